@@ -1,6 +1,6 @@
 // Package social is a network of posts and timelines in the shape of the social network of
 // DeathStarBench (Gan et al. 2019), which Fama's study drives: users follow users, compose
-// posts with mentions, links and media, and read what those have posted whom they follow.
+// posts with mentions, links and media, and read the posts of those they follow.
 // It is written once, and runs in every architecture.
 //
 // This package holds the vocabulary: limits, and how calls fail (ProblemOf). It knows no
@@ -33,8 +33,8 @@ const (
 	MinPassword = 8  // bytes
 	MaxPassword = 72 // bytes: bcrypt takes no more
 	MaxURL      = 512
-	// MaxPage is how far into a timeline a read may go; what lies beyond is read with
-	// "before".
+	// MaxPage is the highest position in a timeline that a read can reach by start and count. Older posts are
+	// read with the parameter before.
 	MaxPage = 500
 )
 
@@ -44,16 +44,17 @@ var (
 	postID   = regexp.MustCompile(`^[0-9a-f]{16}$`)
 )
 
-// CheckName refuses what cannot be the name of a user.
+// CheckName returns an InvalidArgument unless the name can be that of a user.
 func CheckName(name string) error {
 	if !userName.MatchString(name) {
 		return rpc.Problemf(rpc.InvalidArgument,
-			"the name %.60q is none: use a lower-case letter and up to %d more, digits and _", name, MaxName-1)
+			"the name %.60q is not valid: use a lower-case letter and up to %d more, digits and _", name, MaxName-1)
 	}
 	return nil
 }
 
-// CheckPassword refuses what cannot be a password. It does not repeat it.
+// CheckPassword returns an InvalidArgument for a password of the wrong length. The message does not repeat
+// the password.
 func CheckPassword(password string) error {
 	if n := len(password); n < MinPassword || n > MaxPassword {
 		return rpc.Problemf(rpc.InvalidArgument, "the password has %d bytes: use %d to %d", n, MinPassword,
@@ -62,15 +63,15 @@ func CheckPassword(password string) error {
 	return nil
 }
 
-// CheckUser refuses what cannot be the id of a user.
+// CheckUser returns an InvalidArgument unless id can be that of a user.
 func CheckUser(id string) error {
 	if !userID.MatchString(id) {
-		return rpc.Problemf(rpc.InvalidArgument, "the user %.60q is no number of up to 12 digits", id)
+		return rpc.Problemf(rpc.InvalidArgument, "the user id %.60q is not a number of up to 12 digits", id)
 	}
 	return nil
 }
 
-// CheckPost refuses what cannot be the id of a post.
+// CheckPost returns an InvalidArgument unless id can be that of a post.
 func CheckPost(id string) error {
 	if !postID.MatchString(id) {
 		return rpc.Problemf(rpc.InvalidArgument, "the post %.60q is not 16 hexadecimal digits", id)
@@ -88,7 +89,7 @@ const (
 	NotYours   rpc.Kind = "not-yours"
 )
 
-// ProblemOf makes a problem of any error; see rpc.ProblemOf.
+// ProblemOf returns any error as a problem of social; see rpc.ProblemOf.
 func ProblemOf(err error) *rpc.Problem {
 	return rpc.ProblemOf(err, "the store does not answer; try again", "this could not be carried out")
 }

@@ -1,5 +1,5 @@
-// Package architecture holds the designs of social: which components share a unit, what
-// carries calls between units, whether posts are cached, and when home timelines are
+// Package architecture holds the designs of social: which components share a unit, which
+// protocol carries calls between units, whether posts are cached, and when home timelines are
 // filled. An architecture is data: a name for a set of knobs, each of which can also be
 // turned alone. It starts nothing.
 //
@@ -72,14 +72,15 @@ type Design struct {
 	Calls      string
 	Cache      bool   // posts are cached, look-aside
 	CacheStore string // kind of the cache
-	Timelines  bool   // the unit that keeps timelines also has their newest ids in memory
+	Timelines  bool   // units that keep timelines cache their newest ids in memory
 	OnRead     bool   // home timelines are gathered when they are read
-	Broker     string // kind of the broker by which home timelines are filled; empty: by calls
+	Broker     string // kind of the broker that fills home timelines; empty: calls fill them
 	Documents  string // kind of the document store
 	Nginx      bool   // nginx is in front
-	ThirdParty bool   // posts wait for another company's service that checks media
+	ThirdParty bool   // posts with media wait for another company's check
 }
 
+// knobs returns the knobs of social, the default value of each first.
 func knobs() []lab.Knob {
 	return slices.Concat([]lab.Knob{
 		{Name: KnobPlacement, Values: []string{kit.Apart, kit.Together}, Free: true,
@@ -125,7 +126,7 @@ func Catalogue() kit.Catalogue {
 	}}
 }
 
-// Backed returns the knobs that put an architecture on these kinds of backings. A cache among them
+// Backed returns the settings of knobs that put a variant on these kinds of backings. A cache among them
 // turns caching on, and a broker turns events on.
 func Backed(v lab.Variant, kinds []string) (map[string]string, error) {
 	turned, err := Catalogue().OnBackings(v, kinds, KnobDocuments, KnobBroker, KnobCacheStore)
@@ -166,7 +167,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	return d, nil
 }
 
-// Needs returns the components that one calls.
+// Needs returns the components that a component, or the front, calls.
 func (d Design) Needs(part string) []string {
 	switch part {
 	case UnitFront:
@@ -195,16 +196,16 @@ func (d Design) Needs(part string) []string {
 	return nil
 }
 
-// NeedsBroker reports whether a unit announces posts, takes announcements, or is asked whether all
-// were taken.
+// NeedsBroker reports whether a unit announces posts, consumes announcements, or answers whether all were
+// consumed.
 func (d Design) NeedsBroker(unit kit.Placed) bool {
 	has := func(part string) bool { return slices.Contains(unit.Components, part) }
 	return d.Broker != "" && (unit.Name == d.Front().Name || has(parts.ComposerName) ||
 		has(parts.HomeTimelinesName))
 }
 
-// HasKey reports whether a unit has the key of tokens: where users log in, and in front, where tokens are
-// checked.
+// HasKey reports whether a unit has the key of tokens: the front, which checks tokens, and the unit with
+// users, which makes them at logins.
 func (d Design) HasKey(unit kit.Placed) bool {
 	return unit.Name == d.Front().Name || slices.Contains(unit.Components, parts.UsersName)
 }
@@ -214,9 +215,9 @@ func (d Design) AsksThirdParty(unit kit.Placed) bool {
 	return d.ThirdParty && slices.Contains(unit.Components, parts.MediaName)
 }
 
-// Replicable reports whether a unit may have replicas. The load generator asks one replica of the front
-// whether all posts have been entered, and RabbitMQ does not tell that replica what the others are entering.
-// A cache of timelines sees only what its own process writes.
+// Replicable reports whether a unit may have replicas. A cache of timelines sees only the writes of its own
+// process. And if the front fills home timelines over RabbitMQ, the load generator asks one replica whether
+// all posts have been entered, which knows nothing of the others.
 func (d Design) Replicable(unit kit.Placed) bool {
 	if d.Timelines && slices.ContainsFunc(unit.Components, d.hasTimelines) {
 		return false
@@ -249,7 +250,7 @@ func (d Design) IsCalled(unit kit.Placed) bool {
 	})
 }
 
-// hasTimelines reports whether a component keeps timelines.
+// hasTimelines reports whether a component keeps timelines in a store.
 func (d Design) hasTimelines(part string) bool {
 	return part == parts.UserTimelinesName || part == parts.HomeTimelinesName && d.Keeps(part)
 }

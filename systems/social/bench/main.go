@@ -1,12 +1,11 @@
-// Command bench measures what reading a timeline of social costs beside the least that it
-// could: home timelines read over HTTP at the monolith against the same documents read by
-// MongoDB's bare driver, or by the client of the embedded store, with the same concurrency; and
-// one home timeline whose posts are cached, read by one client at services and at the
-// monolith, with what the difference consists of.
+// Command bench compares reading home timelines of social with the least it could cost: over HTTP
+// at the monolith against the same documents read by MongoDB's bare driver, or by the client of the
+// embedded store, with the same concurrency. And it compares services with the monolith for one
+// client that reads one home timeline with cached posts, with the parts that the difference consists of.
 //
-// All units run in this process, so services pay for calls and what carries them, and not for
-// switches between processes. Each row is played in rounds, in each of which every side runs once, in
-// random order; a ratio is that of the rounds, with its 95 % interval. It prints all figures
+// All units run in this process, so services pay for calls and their transport, but not for
+// switches between processes. Each row is played in rounds; in a round every side runs once, in
+// random order. Ratios are of the rounds, with a 95 % interval. It prints all figures
 // and writes them as JSON to the file named by -out.
 package main
 
@@ -27,7 +26,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 )
 
-// settings are those of a run.
+// settings holds the flags.
 type settings struct {
 	out                    string
 	rounds, reads, clients int
@@ -40,8 +39,8 @@ func main() {
 	flag.StringVar(&o.out, "out", "results/bench/social.json", "`file` for the figures as JSON")
 	flag.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
 	flag.IntVar(&o.reads, "reads", 4000, "home timelines that are read per trial")
-	flag.IntVar(&o.clients, "clients", 32, "who does so at the same time")
-	flag.IntVar(&o.posts, "posts", 500, "posts that are there")
+	flag.IntVar(&o.clients, "clients", 32, "concurrent clients")
+	flag.IntVar(&o.posts, "posts", 500, "posts in the stores")
 	flag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of the order of trials")
 	trials.Main("bench-social", func(ctx context.Context) error {
 		flag.Parse()
@@ -56,7 +55,7 @@ func bench(ctx context.Context, o settings) error {
 	}
 	var all []figures.Figure
 	for _, store := range []string{architecture.SQLite, architecture.Mongo} {
-		some, err := playStore(ctx, store, o)
+		rows, err := playStore(ctx, store, o)
 		if err != nil && store != architecture.SQLite && ctx.Err() == nil {
 			fmt.Fprintf(os.Stderr, "%s: skipped: %v\n", store, err)
 			continue
@@ -64,12 +63,12 @@ func bench(ctx context.Context, o settings) error {
 		if err != nil {
 			return fmt.Errorf("%s (seed %d): %w", store, o.seed, err)
 		}
-		all = append(all, some...)
+		all = append(all, rows...)
 	}
 	return figures.Publish(os.Stdout, o.out, all)
 }
 
-// playStore compares the monolith with its statements and, on the embedded store, services
+// playStore compares the monolith with the bare statements on a store and, on the embedded store, services
 // with the monolith.
 func playStore(ctx context.Context, store string, o settings) (all []figures.Figure, err error) {
 	dir, err := servers.Folder()
@@ -122,8 +121,8 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 	return append(all, split...), err
 }
 
-// playSplit reads one home timeline whose posts are cached, by one client, at each side: the
-// median of its times, whole and by what it consists of.
+// playSplit has one client read one home timeline with cached posts from the monolith and from services. It
+// returns the median time of each, of its parts, and the ratios.
 func playSplit(
 	ctx context.Context, rounds figures.Rounds, o settings, address string,
 ) (all []figures.Figure, err error) {
@@ -143,7 +142,7 @@ func playSplit(
 		sides = append(sides, figures.Side[float64]{Name: c.name + ", p50 of a cached home timeline", Says: says,
 			Play: func(ctx context.Context, _ uint64) (float64, error) { return n.median(ctx, o.reads/4) }})
 	}
-	p, err := openParts(ctx, address)
+	p, err := openPieces(ctx, address)
 	if err != nil {
 		return nil, err
 	}

@@ -32,26 +32,26 @@ import (
 )
 
 const (
-	// users and links of the network whose timelines are read.
+	// The size of the network whose timelines are read.
 	users, links = 100, 1955
-	// page is how many posts a read asks for.
+	// page is the number of posts that a read asks for.
 	page = 10
-	// connections is how many a client keeps.
+	// connections is the number of idle connections that the client keeps.
 	connections = 64
 )
 
-// key is that of the tokens.
+// key is the key of tokens.
 var key = []byte("the key of the tokens of a bench")
 
-// network is a design whose units serve, all in this process.
+// network is a running design, all of whose units are in this process.
 type network struct {
 	base   string
 	client *http.Client
-	tokens []string // by number of the user
+	tokens []string // by number of the user, from 1 on
 	stop   func() error
 }
 
-// start joins and serves all units of a design over stores that are filled.
+// start serves all units of a design over stores that are filled.
 func start(ctx context.Context, name string, turned map[string]string, address string) (*network, error) {
 	design, err := architecture.New(name, turned)
 	if err != nil {
@@ -63,7 +63,7 @@ func start(ctx context.Context, name string, turned map[string]string, address s
 			return nil, err
 		}
 	}
-	tokens, err := signed()
+	tokens, err := signTokens()
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func start(ctx context.Context, name string, turned map[string]string, address s
 		}}, nil
 }
 
-// signed returns the tokens of all users.
-func signed() ([]string, error) {
+// signTokens returns the tokens of all users.
+func signTokens() ([]string, error) {
 	signer, err := session.NewSigner(key)
 	if err != nil {
 		return nil, err
@@ -124,16 +124,17 @@ func (n *network) ask(ctx context.Context, user int, method, path string, body i
 	return err
 }
 
+// home returns the path of a user's home timeline.
 func home(user int) string { return fmt.Sprintf("/home-timelines/%d?count=%d", user, page) }
 
-// median returns the median of the times of one client who reads the same home timeline.
+// median returns the median time of reading the same home timeline, in seconds.
 func (n *network) median(ctx context.Context, reads int) (float64, error) {
 	return median(ctx, reads, func(ctx context.Context) error {
 		return n.ask(ctx, 1, http.MethodGet, home(1), nil)
 	})
 }
 
-// median returns the median of the times of something done over and over, in seconds.
+// median returns the median time of a call of do, in seconds.
 func median(ctx context.Context, times int, do func(context.Context) error) (float64, error) {
 	took := make([]float64, 0, times)
 	for range max(times, 1) {
@@ -147,15 +148,15 @@ func median(ctx context.Context, times int, do func(context.Context) error) (flo
 	return took[len(took)/2], nil
 }
 
-// work is what the monolith and its statements both do: home timelines are read by several
-// at once.
+// work is the same work for the monolith and for bare statements: several clients read home timelines at
+// once.
 type work struct {
 	settings
 	address string
 	network *network
 }
 
-// prepare fills the stores, has users post, and serves the monolith.
+// prepare fills the stores, serves the monolith, and has users post.
 func prepare(ctx context.Context, o settings, address string, turned map[string]string) (*work, error) {
 	design, err := architecture.New(architecture.Monolith, turned)
 	if err != nil {
@@ -175,7 +176,7 @@ func prepare(ctx context.Context, o settings, address string, turned map[string]
 	for i := range o.posts {
 		author := 1 + i%users
 		text, _ := json.Marshal(map[string]string{"author": fmt.Sprintf("user_%d", author),
-			"text": fmt.Sprintf("%0256d", i)}) // texts cannot fail
+			"text": fmt.Sprintf("%0256d", i)}) // strings cannot fail
 		if err := n.ask(ctx, author, http.MethodPost, "/posts", bytes.NewReader(text)); err != nil {
 			return nil, errors.Join(err, n.stop())
 		}
@@ -185,27 +186,27 @@ func prepare(ctx context.Context, o settings, address string, turned map[string]
 
 func (w *work) close() error { return w.network.stop() }
 
-// rate has clients read home timelines of all users in turn, and returns how many per second.
+// rate has clients read home timelines of all users in turn and returns the reads per second.
 func (w *work) rate(ctx context.Context, read func(ctx context.Context, user int) error) (float64, error) {
 	began := time.Now()
 	err := figures.InParallel(w.clients, w.reads, func(_, n int) error { return read(ctx, 1+n%users) })
 	return float64(w.reads) / time.Since(began).Seconds(), err
 }
 
-// monolith reads over HTTP.
+// monolith returns the rate of reads over HTTP.
 func (w *work) monolith(ctx context.Context, _ uint64) (float64, error) {
 	return w.rate(ctx, func(ctx context.Context, user int) error {
 		return w.network.ask(ctx, user, http.MethodGet, home(user), nil)
 	})
 }
 
-// query returns what a home timeline reads first: its latest entries.
+// query returns the first query of a read of a home timeline: its latest entries.
 func query(user int) document.Query {
 	return document.Query{Field: "owner", Value: fmt.Sprint(user), Descending: true, Limit: page}
 }
 
-// stores opens those that a home timeline is read from.
-func stores(ctx context.Context, address string) (entries, texts document.Store, err error) {
+// openStores opens the two stores that a home timeline is read from.
+func openStores(ctx context.Context, address string) (entries, texts document.Store, err error) {
 	if entries, err = socialunit.OpenStore(ctx, address, parts.HomeTimelinesName); err != nil {
 		return nil, nil, err
 	}
@@ -215,9 +216,9 @@ func stores(ctx context.Context, address string) (entries, texts document.Store,
 	return entries, texts, nil
 }
 
-// statements reads the same documents at the client of the store.
+// statements returns the rate of reading the same documents with the client of the store.
 func (w *work) statements(ctx context.Context, _ uint64) (rate float64, err error) {
-	entries, texts, err := stores(ctx, w.address)
+	entries, texts, err := openStores(ctx, w.address)
 	if err != nil {
 		return 0, err
 	}
@@ -236,7 +237,7 @@ func (w *work) statements(ctx context.Context, _ uint64) (rate float64, err erro
 	})
 }
 
-// driver reads the same documents straight at MongoDB's driver.
+// driver returns the rate of reading the same documents with MongoDB's bare driver.
 func (w *work) driver(ctx context.Context, _ uint64) (rate float64, err error) {
 	client, err := mongo.Connect(options.Client().ApplyURI(w.address))
 	if err != nil {
@@ -271,15 +272,15 @@ func (w *work) driver(ctx context.Context, _ uint64) (rate float64, err error) {
 	})
 }
 
-// pieces are what a home timeline whose posts are cached consists of.
+// pieces holds the parts of a read of a home timeline with cached posts, to time each alone.
 type pieces struct {
 	unit    *socialunit.Unit
 	entries document.Store
 	answer  *pb.PostList
 }
 
-// openParts opens them over stores that are filled.
-func openParts(ctx context.Context, address string) (*pieces, error) {
+// openPieces opens the pieces over stores that are filled.
+func openPieces(ctx context.Context, address string) (*pieces, error) {
 	design, err := architecture.New(architecture.Monolith,
 		map[string]string{architecture.KnobCache: architecture.LookAside})
 	if err != nil {
@@ -306,16 +307,19 @@ func (p *pieces) read(ctx context.Context) (*pb.PostList, error) {
 	return p.unit.Parts().HomeTimelines.Read(ctx, &pb.TimelineRequest{User: "1", Stop: page})
 }
 
+// components reads a home timeline by a call, without HTTP.
 func (p *pieces) components(ctx context.Context) error {
 	_, err := p.read(ctx)
 	return err
 }
 
+// store reads the entries of a home timeline.
 func (p *pieces) store(ctx context.Context) error {
 	_, err := p.entries.Find(ctx, timelines.HomeCollection.Name, query(1))
 	return err
 }
 
+// protobuf encodes and decodes an answer as protobuf.
 func (p *pieces) protobuf(context.Context) error {
 	text, err := proto.Marshal(p.answer)
 	if err != nil {
@@ -324,6 +328,7 @@ func (p *pieces) protobuf(context.Context) error {
 	return proto.Unmarshal(text, &pb.PostList{})
 }
 
+// json encodes and decodes an answer as JSON.
 func (p *pieces) json(context.Context) error {
 	text, err := protojson.Marshal(p.answer)
 	if err != nil {

@@ -18,7 +18,7 @@ type FanOut interface {
 	Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error)
 }
 
-// Composer is the component.
+// Composer is the component compose.
 type Composer struct {
 	others *parts.All
 	fanOut FanOut
@@ -26,7 +26,7 @@ type Composer struct {
 
 var _ pb.Composer = (*Composer)(nil)
 
-// New composes with these components.
+// New returns the component, which calls others and fanOut.
 func New(others *parts.All, fanOut FanOut) *Composer { return &Composer{others, fanOut} }
 
 // Compose makes a post. It is stored before any timeline names it, and acknowledged when
@@ -36,24 +36,24 @@ func (c *Composer) Compose(ctx context.Context, in *pb.ComposeRequest) (*pb.Post
 	var id *pb.PostID
 	var text *pb.PreparedText
 	var media *pb.MediaList
-	makes, making := errgroup.WithContext(ctx)
-	makes.Go(func() (err error) {
-		author, err = c.others.Users.Find(making, &pb.FindRequest{Names: []string{in.GetAuthor()}, All: true})
+	group, grouped := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		author, err = c.others.Users.Find(grouped, &pb.FindRequest{Names: []string{in.GetAuthor()}, All: true})
 		return err
 	})
-	makes.Go(func() (err error) {
-		id, err = c.others.UniqueIDs.Next(making, &pb.Empty{})
+	group.Go(func() (err error) {
+		id, err = c.others.UniqueIDs.Next(grouped, &pb.Empty{})
 		return err
 	})
-	makes.Go(func() (err error) {
-		text, err = c.others.Texts.Prepare(making, &pb.Text{Text: in.GetText()})
+	group.Go(func() (err error) {
+		text, err = c.others.Texts.Prepare(grouped, &pb.Text{Text: in.GetText()})
 		return err
 	})
-	makes.Go(func() (err error) {
-		media, err = c.others.Media.Attach(making, &pb.MediaList{Media: in.GetMedia()})
+	group.Go(func() (err error) {
+		media, err = c.others.Media.Attach(grouped, &pb.MediaList{Media: in.GetMedia()})
 		return err
 	})
-	if err := makes.Wait(); err != nil {
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	post := &pb.Post{
@@ -64,14 +64,14 @@ func (c *Composer) Compose(ctx context.Context, in *pb.ComposeRequest) (*pb.Post
 		return nil, err
 	}
 	entry := &pb.Entry{User: post.GetAuthor().GetId(), Post: post.GetId()}
-	enters, within := errgroup.WithContext(ctx)
-	enters.Go(func() error {
-		_, err := c.others.UserTimelines.Add(within, entry)
+	group, grouped = errgroup.WithContext(ctx)
+	group.Go(func() error {
+		_, err := c.others.UserTimelines.Add(grouped, entry)
 		return err
 	})
-	enters.Go(func() error {
-		_, err := c.fanOut.Add(within, entry)
+	group.Go(func() error {
+		_, err := c.fanOut.Add(grouped, entry)
 		return err
 	})
-	return post, enters.Wait()
+	return post, group.Wait()
 }

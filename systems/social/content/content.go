@@ -1,5 +1,5 @@
-// Package content holds the components that make the parts of a post: unique ids, texts with
-// mentions and links, short names of links, media.
+// Package content holds the components that make the parts of a post: unique-ids, texts (mentions and links),
+// short-urls and media.
 //
 // Entry points: OpenIDs, NewTexts, NewShortURLs, NewMedia.
 package content
@@ -35,10 +35,11 @@ type Texts struct {
 
 var _ pb.Texts = (*Texts)(nil)
 
-// NewTexts asks users who is mentioned, and short-urls for names of links.
+// NewTexts returns the component, which looks up mentions in users and shortens links with shorts.
 func NewTexts(users pb.Users, shorts pb.ShortURLs) *Texts { return &Texts{users, shorts} }
 
-// Prepare finds the users who are mentioned and shortens links. Unknown names are ignored.
+// Prepare returns the text with its links shortened, the users it mentions, and the links. Unknown names are
+// ignored.
 func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, error) {
 	text := in.GetText()
 	if text == "" || len(text) > social.MaxText || !utf8.ValidString(text) {
@@ -85,7 +86,7 @@ const shortsName = "short_urls"
 // ShortURLsCollection holds links by their short names.
 var ShortURLsCollection = document.Collection{Name: shortsName}
 
-// shortBase is in front of short names.
+// shortBase is the beginning of every short link; a short name follows.
 const shortBase = "http://s.example/"
 
 // ShortURLs is the component short-urls.
@@ -93,22 +94,22 @@ type ShortURLs struct{ store document.Store }
 
 var _ pb.ShortURLs = (*ShortURLs)(nil)
 
-// NewShortURLs keeps links in a store that has their collection.
+// NewShortURLs returns the component. The store has declared ShortURLsCollection.
 func NewShortURLs(store document.Store) *ShortURLs { return &ShortURLs{store} }
 
-// Shorten names links. The same link has the same name.
+// Shorten stores links and returns their short links. The same link always has the same short link.
 func (s *ShortURLs) Shorten(ctx context.Context, in *pb.Links) (*pb.ShortLinks, error) {
 	var documents []document.Document
 	var answer pb.ShortLinks
 	for _, long := range in.GetUrls() {
 		u, err := url.Parse(long)
 		if err != nil || u.Host == "" || len(long) > social.MaxURL {
-			return nil, rpc.Problemf(rpc.InvalidArgument, "the link %.80q is none, or longer than %d bytes",
+			return nil, rpc.Problemf(rpc.InvalidArgument, "the link %.80q is not valid, or longer than %d bytes",
 				long, social.MaxURL)
 		}
 		hash := sha256.Sum256([]byte(long))
 		name := base64.RawURLEncoding.EncodeToString(hash[:9])
-		body, _ := json.Marshal(map[string]string{"url": long}) // a text cannot fail
+		body, _ := json.Marshal(map[string]string{"url": long}) // strings cannot fail
 		documents = append(documents, document.Document{ID: name, Version: 1, Body: body})
 		answer.Links = append(answer.Links, &pb.ShortLink{Short: shortBase + name, Url: long})
 	}
@@ -116,7 +117,7 @@ func (s *ShortURLs) Shorten(ctx context.Context, in *pb.Links) (*pb.ShortLinks, 
 	return &answer, err
 }
 
-// Resolve finds the link of a short name.
+// Resolve returns the link of a short name.
 func (s *ShortURLs) Resolve(ctx context.Context, in *pb.Link) (*pb.Link, error) {
 	d, err := s.store.Get(ctx, shortsName, strings.TrimPrefix(in.GetUrl(), shortBase))
 	if errors.Is(err, document.ErrNotFound) {
@@ -136,7 +137,8 @@ type Media struct {
 
 var _ pb.Media = (*Media)(nil)
 
-// NewMedia checks media itself, and has a third party check them too, unless that is nil.
+// NewMedia returns the component. It checks media itself and, unless third is nil, has a third party check
+// them, too.
 func NewMedia(third *thirdparty.Client) *Media { return &Media{third} }
 
 var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
@@ -151,7 +153,7 @@ func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, er
 		if !mediumID.MatchString(one.GetId()) || one.GetType() != "png" && one.GetType() != "jpg" &&
 			one.GetType() != "mp4" {
 			return nil, rpc.Problemf(rpc.InvalidArgument,
-				"the medium %.60q of type %.20q is none: use letters and digits, and png, jpg or mp4", one.GetId(),
+				"the medium %.60q of type %.20q is not valid: use letters and digits, and png, jpg or mp4", one.GetId(),
 				one.GetType())
 		}
 	}

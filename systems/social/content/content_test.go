@@ -11,7 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 )
 
-// TestAPostWithoutMediaAsksNoThirdParty: here it is gone, and only who asks notices.
+// TestAPostWithoutMediaAsksNoThirdParty: nobody listens at the third party's address, and only posts with
+// media fail.
 func TestAPostWithoutMediaAsksNoThirdParty(t *testing.T) {
 	m := NewMedia(thirdparty.NewClient(hostingtest.Nobody(t)))
 	if _, err := m.Attach(t.Context(), &pb.MediaList{}); err != nil {
@@ -24,8 +25,9 @@ func TestAPostWithoutMediaAsksNoThirdParty(t *testing.T) {
 	}
 }
 
-// TestLinksAreShortenedWhereTheyStand, also where one is the beginning of another's short link.
-func TestLinksAreShortenedWhereTheyStand(t *testing.T) {
+// TestLinksAreShortenedInPlace: each link is replaced where it is, although http://s is also the beginning of
+// every short link.
+func TestLinksAreShortenedInPlace(t *testing.T) {
 	texts := NewTexts(nil, NewShortURLs(open(t, ShortURLsCollection)))
 	got, err := texts.Prepare(t.Context(),
 		&pb.Text{Text: "see https://a.example/long, http://s and https://a.example/long"})

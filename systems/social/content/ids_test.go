@@ -8,7 +8,7 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// open returns a store of its own with a collection, until the test ends.
+// open returns a fresh store with a collection, until the test ends.
 func open(t *testing.T, collection document.Collection) document.Store {
 	t.Helper()
 	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), "content")
@@ -18,8 +18,8 @@ func open(t *testing.T, collection document.Collection) document.Store {
 	return store
 }
 
-// TestNoTwoMakersMakeTheSameID: each has a number of its own, also where it was started anew. What one
-// makes grows.
+// TestNoTwoMakersMakeTheSameID: each IDs over one store, as after a restart, has a number of its own. The ids
+// of one maker increase.
 func TestNoTwoMakersMakeTheSameID(t *testing.T) {
 	store, seen := open(t, MakersCollection), map[string]bool{}
 	for maker := range 4 {
@@ -28,7 +28,7 @@ func TestNoTwoMakersMakeTheSameID(t *testing.T) {
 			t.Fatalf("maker %d: %v", maker, err)
 		}
 		last := ""
-		for range 3 << countBits { // more than a millisecond has
+		for range 3 << countBits { // more than a millisecond can have
 			id, err := ids.Next(t.Context(), &pb.Empty{})
 			testset.Must(t, err)
 			if seen[id.GetId()] || id.GetId() <= last {

@@ -8,7 +8,7 @@
 //	PUT  /users/USER/follows/OTHER  and DELETE
 //	GET  /links/SHORT
 //
-// Whoever posts, reads a home timeline, follows or unfollows sends the header "Authorization: Bearer
+// Requests that post, read a home timeline, follow or unfollow need the header "Authorization: Bearer
 // TOKEN" with the token of that user, which a login returns. The gateway checks it, as the benchmark's
 // does: in every architecture a token is checked once per request.
 //
@@ -45,8 +45,8 @@ const (
 	maxBody = 16 << 10
 	// inFlight is the number of requests that may be open at once; more are refused.
 	inFlight = 2048
-	// usualCount is the number of posts that a read returns that does not say how many it wants.
-	usualCount = 10
+	// defaultCount is the number of posts that a read returns without the parameter count.
+	defaultCount = 10
 )
 
 // Backend holds what the gateway calls.
@@ -54,18 +54,19 @@ type Backend struct {
 	Parts *parts.All
 	// Signer checks tokens.
 	Signer *session.Signer
-	// Healthy returns nil if all that a request needs answers.
+	// Healthy returns nil if every unit and server that a request needs is reachable.
 	Healthy func(ctx context.Context) error
-	// LogError is called with failures of the system itself.
+	// LogError receives failures of the system itself, as opposed to those of a request.
 	LogError func(error)
 }
 
+// gateway has a handler per resource.
 type gateway struct {
 	*parts.All
 	signer *session.Signer
 }
 
-// NewHandler makes the resources.
+// NewHandler returns the handler of all resources.
 func NewHandler(backend Backend) http.Handler {
 	g := gateway{backend.Parts, backend.Signer}
 	f := front.New(front.Config{
@@ -101,7 +102,7 @@ func NewHandler(backend Backend) http.Handler {
 	return f
 }
 
-// checkUser refuses a request without a valid token of the user with an id.
+// checkUser returns a NoSession or NotYours unless the request has a valid token of the user with the id.
 func (g gateway) checkUser(r *http.Request, id string) error {
 	user, err := g.sender(r)
 	if err == nil && user.GetId() != id {
@@ -110,7 +111,7 @@ func (g gateway) checkUser(r *http.Request, id string) error {
 	return err
 }
 
-// sender returns the user of a request's token.
+// sender returns the user of a request's token, or a NoSession.
 func (g gateway) sender(r *http.Request) (*pb.User, error) {
 	token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
@@ -153,7 +154,7 @@ func (g gateway) login(ctx context.Context, r *http.Request) (front.Answer, erro
 	return answer(http.StatusOK, made, err)
 }
 
-// link starts or ends that a user follows another.
+// link changes whether a user follows another: change is Follow or Unfollow.
 func (g gateway) link(
 	ctx context.Context, r *http.Request, change func(context.Context, *pb.FollowRequest) (*pb.Empty, error),
 ) (front.Answer, error) {
@@ -169,13 +170,14 @@ func (g gateway) resolve(ctx context.Context, r *http.Request) (front.Answer, er
 	return answer(http.StatusOK, found, err)
 }
 
-// timeline answers with a part of a timeline: its posts, and their ids in order.
+// timeline answers with a part of a timeline: its posts, and their ids in order. Ids are letters and digits,
+// which AppendQuote quotes as JSON does.
 func timeline(
 	ctx context.Context, r *http.Request,
 	readFrom func(context.Context, *pb.TimelineRequest) (*pb.PostList, error),
 ) (front.Answer, error) {
 	in := pb.TimelineRequest{User: r.PathValue("user"), Before: r.URL.Query().Get("before")}
-	start, count := 0, usualCount
+	start, count := 0, defaultCount
 	for _, p := range []struct {
 		name  string
 		least int
@@ -214,19 +216,19 @@ func timeline(
 	return front.JSON(http.StatusOK, append(body, "]}"...)), nil
 }
 
-// read reads a body as the JSON of a message, and nothing else.
+// read decodes the body of a request, which must be the JSON of the message without unknown members.
 func read(r *http.Request, in proto.Message) error {
 	text, err := front.ReadBody(r)
 	if err != nil {
 		return err
 	}
-	if err := protojson.Unmarshal(text, in); err != nil { // its text could repeat what was sent
-		return rpc.Problemf(rpc.InvalidArgument, "the body is no JSON object of the right members")
+	if err := protojson.Unmarshal(text, in); err != nil { // not wrapped: its text could repeat the body
+		return rpc.Problemf(rpc.InvalidArgument, "the body is not a JSON object with the right members")
 	}
 	return nil
 }
 
-// answer returns the answer with a message, or the error where there is one.
+// answer returns out as the JSON of an answer, or err unless it is nil.
 func answer(status int, out proto.Message, err error) (front.Answer, error) {
 	if err != nil {
 		return front.Answer{}, err
@@ -235,7 +237,7 @@ func answer(status int, out proto.Message, err error) (front.Answer, error) {
 	return front.JSON(status, body), err
 }
 
-// Serve serves on the listener until ctx ends, then takes no new requests, finishes
+// Serve serves on the listener until ctx ends, then accepts no new requests, finishes
 // those in flight and returns nil.
 func Serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	return unit.ServeFront(ctx, listener, handler, requestTimeout)

@@ -8,18 +8,18 @@ import (
 	"github.com/cleave-lab/cleave/backing/document"
 )
 
-// claimPrefix begins the ids of claims. No name begins with it.
+// claimPrefix begins the ids of claims, which are in the collection of users. No user name begins with it.
 const claimPrefix = "#"
 
-// claimBody is a claim of a number.
+// claimBody is the stored claim of a user number.
 type claimBody struct {
-	By string `json:"by"` // the name of who registers; empty: nobody
+	By string `json:"by"` // the name that is being registered; empty: the number is free
 }
 
-// add writes a user whose number no user had, and reports whether it did: not if another registration has
-// taken the name or claims the number. The store keeps names apart, which are the ids of documents, but not
-// numbers. So a registration claims its number first. One that ends before it has written its user leaves the
-// claim behind, with which another of the same name goes on.
+// add writes a new user whose number is free, and reports whether it did; made is false if another
+// registration has the name or the number. Names are the ids of documents, so the store keeps them unique;
+// numbers are not. So a registration first writes a claim of its number. If it ends before it has written its
+// user, the claim stays, and a later registration of the same name and number goes on with it.
 func (u *Users) add(ctx context.Context, user document.Document, number string) (made bool, err error) {
 	claim := document.Document{ID: claimPrefix + number}
 	before, err := u.store.Get(ctx, usersName, claim.ID)
@@ -46,9 +46,10 @@ func (u *Users) add(ctx context.Context, user document.Document, number string) 
 		return false, err
 	}
 	applied, err := u.store.Upsert(ctx, usersName, user)
-	if err != nil || applied == 1 || held.By == user.ID { // whose claim it went on with has the number
+	// A claim that was found under the same name stays: the user of that name may have the number.
+	if err != nil || applied == 1 || held.By == user.ID {
 		return err == nil && applied == 1, err
 	}
-	_, err = write("")
+	_, err = write("") // the name is taken: give the number back
 	return false, err
 }

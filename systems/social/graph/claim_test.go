@@ -12,7 +12,7 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// openUsers returns users in a store of their own.
+// openUsers returns the component users over a fresh store.
 func openUsers(t *testing.T) *Users {
 	t.Helper()
 	store, err := document.OpenAt(t.Context(), "sqlite://"+t.TempDir(), usersName)
@@ -26,18 +26,18 @@ func openUsers(t *testing.T) *Users {
 	return NewUsers(store, nil)
 }
 
-// countMade calls add n times at once, and returns how often it has made a user.
+// countMade calls add n times concurrently and returns how many calls made a user.
 func countMade(t *testing.T, n int, add func(i int) (made bool, err error)) int {
 	t.Helper()
 	var made atomic.Int64
 	var all sync.WaitGroup
 	for i := range n {
 		all.Go(func() {
-			is, err := add(i)
+			ok, err := add(i)
 			if err != nil {
 				t.Error(err)
 			}
-			if is {
+			if ok {
 				made.Add(1)
 			}
 		})
@@ -46,7 +46,8 @@ func countMade(t *testing.T, n int, add func(i int) (made bool, err error)) int 
 	return int(made.Load())
 }
 
-// TestTwoRegistrationsShareNoNumber: both find it free before either has hashed its password.
+// TestTwoRegistrationsShareNoNumber, although both find the number free before either has hashed its
+// password.
 func TestTwoRegistrationsShareNoNumber(t *testing.T) {
 	users := openUsers(t)
 	made := countMade(t, 2, func(i int) (bool, error) {
@@ -62,7 +63,8 @@ func TestTwoRegistrationsShareNoNumber(t *testing.T) {
 	}
 }
 
-// TestANumberIsClaimedOnce of many at once. Who does not get the name gives the number back.
+// TestANumberIsClaimedOnce by many concurrent registrations. One that loses the race for a name gives its
+// number back.
 func TestANumberIsClaimedOnce(t *testing.T) {
 	users := openUsers(t)
 	const many = 16
@@ -84,13 +86,13 @@ func TestANumberIsClaimedOnce(t *testing.T) {
 	if made := countMade(t, many, func(i int) (bool, error) {
 		return add(numberOf(i), fmt.Sprintf("eve_%d", i))
 	}); made != many-1 {
-		t.Errorf("%d numbers of those who did not become bob are free, want %d", made, many-1)
+		t.Errorf("%d numbers of the registrations that did not get the name bob are free, want %d", made, many-1)
 	}
 }
 
-// TestAClaimIsGoneOnWith by a registration of the same name, and by no other, if the one before has ended
-// between its claim and its user.
-func TestAClaimIsGoneOnWith(t *testing.T) {
+// TestAnAbandonedClaimIsResumed: a registration ended after it had claimed its number and before it wrote its
+// user. Another registration of the same name goes on with the claim; those of other names are refused.
+func TestAnAbandonedClaimIsResumed(t *testing.T) {
 	users := openUsers(t)
 	claim := document.Document{ID: claimPrefix + "7", Version: 1, Body: []byte(`{"by":"ann"}`)}
 	if _, err := users.store.Upsert(t.Context(), usersName, claim); err != nil {
@@ -102,7 +104,7 @@ func TestAClaimIsGoneOnWith(t *testing.T) {
 	}{{"bob", false}, {"ann", true}, {"ann", false}, {"bob", false}} {
 		user := UserDocument(&pb.User{Id: "7", Name: c.name}, "hash")
 		if made, err := users.add(t.Context(), user, "7"); err != nil || made != c.made {
-			t.Errorf("%s is made a user: %t (%v), want %t", c.name, made, err, c.made)
+			t.Errorf("%s is registered: %t (%v), want %t", c.name, made, err, c.made)
 		}
 	}
 	found, err := users.Find(t.Context(), &pb.FindRequest{Names: []string{claimPrefix + "7"}})

@@ -1,9 +1,9 @@
-// Package graph is the components that know users and who follows whom.
+// Package graph holds the components users and social-graph: who is registered, and who follows whom.
 //
-// Users log in with a password, of which the store has the hash, and get a token.
+// Users log in with a password and get a token. The store has the hash of the password.
 //
 // Entry points: NewUsers, NewGraph; Collections for their stores, and UserDocument and
-// EdgeDocument for whoever fills them.
+// EdgeDocument to fill them.
 package graph
 
 import (
@@ -22,7 +22,7 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// The collections.
+// Names of collections and of their indexed fields.
 const (
 	usersName = "users"
 	edgesName = "follows"
@@ -31,7 +31,7 @@ const (
 	followee  = "followee"
 )
 
-// UsersCollection and EdgesCollection are where users and links are kept.
+// UsersCollection and EdgesCollection hold users and links.
 var (
 	UsersCollection = document.Collection{Name: usersName, Indexed: []string{byID}}
 	EdgesCollection = document.Collection{Name: edgesName, Indexed: []string{follower, followee}}
@@ -43,15 +43,15 @@ type userBody struct {
 	PasswordHash string `json:"password_hash"`
 }
 
-// UserDocument returns a user as it is stored, by name, with bcrypt's hash of the password.
+// UserDocument returns a user as a document with the name as its id. passwordHash is made by bcrypt.
 func UserDocument(u *pb.User, passwordHash string) document.Document {
-	body, _ := json.Marshal(userBody{u.GetId(), u.GetName(), passwordHash}) // texts cannot fail
+	body, _ := json.Marshal(userBody{u.GetId(), u.GetName(), passwordHash}) // strings cannot fail
 	return document.Document{ID: u.GetName(), Version: 1, Body: body}
 }
 
-// EdgeDocument returns a link as it is stored: one user follows another.
+// EdgeDocument returns a link as a document: user from follows user to.
 func EdgeDocument(from, to string) document.Document {
-	body, _ := json.Marshal(map[string]string{follower: from, followee: to}) // texts cannot fail
+	body, _ := json.Marshal(map[string]string{follower: from, followee: to}) // strings cannot fail
 	return document.Document{ID: from + ">" + to, Version: 1, Body: body}
 }
 
@@ -63,7 +63,8 @@ type Users struct {
 
 var _ pb.Users = (*Users)(nil)
 
-// NewUsers keeps users in a store that has their collection. The signer signs the tokens of logins.
+// NewUsers returns the component. The store has declared UsersCollection; the signer signs the tokens of
+// logins.
 func NewUsers(store document.Store, signer *session.Signer) *Users { return &Users{store, signer} }
 
 // Register makes a user with a new name and id.
@@ -99,11 +100,12 @@ func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User,
 	return user, nil
 }
 
-// Find returns the users of names, or of ids where a name is a number.
+// Find returns users by their names, or by their ids for names that are numbers, in the order of the request.
+// Unknown ones are left out, or a NotFound if the request asks for all.
 func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, error) {
 	var names []string
 	found := map[string]*pb.User{}
-	take := func(documents []document.Document) error {
+	addFound := func(documents []document.Document) error {
 		for _, d := range documents {
 			var body userBody
 			if err := json.Unmarshal(d.Body, &body); err != nil {
@@ -116,7 +118,7 @@ func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, e
 	}
 	for _, name := range in.GetNames() {
 		if strings.HasPrefix(name, claimPrefix) {
-			continue // nobody's name
+			continue // the id of a claim, not a name
 		}
 		if social.CheckUser(name) != nil {
 			names = append(names, name)
@@ -124,7 +126,7 @@ func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, e
 		}
 		page, err := u.store.Find(ctx, usersName, document.Query{Field: byID, Value: name, Limit: 1})
 		if err == nil {
-			err = take(page)
+			err = addFound(page)
 		}
 		if err != nil {
 			return nil, err
@@ -132,7 +134,7 @@ func (u *Users) Find(ctx context.Context, in *pb.FindRequest) (*pb.FoundUsers, e
 	}
 	all, err := u.store.GetMany(ctx, usersName, names...)
 	if err == nil {
-		err = take(all)
+		err = addFound(all)
 	}
 	if err != nil {
 		return nil, err
@@ -158,23 +160,23 @@ type Graph struct {
 
 var _ pb.SocialGraph = (*Graph)(nil)
 
-// NewGraph keeps links in a store that has their collection.
+// NewGraph returns the component. The store has declared EdgesCollection; users says which users exist.
 func NewGraph(store document.Store, users pb.Users) *Graph { return &Graph{store, users} }
 
-// Follow makes a user follow another. If the user does already, nothing changes.
+// Follow makes a user follow another. If the user already does, nothing changes.
 func (g *Graph) Follow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {
 	return g.link(ctx, in, EdgeDocument(in.GetFollower(), in.GetFollowee()))
 }
 
-// Unfollow makes a user follow another no longer. If the user does not, nothing changes. Posts that are in
+// Unfollow ends that a user follows another. If the user does not, nothing changes. Posts that are already in
 // the home timeline of the user stay there.
 func (g *Graph) Unfollow(ctx context.Context, in *pb.FollowRequest) (*pb.Empty, error) {
 	ended := EdgeDocument(in.GetFollower(), in.GetFollowee())
-	ended.Body = json.RawMessage("{}") // neither end finds it
+	ended.Body = json.RawMessage("{}") // without the indexed fields neither end finds the link
 	return g.link(ctx, in, ended)
 }
 
-// link writes the new state of a link, unless it has that state.
+// link writes the new state of a link, unless the link is in that state. An ended link has no fields.
 func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Document) (*pb.Empty, error) {
 	from, to := in.GetFollower(), in.GetFollowee()
 	for _, id := range []string{from, to} {
@@ -188,14 +190,12 @@ func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Do
 	if _, err := g.users.Find(ctx, &pb.FindRequest{Names: []string{from, to}, All: true}); err != nil {
 		return nil, err
 	}
-	for { // again if another request has changed it meanwhile
+	for { // retry if another request has changed the link meanwhile
 		was, err := g.store.Get(ctx, edgesName, edge.ID)
-		never := errors.Is(err, document.ErrNotFound)
-		if err != nil && !never {
+		if err != nil && !errors.Is(err, document.ErrNotFound) {
 			return nil, err
 		}
-		if follows := bytes.Contains(was.Body, []byte(followee)); follows == bytes.Contains(edge.Body,
-			[]byte(followee)) {
+		if isLinked(was) == isLinked(edge) {
 			return &pb.Empty{}, nil
 		}
 		edge.Version = was.Version + 1
@@ -205,16 +205,20 @@ func (g *Graph) link(ctx context.Context, in *pb.FollowRequest, edge document.Do
 	}
 }
 
-// Followers returns those who follow a user, page by page.
+// isLinked reports whether a document is a link that has not ended.
+func isLinked(edge document.Document) bool { return bytes.Contains(edge.Body, []byte(followee)) }
+
+// Followers returns a page of the followers of a user.
 func (g *Graph) Followers(ctx context.Context, in *pb.EdgeRequest) (*pb.UserIDs, error) {
 	return g.page(ctx, in, followee)
 }
 
-// Following returns those whom a user follows, page by page.
+// Following returns a page of the users that a user follows.
 func (g *Graph) Following(ctx context.Context, in *pb.EdgeRequest) (*pb.UserIDs, error) {
 	return g.page(ctx, in, follower)
 }
 
+// page returns the other ends of links with the user at one end: follower or followee.
 func (g *Graph) page(ctx context.Context, in *pb.EdgeRequest, end string) (*pb.UserIDs, error) {
 	limit := int(in.GetLimit())
 	if limit < 1 || limit > document.MaxPage {
@@ -227,11 +231,11 @@ func (g *Graph) page(ctx context.Context, in *pb.EdgeRequest, end string) (*pb.U
 	}
 	var answer pb.UserIDs
 	for _, edge := range edges {
-		from, to, _ := strings.Cut(edge.ID, ">")
+		from, other, _ := strings.Cut(edge.ID, ">")
 		if end == followee {
-			to = from
+			other = from
 		}
-		answer.Ids = append(answer.Ids, to)
+		answer.Ids = append(answer.Ids, other)
 	}
 	if len(edges) == limit {
 		answer.Next = edges[limit-1].ID

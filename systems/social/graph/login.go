@@ -15,12 +15,12 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// PasswordCost is bcrypt's cost of a password: 1024 rounds. A login has to take tens of milliseconds, or
-// stolen hashes are guessed fast.
+// PasswordCost is bcrypt's cost of a password: 2^10 rounds. A login must take tens of milliseconds, or
+// passwords could be guessed quickly from stolen hashes.
 const PasswordCost = 10
 
-// Login returns a token for whoever knows the name and the password of a user. It does not say which of both
-// is wrong.
+// Login returns a token of the user with this name and password, or a WrongLogin that does not say which of
+// the two is wrong.
 func (u *Users) Login(ctx context.Context, in *pb.LoginRequest) (*pb.Session, error) {
 	err := errors.Join(social.CheckName(in.GetName()), social.CheckPassword(in.GetPassword()))
 	if err != nil {

@@ -26,7 +26,7 @@ func Names() []string {
 	}
 }
 
-// All holds every component as one unit sees it: its own, and clients of other units'.
+// All holds every component that a unit uses: its own, and clients of those in other units.
 type All struct {
 	Users         pb.Users
 	SocialGraph   pb.SocialGraph

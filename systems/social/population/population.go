@@ -16,36 +16,35 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// Population is a network. Users are numbered from 1 on.
+// Population is a network of users, numbered from 1 on.
 type Population struct {
 	Users int
-	// Friends holds, by user, the users with a link to that user, in order.
+	// Friends holds, by user, the users with a link to that user, in rising order.
 	Friends [][]int
 }
 
-// seed makes populations of the same size the same.
+// seed makes New return the same population for the same size.
 const seed = 962_18812
 
 const (
-	// decay is how the expected number of links falls with the number of the user, and
-	// offset keeps the first from having too many: with the benchmark's size the greatest
-	// degree is near 300 at a mean of 39, as in its data.
+	// The weight of user n in the draw of links is (n-1+offset)^-decay. At the benchmark's size the greatest
+	// degree is then near 300 and the mean 39, as in its data.
 	decay, offset = 0.6, 10
 )
 
-// MostLinks returns how many links a population of so many users can have: half of all that are possible, so
-// that drawing them comes to an end.
+// MostLinks returns the greatest number of links that New makes for a number of users: half of all possible
+// links, so that drawing them at random comes to an end.
 func MostLinks(users int) int { return max(0, users*(users-1)/4) }
 
-// New makes a population of so many users and links. Both ends of a link are drawn by
-// weight (Chung and Lu 2002), and none twice.
+// New returns a population. Both ends of a link are drawn by weight (Chung and Lu 2002); no link is drawn
+// twice.
 func New(users, links int) (*Population, error) {
 	if users < 2 || links < 0 || links > MostLinks(users) {
 		return nil, fmt.Errorf("a population of %d users can have up to %d links, not %d", users, MostLinks(users),
 			links)
 	}
 	p := &Population{Users: users, Friends: make([][]int, users+1)}
-	sums := make([]float64, users) // of the weights of the users up to here
+	sums := make([]float64, users) // cumulative weights
 	total := 0.0
 	for i := range sums {
 		total += math.Pow(float64(i+offset), -decay)
@@ -57,13 +56,14 @@ func New(users, links int) (*Population, error) {
 			func(sum, x float64) int { return cmp.Compare(sum, x) })
 		return min(i, users-1) + 1
 	}
-	known := make(map[[2]int]bool, links)
-	for len(known) < links {
+	drawn := make(map[[2]int]bool, links)
+	for len(drawn) < links {
 		a, b := draw(), draw()
-		if a == b || known[[2]int{min(a, b), max(a, b)}] {
+		link := [2]int{min(a, b), max(a, b)}
+		if a == b || drawn[link] {
 			continue
 		}
-		known[[2]int{min(a, b), max(a, b)}] = true
+		drawn[link] = true
 		p.Friends[a], p.Friends[b] = append(p.Friends[a], b), append(p.Friends[b], a)
 	}
 	for _, friends := range p.Friends {
@@ -81,14 +81,14 @@ func (p *Population) Follows(user, other int) bool {
 	return found
 }
 
-// Password is that of all users, and PasswordHash its hash by bcrypt with cost 10. All have the same hash,
-// since hashing the passwords of 962 users one by one would take a minute.
+// Password is the password of all users, and PasswordHash its bcrypt hash of cost 10. Users share one hash
+// because hashing 962 passwords would take a minute.
 const (
 	Password     = "password"
 	PasswordHash = "$2a$10$LKo3DVLLRVf4i77KTec8hOgoa/p/P3a8BBzAlF6qeCMVntQWhzFJK"
 )
 
-// User returns one of the users.
+// User returns the user with a number.
 func User(number int) *pb.User {
 	return &pb.User{Id: strconv.Itoa(number), Name: "user_" + strconv.Itoa(number)}
 }

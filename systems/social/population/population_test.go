@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/graph"
 )
 
-// TestThePasswordHasItsHash, of the cost that registered users have.
+// TestThePasswordHasItsHash: PasswordHash is of Password, with the cost that registered users have.
 func TestThePasswordHasItsHash(t *testing.T) {
 	if err := bcrypt.CompareHashAndPassword([]byte(PasswordHash), []byte(Password)); err != nil {
 		t.Error(err)
@@ -21,7 +21,8 @@ func TestThePasswordHasItsHash(t *testing.T) {
 	}
 }
 
-// TestDegreesAreThoseOfTheBenchmark: as skewed as its data, and the same every time.
+// TestDegreesAreThoseOfTheBenchmark: links go in both directions and are unique, degrees are as skewed as in
+// the benchmark's data, and New repeats itself.
 func TestDegreesAreThoseOfTheBenchmark(t *testing.T) {
 	p, err := New(962, 18_812)
 	testset.Must(t, err)
@@ -34,7 +35,7 @@ func TestDegreesAreThoseOfTheBenchmark(t *testing.T) {
 			}
 		}
 		if !slices.IsSorted(friends) || len(slices.Compact(slices.Clone(friends))) != len(friends) {
-			t.Fatalf("user %d has friends twice: %v", user, friends)
+			t.Fatalf("the friends of user %d are unsorted or repeated: %v", user, friends)
 		}
 	}
 	least, median, greatest := p.Degrees()
@@ -44,11 +45,11 @@ func TestDegreesAreThoseOfTheBenchmark(t *testing.T) {
 	}
 	again, err := New(962, 18_812)
 	if err != nil || !reflect.DeepEqual(p, again) {
-		t.Errorf("it is another network the second time (%v)", err)
+		t.Errorf("the second population differs (%v)", err)
 	}
 	for _, c := range [][2]int{{1, 0}, {10, 100}, {10, -1}} {
 		if _, err := New(c[0], c[1]); err == nil {
-			t.Errorf("there is a network of %d users and %d links", c[0], c[1])
+			t.Errorf("a population of %d users and %d links is made", c[0], c[1])
 		}
 	}
 }

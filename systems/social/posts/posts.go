@@ -19,13 +19,13 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// Collection is where posts are kept by their ids.
+// Collection holds posts by their ids.
 var Collection = document.Collection{Name: "posts"}
 
-// cached is how long a post stays in the cache.
-const cached = time.Hour
+// cacheLifetime is the time that a post stays in the cache.
+const cacheLifetime = time.Hour
 
-// Posts is the component.
+// Posts is the component posts.
 type Posts struct {
 	store document.Store
 	cache *cache.Cache // nil: none
@@ -33,7 +33,8 @@ type Posts struct {
 
 var _ pb.Posts = (*Posts)(nil)
 
-// New keeps posts in a store that has their collection, and what was read in a cache.
+// New returns the component. The store has declared Collection; posts that were read are cached in c, unless
+// c is nil.
 func New(store document.Store, c *cache.Cache) *Posts { return &Posts{store, c} }
 
 // Store keeps a post. A repetition changes nothing.
@@ -50,7 +51,8 @@ func (p *Posts) Store(ctx context.Context, in *pb.Post) (*pb.Empty, error) {
 	return &pb.Empty{}, err
 }
 
-// Read returns posts in the order of the ids. If the cache fails, it reads the store alone.
+// Read returns posts in the order of the ids; unknown ids are left out. If the cache fails, all come from the
+// store.
 func (p *Posts) Read(ctx context.Context, in *pb.PostIDs) (*pb.PostList, error) {
 	if len(in.GetIds()) > document.MaxPage {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "%d posts are asked for: use at most %d",
@@ -79,7 +81,7 @@ func (p *Posts) Read(ctx context.Context, in *pb.PostIDs) (*pb.PostList, error) 
 	return &answer, nil
 }
 
-// fromCache adds the cached posts to found, and returns the ids of the others.
+// fromCache adds the cached posts to found and returns the ids of the others.
 func (p *Posts) fromCache(ctx context.Context, ids []string, found map[string]*pb.Post) (missing []string) {
 	if p.cache == nil {
 		return ids
@@ -99,11 +101,12 @@ func (p *Posts) fromCache(ctx context.Context, ids []string, found map[string]*p
 	return missing
 }
 
+// intoCache caches a post, if there is a cache. A failure only means that the next read asks the store again.
 func (p *Posts) intoCache(ctx context.Context, post *pb.Post) {
 	if p.cache == nil {
 		return
 	}
 	if value, err := proto.Marshal(post); err == nil {
-		_ = p.cache.Set(ctx, post.GetId(), value, cached) // it is read from the store next time
+		_ = p.cache.Set(ctx, post.GetId(), value, cacheLifetime)
 	}
 }

@@ -17,10 +17,10 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// Lifetime is how long a token is valid after a login, as in the benchmark.
+// Lifetime is the time that a token of a login is valid, as in the benchmark.
 const Lifetime = time.Hour
 
-// minKey is the shortest key, in bytes: as long as the hash (RFC 7518 section 3.2).
+// minKey is the least length of a key, in bytes: that of the hash (RFC 7518 section 3.2).
 const minKey = 32
 
 // Signer signs and checks tokens with one key.
@@ -44,7 +44,7 @@ type claims struct {
 	jwt.RegisteredClaims
 }
 
-// Sign returns the token of a user.
+// Sign returns a token of the user, valid until it expires.
 func (s *Signer) Sign(user *pb.User, expires time.Time) (string, error) {
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims{user.GetName(), jwt.RegisteredClaims{
 		Subject: user.GetId(), ExpiresAt: jwt.NewNumericDate(expires)}}).SignedString(s.key)
@@ -54,7 +54,7 @@ func (s *Signer) Sign(user *pb.User, expires time.Time) (string, error) {
 	return token, nil
 }
 
-// Check returns the user of a valid token.
+// Check returns the user of a valid token, or a NoSession.
 func (s *Signer) Check(token string) (*pb.User, error) {
 	var found claims
 	_, err := s.parser.ParseWithClaims(token, &found, func(*jwt.Token) (any, error) { return s.key, nil })

@@ -66,8 +66,8 @@ func TestBehaviour(t *testing.T) {
 	}
 }
 
-// timelinesHoldWhatWasPosted: once, in order, in the author's timeline and in that of every
-// follower, and of nobody else.
+// timelinesHoldWhatWasPosted: each post is once and in order in the timeline of its author and in the home
+// timelines of all followers, and in no other.
 func timelinesHoldWhatWasPosted(t *testing.T, n network, people *population.Population) {
 	posted := map[int][]string{} // by author, the latest first
 	var all []string
@@ -109,6 +109,8 @@ func timelinesHoldWhatWasPosted(t *testing.T, n network, people *population.Popu
 	}
 }
 
+// postsAreMadeOfParts: a post is read with its author, mentions, links and media, and its short link
+// resolves.
 func postsAreMadeOfParts(t *testing.T, n network) {
 	id := n.compose(t, 4, "for @user_5 and @nobody_here see https://example.com/a?b=c")
 	_, body := n.ask(t, "GET", "/user-timelines/4?count=1", "")
@@ -141,6 +143,7 @@ func postsAreMadeOfParts(t *testing.T, n network) {
 	}
 }
 
+// usersFollowUsers: a new user reads the posts of a user from the time of following on.
 func usersFollowUsers(t *testing.T, n network) {
 	const ann = `{"id":"1001","name":"ann","password":"open sesame"}`
 	for _, want := range []int{http.StatusCreated, http.StatusConflict} {
@@ -152,7 +155,7 @@ func usersFollowUsers(t *testing.T, n network) {
 		t.Errorf("ann, who follows nobody, reads %v", got)
 	}
 	const follows = "/users/1001/follows/12"
-	for range 2 { // once more is the same
+	for range 2 { // a repetition changes nothing
 		if status, body := n.ask(t, "PUT", follows, ""); status != http.StatusOK {
 			t.Fatalf("follow: %d %s", status, body)
 		}
@@ -168,10 +171,10 @@ func usersFollowUsers(t *testing.T, n network) {
 	unfollowedPostsStay(t, n, follows)
 }
 
-// unfollowedPostsStay: ann, who follows a user no longer, gets none of their posts any more; those that have
-// come stay in a timeline that is filled, and are not in one that is gathered. Then she follows them again.
+// unfollowedPostsStay: after ann has unfollowed a user she gets no more of their posts. Earlier ones stay in
+// a timeline that is filled, and are gone from one that is gathered. At the end she follows the user again.
 func unfollowedPostsStay(t *testing.T, n network, follows string) {
-	for _, method := range []string{"DELETE", "DELETE", "PUT"} { // once more is the same
+	for _, method := range []string{"DELETE", "DELETE", "PUT"} { // a repetition changes nothing
 		if status, body := n.ask(t, method, follows, ""); status != http.StatusOK {
 			t.Fatalf("%s %s: %d %s", method, follows, status, body)
 		}
@@ -190,6 +193,7 @@ func unfollowedPostsStay(t *testing.T, n network, follows string) {
 	}
 }
 
+// nonsenseIsRefused: invalid requests get the right status and kind of problem.
 func nonsenseIsRefused(t *testing.T, n network) {
 	long := strings.Repeat("x", social.MaxText+1)
 	for name, c := range map[string]struct {
@@ -218,7 +222,7 @@ func nonsenseIsRefused(t *testing.T, n network) {
 		"too far":             {"GET", "/home-timelines/1?start=499&count=2", "", 400, rpc.InvalidArgument},
 		"a million":           {"GET", "/home-timelines/1?count=1000000", "", 400, rpc.InvalidArgument},
 		"nothing":             {"GET", "/home-timelines/1?count=0", "", 400, rpc.InvalidArgument},
-		"before what":         {"GET", "/home-timelines/1?before=yesterday", "", 400, rpc.InvalidArgument},
+		"before no post":      {"GET", "/home-timelines/1?before=yesterday", "", 400, rpc.InvalidArgument},
 		"a name that is none": {"POST", "/users", `{"id":"5000","name":"Ann <b>"}`, 400, rpc.InvalidArgument},
 		"a short password": {"POST", "/users", `{"id":"5000","name":"ann2","password":"sesame"}`, 400,
 			rpc.InvalidArgument},
@@ -235,7 +239,7 @@ func nonsenseIsRefused(t *testing.T, n network) {
 	}
 }
 
-// TestTheCacheIsAsked: what was read once is read from the cache.
+// TestTheCacheIsAsked: the first read of a post misses the cache, later ones hit it.
 func TestTheCacheIsAsked(t *testing.T) {
 	var unit *Unit
 	n := startWith(t, architecture.Monolith, map[string]string{"cache": "look-aside"}, peopleOf(t, 3, 1),
@@ -249,9 +253,9 @@ func TestTheCacheIsAsked(t *testing.T) {
 	}
 }
 
-// TestAnAnnouncementThatCannotBeReadHoldsNobodyUp: it becomes a dead letter, and a post that
-// is announced twice is in every home timeline once.
-func TestAnAnnouncementThatCannotBeReadHoldsNobodyUp(t *testing.T) {
+// TestABadAnnouncementBlocksNothing: an announcement that cannot be decoded becomes a dead letter, and a post
+// that is announced twice is in every home timeline once.
+func TestABadAnnouncementBlocksNothing(t *testing.T) {
 	people := peopleOf(t, 12, 20)
 	n := start(t, architecture.Monolith, map[string]string{"fan_out_by": "events"}, people)
 	client, err := openBroker(t.Context(), architecture.Design{Broker: architecture.NATS}, n.broker)

@@ -22,8 +22,8 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// SettledPath is the path that the load generator asks where events fill home timelines. It answers with 204
-// as soon as no announced post waits in the broker, and no unit fills a timeline. It is not part of the
+// SettledPath is the path that the load generator polls if events fill home timelines. It answers with 204 as
+// soon as no announced post waits in the broker and no unit is filling a timeline. It is not part of the
 // public interface.
 const SettledPath = "/settled"
 
@@ -34,18 +34,18 @@ const Queue = parts.HomeTimelinesName
 const posted = "post.composed"
 
 const (
-	// lookAgain is the time between two questions to the broker.
-	lookAgain = 10 * time.Millisecond
-	// settleWithin is how long a request for SettledPath waits; the load generator repeats it.
-	settleWithin = 5 * time.Second
-	// drainWithin is how long a unit that ends goes on filling timelines with posts that wait.
-	drainWithin = 10 * time.Second
-	// quietLooks is how often in a row nothing must be found if the broker does not know which messages it
-	// has delivered: a message on its way to a unit is seen nowhere.
-	quietLooks = 3
+	// pollInterval is the time between two checks of the broker.
+	pollInterval = 10 * time.Millisecond
+	// settleTimeout bounds a request for SettledPath; the load generator repeats it.
+	settleTimeout = 5 * time.Second
+	// drainTimeout bounds how long a unit that stops goes on filling timelines with waiting posts.
+	drainTimeout = 10 * time.Second
+	// quietPolls is the number of consecutive polls without a change that count as settled, for a broker that
+	// does not report unacknowledged messages: one on its way to a unit is visible nowhere.
+	quietPolls = 3
 )
 
-// openBroker returns a client of a design's broker, which knows the queues.
+// openBroker returns a client of a design's broker, in which it has declared the queue.
 func openBroker(ctx context.Context, design architecture.Design, address string) (broker.Client, error) {
 	config := broker.Config{Driver: broker.RabbitMQ, URL: address}
 	if design.Broker == architecture.NATS {
@@ -62,12 +62,12 @@ func openBroker(ctx context.Context, design architecture.Design, address string)
 	return client, nil
 }
 
-// announcer tells home timelines of posts through a broker.
+// announcer announces posts to home timelines through a broker.
 type announcer struct{ broker broker.Client }
 
 var _ compose.FanOut = announcer{}
 
-// Add returns when the broker has the entry on its disk. Home timelines get it some time later.
+// Add returns when the broker has stored the entry on disk. Home timelines get it later.
 func (a announcer) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
 	body, err := proto.Marshal(in)
 	if err == nil {
@@ -76,14 +76,14 @@ func (a announcer) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
 	return &pb.Empty{}, err
 }
 
-// take enters announced posts into home timelines; it is an event.Handler. A repeated post changes nothing.
-// An error of the component makes the broker deliver the message again later; a message that cannot be read
-// fails.
-func (u *Unit) take(ctx context.Context, messages []broker.Message) error {
+// enterAnnounced enters announced posts into home timelines; it is an event.Handler. A repeated post changes
+// nothing. After an error of the component the broker delivers the message again; a message that cannot be
+// decoded becomes a dead letter.
+func (u *Unit) enterAnnounced(ctx context.Context, messages []broker.Message) error {
 	for _, message := range messages {
 		var entry pb.Entry
 		if err := proto.Unmarshal(message.Body, &entry); err != nil {
-			return fmt.Errorf("the announcement %q is no entry: %w", message.ID, err)
+			return fmt.Errorf("the announcement %q is not an entry: %w", message.ID, err)
 		}
 		if _, err := u.parts.HomeTimelines.Add(ctx, &entry); err != nil {
 			return event.Unavailable(err)
@@ -92,21 +92,22 @@ func (u *Unit) take(ctx context.Context, messages []broker.Message) error {
 	return nil
 }
 
-// look returns how many announced posts the units that fill home timelines have entered, or event.Working
-// while one waits or is being entered. sure: the broker itself knows that none is.
-func (u *Unit) look(ctx context.Context) (taken int64, sure bool, err error) {
+// poll returns the number of announced posts that the units have entered into home timelines so far, or
+// event.Working while one waits or is being entered. sure is true if the broker itself knows that nothing is
+// pending; then taken is not counted.
+func (u *Unit) poll(ctx context.Context) (taken int64, sure bool, err error) {
 	depth, err := u.broker.Depth(ctx, Queue)
 	if err != nil || depth.Ready > 0 || depth.Unacked > 0 {
 		return event.Working, false, err
 	}
-	if depth.Unacked == 0 {
+	if depth.Unacked == 0 { // negative: the broker does not know
 		return 0, true, nil
 	}
 	taken = event.Taken(u.broker)
 	for _, filler := range u.fillers {
 		more, err := event.AskTaken(ctx, filler)
 		if err != nil && filler.standby {
-			continue // it need not be there yet
+			continue // a standby replica may not have been started
 		}
 		if err != nil || more == event.Working || taken == event.Working {
 			return event.Working, false, err
@@ -116,49 +117,49 @@ func (u *Unit) look(ctx context.Context) (taken int64, sure bool, err error) {
 	return taken, false, nil
 }
 
-// settled waits until no announced post waits, and neither this unit nor a filler enters one.
-func (u *Unit) settled(ctx context.Context) error {
+// awaitSettled returns when no announced post waits, and neither this unit nor a filler is entering one.
+func (u *Unit) awaitSettled(ctx context.Context) error {
 	before, quiet := int64(event.Working), 0
 	for {
-		taken, sure, err := u.look(ctx)
+		taken, sure, err := u.poll(ctx)
 		if err != nil || sure {
 			return err
 		}
 		if quiet++; taken == event.Working || taken != before {
 			quiet = 0
 		}
-		if quiet == quietLooks {
+		if quiet == quietPolls {
 			return nil
 		}
 		before = taken
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(lookAgain):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// filler is a replica of the unit that fills home timelines.
+// filler is a client of one replica of the unit that fills home timelines.
 type filler struct {
 	rpc.Client
 	standby bool
 }
 
-// connectFillers connects the unit in front to every replica of that which fills home timelines,
-// so that it can ask each.
+// connectFillers connects the front to every replica of the unit that fills home timelines,
+// so that it can poll each.
 func (u *Unit) connectFillers() error {
 	if u.broker == nil || u.Name != u.design.Front().Name || u.Hosts(parts.HomeTimelinesName) {
 		return nil
 	}
-	filling := u.UnitOf(parts.HomeTimelinesName)
-	addresses, err := u.Peer(filling)
+	name := u.UnitOf(parts.HomeTimelinesName)
+	addresses, err := u.Peer(name)
 	if err != nil {
 		return err
 	}
 	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
 		address, standby := strings.CutPrefix(address, lab.StandbyMark)
-		client, err := u.Calls.NewClient(filling, address)
+		client, err := u.Calls.NewClient(name, address)
 		if err != nil {
 			return err
 		}
@@ -168,30 +169,31 @@ func (u *Unit) connectFillers() error {
 	return nil
 }
 
+// answerSettled answers a request for SettledPath.
 func (u *Unit) answerSettled(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), settleWithin)
+	ctx, cancel := context.WithTimeout(r.Context(), settleTimeout)
 	defer cancel()
-	if err := u.settled(ctx); err != nil {
+	if err := u.awaitSettled(ctx); err != nil {
 		http.Error(w, "posts wait for their timelines: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// takeAnnounced fills home timelines with announced posts in the background. end stops that after the posts
-// that still wait; the units that announce posts have ended before.
-func (u *Unit) takeAnnounced(ctx context.Context) (end func()) {
-	taking, stop := context.WithCancel(context.WithoutCancel(ctx))
-	subscriber := event.Subscriber{Source: u.broker, Queue: Queue, Handle: u.take}
-	var beside sync.WaitGroup
-	beside.Go(func() { subscriber.Run(taking, u.LogError) })
+// fillFromEvents fills home timelines with announced posts in the background, also after ctx ends. end stops
+// that once no post waits, within drainTimeout; the units that announce posts have stopped before.
+func (u *Unit) fillFromEvents(ctx context.Context) (end func()) {
+	filling, stop := context.WithCancel(context.WithoutCancel(ctx))
+	subscriber := event.Subscriber{Source: u.broker, Queue: Queue, Handle: u.enterAnnounced}
+	var background sync.WaitGroup
+	background.Go(func() { subscriber.Run(filling, u.LogError) })
 	return func() {
-		limited, cancel := context.WithTimeout(taking, drainWithin)
+		limited, cancel := context.WithTimeout(filling, drainTimeout)
 		defer cancel()
-		if err := u.settled(limited); err != nil {
+		if err := u.awaitSettled(limited); err != nil {
 			u.LogError(err)
 		}
 		stop()
-		beside.Wait()
+		background.Wait()
 	}
 }

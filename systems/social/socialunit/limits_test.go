@@ -26,7 +26,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/timelines"
 )
 
-// TestAHotUser: one whom very many follow fails nobody, and all have the post.
+// TestAHotUser: a post of a user with thousands of followers reaches all of them.
 func TestAHotUser(t *testing.T) {
 	const users = 2500
 	people := &population.Population{Users: users, Friends: make([][]int, users+1)}
@@ -35,14 +35,14 @@ func TestAHotUser(t *testing.T) {
 	}
 	n := start(t, architecture.Monolith, nil, people)
 	id := n.compose(t, 1, "to all of you")
-	for _, user := range []int{2, 999, 1000, 1001, 1002, 2001, users} { // around the ends of pages
+	for _, user := range []int{2, 999, 1000, 1001, 1002, 2001, users} { // around the ends of pages of followers
 		if got := n.timeline(t, fmt.Sprintf("/home-timelines/%d", user)); !slices.Equal(got, []string{id}) {
 			t.Errorf("user %d reads %v", user, got)
 		}
 	}
 }
 
-// TestAMonolithHasReplicas: each makes ids of its own, and reads what was posted at the other.
+// TestAMonolithHasReplicas: each makes ids of its own and reads the posts of the other.
 func TestAMonolithHasReplicas(t *testing.T) {
 	first := start(t, architecture.Monolith, nil, peopleOf(t, 3, 1))
 	design, err := architecture.New(architecture.Monolith, nil)
@@ -61,7 +61,7 @@ func TestAMonolithHasReplicas(t *testing.T) {
 		}
 	}
 	if len(makers) != 2 {
-		t.Errorf("two replicas made ids as %d", len(makers))
+		t.Errorf("the ids of two replicas have %d makers", len(makers))
 	}
 	const all = "/user-timelines/1?count=50"
 	one, other := first.timeline(t, all), second.timeline(t, all)
@@ -70,36 +70,37 @@ func TestAMonolithHasReplicas(t *testing.T) {
 	}
 }
 
-// TestUnitsLogRequests: a post has a line in the log of every unit that had a part in it.
+// TestUnitsLogRequests: composing a post writes a line to the log of every unit.
 func TestUnitsLogRequests(t *testing.T) {
 	people := peopleOf(t, 3, 1)
-	var said hostingtest.Output
+	var logged hostingtest.Output
 	units := map[string]bool{}
 	n := startWith(t, architecture.Services, map[string]string{kit.KnobLogging: kit.LogRequests}, people,
 		func(u *Unit) {
 			if u.Log == nil {
 				t.Fatalf("unit %s has no log", u.Name)
 			}
-			u.Log, units[u.Name] = requestlog.New(&said, u.Name), true
+			u.Log, units[u.Name] = requestlog.New(&logged, u.Name), true
 		})
 	n.compose(t, 1, "@user_2 has http://a.example/b")
 	for unit := range units {
-		if !strings.Contains(said.String(), `"unit":"`+unit+`"`) {
+		if !strings.Contains(logged.String(), `"unit":"`+unit+`"`) {
 			t.Errorf("unit %s has logged nothing", unit)
 		}
 	}
-	if want := `"operation":"POST /posts","status":201`; !strings.Contains(said.String(), want) {
-		t.Errorf("no line has %s: %s", want, said.String())
+	if want := `"operation":"POST /posts","status":201`; !strings.Contains(logged.String(), want) {
+		t.Errorf("no line has %s: %s", want, logged.String())
 	}
 }
 
-// TestPostsAreTraced through all units, over each binding: the same components are called, wherever they are.
+// TestPostsAreTraced through all units: the trace has the same calls over each binding and with each
+// placement.
 func TestPostsAreTraced(t *testing.T) {
 	people := peopleOf(t, 3, 1)
 	want := []string{"compose Composer/Compose", "front POST /posts", "home-timelines HomeTimelines/Add",
 		"media Media/Attach", "posts Posts/Store", "short-urls ShortURLs/Shorten",
 		"social-graph SocialGraph/Followers", "texts Texts/Prepare", "unique-ids UniqueIDs/Next",
-		"user-timelines UserTimelines/Add", "users Users/Find", "users Users/Find"} // the author and another
+		"user-timelines UserTimelines/Add", "users Users/Find", "users Users/Find"} // author and mention
 	for placement, calls := range map[string]string{kit.Apart: architecture.GRPC,
 		kit.Together: architecture.GRPC, "front+compose,posts+users": architecture.HTTP} {
 		tracers := map[string]*spans.Provider{}
@@ -114,8 +115,9 @@ func TestPostsAreTraced(t *testing.T) {
 	}
 }
 
-// TestWhatMayNotBeRepeatedIsNotRetried: posts and registrations. The other knob of calls arrives, too.
-func TestWhatMayNotBeRepeatedIsNotRetried(t *testing.T) {
+// TestOnlyRepeatableCallsAreRetried: posts and registrations are tried once. The knob of balancing is
+// applied, too.
+func TestOnlyRepeatableCallsAreRetried(t *testing.T) {
 	design, err := architecture.New(architecture.Services, map[string]string{kit.KnobResilience: kit.Retries,
 		kit.KnobBalancing: kit.TwoChoices})
 	testset.Must(t, err)
@@ -152,9 +154,9 @@ func TestATimelineOfAMillion(t *testing.T) {
 	store, err := OpenStore(t.Context(), n.documents, parts.HomeTimelinesName)
 	testset.Must(t, err)
 	defer func() { _ = store.Close() }()
-	const million, some = 1_000_000, 1000
-	entries := make([]document.Document, some)
-	for at := 0; at < million; at += some {
+	const million, batch = 1_000_000, 1000
+	entries := make([]document.Document, batch)
+	for at := 0; at < million; at += batch {
 		for i := range entries {
 			entries[i] = document.Document{ID: fmt.Sprintf("%016x.1", at+i), Version: 1,
 				Body: json.RawMessage(`{"owner":"1"}`)}
@@ -178,7 +180,7 @@ func TestATimelineOfAMillion(t *testing.T) {
 	}
 	if status, body := n.ask(t, "GET", "/home-timelines/1?start=1000000", ""); status != http.StatusBadRequest ||
 		!strings.Contains(body, string(rpc.InvalidArgument)) {
-		t.Errorf("what no page reaches: %d %s", status, body)
+		t.Errorf("a start beyond social.MaxPage: %d %s", status, body)
 	}
 	n.compose(t, 2, "one more")
 	if got := n.timeline(t, "/user-timelines/2"); len(got) != 2 || got[1] != id {

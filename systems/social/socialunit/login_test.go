@@ -16,7 +16,7 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// TestTokens are checked in the same way in every architecture.
+// TestTokens: logins and checks of tokens behave the same in every architecture.
 func TestTokens(t *testing.T) {
 	people := peopleOf(t, 3, 1)
 	for name, c := range map[string]struct {
@@ -36,8 +36,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// aLoginReturnsAToken with which its user posts. A wrong name or password returns none, and nobody else gets
-// the name.
+// aLoginReturnsAToken that lets its user post. A wrong name or password returns none, and a name cannot be
+// registered twice.
 func aLoginReturnsAToken(t *testing.T, n network) {
 	logIn := func(name, password string) (int, string) {
 		return n.askWith(t, "", "POST", "/login", fmt.Sprintf(`{"name":%q,"password":%q}`, name, password))
@@ -66,7 +66,8 @@ func aLoginReturnsAToken(t *testing.T, n network) {
 	}
 }
 
-// withoutTheTokenNothingIsDone for whoever has none, an invalid one, or that of another user.
+// withoutTheTokenNothingIsDone: requests without a token, with an invalid one or with that of another user
+// are refused and change nothing.
 func withoutTheTokenNothingIsDone(t *testing.T, n network) {
 	soon, user := time.Now().Add(time.Hour), population.User(1)
 	right := signed(t, testKey, user, soon)

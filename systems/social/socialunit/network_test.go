@@ -23,13 +23,13 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// testKey is the key of the tokens.
+// testKey is the key of tokens in all tests.
 var testKey = []byte("the key of the tokens of a test.")
 
-// network is a whole system that runs in this process.
+// network holds the addresses of a whole system that runs in this process.
 type network struct {
 	base, broker, documents string
-	onRead                  bool // home timelines are gathered
+	onRead                  bool // home timelines are gathered when they are read
 }
 
 // peopleOf returns a population.
@@ -40,13 +40,13 @@ func peopleOf(t *testing.T, users, links int) *population.Population {
 	return people
 }
 
-// start joins all units of a design and fills its stores.
+// start fills the stores of a design and serves its units until the test ends.
 func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
 	t.Helper()
 	return startWith(t, name, turned, people, func(*Unit) {})
 }
 
-// startWith is start, and calls change with each unit before it serves.
+// startWith is start, but calls change with each unit before it serves.
 func startWith(
 	t *testing.T, name string, turned map[string]string, people *population.Population, change func(*Unit),
 ) network {
@@ -90,23 +90,25 @@ func startWith(
 }
 
 var (
-	actor  = regexp.MustCompile(`^/(?:home-timelines|users)/(\w+)`)
-	author = regexp.MustCompile(`"author":"(\w{1,40})"`)
+	pathUser   = regexp.MustCompile(`^/(?:home-timelines|users)/(\w+)`)
+	bodyAuthor = regexp.MustCompile(`"author":"(\w{1,40})"`)
 )
 
-// tokenFor returns the token of the user who may send a request.
+// tokenFor returns the token that a request needs: that of the user in its path, or of the author in its
+// body.
 func tokenFor(t *testing.T, path, body string) string {
 	t.Helper()
 	user := &pb.User{Id: "1", Name: "user_1"}
-	if of := actor.FindStringSubmatch(path); of != nil {
-		user.Id = of[1]
+	if match := pathUser.FindStringSubmatch(path); match != nil {
+		user.Id = match[1]
 	}
-	if of := author.FindStringSubmatch(body); of != nil {
-		user.Name = of[1]
+	if match := bodyAuthor.FindStringSubmatch(body); match != nil {
+		user.Name = match[1]
 	}
 	return signed(t, testKey, user, time.Now().Add(time.Hour))
 }
 
+// signed returns a token of the user, signed with the key.
 func signed(t *testing.T, key []byte, user *pb.User, expires time.Time) string {
 	t.Helper()
 	signer, err := session.NewSigner(key)
@@ -122,7 +124,7 @@ func (n network) ask(t *testing.T, method, path, body string) (int, string) {
 	return n.askWith(t, "Bearer "+tokenFor(t, path, body), method, path, body)
 }
 
-// askWith sends a request with a header Authorization.
+// askWith sends a request with this header Authorization and returns status and body.
 func (n network) askWith(t *testing.T, authorization, method, path, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, n.base+path, strings.NewReader(body))
@@ -139,7 +141,7 @@ func (n network) askWith(t *testing.T, authorization, method, path, body string)
 	return answer.StatusCode, string(text)
 }
 
-// compose posts and returns the id.
+// compose posts and returns the id of the post.
 func (n network) compose(t *testing.T, author int, text string) string {
 	t.Helper()
 	status, body := n.ask(t, "POST", "/posts",
@@ -151,7 +153,8 @@ func (n network) compose(t *testing.T, author int, text string) string {
 	return post.ID
 }
 
-// settle waits until home timelines have what was posted, where events fill them.
+// settle waits until all posts are in home timelines. Without events there is no such path (404) and nothing
+// to wait for.
 func (n network) settle(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); ; {
@@ -159,13 +162,13 @@ func (n network) settle(t *testing.T) {
 		if status == http.StatusNoContent || status == http.StatusNotFound {
 			return
 		}
-		if status != http.StatusServiceUnavailable || time.Now().After(end) { // else ask again
+		if status != http.StatusServiceUnavailable || time.Now().After(end) { // 503: not yet
 			t.Fatalf("settled: %d %s", status, body)
 		}
 	}
 }
 
-// timeline reads the ids of one.
+// timeline returns the ids of the posts of a timeline.
 func (n network) timeline(t *testing.T, path string) []string {
 	t.Helper()
 	status, body := n.ask(t, "GET", path, "")

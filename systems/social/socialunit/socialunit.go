@@ -1,7 +1,7 @@
-// Package socialunit is social's part of the unit program: it joins the components of a
-// unit with their stores, the units that they call, and the channel that a deployer gives.
+// Package socialunit is social's part of the unit program: it connects the components of a
+// unit to their stores, to other units, and to the channel of the deployer.
 //
-// Entry points: Run for the unit program; Open, whoever joins units by hand, as tests do.
+// Entry points: Run for the unit program; Open for programs that serve units themselves, such as tests.
 package socialunit
 
 import (
@@ -44,31 +44,31 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Job is what one process of social is started with, as JSON.
+// Job is the argument of social's unit program, as JSON.
 type Job struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
-	// Unit is the unit to be; empty: fill the stores with users and links, and end.
+	// Unit is the name of the unit to run; empty: fill the stores with users and links, and end.
 	Unit  string `json:"unit,omitempty"`
 	Users int    `json:"users,omitempty"`
 	Links int    `json:"links,omitempty"`
 }
 
-// What units call their backing services.
+// The names of the backing services.
 const (
 	ServiceDocuments = "documents"
 	ServiceCache     = "cache"
 	ServiceBroker    = "broker"
 )
 
-// KeyFile is the file in a unit's folder with the key of tokens.
+// KeyFile is the name of the file with the key of tokens in a unit's folder.
 const KeyFile = "token-key"
 
 const (
-	// maxMessage is the longest message between units, in bytes.
+	// maxMessage is the size limit of messages between units, in bytes.
 	maxMessage = 4 << 20
-	// pool is the number of connections that a client over HTTP keeps.
-	pool = 64
+	// connections is the number of connections that a client over HTTP keeps open.
+	connections = 64
 )
 
 // Run runs a unit of social until it is told to stop, or fills the stores and ends.
@@ -121,12 +121,12 @@ func readKey(dir string) ([]byte, error) {
 type Place struct {
 	Documents, Cache, Broker string // addresses
 	Dir                      string // the unit's folder
-	Key                      []byte // of tokens, for units for which Design.HasKey holds
-	// Peer is the host:port of another unit, or of all its replicas.
+	Key                      []byte // of tokens, in units with Design.HasKey
+	// Peer returns the host:port of another unit, or those of all its replicas (see rpc.Spread).
 	Peer func(unit string) (string, error)
 }
 
-// Unit is a unit that is joined.
+// Unit is an open unit of a design.
 type Unit struct {
 	hosting.Unit
 	design  architecture.Design
@@ -139,10 +139,11 @@ type Unit struct {
 	third   *thirdparty.Client
 	cache   *cache.Cache
 	broker  broker.Client
-	fillers []filler // of the unit in front: see connectFillers
+	fillers []filler // only in the front: see connectFillers
 }
 
-// Open joins a unit of a design.
+// Open opens the stores and servers of a unit, makes its components and connects it to its peers. The unit
+// does not serve yet.
 func Open(ctx context.Context, design architecture.Design, name string, place Place) (*Unit, error) {
 	own, err := design.Named(name)
 	if err != nil {
@@ -150,7 +151,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	}
 	u := &Unit{design: design, unit: own, place: place, parts: &parts.All{}, stores: map[string]document.Store{}}
 	u.Unit, err = hosting.NewUnit(name, name, place.Dir, design.Settings, hosting.Calls{Binding: design.Calls,
-		Connections: pool, MaxMessage: maxMessage, Faults: rpc.Problems(social.ProblemOf)}, repeatable)
+		Connections: connections, MaxMessage: maxMessage, Faults: rpc.Problems(social.ProblemOf)}, repeatable)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func Open(ctx context.Context, design architecture.Design, name string, place Pl
 	return u, nil
 }
 
-// repeatable reports whether a call may be carried out twice. Composing twice would make two posts, and
+// repeatable reports whether a failed call may be retried. Composing twice would make two posts, and
 // registering a user twice is refused.
 func repeatable(method string) bool {
 	return method != pb.Composer_Compose_FullMethodName && method != pb.Users_Register_FullMethodName
@@ -221,8 +222,8 @@ func (u *Unit) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// join makes a component of this unit, or a client of another unit's. The components that it uses come before
-// it in parts.Names.
+// join makes a component if this unit hosts it, or else a client of it. The components that it uses must have
+// been joined: they come before it in parts.Names.
 func (u *Unit) join(part string) {
 	all, store := u.parts, u.stores[part]
 	switch part {
@@ -267,7 +268,7 @@ func (u *Unit) join(part string) {
 	}
 }
 
-// newTimelineCache returns the cache of a component with timelines; nil: it has none.
+// newTimelineCache returns the cache of a component with timelines; nil if the design has none.
 func (u *Unit) newTimelineCache() *timelines.Cache {
 	if !u.design.Timelines {
 		return nil
@@ -275,7 +276,7 @@ func (u *Unit) newTimelineCache() *timelines.Cache {
 	return timelines.NewCache()
 }
 
-// Parts returns the components as this unit sees them.
+// Parts returns the components of this unit, and clients of those it calls.
 func (u *Unit) Parts() *parts.All { return u.parts }
 
 // Handler returns the public interface of the unit in front.
@@ -298,7 +299,7 @@ func (u *Unit) Handler() http.Handler {
 // finishes the requests in flight.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if u.broker != nil && u.Hosts(parts.HomeTimelinesName) {
-		defer u.takeAnnounced(ctx)()
+		defer u.fillFromEvents(ctx)()
 	}
 	clients := func(ctx context.Context, listener net.Listener) error {
 		return gateway.Serve(ctx, listener,
@@ -313,7 +314,8 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	return clients(ctx, listener)
 }
 
-// OpenStore opens the document store of a component: each has a database of its own.
+// OpenStore opens the document store of a component and declares its collection. Each component has a
+// database of its own.
 func OpenStore(ctx context.Context, address, part string) (document.Store, error) {
 	store, err := document.OpenAt(ctx, address, social.Name+"_"+strings.ReplaceAll(part, "-", "_"))
 	if err != nil {
@@ -335,10 +337,10 @@ func CollectionOf(part string) document.Collection {
 	}[part]
 }
 
-// batch is the number of documents that are written at once when stores are filled.
+// batch is the number of documents that Fill writes at once.
 const batch = 1000
 
-// Fill makes the stores of a design, with the users and links of a population.
+// Fill creates the stores of a design and writes the users and links of a population.
 func Fill(
 	ctx context.Context, design architecture.Design, address string, people *population.Population,
 ) error {
@@ -359,9 +361,9 @@ func Fill(
 		if err != nil {
 			return err
 		}
-		for some := range slices.Chunk(documents[part], batch) {
-			if err == nil {
-				_, err = store.Upsert(ctx, CollectionOf(part).Name, some...)
+		for chunk := range slices.Chunk(documents[part], batch) {
+			if _, err = store.Upsert(ctx, CollectionOf(part).Name, chunk...); err != nil {
+				break // and close the store
 			}
 		}
 		if err = errors.Join(err, store.Close()); err != nil {

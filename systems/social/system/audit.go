@@ -20,18 +20,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/timelines"
 )
 
-// What an audit counts.
+// The counts of an audit.
 const (
 	countPosted    = "posted"    // acknowledged posts
 	countDelivered = "delivered" // entries of posts in home timelines
-	countLost      = "lost"      // acknowledged posts that are not stored, or lack in a timeline
-	countMisplaced = "misplaced" // posts in a timeline where they do not belong
-	countMadeUp    = "made_up"   // posts that are stored, or in a timeline, and never asked for, or refused
-	countWrong     = "wrong"     // reads whose posts are not those of the timeline, or not in its order
-	countShort     = "short"     // reads that lack posts which were acknowledged before
-	countStale     = "stale"     // such reads of home timelines that events fill
-	countRead      = "read"      // timelines that were read
-	countLoggedIn  = "logged_in" // users, with a token
+	countLost      = "lost"      // acknowledged posts that are not stored or missing in a timeline; links
+	countMisplaced = "misplaced" // posts in a timeline they do not belong to
+	countMadeUp    = "made_up"   // stored posts, entries or links not asked for, or refused
+	countWrong     = "wrong"     // reads with posts of other timelines, or out of order
+	countShort     = "short"     // reads that lack posts which were acknowledged before the read
+	countStale     = "stale"     // the same for home timelines that events fill: no breach
+	countRead      = "read"      // reads of timelines
+	countLoggedIn  = "logged_in" // successful logins
 )
 
 // broken returns the counts that must be zero.
@@ -40,7 +40,7 @@ func broken() []string {
 }
 
 // AuditLive implements lab.LiveAuditor: it compares the answers to clients with the
-// stores, and every timeline that was read with the posts that had been acknowledged by then.
+// stores, and every read of a timeline with the posts that had been acknowledged before it.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	}
 	j.judgeReads()
 	audit := j.Audit(broken(), countRead, "no timeline was read")
-	switch only, _ := p.Level(Only); only { // then nobody reads
+	switch only, _ := p.Level(Only); only { // with one of these nobody reads: other work must have been done
 	case onlyPosts:
 		audit = j.Audit(broken(), countPosted, "no post was acknowledged")
 	case onlyLogins:
@@ -67,31 +67,31 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	return s.base().With(audit, "system", p, load)
 }
 
-// noted holds the notes of the scenario: texts.
+// noted holds the values that the scenario notes in a line of the history.
 type noted struct {
 	User  string `json:"user.id"`
 	ID    string `json:"id"`
 	Start string `json:"start"`
-	IDs   string `json:"ids"` // JSON
+	IDs   string `json:"ids"` // a JSON array of strings
 }
 
 // post is a post that is stored, or was acknowledged.
 type post struct {
 	id               string
 	author           int
-	sent, finished   int64 // nanoseconds since 1970, by the client's clock; 0: no client had an answer
+	sent, finished   int64 // Unix time in nanoseconds, by the client's clock; 0: no client had an answer
 	acknowledged     bool
-	stored, ownEntry bool
-	home             map[int]bool // whose home timelines have it
+	stored, ownEntry bool         // it is in the store, and in the timeline of its author
+	home             map[int]bool // the users who have it in their home timelines
 }
 
 // read is a read of a timeline.
 type read struct {
-	home           bool
+	home           bool // of a home timeline, not a user timeline
 	user, start    int
 	ids            []string
 	sent, finished int64
-	line           int64
+	line           int64 // of the history
 }
 
 // judge holds the evidence and the findings.
@@ -100,14 +100,15 @@ type judge struct {
 	design architecture.Design
 	people *population.Population
 	posts  map[string]*post
-	open   map[int]int // by author, attempts of unknown outcome
+	open   map[int]int // attempts to post of unknown outcome, by author
 	links  int         // stored links
 	reads  []read
-	// behind is how many seconds, at least, each read of a home timeline was behind the acknowledged posts.
+	// behind holds, for each read of a home timeline, by how many seconds at least it lagged behind the
+	// acknowledged posts.
 	behind []float64
 }
 
-// readHistory returns a judge with the history of a trial.
+// readHistory returns a judge that has read the history of a trial.
 func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil {
@@ -119,17 +120,17 @@ func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 	}
 	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, people: people,
 		posts: map[string]*post{}, open: map[int]int{}}
-	return j, loaded.EachAttempt(filepath.Join(dir, loaded.History), j.take)
+	return j, loaded.EachAttempt(filepath.Join(dir, loaded.History), j.addAttempt)
 }
 
-// take adds a line of the history.
-func (j *judge) take(a loaded.Attempt[noted]) {
+// addAttempt adds a line of the history.
+func (j *judge) addAttempt(a loaded.Attempt[noted]) {
 	if a.Operation == logIn && a.End == loaded.EndedOK {
 		j.Counts[countLoggedIn]++
 	}
 	user, err := strconv.Atoi(a.Noted.User)
 	if err != nil {
-		return // a step that was never begun notes nothing, nor does a login
+		return // a login notes nothing, nor does a step that was never started
 	}
 	sent, finished := a.Begun+a.Sent, a.Begun+a.Finished
 	if a.Operation == compose {
@@ -137,7 +138,8 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 		switch a.End {
 		case loaded.EndedOK:
 			if j.posts[a.Noted.ID] != nil {
-				j.Breach(countMadeUp, "line %d of the history: two clients were told of the post %s", a.Line, a.Noted.ID)
+				j.Breach(countMadeUp, "line %d of the history: a second client got the post %s as its own", a.Line,
+					a.Noted.ID)
 			}
 			j.posts[a.Noted.ID] = &post{id: a.Noted.ID, author: user, sent: sent, finished: finished,
 				acknowledged: true, home: map[int]bool{}}
@@ -159,22 +161,22 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 	j.reads = append(j.reads, r)
 }
 
-// readStores reads all posts and all timelines.
+// readStores reads all links, posts and timelines, and checks that nothing is missing.
 func (j *judge) readStores(ctx context.Context, address string) error {
-	for _, of := range []struct {
+	for _, source := range []struct {
 		part string
-		take func(document.Document) error
-	}{{parts.SocialGraphName, j.linked}, {parts.PostsName, j.stored},
-		{parts.UserTimelinesName, j.inUserTimeline}, {parts.HomeTimelinesName, j.inHomeTimeline}} {
-		if !j.design.Keeps(of.part) {
+		add  func(document.Document) error
+	}{{parts.SocialGraphName, j.addLink}, {parts.PostsName, j.addStored}, // posts before their entries
+		{parts.UserTimelinesName, j.addUserEntry}, {parts.HomeTimelinesName, j.addHomeEntry}} {
+		if !j.design.Keeps(source.part) {
 			continue
 		}
-		if err := eachDocument(ctx, address, of.part, of.take); err != nil {
-			return fmt.Errorf("read %s: %w", of.part, err)
+		if err := eachDocument(ctx, address, source.part, source.add); err != nil {
+			return fmt.Errorf("read %s: %w", source.part, err)
 		}
 	}
 	for id, p := range j.posts {
-		j.whole(id, p)
+		j.checkComplete(id, p)
 	}
 	all := 0
 	for _, friends := range j.people.Friends {
@@ -186,15 +188,15 @@ func (j *judge) readStores(ctx context.Context, address string) error {
 	return nil
 }
 
-// linked adds a stored link. No client makes or ends one.
-func (j *judge) linked(d document.Document) error {
+// addLink adds a stored link, which must be one of the population: no client makes or ends links.
+func (j *judge) addLink(d document.Document) error {
 	var body struct{ Follower, Followee string }
-	if err := json.Unmarshal(d.Body, &body); err != nil || body.Follower == "" { // it was ended
+	if err := json.Unmarshal(d.Body, &body); err != nil || body.Follower == "" { // empty: the link was ended
 		return err
 	}
 	follower, err := strconv.Atoi(body.Follower)
-	followee, of := strconv.Atoi(body.Followee)
-	if err = errors.Join(err, of); err != nil {
+	followee, invalid := strconv.Atoi(body.Followee)
+	if err = errors.Join(err, invalid); err != nil {
 		return err
 	}
 	if j.links++; !j.people.Follows(follower, followee) {
@@ -203,17 +205,19 @@ func (j *judge) linked(d document.Document) error {
 	return nil
 }
 
-func eachDocument(ctx context.Context, address, part string, take func(document.Document) error) (err error) {
+// eachDocument calls do with every document of a component.
+func eachDocument(ctx context.Context, address, part string, do func(document.Document) error) (err error) {
 	store, err := socialunit.OpenStore(ctx, address, part)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	return document.Each(ctx, store, socialunit.CollectionOf(part).Name, take)
+	return document.Each(ctx, store, socialunit.CollectionOf(part).Name, do)
 }
 
-// stored adds a stored post. If no client had an answer, it must belong to an attempt of unknown outcome.
-func (j *judge) stored(d document.Document) error {
+// addStored adds a stored post. A post that no client got as an answer must belong to an attempt of unknown
+// outcome.
+func (j *judge) addStored(d document.Document) error {
 	var body struct{ Author struct{ ID string } }
 	if err := json.Unmarshal(d.Body, &body); err != nil {
 		return err
@@ -230,7 +234,7 @@ func (j *judge) stored(d document.Document) error {
 		j.posts[d.ID] = &post{id: d.ID, author: author, stored: true, home: map[int]bool{}}
 		return nil
 	case p == nil:
-		j.Breach(countMadeUp, "nobody was told of the post %s of user %d", d.ID, author)
+		j.Breach(countMadeUp, "no client asked for the post %s of user %d, or it was refused", d.ID, author)
 		j.posts[d.ID] = &post{id: d.ID, author: author, stored: true, home: map[int]bool{}}
 		return nil
 	case p.author != author:
@@ -240,8 +244,9 @@ func (j *judge) stored(d document.Document) error {
 	return nil
 }
 
-// owned reads an entry of a timeline.
-func (j *judge) owned(d document.Document) (*post, int, error) {
+// readEntry returns the post of an entry of a timeline, and the owner of the timeline. An entry of an unknown
+// post is a breach and returns a nil post.
+func (j *judge) readEntry(d document.Document) (*post, int, error) {
 	var body struct{ Owner string }
 	if err := json.Unmarshal(d.Body, &body); err != nil {
 		return nil, 0, err
@@ -255,8 +260,9 @@ func (j *judge) owned(d document.Document) (*post, int, error) {
 	return p, owner, err
 }
 
-func (j *judge) inUserTimeline(d document.Document) error {
-	p, owner, err := j.owned(d)
+// addUserEntry adds an entry of a user timeline.
+func (j *judge) addUserEntry(d document.Document) error {
+	p, owner, err := j.readEntry(d)
 	if err != nil || p == nil {
 		return err
 	}
@@ -268,8 +274,9 @@ func (j *judge) inUserTimeline(d document.Document) error {
 	return nil
 }
 
-func (j *judge) inHomeTimeline(d document.Document) error {
-	p, owner, err := j.owned(d)
+// addHomeEntry adds an entry of a home timeline.
+func (j *judge) addHomeEntry(d document.Document) error {
+	p, owner, err := j.readEntry(d)
 	if err != nil || p == nil {
 		return err
 	}
@@ -283,8 +290,8 @@ func (j *judge) inHomeTimeline(d document.Document) error {
 	return nil
 }
 
-// whole checks that an acknowledged post is everywhere where it belongs.
-func (j *judge) whole(id string, p *post) {
+// checkComplete checks that an acknowledged post is stored and in every timeline it belongs to.
+func (j *judge) checkComplete(id string, p *post) {
 	if !p.acknowledged {
 		return
 	}
@@ -294,7 +301,7 @@ func (j *judge) whole(id string, p *post) {
 	if !p.ownEntry {
 		j.Breach(countLost, "the post %s is not in the timeline of its author, user %d", id, p.author)
 	}
-	if !j.design.Keeps(parts.HomeTimelinesName) { // home timelines are gathered from the others
+	if !j.design.Keeps(parts.HomeTimelinesName) { // home timelines are gathered from user timelines
 		return
 	}
 	for _, follower := range j.people.Friends[p.author] {
@@ -308,7 +315,7 @@ func (j *judge) whole(id string, p *post) {
 // judgeReads compares every read with the posts. A post that was acknowledged before the read was
 // sent must be in it; a post that was sent after the read had ended cannot be.
 func (j *judge) judgeReads() {
-	byAuthor := map[int][]*post{} // in the order of acknowledgement
+	byAuthor := map[int][]*post{} // acknowledged posts, sorted by their acknowledgement
 	for _, p := range j.posts {
 		if p.acknowledged {
 			byAuthor[p.author] = append(byAuthor[p.author], p)
@@ -326,10 +333,10 @@ func (j *judge) judgeReads() {
 			p := j.posts[id]
 			switch {
 			case p == nil:
-				j.Breach(countWrong, "line %d of the history: user %d read the post %s, which there is not", r.line,
+				j.Breach(countWrong, "line %d of the history: user %d read the post %s, which does not exist", r.line,
 					r.user, id)
 			case !slices.Contains(authors, p.author):
-				j.Breach(countWrong, "line %d of the history: user %d read the post %s of user %d, which is not for them",
+				j.Breach(countWrong, "line %d of the history: user %d read the post %s of user %d in the wrong timeline",
 					r.line, r.user, id, p.author)
 			case i > 0 && r.ids[i-1] <= id:
 				j.Breach(countWrong, "line %d of the history: user %d read %s before %s", r.line, r.user, r.ids[i-1], id)
@@ -338,7 +345,7 @@ func (j *judge) judgeReads() {
 					r.user, id)
 			}
 		}
-		j.fresh(r, authors, byAuthor)
+		j.checkFresh(r, authors, byAuthor)
 		if len(r.ids) > pageSize {
 			j.Breach(countWrong, "line %d of the history: user %d read %d posts, at most %d were asked for", r.line,
 				r.user, len(r.ids), pageSize)
@@ -346,12 +353,12 @@ func (j *judge) judgeReads() {
 	}
 }
 
-// fresh checks that a read has the posts that had been acknowledged when it was sent: the timeline has as
-// many posts before the first one of the read as the read left out (start), and no more. A home timeline that
-// events fill may lack some: then it is stale, which is no breach.
-func (j *judge) fresh(r read, authors []int, byAuthor map[int][]*post) {
-	var newer []int64 // when those were acknowledged that are newer than the first
-	known := 0
+// checkFresh checks that a read has the posts that had been acknowledged when it was sent: the read skips the
+// newest r.start posts, so at most that many acknowledged posts are newer than its first one. A home timeline
+// that events fill may lack more: then the read is stale, which is no breach.
+func (j *judge) checkFresh(r read, authors []int, byAuthor map[int][]*post) {
+	var newer []int64 // times of acknowledgement of the posts that are newer than the first of the read
+	known := 0        // posts that had been acknowledged
 	for _, author := range authors {
 		all := byAuthor[author]
 		before, _ := slices.BinarySearchFunc(all, r.sent,
@@ -365,9 +372,9 @@ func (j *judge) fresh(r read, authors []int, byAuthor map[int][]*post) {
 		}
 		first := j.posts[slices.Max(r.ids)]
 		if first == nil || !first.acknowledged {
-			continue // when it was made, no client can tell
+			continue // no client knows when it was made
 		}
-		// What is newer was acknowledged after the first was asked for.
+		// A newer post can only have been acknowledged after the first was requested: search no further back.
 		for i := before - 1; i >= 0 && all[i].finished > first.sent; i-- {
 			if all[i].id > first.id {
 				newer = append(newer, all[i].finished)
@@ -385,7 +392,7 @@ func (j *judge) fresh(r read, authors []int, byAuthor map[int][]*post) {
 		return
 	}
 	behind := 0.0
-	if lacking > 0 { // the latest ones, at the least
+	if lacking > 0 { // at least the latest ones are missing: their oldest gives the lag
 		slices.Sort(newer)
 		behind = float64(r.sent-newer[len(newer)-lacking]) / 1e9
 	}

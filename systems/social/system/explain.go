@@ -21,7 +21,8 @@ func (s System) Modelling() lab.Modelling {
 		All: kit.SpansAll, None: kit.SpansOff, Owned: func(lab.Variant) bool { return true }}
 }
 
-// Steps implements lab.Explainable: one knob after another, in their order, the split first.
+// Steps implements lab.Explainable: it turns one knob after the other, in the order of the catalogue, which
+// begins with the placement.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {

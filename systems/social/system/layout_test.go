@@ -29,20 +29,20 @@ func TestAMonolithHasNoCallsToProtect(t *testing.T) {
 	}
 }
 
-// TestAChoiceNeedsReplicas of a unit that others call.
-func TestAChoiceNeedsReplicas(t *testing.T) {
+// TestBalancingNeedsReplicas: the knob is refused unless a unit that others call has replicas.
+func TestBalancingNeedsReplicas(t *testing.T) {
 	v := lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{
 		kit.KnobBalancing: kit.TwoChoices}}
 	at := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorUsers: 3}}
 	for unit, refused := range map[string]bool{"": true, architecture.UnitFront: true, parts.PostsName: false} {
 		v.Replicas = map[string]int{unit: 2}
 		if _, err := (System{Generator: &loadedtest.Generator{}}).Layout(v, at, 5); (err != nil) != refused {
-			t.Errorf("two of %q: %v, want refused: %t", unit, err, refused)
+			t.Errorf("two replicas of %q: %v, want refused: %t", unit, err, refused)
 		}
 	}
 }
 
-// TestAThirdPartyIsNoCost of the system, and is called by the unit of the media alone.
+// TestAThirdPartyIsNoCost of the system: its usage is left out. Only the unit with media calls it.
 func TestAThirdPartyIsNoCost(t *testing.T) {
 	v := lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{"media_check": "third-party",
 		"sidecar": "haproxy"}}
@@ -55,11 +55,11 @@ func TestAThirdPartyIsNoCost(t *testing.T) {
 			callers = append(callers, u.Name)
 		}
 		if u.Name == thirdparty.Name && (u.Uses == nil || len(u.Uses) > 0) {
-			t.Errorf("it uses %v of the system", u.Uses)
+			t.Errorf("the third party uses %v of the system, want an empty list", u.Uses)
 		}
 	}
 	if !slices.Equal(callers, []string{parts.MediaName}) {
-		t.Errorf("it is called by %v", callers)
+		t.Errorf("the third party is called by %v", callers)
 	}
 	tr := newTrial(t)
 	found, err := s.Measure(t.Context(), v, tr.point, lab.Metered{Roles: map[string]lab.Usage{
@@ -126,7 +126,7 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestFewUsersHaveFewerLinks: a point that does not say how many gets as many as its users can have.
+// TestFewUsersHaveFewerLinks: a point that does not set its links gets no more than its users can have.
 func TestFewUsersHaveFewerLinks(t *testing.T) {
 	at := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10}}
 	for users, want := range map[float64]int{20: 95, 79: 1540, 80: 1564, 962: 18_812, 2000: 39_110} {
@@ -143,6 +143,7 @@ func TestFewUsersHaveFewerLinks(t *testing.T) {
 	}
 }
 
+// TestOperationsOfAPoint checks the flows that each level of only and logins plays, and their weights.
 func TestOperationsOfAPoint(t *testing.T) {
 	for only, want := range map[float64][]string{0: {readHome, readUser, compose}, 1: {readHome}, 2: {readUser},
 		3: {compose}, 4: {logIn}} {
@@ -186,21 +187,21 @@ func weightsAt(t *testing.T, levels map[string]float64) map[string]float64 {
 	return weights
 }
 
-// TestTheLoadHasTokens of all users, which the unit in front takes, and no other has the key but that where
-// users log in.
+// TestTheLoadHasTokens of all users, which the front accepts. Only the front and the unit where users log in
+// have the key.
 func TestTheLoadHasTokens(t *testing.T) {
 	var g loadedtest.Generator
 	layout, err := System{Generator: &g}.Layout(lab.Variant{Architecture: architecture.Services},
 		lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10, Users: 20, Links: 40}}, 7)
 	testset.Must(t, err)
-	var having []string
+	var withKey []string
 	for _, u := range layout.Units {
 		if u.Files[socialunit.KeyFile] != nil {
-			having = append(having, u.Name)
+			withKey = append(withKey, u.Name)
 		}
 	}
-	if slices.Sort(having); !slices.Equal(having, []string{architecture.UnitFront, parts.UsersName}) {
-		t.Fatalf("the key is in %v", having)
+	if slices.Sort(withKey); !slices.Equal(withKey, []string{architecture.UnitFront, parts.UsersName}) {
+		t.Fatalf("the key is in %v", withKey)
 	}
 	signer, err := session.NewSigner(layout.Units[0].Files[socialunit.KeyFile])
 	testset.Must(t, err)

@@ -34,7 +34,7 @@ func metrics() []lab.Metric {
 		words.PeakMemory())
 }
 
-// Measure implements lab.Measurer. All but the generator and the third party is the system's cost.
+// Measure implements lab.Measurer. The cost of the system excludes the generator and the third party.
 func (s System) Measure(
 	_ context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
@@ -48,7 +48,7 @@ func (s System) Measure(
 		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
-// measureStaleness adds what readers of home timelines have missed, where events fill these.
+// measureStaleness adds the metrics of stale reads of home timelines, if events fill them.
 func measureStaleness(values map[string]float64, v lab.Variant, p lab.Point, left lab.Leftover) error {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil || design.Broker == "" {
@@ -59,7 +59,7 @@ func measureStaleness(values map[string]float64, v lab.Variant, p lab.Point, lef
 		return err
 	}
 	j.judgeReads()
-	if n := len(j.behind); n > 0 {
+	if n := len(j.behind); n > 0 { // otherwise nobody has read a home timeline
 		slices.Sort(j.behind)
 		values["stale_share"] = float64(j.Counts[countStale]) / float64(n)
 		values["staleness_p99"], values["staleness_max"] = loaded.Percentile(j.behind, 0.99), j.behind[n-1]

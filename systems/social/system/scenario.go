@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/session"
 )
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
 // The operations of the scenario, as the benchmark calls them.
@@ -27,26 +27,27 @@ const (
 )
 
 const (
-	// pageSize is the number of posts that a read asks for, from a place up to farthest.
+	// pageSize is the number of posts that a read asks for. It begins at a random position up to farthest.
 	pageSize, farthest = 10, 100
-	// textLength is how long the words of a post are.
+	// textLength is the length of a post's text in front of its mentions and links, in characters.
 	textLength = 256
-	// mostMentions, links and media are drawn evenly from none to so many.
+	// A post has 0 to mostMentions mentions, each number equally often, as many links, and as many media but not
+	// more than mostMedia.
 	mostMentions, mostMedia = 5, 4
 )
 
-// tokensExpire is when the tokens expire with which the load begins: in no trial.
+// tokensExpire is the expiry of the tokens that the load starts with: after any trial.
 var tokensExpire = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// key returns the key of a trial's tokens, in hexadecimal. It comes from the seed, so that a trial can be
-// repeated, and protects nothing once the trial is over.
+// key returns the key of a trial's tokens, in hexadecimal. It is derived from the seed, so that a trial can
+// be repeated; it protects nothing beyond the trial.
 func key(seed uint64) []byte {
 	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the tokens of a trial of social "), seed))
 	return hex.AppendEncode(nil, hash[:])
 }
 
-// userRows returns a file with all users and their tokens. They have logged in before the load: a login takes
-// as much processor time as a hundred reads, and the benchmark's mix has none.
+// userRows returns a CSV file of all users and their tokens. The tokens are made in advance: a login takes as
+// much processor time as a hundred reads, and the benchmark's mix has none.
 func userRows(users int, seed uint64) ([]byte, error) {
 	signer, err := session.NewSigner(key(seed))
 	if err != nil {
@@ -63,9 +64,9 @@ func userRows(users int, seed uint64) ([]byte, error) {
 	return rows, nil
 }
 
-// scenario returns what clients do, as cleave-scenario/1 with its files: the benchmark's mix of
-// 60 % home timelines, 30 % user timelines and 10 % posts, each of which has as many mentions as
-// links, and as many media as there may be. Whom they mention exists. Logins come beside the mix.
+// scenario returns the load of clients as cleave-scenario/1, with its files: the benchmark's mix of
+// 60 % home timelines, 30 % user timelines and 10 % posts. All mentioned users exist. Logins are added to the
+// mix.
 func scenario(p lab.Point, seed uint64) (json.RawMessage, map[string][]byte, error) {
 	users, _ := sizeOf(p)
 	values := object{
@@ -90,12 +91,12 @@ func scenario(p lab.Point, seed uint64) (json.RawMessage, map[string][]byte, err
 	return text, map[string][]byte{usersFile: rows}, err
 }
 
-// flows returns what is played at a point: one operation, or the mix.
+// flows returns the flows of a point: those of one operation, or the mix.
 func flows(p lab.Point) ([]object, error) {
-	const shares = 10 * (mostMentions + 1) // a tenth for each number of mentions
+	const tenth = 10 * (mostMentions + 1) // the weight of a tenth of the mix; a post has mostMentions+1 flows
 	mix := [][]object{
-		{reading(readHome, "home-timelines", 6*shares)}, {reading(readUser, "user-timelines", 3*shares)},
-		composing(shares / (mostMentions + 1)),
+		{reading(readHome, "home-timelines", 6*tenth)}, {reading(readUser, "user-timelines", 3*tenth)},
+		composing(tenth / (mostMentions + 1)),
 	}
 	logins, _ := p.Level(Logins)
 	only, _ := p.Level(Only)
@@ -103,7 +104,7 @@ func flows(p lab.Point) ([]object, error) {
 	case only == 0 && logins == 0:
 		return slices.Concat(mix...), nil
 	case only == 0:
-		return append(slices.Concat(mix...), loggingIn(logins/100*10*shares)), nil
+		return append(slices.Concat(mix...), loggingIn(logins/100*10*tenth)), nil
 	case logins > 0:
 		return nil, fmt.Errorf("point %s: %s come beside the mix, and %s is %g: use 0", p, Logins, Only, only)
 	case only == onlyLogins:
@@ -114,10 +115,10 @@ func flows(p lab.Point) ([]object, error) {
 	return mix[int(only)-1], nil
 }
 
-// bearing returns the header with a user's token.
-func bearing() object { return object{"Authorization": "Bearer ${user.token}"} }
+// authorization returns the header with the token of the flow's user.
+func authorization() object { return object{"Authorization": "Bearer ${user.token}"} }
 
-// reading returns the flow that reads timelines of one kind.
+// reading returns the flow that reads timelines of one kind, which have this path.
 func reading(name, path string, weight int) object {
 	step := object{
 		"name": name, "request": "GET /" + path + "/${user.id}?start=${start}&count=" + fmt.Sprint(pageSize),
@@ -125,12 +126,12 @@ func reading(name, path string, weight int) object {
 		"extract": object{"ids": object{"json": "ids"}}, "note": []string{"user.id", "start", "ids"},
 	}
 	if name == readHome {
-		step["headers"] = bearing()
+		step["headers"] = authorization()
 	}
 	return object{"name": name, "weight": weight, "steps": []object{step}}
 }
 
-// loggingIn returns the flow that logs a user in.
+// loggingIn returns the flow that logs a user in, with a weight relative to those of the mix.
 func loggingIn(weight float64) object {
 	return object{"name": logIn, "weight": weight, "steps": []object{{
 		"name": logIn, "request": "POST /login",
@@ -140,14 +141,14 @@ func loggingIn(weight float64) object {
 	}}}
 }
 
-// composing returns the flows that post, one for each number of mentions.
+// composing returns the flows that post, one for each number of mentions. They have the same weight.
 func composing(weight int) []object {
 	var flows []object
 	text, media := "${words}", []object{}
 	for n := 0; n <= mostMentions; n++ {
 		flows = append(flows, object{"name": fmt.Sprintf("%s with %d", compose, n), "weight": weight,
 			"steps": []object{{
-				"name": compose, "request": "POST /posts", "headers": bearing(),
+				"name": compose, "request": "POST /posts", "headers": authorization(),
 				"json":    object{"author": "user_${user.id}", "text": text, "media": slices.Clone(media)},
 				"expect":  object{"status": "201", "json": object{"author.id": "${user.id}"}},
 				"extract": object{"id": object{"json": "id"}}, "note": []string{"user.id", "id"},

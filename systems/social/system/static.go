@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/socialunit"
 )
 
-// code returns the lines of code of what a design is built from.
+// code returns the lines of code of the packages that a design is built from.
 func code(d architecture.Design) map[string]int {
 	const own = "systems/social/"
 	packages := []string{"systems/social", own + "compose", own + "content", own + "gateway", own + "graph",
@@ -29,7 +29,7 @@ func code(d architecture.Design) map[string]int {
 	return lines.Of(packages...)
 }
 
-// services returns the backing services of a design, with what it makes in them.
+// services returns the backing services of a design, with the collections and queues that it makes in them.
 func services(d architecture.Design) []lab.ServiceSpec {
 	documents := &lab.Holdings{}
 	for _, part := range parts.Names() {

@@ -1,8 +1,7 @@
-// Package system is social as a system under test: which units a variant consists of, what
-// work it is given, how a trial is audited and measured. It starts nothing and sends
-// nothing.
+// Package system describes social as a system under test: the units of a variant, the load,
+// the audit and the metrics of a trial. It starts nothing and sends nothing.
 //
-// Entry points: System, with a generator and the load of the study.
+// Entry point: System, with a generator and the load of the study.
 package system
 
 import (
@@ -21,15 +20,15 @@ import (
 	"github.com/cleave-lab/cleave/systems/social/thirdparty"
 )
 
-// Factors of points, beside those that say how the system is loaded.
+// Factors of points, in addition to those of loaded.Base.
 const (
-	Operations = "operations" // so many are played, as fast as they are answered
-	Users      = "population" // how many users there are
-	Links      = "links"      // how many of them are friends of each other
-	// Only is which operation is played: 1 read a home timeline, 2 read a user timeline, 3 compose a post, 4 log
-	// in; 0 the mix.
+	Operations = "operations" // the number of operations of a counted load
+	Users      = "population" // the number of users
+	Links      = "links"      // the number of friendships: pairs of users who follow each other
+	// Only selects the operation that is played: 1 read a home timeline, 2 read a user timeline, 3 compose a
+	// post, 4 log in; 0 the mix.
 	Only   = "only"
-	Logins = "logins" // for a hundred requests of the mix
+	Logins = "logins" // logins per hundred requests of the mix
 )
 
 // Levels of Only at which nobody reads.
@@ -38,10 +37,10 @@ const (
 	onlyLogins = 4
 )
 
-// The size of the benchmark's data.
+// The size of the benchmark's data, used for points that do not set it.
 const (
-	usualUsers = 962
-	usualLinks = 18_812
+	defaultUsers = 962
+	defaultLinks = 18_812
 )
 
 // System is social under the load of a study.
@@ -49,7 +48,7 @@ type System struct {
 	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
-	Spans     string // a folder for the spans of all trials; empty: they go with the trial
+	Spans     string // a folder for the spans of all trials; empty: each trial keeps its own
 }
 
 var (
@@ -62,7 +61,7 @@ var (
 	_ lab.Profiled    = System{}
 )
 
-// base returns what social has in common with other systems under load.
+// base returns the part that social shares with other systems under load.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Operations}
 }
@@ -75,10 +74,10 @@ func (s System) Describe() lab.SystemInfo {
 			"read, user timelines are read, posts are composed",
 		Architectures: architecture.Catalogue().All(),
 		Parameters: append(s.base().Parameters(Operations),
-			lab.Parameter{Name: Users, Summary: fmt.Sprintf("users of the network (%d)", usualUsers), Min: 20,
+			lab.Parameter{Name: Users, Summary: fmt.Sprintf("users of the network (%d)", defaultUsers), Min: 20,
 				Max: 100_000, Optional: true},
 			lab.Parameter{Name: Links,
-				Summary: fmt.Sprintf("links between them, each followed in both directions (%d)", usualLinks), Min: 0,
+				Summary: fmt.Sprintf("links between them, each followed in both directions (%d)", defaultLinks), Min: 0,
 				Max: 2e6, Optional: true},
 			lab.Parameter{Name: Only, Summary: "0 the benchmark's mix, 1 only home timelines, 2 only user " +
 				"timelines, 3 only posts, 4 only logins (0)", Max: 4, Optional: true},
@@ -94,32 +93,33 @@ func (s System) Describe() lab.SystemInfo {
 }
 
 const (
-	// settleTimeout is how long announced posts may wait after the last answer, in seconds.
+	// settleTimeout is the time, in seconds, in which announced posts must reach their timelines after the last
+	// answer.
 	settleTimeout = 300
-	// descriptors are open in one process at most.
+	// descriptors is the limit of open files of each process.
 	descriptors = 8192
-	// answerTimeout is how long nginx waits for an answer, in seconds.
+	// answerTimeout is the time that nginx waits for an answer, in seconds.
 	answerTimeout = 15
 	unitNginx     = "nginx"
-	// lastStage is the stage in which units end that are not of the system: see stage.
+	// lastStage is the stage in which a unit stops that is not part of the system: after all of stage.
 	lastStage = 3
 )
 
-// sizeOf returns the size of the population at a point. Where the point does not say how many links there
-// are, each user has as many as in the benchmark's data, as far as few users can.
+// sizeOf returns the size of the population at a point. If the point does not set the links, each user has as
+// many as in the benchmark's data, or fewer if there are too few users for that.
 func sizeOf(p lab.Point) (users, links int) {
-	users = usualUsers
+	users = defaultUsers
 	if level, set := p.Level(Users); set {
 		users = int(level)
 	}
-	links = min(usualLinks*users/usualUsers, population.MostLinks(users))
+	links = min(defaultLinks*users/defaultUsers, population.MostLinks(users))
 	if level, set := p.Level(Links); set {
 		links = int(level)
 	}
 	return users, links
 }
 
-// populationOf returns the population that a trial at a point has.
+// populationOf returns the population of a trial at a point.
 func populationOf(p lab.Point) (*population.Population, error) { return population.New(sizeOf(p)) }
 
 // Layout implements lab.System.
@@ -164,8 +164,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	front := design.Front().Name
 	if design.Nginx {
-		all := loaded.Route{Path: "/", To: []string{front}}
-		layout.Units = append(layout.Units, loaded.Nginx(unitNginx, answerTimeout, all))
+		everything := loaded.Route{Path: "/", To: []string{front}}
+		layout.Units = append(layout.Units, loaded.Nginx(unitNginx, answerTimeout, everything))
 		front = unitNginx
 	}
 	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
@@ -180,8 +180,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// withThirdParty adds the third party, which the unit with media calls without a sidecar and without TLS: a
-// stranger's service has neither of ours.
+// withThirdParty adds the third party. The unit with the component media calls it without a sidecar and
+// without TLS: a service of another company has neither of ours.
 func withThirdParty(units []lab.UnitSpec, design architecture.Design, job socialunit.Job) []lab.UnitSpec {
 	for i, u := range design.Units {
 		if design.AsksThirdParty(u) { // design and layout have the units in the same order
@@ -195,7 +195,7 @@ func withThirdParty(units []lab.UnitSpec, design architecture.Design, job social
 	return append(units, third)
 }
 
-// uses returns what a unit calls, for the picture of the architecture.
+// uses returns the units and services that a unit calls, for the picture of the architecture.
 func uses(design architecture.Design, u kit.Placed, peers []string) []lab.Use {
 	used := []lab.Use{}
 	for _, peer := range peers {
@@ -213,9 +213,9 @@ func uses(design architecture.Design, u kit.Placed, peers []string) []lab.Use {
 	return used
 }
 
-// stage returns when a unit of a design ends: first the one in front; with a broker, the unit that fills home
-// timelines before the units that it calls. It cannot call the unit in front any more: a load that has
-// settled leaves no post that waits.
+// stage returns the stage in which a unit of a design stops, given its position: the front stops first. With
+// a broker, the unit that fills home timelines stops before the units that it calls. It might also call
+// components in the front, which has stopped; but once a load has settled, no post waits to be filled in.
 func stage(design architecture.Design, unit int) int {
 	switch {
 	case unit == 0:

@@ -28,8 +28,8 @@ func played() *loadedtest.Generator {
 		Measures: []lab.Measure{{Quantity: lab.ResponseTime, Quantile: 0.5, Value: 0.002}}}}
 }
 
-// trial is what is left of one that nobody has played: a small network, its stores, and
-// what its clients noted.
+// trial holds the evidence of a made-up trial: a small network, its stores, and the history of its
+// clients.
 type trial struct {
 	design  architecture.Design
 	people  *population.Population
@@ -37,8 +37,8 @@ type trial struct {
 	address string
 	left    lab.Leftover
 	knobs   map[string]string
-	lines   []string
-	now     int
+	lines   []string // of the history
+	now     int      // nanoseconds since the load began
 }
 
 func newTrial(t *testing.T) *trial {
@@ -56,17 +56,18 @@ func newTrial(t *testing.T) *trial {
 	return tr
 }
 
-// note adds a line to the history; every operation takes a moment, one after another.
+// note adds a line to the history. Operations start every 10 ns and take 5 ns.
 func (tr *trial) note(operation, end string, notes map[string]string) {
 	tr.now += 10
-	noted, _ := json.Marshal(notes) // texts cannot fail
+	noted, _ := json.Marshal(notes) // strings cannot fail
 	tr.lines = append(tr.lines,
 		fmt.Sprintf(`{"operation":%q,"end":%q,"sent_ns":%d,"finished_ns":%d,"begun_unix_ns":1000,"noted":%s}`,
 			operation, end, tr.now, tr.now+5, noted))
 }
 
+// reads adds a read of the first page of a timeline to the history.
 func (tr *trial) reads(operation string, user int, ids ...string) {
-	text, _ := json.Marshal(append([]string{}, ids...)) // texts cannot fail
+	text, _ := json.Marshal(append([]string{}, ids...)) // strings cannot fail
 	tr.note(operation, loaded.EndedOK, map[string]string{"user.id": fmt.Sprint(user), "start": "0",
 		"ids": string(text)})
 }
@@ -92,7 +93,8 @@ func (tr *trial) put(t *testing.T, part string, documents map[string]string) {
 	}
 }
 
-// posts puts a post where it belongs, but for what spoils it.
+// posts stores a post and its entries in timelines. Before that spoil, unless nil, changes the entries of
+// user timelines and home timelines.
 func (tr *trial) posts(t *testing.T, id string, author int, spoil func(user, home map[string]string)) {
 	t.Helper()
 	tr.put(t, parts.PostsName, map[string]string{id: fmt.Sprintf(`{"id":%q,"author":{"id":"%d"}}`, id, author)})
@@ -111,6 +113,7 @@ func entryID(id string, owner int) string { return fmt.Sprintf("%s.%d", id, owne
 func ownerOf(owner int) string            { return fmt.Sprintf(`{"owner":"%d"}`, owner) }
 func idOf(n int) string                   { return fmt.Sprintf("%016x", n) }
 
+// audit writes the history to its file and audits the trial.
 func (tr *trial) audit(t *testing.T) lab.Audit {
 	t.Helper()
 	testset.Must(t, os.WriteFile(filepath.Join(tr.left.Dir, loaded.History),
@@ -119,8 +122,7 @@ func (tr *trial) audit(t *testing.T) lab.Audit {
 		lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
 }
 
-// TestPlantedFaultsAreFound, each alone; without one, all is right. Long because each fault
-// is a trial that is written out.
+// TestPlantedFaultsAreFound plants each fault in a trial of its own; a trial without one is valid.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	const author = 1
 	acknowledged := func(tr *trial, n int) {
@@ -176,7 +178,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			tr.note(compose, loaded.EndedFail, map[string]string{"user.id": fmt.Sprint(author)})
 			tr.reads(readHome, stranger)
 		}, countMadeUp},
-		"nobody knows": {func(t *testing.T, tr *trial, _, stranger int) {
+		"a post of unknown outcome": {func(t *testing.T, tr *trial, _, stranger int) {
 			tr.posts(t, idOf(1), author, func(_, home map[string]string) { clear(home) })
 			tr.note(compose, loaded.EndedInfo, map[string]string{"user.id": fmt.Sprint(author)})
 			tr.reads(readHome, stranger)
@@ -257,8 +259,8 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	}
 }
 
-// TestReadsMayBeStaleWhereEventsFillTimelines: that is measured and breaks no rule; a post that
-// never comes does.
+// TestReadsMayBeStaleWhereEventsFillTimelines: staleness is measured and breaks no rule; a post that
+// never arrives does.
 func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 	tr := newTrial(t)
 	tr.knobs = map[string]string{"fan_out_by": "events"}
@@ -290,7 +292,8 @@ func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 	}
 }
 
-func TestNothingReadIsNothingKnown(t *testing.T) {
+// TestAnAuditWithoutEvidenceIsUnknown: with no read, and with no login where only logins are played.
+func TestAnAuditWithoutEvidenceIsUnknown(t *testing.T) {
 	tr := newTrial(t)
 	if audit := tr.audit(t); audit.Verdict != lab.AuditUnknown {
 		t.Errorf("the audit of nothing is %+v", audit)

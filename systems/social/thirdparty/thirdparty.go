@@ -22,18 +22,18 @@ const (
 	Name = "third-party"
 	// Connections is the number of connections of each client.
 	Connections = 4
-	// Takes is how long the check of a post takes.
+	// Takes is the duration of the check of a post.
 	Takes = 100 * time.Millisecond
-	// path is the path for the media of a post. The stand-in does not read them.
+	// path is the resource that checks the media of a post. The stand-in does not read them.
 	path = "/looks"
-	// drain is how long requests in flight have when it ends.
+	// drain is the time that requests in flight have to finish when the service ends.
 	drain = 10 * time.Second
 )
 
-// Service is the stand-in.
+// Service is the stand-in for the third party.
 type Service struct{}
 
-// Serve answers every request after the same time, until ctx ends.
+// Serve answers every request after the time Takes, until ctx ends.
 func (Service) Serve(ctx context.Context, listener net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
@@ -55,21 +55,22 @@ type Client struct {
 	url  string
 }
 
-// NewClient calls the service at a host:port.
+// NewClient returns a client of the service at a host:port.
 func NewClient(address string) *Client {
 	return &Client{&http.Client{Transport: &http.Transport{MaxConnsPerHost: Connections,
 		MaxIdleConnsPerHost: Connections}}, "http://" + address + path}
 }
 
-// Look asks for a check. It waits for a connection, and for the answer.
+// Look has the media of a post checked. It waits for a connection and for the answer; Unavailable if the
+// third party does not approve.
 func (c *Client) Look(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, http.NoBody)
 	if err != nil {
 		return err
 	}
-	_, way := spans.Begin(ctx, "third-party/Look", lab.SegmentTransport)
+	_, span := spans.Begin(ctx, "third-party/Look", lab.SegmentTransport)
 	answer, err := c.http.Do(request)
-	way.End()
+	span.End()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	} else if err != nil || answer.StatusCode != http.StatusNoContent {

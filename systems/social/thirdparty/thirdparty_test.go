@@ -15,8 +15,9 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// TestAThirdPartyHasFewConnections: twice as many posts as it grants connections take two of its answers, and
-// who gives up waits no longer. When it is gone, that is no fault of the post.
+// TestAThirdPartyHasFewConnections: with twice as many concurrent posts as connections, half of the posts
+// wait for the others. A cancelled call returns at once, and a third party that is gone makes a post
+// Unavailable, not invalid.
 func TestAThirdPartyHasFewConnections(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
@@ -38,12 +39,12 @@ func TestAThirdPartyHasFewConnections(t *testing.T) {
 	}
 	all.Wait()
 	if took := time.Since(begun); took < 2*Takes {
-		t.Errorf("%d posts took %v, less than two answers", 2*Connections, took)
+		t.Errorf("%d posts took %v, less than two checks one after the other", 2*Connections, took)
 	}
 	hurried, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if err := client.Look(hurried); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("who gives up gets %v", err)
+		t.Errorf("a cancelled call gets %v", err)
 	}
 	if err := client.Close(); err != nil {
 		t.Error(err)
@@ -56,7 +57,8 @@ func TestAThirdPartyHasFewConnections(t *testing.T) {
 	}
 }
 
-// TestWaitingForAConnectionEndsWithTheContext: the third party never hears of who gave up in the queue.
+// TestWaitingForAConnectionEndsWithTheContext: a call that is cancelled while it waits for a connection sends
+// no request.
 func TestWaitingForAConnectionEndsWithTheContext(t *testing.T) {
 	arrived, release := make(chan struct{}, 2*Connections), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -80,7 +82,7 @@ func TestWaitingForAConnectionEndsWithTheContext(t *testing.T) {
 	hurried, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := client.Look(hurried); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("who gives up gets %v", err)
+		t.Errorf("a cancelled call gets %v", err)
 	}
 	if len(arrived) > 0 {
 		t.Errorf("more than %d requests are open", Connections)

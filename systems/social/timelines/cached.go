@@ -13,17 +13,17 @@ import (
 const (
 	// cachedTimelines is the number of timelines that a cache holds: those that were used last.
 	cachedTimelines = 4096
-	// stripes is how many counters of changes a cache has; users share them.
+	// stripes is the number of change counters of a cache. Each counts for many users.
 	stripes = 1024
 )
 
-// Cache holds the newest ids of timelines in this process, up to as many as one read may ask for. Entries are
-// added here after the store has them, so a cache is right only in the one process that writes a store.
+// Cache holds the newest ids of timelines in this process, at most social.MaxPage each. A cache is correct
+// only in the single process that writes the store.
 type Cache struct {
 	mu    sync.Mutex
 	lists *simplelru.LRU[string, []string] // by owner; ids in rising order
-	// changes counts what was added, by stripe: ids that were read from the store before a change must not be
-	// cached after it.
+	// changes counts additions and removals by stripe: ids that were read from the store before a change must
+	// not be cached after it.
 	changes [stripes]uint64
 	seed    maphash.Seed
 }
@@ -37,8 +37,8 @@ func NewCache() *Cache {
 	return &Cache{lists: lists, seed: maphash.MakeSeed()}
 }
 
-// latest returns the newest ids of a user's timeline, the newest first. load reads up to social.MaxPage of
-// them from the store, in the same order, where the cache has none.
+// latest returns the newest ids of a user's timeline, the newest first. If they are not cached, load reads up
+// to social.MaxPage of them from the store, in the same order.
 func (c *Cache) latest(user string, limit int, load func() ([]string, error)) ([]string, error) {
 	c.mu.Lock()
 	if list, found := c.lists.Get(user); found {
@@ -63,7 +63,7 @@ func (c *Cache) latest(user string, limit int, load func() ([]string, error)) ([
 	return ids[:min(len(ids), limit)], nil
 }
 
-// add enters a post into the timelines of users whose entries the store has.
+// add enters a post into the cached timelines of users, after the store has the entries.
 func (c *Cache) add(post string, users ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,8 +73,8 @@ func (c *Cache) add(post string, users ...string) {
 		if !found {
 			continue
 		}
-		at, there := slices.BinarySearch(list, post)
-		if there {
+		at, found := slices.BinarySearch(list, post)
+		if found {
 			continue
 		}
 		list = slices.Insert(list, at, post)
@@ -82,7 +82,7 @@ func (c *Cache) add(post string, users ...string) {
 	}
 }
 
-// forget drops the timelines of users whose last entry may be missing in the store.
+// forget drops the timelines of users after a write to the store failed: the entry may be stored or not.
 func (c *Cache) forget(users ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,6 +92,7 @@ func (c *Cache) forget(users ...string) {
 	}
 }
 
+// changesOf returns the change counter of a user's stripe. The caller holds mu.
 func (c *Cache) changesOf(user string) *uint64 {
 	return &c.changes[maphash.String(c.seed, user)%stripes]
 }

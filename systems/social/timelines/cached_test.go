@@ -32,13 +32,15 @@ func open(t *testing.T) entries {
 	return entries{store, UserCollection.Name, NewCache()}
 }
 
-func (e entries) wants(t *testing.T, why string, limit int, want []string) {
+// wants fails the test unless the newest posts are want.
+func (e entries) wants(t *testing.T, step string, limit int, want []string) {
 	t.Helper()
 	if got, err := e.latest(t.Context(), owned, "", limit); err != nil || !slices.Equal(got, want) {
-		t.Errorf("%s: %v (%v), want %v", why, got, err, want)
+		t.Errorf("%s: %v (%v), want %v", step, got, err, want)
 	}
 }
 
+// enters adds posts one by one.
 func (e entries) enters(t *testing.T, posts ...int) {
 	t.Helper()
 	for _, n := range posts {
@@ -46,24 +48,25 @@ func (e entries) enters(t *testing.T, posts ...int) {
 	}
 }
 
-// TestACachedTimelineIsTheStoredOne, without asking the store.
+// TestACachedTimelineIsTheStoredOne: the first read loads the cache; later reads are answered from it, with
+// the posts added since, until the timeline is forgotten.
 func TestACachedTimelineIsTheStoredOne(t *testing.T) {
 	e := open(t)
 	e.enters(t, 1, 2, 4)
 	e.wants(t, "from the store", 2, []string{idOf(4), idOf(2)})
-	e.enters(t, 5, 3, 3) // not in the order of time, and once more
+	e.enters(t, 5, 3, 3) // out of order, and a repetition
 	e.wants(t, "added", 4, newestOf(5, 2))
-	other := entries{e.store, e.collection, nil}
-	other.enters(t, 6)
-	e.wants(t, "the store is asked again", 1, newestOf(5, 5))
+	uncached := entries{e.store, e.collection, nil}
+	uncached.enters(t, 6) // the store has it, the cache does not
+	e.wants(t, "from the cache", 1, newestOf(5, 5))
 	e.cache.forget(owned)
-	e.wants(t, "the store is not asked again", 1, newestOf(6, 6))
+	e.wants(t, "from the store, once forgotten", 1, newestOf(6, 6))
 	if got, err := e.latest(t.Context(), owned, idOf(3), 9); err != nil || !slices.Equal(got, newestOf(2, 1)) {
-		t.Errorf("before the third: %v (%v)", got, err)
+		t.Errorf("before post 3: %v (%v)", got, err)
 	}
 }
 
-// TestACachedTimelineIsBounded to what one read may ask for.
+// TestACachedTimelineIsBounded: it keeps no more ids than one read may ask for.
 func TestACachedTimelineIsBounded(t *testing.T) {
 	c := NewCache()
 	load := func() ([]string, error) { return newestOf(social.MaxPage, 1), nil }
@@ -71,7 +74,7 @@ func TestACachedTimelineIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.add(idOf(social.MaxPage+1), owned)
-	c.add(idOf(1), owned) // it is too old by now
+	c.add(idOf(1), owned) // it is older than all that are kept
 	got, err := c.latest(owned, social.MaxPage, nil)
 	if err != nil || !slices.Equal(got, newestOf(social.MaxPage+1, 2)) {
 		t.Errorf("%d ids from %s to %s (%v)", len(got), got[0], got[len(got)-1], err)
@@ -81,9 +84,9 @@ func TestACachedTimelineIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhatChangesDuringAReadIsNotLost: the store was read before a post was added, or may have been, and what
-// was read is cached after it.
-func TestWhatChangesDuringAReadIsNotLost(t *testing.T) {
+// TestChangesDuringALoadAreNotLost: a post is added while the cache loads a timeline. The ids that were
+// loaded may lack the post, so they must not be cached.
+func TestChangesDuringALoadAreNotLost(t *testing.T) {
 	for name, change := range map[string]func(*Cache){
 		"added":   func(c *Cache) { c.add(idOf(2), owned) },
 		"unknown": func(c *Cache) { c.forget(owned) },

@@ -1,5 +1,5 @@
 // Package timelines holds the components with the timelines of users. A user timeline has
-// the user's own posts; a home timeline has the posts of all whom the user follows, and is
+// the user's own posts; a home timeline has the posts of everybody the user follows, and is
 // either filled when they post or gathered when it is read. The ids of posts are in a
 // store, with or without a cache in front of it.
 //
@@ -18,9 +18,10 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
+// owner is the indexed field of an entry: the user whose timeline it is in.
 const owner = "owner"
 
-// UserCollection and HomeCollection are where the entries of timelines are kept.
+// UserCollection and HomeCollection hold the entries of timelines.
 var (
 	UserCollection = document.Collection{Name: "user_timelines", Indexed: []string{owner}}
 	HomeCollection = document.Collection{Name: "home_timelines", Indexed: []string{owner}}
@@ -29,11 +30,11 @@ var (
 // entry returns the document of a post in a user's timeline. Its id begins with the id of the post, so that
 // entries are in the order of time.
 func entry(post, user string) document.Document {
-	body, _ := json.Marshal(map[string]string{owner: user}) // a text cannot fail
+	body, _ := json.Marshal(map[string]string{owner: user}) // strings cannot fail
 	return document.Document{ID: post + "." + user, Version: 1, Body: body}
 }
 
-// PostOf returns the post of an entry.
+// PostOf returns the id of the post of an entry, given the id of the entry.
 func PostOf(id string) string {
 	post, _, _ := strings.Cut(id, ".")
 	return post
@@ -46,7 +47,7 @@ type entries struct {
 	cache      *Cache // nil: none
 }
 
-// enter enters a post into the timelines of users. A repetition changes nothing.
+// enter adds a post to the timelines of users. A repetition changes nothing.
 func (e entries) enter(ctx context.Context, post string, users ...string) error {
 	all := make([]document.Document, len(users))
 	for i, user := range users {
@@ -63,9 +64,10 @@ func (e entries) enter(ctx context.Context, post string, users ...string) error 
 	return err
 }
 
-// latest returns the ids of the latest posts in a user's timeline, the latest first.
+// latest returns the ids of the latest posts in a user's timeline, the latest first: those older than the
+// post before, or from the latest on if before is empty.
 func (e entries) latest(ctx context.Context, user, before string, limit int) ([]string, error) {
-	if e.cache == nil || before != "" { // what lies before a post is hardly read twice
+	if e.cache == nil || before != "" { // older pages are rarely read twice
 		return e.stored(ctx, user, before, limit)
 	}
 	return e.cache.latest(user, limit, func() ([]string, error) {
@@ -87,7 +89,7 @@ func (e entries) stored(ctx context.Context, user, before string, limit int) ([]
 	return ids, nil
 }
 
-// check refuses a request for a part that no timeline can have.
+// check returns an InvalidArgument for a request with a malformed id or an impossible range.
 func check(in *pb.TimelineRequest) error {
 	if err := social.CheckUser(in.GetUser()); err != nil {
 		return err
@@ -105,13 +107,14 @@ func check(in *pb.TimelineRequest) error {
 	return nil
 }
 
-// reader reads the posts of a timeline.
+// reader returns the posts of a timeline, given their ids.
 type reader struct {
 	posts pb.Posts
 	users pb.Users
 }
 
-// read returns the posts from start on. For an empty timeline it checks that there is such a user.
+// read returns the posts of ids from position start on. If ids is empty it checks that the user exists:
+// NotFound if not.
 func (r reader) read(ctx context.Context, in *pb.TimelineRequest, ids []string) (*pb.PostList, error) {
 	if len(ids) == 0 {
 		if _, err := r.users.Find(ctx, &pb.FindRequest{Names: []string{in.GetUser()}, All: true}); err != nil {
@@ -132,7 +135,7 @@ type User struct {
 
 var _ pb.UserTimelines = (*User)(nil)
 
-// NewUser keeps entries in a store that has their collection, with a cache unless that is nil.
+// NewUser returns the component. The store has declared UserCollection; cache may be nil.
 func NewUser(store document.Store, cache *Cache, posts pb.Posts, users pb.Users) *User {
 	return &User{entries{store, UserCollection.Name, cache}, reader{posts, users}}
 }
@@ -154,7 +157,7 @@ func (t *User) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, 
 	return t.read(ctx, in, ids)
 }
 
-// Latest returns the ids of the latest posts of several users together.
+// Latest returns the ids of the latest posts of several users, merged, the latest first.
 func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, error) {
 	if n := in.GetLimit(); n < 1 || n > social.MaxPage {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "%d posts are asked for: use 1 to %d", n,
@@ -171,7 +174,7 @@ func (t *User) Latest(ctx context.Context, in *pb.LatestRequest) (*pb.PostIDs, e
 	return &pb.PostIDs{Ids: all}, nil
 }
 
-// newest returns the greatest ids, in falling order.
+// newest sorts ids in falling order and returns the first limit of them.
 func newest(ids []string, limit int) []string {
 	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(b, a) })
 	return ids[:min(len(ids), limit)]
@@ -179,7 +182,7 @@ func newest(ids []string, limit int) []string {
 
 // Home is the component home-timelines.
 type Home struct {
-	entries // without a store: timelines are gathered when they are read
+	entries // store is nil if timelines are gathered when they are read
 	graph   pb.SocialGraph
 	users   pb.UserTimelines
 	reader
@@ -187,8 +190,8 @@ type Home struct {
 
 var _ pb.HomeTimelines = (*Home)(nil)
 
-// NewHome keeps entries in a store that has their collection, with a cache unless that is nil. Without a
-// store it gathers what a user follows from user timelines.
+// NewHome returns the component. The store has declared HomeCollection; cache may be nil. If the store is
+// nil, home timelines are gathered from user timelines when they are read.
 func NewHome(
 	store document.Store, cache *Cache, graph pb.SocialGraph, userTimelines pb.UserTimelines, posts pb.Posts,
 	users pb.Users,
@@ -196,8 +199,8 @@ func NewHome(
 	return &Home{entries{store, HomeCollection.Name, cache}, graph, userTimelines, reader{posts, users}}
 }
 
-// Add enters a post into the home timelines of all who follow the author: all have it when Add returns
-// without an error. A repetition changes nothing.
+// Add enters a post into the home timelines of all followers of the author, page by page. After an error some
+// may have it; a repetition changes nothing.
 func (t *Home) Add(ctx context.Context, in *pb.Entry) (*pb.Empty, error) {
 	if t.store == nil {
 		return &pb.Empty{}, nil
@@ -236,7 +239,7 @@ func (t *Home) Read(ctx context.Context, in *pb.TimelineRequest) (*pb.PostList, 
 	return t.read(ctx, in, ids)
 }
 
-// gather merges the latest posts of all whom a user follows.
+// gather merges the ids of the latest posts of everybody a user follows.
 func (t *Home) gather(ctx context.Context, in *pb.TimelineRequest) (all []string, err error) {
 	for after := ""; ; {
 		page, err := t.graph.Following(ctx, &pb.EdgeRequest{User: in.GetUser(), After: after})
