@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// KnobBalancing is the knob for how a unit chooses among the replicas of another.
+// KnobBalancing is the knob that selects how a unit chooses among the replicas of another.
 const KnobBalancing = "balancing"
 
 // The values of KnobBalancing.
@@ -28,8 +28,9 @@ func Balancing() lab.Knob {
 			TwoChoices:    "calls to the better of two replicas"}}
 }
 
-// CheckBalancing refuses a value of KnobBalancing that has no effect: no unit that others call has replicas.
-// A unit has some if the variant adds them, or if another unit has the same role.
+// CheckBalancing returns an error for a value of KnobBalancing that has no effect, because no unit that
+// others call has replicas. A unit has replicas if the variant adds or autoscales them, or if another unit
+// has the same role.
 func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error {
 	if balancing == RoundRobin {
 		return nil
@@ -42,11 +43,11 @@ func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error
 	var called []string
 	for _, u := range units {
 		for _, use := range u.Uses {
-			role, is := roles[use.To]
+			role, isUnit := roles[use.To]
 			if _, scaled := v.Autoscale[use.To]; scaled || v.Replicas[use.To] > 1 || instances[role] > 1 {
 				return nil
 			}
-			if is && !slices.Contains(called, role) {
+			if isUnit && !slices.Contains(called, role) {
 				called = append(called, role)
 			}
 		}

@@ -7,8 +7,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestAChoiceNeedsReplicasThatAreCalled: a unit that nobody calls, and a server, leave nothing to choose.
-func TestAChoiceNeedsReplicasThatAreCalled(t *testing.T) {
+// TestBalancingNeedsReplicasThatAreCalled: replicas of a unit that no other calls, and backing servers, do
+// not count.
+func TestBalancingNeedsReplicasThatAreCalled(t *testing.T) {
 	front := lab.UnitSpec{Name: "front", Role: "front"}
 	front.Uses = []lab.Use{{To: "oven-1"}, {To: "database"}}
 	oven := lab.UnitSpec{Name: "oven-1", Role: "oven"}
@@ -26,8 +27,8 @@ func TestAChoiceNeedsReplicasThatAreCalled(t *testing.T) {
 		"replicas that nobody calls": {LeastRequests, lab.Variant{Replicas: map[string]int{"front": 2}}, one, true},
 		"replicas of the variant": {LeastRequests, lab.Variant{Replicas: map[string]int{"oven-1": 2}}, one,
 			false},
-		"replicas to come": {TwoChoices, lab.Variant{Autoscale: map[string]lab.Autoscale{"oven-1": {Max: 3}}}, one,
-			false},
+		"autoscaled replicas": {TwoChoices,
+			lab.Variant{Autoscale: map[string]lab.Autoscale{"oven-1": {Max: 3}}}, one, false},
 		"units of one role": {TwoChoices, lab.Variant{}, two, false},
 		"nobody calls":      {TwoChoices, lab.Variant{}, []lab.UnitSpec{oven, second}, true},
 	} {

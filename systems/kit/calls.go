@@ -8,20 +8,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// CallKnobs returns the knobs that change calls between units, as every system with such calls has them. The
-// first value of each changes nothing, and none has an effect where all components are in one unit.
+// CallKnobs returns the knobs for calls between units, which are the same in every system with such calls.
+// The first value of each changes nothing. None has an effect if all components are in one unit.
 func CallKnobs() []lab.Knob {
 	return []lab.Knob{Encoding(), Security(), Resilience(), Balancing(), Sidecar()}
 }
 
-// Settings are the values of CallKnobs, KnobLogging and KnobSpans.
+// Settings holds the values of CallKnobs, KnobLogging and KnobSpans.
 type Settings struct {
 	Encoding, Security, Resilience, Sidecar, Balancing, Logging string
 
 	Spans float64 // the share of requests that are traced
 }
 
-// ReadSettings reads them from the values of all knobs.
+// ReadSettings returns the settings among the values of all knobs of a system.
 func ReadSettings(values map[string]string) (Settings, error) {
 	spans, err := TracedShare(values)
 	return Settings{Encoding: values[KnobEncoding], Security: values[KnobSecurity],
@@ -34,14 +34,15 @@ func IsOfCalls(knob string) bool {
 	return slices.ContainsFunc(CallKnobs(), func(k lab.Knob) bool { return k.Name == knob })
 }
 
-// AddsToCalls reports whether a value of one of CallKnobs adds something to calls.
+// AddsToCalls reports whether a value of one of CallKnobs changes calls: every value but the first.
 func AddsToCalls(knob, value string) bool {
 	return slices.ContainsFunc(CallKnobs(), func(k lab.Knob) bool {
 		return k.Name == knob && k.Values[0] != value
 	})
 }
 
-// CheckCalls refuses settings of CallKnobs that add nothing, since a system has one unit.
+// CheckCalls returns an error for every setting of CallKnobs that has no effect because the system has one
+// unit.
 func CheckCalls(settings map[string]string, units int) error {
 	var mistakes []error
 	for _, k := range CallKnobs() {
@@ -53,7 +54,7 @@ func CheckCalls(settings map[string]string, units int) error {
 	return errors.Join(mistakes...)
 }
 
-// KnobEncoding is the knob for how messages between units are encoded.
+// KnobEncoding is the knob for the encoding of messages between units.
 const KnobEncoding = "encoding"
 
 // The values of KnobEncoding.
@@ -73,7 +74,7 @@ func Encoding() lab.Knob {
 			Protobuf: "calls in Protocol Buffers", MessagePack: "calls in MessagePack"}}
 }
 
-// KnobSecurity is the knob for the connections between units of a system.
+// KnobSecurity is the knob for the protection of connections between units.
 const KnobSecurity = "security"
 
 // The values of KnobSecurity.
@@ -92,7 +93,7 @@ func Security() lab.Knob {
 			MutualTLS: "calls over mutual TLS"}}
 }
 
-// KnobSidecar is the knob for proxies that stand beside the units of a system.
+// KnobSidecar is the knob for proxies beside the units of a system.
 const KnobSidecar = "sidecar"
 
 // The values of KnobSidecar.

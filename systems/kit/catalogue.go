@@ -12,16 +12,16 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Preset is an architecture: a name for a set of knobs. Knobs that it does not set have their
+// Preset is an architecture: a name for a setting of knobs. Knobs that Settings lacks have their
 // first value.
 type Preset struct {
 	Name, Summary string
 	Settings      map[string]string
 }
 
-// Catalogue lists the architectures of a system, and the knobs that all of them have.
+// Catalogue holds the architectures of a system and their common knobs.
 type Catalogue struct {
-	System  string // as messages call it: "the shop"
+	System  string // the system's name in messages, such as "the shop"
 	Knobs   []lab.Knob
 	Presets []Preset
 }
@@ -51,8 +51,8 @@ func (c Catalogue) All() []lab.Architecture {
 	return all
 }
 
-// Settings returns the values of all knobs of an architecture with some of them turned. The error
-// names every mistake.
+// Settings returns the values of all knobs of an architecture, some of which are turned to other values. The
+// error names every mistake.
 func (c Catalogue) Settings(name string, turned map[string]string) (map[string]string, error) {
 	i := slices.IndexFunc(c.Presets, func(p Preset) bool { return p.Name == name })
 	if i < 0 {
@@ -87,7 +87,7 @@ func (c Catalogue) Between(from, to lab.Variant) (before, after map[string]strin
 	return before, after, errors.Join(errBefore, errAfter)
 }
 
-// Changes returns the knobs in which two variants differ; none where one of them cannot be built.
+// Changes returns the knobs in which two variants differ; nil if one of them cannot be built.
 func (c Catalogue) Changes(from, to lab.Variant) []lab.KnobChange {
 	before, after, err := c.Between(from, to)
 	if err != nil {
@@ -102,8 +102,8 @@ func (c Catalogue) Changes(from, to lab.Variant) []lab.KnobChange {
 	return all
 }
 
-// OnBackings returns the knobs, of those given, that put a variant on backing services of these
-// kinds: each kind goes to the first knob that has it as a value.
+// OnBackings returns the settings that put a variant on backing services of these kinds. Each kind
+// goes to the first of the named knobs that has it as a value.
 func (c Catalogue) OnBackings(v lab.Variant, kinds []string, knobs ...string) (map[string]string, error) {
 	if _, err := c.Settings(v.Architecture, v.Knobs); err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (c Catalogue) OnBackings(v lab.Variant, kinds []string, knobs ...string) (m
 	return turned, nil
 }
 
-// Number reads a knob that is a whole number from 1 to the highest.
+// Number returns the value of a knob that is a whole number from 1 to highest.
 func Number(settings map[string]string, knob string, highest int) (int, error) {
 	n, err := strconv.Atoi(settings[knob])
 	if err != nil || n < 1 || n > highest {

@@ -2,8 +2,8 @@
 // placement of components in units, and units of the system's own program. It knows no system,
 // no transport and no deployment.
 //
-// Package hosting, below it, is what a unit does besides its business, and front what all public
-// interfaces have.
+// Package hosting runs a unit with its components, front serves the public interface, and lines
+// counts the code.
 //
 // Entry points: Catalogue, Place, Unit.
 package kit

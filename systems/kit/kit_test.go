@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// catalogue returns that of a bakery.
 func catalogue() Catalogue {
 	return Catalogue{System: "the bakery", Knobs: []lab.Knob{
 		{Name: "oven", Values: []string{"stone", "steel"}},
@@ -17,8 +18,8 @@ func catalogue() Catalogue {
 	}, Presets: []Preset{{Name: "village"}, {Name: "town", Settings: map[string]string{"oven": "steel"}}}}
 }
 
-// said returns a value as text, or the error if there is one.
-func said(value any, err error) string {
+// textOf returns a value as text, or the error if there is one.
+func textOf(value any, err error) string {
 	if err != nil {
 		return err.Error()
 	}
@@ -39,7 +40,7 @@ func TestSettings(t *testing.T) {
 		"every mistake": {"town", map[string]string{"oven": "gas", "yeast": "dry"},
 			"architecture town: oven is \"gas\": use one of stone, steel\nthere is no knob \"yeast\""},
 	} {
-		if got := said(catalogue().Settings(c.architecture, c.turned)); got != c.want {
+		if got := textOf(catalogue().Settings(c.architecture, c.turned)); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
@@ -55,7 +56,7 @@ func TestAnArchitecturesOwnValuesAreFirst(t *testing.T) {
 	}
 }
 
-// TestOnBackings: of two knobs with a kind the first is turned, and none that was not given.
+// TestOnBackings: a kind turns the first of the named knobs that has it as a value, and no other knob.
 func TestOnBackings(t *testing.T) {
 	c := catalogue()
 	c.Knobs = append(c.Knobs, lab.Knob{Name: "crumbs", Values: []string{"rye", "steel", "panko"}})
@@ -70,21 +71,22 @@ func TestOnBackings(t *testing.T) {
 		"sesame": `the bakery has no use for the backing "sesame": use one of panko, rye, steel, stone, ` +
 			"wheat",
 	} {
-		if got := said(c.OnBackings(lab.Variant{Architecture: "village"}, strings.Fields(kinds), "oven", "flour",
+		if got := textOf(c.OnBackings(lab.Variant{Architecture: "village"}, strings.Fields(kinds), "oven", "flour",
 			"crumbs")); got != want {
 			t.Errorf("%s: %s, want %s", kinds, got, want)
 		}
 	}
 }
 
-func TestOnBackingsRefusesWhatCannotBeBuilt(t *testing.T) {
+// TestOnBackingsRefusesInvalidVariants, even if the backing itself would fit.
+func TestOnBackingsRefusesInvalidVariants(t *testing.T) {
 	for want, v := range map[string]lab.Variant{
 		`the bakery has no architecture "city"`: {Architecture: "city"},
 		`oven is "gas"`:                         {Architecture: "town", Knobs: map[string]string{"oven": "gas"}},
 	} {
 		turned, err := catalogue().OnBackings(v, []string{"rye"}, "flour")
 		if turned != nil || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("it stands on %v: %v, want %s", turned, err, want)
+			t.Errorf("the settings are %v: %v, want %s", turned, err, want)
 		}
 	}
 }
@@ -98,7 +100,7 @@ func TestPlace(t *testing.T) {
 		"a,b+a,d": `placement "a,b+a,d" puts a into two units` + "\n" +
 			`placement "a,b+a,d" names "d": use together, apart, or groups of a, b, c`,
 	} {
-		if got := said(Place(text, []string{"a", "b", "c"})); got != want {
+		if got := textOf(Place(text, []string{"a", "b", "c"})); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -118,7 +120,7 @@ func TestPlaceBehind(t *testing.T) {
 		"a+b+c+d,a":    `placement "a+b+c+d,a" puts a into two units`,
 	} {
 		units, err := PlaceBehind(text, "door", "bakery", []string{"a", "b", "c", "d"})
-		if got := said(units, err); got != want {
+		if got := textOf(units, err); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 		if err == nil && !slices.Contains(units.Hosting("c").Components, "c") {
@@ -127,7 +129,7 @@ func TestPlaceBehind(t *testing.T) {
 	}
 	units := Units{{Name: "door"}}
 	if _, err := units.Named("window"); err == nil {
-		t.Error("there is a window")
+		t.Error("a unit is found that does not exist")
 	}
 	if found, err := units.Named("door"); err != nil || found.Name != "door" {
 		t.Errorf("the door is %v, %v", found, err)
@@ -137,7 +139,7 @@ func TestPlaceBehind(t *testing.T) {
 func TestNumber(t *testing.T) {
 	for text, want := range map[string]string{"1": "1", "20": "20", "0": `loaves is "0": use 1 to 20`,
 		"21": `loaves is "21": use 1 to 20`, "x": `loaves is "x": use 1 to 20`} {
-		if got := said(Number(map[string]string{"loaves": text}, "loaves", 20)); got != want {
+		if got := textOf(Number(map[string]string{"loaves": text}, "loaves", 20)); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
@@ -161,13 +163,14 @@ func TestTracedShare(t *testing.T) {
 	}
 }
 
+// TestKnobsOfCallsNeedCalls: in a system of one unit, each value but the first of each knob is refused.
 func TestKnobsOfCallsNeedCalls(t *testing.T) {
 	for _, k := range CallKnobs() {
 		for i, value := range k.Values {
 			settings := map[string]string{k.Name: value}
-			alone, among := CheckCalls(settings, 1), CheckCalls(settings, 2)
-			if (alone == nil) != (i == 0) || among != nil || AddsToCalls(k.Name, value) != (i > 0) {
-				t.Errorf("%s=%s: %v in one unit, %v in two", k.Name, value, alone, among)
+			alone, several := CheckCalls(settings, 1), CheckCalls(settings, 2)
+			if (alone == nil) != (i == 0) || several != nil || AddsToCalls(k.Name, value) != (i > 0) {
+				t.Errorf("%s=%s: %v in one unit, %v in two", k.Name, value, alone, several)
 			}
 			if alone != nil && !strings.Contains(alone.Error(), k.Name+" "+value+" has no effect") {
 				t.Errorf("%s=%s: %v", k.Name, value, alone)
@@ -175,6 +178,6 @@ func TestKnobsOfCallsNeedCalls(t *testing.T) {
 		}
 	}
 	if err := CheckCalls(nil, 1); err != nil || !IsOfCalls(KnobSecurity) || IsOfCalls(KnobLogging) {
-		t.Errorf("what is not set: %v", err)
+		t.Errorf("no settings: %v, or a knob is taken for another kind", err)
 	}
 }

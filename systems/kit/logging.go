@@ -2,7 +2,7 @@ package kit
 
 import "github.com/cleave-lab/cleave/lab"
 
-// KnobLogging is the knob for the lines that units write of what they answer.
+// KnobLogging is the knob for the request logs of units.
 const KnobLogging = "logging"
 
 // The values of KnobLogging.

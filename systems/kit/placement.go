@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// Placements that have a name.
+// Named placements.
 const (
 	Together = "together" // all components in one unit
 	Apart    = "apart"    // each in a unit of its own
 )
 
-// Place divides the components of a system into units. The text is Together, Apart, or groups
-// such as "a+b,c"; components in none of the groups share one more. The error names every mistake.
+// Place divides the components of a system into units, and returns the components of each. The text is
+// Together, Apart, or groups such as "a+b,c"; components that are in none of them form one more group. The
+// error names every mistake.
 func Place(text string, components []string) ([][]string, error) {
 	left := slices.Clone(components)
 	switch text {
@@ -47,18 +48,17 @@ func Place(text string, components []string) ([][]string, error) {
 	return units, errors.Join(mistakes...)
 }
 
-// Placed is a unit of a system with a public interface, and the components in it.
+// Placed is a unit of a system, with its components.
 type Placed struct {
 	Name       string
 	Components []string
 }
 
-// Units are those of a system with a public interface.
+// Units holds the units of a system with a public interface, which is in the first one.
 type Units []Placed
 
-// PlaceBehind divides a public interface and the components behind it as Place does. The unit with
-// the interface is the first; its name is that of the interface or, where it has everything, of the
-// system.
+// PlaceBehind divides a public interface, named front, and the components behind it like Place. The unit with
+// the interface comes first. It is named front, or system if it has all components.
 func PlaceBehind(text, front, system string, components []string) (Units, error) {
 	groups, err := Place(text, append([]string{front}, components...))
 	if err != nil {
@@ -66,6 +66,7 @@ func PlaceBehind(text, front, system string, components []string) (Units, error)
 	}
 	var units Units
 	for _, group := range groups {
+		// The interface is not one of the components of its unit.
 		behind := slices.DeleteFunc(slices.Clone(group), func(c string) bool { return c == front })
 		switch {
 		case len(behind) == len(group):
@@ -79,7 +80,8 @@ func PlaceBehind(text, front, system string, components []string) (Units, error)
 	return units, nil
 }
 
-// UnitName names a unit after its components: all of up to three, else the first and how many more there are.
+// UnitName returns the name of a unit with these components: their names if there are up to three, or else
+// the first and the number of the others.
 func UnitName(components []string) string {
 	if len(components) > 3 {
 		return fmt.Sprintf("%s-and-%d", components[0], len(components)-1)
@@ -99,12 +101,12 @@ func (u Units) Names() []string {
 	return all
 }
 
-// Hosting returns the unit with a component, which one of the units must have.
+// Hosting returns the unit with a component. It panics if no unit has it.
 func (u Units) Hosting(component string) Placed {
 	return u[slices.IndexFunc(u, func(u Placed) bool { return slices.Contains(u.Components, component) })]
 }
 
-// Named returns the unit of a name.
+// Named returns the unit with a name, or an error.
 func (u Units) Named(name string) (Placed, error) {
 	i := slices.IndexFunc(u, func(u Placed) bool { return u.Name == name })
 	if i < 0 {

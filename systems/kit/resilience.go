@@ -2,7 +2,7 @@ package kit
 
 import "github.com/cleave-lab/cleave/lab"
 
-// KnobResilience is the knob for what guards calls between units.
+// KnobResilience is the knob for timeouts, retries and other guards of calls between units.
 const KnobResilience = "resilience"
 
 // The values of KnobResilience.
@@ -27,10 +27,10 @@ func Resilience() lab.Knob {
 			Bulkhead: "a bulkhead", Guarded: "guarded calls"}}
 }
 
-// QuantityAmplification is the quantity that retries increase, and the name of its metric.
+// QuantityAmplification is the name of the metric Amplification and of its quantity.
 const QuantityAmplification = "amplification"
 
-// Amplification returns the metric that says how many attempts KnobResilience sends.
+// Amplification returns the metric for attempts per call between units: 1 without retries.
 func Amplification() lab.Metric {
 	return lab.Metric{Name: QuantityAmplification, Unit: "1", Better: lab.LowerIsBetter, Kind: lab.KindCount,
 		Title:    "attempts sent for each call between units that was asked for",

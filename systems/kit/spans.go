@@ -10,23 +10,24 @@ import (
 // KnobSpans is the knob for the share of requests that are traced.
 const KnobSpans = "spans"
 
-// The named values of KnobSpans. All others are shares.
+// The named values of KnobSpans. Other values are shares of requests.
 const (
 	SpansOff = "off"
 	SpansOn  = "on"
 	SpansAll = "all"
 )
 
-// tracedShare is the share of SpansOn: in the shop enough for a path of a median and of a slow order per
-// trial, for well under 3 % of the CPU (docs/tracing.md has the measurements).
+// tracedShare is the share of requests that SpansOn traces. In the shop that is enough to see the critical
+// path of a median and of a slow order in each trial, and costs well under 3 % of the CPU time (measured in
+// docs/tracing.md).
 const tracedShare = 1.0 / 32
 
-// Spans returns the knob, with the value first that a system has by itself. The system calls requests what is
-// traced.
-func Spans(own, requests string) lab.Knob {
-	values := []string{own}
+// Spans returns the knob of a system with a default value, which comes first. requests is the system's word
+// for its requests, in the plural.
+func Spans(byDefault, requests string) lab.Knob {
+	values := []string{byDefault}
 	for _, value := range []string{SpansOff, SpansOn, SpansAll} {
-		if value != own {
+		if value != byDefault {
 			values = append(values, value)
 		}
 	}
@@ -37,7 +38,7 @@ func Spans(own, requests string) lab.Knob {
 			SpansAll: "every trace"}}
 }
 
-// TracedShare reads KnobSpans.
+// TracedShare returns the share of requests that KnobSpans selects, 0 to 1.
 func TracedShare(settings map[string]string) (float64, error) {
 	switch text := settings[KnobSpans]; text {
 	case SpansOff:

@@ -2,7 +2,7 @@ package loaded
 
 import "github.com/cleave-lab/cleave/lab"
 
-// clientParameters returns the factors that say how the generator connects.
+// clientParameters returns the factors for the connections of the generator.
 func clientParameters() []lab.Parameter {
 	return []lab.Parameter{
 		{Name: lab.FactorConnections, Summary: "connections of the generator, in an open loop", Min: 1, Max: 20_000,
@@ -14,7 +14,7 @@ func clientParameters() []lab.Parameter {
 	}
 }
 
-// SetClient sets how the generator connects to what the point says of it.
+// SetClient applies the factors of a point that concern the connections of the generator.
 func SetClient(job *lab.LoadJob, p lab.Point) {
 	if connections, set := p.Level(lab.FactorConnections); set {
 		job.Client.Connections = int(connections)
@@ -27,17 +27,17 @@ func SetClient(job *lab.LoadJob, p lab.Point) {
 	}
 }
 
-// Healthy returns the check of a front that answers at /health once all units are ready.
+// Healthy returns the readiness check of fronts: they answer at /health as soon as all units are ready.
 func Healthy() lab.ReadyCheck { return lab.ReadyCheck{Path: "/health", Timeout: minute} }
 
-// CheckTable returns the columns of a check. Trials with faults also have the columns faults, and the longest
-// time without an answer.
+// CheckTable returns the table of a check with these columns. Trials with faults also have the columns faults
+// and the longest time without a right answer.
 func CheckTable(columns []lab.CheckColumn, faults ...lab.CheckColumn) lab.CheckTable {
 	return lab.CheckTable{Most: MaxCount, Columns: columns, Faults: append(faults,
 		lab.CheckColumn{Title: "longest without an answer, s", Metric: lab.Outage, Digits: 2})}
 }
 
-// OutcomeColumns returns the columns of how the attempts of clients ended under faults.
+// OutcomeColumns returns the columns for attempts that did not succeed, in trials with faults.
 func OutcomeColumns() []lab.CheckColumn {
 	return []lab.CheckColumn{{Title: "refused", Count: CountRefused},
 		{Title: "of unknown outcome", Count: CountUnknown}, {Title: "found done", Count: CountRecovered}}

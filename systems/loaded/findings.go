@@ -8,17 +8,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Findings are the findings of an audit.
+// Findings collects the findings of an audit.
 type Findings struct {
-	// Counts holds what happened how often, and the number of breaches of each rule.
+	// Counts holds the number of events by their name, and the number of breaches by the name of their rule.
 	Counts   map[string]int64
 	Problems []string
 }
 
-// shownPerRule limits the problems that are listed of one rule.
+// shownPerRule is the number of breaches of one rule that are listed.
 const shownPerRule = 5
 
-// Breach counts a breach of the rule that a count stands for, and lists the first few.
+// Breach counts a breach of the rule named count, and lists it if it is among the first ones.
 func (f *Findings) Breach(count, format string, args ...any) {
 	f.Counts[count]++
 	if f.Counts[count] <= shownPerRule {
@@ -26,14 +26,14 @@ func (f *Findings) Breach(count, format string, args ...any) {
 	}
 }
 
-// Counts of how attempts ended for their clients.
+// Counts of attempts by their outcome for the client.
 const (
 	CountRefused   = "refused"   // the client knows that nothing happened
 	CountUnknown   = "unknown"   // the client does not know
-	CountRecovered = "recovered" // of these, those that happened
+	CountRecovered = "recovered" // the client does not know, but the audit found that it happened
 )
 
-// Ended counts an attempt by its end; right is the count of the attempts that happened.
+// Ended counts an attempt by its end. right is the name of the count for successful attempts.
 func (f *Findings) Ended(end, right string) {
 	switch end {
 	case EndedOK:
@@ -45,8 +45,8 @@ func (f *Findings) Ended(end, right string) {
 	}
 }
 
-// Audit returns the verdict: a breach of any of the rules makes a trial invalid. If the count named
-// tested is 0, the verdict is unknown, and nothing is its message.
+// Audit returns the verdict: a breach of any of the rules makes a trial invalid. If there is none, and the
+// count named tested is 0, the verdict is unknown, with the message nothing.
 func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
 	audit := lab.Audit{Verdict: lab.AuditValid, Counts: f.Counts, Problems: f.Problems}
 	for _, rule := range rules {
@@ -65,13 +65,13 @@ func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
 	return audit
 }
 
-// Unknown returns the audit of a trial of which nothing can be said.
+// Unknown returns the audit of a trial that cannot be judged because of an error.
 func Unknown(err error) lab.Audit {
 	return lab.Audit{Verdict: lab.AuditUnknown, Problems: []string{err.Error()}}
 }
 
-// Unplayed audits trials that were not played to their end, for systems that are audited while their
-// databases run: their verdict is unknown.
+// Unplayed implements the Audit of lab.System for systems that are audited while their databases run (see
+// lab.LiveAuditor). It is called only for trials that ended early: their verdict is unknown.
 type Unplayed struct{}
 
 // Audit implements lab.System.

@@ -14,16 +14,16 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Ends of attempts.
+// The ends of attempts, as in the history.
 const (
-	EndedOK   = "ok"   // it happened
-	EndedFail = "fail" // it did not
-	EndedInfo = "info" // unknown
+	EndedOK   = "ok"   // the operation happened
+	EndedFail = "fail" // it did not happen
+	EndedInfo = "info" // it may have happened
 )
 
 // Attempt is a line of the generator's history: an operation that a client tried. Times
-// are nanoseconds since the beginning of its load, which is Begun nanoseconds after
-// 1970. N has what the scenario notes of it.
+// are nanoseconds since the beginning of its load, which is Begun in Unix nanoseconds. N
+// is the type of the values that the scenario notes.
 type Attempt[N any] struct {
 	Operation string `json:"operation"`
 	End       string `json:"end"`
@@ -36,11 +36,11 @@ type Attempt[N any] struct {
 	WarmUp    bool   `json:"warm_up"`
 	Noted     N      `json:"noted"`
 
-	Line int64 `json:"-"`
+	Line int64 `json:"-"` // number in the file, from 1 on
 }
 
-// FirstAnswer returns the seconds from a moment to the first right answer in the history, and whether there
-// is one.
+// FirstAnswer returns the seconds from a time to the first right answer in the history, and whether there is
+// one.
 func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err error) {
 	stop := errors.New("found")
 	err = eachAttempt(path, func(a Attempt[struct{}]) error {
@@ -48,7 +48,7 @@ func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err
 			return nil
 		}
 		seconds, found = time.Unix(0, a.Begun+a.Finished).Sub(since).Seconds(), true
-		return stop // attempts are written down as they end
+		return stop // the history is sorted by the ends of attempts
 	})
 	if errors.Is(err, stop) {
 		err = nil
@@ -56,14 +56,14 @@ func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err
 	return seconds, found, err
 }
 
-// addOutage measures what clients saw of the faults of a trial: the longest time without a
-// right answer, from when the first operation of the measured load was to begin until the
-// last was over. Without faults it would be the time between two operations.
+// addOutage adds the metric outage of a trial with faults: the longest time without a right
+// answer, between the intended start of the first operation of the measured load and the end
+// of the last one. In a trial without faults that would only be a time between two operations.
 func addOutage(found lab.Measured, left lab.Leftover) error {
 	if len(left.Faults) == 0 {
 		return nil
 	}
-	var right []int64 // the moments of right answers
+	var right []int64 // times of right answers
 	begin, end := int64(math.MaxInt64), int64(0)
 	err := EachAttempt(filepath.Join(left.Dir, History), func(a Attempt[struct{}]) {
 		if a.WarmUp {
@@ -77,25 +77,25 @@ func addOutage(found lab.Measured, left lab.Leftover) error {
 	if err != nil || end == 0 {
 		return err
 	}
-	longest := time.Duration(0)
+	longest, last := time.Duration(0), begin
 	slices.Sort(right)
 	for _, at := range append(right, end) {
-		longest, begin = max(longest, time.Duration(at-begin)), at
+		longest, last = max(longest, time.Duration(at-last)), at
 	}
 	found.Values[lab.Outage] = longest.Seconds()
 	return nil
 }
 
-// EachAttempt calls each with every line of the history, in order.
-func EachAttempt[N any](path string, each func(Attempt[N])) error {
+// EachAttempt calls do with every line of the history, in order.
+func EachAttempt[N any](path string, do func(Attempt[N])) error {
 	return eachAttempt(path, func(a Attempt[N]) error {
-		each(a)
+		do(a)
 		return nil
 	})
 }
 
-// eachAttempt is EachAttempt until an error.
-func eachAttempt[N any](path string, each func(Attempt[N]) error) (err error) {
+// eachAttempt is EachAttempt, but stops at the first error of do and returns it.
+func eachAttempt[N any](path string, do func(Attempt[N]) error) (err error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read the history: %w", err)
@@ -107,7 +107,7 @@ func eachAttempt[N any](path string, each func(Attempt[N]) error) (err error) {
 		if err := decoder.Decode(&a); err != nil {
 			return fmt.Errorf("read the history, line %d: %w", n, err)
 		}
-		if err := each(a); err != nil {
+		if err := do(a); err != nil {
 			return err
 		}
 	}

@@ -1,15 +1,13 @@
 package loaded
 
-import (
-	"github.com/cleave-lab/cleave/lab"
-)
+import "github.com/cleave-lab/cleave/lab"
 
-// leastAchieved is the share of the offered rate below which a load was not achieved.
+// leastAchieved is the least share of the offered rate that counts as achieved.
 const leastAchieved = 0.99
 
-// With adds what the generator reports of the trial to an audit of the system. That the system did
-// not hold a rate is a figure of the audit; where the generator could not send at the rate, a valid
-// audit becomes unknown.
+// With returns the audit of a system together with figures from the generator's report. If the system did
+// not keep up with the rate, that is a figure; if the generator could not send at the rate, a valid audit
+// becomes unknown. system is the word for the system in messages.
 func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadReport) lab.Audit {
 	if judged.Figures == nil {
 		judged.Figures = map[string]float64{}
@@ -18,7 +16,7 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 	if load.Sent > 0 {
 		judged.Figures[lab.FigureErrors] = errorShare(load)
 	}
-	if _, counted := p.Level(b.Counted); Searches(p) || counted { // then no rate was to be held
+	if _, counted := p.Level(b.Counted); Searches(p) || counted { // there was no rate to hold
 		return judged
 	}
 	judged.Figures[lab.FigureLimited] = 0
@@ -38,12 +36,12 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 	return judged
 }
 
-// Held reports whether the offered rate was achieved, but for a share of it or for one operation:
-// one at the end may be begun too late to count, which in a short load is more than the share.
+// Held reports whether the offered rate was achieved, up to one percent or one operation: the last one may
+// start too late to count, which in a short load is more than one percent.
 func Held(load lab.LoadReport) bool {
 	missing := (load.Offered - load.Achieved) * load.Duration
 	return load.Achieved >= leastAchieved*load.Offered || missing < 1.5
 }
 
-// errorShare returns the share of the operations sent that were not answered rightly.
+// errorShare returns the share of the sent operations that got no right answer.
 func errorShare(load lab.LoadReport) float64 { return 1 - float64(load.OK)/float64(load.Sent) }

@@ -1,9 +1,9 @@
-// Package loaded holds what systems under load have in common: the generator as a unit of
-// the layout, the factors that say how a trial is loaded, and what audits and metrics take from
-// the generator's report. Each system says itself what is sent, which unit is in front, and which
-// answers are right.
+// Package loaded holds the common parts of systems under load: the generator as a unit of the
+// layout, the factors of points that set the load, and the parts of audits and metrics that come
+// from the generator's report; and the fronts, balancers and sidecars that systems share. Each system
+// itself has its scenario, its front unit, and the definition of a right answer.
 //
-// Entry points: Base; With and Measured for what it has reported.
+// Entry points: Base; Base.With for its audits and Base.Measure for its metrics.
 package loaded
 
 import (
@@ -16,30 +16,30 @@ import (
 )
 
 const (
-	// History is the file in which the generator writes down every attempt.
+	// History is the file to which the generator writes every attempt.
 	History = "history.jsonl"
-	// Longest is the limit, in seconds, of a load that is counted.
+	// Longest is the time limit of a counted load, in seconds.
 	Longest = 3600
-	// MaxCount bounds a load that is counted.
+	// MaxCount is the most operations of a counted load.
 	MaxCount = 1_000_000
-	// minute is the number of seconds in one.
+	// minute is in seconds.
 	minute = 60
 )
 
-// Over is the factor of a counted load: the seconds over which its operations become due,
-// evenly; 0: all are due at once.
+// Over is the factor that spreads a counted load: its operations become due evenly over this number of
+// seconds; 0: all are due at once.
 const Over = "over"
 
-// Base holds the load generator and the load of a system under load.
+// Base holds the load generator and the study's load of a system.
 type Base struct {
 	Generator lab.Generator
 	Load      lab.Load
-	// Counted names the factor of a load that is counted, such as "orders".
+	// Counted is the name of the factor that sets a counted load: a number of operations, such as "orders".
 	Counted string
 }
 
-// Parameters returns the factors that say how a trial is loaded; a point sets one of them.
-// operations is the system's name for its operations, in the plural.
+// Parameters returns the factors that set the load of a trial. A point has one of the kinds of load: rate,
+// per minute, users, search or counted. operations is the system's word for its operations, in the plural.
 func (b Base) Parameters(operations string) []lab.Parameter {
 	all := []lab.Parameter{
 		{Name: lab.FactorRate, Summary: operations + " per second of an open loop", Max: 1e7, Optional: true},
@@ -57,7 +57,7 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 	)
 }
 
-// CheckPoint returns the point of a counted load; see lab.Checkable.
+// CheckPoint returns the point of a counted load, spread over a number of seconds; see lab.Checkable.
 func (b Base) CheckPoint(operations int, over float64) lab.Point {
 	p := lab.Point{Name: b.Counted, Levels: map[string]float64{b.Counted: float64(operations)}}
 	if over > 0 {
@@ -66,10 +66,10 @@ func (b Base) CheckPoint(operations int, over float64) lab.Point {
 	return p
 }
 
-// Unit returns the generator as a unit, which loads the unit in front as the point says. The
-// job has what the base does not know: scenario, target, seed, when the system is ready.
+// Unit returns the unit of the generator, which sends the load of the point to the unit named front. The
+// job has the rest: scenario, target, seed, and the readiness check of the system.
 func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, error) {
-	scenario, files := job.Scenario, job.Files // the system's, not the study's
+	scenario, files := job.Scenario, job.Files // of the system: they replace those of the study's load
 	job.Load, job.Unit, job.History = b.Load, front, History
 	job.Scenario, job.Files = scenario, files
 	SetClient(&job, p)
@@ -83,7 +83,7 @@ func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, er
 	return unit, err
 }
 
-// SetLoad takes the load from the point.
+// SetLoad sets the kind and level of load of a point. It is an error if the point sets none or several.
 func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
 	factor, level, err := p.Only(lab.FactorRate, lab.FactorPerMinute, lab.FactorUsers, lab.FactorSearchFrom,
 		b.Counted)
@@ -117,7 +117,7 @@ func (b Base) Report(reports []lab.UnitReport) (lab.LoadReport, error) {
 			return b.Generator.Read(r)
 		}
 	}
-	return lab.LoadReport{}, errors.New("the generator has handed in no report")
+	return lab.LoadReport{}, errors.New("the generator has not sent a report")
 }
 
 // Searches reports whether a point searches for the capacity.

@@ -13,23 +13,24 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
+// at returns a point with one factor.
 func at(factor string, level float64) lab.Point {
 	return lab.Point{Name: "point", Levels: map[string]float64{factor: level}}
 }
 
 func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 	g := loadedtest.Generator{Report: lab.LoadReport{Sent: 3}}
-	b := Base{Generator: &g, Load: lab.Load{Duration: 7, Cores: []int{1}, Scenario: []byte("theirs")},
+	b := Base{Generator: &g, Load: lab.Load{Duration: 7, Cores: []int{1}, Scenario: []byte("the study's")},
 		Counted: "orders"}
-	unit, err := b.Unit(lab.LoadJob{Load: lab.Load{Scenario: []byte("own")}, Seed: 4}, at(lab.FactorUsers, 5),
-		"shop")
+	unit, err := b.Unit(lab.LoadJob{Load: lab.Load{Scenario: []byte("the system's")}, Seed: 4},
+		at(lab.FactorUsers, 5), "shop")
 	testset.Must(t, err)
 	if unit.Name != lab.RoleGenerator || unit.Role != lab.RoleGenerator || len(unit.Peers) != 1 ||
 		unit.Peers[0] != "shop" || len(unit.Cores) != 1 || unit.Program != "load" {
 		t.Errorf("unit %+v", unit)
 	}
 	if g.Job.Users != 5 || g.Job.Duration != 7 || g.Job.Unit != "shop" || g.Job.History != History ||
-		g.Job.Seed != 4 || string(g.Job.Scenario) != "own" {
+		g.Job.Seed != 4 || string(g.Job.Scenario) != "the system's" {
 		t.Errorf("job %+v", g.Job)
 	}
 	counted := b.CheckPoint(9, 1.5)
@@ -38,7 +39,7 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 		t.Errorf("counted: %+v, %v", g.Job, err)
 	}
 	if _, err := (Base{Generator: &g}).Unit(lab.LoadJob{}, counted, "shop"); err == nil {
-		t.Error("a load is counted where the system counts nothing")
+		t.Error("a counted load is accepted although the system has no such factor")
 	}
 	if r, err := b.Report([]lab.UnitReport{{Unit: "shop"}}); err == nil {
 		t.Errorf("without a report of the generator: %+v", r)
@@ -49,14 +50,14 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 	}
 }
 
-// TestAPointSaysHowTheGeneratorConnects, over what the study says of all points.
+// TestAPointSaysHowTheGeneratorConnects: its factors override the load of the study, which is for all points.
 func TestAPointSaysHowTheGeneratorConnects(t *testing.T) {
 	var g loadedtest.Generator
 	b := Base{Generator: &g, Load: lab.Load{Client: lab.LoadClient{Connections: 64, HTTP2: true}}}
 	p := at(lab.FactorRate, 100)
 	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || g.Job.Client.Connections != 64 ||
 		g.Job.Client.Threads != 0 {
-		t.Errorf("of a point that says nothing: %+v, %v", g.Job.Client, err)
+		t.Errorf("for a point without these factors: %+v, %v", g.Job.Client, err)
 	}
 	p.Levels[lab.FactorConnections], p.Levels[lab.FactorThreads] = 256, 2
 	if _, err := b.Unit(lab.LoadJob{}, p, "shop"); err != nil || g.Job.Client.Connections != 256 ||
@@ -65,6 +66,8 @@ func TestAPointSaysHowTheGeneratorConnects(t *testing.T) {
 	}
 }
 
+// TestWhetherARateWasHeld: With adds the figures of the rate, and makes the audit unknown if the generator
+// was the limit. A search and a counted load have no rate to hold.
 func TestWhetherARateWasHeld(t *testing.T) {
 	for name, c := range map[string]struct {
 		load    lab.LoadReport
@@ -102,7 +105,8 @@ func TestWhetherARateWasHeld(t *testing.T) {
 	}
 }
 
-func TestWhatTheGeneratorHasMeasured(t *testing.T) {
+// TestMeasured: the kind of load decides which measures of the generator become values.
+func TestMeasured(t *testing.T) {
 	metrics := []lab.Metric{{Name: "goodput", Quantity: "goodput"}, {Name: "capacity", Quantity: lab.Capacity},
 		Words{}.AchievedShare()}
 	load := lab.LoadReport{Offered: 40, Achieved: 10, Sent: 4, OK: 3,
@@ -125,8 +129,8 @@ func TestWhatTheGeneratorHasMeasured(t *testing.T) {
 	}
 }
 
-// TestTheLongestTimeWithoutAnAnswer: from the begin of the load to the end of its last
-// operation, whatever was before; and only where something was done to the trial.
+// TestTheLongestTimeWithoutAnAnswer is between the beginning of the measured load and the end of its last
+// operation, without the warm-up, and only in trials with faults.
 func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 	const early, right, wrong = `{"end":"ok","warm_up":true,"finished_ns":1}`,
 		`{"end":"ok","begun_unix_ns":100,"intended_ns":%d,"finished_ns":%d}`,
@@ -157,6 +161,7 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// TestTheHistoryIsReadLineByLine: lines before a torn one are used, and the first answer stops the reading.
 func TestTheHistoryIsReadLineByLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), History)
 	testset.Must(t, os.WriteFile(path, []byte(`{"operation":"a","end":"ok","noted":{"id":"1"}}`+"\n"+
@@ -174,7 +179,7 @@ func TestTheHistoryIsReadLineByLine(t *testing.T) {
 	}
 	testset.Must(t, os.WriteFile(other, []byte(`{"end":"fail"}`), 0o600))
 	if seconds, found, err := FirstAnswer(other, since); found || err != nil {
-		t.Errorf("nothing was answered, but first after %g s, %v", seconds, err)
+		t.Errorf("without a right answer: found after %g s, %v", seconds, err)
 	}
 	type noted struct{ ID string }
 	var all []Attempt[noted]

@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Measure returns what every system under load measures of a trial, outages included, and the report
-// of its generator. AddCost adds what the system used.
+// Measure returns the values of a trial that come from the generator, with outages, and the generator's
+// report. AddCost adds the cost of the system.
 func (b Base) Measure(
 	metrics []lab.Metric, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, lab.LoadReport, error) {
@@ -19,24 +19,25 @@ func (b Base) Measure(
 	if Searches(p) {
 		return found, load, nil
 	}
-	if _, counted := p.Level(b.Counted); counted && metered.WindowSeconds > 0 { // its duration is a limit
+	// The duration of a counted load is only a limit: divide by the time it took.
+	if _, counted := p.Level(b.Counted); counted && metered.WindowSeconds > 0 {
 		found.Values[lab.Goodput] = float64(load.OK) / metered.WindowSeconds
 	}
 	return found, load, addOutage(found, left)
 }
 
-// AddCost adds memory and, if there were operations, processor time per operation. The roles apart
-// are no part of the system's cost.
-func AddCost(values map[string]float64, metered lab.Metered, operations int64, apart ...string) {
-	used := metered.Used(apart...)
+// AddCost adds the peak memory and, if there were operations, the CPU time per operation. The usage of the
+// excluded roles is not part of the system's cost.
+func AddCost(values map[string]float64, metered lab.Metered, operations int64, excluded ...string) {
+	used := metered.Used(excluded...)
 	values[peakMemory] = float64(used.PeakMemoryBytes)
 	if operations > 0 {
 		values[CPUPerOperation] = used.CPUSeconds / float64(operations)
 	}
 }
 
-// Measured returns what the generator measured of these metrics. A search plays many
-// loads: only its capacity counts.
+// Measured returns the values of metrics in the generator's report. A search plays many loads, so it has
+// only a capacity.
 func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measured {
 	found := lab.Measured{Values: map[string]float64{}, Spectra: map[string][]lab.Quantile{}}
 	for _, m := range metrics {

@@ -2,29 +2,29 @@ package loaded
 
 import "github.com/cleave-lab/cleave/lab"
 
-// Words holds what the titles of metrics call a system's parts and its work.
+// Words holds a system's words for the titles of metrics.
 type Words struct {
-	Operations string // what is answered, in the plural: "requests"
-	Flows      string // what the load begins, in the plural: "visits"
-	Cost       string // whose use of the host is its cost: "units and servers"
-	Per        string // what CPU time is divided by: "request answered rightly"
-	Response   string // "response time", or what it ends with
+	Operations string // operations, in the plural: "requests"
+	Flows      string // flows, which the load starts at its rate, in the plural: "visits"
+	Cost       string // the parts whose usage is the system's cost: "units and servers"
+	Per        string // the unit of work of CPU time: "request answered rightly"
+	Response   string // the response time: "response time", or up to which event
 }
 
-// quantile is a quantile that has metrics: the end of their names and the beginning of their titles.
+// quantile is a quantile of times for which there are metrics.
 type quantile struct {
-	name, title string
+	name, title string  // the end of a metric's name and the beginning of its title
 	share       float64 // 0: the mean
 }
 
-// quantiles returns all that have metrics.
+// quantiles returns all quantiles for which there are metrics.
 func quantiles() []quantile {
 	return []quantile{{"mean", "mean ", 0}, {"p50", "median ", 0.5}, {"p90", "90th percentile of the ", 0.9},
 		{"p95", "95th percentile of the ", 0.95}, {"p99", "99th percentile of the ", 0.99},
 		{"p999", "99.9th percentile of the ", 0.999}, {"max", "longest ", 1}}
 }
 
-// Times returns the metrics of a quantity that is a time, at these quantiles; 0 is the mean.
+// Times returns the metrics of a time, at these quantiles; 0 is the mean, 1 the maximum.
 func Times(quantity, title string, source lab.MetricSource, at ...float64) []lab.Metric {
 	var all []lab.Metric
 	for _, share := range at {
@@ -39,47 +39,47 @@ func Times(quantity, title string, source lab.MetricSource, at ...float64) []lab
 	return all
 }
 
-// ResponseTimes returns the response time at these quantiles; 0 is the mean.
+// ResponseTimes returns the metrics of the response time, at these quantiles; 0 is the mean.
 func (w Words) ResponseTimes(at ...float64) []lab.Metric {
 	return Times(lab.ResponseTime, w.Response, lab.FromGenerator, at...)
 }
 
-// Goodput returns the rate of operations that were answered rightly.
+// Goodput returns the metric for the rate of right answers.
 func (w Words) Goodput() lab.Metric {
 	return lab.Metric{Name: lab.Goodput, Title: w.Operations + " per second that were answered rightly",
 		Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Goodput,
 		Source: lab.FromGenerator}
 }
 
-// Capacity returns the highest rate that meets the objective.
+// Capacity returns the metric for the highest rate that meets the objective.
 func (w Words) Capacity() lab.Metric {
 	return lab.Metric{Name: lab.Capacity, Title: "highest rate of " + w.Flows + " that meets the objective",
 		Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: lab.Capacity,
 		Source: lab.FromGenerator}
 }
 
-// Errors returns the share of operations that were not answered rightly.
+// Errors returns the metric for the share of operations without a right answer.
 func (w Words) Errors() lab.Metric {
 	return lab.Metric{Name: lab.FigureErrors,
 		Title: "share of " + w.Operations + " that were not answered rightly", Unit: "1",
 		Better: lab.LowerIsBetter, Kind: lab.KindShare, Quantity: "error", Source: lab.FromGenerator}
 }
 
-// AchievedShare returns the share of the offered load that was begun in time.
+// AchievedShare returns the metric for the share of the offered load that was started in time.
 func (w Words) AchievedShare() lab.Metric {
 	return lab.Metric{Name: achievedShare, Title: "share of the offered " + w.Flows + " that were begun in time",
 		Unit: "1", Better: lab.HigherIsBetter, Kind: lab.KindShare, Quantity: lab.Achieved,
 		Source: lab.FromGenerator}
 }
 
-// CPU returns the processor time of an operation.
+// CPU returns the metric for the CPU time per operation.
 func (w Words) CPU() lab.Metric {
 	return lab.Metric{Name: CPUPerOperation, Title: "CPU time of " + w.Cost + " per " + w.Per, Unit: "s",
 		Better: lab.LowerIsBetter, Kind: lab.KindCost, Quantity: lab.CPU, Per: lab.PerOperation, Phrase: "CPU",
 		Source: lab.FromMeter}
 }
 
-// PeakMemory returns the sum of the peaks of all processes.
+// PeakMemory returns the metric for the sum of the peak memory of all processes.
 func (w Words) PeakMemory() lab.Metric {
 	return lab.Metric{Name: peakMemory, Title: "peak memory of " + w.Cost + ", the sum over all", Unit: "B",
 		Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter}
@@ -92,8 +92,8 @@ const (
 	peakMemory      = "peak_memory"
 )
 
-// ClientMetrics returns what a client sees beside response times and goodput: service times,
-// the lateness of the generator, bytes and statuses of answers, outages.
+// ClientMetrics returns the metrics from the client's side other than response times and goodput: service
+// times, the lateness of the generator, bytes and statuses of answers, outages.
 func ClientMetrics() []lab.Metric {
 	client := func(quantity, title, unit string, kind lab.MetricKind) lab.Metric {
 		return lab.Metric{Name: quantity, Title: title, Unit: unit, Better: lab.LowerIsBetter, Kind: kind,

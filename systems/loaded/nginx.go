@@ -11,28 +11,28 @@ import (
 type Route struct {
 	Path string
 	To   []string
-	// GRPC says that these units speak gRPC, and so do all who call this nginx, over clear text.
+	// GRPC is true if these units, and all clients of this nginx, speak gRPC without TLS.
 	GRPC bool
 }
 
-// Nginx is nginx in front of units, as distributions configure it and a good team would:
-// two workers, connections to the units that are kept, no log of requests. answer is how
-// long an answer may take, in seconds. Of several routes the one with the longest path
-// counts; other paths are not found. A request that finds no connection is sent to the
-// next unit, one that was sent only where sending it twice does no harm (GET, HEAD, PUT).
-func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
+// Nginx returns a unit that runs nginx in front of other units, configured as by a good team on
+// the defaults of distributions: two workers, persistent connections to the units, no access log.
+// timeout limits the wait for an answer, in seconds. The route with the longest matching path wins;
+// other paths are not found. A request that gets no connection goes to the next unit. One that was
+// sent goes there only if repeating it is harmless (GET, HEAD, PUT).
+func Nginx(name string, timeout int, routes ...Route) lab.UnitSpec {
 	lines := []string{
-		"daemon off;", "worker_processes 2;", "pid nginx.pid;", "user root root;", // who it is where that is root
+		"daemon off;", "worker_processes 2;", "pid nginx.pid;", "user root root;", // ignored unless it starts as root
 		"events { worker_connections 2048; }",
 		"http {",
 		"  access_log off;",
 		"  server_tokens off;",
 	}
-	for _, what := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		lines = append(lines, fmt.Sprintf("  %s_temp_path %s;", what, what)) // in the unit's folder
+	for _, use := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		lines = append(lines, fmt.Sprintf("  %s_temp_path %s;", use, use)) // in the unit's folder
 	}
 	var behind, locations []string
-	protocol, limited := "", []string{"proxy"} // the kinds of routes, each of which has limits of its own
+	protocol, modules := "", []string{"proxy"} // each module has its own timeouts
 	for n, route := range routes {
 		lines = append(lines, fmt.Sprintf("  upstream route%d {", n))
 		for _, unit := range route.To {
@@ -41,7 +41,7 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 		lines = append(lines, "    keepalive 64;", "  }")
 		pass := "proxy_pass http"
 		if route.GRPC {
-			pass, protocol, limited = "grpc_pass grpc", " http2", []string{"proxy", "grpc"}
+			pass, protocol, modules = "grpc_pass grpc", " http2", []string{"proxy", "grpc"}
 		}
 		locations = append(locations, fmt.Sprintf("    location %s { %s://route%d; }", route.Path, pass, n))
 		behind = append(behind, route.To...)
@@ -53,9 +53,9 @@ func Nginx(name string, answer int, routes ...Route) lab.UnitSpec {
 		"    proxy_http_version 1.1;",
 		`    proxy_set_header Connection "";`,
 		"    proxy_set_header Host $host;")
-	for _, kind := range limited {
-		lines = append(lines, fmt.Sprintf("    %s_connect_timeout 1s;", kind),
-			fmt.Sprintf("    %s_read_timeout %ds;", kind, answer))
+	for _, module := range modules {
+		lines = append(lines, fmt.Sprintf("    %s_connect_timeout 1s;", module),
+			fmt.Sprintf("    %s_read_timeout %ds;", module, timeout))
 	}
 	lines = append(append(lines, locations...), "  }", "}")
 	const file = "nginx.conf"

@@ -21,11 +21,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// behind starts a server that says its name and what it is asked.
+// behind starts a server that answers with its name and the request.
 func behind(t *testing.T, name string) lab.Endpoint {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // what did not come is not in the answer
+		body, _ := io.ReadAll(r.Body) // the test sees if a part is missing
 		_, _ = fmt.Fprintf(w, "%s %s %s %s", name, r.Method, r.URL.RequestURI(), body)
 	}))
 	t.Cleanup(server.Close)
@@ -33,7 +33,8 @@ func behind(t *testing.T, name string) lab.Endpoint {
 	return lab.Endpoint{Bind: address, Dial: address}
 }
 
-// startFront runs a front with its files as a deployer makes them, until the end of the test.
+// startFront runs a front as a deployer would, with its files, until the end of the test, and returns its
+// address. It skips the test if the program is not installed.
 func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoint) (address string) {
 	t.Helper()
 	testset.Need(t, "it starts "+unit.Program)
@@ -48,20 +49,20 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	endpoints[unit.Name] = lab.Endpoint{Bind: address, Dial: address}
 	dir := t.TempDir()
 	testset.Must(t, fleet.MakeVolume(dir, unit, endpoints))
-	var said bytes.Buffer
+	var stderr bytes.Buffer
 	fill := fleet.Fill(unit, dir, endpoints)
 	command := exec.Command(program)
 	command.Env = append(os.Environ(), fleet.Environment(unit, "", dir, endpoints)...)
 	for _, argument := range unit.Args {
 		command.Args = append(command.Args, fill.Replace(argument))
 	}
-	command.Stderr, command.SysProcAttr = &said, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	command.Stderr, command.SysProcAttr = &stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	testset.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
 		if err := command.Wait(); t.Failed() || err != nil &&
-			command.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) { // as HAProxy's master says it
-			t.Errorf("%s: %v: %.2000s", unit.Program, err, said.String())
+			command.ProcessState.ExitCode() != 128+int(syscall.SIGTERM) { // the exit code of HAProxy's master
+			t.Errorf("%s: %v: %.2000s", unit.Program, err, stderr.String())
 		}
 	})
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
@@ -74,8 +75,8 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	return ""
 }
 
-// TestAnAnswerIsLimited, whatever carries it: a limit for HTTP is none for gRPC.
-func TestAnAnswerIsLimited(t *testing.T) {
+// TestTimeoutsAreSet for HTTP and for gRPC: nginx has separate ones.
+func TestTimeoutsAreSet(t *testing.T) {
 	for kind, route := range map[string]Route{"proxy": {Path: "/", To: []string{"one"}},
 		"grpc": {Path: "/", To: []string{"one"}, GRPC: true}} {
 		text := string(Nginx("front", 7, route).Files["nginx.conf"])
@@ -87,8 +88,8 @@ func TestAnAnswerIsLimited(t *testing.T) {
 	}
 }
 
-// TestNginxRoutes: by the longest path, in turn to several units, past one that is gone, and
-// what was asked arrives as it was.
+// TestNginxRoutes: requests go to the route with the longest path, in turn to its units, past one that is
+// gone, and arrive unchanged.
 func TestNginxRoutes(t *testing.T) {
 	gone, err := launch.ReservePorts(1)
 	testset.Must(t, err)
@@ -118,19 +119,19 @@ func TestNginxRoutes(t *testing.T) {
 	}
 	took := map[string]int{}
 	for range 40 {
-		status, says := ask(http.MethodPost, "/posts/7?start=1%202&x=%2F")
-		name, rest, _ := strings.Cut(says, " ")
+		status, answer := ask(http.MethodPost, "/posts/7?start=1%202&x=%2F")
+		name, rest, _ := strings.Cut(answer, " ")
 		if took[name]++; status != http.StatusOK || rest != `POST /posts/7?start=1%202&x=%2F {"a":1}` {
-			t.Fatalf("%d %q", status, says)
+			t.Fatalf("%d %q", status, answer)
 		}
 	}
 	if took["one"] < 10 || took["two"] < 10 || len(took) != 2 {
-		t.Errorf("who has answered: %v", took)
+		t.Errorf("answers by unit: %v", took)
 	}
-	if _, says := ask(http.MethodGet, "/posts/new/1"); says != `three GET /posts/new/1 {"a":1}` {
-		t.Errorf("a longer path: %q", says)
+	if _, answer := ask(http.MethodGet, "/posts/new/1"); answer != `three GET /posts/new/1 {"a":1}` {
+		t.Errorf("a longer path: %q", answer)
 	}
-	if status, says := ask(http.MethodGet, "/"); status != http.StatusNotFound {
-		t.Errorf("a path of no route: %d %q", status, says)
+	if status, answer := ask(http.MethodGet, "/"); status != http.StatusNotFound {
+		t.Errorf("a path of no route: %d %q", status, answer)
 	}
 }

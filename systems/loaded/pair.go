@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// RoleKeepalived is the role of the units that move a pair's address.
+	// RoleKeepalived is the role of the units that move the address of a pair between its members.
 	RoleKeepalived = "keepalived"
-	// aliveness is the path at which HAProxy answers for itself.
-	aliveness = "/balancer"
+	// healthPath is the path at which HAProxy itself answers health checks.
+	healthPath = "/balancer"
 )
 
-// Pair is two of HAProxy in front of units, each on a node of its own, where keepalived
-// stands beside it: name-1 on front-1 and name-2 on front-2. Clients call one address, which
-// is named as the pair is and listens as a unit does. The first has it in the beginning; it
-// goes to the other when that node is gone, or HAProxy does not answer there, and stays
-// until the same happens again: a way back would be a second interruption.
+// Pair returns the units of two HAProxies in front of other units: name-1 on the node front-1 and
+// name-2 on front-2, each with keepalived beside it. Clients call one floating address, which has
+// the name of the pair. The first HAProxy has it in the beginning. The address moves to the other one
+// when the node is gone or HAProxy does not answer there, and stays until the same happens again:
+// moving back would be a second interruption.
 func Pair(name string, configuration, behind []string) []lab.UnitSpec {
 	var balancers, keepers []lab.UnitSpec
 	for n := range 2 {
@@ -34,11 +34,11 @@ func Pair(name string, configuration, behind []string) []lab.UnitSpec {
 	return append(balancers, keepers...)
 }
 
-// member names the n-th of two, from 0.
+// member returns the name of the n-th of two units, from 0.
 func member(name string, n int) string { return name + "-" + strconv.Itoa(n+1) }
 
-// accepts returns nil if an address accepts connections. keepalived starts only then, since the
-// first HAProxy that is ready gets the address.
+// accepts is a readiness check: it returns nil if an address accepts connections. keepalived starts after
+// that, since the first HAProxy that is ready gets the floating address.
 func accepts(ctx context.Context, address string) error {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", address)
@@ -48,18 +48,18 @@ func accepts(ctx context.Context, address string) error {
 	return connection.Close()
 }
 
-// listeningEverywhere returns a configuration with which HAProxy listens at every address of its
-// node, since the shared one comes and goes. It answers health checks of its own at the path
-// aliveness, whatever became of the units behind it.
+// listeningEverywhere returns a configuration in which HAProxy listens at every address of its
+// node, since the floating one comes and goes, and answers health checks at healthPath, independent of
+// the units behind it.
 func listeningEverywhere(configuration []string) []string {
 	lines := slices.Clone(configuration)
 	at := slices.Index(lines, ProxyBind)
-	return slices.Replace(lines, at, at+1, "  bind *:{port}", "  monitor-uri "+aliveness)
+	return slices.Replace(lines, at, at+1, "  bind *:{port}", "  monitor-uri "+healthPath)
 }
 
 // keepalived returns the unit beside the n-th HAProxy, which it checks every second. Its peer takes
-// the address over after a second without a message, or at once if the message says so. Messages go
-// to that peer alone: networks of clouds have no multicast.
+// over the address after a second without a message, or at once if a message asks for it. Messages are
+// unicast: cloud networks have no multicast.
 func keepalived(name string, n int) lab.UnitSpec {
 	own, other := member(name, n), member(name, 1-n)
 	configuration := []string{
@@ -68,14 +68,14 @@ func keepalived(name string, n int) lab.UnitSpec {
 		"  rise 1", "}",
 		"vrrp_instance " + name + " {", "  state BACKUP", "  nopreempt", "  interface eth0", "  version 3",
 		"  virtual_router_id 1", "  advert_int 0.3",
-		fmt.Sprintf("  priority %d", 150-100*n), // the first hears sooner that nobody has the address
+		fmt.Sprintf("  priority %d", 150-100*n), // the first one is quicker to notice that nobody has the address
 		"  unicast_src_ip {host:" + own + "}", "  unicast_peer {", "    {host:" + other + "}", "  }",
 		"  virtual_ipaddress {", "    {host:" + name + "}/24 dev eth0", "  }",
 		"  track_script {", "    answers", "  }", "}",
 	}
 	answers := []string{
 		"exec 3<>/dev/tcp/{host:" + own + "}/{port:" + own + "} || exit",
-		`printf 'GET ` + aliveness + ` HTTP/1.0\r\n\r\n' >&3`,
+		`printf 'GET ` + healthPath + ` HTTP/1.0\r\n\r\n' >&3`,
 		"read -r status <&3",
 		`[[ $status == *" 200 "* ]]`,
 	}

@@ -2,8 +2,8 @@ package loaded
 
 import "testing"
 
-// TestPercentileIsThatOfResponseTimes: the values are those of an HdrHistogram with five digits of the same
-// numbers, 1 to n (github.com/HdrHistogram/hdrhistogram-go v1.4.0, ValueAtPercentile).
+// TestPercentileIsThatOfResponseTimes: the wanted values were computed by an HdrHistogram with five digits of
+// the numbers 1 to n (github.com/HdrHistogram/hdrhistogram-go v1.4.0, ValueAtPercentile).
 func TestPercentileIsThatOfResponseTimes(t *testing.T) {
 	for _, c := range []struct {
 		n     int

@@ -7,10 +7,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ProxyDefaults returns the first lines of a configuration of HAProxy. A request that finds
-// no connection is tried again; one that was sent is never sent again, because it may
-// have had its effect. answer is how long an answer may take, in seconds.
-func ProxyDefaults(answer int) []string {
+// ProxyDefaults returns the sections global and defaults of a configuration of HAProxy. A request
+// that gets no connection is retried; one that was sent is never sent again, because it may have had
+// its effect. timeout limits the wait for clients and for answers, in seconds.
+func ProxyDefaults(timeout int) []string {
 	return []string{
 		"global",
 		"  maxconn 2000",
@@ -22,8 +22,8 @@ func ProxyDefaults(answer int) []string {
 		"  retries 3",
 		"  retry-on conn-failure",
 		"  timeout connect 1s",
-		fmt.Sprintf("  timeout client %ds", answer),
-		fmt.Sprintf("  timeout server %ds", answer),
+		fmt.Sprintf("  timeout client %ds", timeout),
+		fmt.Sprintf("  timeout server %ds", timeout),
 		"  timeout queue 5s",
 	}
 }
@@ -31,15 +31,15 @@ func ProxyDefaults(answer int) []string {
 // ProxyBind is the line of a frontend that makes it listen at the unit's own address.
 const ProxyBind = `  bind "${CLEAVE_ADDRESS}"`
 
-// ProxyServer returns the line of a backend for a unit, and again for each of its replicas. They
-// are called by their addresses, since HAProxy wants different names.
+// ProxyServer returns the line of a backend for a unit. Deployers repeat it for each replica; the
+// address serves as the server's name, too, since HAProxy wants different names.
 func ProxyServer(unit string) string {
 	return "  server " + lab.AddressOf(unit) + " " + lab.AddressOf(unit)
 }
 
-// Proxy is HAProxy in front of units, with the lines of its configuration. It runs as a master
-// with a worker (-W), as its image does: alone it has no handler for SIGTERM, and who is the
-// first process of a container then hears nothing of it.
+// Proxy returns a unit that runs HAProxy with these lines of configuration in front of other units. It
+// runs as a master with a worker (-W), as in its official image: a single process has no handler for
+// SIGTERM, and as the first process of a container it would ignore the signal.
 func Proxy(name string, configuration, behind []string) lab.UnitSpec {
 	const file = "haproxy.cfg"
 	return lab.UnitSpec{

@@ -11,22 +11,21 @@ import (
 const (
 	// RoleSidecar is the role of the proxies beside units.
 	RoleSidecar = "sidecar"
-	// longestCall is how long a call may take, in seconds: no unit waits longer for another.
-	longestCall = 60
+	// callTimeout is in seconds. No unit waits longer for another.
+	callTimeout = 60
 )
 
-// Protocol is the protocol of calls between units, for a proxy that they pass.
+// Protocol is the protocol of calls between units, as their proxies see it.
 type Protocol string
 
-// The protocols. A proxy understands requests of the first two, and passes on the bytes of the third.
+// The protocols. A proxy handles requests of the first two, and only forwards the bytes of the third.
 const (
 	HTTP1 Protocol = "http/1.1"
 	HTTP2 Protocol = "http/2"
 	Bytes Protocol = "bytes"
 )
 
-// CallsOf returns the protocol of calls over gRPC or HTTP. Protected ones are for the called unit alone to
-// read.
+// CallsOf returns the protocol of calls over gRPC or HTTP. Protected (encrypted) calls are Bytes for a proxy.
 func CallsOf(grpc, protected bool) Protocol {
 	switch {
 	case protected:
@@ -38,7 +37,8 @@ func CallsOf(grpc, protected bool) Protocol {
 }
 
 // Sidecars returns the units with a proxy beside each. A unit calls its own proxy, which has a port for each
-// peer and calls the proxy of that peer; this one calls its unit. Clients call units as before.
+// peer and forwards to the proxy of that peer, which forwards to the peer. Clients call units directly, as
+// before.
 func Sidecars(units []lab.UnitSpec, protocol Protocol) []lab.UnitSpec {
 	var proxies []lab.UnitSpec
 	units = slices.Clone(units)
@@ -58,7 +58,8 @@ func Sidecars(units []lab.UnitSpec, protocol Protocol) []lab.UnitSpec {
 // sidecarOf returns the name of the proxy beside a unit.
 func sidecarOf(unit string) string { return unit + "-" + RoleSidecar }
 
-// callThrough makes a unit call these of its peers at the ports of its own proxy.
+// callThrough makes a unit call some of its peers at the ports of its own proxy, by changing its peers, uses
+// and environment.
 func callThrough(u *lab.UnitSpec, called []string) {
 	var addresses, others []string
 	u.Peers, u.Uses, u.Env = slices.Clone(u.Peers), slices.Clone(u.Uses), slices.Clone(u.Env)
@@ -74,33 +75,33 @@ func callThrough(u *lab.UnitSpec, called []string) {
 			}
 		}
 	}
-	replaced := strings.NewReplacer(addresses...)
+	redirect := strings.NewReplacer(addresses...)
 	for i, variable := range u.Env {
-		u.Env[i] = replaced.Replace(variable)
+		u.Env[i] = redirect.Replace(variable)
 	}
 	u.Env, u.Peers = append(u.Env, others...), append(u.Peers, called...)
-	u.Scalable = false // each of several would need a proxy of its own
+	u.Scalable = false // each replica would need a proxy of its own
 }
 
-// proxyBeside returns the proxy beside a unit that calls these peers. It waits as long for an answer as a
-// caller may, and starts before the units: where they have names, it looks them up again and again.
+// proxyBeside returns the proxy beside a unit that calls these peers. It starts before the units, so it
+// resolves their names again and again.
 func proxyBeside(u lab.UnitSpec, called []string, protocol Protocol) lab.UnitSpec {
-	lines, listens := ProxyDefaults(longestCall), ""
+	lines, listens := ProxyDefaults(callTimeout), ""
 	switch protocol {
 	case HTTP2:
-		listens = " proto h2" // without TLS nobody negotiates it
+		listens = " proto h2" // without TLS it is not negotiated
 	case Bytes:
 		lines = []string{"global", "  maxconn 2000", "defaults", "  mode tcp", "  timeout connect 1s",
-			fmt.Sprintf("  timeout client %ds", longestCall), fmt.Sprintf("  timeout server %ds", longestCall)}
+			fmt.Sprintf("  timeout client %ds", callTimeout), fmt.Sprintf("  timeout server %ds", callTimeout)}
 	}
-	pass := func(name, bind, to string) {
+	forward := func(name, bind, to string) {
 		lines = append(lines, "frontend to-"+name, bind+listens, "  default_backend "+name, "backend "+name,
 			ProxyServer(to)+listens+" init-addr last,libc,none resolvers default")
 	}
-	pass("own", ProxyBind, u.Name)
+	forward("own", ProxyBind, u.Name)
 	behind := []string{u.Name}
 	for _, peer := range called {
-		pass("peer-"+peer, fmt.Sprintf("  bind {host}:{port:%s}", peer), sidecarOf(peer))
+		forward("peer-"+peer, fmt.Sprintf("  bind {host}:{port:%s}", peer), sidecarOf(peer))
 		behind = append(behind, sidecarOf(peer))
 	}
 	proxy := Proxy(sidecarOf(u.Name), lines, behind)

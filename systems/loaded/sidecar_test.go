@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shopUnits are two units, of which one calls the other and a server.
+// shopUnits returns two units. The first one calls the second and a proxy.
 func shopUnits() []lab.UnitSpec {
 	return []lab.UnitSpec{
 		{Name: "orders", Runnable: lab.Runnable{Env: []string{"ASKS=" + lab.AddressOf("stock")}},
@@ -19,26 +19,30 @@ func shopUnits() []lab.UnitSpec {
 	}
 }
 
+// TestCallsPassTheProxiesOfBothEnds: a unit calls its own proxy by its peers and environment, and the
+// configuration of the proxies fits the protocol.
 func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 	before := shopUnits()
 	all := Sidecars(before, HTTP1)
 	if len(all) != 4 || before[0].Peers[0] != "stock" {
 		t.Fatalf("%d units, and those before call %v", len(all), before[0].Peers)
 	}
-	orders, proxy, behind := all[0], all[2], all[3]
+	orders, ordersProxy, stockProxy := all[0], all[2], all[3]
 	if got := strings.Join(slices.Concat(orders.Peers, orders.Env), " "); got != "orders-sidecar:stock "+
 		"proxy stock ASKS={address:orders-sidecar:stock} CLEAVE_ADDRESS_STOCK={address:orders-sidecar:stock} "+
 		"CLEAVE_ADDRESS_STOCK_DIRECT={address:stock}" ||
 		orders.Uses[0] != (lab.Use{To: "orders-sidecar", How: "http"}) || orders.Scalable {
 		t.Errorf("orders: %s, uses %v", got, orders.Uses)
 	}
-	if proxy.Name != "orders-sidecar" || proxy.Role != RoleSidecar || proxy.Node != "one" || proxy.Scalable ||
-		!slices.Equal(proxy.Cores, []int{1}) || !slices.Equal(proxy.Ports, []string{"stock"}) ||
-		!slices.Equal(proxy.Peers, []string{"orders", "stock-sidecar"}) || proxy.Ready == nil {
-		t.Errorf("the proxy of orders: %+v", proxy)
+	if ordersProxy.Name != "orders-sidecar" || ordersProxy.Role != RoleSidecar || ordersProxy.Node != "one" ||
+		ordersProxy.Scalable || !slices.Equal(ordersProxy.Cores, []int{1}) ||
+		!slices.Equal(ordersProxy.Ports, []string{"stock"}) ||
+		!slices.Equal(ordersProxy.Peers, []string{"orders", "stock-sidecar"}) || ordersProxy.Ready == nil {
+		t.Errorf("the proxy of orders: %+v", ordersProxy)
 	}
-	if behind.Node != "two" || len(behind.Ports) != 0 || !slices.Equal(behind.Peers, []string{"stock"}) {
-		t.Errorf("the proxy of stock: %+v", behind)
+	if stockProxy.Node != "two" || len(stockProxy.Ports) != 0 ||
+		!slices.Equal(stockProxy.Peers, []string{"stock"}) {
+		t.Errorf("the proxy of stock: %+v", stockProxy)
 	}
 	for protocol, wants := range map[Protocol][]string{
 		HTTP1: {"mode http", `bind "${CLEAVE_ADDRESS}"` + "\n", "bind {host}:{port:stock}\n",
@@ -56,7 +60,8 @@ func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 	}
 }
 
-func TestProxiesReadWhatIsNotProtected(t *testing.T) {
+// TestCallsOf: proxies cannot read protected calls, over any binding.
+func TestCallsOf(t *testing.T) {
 	for _, c := range []struct {
 		grpc, protected bool
 		want            Protocol

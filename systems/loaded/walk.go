@@ -7,34 +7,35 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// What a step sets beside knobs.
+// Names of settings that are not knobs.
 const (
 	SetArchitecture = "architecture"
 	SetDeployment   = "deployment"
 )
 
-// Setting is a knob, the architecture or the deployment, and its value.
+// Setting is the name of a knob, SetArchitecture or SetDeployment, and a value.
 type Setting struct{ Name, Value string }
 
-// Step is a step from one variant to the next, which has the name of the step and its settings.
+// Step leads from one variant to the next: it changes settings. The next variant has the name of the step.
 type Step struct {
 	Name string
 	Sets []Setting
 }
 
-// Turn returns the step that sets one thing, named after it and its value.
+// Turn returns the step with a single setting. Its name consists of the setting and its value.
 func Turn(name, value string) Step {
 	return Step{Name: name + "-" + value, Sets: []Setting{{name, value}}}
 }
 
-// Walk returns the variants from one to another, and the steps between them; those that change nothing are
-// left out. from must have all its knobs. If the architecture changes, the last variant has its name.
+// Walk applies steps to a variant, one after the other. It returns the variants, from included, and the steps
+// between them; steps that change nothing are left out. from must have all its knobs. If the architecture of
+// to differs, the last variant gets its name. It is an error if no step changes anything.
 func Walk(from, to lab.Variant, steps []Step) ([]lab.Variant, []lab.PathStep, error) {
 	from.Name = from.Architecture
-	stops := []lab.Variant{from}
+	variants := []lab.Variant{from}
 	var taken []lab.PathStep
 	for _, step := range steps {
-		at := stops[len(stops)-1]
+		at := variants[len(variants)-1]
 		before := at.Name
 		at.Name, at.Knobs = step.Name, maps.Clone(at.Knobs)
 		var changes []lab.KnobChange
@@ -44,7 +45,7 @@ func Walk(from, to lab.Variant, steps []Step) ([]lab.Variant, []lab.PathStep, er
 			}
 		}
 		if len(changes) > 0 {
-			stops = append(stops, at)
+			variants = append(variants, at)
 			taken = append(taken, lab.PathStep{Order: 1, Before: before, Variant: step.Name, Changes: changes})
 		}
 	}
@@ -54,12 +55,12 @@ func Walk(from, to lab.Variant, steps []Step) ([]lab.Variant, []lab.PathStep, er
 			to.Architecture)
 	}
 	if to.Architecture != from.Architecture {
-		taken[last].Variant, stops[last+1].Name = to.Architecture, to.Architecture
+		taken[last].Variant, variants[last+1].Name = to.Architecture, to.Architecture
 	}
-	return stops, taken, nil
+	return variants, taken, nil
 }
 
-// set changes a setting of a variant and returns its former value.
+// set changes a setting of a variant and returns the value it had.
 func set(v *lab.Variant, s Setting) string {
 	was := v.Knobs[s.Name]
 	switch s.Name {

@@ -25,24 +25,25 @@ import (
 // Config holds the settings of a system's front.
 type Config struct {
 	Problems
-	// Timeout is the deadline of every request: it crosses all bindings.
+	// Timeout is the deadline of every request. It is passed on with all calls to other units.
 	Timeout time.Duration
-	// MaxBody is the longest body, in bytes.
+	// MaxBody is the size limit of bodies, in bytes.
 	MaxBody int64
 	// InFlight is the number of requests that may be open at once; more are refused. 0: any number.
 	InFlight int
-	// Healthy returns nil when a request would find all it needs; nil: it always does.
+	// Healthy returns nil if everything that requests need is reachable. If it is nil, that is always so.
 	Healthy func(ctx context.Context) error
 }
 
 // Front is the public interface of a system.
 type Front struct {
 	Config
-	open          chan struct{} // has an entry for every open request; nil: any number
+	open chan struct{} // has an entry for every open request; nil: any number
+	// routes has all resources and a handler for unknown paths; known has the resources alone.
 	routes, known *http.ServeMux
 }
 
-// Answer is the answer to a request, whatever carries it.
+// Answer is the answer to a request, independent of the HTTP server.
 type Answer struct {
 	Status    int
 	MediaType string
@@ -50,7 +51,7 @@ type Answer struct {
 	Header    []leanhttp.Field
 }
 
-// JSONType is the media type of bodies.
+// JSONType is the media type of JSON.
 const JSONType = "application/json"
 
 // JSON returns an answer whose body is JSON.
@@ -58,7 +59,7 @@ func JSON(status int, body []byte, header ...leanhttp.Field) Answer {
 	return Answer{status, JSONType, body, header}
 }
 
-// New makes a front with the resource /health.
+// New returns a front with the resource /health.
 func New(config Config) *Front {
 	f := &Front{Config: config, routes: http.NewServeMux(), known: http.NewServeMux()}
 	if config.InFlight > 0 {
@@ -69,7 +70,7 @@ func New(config Config) *Front {
 	return f
 }
 
-// Handle registers a resource. Its work is limited as Do says, and its body in size.
+// Handle registers a resource. Do limits its work, and MaxBody its body.
 func (f *Front) Handle(pattern string, work func(ctx context.Context, r *http.Request) (Answer, error)) {
 	f.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != http.NoBody {
@@ -85,8 +86,8 @@ func (f *Front) HandleFunc(pattern string, handler http.HandlerFunc) {
 	f.known.HandleFunc(pattern, handler)
 }
 
-// Do does the work of a request within the timeout, unless too many requests are open. A failure is logged as
-// that of the operation.
+// Do does the work of a request within the timeout, or refuses it if too many requests are open. A failure is
+// logged under the name of the operation.
 func (f *Front) Do(
 	ctx context.Context, operation string, work func(context.Context) (Answer, error),
 ) Answer {
@@ -109,21 +110,21 @@ func (f *Front) Do(
 
 // ServeHTTP implements http.Handler.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != path.Clean(r.URL.Path) { // the mux would redirect
+	if r.URL.Path != path.Clean(r.URL.Path) { // the mux would answer with a redirect
 		f.refuse(w, r, rpc.Problemf(NoResource, "nothing is at this path"))
 		return
 	}
 	f.routes.ServeHTTP(w, r)
 }
 
-// unknown refuses a request that no resource takes. The mux of the resources alone tells which methods the
-// path has.
+// unknown refuses a request that matches no resource. The mux known tells whether the path exists with other
+// methods: its own answer then has the header Allow.
 func (f *Front) unknown(w http.ResponseWriter, r *http.Request) {
-	r.Pattern = "" // logs and spans go by it, and "/" is no resource
+	r.Pattern = "" // logs and spans use it, and "/" is not a resource
 	handler, _ := f.known.Handler(r)
-	verdict := &silent{header: http.Header{}}
-	handler.ServeHTTP(verdict, r)
-	if allowed := verdict.header.Get("Allow"); allowed != "" {
+	probe := &headerOnly{header: http.Header{}}
+	handler.ServeHTTP(probe, r)
+	if allowed := probe.header.Get("Allow"); allowed != "" {
 		w.Header().Set("Allow", allowed)
 		f.refuse(w, r, rpc.Problemf(NoMethod, "%s takes %s", r.URL.Path, strings.ReplaceAll(allowed, ",", " or")))
 		return
@@ -131,18 +132,19 @@ func (f *Front) unknown(w http.ResponseWriter, r *http.Request) {
 	f.refuse(w, r, rpc.Problemf(NoResource, "nothing is at this path"))
 }
 
-// refuse answers a request for which no work is done.
+// refuse answers a request with a problem, without doing any work.
 func (f *Front) refuse(w http.ResponseWriter, r *http.Request, why *rpc.Problem) {
 	Write(w, f.Refusal(r.Pattern, why))
 }
 
-// silent keeps the header of an answer and drops the rest.
-type silent struct{ header http.Header }
+// headerOnly is an http.ResponseWriter that keeps the header of an answer and drops the rest.
+type headerOnly struct{ header http.Header }
 
-func (s *silent) Header() http.Header         { return s.header }
-func (s *silent) Write(b []byte) (int, error) { return len(b), nil }
-func (s *silent) WriteHeader(int)             {}
+func (h *headerOnly) Header() http.Header         { return h.header }
+func (h *headerOnly) Write(b []byte) (int, error) { return len(b), nil }
+func (h *headerOnly) WriteHeader(int)             {}
 
+// health answers GET /health.
 func (f *Front) health(w http.ResponseWriter, r *http.Request) {
 	if r.URL.RawQuery != "" {
 		f.refuse(w, r, rpc.Problemf(rpc.InvalidArgument, "this resource has no parameters"))
@@ -160,7 +162,7 @@ func (f *Front) health(w http.ResponseWriter, r *http.Request) {
 	Write(w, JSON(http.StatusOK, []byte(`{"status":"up"}`)))
 }
 
-// ReadBody reads a body that is declared as JSON.
+// ReadBody returns the body of a request, which must be declared as JSON.
 func ReadBody(r *http.Request) ([]byte, error) {
 	text, err := io.ReadAll(r.Body)
 	var long *http.MaxBytesError
@@ -175,7 +177,7 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	return text, CheckType(r.Header.Get("Content-Type"))
 }
 
-// CheckType refuses bodies that are not declared as JSON.
+// CheckType returns a NotJSON unless the header Content-Type declares JSON.
 func CheckType(contentType string) error {
 	if contentType == JSONType {
 		return nil
@@ -194,5 +196,5 @@ func Write(w http.ResponseWriter, a Answer) {
 		w.Header().Set(field.Name, field.Value)
 	}
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // a reader who has left is no failure
+	_, _ = w.Write(a.Body) // a client that has disconnected is not a failure
 }

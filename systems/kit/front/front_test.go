@@ -14,9 +14,10 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
+// sold is a kind of problems that only this system has.
 const sold rpc.Kind = "sold-out"
 
-// bakery returns a front with one resource, which answers what bake does.
+// bakery returns a front with one resource, which calls bake. change, unless nil, changes the settings first.
 func bakery(change func(*Config), bake func(ctx context.Context, r *http.Request) (Answer, error)) *Front {
 	config := Config{Timeout: time.Minute, MaxBody: 8, Problems: Problems{Types: "urn:bakery:",
 		Of:       func(err error) *rpc.Problem { return rpc.ProblemOf(err, "cold", "burnt") },
@@ -38,6 +39,7 @@ func ask(f *Front, method, target, contentType, body string) *httptest.ResponseR
 	return got
 }
 
+// TestRefusals: every kind of bad request and failure gets its status and problem document, and no cause.
 func TestRefusals(t *testing.T) {
 	f := bakery(nil, func(ctx context.Context, r *http.Request) (Answer, error) {
 		text, err := ReadBody(r)
@@ -89,8 +91,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestMoreThanMayBeOpenAreRefused asks while another request is open: health is told all the same.
-func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
+// TestTooManyOpenRequestsAreRefused sends a second request while the only one that may be open is open.
+// Health is answered all the same.
+func TestTooManyOpenRequestsAreRefused(t *testing.T) {
 	var f *Front
 	f = bakery(func(c *Config) { c.InFlight = 1 }, func(context.Context, *http.Request) (Answer, error) {
 		second := ask(f, "POST", "/loaves/rye", "application/json", "{}")
@@ -110,7 +113,7 @@ func TestMoreThanMayBeOpenAreRefused(t *testing.T) {
 	}
 }
 
-// TestFailuresOfTheSystemAreLogged: what clients did wrong is not.
+// TestFailuresOfTheSystemAreLogged: mistakes of clients are not.
 func TestFailuresOfTheSystemAreLogged(t *testing.T) {
 	var logged []string
 	cause := errors.New("the oven is broken")

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// Kinds of problems that only a public interface has: they never cross between units.
+// Kinds of problems that only a public interface has. They never cross between units.
 const (
 	NoResource rpc.Kind = "no-such-resource"
 	NoMethod   rpc.Kind = "method-not-allowed"
@@ -18,25 +18,25 @@ const (
 	TooBusy    rpc.Kind = "too-busy" // nothing was done
 )
 
-// Meaning is how a kind of problems shows over HTTP.
+// Meaning is the status and title of a kind of problems over HTTP.
 type Meaning struct {
 	Status int
 	Title  string
 }
 
-// Problems says how the failures of a system show over HTTP.
+// Problems turns the failures of a system into answers over HTTP.
 type Problems struct {
-	// Types begins the types of problems; their kind follows.
+	// Types is the beginning of the type of a problem document; the kind follows.
 	Types string
-	// Of makes a problem of any error.
+	// Of returns any error as a problem.
 	Of func(error) *rpc.Problem
-	// Meanings has the kinds that not every system has.
+	// Meanings holds the kinds of the system itself, in addition to those of all systems.
 	Meanings map[rpc.Kind]Meaning
-	// LogError receives the failures of the system itself, with their operation; nil: nobody does.
+	// LogError receives the failures of the system itself, with their operation; nil: they are dropped.
 	LogError func(error)
 }
 
-// meaning returns that of a kind: the system's own, or the one that all have.
+// meaning returns the meaning of a kind: the system's own, or the common one.
 func (p Problems) meaning(kind rpc.Kind) Meaning {
 	if own, has := p.Meanings[kind]; has {
 		return own
@@ -62,7 +62,7 @@ func (p Problems) meaning(kind rpc.Kind) Meaning {
 	return Meaning{http.StatusInternalServerError, "The system failed"}
 }
 
-// Document is a failure as clients see it (RFC 9457).
+// Document is the body of an answer that reports a failure (RFC 9457).
 type Document struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -70,17 +70,17 @@ type Document struct {
 	Detail string `json:"detail"`
 }
 
-// ProblemType is the media type of failures.
+// ProblemType is the media type of a Document.
 const ProblemType = "application/problem+json"
 
-// document returns the text of one.
+// document returns a Document as JSON.
 func (p Problems) document(kind rpc.Kind, status int, detail string) []byte {
-	body, _ := json.Marshal( // texts and a number cannot fail
+	body, _ := json.Marshal( // strings and a number cannot fail
 		Document{p.Types + string(kind), p.meaning(kind).Title, status, detail})
 	return body
 }
 
-// Refusal returns the answer to an operation that has failed. Its cause stays inside.
+// Refusal returns the answer to an operation that has failed. The answer does not contain the cause.
 func (p Problems) Refusal(operation string, err error) Answer {
 	problem := p.Of(err)
 	status := p.meaning(problem.Kind).Status
@@ -94,7 +94,7 @@ func (p Problems) Refusal(operation string, err error) Answer {
 	return a
 }
 
-// Malformed returns what somebody is told whose message is no request, for servers of leanhttp.
+// Malformed returns the answer to a message that is not a valid request, for servers of leanhttp.
 func (p Problems) Malformed(cause *leanhttp.Error) (contentType string, body []byte) {
 	var kind rpc.Kind = rpc.InvalidArgument
 	if cause.Status == http.StatusRequestEntityTooLarge {

@@ -11,11 +11,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// LocationNote is the attribute of a span that holds where what a request has made can be found.
+// LocationNote is the attribute of a span with the header Location of the answer: the address of what the
+// request has made.
 const LocationNote = "http.response.header.location"
 
-// Enter begins a trace for some of the requests of clients, as the tracer decides. The component is what
-// answers them. A nil tracer begins none.
+// Enter begins a trace for the share of client requests that the tracer samples, with the name of the
+// component that answers. A nil tracer begins none.
 func Enter(
 	ctx context.Context, tracer *spans.Provider, operation, component string,
 ) (context.Context, *spans.Part) {
@@ -27,14 +28,14 @@ func Enter(
 	return ctx, request
 }
 
-// Traced returns a handler that also begins a trace for some of the requests, see Enter.
+// Traced returns a handler that begins traces of requests like Enter.
 func Traced(handler http.Handler, tracer *spans.Provider, component string) http.Handler {
 	return within(handler, tracer, func(r *http.Request) (context.Context, *spans.Part) {
 		return Enter(r.Context(), tracer, r.Method, component)
 	})
 }
 
-// Continued returns a handler that also continues the traces of other units that call it over HTTP.
+// Continued returns a handler that continues the traces of other units that call it over HTTP.
 func Continued(handler http.Handler, tracer *spans.Provider) http.Handler {
 	return within(handler, tracer, func(r *http.Request) (context.Context, *spans.Part) {
 		return spans.Serve(r.Context(), tracer, r.Header.Get(spans.Header), r.Method, lab.SegmentBusiness,
@@ -42,7 +43,8 @@ func Continued(handler http.Handler, tracer *spans.Provider) http.Handler {
 	})
 }
 
-// within returns a handler that answers within spans, which have the names of the patterns of requests.
+// within returns a handler that serves each request within the span of begin, if that is not nil. The span
+// gets the pattern of the request as its name.
 func within(
 	handler http.Handler, tracer *spans.Provider, begin func(r *http.Request) (context.Context, *spans.Part),
 ) http.Handler {

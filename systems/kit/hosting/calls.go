@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
-// The bindings. Those called lean are our own.
+// The names of bindings. The lean ones are implementations of this project.
 const (
 	HTTP     = "http" // net/http
 	GRPC     = "grpc" // grpc-go
@@ -25,11 +25,11 @@ const (
 	GRPCLean = "grpc-lean"
 )
 
-// Calls says how the units of a system call each other.
+// Calls holds how the units of a system call each other.
 type Calls struct {
 	Binding     string
-	Connections int // of a client over HTTP to each unit, at most
-	MaxMessage  int // the longest request, in bytes
+	Connections int // most connections of a client over HTTP to each unit
+	MaxMessage  int // size limit of requests, in bytes
 	Faults      rpc.Faults
 	Encoding    rpc.Codec         // nil: that of the binding
 	Security    *secure.Transport // nil: connections are not protected
@@ -57,11 +57,11 @@ type Server interface {
 	grpc.ServiceRegistrar
 	// Serve answers calls until Shutdown.
 	Serve(listener net.Listener) error
-	// Shutdown lets calls that are being answered end until ctx does.
+	// Shutdown waits until the calls in flight are answered, at most until ctx ends.
 	Shutdown(ctx context.Context) error
 }
 
-// NewServer returns a server of the binding.
+// NewServer returns a server for calls over the binding.
 func (c Calls) NewServer(options ...rpc.Option) (Server, error) {
 	options = append(options, rpc.Encoded(c.Encoding))
 	switch c.Binding {
@@ -88,7 +88,7 @@ func Encoding(value string) rpc.Codec {
 	return nil
 }
 
-// Balancing returns how a unit chooses among replicas for a value of kit.KnobBalancing.
+// Balancing returns the balancing among replicas for a value of kit.KnobBalancing.
 func Balancing(value string) rpc.Balancing {
 	switch value {
 	case kit.LeastRequests:
@@ -99,14 +99,14 @@ func Balancing(value string) rpc.Balancing {
 	return rpc.RoundRobin
 }
 
-// greeting returns the first bytes of a connection over which units call. A client never sends them: clients
-// speak HTTP/1.1, without TLS, and ask for other paths.
+// greeting returns the first bytes that another unit sends on a connection. Clients never send them: they
+// speak HTTP/1.1 without TLS and request other paths.
 func (c Calls) greeting() string {
 	switch {
 	case c.Security != nil:
 		return secure.Greeting
 	case c.Binding == GRPC || c.Binding == GRPCLean:
-		return "PRI" // as every connection of HTTP/2
+		return "PRI" // the beginning of every HTTP/2 connection
 	}
-	return "POST /cleave." // as the names of our services begin
+	return "POST /cleave." // the beginning of the names of our services
 }

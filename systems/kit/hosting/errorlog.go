@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// errorsPerSecond is few enough that the part of a log that deployers keep reaches back over minutes.
+	// errorsPerSecond limits the lines of a log, so that the part that deployers keep reaches back over minutes.
 	errorsPerSecond = 5
-	// longestError is in characters.
-	longestError = 2000
+	// maxErrorLength is in characters.
+	maxErrorLength = 2000
 )
 
-// ErrorLog writes a line for each error inside of a unit, up to errorsPerSecond, and counts the others: a
-// unit that fails under load must neither fill the disk nor spend its CPU time on its log. It is used by
-// several goroutines.
+// ErrorLog writes a line for each internal error of a unit, up to errorsPerSecond, and counts the others: a
+// unit that fails under load must neither fill the disk nor spend its CPU time on its log. It is safe for
+// concurrent use.
 type ErrorLog struct {
 	to   io.Writer
 	unit string
 
 	mu      sync.Mutex
-	began   time.Time // of the second in which the lines were written
-	written int       // lines
+	began   time.Time // the start of the current second
+	written int       // lines in the current second
 	leftOut int       // errors since the last line
 }
 
-// NewErrorLog returns the log of a unit, whose lines go to a writer.
+// NewErrorLog returns the log of a unit, which writes its lines to a writer.
 func NewErrorLog(to io.Writer, unit string) *ErrorLog { return &ErrorLog{to: to, unit: unit} }
 
-// Error writes an error, or counts it. An error that is left out is not even turned into text.
+// Error writes an error, or only counts it. An error that is left out is not formatted.
 func (l *ErrorLog) Error(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,14 +45,14 @@ func (l *ErrorLog) Error(err error) {
 	}
 	l.written++
 	l.writeCount()
-	// The texts of joined errors have several lines.
-	l.write(fmt.Sprintf("%.*s", longestError, strings.Join(strings.Fields(err.Error()), " ")))
+	// Joined errors have several lines: put them on one.
+	l.write(fmt.Sprintf("%.*s", maxErrorLength, strings.Join(strings.Fields(err.Error()), " ")))
 }
 
-// write writes a line. Nobody could be told of a log that cannot be written.
+// write writes a line. There is nowhere to report that the log cannot be written.
 func (l *ErrorLog) write(text string) { _, _ = fmt.Fprintf(l.to, "%s: %s\n", l.unit, text) }
 
-// writeCount writes how many errors were left out since the last line.
+// writeCount writes the number of errors that were left out since the last line, if any.
 func (l *ErrorLog) writeCount() {
 	if l.leftOut > 0 {
 		l.write(fmt.Sprintf("%d errors were left out of this log", l.leftOut))
@@ -60,7 +60,7 @@ func (l *ErrorLog) writeCount() {
 	}
 }
 
-// Close implements io.Closer. It writes how many errors were left out last.
+// Close implements io.Closer. It writes the last number of errors that were left out.
 func (l *ErrorLog) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *ErrorLog) Close() error {
 	return nil
 }
 
-// LogErrors has the unit write its errors to standard error, which deployers keep.
+// LogErrors makes the unit write its errors to standard error, which deployers keep.
 func (u *Unit) LogErrors() {
 	log := NewErrorLog(os.Stderr, u.Name)
 	u.Keep(log)

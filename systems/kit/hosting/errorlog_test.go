@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 )
 
-// TestAFailingUnitWritesFewLines: five a second, each of bounded length, and how many it left out.
+// TestAFailingUnitWritesFewLines: five per second, each of bounded length, and the number of those left out.
 func TestAFailingUnitWritesFewLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var text hostingtest.Output
@@ -46,7 +46,7 @@ func TestAFailingUnitWritesFewLines(t *testing.T) {
 	})
 }
 
-// failing is an oven that returns an error for each name.
+// failing is an oven that returns the error of a name.
 type failing map[string]error
 
 func (f failing) Check(
@@ -55,7 +55,8 @@ func (f failing) Check(
 	return &grpc_health_v1.HealthCheckResponse{}, f[in.GetService()]
 }
 
-// TestAUnitLogsTheCauseThatItsCallerDoesNotGet over every binding: of what failed inside, and of no refusal.
+// TestAUnitLogsTheCauseThatItsCallerDoesNotGet, over every binding: it logs internal failures, but no
+// refusals.
 func TestAUnitLogsTheCauseThatItsCallerDoesNotGet(t *testing.T) {
 	broken := failing{"cake": fmt.Errorf("bake cake: %w", errors.New("the oven is broken")),
 		"roll": rpc.Problemf("no-bread", "there is none"), "pie": context.DeadlineExceeded,

@@ -1,5 +1,5 @@
-// Package hosting is what a unit of a system does besides its business: it hosts components and
-// offers them to other units, calls those that others host, serves until it is told to stop, and
+// Package hosting runs a unit of a system around its business code: it hosts components and
+// offers them to other units, calls the components of others, serves until it is told to stop, and
 // closes what it has opened. It knows no system and no deployment.
 //
 // Entry points: Run for a unit program; Unit, and Join for each component.
@@ -27,28 +27,29 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Host is a unit for which components are joined.
+// Host is a unit as Join sees it.
 type Host interface {
 	// Hosts reports whether the unit hosts a component.
 	Hosts(component string) bool
-	// Call reaches the unit that hosts a component.
+	// Call returns a connection to the unit that hosts a component.
 	Call(component string) grpc.ClientConnInterface
-	// Offer has the unit serve a component to others.
+	// Offer makes the unit serve a component to others: register adds it to a server.
 	Offer(register func(grpc.ServiceRegistrar))
 	// Traced reports whether the unit makes spans.
 	Traced() bool
 }
 
-// Join returns a component as a unit sees it. A unit that hosts it makes it and offers it to other units; any
-// other unit gets a client. If the unit makes spans, those of calls name the component.
+// Join returns a component for use in a unit. If the unit hosts the component, build makes it and offer adds
+// it to the unit's server; otherwise call makes a client. If the unit makes spans, follow wraps the component
+// so that the spans of its calls name it.
 func Join[C any](
-	h Host, component string, here func() C, offer func(grpc.ServiceRegistrar, C),
+	h Host, component string, build func() C, offer func(grpc.ServiceRegistrar, C),
 	call func(grpc.ClientConnInterface) C, follow func(C, Begin) C,
 ) C {
 	if !h.Hosts(component) {
 		return call(h.Call(component))
 	}
-	called, served := Followed(h, component, here(), follow)
+	called, served := Followed(h, component, build(), follow)
 	h.Offer(func(binding grpc.ServiceRegistrar) { offer(binding, served) })
 	return called
 }
@@ -61,23 +62,23 @@ type Unit struct {
 	UnitOf func(component string) string
 	// Peer returns the host:port of another unit, or of all its replicas (see rpc.Spread).
 	Peer func(unit string) (addresses string, err error)
-	Log  *requestlog.Log // of what the unit answers; nil: none
-	// LogError receives the errors inside of the unit; nil: nobody does.
+	Log  *requestlog.Log // has a line for every answer of the unit; nil: none
+	// LogError receives internal errors of the unit; nil: they are dropped.
 	LogError func(error)
-	// Spans makes the spans of requests that are traced; nil: none are.
+	// Spans makes the spans of traced requests; nil: no request is traced.
 	Spans *spans.Provider
 
 	clients map[string]rpc.Client // by unit
 	offers  []func(grpc.ServiceRegistrar)
 	opened  []io.Closer
-	err     error
+	err     error // of Call
 }
 
 var _ Host = (*Unit)(nil)
 
-// NewUnit returns a unit with these calls, to which the settings add an encoding, protection, guards and a
-// balancing; they also choose its log and its spans. dir is its folder, which holds the identity of its role
-// if calls are protected. Repeatable reports whether a method may be carried out twice; nil: all may.
+// NewUnit returns a unit. The settings complete its calls with encoding, security, guards and balancing, and
+// choose its log and spans. dir is the unit's folder, which has the identity of its role if calls are
+// protected. repeatable reports whether a failed call of a method may be retried; nil: all may.
 func NewUnit(
 	name, role, dir string, s kit.Settings, calls Calls, repeatable func(method string) bool,
 ) (u Unit, err error) {
@@ -91,8 +92,8 @@ func NewUnit(
 	return u, nil
 }
 
-// RequestLog returns the log of a unit for a value of kit.KnobLogging; nil if requests have no lines. Its
-// lines go to standard error, which deployers keep.
+// RequestLog returns the request log of a unit for a value of kit.KnobLogging; nil if that is off. It writes
+// to standard error, which deployers keep.
 func RequestLog(logging, unit string) *requestlog.Log {
 	if logging != kit.LogRequests {
 		return nil
@@ -103,14 +104,14 @@ func RequestLog(logging, unit string) *requestlog.Log {
 // Hosts implements Host.
 func (u *Unit) Hosts(component string) bool { return u.UnitOf(component) == u.Name }
 
-// Call implements Host. Err returns why it failed.
+// Call implements Host. If it fails, Err returns why.
 func (u *Unit) Call(component string) grpc.ClientConnInterface {
 	client, err := u.Client(u.UnitOf(component))
 	u.err = errors.Join(u.err, err)
 	return client
 }
 
-// Err returns what has failed in Call.
+// Err returns the errors of all calls of Call.
 func (u *Unit) Err() error { return u.err }
 
 // Offer implements Host.
@@ -119,7 +120,7 @@ func (u *Unit) Offer(register func(grpc.ServiceRegistrar)) { u.offers = append(u
 // Traced implements Host.
 func (u *Unit) Traced() bool { return u.Spans != nil }
 
-// Client returns the client of another unit, always the same. It dials when it is first used.
+// Client returns the client of another unit. There is one per unit; it dials when it is first used.
 func (u *Unit) Client(name string) (rpc.Client, error) {
 	if known := u.clients[name]; known != nil {
 		return known, nil
@@ -143,11 +144,11 @@ func (u *Unit) Client(name string) (rpc.Client, error) {
 	return client, nil
 }
 
-// Keep has Close close what the unit has opened.
+// Keep makes Close close something that the unit has opened.
 func (u *Unit) Keep(opened io.Closer) { u.opened = append(u.opened, opened) }
 
-// Healthy returns nil if every unit that this one calls accepts connections: a unit opens what it needs
-// before it listens.
+// Healthy returns nil if every unit that this one calls accepts connections. That is enough: a unit opens
+// everything it needs before it listens.
 func (u *Unit) Healthy(ctx context.Context) error {
 	for name := range u.clients {
 		addresses, err := u.Peer(name)
@@ -161,10 +162,10 @@ func (u *Unit) Healthy(ctx context.Context) error {
 	return nil
 }
 
-// drain is how long calls in flight have when a unit ends.
+// drain is the time that calls in flight have to finish when a unit stops.
 const drain = 10 * time.Second
 
-// Serve answers the calls of other units until ctx ends, and then those that are under way.
+// Serve answers the calls of other units until ctx ends. Then it finishes those in flight.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	options := []rpc.Option{rpc.LogErrors(u.LogError)}
 	if u.Spans != nil {
@@ -180,28 +181,28 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	return rpc.Serve(ctx, u.Calls.Security.Listener(listener), server, drain)
 }
 
-// ServeBeside is Serve at an address where clients serves clients, too: the first bytes of a connection tell
-// units from clients.
+// ServeBeside serves units, as Serve does, and clients, by the function clients, on one listener. The first
+// bytes of a connection tell units from clients.
 func (u *Unit) ServeBeside(ctx context.Context, listener net.Listener,
 	clients func(context.Context, net.Listener) error,
 ) error {
-	ofClients, endClients := context.WithCancel(ctx)
+	serveClients, endClients := context.WithCancel(ctx)
 	defer endClients()
-	// What clients still wait for may call back: calls are answered for as long as they are served.
-	ofCalls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
-	defer endCalls()
+	// Requests of clients in flight may cause calls back to this unit: serve units until clients are finished.
+	serveUnits, endUnits := context.WithCancel(context.WithoutCancel(ctx))
+	defer endUnits()
 	calls, others := accept.Fork(listener, u.Calls.greeting())
 	served := make(chan error, 1)
 	go func() {
-		served <- u.Serve(ofCalls, calls)
-		endClients() // the listener serves both or none
+		served <- u.Serve(serveUnits, calls)
+		endClients() // if one of both fails, the other ends
 	}()
-	err := clients(ofClients, others)
-	endCalls()
+	err := clients(serveClients, others)
+	endUnits()
 	return errors.Join(err, <-served)
 }
 
-// Close closes what the unit has opened, the last first. It is called when the unit no longer serves.
+// Close closes what the unit has opened, the last first. The unit must have stopped serving.
 func (u *Unit) Close() error {
 	var errs []error
 	for _, opened := range slices.Backward(u.opened) {
@@ -210,14 +211,15 @@ func (u *Unit) Close() error {
 	return errors.Join(errs...)
 }
 
-// Served is a unit that is open.
+// Served is an open unit.
 type Served interface {
 	Serve(ctx context.Context, listener net.Listener) error
 	Close() error
 }
 
-// Run opens a unit, which serves until it is told to stop (by command, by SIGTERM, or because the conductor
-// is gone) and then reports. If open returns no unit, open has done all the work.
+// Run opens a unit, serves until it is told to stop (by command, by SIGTERM, or because the conductor is
+// gone), and then reports. If open returns a nil unit, it has done all the work itself: Run neither serves
+// nor reports.
 func Run(
 	channel *unit.Channel, open func(context.Context) (Served, error), report func(*unit.Channel) error,
 ) error {

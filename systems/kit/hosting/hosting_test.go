@@ -27,7 +27,7 @@ type oven interface {
 	Check(context.Context, *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error)
 }
 
-// hot is the component itself, which bakes nothing but bread.
+// hot is the component itself. It bakes only bread.
 type hot struct{}
 
 func (hot) Check(
@@ -39,7 +39,7 @@ func (hot) Check(
 	return &grpc_health_v1.HealthCheckResponse{Status: grpc_health_v1.HealthCheckResponse_SERVING}, nil
 }
 
-// served is a component as generated code serves it.
+// served serves an oven as generated code does.
 type served struct {
 	grpc_health_v1.UnimplementedHealthServer
 	of oven
@@ -51,10 +51,12 @@ func (s served) Check(
 	return s.of.Check(ctx, in)
 }
 
+// offer registers an oven with a server, as generated code does.
 func offer(binding grpc.ServiceRegistrar, o oven) {
 	grpc_health_v1.RegisterHealthServer(binding, served{of: o})
 }
 
+// elsewhere is the client of an oven in another unit, as generated code makes it.
 type elsewhere struct{ client grpc_health_v1.HealthClient }
 
 func (e elsewhere) Check(
@@ -63,11 +65,12 @@ func (e elsewhere) Check(
 	return e.client.Check(ctx, in)
 }
 
+// call returns the client of an oven over a binding.
 func call(binding grpc.ClientConnInterface) oven {
 	return elsewhere{grpc_health_v1.NewHealthClient(binding)}
 }
 
-// followed tells begin of its calls, as generated code does.
+// followed calls begin for each call of an oven, as generated code does.
 type followed struct {
 	of    oven
 	begin hosting.Begin
@@ -83,7 +86,7 @@ func (f followed) Check(
 
 func follow(o oven, begin hosting.Begin) oven { return followed{o, begin} }
 
-// unitOf returns a unit of a bakery whose oven is in the unit kitchen.
+// unitOf returns a unit of a bakery in which the unit kitchen, at the address, has the oven.
 func unitOf(name, binding, address string, security *secure.Transport) *hosting.Unit {
 	return &hosting.Unit{Name: name, UnitOf: func(string) string { return "kitchen" },
 		Peer: func(unit string) (string, error) {
@@ -96,7 +99,7 @@ func unitOf(name, binding, address string, security *secure.Transport) *hosting.
 			Faults: rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "cold", "burnt") })}}
 }
 
-// TestAComponentIsTheSameHereAndElsewhere asks for it in its unit and from another, over each binding,
+// TestAComponentIsTheSameHereAndElsewhere calls it in its own unit and from another one, over each binding,
 // with every protection.
 func TestAComponentIsTheSameHereAndElsewhere(t *testing.T) {
 	for _, protected := range kit.Security().Values {
@@ -106,18 +109,19 @@ func TestAComponentIsTheSameHereAndElsewhere(t *testing.T) {
 	}
 }
 
+// isTheSame runs the test over one binding with one protection.
 func isTheSame(t *testing.T, binding, protected string) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
 	dir := hostingtest.Identities(t, protected, "kitchen", "shop")
-	ofKitchen, err := hosting.Security(protected, dir, "kitchen")
+	kitchenSecurity, err := hosting.Security(protected, dir, "kitchen")
 	testset.Must(t, err)
-	ofShop, err := hosting.Security(protected, dir, "shop")
+	shopSecurity, err := hosting.Security(protected, dir, "shop")
 	testset.Must(t, err)
 	var lines bytes.Buffer
-	kitchen := unitOf("kitchen", binding, "", ofKitchen)
+	kitchen := unitOf("kitchen", binding, "", kitchenSecurity)
 	kitchen.Log = requestlog.New(&lines, "kitchen")
-	shop := unitOf("shop", binding, listener.Addr().String(), ofShop)
+	shop := unitOf("shop", binding, listener.Addr().String(), shopSecurity)
 	here := hosting.Join(kitchen, "oven", func() oven { return hot{} }, offer, call, follow)
 	there := hosting.Join(shop, "oven", func() oven { t.Error("the shop has no oven"); return nil }, offer, call,
 		follow)
@@ -151,7 +155,7 @@ func isTheSame(t *testing.T, binding, protected string) {
 	}
 }
 
-// busy is an oven that is done when it is told so.
+// busy is an oven whose calls last until done is closed.
 type busy struct{ begun, done chan struct{} }
 
 func (b busy) Check(
@@ -162,14 +166,15 @@ func (b busy) Check(
 	return &grpc_health_v1.HealthCheckResponse{}, nil
 }
 
-// TestAUnitChoosesReplicasByItsKnob: by the fewest calls, none goes to a kitchen that has one.
+// TestAUnitChoosesReplicasByItsKnob: with least-requests, no call goes to a kitchen that has an open one
+// while another has none.
 func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 	slow := busy{make(chan struct{}), make(chan struct{})}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	var addresses []string
 	ended := make(chan error, 2)
-	for _, o := range []oven{hot{}, slow} { // the first turn is that of the second
+	for _, o := range []oven{hot{}, slow} { // the first call goes to the second replica
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		testset.Must(t, err)
 		kitchen := unitOf("kitchen", hosting.HTTP, "", nil)
@@ -206,7 +211,7 @@ func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 	}
 	if hosting.Balancing(kit.TwoChoices) != rpc.TwoChoices ||
 		hosting.Balancing(kit.RoundRobin) != rpc.RoundRobin {
-		t.Error("another knob has another way to choose")
+		t.Error("Balancing does not return the value of the knob")
 	}
 }
 
@@ -218,7 +223,7 @@ func TestErrSaysWhomAUnitCannotCall(t *testing.T) {
 	}
 }
 
-// closed notes in which order things are closed.
+// closed records the order in which closers are closed.
 type closed struct {
 	name  string
 	order *[]string

@@ -11,12 +11,13 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Report counts the calls of a unit since it was started.
+// Report counts the calls that a unit has made since it was started.
 type Report struct {
-	// Asked are the calls that its components asked for, and Attempts what was sent for them.
+	// Asked counts the calls of its components to other units, and Attempts the requests that were sent for
+	// them: more with retries, fewer with an open breaker.
 	Asked    int64 `json:"asked,omitempty"`
 	Attempts int64 `json:"attempts,omitempty"`
-	// Spans are those that the unit made of traced requests.
+	// Spans counts the spans that the unit made of traced requests.
 	Spans spans.Counts `json:"spans"`
 }
 
@@ -29,7 +30,7 @@ func ReportOf(guards *resilient.Guards, tracer *spans.Provider) (r Report) {
 	return r
 }
 
-// Report hands over the spans of the unit, and reports.
+// Report hands over the spans of the unit and sends its Report.
 func (u *Unit) Report(channel *unit.Channel) error {
 	if err := HandOverSpans(channel, u.Spans); err != nil {
 		return err
@@ -37,28 +38,29 @@ func (u *Unit) Report(channel *unit.Channel) error {
 	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
 }
 
-// Reports reads the reports of a system's units, each of its last life. The generator's is left out, and
-// proxies have none.
+// Reports returns the decoded reports of a system's units; of a restarted unit, the last one. It leaves out
+// the generator, and proxies, which have none.
 func Reports[R any](reports []lab.UnitReport) (all []R, err error) {
 	for _, r := range reports {
 		if r.Unit == lab.RoleGenerator || len(r.Data) == 0 {
 			continue
 		}
-		var said R
-		if err := json.Unmarshal(r.Data, &said); err != nil {
+		var report R
+		if err := json.Unmarshal(r.Data, &report); err != nil {
 			return nil, fmt.Errorf("report of unit %s: %w", r.Unit, err)
 		}
-		all = append(all, said)
+		all = append(all, report)
 	}
 	return all, nil
 }
 
-// AddAmplification adds how many attempts units have sent for each call, if they made calls.
+// AddAmplification adds the metric kit.Amplification, the attempts of all units per call, if there were
+// calls.
 func AddAmplification(values map[string]float64, reports []lab.UnitReport) error {
 	units, err := Reports[Report](reports)
 	var asked, attempts int64
-	for _, said := range units {
-		asked, attempts = asked+said.Asked, attempts+said.Attempts
+	for _, u := range units {
+		asked, attempts = asked+u.Asked, attempts+u.Attempts
 	}
 	if asked > 0 {
 		values[kit.QuantityAmplification] = float64(attempts) / float64(asked)

@@ -8,6 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
+// TestAmplificationIsThatOfAllUnits: the sum of attempts by the sum of calls; the generator's report is not
+// one of a unit.
 func TestAmplificationIsThatOfAllUnits(t *testing.T) {
 	values := map[string]float64{}
 	err := hosting.AddAmplification(values, []lab.UnitReport{
@@ -25,6 +27,6 @@ func TestAmplificationIsThatOfAllUnits(t *testing.T) {
 		t.Errorf("without a call: %v, %v", values, err)
 	}
 	if hosting.AddAmplification(values, []lab.UnitReport{{Unit: "shop", Data: []byte("?")}}) == nil {
-		t.Error("a report that cannot be read goes unnoticed")
+		t.Error("a report that cannot be decoded is accepted")
 	}
 }

@@ -9,39 +9,39 @@ import (
 )
 
 const (
-	// attemptTimeout is many times what a call takes, and less than clients wait for an answer.
+	// attemptTimeout limits an attempt: many times the usual duration of a call, but less than clients wait.
 	attemptTimeout = time.Second
-	// mostRetries is the number of attempts after the first one, and retryBudget the number of retries that
-	// each call pays for.
-	mostRetries = 3
+	// maxRetries is the most retries of one call, and retryBudget the retries that each call adds to the budget
+	// of all.
+	maxRetries  = 3
 	retryBudget = 0.2
-	// mostAtOnce is how many calls a bulkhead lets through to one unit.
-	mostAtOnce = 32
+	// bulkheadSize is the most concurrent calls to one unit that a bulkhead admits.
+	bulkheadSize = 32
 )
 
-// Guards returns the guards of a unit's calls for a value of kit.KnobResilience. They count calls for any
-// value. Repeatable reports whether a method may be carried out twice; nil: all may.
+// Guards returns the guards of a unit's calls for a value of kit.KnobResilience. With any value they count
+// calls. repeatable reports whether a failed call of a method may be retried; nil: all may.
 func Guards(value string, faults rpc.Faults, repeatable func(method string) bool) *resilient.Guards {
-	settings := guarding(value)
+	settings := guardSettings(value)
 	settings.Repeatable = repeatable
 	return resilient.New(settings, faults)
 }
 
-// guarding returns the settings of a value of kit.KnobResilience.
-func guarding(value string) resilient.Settings {
+// guardSettings returns the settings for a value of kit.KnobResilience.
+func guardSettings(value string) resilient.Settings {
 	if value == kit.Unguarded {
 		return resilient.Settings{}
 	}
 	s := resilient.Settings{Timeout: attemptTimeout}
 	if value == kit.Retries || value == kit.Budgeted || value == kit.Guarded {
-		s.Retries = mostRetries
+		s.Retries = maxRetries
 	}
 	if value == kit.Budgeted || value == kit.Guarded {
 		s.Budget = retryBudget
 	}
 	s.Breaker = value == kit.Breaker || value == kit.Guarded
 	if value == kit.Bulkhead || value == kit.Guarded {
-		s.Bulkhead = mostAtOnce
+		s.Bulkhead = bulkheadSize
 	}
 	return s
 }

@@ -9,11 +9,12 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
-// IdentityFile returns the name of the file, in a unit's folder, that holds the identity of a role.
+// IdentityFile returns the name of the file with the identity of a role (key and certificates) in a unit's
+// folder.
 func IdentityFile(role string) string { return role + ".pem" }
 
-// Protect gives units their identities, from a new authority, if the value of kit.KnobSecurity asks for
-// protection. Units of one role share an identity, which has the names of all of them.
+// Protect adds an identity, issued by a new certificate authority, to the files of each unit, unless the
+// value of kit.KnobSecurity is none. Units of one role share an identity, which has the names of all of them.
 func Protect(units []lab.UnitSpec, security string) error {
 	if security == kit.Plain {
 		return nil
@@ -33,14 +34,14 @@ func Protect(units []lab.UnitSpec, security string) error {
 	}
 	for i, u := range units {
 		files := map[string][]byte{IdentityFile(u.Role): identities[u.Role]}
-		maps.Copy(files, u.Files)
+		maps.Copy(files, u.Files) // a copy: units may share a map
 		units[i].Files = files
 	}
 	return nil
 }
 
-// Security returns the protection of a unit's connections for a value of kit.KnobSecurity, with the identity
-// that Protect has put into the unit's folder. It returns nil if they are not protected.
+// Security returns the protection of a unit's connections for a value of kit.KnobSecurity; nil for none. It
+// reads the identity that Protect has put into the unit's folder.
 func Security(security, dir, role string) (*secure.Transport, error) {
 	if security == kit.Plain {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
-// TestKeysAreInFilesOnly: units of one role share an identity, others have their own, and what else a unit
-// gets has nothing of it.
+// TestKeysAreInFilesOnly: units of one role share an identity, other roles have their own, and no key is in
+// arguments or environment.
 func TestKeysAreInFilesOnly(t *testing.T) {
 	units := []lab.UnitSpec{{Name: "orders-1", Role: "orders"}, {Name: "orders-2", Role: "orders"},
 		{Name: "stock", Role: "stock"}}
@@ -29,8 +29,8 @@ func TestKeysAreInFilesOnly(t *testing.T) {
 		t.Errorf("other files: %d and %d", len(units[2].Files), len(units[0].Files))
 	}
 	for _, u := range units {
-		if told := strings.Join(slices.Concat(u.Args, u.Env), " "); strings.Contains(told, "PRIVATE") {
-			t.Errorf("unit %s is told its key: %s", u.Name, told)
+		if visible := strings.Join(slices.Concat(u.Args, u.Env), " "); strings.Contains(visible, "PRIVATE") {
+			t.Errorf("the key of unit %s is in its arguments or environment: %s", u.Name, visible)
 		}
 	}
 	if err := hosting.Protect(units[:1], kit.Plain); err != nil || len(units[0].Files) != 1 {
@@ -38,6 +38,7 @@ func TestKeysAreInFilesOnly(t *testing.T) {
 	}
 }
 
+// TestAnIdentityThatCannotBeReadIsNamed by its path, and the error does not quote the key.
 func TestAnIdentityThatCannotBeReadIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "orders.pem")
@@ -47,6 +48,6 @@ func TestAnIdentityThatCannotBeReadIsNamed(t *testing.T) {
 	testset.Must(t, os.WriteFile(path, []byte("-----BEGIN PRIVATE KEY-----\nsecret\n"), 0o600))
 	_, err := hosting.Security(kit.TLS, dir, "orders")
 	if err == nil || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "secret") {
-		t.Errorf("%v, want it to name %s and to tell nothing of the key", err, path)
+		t.Errorf("%v, want it to name %s and not to quote the key", err, path)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Tracer returns the tracer of a unit, for a share of the requests that begin there; nil if the share is 0.
+// Tracer returns the tracer of a unit. It samples a share of the requests that enter there; nil if that is 0.
 func Tracer(share float64) *spans.Provider {
 	if share == 0 {
 		return nil
@@ -25,36 +25,39 @@ func Tracer(share float64) *spans.Provider {
 	return spans.NewProvider(share)
 }
 
-// Begin begins what belongs to a call of a method, which is named as in gRPC, and returns what ends it.
+// Begin is called at the beginning of a call of a method, such as "/service/Method". It returns the context
+// of the call and a function to call at its end.
 type Begin = func(ctx context.Context, method string) (inside context.Context, end func())
 
-// Followed returns a component as others in its unit call it, and as it is served to other units.
-func Followed[C any](h Host, component string, made C, follow func(C, Begin) C) (called, served C) {
+// Followed wraps a component with what its spans need: called is for other components in its unit, and served
+// for other units. If the unit makes no spans, both are the component itself.
+func Followed[C any](h Host, component string, own C, follow func(C, Begin) C) (called, served C) {
 	if !h.Traced() {
-		return made, made
+		return own, own
 	}
-	return follow(made, Called(component)), follow(made, answered(component))
+	return follow(own, Called(component)), follow(own, nameServerSpan(component))
 }
 
-// Called makes a span of each call of a component by another one in the same unit: so the unit's time divides
-// into that of its components. A request that is not traced costs a look at its context.
+// Called returns a Begin that makes a span of each call of a component by another one in the same unit, so
+// that the time of the unit divides into that of its components. If the request is not traced, it does
+// nothing.
 func Called(component string) Begin {
 	return func(ctx context.Context, method string) (context.Context, func()) {
-		ctx, part := spans.Begin(ctx, spans.Method(method), lab.SegmentBusiness)
-		if part == nil {
+		ctx, span := spans.Begin(ctx, spans.Method(method), lab.SegmentBusiness)
+		if span == nil {
 			return ctx, nothing
 		}
-		part.Note(lab.ComponentAttribute, component)
-		return ctx, part.End
+		span.Note(lab.ComponentAttribute, component)
+		return ctx, span.End
 	}
 }
 
-// answered notes the component on the span of a call by another unit: the unit's name does not tell which of
-// several components answers.
-func answered(component string) Begin {
+// nameServerSpan returns a Begin that adds the component to the span of a call by another unit: the name of
+// the unit does not tell which of its components answers.
+func nameServerSpan(component string) Begin {
 	return func(ctx context.Context, _ string) (context.Context, func()) {
-		if answer := trace.SpanFromContext(ctx); answer.IsRecording() {
-			answer.SetAttributes(attribute.String(lab.ComponentAttribute, component))
+		if span := trace.SpanFromContext(ctx); span.IsRecording() {
+			span.SetAttributes(attribute.String(lab.ComponentAttribute, component))
 		}
 		return ctx, nothing
 	}
@@ -62,8 +65,8 @@ func answered(component string) Begin {
 
 func nothing() {}
 
-// HandOverSpans writes the spans of this process to its folder and hands them over. With a nil tracer it does
-// nothing.
+// HandOverSpans writes the spans of this process to a file in its folder and hands the file over. If the
+// tracer is nil it does nothing.
 func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {
 	if tracer == nil {
 		return nil
@@ -82,8 +85,8 @@ func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {
 	return channel.HandOver(spans.File(dir, name))
 }
 
-// KeepSpans copies the span files of a trial into a new folder below place, named after the trial's number,
-// variant and point. If place is empty it does nothing.
+// KeepSpans copies the span files in dir, those of a trial, into a new folder in place. The folder is named
+// after the number of folders so far, the variant and the point. If place is empty it does nothing.
 func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 	if place == "" {
 		return nil
@@ -91,7 +94,7 @@ func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 	if err := os.MkdirAll(place, 0o755); err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}
-	there, err := os.ReadDir(place)
+	kept, err := os.ReadDir(place)
 	if err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}
@@ -99,7 +102,7 @@ func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(place, fmt.Sprintf("%03d-%s-%s", len(there)+1, plain(v.Name), plain(p.Name)))
+	to := filepath.Join(place, fmt.Sprintf("%03d-%s-%s", len(kept)+1, plain(v.Name), plain(p.Name)))
 	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("keep spans: %w", err)
 	}
@@ -115,7 +118,7 @@ func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 	return nil
 }
 
-// plain returns a name with nothing in it that is special in paths.
+// plain returns a name in which everything but letters, digits and hyphens is replaced by an underscore.
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' {

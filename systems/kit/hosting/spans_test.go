@@ -17,7 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
-func TestSpansAreKeptWhereSomebodyWantsThem(t *testing.T) {
+// TestSpansAreKept: KeepSpans makes a numbered folder for each trial, and nothing without a place.
+func TestSpansAreKept(t *testing.T) {
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "spans")
 	tracer := hosting.Tracer(1)
 	_, root := spans.Enter(t.Context(), tracer, "POST /orders")
@@ -41,8 +42,9 @@ func TestSpansAreKeptWhereSomebodyWantsThem(t *testing.T) {
 	}
 }
 
-// TestSpansTellWhichComponentIsCalled: in the same unit, and by another one.
-func TestSpansTellWhichComponentIsCalled(t *testing.T) {
+// TestSpansNameTheCalledComponent, in its own unit and when another unit calls it. A request that is not
+// traced has none.
+func TestSpansNameTheCalledComponent(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
 	kitchen := unitOf("kitchen", hosting.HTTP, "", nil)

@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
-// Calls returns the packages that carry calls between units: over http, http-lean, grpc or grpc-lean (also
-// over Unix sockets), with what settings add to them.
+// Calls returns the packages that implement calls between units over a binding (http, http-lean, grpc or
+// grpc-lean; with -unix over Unix sockets), including those that the settings add.
 func Calls(binding string, s kit.Settings) []string {
 	packages := map[string][]string{
 		"http": {"binding/nethttp"}, "http-lean": {"binding/httpjson", "binding/leanhttp"},

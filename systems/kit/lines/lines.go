@@ -1,5 +1,5 @@
-// Package lines knows how many lines of code the packages have that systems are built from. The counts are in
-// counts.txt, which this package's test writes and holds to the sources:
+// Package lines holds the number of lines of code of the packages that systems are built from. The counts are
+// in counts.txt. This package's test compares them with the sources, or writes them:
 //
 //	go test ./systems/kit/lines -update
 //
@@ -16,17 +16,19 @@ import (
 	"sync"
 )
 
-// whole ends the name of a folder with all that is below it.
-const whole = "/..."
+// recursive ends the name of a folder that stands for all packages in and below it.
+const recursive = "/..."
 
+// countsText is the table of counts.
+//
 //go:embed counts.txt
-var written string
+var countsText string
 
 // counts returns the lines of code by package.
 var counts = sync.OnceValue(func() map[string]int {
-	all, err := parse(written)
+	all, err := parse(countsText)
 	if err != nil {
-		panic(fmt.Sprintf("counts.txt: %v", err)) // it is a part of the program
+		panic(fmt.Sprintf("counts.txt: %v", err)) // a mistake in the program itself
 	}
 	return all
 })
@@ -45,13 +47,13 @@ func parse(text string) (map[string]int, error) {
 	return all, nil
 }
 
-// Of returns the lines of code of packages, by package. Packages are named by their folders, such as
-// systems/kit/front; systems/kit/... names all packages in and below a folder. A name that no package has is
-// a mistake in the program, and panics.
+// Of returns the lines of code of packages, by package. A package is named by its folder, such as
+// systems/kit/front; systems/kit/... names all packages in and below a folder. Of panics if a package does
+// not exist: that is a mistake in the program.
 func Of(packages ...string) map[string]int {
 	found := map[string]int{}
 	for _, name := range packages {
-		folder, below := strings.CutSuffix(name, whole)
+		folder, below := strings.CutSuffix(name, recursive)
 		known := false
 		for path, lines := range counts() {
 			if path == folder || below && strings.HasPrefix(path, folder+"/") {
@@ -59,7 +61,7 @@ func Of(packages ...string) map[string]int {
 			}
 		}
 		if !known {
-			panic(fmt.Sprintf("nobody has counted the lines of %s: go test ./systems/kit/lines -update", name))
+			panic(fmt.Sprintf("counts.txt does not have %s: go test ./systems/kit/lines -update", name))
 		}
 	}
 	return found

@@ -18,26 +18,27 @@ import (
 
 var update = flag.Bool("update", false, "write counts.txt")
 
-// mostDrift is how far a count may be from the sources, as a share of their lines; anyDrift is how many lines
-// any count may be off. Nobody needs the last line, and most changes of a package shall not change the table.
+// maxDrift is the tolerated difference between a count and the sources, as a share of their lines, and
+// minTolerance the number of lines that are always tolerated. Counts need not be exact, and most changes of a
+// package should not require a new table.
 const (
-	mostDrift = 0.2
-	anyDrift  = 5
+	maxDrift     = 0.2
+	minTolerance = 5
 )
 
-// noSources are folders with nothing that a system is built from, beside those whose names end with test.
-var noSources = []string{"node_modules", "target", "dist", "testdata", "bench"}
+// skipped lists folders that no system is built from. Folders whose names end with test are skipped, too.
+var skipped = []string{"node_modules", "target", "dist", "testdata", "bench"}
 
-// sources are the kinds of files with code, and what begins a line of comments there.
-var sources = map[string][]string{
+// commentMarks holds the extensions of source files and the beginnings of their lines of comments.
+var commentMarks = map[string][]string{
 	".go": {"//"}, ".sql": {"--"}, ".java": {"//", "/*", "*"}, ".ts": {"//", "/*", "*"},
 }
 
-// generated is the line that tells generated files of Go from written ones.
+// generated matches the line that marks generated Go files.
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// counted returns the lines of code of all packages below folders of the module.
-func counted(t *testing.T, root string, folders ...string) map[string]int {
+// count returns the lines of code of all packages in and below folders of the module.
+func count(t *testing.T, root string, folders ...string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
 	for _, folder := range folders {
@@ -46,7 +47,7 @@ func counted(t *testing.T, root string, folders ...string) map[string]int {
 				return err
 			}
 			if d.IsDir() {
-				if slices.Contains(noSources, d.Name()) || strings.HasSuffix(d.Name(), "test") {
+				if slices.Contains(skipped, d.Name()) || strings.HasSuffix(d.Name(), "test") {
 					return filepath.SkipDir
 				}
 				return nil
@@ -65,9 +66,9 @@ func counted(t *testing.T, root string, folders ...string) map[string]int {
 	return found
 }
 
-// linesOf counts the lines of code of a file: 0 of one that is a test, generated, or no source.
+// linesOf returns the lines of code of a file; 0 if it is a test, generated, or not a source file.
 func linesOf(path string) (lines int, err error) {
-	comments, isSource := sources[filepath.Ext(path)]
+	comments, isSource := commentMarks[filepath.Ext(path)]
 	if !isSource || strings.HasSuffix(path, "_test.go") {
 		return 0, nil
 	}
@@ -85,12 +86,12 @@ func linesOf(path string) (lines int, err error) {
 	return lines, nil
 }
 
-// drifted says which counts are not those of the sources, give or take mostDrift.
+// drifted returns the counts that differ from the sources by more than the tolerance.
 func drifted(table, sources map[string]int) (problems []string) {
 	for name, lines := range sources {
 		if has, known := table[name]; !known {
 			problems = append(problems, name+" is missing")
-		} else if math.Abs(float64(has-lines)) > max(anyDrift, mostDrift*float64(lines)) {
+		} else if math.Abs(float64(has-lines)) > max(minTolerance, maxDrift*float64(lines)) {
 			problems = append(problems, fmt.Sprintf("%s has %d lines, and counts.txt says %d", name, lines, has))
 		}
 	}
@@ -102,8 +103,10 @@ func drifted(table, sources map[string]int) (problems []string) {
 	return problems
 }
 
+// TestCountsAreThoseOfTheSources compares counts.txt with the sources; with -update it writes the file
+// instead.
 func TestCountsAreThoseOfTheSources(t *testing.T) {
-	found := counted(t, filepath.Join("..", "..", ".."), "systems", "binding", "backing")
+	found := count(t, filepath.Join("..", "..", ".."), "systems", "binding", "backing")
 	if *update {
 		var text strings.Builder
 		for _, name := range slices.Sorted(maps.Keys(found)) {
@@ -142,11 +145,11 @@ func TestOf(t *testing.T) {
 		t.Errorf("one package: %v", one)
 	}
 	if all := Of("systems/kit/..."); len(all) < 4 || all["systems/kit"] == 0 || all["systems/kit/hosting"] == 0 {
-		t.Errorf("a folder with what is below: %v", all)
+		t.Errorf("a folder and those below it: %v", all)
 	}
 	defer func() {
 		if recover() == nil {
-			t.Error("a package that does not exist has lines")
+			t.Error("Of does not panic for a package that does not exist")
 		}
 	}()
 	Of("systems/kit/fro")

@@ -1,4 +1,5 @@
-// Package hostingtest gives units that tests join what a deployer would give them.
+// Package hostingtest provides what units need in tests, in the place of a deployer, and checks their traces
+// and calls.
 package hostingtest
 
 import (
@@ -36,7 +37,7 @@ func Identities(t *testing.T, security string, names ...string) (dir string) {
 	return dir
 }
 
-// Output collects what several units write.
+// Output is an io.Writer that collects the output of several units.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -49,16 +50,16 @@ func (o *Output) Write(text []byte) (int, error) {
 	return o.text.Write(text)
 }
 
-// String returns what was written until now.
+// String returns everything that was written so far.
 func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.text.String()
 }
 
-// OneTrace wants the spans of units, which have ended, to be one trace of a request, whole and with spans of
-// each unit. It returns the name of the first span, and the calls of components, each as "orders
-// Orders/CreateOrder", in the order of their names.
+// OneTrace fails the test unless the ended spans of all units are one complete trace with spans of each unit.
+// It returns the name of the first span and, sorted, the calls of components, such as "orders
+// Orders/CreateOrder".
 func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, calls []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +72,7 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, c
 	for _, r := range all {
 		units[r.Unit], ids[r.ID.String()] = true, true
 	}
-	firsts := 0
+	roots := 0
 	for _, r := range all {
 		if component := r.Notes[lab.ComponentAttribute]; component != "" {
 			calls = append(calls, component+" "+r.Name)
@@ -81,13 +82,13 @@ func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, c
 			t.Errorf("span %s of %s is in another trace", r.Name, r.Unit)
 		case !r.Parent.IsValid():
 			first = r.Name
-			firsts++
+			roots++
 		case !ids[r.Parent.String()]:
 			t.Errorf("span %s of %s has a parent that is missing", r.Name, r.Unit)
 		}
 	}
-	if firsts != 1 || len(units) != len(tracers) {
-		t.Errorf("%d of %d spans are first ones; units %v have some of %d", firsts, len(all), units, len(tracers))
+	if roots != 1 || len(units) != len(tracers) {
+		t.Errorf("%d of %d spans have no parent; units %v of %d have spans", roots, len(all), units, len(tracers))
 	}
 	slices.Sort(calls)
 	return first, calls
@@ -102,7 +103,8 @@ func Nobody(t *testing.T) (address string) {
 	return listener.Addr().String()
 }
 
-// WantAttempts wants a call of a unit that does not answer to fail, after so many attempts.
+// WantAttempts fails the test unless the call, of a unit that does not answer, fails after this number of
+// attempts.
 func WantAttempts(t *testing.T, guards *resilient.Guards, what string, attempts int64, call func() error) {
 	t.Helper()
 	_, before := guards.Counts()
