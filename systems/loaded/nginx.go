@@ -22,7 +22,7 @@ type Route struct {
 // sent goes there only if repeating it is harmless (GET, HEAD, PUT).
 func Nginx(name string, timeout int, routes ...Route) lab.UnitSpec {
 	lines := []string{
-		"daemon off;", "worker_processes 2;", "pid nginx.pid;", "user root root;", // ignored unless it starts as root
+		"daemon off;", "worker_processes 2;", "pid nginx.pid;", "user root root;", // used if it starts as root
 		"events { worker_connections 2048; }",
 		"http {",
 		"  access_log off;",

@@ -49,23 +49,23 @@ func Catalogue() kit.Catalogue {
 	}}
 }
 
-// Unit is a process of a design.
+// Unit is a unit of a design: components or a store.
 type Unit struct {
 	model.Unit
-	// Store is the store that the unit is, or nil if it has components.
+	// Store is set if the unit is a store that is a server; nil if it has components.
 	Store *model.Store
 }
 
-// Call is a call of the model with its unit in a design. The visits of a store that is a server are calls
+// Call is a call of the model, placed in a unit of a design. Visits of a store that is a server are calls,
 // too.
 type Call struct {
 	*model.Call
 	Number    int           // its index in Design.Calls
 	Unit      int           // index of the unit that plays it
-	Caller    *Call         // nil: clients make it
+	Caller    *Call         // the call that makes it; nil: a client
 	Operation int           // index of its operation in the model
-	Calls     []*Call       // that it makes
-	Visits    []model.Visit // of embedded stores
+	Calls     []*Call       // the calls that it makes
+	Visits    []model.Visit // its visits of embedded stores
 	OfStore   bool          // it is a visit of a store that is a server
 }
 
@@ -75,8 +75,8 @@ type Design struct {
 	Units   []Unit
 	Calls   []*Call // by their numbers, callers first
 	Roots   []*Call // by operation
-	Binding string  // what carries calls between units
-	Pool    int     // connections of a unit to each other one
+	Binding string  // the binding of calls between units
+	Pool    int     // connections of a unit to each other unit, over HTTP
 }
 
 // New returns the design of an architecture with some knobs turned.
@@ -105,7 +105,8 @@ func New(m model.Model, architecture string, turned map[string]string) (*Design,
 	return d, nil
 }
 
-// place returns the units of a placement, and then those of stores that are servers.
+// place returns the units of a placement, followed by the stores that are servers. Their names are valid and
+// unique.
 func place(m model.Model, placement string) ([]Unit, error) {
 	var units []Unit
 	if placement == AsIs {
@@ -138,12 +139,12 @@ func place(m model.Model, placement string) ([]Unit, error) {
 	return units, nil
 }
 
-// grouped returns the unit of a group of components: that of the model with the same components, or a new
-// one. This has the joint limits of units that are in it as a whole, with nothing else, or those of the unit
-// that its first component leaves.
+// grouped returns the unit of a group of components: the model's unit with the same components, or a new one.
+// If the group consists of whole units of the model, the new unit has their joint limits; otherwise it has
+// the limits of the unit that its first component comes from.
 func grouped(m model.Model, group []string) model.Unit {
 	var whole []model.Unit
-	rest := len(group)
+	rest := len(group) // components that are not in whole
 	for _, u := range m.Units {
 		outside := func(c string) bool { return !slices.Contains(group, c) }
 		if !slices.ContainsFunc(u.Components, outside) {
@@ -163,7 +164,7 @@ func grouped(m model.Model, group []string) model.Unit {
 	return model.Unit{Name: kit.UnitName(group), Components: group, Cores: limits.Cores, Workers: limits.Workers}
 }
 
-// unitName returns a name as deployments allow it: small letters, digits and hyphens.
+// unitName returns a name that deployments accept: lower-case letters, digits and hyphens.
 func unitName(name string) string {
 	clean := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
@@ -174,7 +175,7 @@ func unitName(name string) string {
 	return cmp.Or(strings.Trim(clean, "-"), "unit")
 }
 
-// add adds a call, its visits of servers and all calls that it makes.
+// add adds a call, its visits of stores that are servers and, recursively, the calls that it makes.
 func (d *Design) add(of *model.Call, caller *Call, operation int) *Call {
 	c := &Call{Call: of, Number: len(d.Calls), Caller: caller, Operation: operation}
 	c.Unit = slices.IndexFunc(d.Units, func(u Unit) bool { return slices.Contains(u.Components, of.Component) })
@@ -185,7 +186,7 @@ func (d *Design) add(of *model.Call, caller *Call, operation int) *Call {
 			c.Visits = append(c.Visits, v)
 			continue
 		}
-		wait := v.Wait // it includes the CPU time of the server
+		wait := v.Wait // as its caller saw it: it includes the CPU time of the server
 		wait.Mean = max(0, wait.Mean-v.CPU.Mean)
 		visit := &Call{Number: len(d.Calls), Unit: at, Caller: c, Operation: operation, OfStore: true,
 			Call: &model.Call{Component: v.Store, Name: "visit", Count: 1, CPU: v.CPU, Wait: wait}}
@@ -200,22 +201,22 @@ func (d *Design) add(of *model.Call, caller *Call, operation int) *Call {
 // Front returns the unit that clients call.
 func (d *Design) Front() int { return d.Roots[0].Unit }
 
-// Index returns the unit of a name, or -1.
+// Index returns the index of the unit with a name, or -1.
 func (d *Design) Index(name string) int {
 	return slices.IndexFunc(d.Units, func(u Unit) bool { return u.Name == name })
 }
 
-// Plays reports whether one unit makes calls that another plays.
-func (d *Design) Plays(one, other int) bool {
-	return one != other && slices.ContainsFunc(d.Calls, func(c *Call) bool {
-		return c.Unit == other && c.Caller != nil && c.Caller.Unit == one
+// Plays reports whether a unit makes calls that another unit plays.
+func (d *Design) Plays(caller, other int) bool {
+	return caller != other && slices.ContainsFunc(d.Calls, func(c *Call) bool {
+		return c.Unit == other && c.Caller != nil && c.Caller.Unit == caller
 	})
 }
 
-// Calling reports whether one unit needs a client of another: it makes calls of it, or it is the unit in
-// front, which asks all others whether they are settled.
-func (d *Design) Calling(one, other int) bool {
-	return d.Plays(one, other) || one == d.Front() && one != other
+// Calling reports whether a unit needs a client of another unit: it makes calls that the other one plays, or
+// it is the front, which asks all others whether they are settled.
+func (d *Design) Calling(caller, other int) bool {
+	return d.Plays(caller, other) || caller == d.Front() && caller != other
 }
 
 // IsCalled reports whether other units make calls that a unit plays.
@@ -225,7 +226,7 @@ func (d *Design) IsCalled(unit int) bool {
 	})
 }
 
-// Keeps reports whether a unit commits to an embedded store.
+// Keeps reports whether calls in a unit commit to an embedded store.
 func (d *Design) Keeps(unit int, store string) bool {
 	return slices.ContainsFunc(d.Calls, func(c *Call) bool {
 		return c.Unit == unit && slices.ContainsFunc(c.Visits, func(v model.Visit) bool {
@@ -234,7 +235,7 @@ func (d *Design) Keeps(unit int, store string) bool {
 	})
 }
 
-// Commits reports whether a visit is played as a commit of SQLite. Other visits are waiting.
+// Commits reports whether a visit is played as commits to a SQLite database. Other visits only wait.
 func (d *Design) Commits(v model.Visit) bool {
 	i := slices.IndexFunc(d.Model.Stores, func(s model.Store) bool { return s.Name == v.Store })
 	return d.Model.Stores[i].Kind == "sqlite" && !d.Model.Stores[i].Server && v.Commits > 0

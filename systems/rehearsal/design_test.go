@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
+// shop returns the model of a small shop.
 func shop(t *testing.T) model.Model {
 	t.Helper()
 	text, err := os.ReadFile("testdata/shop.model.yaml")
@@ -19,7 +20,8 @@ func shop(t *testing.T) model.Model {
 	return m
 }
 
-// TestPlacements: which units there are, and which of them each calls. Stores that are servers are units.
+// TestPlacements: the units of placements, their components and the units they call, written as
+// "unit[components]>called". Stores that are servers are units.
 func TestPlacements(t *testing.T) {
 	for _, c := range []struct{ architecture, placement, want string }{
 		{AsIs, "", "shop[front orders stock]>payments,cache payments[payments mail]>shop cache[]>"},
@@ -51,8 +53,8 @@ func TestPlacements(t *testing.T) {
 	}
 }
 
-// TestLimitsOfNewUnits: units that become one have their limits together, others those of the unit that their
-// first component leaves, as predictions have it.
+// TestLimitsOfNewUnits: a unit merged from whole units has their joint limits, any other new one those of the
+// unit that its first component comes from; package predict does the same.
 func TestLimitsOfNewUnits(t *testing.T) {
 	m := model.Model{Units: []model.Unit{{Name: "a", Components: []string{"x", "y"}, Cores: 1, Workers: 2},
 		{Name: "b", Components: []string{"z"}, Cores: 2, Workers: 4},
@@ -73,9 +75,9 @@ func TestLimitsOfNewUnits(t *testing.T) {
 	}
 }
 
-// TestWhatIsPlayed: visits of a server are calls of its unit, those of an embedded store are not, and only
-// SQLite commits.
-func TestWhatIsPlayed(t *testing.T) {
+// TestCallsOfADesign: visits of a store that is a server are calls to its unit, those of an embedded store
+// are not, and only those of SQLite commit.
+func TestCallsOfADesign(t *testing.T) {
 	d, err := New(shop(t), AsIs, nil)
 	testset.Must(t, err)
 	var calls []string
@@ -106,7 +108,8 @@ func TestWhatIsPlayed(t *testing.T) {
 	}
 }
 
-func TestDesignsThatCannotBe(t *testing.T) {
+// TestInvalidDesigns are refused with the reason.
+func TestInvalidDesigns(t *testing.T) {
 	two := shop(t)
 	two.Operations[1].Call.Component = "payments"
 	for _, c := range []struct {
@@ -130,7 +133,7 @@ func TestDesignsThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestUnitNames: deployments take them, and no two are the same.
+// TestUnitNames: they are valid and unique, and none is that of the generator.
 func TestUnitNames(t *testing.T) {
 	m := model.Model{Units: []model.Unit{{Name: "A b", Components: []string{"x"}},
 		{Name: "a_B", Components: []string{"y"}}, {Name: "generator", Components: []string{"z"}},

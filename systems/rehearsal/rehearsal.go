@@ -3,8 +3,8 @@
 // before anybody builds it.
 //
 // This package holds the design: which components share a unit, and every call of the model with its unit. It
-// starts nothing and measures nothing. rehearsalunit plays a unit, system is the whole as a system under
-// test.
+// starts nothing and measures nothing. Package rehearsalunit plays a unit; package system describes a
+// rehearsal as a system under test.
 //
 // Entry points: Catalogue, New.
 package rehearsal
@@ -23,44 +23,45 @@ type Job struct {
 	Architecture string            `json:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty"`
 	Unit         string            `json:"unit"`
-	// Pause is the time between two operations of the load, in seconds; 0: there is none. The unit measures its
-	// own CPU time at that pace: a program that falls idle takes more.
+	// Pause is the time between two operations of the load, in seconds; 0: none. The unit measures its own CPU
+	// time with this pause, since a program that was idle takes more CPU time for the same work.
 	Pause float64 `json:"pause_seconds,omitempty"`
 }
 
-// ModelFile is the file in the folder of a unit that holds the model.
+// ModelFile is the name of the file with the model in a unit's folder.
 const ModelFile = "model.yaml"
 
-// SettledPath is the path that answers when no unit works any more.
+// SettledPath is the path of the front that answers when no unit has work in progress.
 const SettledPath = "/settled"
 
-// Path returns the path under which clients call an operation of the model.
+// Path returns the path of an operation of the model at the front.
 func Path(operation int) string { return "/operations/" + strconv.Itoa(operation) }
 
-// Body returns the body of a client's request, or of an answer: JSON of so many bytes if these are enough.
+// Body returns the body of a client's request or of its answer: JSON of this length in bytes, or 11 bytes if
+// that is less.
 func Body(bytes float64) []byte {
 	const frame = len(`{"load":""}`)
 	return fmt.Appendf(nil, `{"load":"%s"}`, strings.Repeat("x", max(0, int(bytes+0.5)-frame)))
 }
 
-// Tally counts executions of one call in one unit.
+// Tally counts the executions of one call in one unit.
 type Tally struct {
-	Made   int64 `json:"made"`   // by a caller in this unit
-	Served int64 `json:"served"` // begun by the callee in this unit
-	Done   int64 `json:"done"`   // ended well by the callee in this unit
+	Made   int64 `json:"made"`   // calls made by the caller, in this unit
+	Served int64 `json:"served"` // calls that began to be played, in this unit
+	Done   int64 `json:"done"`   // calls that were played to the end without an error, in this unit
 }
 
 // Account is the report of a unit. Times are in seconds.
 type Account struct {
 	Calls []Tally `json:"calls"` // by the number of the call
-	// Demanded is the CPU time that the model asked of this unit.
+	// Demanded is the CPU time that the model demanded of this unit.
 	Demanded float64 `json:"demanded_seconds"`
-	// SampledAsked and SampledTook are the CPU time that some burns were to take, and that they took.
+	// SampledAsked is the CPU time that a sample of burns should have taken, SampledTook what they took.
 	SampledAsked float64 `json:"sampled_asked_seconds"`
 	SampledTook  float64 `json:"sampled_took_seconds"`
-	// FrontCPU and StoreCPU are the CPU time that our program itself takes for a client's request with all that
-	// this unit does for it, and for a call of a store that is a unit. Both are measured before the load and
-	// taken off the CPU time of calls.
+	// FrontCPU is the CPU time of this program itself for a client's request and everything that this unit does
+	// for it; StoreCPU that for a call to a store that is a unit. Both are measured before the load and
+	// subtracted from the CPU time of calls.
 	FrontCPU float64 `json:"front_cpu_seconds"`
 	StoreCPU float64 `json:"store_cpu_seconds"`
 }

@@ -21,14 +21,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
 )
 
-// rehearsed is a model whose units are joined and serve in this process.
+// rehearsed is a design whose units serve in this process.
 type rehearsed struct {
 	url    string
 	design *rehearsal.Design
 	units  []*Unit
 }
 
-// start joins every unit of a design; that in front, which asks all others, is the last.
+// start serves all units of a design of the shop until the test ends. It returns when they are healthy.
 func start(t *testing.T, architecture string, knobs map[string]string) *rehearsed {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/shop.model.yaml")
@@ -67,7 +67,7 @@ func start(t *testing.T, architecture string, knobs map[string]string) *rehearse
 	return r
 }
 
-// ask sends a request and returns the body of the answer.
+// ask sends a request, wants a status, and returns the body of the answer.
 func (r *rehearsed) ask(t *testing.T, method, path string, body []byte, want int) []byte {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, bytes.NewReader(body))
@@ -83,7 +83,7 @@ func (r *rehearsed) ask(t *testing.T, method, path string, body []byte, want int
 	return text
 }
 
-// sum returns the accounts of all units together, of each call.
+// sum returns the sum of the tallies of all units, by the number of the call.
 func (r *rehearsed) sum() []rehearsal.Tally {
 	all := make([]rehearsal.Tally, len(r.design.Calls))
 	for _, u := range r.units {
@@ -94,8 +94,8 @@ func (r *rehearsed) sum() []rehearsal.Tally {
 	return all
 }
 
-// TestCallsArePlayedWhereTheirComponentsAre in every placement, over every binding: each as often as the
-// model says, with as many bytes, and all of them before everything is settled.
+// TestCallsArePlayedWhereTheirComponentsAre, in every placement and over every binding: each as often and
+// with as many bytes as the model says, and all before the units are settled.
 func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 	const operations = 20
 	for _, c := range []struct{ architecture, placement, calls string }{
@@ -120,6 +120,7 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 				if got.Served != got.Done || call.Caller != nil && got.Made != got.Served {
 					t.Errorf("%s of %s: %+v", call.Name, call.Component, got)
 				}
+				// A fractional count is random, and so are the counts of the calls below it: check the others.
 				want, whole := float64(operations), true
 				for at := call; at != nil; at = at.Caller {
 					want, whole = want*at.Count, whole && at.Count == math.Trunc(at.Count)
@@ -139,7 +140,7 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 	}
 }
 
-// TestRequestsOfAnotherSizeAreRefused: what is sent is what the model says.
+// TestRequestsOfAnotherSizeAreRefused: a wrong length, operation or unit is refused and not counted.
 func TestRequestsOfAnotherSizeAreRefused(t *testing.T) {
 	r := start(t, rehearsal.Together, nil)
 	r.ask(t, "PUT", "/operations/0", rehearsal.Body(209), 400)
@@ -155,7 +156,7 @@ func TestRequestsOfAnotherSizeAreRefused(t *testing.T) {
 	load := r.units[0].calls[0].in
 	refused("a load that is too long", 0, load+"x")
 	refused("a load that is too short", 0, load[1:])
-	refused("a call that there is not", len(r.design.Calls), "")
+	refused("a call that does not exist", len(r.design.Calls), "")
 	for _, c := range r.design.Calls {
 		if c.Unit != 0 {
 			refused("a call of another unit", c.Number, r.units[0].calls[c.Number].in)

@@ -10,22 +10,23 @@ import (
 )
 
 const (
-	// spinsPerTest spins of stepsPerSpin steps, about a millisecond each, measure the speed of this host.
+	// The speed of this host is measured with spinsPerTest spins of stepsPerSpin steps, about a millisecond
+	// each.
 	spinsPerTest = 25
 	stepsPerSpin = 500_000
-	// One burn in sampledBurns is measured.
+	// One in sampledBurns burns is measured.
 	sampledBurns = 32
 )
 
-// burner uses CPU time: it computes as many steps as took that time when the unit began. Like the work of any
-// program, they take longer beside other work on the same core.
+// burner uses CPU time by computing steps. Their speed is measured when the unit starts. Like any work they
+// are slower next to other work on the same core.
 type burner struct {
 	steps       float64 // per second of CPU time
 	burns       atomic.Int64
-	asked, took atomic.Int64 // nanoseconds of the burns that were measured
+	asked, took atomic.Int64 // demanded and actual nanoseconds of the measured burns
 }
 
-// newBurner measures how fast this host is, as the median of several spins.
+// newBurner returns a burner that has measured the speed of this host: the median of several spins.
 func newBurner() *burner {
 	speeds := make([]float64, spinsPerTest)
 	for i := range speeds {
@@ -35,7 +36,7 @@ func newBurner() *burner {
 	return &burner{steps: speeds[spinsPerTest/2]}
 }
 
-// burn uses CPU time.
+// burn uses an amount of CPU time.
 func (b *burner) burn(cpu time.Duration) {
 	if cpu <= 0 {
 		return
@@ -49,7 +50,7 @@ func (b *burner) burn(cpu time.Duration) {
 	b.asked.Add(int64(cpu))
 }
 
-// spin computes a number of steps, each of which needs the one before.
+// spin computes a number of steps (xorshift), each of which depends on the one before.
 func spin(steps int) uint64 {
 	x := uint64(88172645463325252)
 	for range steps {
@@ -69,7 +70,7 @@ func onThread(work func()) time.Duration {
 	return clock(unix.CLOCK_THREAD_CPUTIME_ID) - before
 }
 
-// clock reads a clock of the kernel. Those of CPU time cannot fail.
+// clock returns the time of a clock of the kernel. Reading the clocks of CPU time cannot fail.
 func clock(id int32) time.Duration {
 	var t unix.Timespec
 	_ = unix.ClockGettime(id, &t)

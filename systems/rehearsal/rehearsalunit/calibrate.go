@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	// probes are sent to all entries of a unit together, but at least fewProbes to each, with the pauses of the
-	// load between them, up to longestPause: a program that falls idle takes more CPU time for the same work.
-	// Each entry gets warmProbes more first, which are not measured.
-	probes, fewProbes, warmProbes = 100, 20, 5
-	longestPause                  = 10 * time.Millisecond
-	// The first probedEntries of each kind, operations and calls of other units, are measured. The others count
-	// as their mean: a unit has to begin in seconds.
+	// About probes probes are distributed over the entries of a unit, but each gets at least minProbes, after
+	// warmUpProbes that are not measured. Between them are the pauses of the load, but at most maxPause: a
+	// program that was idle takes more CPU time for the same work.
+	probes, minProbes, warmUpProbes = 100, 20, 5
+	maxPause                        = 10 * time.Millisecond
+	// An entry is an operation, or a call by another unit. The first probedEntries of each kind are measured.
+	// The others get the mean of these, since a unit must start within seconds.
 	probedEntries = 20
-	// probeWait bounds waits while probes are sent.
+	// probeWait limits each wait of a probe.
 	probeWait = time.Millisecond
 )
 
-// calibrate measures the CPU time that this program itself takes when a client or another unit calls it,
-// without burning and the transport between units, and for a call of a store that is a unit. The model has
-// all of it in the CPU time of calls.
+// calibrate measures the CPU time that this program itself takes, without burning: for each entry, without
+// the transport between units, and for a call to a store that is a unit. The CPU times of the model include
+// that of the real program, so it is subtracted from them.
 func (u *Unit) calibrate(ctx context.Context) error {
 	var entries []*preparedCall
 	for _, p := range u.calls {
@@ -42,34 +42,32 @@ func (u *Unit) calibrate(ctx context.Context) error {
 			entries = append(entries, p)
 		}
 	}
-	few := min(probedEntries, len(entries))
-	u.each = max(fewProbes, probes/max(1, few))
+	probed := min(probedEntries, len(entries))
+	u.probesEach = max(minProbes, probes/max(1, probed))
 	u.probing = true
 	defer func() {
 		u.finish()
 		u.probing = false
 	}()
 	if u.index == u.design.Front() {
-		u.each = max(fewProbes, probes/(min(probedEntries, len(u.design.Roots))+few))
-		if err := u.probed(ctx, u.serveProbes, u.probeFront); err != nil {
+		u.probesEach = max(minProbes, probes/(min(probedEntries, len(u.design.Roots))+probed))
+		if err := u.serveWhile(ctx, u.serveProbes, u.probeFront); err != nil {
 			return err
 		}
 	}
 	if err := u.probeEntries(ctx, entries); err != nil {
 		return err
 	}
-	stores := func(c *rehearsal.Call) bool {
+	callsStore := func(c *rehearsal.Call) bool { // either end is this unit
 		return c.OfStore && (c.Unit == u.index || c.Caller.Unit == u.index)
 	}
-	if !slices.ContainsFunc(u.design.Calls, stores) {
+	if !slices.ContainsFunc(u.design.Calls, callsStore) {
 		return nil
 	}
-	return u.probed(ctx, func(ctx context.Context, listener net.Listener) error {
-		return u.Unit.Serve(ctx, listener)
-	}, u.probeStore)
+	return u.serveWhile(ctx, u.Unit.Serve, u.probeStore)
 }
 
-// probeEntries measures the CPU time of calls by other units.
+// probeEntries measures the program's own CPU time of calls by other units, and subtracts it from them.
 func (u *Unit) probeEntries(ctx context.Context, entries []*preparedCall) error {
 	if len(entries) == 0 {
 		return nil
@@ -80,7 +78,7 @@ func (u *Unit) probeEntries(ctx context.Context, entries []*preparedCall) error 
 	}
 	sum := time.Duration(0)
 	for i, p := range entries {
-		own := sum / probedEntries
+		own := sum / probedEntries // the mean, for entries that are not probed
 		if i < probedEntries {
 			took, _, err := u.metered(func() error { return u.play(ctx, p) })
 			if err != nil {
@@ -89,24 +87,25 @@ func (u *Unit) probeEntries(ctx context.Context, entries []*preparedCall) error 
 			own = max(0, took-idle)
 			sum += own
 		}
-		u.leaveOut(p, own)
+		u.subtract(p, own)
 	}
 	return nil
 }
 
-// leaveOut takes CPU time off the calls of an entry in this unit, in proportion to their own.
-func (u *Unit) leaveOut(entry *preparedCall, own time.Duration) {
-	var sum func(c *rehearsal.Call) float64
-	sum = func(c *rehearsal.Call) float64 {
+// subtract subtracts the program's own CPU time from the calls of an entry that this unit plays, in
+// proportion to their CPU time.
+func (u *Unit) subtract(entry *preparedCall, own time.Duration) {
+	var cpuOf func(c *rehearsal.Call) float64 // with the calls that it makes in this unit
+	cpuOf = func(c *rehearsal.Call) float64 {
 		all := c.CPU.Seconds() + c.Background.Seconds()
 		for _, called := range c.Calls {
 			if called.Unit == u.index && !called.OfStore {
-				all += called.Count * sum(called)
+				all += called.Count * cpuOf(called)
 			}
 		}
 		return all
 	}
-	whole := sum(entry.Call)
+	whole := cpuOf(entry.Call)
 	if whole == 0 {
 		return
 	}
@@ -122,8 +121,8 @@ func (u *Unit) leaveOut(entry *preparedCall, own time.Duration) {
 	scale(entry.Call)
 }
 
-// probed serves at an address of loopback while probe runs.
-func (u *Unit) probed(ctx context.Context, serve func(context.Context, net.Listener) error,
+// serveWhile serves at a loopback address while probe runs.
+func (u *Unit) serveWhile(ctx context.Context, serve func(context.Context, net.Listener) error,
 	probe func(ctx context.Context, address string) error,
 ) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
@@ -138,17 +137,17 @@ func (u *Unit) probed(ctx context.Context, serve func(context.Context, net.Liste
 	return errors.Join(err, <-served)
 }
 
-// serveProbes serves the interface for clients, without a limit of workers.
+// serveProbes serves the interface for clients. It does not wait for workers.
 func (u *Unit) serveProbes(ctx context.Context, listener net.Listener) error {
 	return unit.ServeFront(ctx, listener, u.front(u.play), requestTimeout)
 }
 
-// probeFront measures the CPU time of a request of each operation: that of the process, without that of the
-// thread which sends it.
+// probeFront measures the program's own CPU time of a request of each operation, and subtracts it from the
+// calls. That is the CPU time of the process without the thread that sends the requests.
 func (u *Unit) probeFront(_ context.Context, address string) error {
 	sum := time.Duration(0)
 	for i, root := range u.design.Roots {
-		u.frontCPU[i] = sum / probedEntries
+		u.frontCPU[i] = sum / probedEntries // the mean, for operations that are not probed
 		if i < probedEntries {
 			var err error
 			if u.frontCPU[i], err = u.exchange(address, u.request(i)); err != nil {
@@ -156,20 +155,20 @@ func (u *Unit) probeFront(_ context.Context, address string) error {
 			}
 			sum += u.frontCPU[i]
 		}
-		u.leaveOut(u.calls[root.Number], u.frontCPU[i])
+		u.subtract(u.calls[root.Number], u.frontCPU[i])
 	}
 	return nil
 }
 
-// request returns the request of an operation as bytes.
+// request returns the HTTP request of an operation.
 func (u *Unit) request(operation int) []byte {
 	body := rehearsal.Body(u.design.Roots[operation].In)
 	return fmt.Appendf(nil, "PUT %s HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\n"+
 		"Content-Length: %d\r\n\r\n%s", rehearsal.Path(operation), len(body), body)
 }
 
-// exchange sends a request again and again on one thread, and returns the CPU time that the rest of the
-// process took for one.
+// exchange sends a request repeatedly on one thread and returns the CPU time of one request in the rest of
+// the process. It uses system calls, since the goroutines of net/http would run on other threads.
 func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -181,9 +180,9 @@ func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = unix.Close(descriptor) }() // nothing is on its way
-	patience := unix.NsecToTimeval(requestTimeout.Nanoseconds())
-	if err := unix.SetsockoptTimeval(descriptor, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience); err != nil {
+	defer func() { _ = unix.Close(descriptor) }() // no data is in flight
+	timeout := unix.NsecToTimeval(requestTimeout.Nanoseconds())
+	if err := unix.SetsockoptTimeval(descriptor, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
 		return 0, err
 	}
 	server := &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
@@ -200,19 +199,19 @@ func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
 	return max(0, process-sender), err
 }
 
-// rest pauses between two probes. It keeps its thread: a timer of the runtime would take CPU time.
+// rest pauses between two probes. It blocks its thread: a timer of the runtime would take CPU time.
 func (u *Unit) rest() {
 	if u.pause > 0 {
 		pause := unix.NsecToTimespec(int64(u.pause))
-		_ = unix.Nanosleep(&pause, nil) // an interrupted pause is as good
+		_ = unix.Nanosleep(&pause, nil) // an interrupted pause is long enough
 	}
 }
 
-// metered returns the CPU time of the process for some work and a pause, in the mean over probes, and that of
-// the calling thread alone, if the caller keeps it.
+// metered returns the CPU time of work and a pause, in the mean over u.probesEach probes: that of the process
+// and that of the calling thread. The latter is only valid if the caller has locked its thread.
 func (u *Unit) metered(work func() error) (process, thread time.Duration, err error) {
-	for i := range u.each + warmProbes {
-		if i == warmProbes {
+	for i := range u.probesEach + warmUpProbes {
+		if i == warmUpProbes {
 			process, thread = -clock(unix.CLOCK_PROCESS_CPUTIME_ID), -clock(unix.CLOCK_THREAD_CPUTIME_ID)
 		}
 		u.rest()
@@ -221,17 +220,18 @@ func (u *Unit) metered(work func() error) (process, thread time.Duration, err er
 		}
 	}
 	process, thread = process+clock(unix.CLOCK_PROCESS_CPUTIME_ID), thread+clock(unix.CLOCK_THREAD_CPUTIME_ID)
-	return process / time.Duration(u.each), thread / time.Duration(u.each), nil
+	return process / time.Duration(u.probesEach), thread / time.Duration(u.probesEach), nil
 }
 
-// answered begins every answer that is no refusal.
-var answered = []byte("HTTP/1.1 200 ")
+// okPrefix is the beginning of every answer that is not a refusal.
+var okPrefix = []byte("HTTP/1.1 200 ")
 
-// readAnswer reads an answer to the end of its JSON object. A refusal is an error: it does not show what the
-// request takes. Its end, which may be that of a plain text, is not waited for.
-func readAnswer(descriptor int, into []byte) error {
+// readAnswer reads an answer up to the end of its JSON object. A refusal is an error, since its CPU time is
+// not that of the request; it may be plain text, so its end is not awaited. buffer must have room for the
+// answer.
+func readAnswer(descriptor int, buffer []byte) error {
 	for n := 0; ; {
-		more, err := unix.Read(descriptor, into[n:])
+		more, err := unix.Read(descriptor, buffer[n:])
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -239,17 +239,17 @@ func readAnswer(descriptor int, into []byte) error {
 			return errors.Join(err, io.ErrUnexpectedEOF)
 		}
 		n += more
-		if begun := min(n, len(answered)); !bytes.Equal(into[:begun], answered[:begun]) {
-			return fmt.Errorf("a probe was answered %.200q", into[:n])
+		if known := min(n, len(okPrefix)); !bytes.Equal(buffer[:known], okPrefix[:known]) {
+			return fmt.Errorf("a probe was answered %.200q", buffer[:n])
 		}
-		if bytes.HasSuffix(into[:n], []byte("}")) {
+		if bytes.HasSuffix(buffer[:n], []byte("}")) {
 			return nil
 		}
 	}
 }
 
-// probeStore measures a call that does nothing. Both sides are in this process: each takes half of the CPU
-// time.
+// probeStore measures the CPU time and the duration of a call that does nothing. Both ends are in this
+// process: half of the CPU time is counted for each.
 func (u *Unit) probeStore(ctx context.Context, address string) (err error) {
 	client, err := u.Calls.NewClient(u.Name, address)
 	if err != nil {
@@ -257,8 +257,8 @@ func (u *Unit) probeStore(ctx context.Context, address string) (err error) {
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	part, waited, begun := rehearsalpb.CallPart(client), time.Duration(0), time.Duration(0)
-	for i := range probes + warmProbes {
-		if i == warmProbes {
+	for i := range probes + warmUpProbes {
+		if i == warmUpProbes {
 			begun = clock(unix.CLOCK_PROCESS_CPUTIME_ID)
 		}
 		u.rest()
@@ -266,7 +266,7 @@ func (u *Unit) probeStore(ctx context.Context, address string) (err error) {
 		if _, err := part.Settle(ctx, &rehearsalpb.SettleRequest{}); err != nil {
 			return err
 		}
-		if i >= warmProbes {
+		if i >= warmUpProbes {
 			waited += time.Since(sent)
 		}
 	}

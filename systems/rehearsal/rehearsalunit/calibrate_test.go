@@ -14,9 +14,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
 
-// playing returns a unit that plays these calls, each in the place of its number.
+// playing returns a unit that plays these calls, numbered in this order.
 func playing(calls ...*rehearsal.Call) *Unit {
-	u := &Unit{probing: true, each: 1, burner: &burner{}, sleeper: &sleeper{}}
+	u := &Unit{probing: true, probesEach: 1, burner: &burner{}, sleeper: &sleeper{}}
 	for i, c := range calls {
 		c.Number = i
 		u.calls = append(u.calls, u.prepare(c))
@@ -24,30 +24,31 @@ func playing(calls ...*rehearsal.Call) *Unit {
 	return u
 }
 
-// taking returns a call that takes so much CPU time.
+// taking returns a call with a CPU time.
 func taking(cpu time.Duration, count float64, calls ...*rehearsal.Call) *rehearsal.Call {
 	return &rehearsal.Call{Call: &model.Call{Count: count, CPU: model.Distribution{Mean: cpu}}, Calls: calls}
 }
 
-// TestWhatTheProgramTakesIsLeftOut of the calls of an entry in its unit, and of no others.
-func TestWhatTheProgramTakesIsLeftOut(t *testing.T) {
+// TestSubtract takes the program's own CPU time off the calls of an entry that its unit plays, and off no
+// others.
+func TestSubtract(t *testing.T) {
 	inside, outside := taking(5*time.Millisecond, 2), taking(time.Second, 1)
 	outside.Unit = 1
 	entry, other := taking(10*time.Millisecond, 1, inside, outside), taking(time.Second, 1)
 	for own, want := range map[time.Duration]float64{4 * time.Millisecond: 0.8, time.Second: 0} {
 		u := playing(entry, inside, outside, other)
-		u.leaveOut(u.calls[0], own)
+		u.subtract(u.calls[0], own)
 		for i, share := range []float64{want, want, 1, 1} {
 			if got := u.calls[i].share; math.Abs(got-share) > 1e-9 {
-				t.Errorf("%v of 20ms: call %d computes %g of its CPU time, want %g", own, i, got, share)
+				t.Errorf("%v of 20ms: call %d burns %g of its CPU time, want %g", own, i, got, share)
 			}
 		}
 	}
 }
 
-// TestAProbeIsNotRefused, neither in JSON nor in plain text after which the connection stays open. An answer
-// may come in parts.
-func TestAProbeIsNotRefused(t *testing.T) {
+// TestReadAnswer: an answer may arrive in parts. A refusal is an error, in JSON or in plain text, although
+// the connection stays open after it.
+func TestReadAnswer(t *testing.T) {
 	for answer, refused := range map[string]bool{
 		"HTTP/1.1 503 Service Unavailable|\r\nContent-Type: text/plain\r\n\r\ntoo busy": true,
 		"HTTP/1.1 500 Internal Server Error\r\n\r\n{}":                                  true,
@@ -64,13 +65,13 @@ func TestAProbeIsNotRefused(t *testing.T) {
 			t.Errorf("%q: %v", answer, err)
 		}
 		for _, end := range ends {
-			_ = unix.Close(end) // of a socket without a peer's data to lose
+			_ = unix.Close(end) // no data can be lost
 		}
 	}
 }
 
-// TestAUnitWithManyEntriesProbesSome: the first ones that others call, or a large model would not be ready
-// in time. Here whoever plays one of the rest waits for a worker in vain.
+// TestAUnitWithManyEntriesProbesSome: only the first ones, or the units of a large model would not be ready
+// in time. Here playing one of the others would wait for a worker in vain.
 func TestAUnitWithManyEntriesProbesSome(t *testing.T) {
 	var calls []*rehearsal.Call
 	for range probedEntries + 1 {

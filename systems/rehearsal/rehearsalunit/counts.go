@@ -12,14 +12,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
 
-// counts keeps numbers in a mapped file. The kernel keeps them when the unit is killed, so that a restarted
-// unit goes on counting.
+// counts holds counters in a memory-mapped file. The kernel keeps them when the unit is killed, so that a
+// restarted unit goes on counting.
 type counts struct {
 	memory  []byte
 	numbers []atomic.Int64
 }
 
-// The numbers of each call, and one for all calls, which is the last.
+// The counters of each call. After those of all calls comes one for all: see demanded.
 const (
 	made = iota
 	served
@@ -27,7 +27,7 @@ const (
 	perCall
 )
 
-// openCounts opens the numbers in a folder, or makes them.
+// openCounts opens the counters of a folder, or creates them with the value 0.
 func openCounts(dir string, calls int) (*counts, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "counts"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -46,23 +46,23 @@ func openCounts(dir string, calls int) (*counts, error) {
 	return &counts{memory, unsafe.Slice((*atomic.Int64)(unsafe.Pointer(&memory[0])), n)}, nil
 }
 
-// add counts something of a call.
-func (c *counts) add(call, what int) { c.numbers[perCall*call+what].Add(1) }
+// add increments a counter of a call: made, served or done.
+func (c *counts) add(call, counter int) { c.numbers[perCall*call+counter].Add(1) }
 
-// demanded returns the CPU time that the model asked for, in nanoseconds.
+// demanded returns the counter of the CPU time that the model demanded, in nanoseconds.
 func (c *counts) demanded() *atomic.Int64 { return &c.numbers[len(c.numbers)-1] }
 
-// tallies returns the numbers of all calls.
+// tallies returns the counters of all calls.
 func (c *counts) tallies() []rehearsal.Tally {
 	all := make([]rehearsal.Tally, len(c.numbers)/perCall)
 	for i := range all {
-		of := c.numbers[perCall*i:]
-		all[i] = rehearsal.Tally{Made: of[made].Load(), Served: of[served].Load(), Done: of[done].Load()}
+		n := c.numbers[perCall*i:]
+		all[i] = rehearsal.Tally{Made: n[made].Load(), Served: n[served].Load(), Done: n[done].Load()}
 	}
 	return all
 }
 
-// begun returns how many calls were begun here.
+// begun returns the number of calls that began to be played in this unit.
 func (c *counts) begun() (all int64) {
 	for _, t := range c.tallies() {
 		all += t.Served

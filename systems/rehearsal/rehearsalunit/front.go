@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
 )
 
-// front returns the interface for clients: PUT /operations/NUMBER plays an operation, and GET /settled
-// answers when no unit works any more.
+// front returns the interface for clients: PUT /operations/NUMBER calls play for an operation, and GET
+// /settled answers when no unit has work in progress.
 func (u *Unit) front(play func(context.Context, *preparedCall) error) http.Handler {
 	f := front.New(front.Config{
 		Problems: front.Problems{Types: "urn:cleave:rehearsal:", Of: problemOf, LogError: u.logIf},
@@ -39,7 +39,8 @@ func (u *Unit) front(play func(context.Context, *preparedCall) error) http.Handl
 	return f
 }
 
-// settled waits until no unit works any more: none has begun a call between two rounds of questions.
+// settled returns when no unit has work in progress. It asks every unit to finish its work in the background,
+// until no unit has begun a call between two rounds.
 func (u *Unit) settled(ctx context.Context) error {
 	for before := int64(-1); ; {
 		u.finish()
@@ -49,7 +50,7 @@ func (u *Unit) settled(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			for range strings.Split(addresses, lab.AddressSeparator) { // replicas are asked in turn
+			for range strings.Split(addresses, lab.AddressSeparator) { // each call goes to the next replica
 				answer, err := other.Settle(ctx, &rehearsalpb.SettleRequest{})
 				if err != nil {
 					return err

@@ -15,10 +15,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
 )
 
-// values holds a distribution to draw from.
+// values is a distribution to draw from, as quantiles.
 type values []model.Point
 
-// draw returns a value: it is linear between the quantiles.
+// draw returns a random value. Between two quantiles it is uniformly distributed.
 func (v values) draw() time.Duration {
 	share := rand.Float64()
 	i := sort.Search(len(v), func(i int) bool { return v[i].Share >= share })
@@ -35,24 +35,24 @@ func (v values) draw() time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// preparedCall is a call with all that a unit needs to play or make it.
+// preparedCall is a call with everything that a unit needs to play or make it.
 type preparedCall struct {
 	*rehearsal.Call
 	cpu, wait, background values
 	visits                []visit // of embedded stores
-	in, out               string
-	// share is the share of the CPU time that remains to be burned: the program itself takes the rest.
+	in, out               string  // the loads of the request and of the answer
+	// share is the share of the CPU time to burn: the program itself takes the rest (see calibrate).
 	share float64
 }
 
-// visit is the work of a call at an embedded store.
+// visit is a visit of an embedded store.
 type visit struct {
 	model.Visit
 	store *embeddedStore
 	wait  values
 }
 
-// prepare returns a call of the design as a preparedCall.
+// prepare returns the prepared form of a call. The stores must be open.
 func (u *Unit) prepare(c *rehearsal.Call) *preparedCall {
 	p := &preparedCall{Call: c, cpu: c.CPU.Points(), wait: c.Wait.Points(), background: c.Background.Points(),
 		in: filler(c.In), out: filler(c.Out), share: 1}
@@ -62,28 +62,28 @@ func (u *Unit) prepare(c *rehearsal.Call) *preparedCall {
 	return p
 }
 
-// filler returns a text of a length in bytes, rounded.
+// filler returns a string of a length in bytes, rounded.
 func filler(bytes float64) string { return strings.Repeat("x", int(bytes+0.5)) }
 
-// play plays a call in this unit: half of its CPU time, its waiting, its stores, its calls, and the other
-// half. While probes are sent it burns no CPU time, calls no other unit, and counts nothing.
+// play plays a call in this unit: half of its CPU time, its wait, its visits of stores, its calls, and the
+// other half of the CPU time. In a probe it burns no CPU time, calls no other unit, and counts nothing.
 func (u *Unit) play(ctx context.Context, p *preparedCall) error {
 	cpu, background := p.cpu.draw(), p.background.draw()
 	if !u.probing {
 		u.counts.add(p.Number, served)
 		u.counts.demanded().Add(int64(cpu + background))
 	}
-	cpu, background = u.withoutOwn(p, cpu, background)
+	cpu, background = u.toBurn(p, cpu, background)
 	u.burner.burn(cpu / 2)
 	wait := p.wait.draw()
 	if p.OfStore {
-		wait -= u.storeWait
+		wait -= u.storeWait // the call itself takes this time
 	}
-	if err := u.sleeper.sleep(u.shortened(wait)); err != nil {
+	if err := u.sleeper.sleep(u.limitWait(wait)); err != nil {
 		return err
 	}
 	for _, v := range p.visits {
-		if err := v.store.visit(ctx, v, u.shortened(v.wait.draw())); err != nil {
+		if err := v.store.visit(ctx, v, u.limitWait(v.wait.draw())); err != nil {
 			return err
 		}
 	}
@@ -100,17 +100,18 @@ func (u *Unit) play(ctx context.Context, p *preparedCall) error {
 	return nil
 }
 
-// shortened returns a wait, which is at most probeWait while probes are sent.
-func (u *Unit) shortened(wait time.Duration) time.Duration {
+// limitWait returns a wait; in a probe, at most probeWait.
+func (u *Unit) limitWait(wait time.Duration) time.Duration {
 	if u.probing {
 		return min(wait, probeWait)
 	}
 	return wait
 }
 
-// withoutOwn returns the CPU time of a call without the time that this program itself takes: for the call,
-// and for calls of stores that are units. The model has the latter in the CPU time of both sides.
-func (u *Unit) withoutOwn(p *preparedCall, cpu, background time.Duration) (time.Duration, time.Duration) {
+// toBurn returns the CPU times of a call without the time that this program itself takes: for the call (its
+// share), and for its calls to stores that are units. The latter is part of the CPU time of both ends in the
+// model. In a probe both are 0.
+func (u *Unit) toBurn(p *preparedCall, cpu, background time.Duration) (time.Duration, time.Duration) {
 	if u.probing {
 		return 0, 0
 	}
@@ -123,12 +124,14 @@ func (u *Unit) withoutOwn(p *preparedCall, cpu, background time.Duration) (time.
 			own += u.storeCPU
 		}
 	}
-	left := func(of time.Duration) time.Duration { return time.Duration(p.share * float64(of)) }
-	less := min(own, left(background))
-	return max(0, left(cpu)-(own-less)), left(background) - less
+	cpu = time.Duration(p.share * float64(cpu))
+	background = time.Duration(p.share * float64(background))
+	inBackground := min(own, background) // where models have the handling of messages
+	return max(0, cpu-(own-inBackground)), background - inBackground
 }
 
-// playCalls makes calls in their order. A parallel call begins together with the call before it.
+// playCalls makes calls in their order. A parallel call starts together with the call before it, and nobody
+// waits for an asynchronous one.
 func (u *Unit) playCalls(ctx context.Context, calls []*rehearsal.Call) error {
 	for i := 0; i < len(calls); {
 		c := calls[i]
@@ -156,7 +159,7 @@ func (u *Unit) playCalls(ctx context.Context, calls []*rehearsal.Call) error {
 	return nil
 }
 
-// inBackground starts work that no caller waits for.
+// inBackground starts work that no caller waits for, but finish does.
 func (u *Unit) inBackground(work func()) {
 	u.background.Add(1)
 	go func() {
@@ -172,7 +175,7 @@ func (u *Unit) finish() {
 	}
 }
 
-// repeat makes the executions of a call, one after the other.
+// repeat makes the executions of a call one after the other.
 func (u *Unit) repeat(ctx context.Context, c *rehearsal.Call) error {
 	for range executions(c.Count) {
 		if err := u.call(ctx, c); err != nil {
@@ -182,8 +185,8 @@ func (u *Unit) repeat(ctx context.Context, c *rehearsal.Call) error {
 	return nil
 }
 
-// fork makes calls that begin together. The executions of the first follow each other unless it is parallel
-// too.
+// fork makes calls that start together, with all their executions. Those of the first follow each other
+// unless it is parallel, too.
 func (u *Unit) fork(ctx context.Context, first *rehearsal.Call, together []*rehearsal.Call) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -210,7 +213,7 @@ func (u *Unit) fork(ctx context.Context, first *rehearsal.Call, together []*rehe
 	return errs
 }
 
-// executions returns how often a call is made this time: 2.5 is twice or three times.
+// executions returns the number of executions for a mean count: for 2.5 it is 2 or 3, at random.
 func executions(count float64) int {
 	whole := int(count)
 	if rand.Float64() < count-float64(whole) {
@@ -219,7 +222,7 @@ func executions(count float64) int {
 	return whole
 }
 
-// call makes a call once, in this unit or over the binding.
+// call makes a call once, in this unit or over the binding. A probe does not leave the unit.
 func (u *Unit) call(ctx context.Context, c *rehearsal.Call) error {
 	p := u.calls[c.Number]
 	if u.probing && c.Unit != u.index {
@@ -239,7 +242,7 @@ func (u *Unit) call(ctx context.Context, c *rehearsal.Call) error {
 	return err
 }
 
-// enter plays a call from a client or another unit. It waits until a worker is free.
+// enter plays a call from a client or another unit, after it has got a worker.
 func (u *Unit) enter(ctx context.Context, p *preparedCall) error {
 	if u.workers == nil {
 		return u.play(ctx, p)
@@ -253,7 +256,7 @@ func (u *Unit) enter(ctx context.Context, p *preparedCall) error {
 	return u.play(ctx, p)
 }
 
-// Play implements rehearsalpb.Part.
+// Play implements rehearsalpb.Part: it plays a call from another unit.
 func (u *Unit) Play(ctx context.Context, in *rehearsalpb.PlayRequest) (*rehearsalpb.PlayResponse, error) {
 	number := int(in.GetCall())
 	if number >= len(u.calls) || u.calls[number].Unit != u.index {

@@ -1,6 +1,7 @@
 package rehearsalunit
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -10,15 +11,15 @@ import (
 )
 
 const (
-	// Waits shorter than exactBelow are exact. The runtime's own timers may be a millisecond late on an idle
-	// host.
+	// Waits shorter than exactBelow use timers of the kernel. Those of the runtime may be a millisecond late on
+	// an idle host.
 	exactBelow = 50 * time.Millisecond
-	// Waits shorter than spunBelow are spent computing: a timer would take more CPU time than they last, and
-	// be as late.
-	spunBelow = 20 * time.Microsecond
+	// Waits shorter than spinBelow are busy loops: a timer would take more CPU time than they last,
+	// and be late by as much.
+	spinBelow = 20 * time.Microsecond
 )
 
-// sleeper waits, and keeps its timers of the kernel for further waits.
+// sleeper waits with timers of the kernel, which it reuses.
 type sleeper struct {
 	mu   sync.Mutex
 	free []*timer
@@ -27,10 +28,10 @@ type sleeper struct {
 // timer is a timer of the kernel.
 type timer struct {
 	descriptor int
-	file       *os.File // reading it waits without a thread
+	file       *os.File // of the descriptor: reading it does not block a thread
 }
 
-// sleep waits for a time; a negative one is none.
+// sleep waits for a time. If it is negative, sleep returns at once.
 func (s *sleeper) sleep(wait time.Duration) error {
 	if wait <= 0 {
 		return nil
@@ -39,7 +40,7 @@ func (s *sleeper) sleep(wait time.Duration) error {
 		time.Sleep(wait)
 		return nil
 	}
-	if wait < spunBelow {
+	if wait < spinBelow {
 		for began := time.Now(); time.Since(began) < wait; {
 		}
 		return nil
@@ -82,10 +83,9 @@ func (s *sleeper) take() (*timer, error) {
 func (s *sleeper) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var err error
 	for _, t := range s.free {
-		if err := t.file.Close(); err != nil {
-			return err
-		}
+		err = errors.Join(err, t.file.Close())
 	}
-	return nil
+	return err
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// storeRows is the number of rows of a store.
+// storeRows is the number of rows in the database of a store.
 const storeRows = 1000
 
-// embeddedStore is a store inside this unit. It serves no more visits at once than it has workers.
+// embeddedStore is a store inside this unit. It serves as many concurrent visits as it has workers.
 type embeddedStore struct {
 	workers chan struct{} // nil: no limit
 	sleeper *sleeper
-	db      *database.DB // nil: it never commits
+	db      *database.DB // nil: no visit commits
 }
 
-// openStore makes a store. If it commits, it has a database in a folder.
+// openStore opens a store. If visits commit, it has a SQLite database in the folder dir.
 func openStore(
 	ctx context.Context, dir, name string, workers int, commits bool, sleeper *sleeper,
 ) (*embeddedStore, error) {
@@ -45,7 +45,7 @@ func openStore(
 	})
 }
 
-// visit spends the time of a visit.
+// visit plays a visit: its commits, which take the time that they take, or else its wait.
 func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) error {
 	if s.workers != nil {
 		select {
@@ -61,7 +61,7 @@ func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) 
 	commits := executions(v.Commits)
 	for i := range commits {
 		statements := int(v.Statements+0.5) / commits
-		if i == 0 {
+		if i == 0 { // it also gets the remainder
 			statements += int(v.Statements+0.5) % commits
 		}
 		if err := s.commit(ctx, max(1, statements)); err != nil {
@@ -71,7 +71,7 @@ func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) 
 	return nil
 }
 
-// commit changes so many rows in one transaction.
+// commit executes a number of statements, each of which changes a row, in one transaction.
 func (s *embeddedStore) commit(ctx context.Context, statements int) error {
 	return s.db.Do(ctx, func(ctx context.Context) error {
 		for range statements {

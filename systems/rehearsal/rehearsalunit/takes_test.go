@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// TestBurnsTakeTheCPUTimeThatTheyAreTo on their own thread's clock, which other programs hardly touch.
+// TestBurnsTakeTheCPUTimeThatTheyAreTo, by the clock of their thread, which other programs hardly affect.
 func TestBurnsTakeTheCPUTimeThatTheyAreTo(t *testing.T) {
 	best := math.Inf(1)
 	for range 5 { // a core that is shared with others is slower for a while
@@ -27,7 +27,7 @@ func TestBurnsTakeTheCPUTimeThatTheyAreTo(t *testing.T) {
 	}
 }
 
-// TestWaitsAreExact: a wait far below a millisecond is no millisecond.
+// TestWaitsAreExact: a wait far below a millisecond does not take a millisecond, and the timer is reused.
 func TestWaitsAreExact(t *testing.T) {
 	s := &sleeper{}
 	var took []time.Duration
@@ -38,18 +38,18 @@ func TestWaitsAreExact(t *testing.T) {
 		if wait := time.Since(began); wait < 200*time.Microsecond {
 			t.Errorf("it waited %v", wait)
 		}
-		time.Sleep(2 * time.Millisecond) // as if nothing was to do
+		time.Sleep(2 * time.Millisecond) // the process falls idle
 	}
 	slices.Sort(took)
 	if took[10] > 500*time.Microsecond {
-		t.Errorf("nine in ten waits took more than %v", took[10])
+		t.Errorf("nine in ten waits of 200µs took at least %v", took[10])
 	}
 	if len(s.free) != 1 || s.Close() != nil {
 		t.Errorf("%d timers are left", len(s.free))
 	}
 }
 
-// TestShortWaitsNeedNoTimer, and are not shorter than they are to be.
+// TestShortWaitsNeedNoTimer, and take at least their time.
 func TestShortWaitsNeedNoTimer(t *testing.T) {
 	s := &sleeper{}
 	for range 100 {
@@ -64,7 +64,7 @@ func TestShortWaitsNeedNoTimer(t *testing.T) {
 	}
 }
 
-// TestValuesHaveTheirDistribution: the mean of what is drawn is that of the model.
+// TestValuesHaveTheirDistribution: the mean of many drawn values is that of the model.
 func TestValuesHaveTheirDistribution(t *testing.T) {
 	d := model.Distribution{Mean: 3 * time.Millisecond, Quantiles: model.Quantiles{
 		"min": 1 * time.Millisecond, "p50": 2 * time.Millisecond, "p99": 9 * time.Millisecond,
@@ -85,7 +85,7 @@ func TestValuesHaveTheirDistribution(t *testing.T) {
 	}
 }
 
-// TestCountsOutliveTheirUnit: who opens the file again goes on.
+// TestCountsOutliveTheirUnit: whatever opens the file again goes on counting.
 func TestCountsOutliveTheirUnit(t *testing.T) {
 	dir := t.TempDir()
 	first, err := openCounts(dir, 2)

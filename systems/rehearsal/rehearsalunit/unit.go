@@ -1,7 +1,7 @@
 // Package rehearsalunit is the rehearsal's part of the unit program: it plays the components of a model that
-// share the unit, or a store.
+// share a unit, or a store.
 //
-// Entry points: Run for the unit program; Open, whoever joins units by hand, as tests do.
+// Entry points: Run for the unit program; Open for programs that serve units themselves, such as tests.
 package rehearsalunit
 
 import (
@@ -28,7 +28,7 @@ import (
 const (
 	// requestTimeout is the deadline of every request.
 	requestTimeout = 60 * time.Second
-	// maxMessage is the longest message, in bytes.
+	// maxMessage is the size limit of messages, in bytes.
 	maxMessage = 4 << 20
 )
 
@@ -65,34 +65,34 @@ func Run(channel *unit.Channel, argument string) error {
 // Place holds the folder and the peers of a unit.
 type Place struct {
 	Dir string // its own folder
-	// Peer is the host:port of another unit, or of all its replicas.
+	// Peer returns the host:port of another unit, or those of all its replicas (see rpc.Spread).
 	Peer func(unit string) (string, error)
 	// Pause is the time between two operations of the load.
 	Pause time.Duration
 }
 
-// Unit is a unit that is joined.
+// Unit is an open unit of a design.
 type Unit struct {
 	hosting.Unit
 	design     *rehearsal.Design
-	index      int
-	calls      []*preparedCall
+	index      int                       // of the unit in the design
+	calls      []*preparedCall           // all calls of the design, by their numbers
 	parts      map[int]rehearsalpb.Part  // the other units, by their index
 	stores     map[string]*embeddedStore // embedded stores, by their name
 	workers    chan struct{}             // has an entry for each call that is being played; nil: no limit
 	counts     *counts
 	burner     *burner
 	sleeper    *sleeper
-	background atomic.Int64  // work under way that nobody waits for
+	background atomic.Int64  // the number of functions that run in the background
 	pause      time.Duration // between two probes
-	each       int           // probes of each kind
-	probing    bool          // probes are sent
+	probesEach int           // measured probes of each entry
+	probing    bool          // calibrate is running: calls are probes
 
-	frontCPU            []time.Duration // that this program takes for a client's request here, by operation
-	storeCPU, storeWait time.Duration   // that it takes for a call of a store that is a unit
+	frontCPU            []time.Duration // CPU time of this program itself for a client's request, by operation
+	storeCPU, storeWait time.Duration   // CPU time and duration of a call to a store that is a unit
 }
 
-// Open joins a unit of a design.
+// Open opens the files and stores of a unit and connects it to its peers. The unit does not serve yet.
 func Open(ctx context.Context, design *rehearsal.Design, name string, place Place) (*Unit, error) {
 	index := design.Index(name)
 	if index < 0 {
@@ -100,7 +100,7 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 	}
 	u := &Unit{design: design, index: index, parts: map[int]rehearsalpb.Part{},
 		stores: map[string]*embeddedStore{}, burner: newBurner(), sleeper: &sleeper{},
-		pause: min(place.Pause, longestPause), frontCPU: make([]time.Duration, len(design.Roots)),
+		pause: min(place.Pause, maxPause), frontCPU: make([]time.Duration, len(design.Roots)),
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Binding,
 			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}
 	u.LogErrors()
@@ -110,12 +110,12 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 	return u, nil
 }
 
-// problemOf makes a problem of any error.
+// problemOf returns any error as a problem; see rpc.ProblemOf.
 func problemOf(err error) *rpc.Problem {
 	return rpc.ProblemOf(err, "a store does not answer; try again", "this could not be played")
 }
 
-// join opens the unit's files and stores, and makes clients of the other units.
+// join opens the unit's files and stores, prepares the calls, and makes clients of the other units.
 func (u *Unit) join(ctx context.Context, dir string) error {
 	var err error
 	if u.counts, err = openCounts(dir, len(u.design.Calls)); err != nil {
@@ -154,8 +154,8 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Serve answers other units, and clients if it is in front, until ctx ends. Then it finishes the requests in
-// flight and the work in the background.
+// Serve measures the program's own CPU time, and then answers other units and, if it is the front, clients,
+// until ctx ends. Then it finishes the requests in flight and the work in the background.
 func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	if err := u.calibrate(ctx); err != nil {
 		return errors.Join(fmt.Errorf("unit %s: measure its own CPU time: %w", u.Name, err), listener.Close())
@@ -165,7 +165,7 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// serve answers until ctx ends. Clients and other units call the one address of the unit in front.
+// serve answers until ctx ends. The front has one address for clients and other units.
 func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
 	clients := func(ctx context.Context, listener net.Listener) error {
 		return unit.ServeFront(ctx, listener, u.front(u.enter), requestTimeout)
@@ -179,20 +179,21 @@ func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
 	return clients(ctx, listener)
 }
 
-// logIf logs an error, unless the unit was told to end.
+// logIf logs an error, unless it is nil or a cancellation.
 func (u *Unit) logIf(err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		u.LogError(err)
 	}
 }
 
-// Settle implements rehearsalpb.Part.
+// Settle implements rehearsalpb.Part: it finishes the work in the background and returns the calls begun so
+// far.
 func (u *Unit) Settle(context.Context, *rehearsalpb.SettleRequest) (*rehearsalpb.SettleResponse, error) {
 	u.finish()
 	return &rehearsalpb.SettleResponse{Served: u.counts.begun()}, nil
 }
 
-// Account returns what the unit reports.
+// Account returns the report of the unit.
 func (u *Unit) Account() rehearsal.Account {
 	front := 0.0
 	for _, cpu := range u.frontCPU {

@@ -12,21 +12,21 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
 
-// What an audit counts.
+// The counts of an audit.
 const (
-	countAnswered = "answered"      // operations, rightly
-	countCalls    = "calls"         // begun, with operations
-	countLost     = "lost"          // made, or answered, and not played to the end
-	countMadeUp   = "made_up"       // played, and never made
+	countAnswered = "answered"      // operations with a right answer
+	countCalls    = "calls"         // calls that began to be played, including operations
+	countLost     = "lost"          // calls that were made or answered, but not played to the end
+	countMadeUp   = "made_up"       // calls that were played, but never made
 	countOff      = "off_the_model" // calls that were made more or less often than the model says
 )
 
-// deviations is how many standard deviations a count may differ from the model. One count in a billion
-// differs by more by chance.
+// deviations is the tolerance of counts, in standard deviations. By chance, one in a billion differs by more.
 const deviations = 6
 
-// AuditLive implements lab.LiveAuditor: it compares what clients tried, what units made and what units played
-// with each other, and with the model. The counts survive the death of a unit.
+// AuditLive implements lab.LiveAuditor: it compares the attempts of clients, the calls that units made and
+// those that they played with each other and with the model. The counts of units survive kills (see
+// rehearsalunit).
 func (s System) AuditLive(_ context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	load, err := s.base().Report(left.Reports)
 	if err != nil {
@@ -44,12 +44,12 @@ func (s System) AuditLive(_ context.Context, v lab.Variant, p lab.Point, left la
 		return loaded.Unknown(err)
 	}
 	j := judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, sum: sum.Calls,
-		tried: map[string]*tried{}}
-	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
+		attempts: map[string]*attempts{}}
+	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.addAttempt); err != nil {
 		return loaded.Unknown(err)
 	}
 	for _, c := range design.Calls {
-		j.judge(c)
+		j.checkCall(c)
 	}
 	rules := []string{countLost, countMadeUp, countOff}
 	return s.base().With(j.Audit(rules, countAnswered, "no operation was answered"), "system", p, load)
@@ -80,69 +80,70 @@ func accounts(reports []lab.UnitReport) (sum rehearsal.Account, err error) {
 	return sum, nil
 }
 
-// tried counts the attempts of clients at an operation.
-type tried struct{ all, right int64 }
+// attempts counts the attempts of clients at an operation: all, and those with a right answer.
+type attempts struct{ all, right int64 }
 
 // judge holds the counts of a trial and the findings.
 type judge struct {
 	loaded.Findings
-	design *rehearsal.Design
-	sum    []rehearsal.Tally
-	tried  map[string]*tried
-	failed bool // an attempt was not answered rightly: its calls may be cut short
+	design   *rehearsal.Design
+	sum      []rehearsal.Tally    // of all units, by the number of the call
+	attempts map[string]*attempts // by operation
+	failed   bool                 // an attempt had no right answer: its calls may be incomplete
 }
 
-// take counts an attempt of the history.
-func (j *judge) take(a loaded.Attempt[struct{}]) {
-	of := j.tried[a.Operation]
-	if of == nil {
-		of = &tried{}
-		j.tried[a.Operation] = of
+// addAttempt counts an attempt of the history.
+func (j *judge) addAttempt(a loaded.Attempt[struct{}]) {
+	n := j.attempts[a.Operation]
+	if n == nil {
+		n = &attempts{}
+		j.attempts[a.Operation] = n
 	}
-	of.all++
+	n.all++
 	j.Ended(a.End, countAnswered)
 	if a.End == loaded.EndedOK {
-		of.right++
+		n.right++
 	} else {
 		j.failed = true
 	}
 }
 
-// judge compares the counts of a call with those of its callers, and with the model.
-func (j *judge) judge(c *rehearsal.Call) {
+// checkCall compares the counts of a call with those of its caller, and with the model.
+func (j *judge) checkCall(c *rehearsal.Call) {
 	t := j.sum[c.Number]
 	j.Counts[countCalls] += t.Served
-	what := fmt.Sprintf("%s of %s (call %d)", c.Name, c.Component, c.Number)
+	name := fmt.Sprintf("%s of %s (call %d)", c.Name, c.Component, c.Number)
 	made, answered := t.Made, int64(0)
 	if c.Caller == nil {
-		if of := j.tried[operation(j.design.Model.Operations[c.Operation].Name)]; of != nil {
-			made, answered = of.all, of.right
+		if n := j.attempts[operation(j.design.Model.Operations[c.Operation].Name)]; n != nil {
+			made, answered = n.all, n.right
 		}
 	}
-	least := made // that must have been played
+	least := made // executions that must have been played to the end
 	if j.failed {
-		least = answered
+		least = answered // calls of failed operations may be incomplete
 	}
 	if t.Served > made {
-		j.Breach(countMadeUp, "%s was played %d times and made %d times", what, t.Served, made)
+		j.Breach(countMadeUp, "%s was played %d times and made %d times", name, t.Served, made)
 	}
 	if t.Done < least {
-		j.Breach(countLost, "%s was played to its end %d times, and %d were made or answered", what, t.Done, least)
+		j.Breach(countLost, "%s was played to its end %d times, and %d were made or answered", name, t.Done, least)
 	}
 	if c.Caller == nil {
 		return
 	}
 	callers := j.sum[c.Caller.Number]
+	// A count of 2.3 is 2 calls, and a third one with the probability 0.3: the number of calls is binomial.
 	part := c.Count - math.Floor(c.Count)
 	tolerance := deviations * math.Sqrt(float64(callers.Served)*part*(1-part))
 	low, high := float64(callers.Done)*c.Count-tolerance, float64(callers.Served)*c.Count+tolerance
 	if n := float64(t.Made); n < low-0.5 || n > high+0.5 {
-		j.Breach(countOff, "%s was made %d times by %d executions of its caller, each of which makes %g", what,
+		j.Breach(countOff, "%s was made %d times by %d executions of its caller, each of which makes %g", name,
 			t.Made, callers.Served, c.Count)
 	}
 }
 
-// Measure implements lab.Measurer. All but the generator is the system's cost.
+// Measure implements lab.Measurer. The cost of the system excludes the generator.
 func (s System) Measure(
 	_ context.Context, v lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {

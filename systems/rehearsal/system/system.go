@@ -1,7 +1,7 @@
-// Package system is a rehearsal as a system under test: which units a variant consists of, what work it is
-// given, how a trial is audited and measured. It starts nothing and sends nothing.
+// Package system describes a rehearsal as a system under test: the units of a variant, the load, the audit
+// and the metrics of a trial. It starts nothing and sends nothing.
 //
-// Entry points: System, with a generator, the load of the study and the text of a model.
+// Entry point: System, with a generator, the load of the study and the text of a model.
 package system
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
 
-// Operations is the factor of a load that is counted: so many are played, as fast as they are answered.
+// Operations is the factor for the number of operations of a counted load.
 const Operations = "operations"
 
 // System plays a model under the load of a study.
@@ -38,11 +38,12 @@ var (
 	_ lab.Profiled    = System{}
 )
 
-// base returns what a rehearsal has in common with other systems under load.
+// base returns the part that a rehearsal shares with other systems under load.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Operations}
 }
 
+// design returns the design of a variant.
 func (s System) design(v lab.Variant) (*rehearsal.Design, error) {
 	m, err := model.Parse(rehearsal.ModelFile, []byte(s.Model))
 	if err != nil {
@@ -68,9 +69,9 @@ func (s System) Describe() lab.SystemInfo {
 }
 
 const (
-	// settleTimeout limits the wait for calls that nobody waits for, after the last answer, in seconds.
+	// settleTimeout limits the wait for asynchronous calls after the last answer, in seconds.
 	settleTimeout = 300
-	// descriptors is the most that one process has open.
+	// descriptors is the limit of open files of each process.
 	descriptors = 8192
 )
 
@@ -92,7 +93,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		unit.Files = map[string][]byte{rehearsal.ModelFile: text}
 		unit.Uses = []lab.Use{}
 		if i != design.Front() {
-			unit.Stage = 1
+			unit.Stage = 1 // the front stops first
 		}
 		for other := range design.Units {
 			if design.Calling(i, other) {
@@ -122,8 +123,8 @@ func pause(p lab.Point) float64 {
 	return 0
 }
 
-// modelAt returns the text of the model with the CPU times that it has under the load of a point, as far as
-// they were measured.
+// modelAt returns the text of the model with the CPU times that were measured under a load like that of the
+// point, if any.
 func (s System) modelAt(p lab.Point) ([]byte, error) {
 	m, err := model.Parse(rehearsal.ModelFile, []byte(s.Model))
 	if err != nil {
@@ -139,17 +140,17 @@ func (s System) modelAt(p lab.Point) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// keeps reports whether a unit commits to a store of its own, which replicas would not share.
+// keeps reports whether a unit commits to an embedded store. Replicas would not share it.
 func keeps(design *rehearsal.Design, unit int) bool {
 	return slices.ContainsFunc(design.Model.Stores, func(s model.Store) bool {
 		return design.Keeps(unit, s.Name)
 	})
 }
 
-// object is JSON.
+// object is a JSON object.
 type object = map[string]any
 
-// scenario returns what clients do, as cleave-scenario/1: the operations of the model by their weights.
+// scenario returns the load of clients as cleave-scenario/1: the operations of the model by their weights.
 func scenario(d *rehearsal.Design) (json.RawMessage, error) {
 	var flows []object
 	for i, root := range d.Roots {
@@ -164,7 +165,7 @@ func scenario(d *rehearsal.Design) (json.RawMessage, error) {
 		"flows": flows})
 }
 
-// operation returns the name of an operation as scenarios take it: what they would fill in stands for itself.
+// operation returns the name of an operation for a scenario, which would expand a $ as a variable.
 func operation(name string) string { return strings.ReplaceAll(name, "$", "_") }
 
 // metrics returns the metrics of a rehearsal, the headline first. docs/predicting.md defines them.
@@ -182,7 +183,7 @@ func metrics() []lab.Metric {
 		words.PeakMemory())
 }
 
-// Names of metrics of units.
+// Names of the metrics that come from the reports of units.
 const (
 	demanded = "demanded_cpu"
 	burnt    = "burnt_share"
@@ -204,17 +205,18 @@ func (s System) CheckTable() lab.CheckTable {
 		{Title: "answered", Count: countAnswered}, {Title: "calls", Count: countCalls},
 		{Title: "lost", Count: countLost}, {Title: "made up", Count: countMadeUp},
 		{Title: "off the model", Count: countOff}, {Title: "operations/s", Metric: lab.Goodput}},
-		loaded.OutcomeColumns()[:2]...) // what was found done, no model says
+		loaded.OutcomeColumns()[:2]...) // without the last: the audit cannot tell which attempts happened
 }
 
-// Explanation implements lab.Explainable. The rate is the lowest at which the model was measured, if any.
+// Explanation implements lab.Explainable. The rate is the lowest at which the model was measured; usualRate
+// if there is none.
 func (s System) Explanation() lab.Explanation {
 	e := lab.Explanation{From: rehearsal.AsIs, To: rehearsal.Apart,
 		Metrics: []string{"response_time_p50", loaded.CPUPerOperation, "response_time_p99"}}
 	if m, err := model.Parse(rehearsal.ModelFile, []byte(s.Model)); err == nil {
-		for _, of := range m.Measured {
-			if of.Users == 0 { // at its capacity queues grow without end
-				e.Rate = min(cmp.Or(e.Rate, of.Rate), of.Rate)
+		for _, measured := range m.Measured {
+			if measured.Users == 0 { // otherwise it is a capacity: in an open load queues would grow without end
+				e.Rate = min(cmp.Or(e.Rate, measured.Rate), measured.Rate)
 			}
 		}
 	}
@@ -222,10 +224,11 @@ func (s System) Explanation() lab.Explanation {
 	return e
 }
 
-// usualRate is the rate of models that were never measured, in operations per second.
+// usualRate is the rate of explanations of models that were never measured, in operations per second.
 const usualRate = 50
 
-// Steps implements lab.Explainable: components leave their units one after another, then other knobs turn.
+// Steps implements lab.Explainable: groups of components leave their units one after the other; then the
+// other knobs turn.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := rehearsal.Catalogue().Between(from, to)
 	groups, errFrom := s.groups(from)
@@ -235,14 +238,14 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	}
 	var steps []loaded.Step
 	for _, group := range wanted {
-		next := apart(groups, group)
-		if placement := written(next); placement != written(groups) {
+		next := moveApart(groups, group)
+		if placement := formatGroups(next); placement != formatGroups(groups) {
 			steps = append(steps, loaded.Step{Name: strings.ReplaceAll(strings.Join(group, "-"), " ", "-") + "-apart",
 				Sets: []loaded.Setting{{Name: rehearsal.KnobPlacement, Value: placement}}})
 		}
 		groups = next
 	}
-	if len(steps) > 0 { // the last step sets the placement as the other variant writes it
+	if len(steps) > 0 { // the last step has the very text of the other variant
 		steps[len(steps)-1].Sets[0].Value = after[rehearsal.KnobPlacement]
 	}
 	for _, k := range rehearsal.Catalogue().Knobs {
@@ -266,8 +269,8 @@ func (s System) groups(v lab.Variant) (all [][]string, err error) {
 	return all, nil
 }
 
-// apart returns groups after some of their components have left them for a group of their own.
-func apart(groups [][]string, group []string) [][]string {
+// moveApart returns groups after the components of group have left them and form the last one.
+func moveApart(groups [][]string, group []string) [][]string {
 	var all [][]string
 	for _, g := range groups {
 		left := slices.DeleteFunc(slices.Clone(g), func(c string) bool { return slices.Contains(group, c) })
@@ -278,8 +281,9 @@ func apart(groups [][]string, group []string) [][]string {
 	return append(all, group)
 }
 
-// written returns groups as the placement knob takes them, each in a fixed order.
-func written(groups [][]string) string {
+// formatGroups returns groups as a value of the placement knob, sorted, so that equal groups have equal
+// texts.
+func formatGroups(groups [][]string) string {
 	var texts []string
 	for _, g := range groups {
 		texts = append(texts, strings.Join(slices.Sorted(slices.Values(g)), "+"))

@@ -17,8 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
 
-// played returns the system that plays the small shop.
-func played(t *testing.T) (System, *loadedtest.Generator) {
+// newSystem returns a system that plays the small shop, and its generator.
+func newSystem(t *testing.T) (System, *loadedtest.Generator) {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/shop.model.yaml")
 	testset.Must(t, err)
@@ -26,6 +26,7 @@ func played(t *testing.T) (System, *loadedtest.Generator) {
 	return System{Generator: g, Model: string(text)}, g
 }
 
+// variant returns a variant with knobs such as "calls=grpc".
 func variant(architecture string, knobs ...string) lab.Variant {
 	v := lab.Variant{System: rehearsal.Name, Architecture: architecture, Deployment: lab.Process,
 		Knobs: map[string]string{}}
@@ -36,9 +37,10 @@ func variant(architecture string, knobs ...string) lab.Variant {
 	return v
 }
 
-// TestUnitsPlayTheCPUTimesOfTheRate: a system that takes half of the CPU time at a higher rate is played so.
+// TestUnitsPlayTheCPUTimesOfTheRate: the model was measured with half of the CPU time at a higher rate; units
+// get the CPU times and the pause that belong to the rate of the point.
 func TestUnitsPlayTheCPUTimesOfTheRate(t *testing.T) {
-	s, _ := played(t)
+	s, _ := newSystem(t)
 	m, err := model.Parse("", []byte(s.Model))
 	testset.Must(t, err)
 	low := model.Measurement{Rate: 10, Time: m.Operations[0].Call.CPU, CPU: m.Operations[0].Call.CPU}
@@ -67,9 +69,9 @@ func TestUnitsPlayTheCPUTimesOfTheRate(t *testing.T) {
 	}
 }
 
-// TestLayout: every unit has the model, its peers and limits; what keeps something cannot be replicated.
+// TestLayout: every unit has the model and its peers, and only units without a database can be replicated.
 func TestLayout(t *testing.T) {
-	s, g := played(t)
+	s, g := newSystem(t)
 	layout, err := s.Layout(variant(rehearsal.AsIs), lab.Point{Levels: map[string]float64{lab.FactorRate: 9}}, 1)
 	testset.Must(t, err)
 	var units []string
@@ -89,9 +91,9 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestComponentsLeaveOneAfterAnother on the way from one placement to another.
+// TestComponentsLeaveOneAfterAnother in the steps from one placement to another.
 func TestComponentsLeaveOneAfterAnother(t *testing.T) {
-	s, _ := played(t)
+	s, _ := newSystem(t)
 	stops, steps, err := s.Steps(variant(rehearsal.AsIs),
 		variant(rehearsal.AsIs, "placement=orders,stock,payments+mail,front", "calls=grpc"))
 	testset.Must(t, err)
@@ -114,12 +116,12 @@ func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 	}
 }
 
-// TestExplanationsHaveARateOfTheModel: the lowest at which it was measured.
+// TestExplanationsHaveARateOfTheModel: the lowest rate at which it was measured, without capacities.
 func TestExplanationsHaveARateOfTheModel(t *testing.T) {
-	s, _ := played(t)
+	s, _ := newSystem(t)
 	before, _, _ := strings.Cut(s.Model, "measured:")
 	for measured, want := range map[string]float64{"": usualRate, "20": 20, "200": 200, "300 200 400": 200,
-		"900/64": usualRate, "20/1 90": 90} { // rate/users: a capacity
+		"900/64": usualRate, "20/1 90": 90} { // rate/users is a capacity
 		text := before
 		for i, rate := range strings.Fields(measured) {
 			if i == 0 {
@@ -137,7 +139,7 @@ func TestExplanationsHaveARateOfTheModel(t *testing.T) {
 	}
 }
 
-// tallies returns the counts of calls that were made and played so often.
+// tallies returns the tallies of calls, each given as the numbers of calls made and of calls played.
 func tallies(of ...[2]int64) (all []rehearsal.Tally) {
 	for _, n := range of {
 		all = append(all, rehearsal.Tally{Made: n[0], Served: n[1], Done: n[1]})
@@ -145,9 +147,9 @@ func tallies(of ...[2]int64) (all []rehearsal.Tally) {
 	return all
 }
 
-// TestAudit: what clients tried, what units made and played, and the model fit together.
+// TestAudit: every mismatch between attempts of clients, calls made, calls played and the model is found.
 func TestAudit(t *testing.T) {
-	s, _ := played(t)
+	s, _ := newSystem(t)
 	v := variant(rehearsal.Together)
 	design, err := s.design(v)
 	testset.Must(t, err)
@@ -163,7 +165,7 @@ func TestAudit(t *testing.T) {
 		change  func(calls []rehearsal.Tally)
 		history string
 		want    lab.AuditVerdict
-		says    string
+		problem string
 	}{
 		"as it should be": {func([]rehearsal.Tally) {}, history, lab.AuditValid, ""},
 		"a call is lost": {func(c []rehearsal.Tally) { c[3].Served, c[3].Done = 1, 1 }, history,
@@ -189,16 +191,16 @@ func TestAudit(t *testing.T) {
 		testset.Must(t, err)
 		audit := s.AuditLive(t.Context(), v, lab.Point{}, lab.Leftover{Dir: dir,
 			Reports: []lab.UnitReport{{Unit: "shop", Data: account}, {Unit: lab.RoleGenerator}}})
-		said := strings.Join(audit.Problems, "\n")
-		if audit.Verdict != c.want || !strings.Contains(said, c.says) {
-			t.Errorf("%s: %s %s, want %s", name, audit.Verdict, said, c.want)
+		problems := strings.Join(audit.Problems, "\n")
+		if audit.Verdict != c.want || !strings.Contains(problems, c.problem) {
+			t.Errorf("%s: %s %s, want %s", name, audit.Verdict, problems, c.want)
 		}
 	}
 }
 
-// TestMeasure: what the model asks for, per operation, and how exact burns are.
+// TestMeasure: the demanded CPU time per operation, and the ratio of the CPU time of burns to its target.
 func TestMeasure(t *testing.T) {
-	s, _ := played(t)
+	s, _ := newSystem(t)
 	none := [2]int64{}
 	account, err := json.Marshal(rehearsal.Account{Demanded: 2, SampledAsked: 4, SampledTook: 5,
 		Calls: tallies([2]int64{0, 3}, none, none, none, none, none, none, [2]int64{0, 1}, none, none)})
