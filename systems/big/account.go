@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Account is the report of a unit when the job is over.
+// Account is the report of a unit at the end of a job.
 type Account struct {
 	PID int `json:"pid"`
 	// OwnAddressSpace is true when the unit has proved that no other worker
@@ -20,26 +20,26 @@ type Account struct {
 // WorkerAccount is the account of one worker.
 type WorkerAccount struct {
 	Number   int `json:"number"`
-	Sent     int `json:"sent"`
-	Received int `json:"received"`
-	Answered int `json:"answered"`
+	Sent     int `json:"sent"`     // pings
+	Received int `json:"received"` // pongs
+	Answered int `json:"answered"` // pings of others
 	// Targets has the number of pings sent to each neighbour, by index.
 	Targets []uint32 `json:"targets"`
-	// HalfNs and FinishNs are monotonic times of the host: half of the pings
-	// sent, all pongs received.
+	// HalfNs and FinishNs are the times, by Clock, at which half of the pings were sent and all pongs
+	// received.
 	HalfNs   int64 `json:"half_ns"`
 	FinishNs int64 `json:"finish_ns"`
 }
 
-// CoreAccount is the report of the core.
+// CoreAccount is the account of the core. Times are by Clock.
 type CoreAccount struct {
-	Registered int   `json:"registered"`
-	Finished   int   `json:"finished"`
+	Registered int   `json:"registered"` // workers
+	Finished   int   `json:"finished"`   // workers
 	StartNs    int64 `json:"start_ns"`
 	EndNs      int64 `json:"end_ns"`
 }
 
-// Account returns what the worker has done so far.
+// Account returns the counts and times of the worker so far.
 func (w *Worker) Account() WorkerAccount {
 	return WorkerAccount{
 		Number: w.number, Sent: w.sent, Received: w.received, Answered: w.answered,
@@ -56,9 +56,8 @@ func NewAccount(workers ...*Worker) Account {
 	return account
 }
 
-// PlayWorker lets play drive the job's worker to its end and returns the account
-// of this process. It is called once in the life of a process, since it claims
-// the address space for this worker.
+// PlayWorker has play run the job's worker to its end, and returns the account of this process. It may be
+// called once per process, since it claims the address space for the worker.
 func PlayWorker(job UnitJob, play func(rules *Worker) error) (Account, error) {
 	own := claimAddressSpace()
 	rules := job.NewWorker(job.Worker, Clock)
@@ -70,8 +69,8 @@ func PlayWorker(job UnitJob, play func(rules *Worker) error) (Account, error) {
 	return account, nil
 }
 
-// Clock tells the host's monotonic time in nanoseconds. All processes of a host
-// share it, so that times of different workers can be compared.
+// Clock returns the host's monotonic time in nanoseconds. It is the same in all processes of a host, so that
+// times of different workers can be compared.
 func Clock() int64 {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
@@ -80,13 +79,11 @@ func Clock() int64 {
 	return now.Nano()
 }
 
-// claimedAddress lies in the middle of the 47-bit user address space, far from
-// where Linux and Go put anything of their own.
+// claimedAddress is in the middle of the 47-bit user address space, far from the areas that Linux and Go use.
 const claimedAddress = 0x3c1ea7e00000
 
-// claimAddressSpace maps one private page at a fixed address and refuses to
-// replace a page that is there. Two workers that shared an address space could
-// not both succeed, so success proves that this worker has its own.
+// claimAddressSpace maps a private page at a fixed address, unless there is one, and reports whether it did.
+// Two workers in one address space could not both succeed, so success proves that this worker has its own.
 func claimAddressSpace() bool {
 	const flags = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS | unix.MAP_FIXED_NOREPLACE
 	address, _, errno := unix.Syscall6(unix.SYS_MMAP, claimedAddress, uintptr(os.Getpagesize()),

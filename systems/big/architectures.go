@@ -19,7 +19,7 @@ const (
 	SHM           = "shm"
 )
 
-// The knobs and their common values.
+// The knobs, and values that several of them have.
 const (
 	knobSelf      = "self"
 	knobPinned    = "pinned"
@@ -30,22 +30,22 @@ const (
 	off           = "off"
 )
 
-// family is an architecture with what Layout needs to know of it.
+// family is an architecture with its properties for Layout.
 type family struct {
 	lab.Architecture
 	oneUnit bool // all workers in one process
 	listens bool // core and workers need a TCP address
 	sockets bool // core and workers have Unix sockets
-	// peerConnections is the number of descriptors that a worker holds per neighbour.
+	// peerConnections is the number of descriptors that a worker has open per neighbour.
 	peerConnections int
-	sharedMemory    bool
-	workerEnv       []string
-	// packages are those of the architecture, beside what all have.
+	sharedMemory    bool     // of all processes
+	workerEnv       []string // environment of workers
+	// packages lists the packages of the architecture alone, for the count of its code.
 	packages []string
 }
 
-// families lists the architectures in the order of the study: its own first,
-// each followed by what can be made of it.
+// families lists the architectures, in the order of the study. Each of the study's is followed by faster
+// versions of it.
 func families() []family {
 	const own = "systems/big/"
 	return []family{
@@ -92,26 +92,29 @@ func families() []family {
 	}
 }
 
-// singleThreaded returns the environment of workers that run one loop on one thread:
-// without collection (they allocate nothing per ping) and without the signals
-// that preempt long-running goroutines.
+// singleThreaded returns the environment of workers that run one loop on one thread: without garbage
+// collection, since they allocate nothing per ping, and without the signals that preempt goroutines.
 func singleThreaded() []string {
 	return []string{"GOMAXPROCS=1", "GOGC=off", "GODEBUG=asyncpreemptoff=1"}
 }
 
+// architecture returns an architecture with these knobs and the knob self, which all have.
 func architecture(name, summary string, knobs ...lab.Knob) lab.Architecture {
 	self := knob(knobSelf, "a worker may ping itself", off, on)
 	return lab.Architecture{Name: name, Summary: summary, Knobs: append(knobs, self)}
 }
 
+// knob returns a knob. The first value is the default.
 func knob(name, summary string, values ...string) lab.Knob {
 	return lab.Knob{Name: name, Summary: summary, Values: values}
 }
 
+// pinKnob returns the knob that pins the workers of a neighbourhood to one core.
 func pinKnob() lab.Knob {
 	return knob(knobPinned, "a neighbourhood's workers share one core, so that wake-ups stay local", on, off)
 }
 
+// familyNamed returns the family with a name, or an error that lists all names.
 func familyNamed(name string) (family, error) {
 	var known []string
 	for _, f := range families() {
@@ -123,9 +126,9 @@ func familyNamed(name string) (family, error) {
 	return family{}, fmt.Errorf("big has no architecture %q (it has %s)", name, strings.Join(known, ", "))
 }
 
-// sharedMemory returns the size in bytes of a header page and one inbox per worker. An inbox
-// holds two messages per neighbour: at most one ping of each is outstanding,
-// and at most one pong awaits the owner.
+// sharedMemory returns an upper bound of the shared memory of a job, in bytes: a header page and an inbox per
+// worker, with room for two messages per neighbour. Package shm has the exact layout, and a test for this
+// bound.
 func sharedMemory(job Job) int64 {
 	const page, message = 4096, 16
 	slots := int64(1)

@@ -10,18 +10,17 @@ import (
 )
 
 const (
-	// maxProblems bounds how many problems of a kind an audit spells out; all are counted.
+	// maxProblems is the number of problems of a kind that an audit lists. All are counted.
 	maxProblems = 3
-	// maxUniformityZ is how far the chi-square of the targets may lie from its
-	// expectation, in standard deviations. A uniform generator goes beyond 5 in
-	// fewer than one of a million trials; a skewed or too regular one at once.
+	// maxUniformityZ is the largest accepted deviation of the chi-square of the targets from its expectation, in
+	// standard deviations. A uniform generator exceeds 5 in fewer than one of a million trials; a skewed or
+	// too regular one does at once.
 	maxUniformityZ = 5
 )
 
-// Audit implements lab.System. It holds the workers' own accounts against the
-// rules of the benchmark: every worker sent exactly its limit of pings and got
-// as many pongs, every ping was answered, by the pinged worker, inside the
-// neighbourhood, targets are uniform, and every worker was a process of its own.
+// Audit implements lab.System. It checks the workers' accounts against the rules of the benchmark: every
+// worker sent exactly its limit of pings and got as many pongs, every ping was answered by the pinged worker
+// inside the neighbourhood, targets are uniform, and every worker was a process of its own.
 func (System) Audit(v lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Audit {
 	a := auditor{job: jobAt(p, 0), workers: map[int]WorkerAccount{}, counts: map[string]int64{}}
 	chosen, err := familyNamed(v.Architecture)
@@ -46,20 +45,21 @@ func (System) Audit(v lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Au
 	return a.verdict()
 }
 
-// auditor collects what the accounts say and what is wrong with it.
+// auditor holds the accounts of a trial and the findings about them.
 type auditor struct {
 	job       Job
 	workers   map[int]WorkerAccount // by number
 	processes []Account             // units that host workers
-	units     []string              // what each of these is called
+	units     []string              // the names of these processes in messages
 	core      *CoreAccount
 	counts    map[string]int64
 	problems  []string
-	broken    int
-	missing   bool
+	broken    int  // problems that make the trial invalid
+	missing   bool // reports are missing: the verdict is unknown
 	figures   map[string]float64
 }
 
+// problem counts a problem of a kind, and lists it if it is one of the first.
 func (a *auditor) problem(kind, format string, args ...any) {
 	a.broken++
 	a.counts["broken "+kind]++
@@ -68,6 +68,7 @@ func (a *auditor) problem(kind, format string, args ...any) {
 	}
 }
 
+// read adds the report of a unit.
 func (a *auditor) read(report lab.UnitReport) {
 	var account Account
 	if err := json.Unmarshal(report.Data, &account); err != nil {
@@ -94,8 +95,7 @@ func (a *auditor) read(report lab.UnitReport) {
 	}
 }
 
-// complete reports whether all workers and the core have reported: without
-// that nothing can be said.
+// complete reports whether all workers and the core have reported. Otherwise the trial cannot be judged.
 func (a *auditor) complete() bool {
 	a.counts["workers"] = int64(len(a.workers))
 	if len(a.workers) != a.job.Total() || a.core == nil {
@@ -110,6 +110,7 @@ func (a *auditor) complete() bool {
 	return true
 }
 
+// checkWorkers checks the counts of each worker, and their sums.
 func (a *auditor) checkWorkers() {
 	for number := range a.job.Total() {
 		w := a.workers[number]
@@ -135,9 +136,8 @@ func (a *auditor) checkWorkers() {
 	}
 }
 
-// checkNeighbourhoods holds each worker's answers against the pings that its
-// neighbours say they sent to it: an exact match for every worker leaves no
-// room for a message that went elsewhere or came from elsewhere.
+// checkNeighbourhoods compares each worker's answers with the pings that its neighbours have sent it. If they
+// match for every worker, no message has left or entered a neighbourhood.
 func (a *auditor) checkNeighbourhoods() {
 	for number := range a.job.Total() {
 		first := a.job.Neighbourhood(number) * a.job.Workers
@@ -154,8 +154,8 @@ func (a *auditor) checkNeighbourhoods() {
 	}
 }
 
-// checkUniformity adds up the chi-square statistics of all workers' targets and
-// turns the sum into a standard normal deviate (Wilson and Hilferty 1931).
+// checkUniformity checks that the targets are uniform: it sums the chi-square statistics of all workers and
+// converts the sum to a standard normal deviate (Wilson and Hilferty 1931).
 func (a *auditor) checkUniformity() {
 	choices := a.job.Workers
 	if !a.job.SelfPings {
@@ -182,8 +182,8 @@ func (a *auditor) checkUniformity() {
 	}
 }
 
-// checkProcesses proves one process per worker: one worker per account,
-// distinct process ids, distinct address spaces.
+// checkProcesses checks that every worker was a process of its own: one worker per account, distinct process
+// ids, distinct address spaces.
 func (a *auditor) checkProcesses() {
 	seen := map[string]bool{}
 	for i, process := range a.processes {
@@ -199,8 +199,8 @@ func (a *auditor) checkProcesses() {
 	a.counts["processes"] = int64(len(seen))
 }
 
-// processName tells one process of a host from another. In a container every unit has
-// the same number: there the deployer knows none, and a unit is one process.
+// processName returns a name that identifies the process of a unit: its process id on the host. In containers
+// the deployer does not know that, and every unit sees the same one: there it is the name of the unit.
 func processName(report lab.UnitReport, account Account) string {
 	if report.PID == 0 {
 		return "the process of unit " + report.Unit
@@ -208,8 +208,8 @@ func processName(report lab.UnitReport, account Account) string {
 	return fmt.Sprintf("process %d", account.PID)
 }
 
-// measureFairness reports how far apart workers were, as shares of the elapsed
-// time: when the first and the last had sent half, and when they finished.
+// measureFairness adds figures of the progress of workers, as shares of the elapsed time: when the first and
+// the last one had sent half of their pings, and when they had finished.
 func (a *auditor) measureFairness() {
 	elapsed := float64(a.core.EndNs - a.core.StartNs)
 	if elapsed <= 0 {
@@ -227,6 +227,7 @@ func (a *auditor) measureFairness() {
 	a.figure("last_finish_share", slices.Max(finish))
 }
 
+// figure sets a figure of the audit.
 func (a *auditor) figure(name string, value float64) {
 	if a.figures == nil {
 		a.figures = map[string]float64{}
@@ -234,6 +235,7 @@ func (a *auditor) figure(name string, value float64) {
 	a.figures[name] = value
 }
 
+// verdict returns the audit.
 func (a *auditor) verdict() lab.Audit {
 	verdict := lab.AuditValid
 	switch {

@@ -12,8 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// play drives all workers of a job in one loop, without any transport, and
-// returns them: the rules alone.
+// play runs all workers of a job in one loop, without any transport, and returns them.
 func play(t *testing.T, job Job) []*Worker {
 	t.Helper()
 	var now int64
@@ -38,7 +37,7 @@ func play(t *testing.T, job Job) []*Worker {
 	return workers
 }
 
-// reports spells the workers out as one process each, beside a core.
+// reports returns the accounts of a core and of the workers, each in a process of its own.
 func reports(t *testing.T, job Job, workers []*Worker) []Account {
 	t.Helper()
 	core := Account{PID: 1, Core: &CoreAccount{Registered: job.Total(), Finished: job.Total(), StartNs: 0,
@@ -52,6 +51,7 @@ func reports(t *testing.T, job Job, workers []*Worker) []Account {
 	return accounts
 }
 
+// auditOf returns the audit of accounts as reports of an architecture with a process per worker.
 func auditOf(t *testing.T, job Job, accounts []Account) lab.Audit {
 	t.Helper()
 	var sent []lab.UnitReport
@@ -92,7 +92,7 @@ func TestAuditCatchesEveryBrokenRule(t *testing.T) {
 	for name, test := range map[string]struct {
 		breakIt func(a []Account)
 		verdict lab.AuditVerdict
-		says    string
+		problem string
 	}{
 		"a ping too few": {func(a []Account) { a[1].Workers[0].Sent-- }, lab.AuditInvalid,
 			"worker 0 sent 999 pings"},
@@ -127,15 +127,15 @@ func TestAuditCatchesEveryBrokenRule(t *testing.T) {
 			accounts := reports(t, job, play(t, job))
 			test.breakIt(accounts)
 			audit := auditOf(t, job, accounts)
-			if audit.Verdict != test.verdict || !strings.Contains(strings.Join(audit.Problems, "\n"), test.says) {
-				t.Errorf("audit is %s: %v; want %s and %q", audit.Verdict, audit.Problems, test.verdict, test.says)
+			if audit.Verdict != test.verdict || !strings.Contains(strings.Join(audit.Problems, "\n"), test.problem) {
+				t.Errorf("audit is %s: %v; want %s and %q", audit.Verdict, audit.Problems, test.verdict, test.problem)
 			}
 		})
 	}
 }
 
-// move shifts pings of one worker from one target to another; what the two
-// targets answered no longer fits, which the audit may also report.
+// move moves pings of one worker from one target to another. The answers of the two targets no longer match,
+// so the audit may report that, too.
 func move(a Account, from, to int, pings uint32) {
 	a.Workers[0].Targets[from] -= pings
 	a.Workers[0].Targets[to] += pings
@@ -247,7 +247,7 @@ func TestRollFormsTheSameNeighbourhoodsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestAddressesSortByTheirNumbers: hosts are not of one length.
+// TestAddressesSortByTheirNumbers, not as texts: the numbers of hosts and ports differ in length.
 func TestAddressesSortByTheirNumbers(t *testing.T) {
 	roll := NewRoll(Job{Neighbourhoods: 1, Workers: 4})
 	for _, address := range []string{"198.18.0.100:8081", "198.18.0.99:8081", "198.18.0.99:10000",

@@ -4,12 +4,12 @@ import "github.com/cleave-lab/cleave/lab"
 
 var _ lab.Checkable = System{}
 
-// checked returns the job of a check in which each worker sends so many pings: two neighbourhoods, so that
-// what leaves one is seen, of five workers.
+// checked returns the job of a check with a number of pings per worker. It has two neighbourhoods, so that
+// messages that leave one are noticed, of five workers.
 func checked(pings int) Job { return Job{Neighbourhoods: 2, Workers: 5, Pings: pings} }
 
-// CheckPoint implements lab.Checkable: the workers share the operations. Big has no load that could be spread
-// over a time.
+// CheckPoint implements lab.Checkable: the workers share the operations, rounded up. Big has no load that
+// could be spread over time.
 func (System) CheckPoint(operations int, _ float64) lab.Point {
 	workers := checked(0).Total()
 	return checked((operations + workers - 1) / workers).Point("job")

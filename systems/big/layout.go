@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit"
 )
 
-// spareDescriptors are open in every unit whatever its neighbours: standard
-// streams, listener, poller, and what the Go runtime keeps.
+// spareDescriptors is the number of open files of a unit without its neighbours: standard streams, listener,
+// poller, and those of the Go runtime.
 const spareDescriptors = 32
 
 // layout returns the units of a job in this architecture.
@@ -39,7 +39,7 @@ func serviceLayout(unit UnitJob, f family) lab.Layout {
 		layout.SharedMemory = sharedMemory(unit.Job)
 	}
 	if f.sockets {
-		// see udsservice.WorkerAddress
+		// The longest path, as in udsservice.WorkerAddress.
 		layout.SocketName = len(f.volume() + "/" + WorkerName(unit.Total()) + ".sock")
 	}
 	unit.Role = RoleWorker
@@ -52,8 +52,8 @@ func serviceLayout(unit UnitJob, f family) lab.Layout {
 	return layout
 }
 
-// volume returns the folder of a unit: one that all share where they have Unix sockets, else
-// its own.
+// volume returns the name of the volume that all units share for their Unix sockets; "" if each unit has its
+// own folder.
 func (f family) volume() string {
 	if f.sockets {
 		return "sockets"
@@ -61,28 +61,29 @@ func (f family) volume() string {
 	return ""
 }
 
-// place gives a worker its address, its runtime settings and its processor.
+// place completes the spec of a worker: its environment, volume, address, peers and core.
 func (f family) place(spec *lab.UnitSpec, unit UnitJob) {
 	spec.Env, spec.Volume = f.workerEnv, f.volume()
 	if f.listens {
 		spec.Listens = true
 		spec.Peers = []string{RoleCore}
 	}
-	// A worker pings those of its neighbourhood, and says to the core that it is ready and done.
+	// In the picture of the architecture, the pings of a neighbourhood are calls of the worker to itself.
 	spec.Uses = []lab.Use{{To: spec.Name, How: "pings"}, {To: RoleCore, How: "ready, start, done"}}
 	if unit.Knob(knobPinned) == on {
 		spec.Cores = []int{unit.Neighbourhood(unit.Worker)}
 	}
 }
 
+// spec returns the spec of a unit with this job.
 func (u UnitJob) spec(name string) lab.UnitSpec {
 	spec := kit.Unit(name, u.program(), u)
 	spec.Role = u.Role
 	return spec
 }
 
-// program returns the unit program of ours. That of gRPC is one of its own: to link it makes a
-// program half as large again, and every start of it longer, whoever calls it or not.
+// program returns the name of the unit program. gRPC has a program of its own: linking it makes a program
+// larger by half and slower to start, even if it is not used.
 func (u UnitJob) program() string {
 	if u.Architecture == GRPC {
 		return Name + "-grpc"

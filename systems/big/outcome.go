@@ -1,14 +1,13 @@
 package big
 
-// Outcome keeps the first of what several goroutines tell of a unit's work: a
-// failure, or nil for a good end. It is a channel, from which one goroutine
-// takes what was told.
+// Outcome holds the first result of several goroutines: an error, or nil for success. It is a channel from
+// which one goroutine receives the result.
 type Outcome chan error
 
-// NewOutcome returns an outcome of which nothing is told yet.
+// NewOutcome returns an outcome without a result.
 func NewOutcome() Outcome { return make(Outcome, 1) }
 
-// Tell notes an end, unless one is waiting to be taken already. It never blocks.
+// Tell sets the result, unless there is one that was not received. It never blocks.
 func (o Outcome) Tell(err error) {
 	select {
 	case o <- err:
@@ -16,7 +15,7 @@ func (o Outcome) Tell(err error) {
 	}
 }
 
-// Await returns nil when done is closed, or what was told before that.
+// Await returns nil when done is closed, or the result if there is one before.
 func (o Outcome) Await(done <-chan struct{}) error {
 	select {
 	case <-done:

@@ -2,25 +2,24 @@ package big
 
 import "sync"
 
-// Reception is the Roll of a core that serves its workers concurrently. It has the methods of Workers that
-// wait, which cores take over. All its methods may be called at any time.
+// Reception is a Roll for cores that serve their workers concurrently. Cores embed it: it implements the
+// methods Gather and AwaitFinish of Workers. It is safe for concurrent use.
 type Reception struct {
 	mu         sync.Mutex // guards roll
 	roll       *Roll
-	registered chan struct{} // closed when all workers are there
-	finished   chan struct{} // closed when all workers are done
+	registered chan struct{} // closed when all workers have registered
+	finished   chan struct{} // closed when all workers have finished
 	failed     Outcome
 }
 
-// NewReception returns the reception of a job, with nobody there.
+// NewReception returns the reception of a job, with no worker registered.
 func NewReception(job Job) *Reception {
 	return &Reception{
 		roll: NewRoll(job), registered: make(chan struct{}), finished: make(chan struct{}), failed: NewOutcome(),
 	}
 }
 
-// Register adds a worker's address. A worker too many is refused and fails the
-// trial.
+// Register adds a worker's address. If all workers have registered, it returns an error and fails the trial.
 func (r *Reception) Register(address string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -44,13 +43,13 @@ func (r *Reception) Finish() {
 	}
 }
 
-// Fail keeps the first failure for the method that waits.
+// Fail makes Gather or AwaitFinish return the error, unless there was one before.
 func (r *Reception) Fail(err error) { r.failed.Tell(err) }
 
-// Gather returns when every worker has registered, or with a failure.
+// Gather returns nil when every worker has registered, or the error of Fail.
 func (r *Reception) Gather() error { return r.failed.Await(r.registered) }
 
-// AwaitFinish returns when every worker has finished, or with a failure.
+// AwaitFinish returns nil when every worker has finished, or the error of Fail.
 func (r *Reception) AwaitFinish() error { return r.failed.Await(r.finished) }
 
 // Neighbourhood returns the addresses of a neighbourhood, as Roll does.
@@ -60,7 +59,7 @@ func (r *Reception) Neighbourhood(number int) []string {
 	return r.roll.Neighbourhood(number)
 }
 
-// Account returns the account of the core's process, between the two clock readings.
+// Account returns the account of the core's process, with these times.
 func (r *Reception) Account(startNs, endNs int64) Account {
 	r.mu.Lock()
 	defer r.mu.Unlock()

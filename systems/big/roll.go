@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Roll is the core's list of registered workers. It is not safe for concurrent
-// use: a core that serves concurrently has a Reception, which guards it as the
-// study's core does.
+// Roll is the core's list of registered workers. It is not safe for concurrent use: a core that serves
+// concurrently has a Reception, which guards it with a mutex as the study's core does.
 type Roll struct {
 	job       Job
 	addresses []string
@@ -19,10 +18,10 @@ type Roll struct {
 // NewRoll returns the empty roll of a job.
 func NewRoll(job Job) *Roll { return &Roll{job: job} }
 
-// Register adds a worker's address and reports whether all are there.
+// Register adds a worker's address and reports whether all workers have registered. One more is an error.
 func (r *Roll) Register(address string) (complete bool, err error) {
 	if len(r.addresses) == r.job.Total() {
-		return false, fmt.Errorf("worker %q registers, but all %d are there", address, r.job.Total())
+		return false, fmt.Errorf("worker %q registers, but all %d workers have registered", address, r.job.Total())
 	}
 	r.addresses = append(r.addresses, address)
 	return len(r.addresses) == r.job.Total(), nil
@@ -35,7 +34,7 @@ func (r *Roll) Finish() (last bool) {
 	return r.finished == r.job.Total()
 }
 
-// Account returns the account of the core's process, between the two clock readings.
+// Account returns the account of the core's process, with these times.
 func (r *Roll) Account(startNs, endNs int64) Account {
 	account := NewAccount()
 	account.Core = &CoreAccount{Registered: len(r.addresses), Finished: r.finished, StartNs: startNs,
@@ -43,9 +42,8 @@ func (r *Roll) Account(startNs, endNs int64) Account {
 	return account
 }
 
-// Addresses returns all registered addresses in ascending order, which is the order of
-// worker numbers where addresses are handed out in that order: of hosts and ports by their
-// numbers, of others by their names.
+// Addresses returns all registered addresses in ascending order: hosts and ports by their numbers, other
+// addresses as texts. If the deployer assigns addresses in that order, it is the order of worker numbers.
 func (r *Roll) Addresses() []string {
 	return slices.SortedFunc(slices.Values(r.addresses), func(a, b string) int {
 		first, err := netip.ParseAddrPort(a)
@@ -57,9 +55,8 @@ func (r *Roll) Addresses() []string {
 	})
 }
 
-// Neighbourhood returns the addresses of a neighbourhood, by index. Addresses
-// are sorted first, so that the same workers are neighbours in every trial
-// whatever the order of registration.
+// Neighbourhood returns the addresses of the workers of a neighbourhood, by index. Neighbourhoods do not
+// depend on the order of registration, since Addresses is sorted.
 func (r *Roll) Neighbourhood(number int) []string {
 	return r.Addresses()[number*r.job.Workers : (number+1)*r.job.Workers]
 }

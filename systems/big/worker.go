@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// nobody marks that no ping of the worker is outstanding.
+// nobody is the awaited neighbour of a worker without an outstanding ping.
 const nobody = -1
 
 // Job is the size of the work, the same for every architecture.
@@ -26,20 +26,20 @@ func (j Job) RoundTrips() int64 { return int64(j.Total()) * int64(j.Pings) }
 // Neighbourhood returns the neighbourhood of a worker, counted from 0.
 func (j Job) Neighbourhood(worker int) int { return worker / j.Workers }
 
-// Index returns the place of a worker in its neighbourhood, counted from 0.
+// Index returns the index of a worker in its neighbourhood, counted from 0.
 func (j Job) Index(worker int) int { return worker % j.Workers }
 
-// Worker holds the rules of one worker: whom it pings next, how often, which
-// pong it expects. It knows no channels and no sockets; every architecture
-// drives the same Worker. It is used by one goroutine at a time.
+// Worker implements the rules of one worker: the targets and number of its pings, and the pong that it
+// expects. It knows no channels and no sockets; every architecture runs the same Worker. It is not safe for
+// concurrent use.
 type Worker struct {
 	number    int // of all workers, from 0
 	index     int // in the neighbourhood, from 0
 	size      int // of the neighbourhood
 	limit     int
 	selfPings bool
-	random    uint64
-	awaited   int // the neighbour whose pong is outstanding, or nobody
+	random    uint64 // state of the generator: see nextRandom
+	awaited   int    // the neighbour whose pong is outstanding, or nobody
 	sent      int
 	received  int
 	answered  int
@@ -49,8 +49,8 @@ type Worker struct {
 	finishNs  int64
 }
 
-// NewWorker returns worker number (0..Total-1) of the job. clock tells the
-// host's monotonic time in nanoseconds; it is read twice in the life of a worker.
+// NewWorker returns worker number (0..Total-1) of the job. clock returns the host's monotonic time in
+// nanoseconds; it is called twice in the life of a worker.
 func (j Job) NewWorker(number int, clock func() int64) *Worker {
 	return &Worker{
 		number: number, index: j.Index(number), size: j.Workers, limit: j.Pings, selfPings: j.SelfPings,
@@ -58,15 +58,14 @@ func (j Job) NewWorker(number int, clock func() int64) *Worker {
 	}
 }
 
-// Index returns the worker's place in its neighbourhood.
+// Index returns the worker's index in its neighbourhood.
 func (w *Worker) Index() int { return w.index }
 
 // Done reports whether all pings were sent and all their pongs received.
 func (w *Worker) Done() bool { return w.received == w.limit }
 
-// Next draws the neighbour to ping now. It returns false when the limit is
-// reached. The kick-off of the benchmark is not a pong: a worker sends exactly
-// its limit of pings and receives as many pongs.
+// Next returns the index of the neighbour to ping now, or false if the limit is reached. The kick-off of the
+// benchmark is not a pong: a worker sends exactly its limit of pings and receives as many pongs.
 func (w *Worker) Next() (target int, more bool) {
 	if w.sent == w.limit {
 		return nobody, false
@@ -81,8 +80,7 @@ func (w *Worker) Next() (target int, more bool) {
 	return target, true
 }
 
-// Pong takes the answer of a neighbour. It is an error when that neighbour was
-// not asked.
+// Pong counts the answer of a neighbour. It is an error if that neighbour was not pinged.
 func (w *Worker) Pong(from int) error {
 	if from != w.awaited {
 		return fmt.Errorf("worker %d got a pong from neighbour %d, awaited %d", w.number, from, w.awaited)
@@ -95,8 +93,8 @@ func (w *Worker) Pong(from int) error {
 	return nil
 }
 
-// Ping takes a neighbour's question; the caller sends the pong. It is an error
-// when the question comes from outside the neighbourhood.
+// Ping counts a ping of a neighbour; the caller sends the pong. It is an error if the sender is not in the
+// neighbourhood.
 func (w *Worker) Ping(from int) error {
 	if uint(from) >= uint(w.size) {
 		return fmt.Errorf("worker %d got a ping from %d, its neighbourhood has 0..%d", w.number, from, w.size-1)
@@ -105,11 +103,11 @@ func (w *Worker) Ping(from int) error {
 	return nil
 }
 
-// Answered counts a ping whose sender the transport does not tell (HTTP).
+// Answered counts a ping whose sender is unknown, as over HTTP.
 func (w *Worker) Answered() { w.answered++ }
 
-// draw picks a neighbour uniformly: the high half of a 64-bit product maps the
-// generator onto 0..n-1 with a bias below n/2^64.
+// draw returns a uniformly random neighbour: the high half of the 128-bit product maps a 64-bit random number
+// to 0..n-1 with a bias below n/2^64.
 func (w *Worker) draw() int {
 	choices := w.size
 	if !w.selfPings {
@@ -123,21 +121,21 @@ func (w *Worker) draw() int {
 	return target
 }
 
-// nextRandom returns the splitmix64 generator (Steele, Lea, Flood 2014, "Fast
-// splittable pseudorandom number generators", figure 15): full period, and each
-// worker starts at its own point of it.
+// nextRandom returns the next number of the splitmix64 generator (Steele, Lea, Flood 2014, "Fast splittable
+// pseudorandom number generators", figure 15). It has the full period; each worker starts at another point.
 func (w *Worker) nextRandom() uint64 {
 	w.random += 0x9e3779b97f4a7c15
 	return mix(w.random)
 }
 
+// mix is the output function of splitmix64.
 func mix(z uint64) uint64 {
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9
 	z = (z ^ (z >> 27)) * 0x94d049bb133111eb
 	return z ^ (z >> 31)
 }
 
-// seedOf gives every worker of a trial a generator of its own.
+// seedOf returns the initial state of the generator of a worker. It differs for every worker of a trial.
 func seedOf(trial uint64, worker int) uint64 {
 	return mix(mix(trial) + uint64(worker)*0xd1342543de82ef95)
 }

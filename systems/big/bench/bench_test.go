@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// TestMain lets the test binary be the processes that a benchmark starts this program
-// for: a deployment from a test would else run all tests again as its janitor.
+// TestMain lets the test binary also run as a janitor, for which a deployment starts its own program.
+// Otherwise a deployment in a test would run all tests again.
 func TestMain(m *testing.M) {
 	trials.Main("bench-big", func(context.Context) error {
 		os.Exit(m.Run())
@@ -24,21 +24,22 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestBinaryIsItsJanitor: started as a janitor, this binary runs no test. The
-// variable ends the matter after one round where it does.
+// TestBinaryIsItsJanitor: started as a janitor, this binary runs no test. If it does, the variable prevents
+// an endless recursion.
 func TestBinaryIsItsJanitor(t *testing.T) {
 	const once = "CLEAVE_TEST_JANITOR_STARTED"
 	if os.Getenv(once) != "" {
-		t.Skip("this is what was started as a janitor")
+		t.Skip("the binary was started as a janitor, but runs the tests")
 	}
 	janitor := exec.CommandContext(t.Context(), os.Args[0], "janitor", filepath.Join(t.TempDir(), "trial"))
 	janitor.Env = append(os.Environ(), once+"=1")
-	said, err := janitor.CombinedOutput()
-	if err == nil || !strings.Contains(string(said), "does not lead its process group") {
-		t.Errorf("%v: %s; want the refusal of a janitor that was started by hand", err, said)
+	output, err := janitor.CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "does not lead its process group") {
+		t.Errorf("%v: %s; want the refusal of a janitor that was started by hand", err, output)
 	}
 }
 
+// figureNamed returns the figure with a name.
 func figureNamed(t *testing.T, all []figures.Figure, name string) figures.Figure {
 	t.Helper()
 	for _, f := range all {
@@ -126,7 +127,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// Every contender must be one that the system can lay out.
+// TestContendersExist: the system has a layout for every contender.
 func TestContendersExist(t *testing.T) {
 	for _, c := range contenders() {
 		if c.architecture == "" {

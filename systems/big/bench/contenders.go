@@ -34,9 +34,8 @@ func large() size { return size{10, 50} }
 
 func (s size) String() string { return fmt.Sprintf("%dx%d", s.neighbourhoods, s.workers) }
 
-// contender is a program that runs once per round. The number of pings is such that the
-// trial takes one to two seconds on two cores: long enough for what a trial
-// costs once to vanish.
+// contender is a program that runs once per round. The number of pings is chosen so that a trial takes one to
+// two seconds on two cores: long enough that the fixed costs of a trial do not matter.
 type contender struct {
 	name         string
 	size         size
@@ -58,7 +57,7 @@ func (c contender) job() big.Job {
 
 func (c contender) point() lab.Point { return c.job().Point(c.size.String()) }
 
-// contenders lists everything that can run.
+// contenders lists all contenders.
 func contenders() []contender {
 	set := func(knob, value string) map[string]string { return map[string]string{knob: value} }
 	return []contender{

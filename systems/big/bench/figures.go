@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// costs are the costs of each contender, one per round, by contender.String().
+// costs holds the costs of each contender, one per round, by contender.String().
 type costs map[string][]cost
 
 // measure is one of the two costs.
@@ -23,6 +23,7 @@ const (
 	wall measure = "wall"
 )
 
+// of returns this measure of a cost.
 func (m measure) of(c cost) float64 {
 	if m == cpu {
 		return c.cpu
@@ -30,10 +31,10 @@ func (m measure) of(c cost) float64 {
 	return c.elapsed
 }
 
-// values returns one cost per round in seconds.
+// values returns a measure of a contender per round, in seconds.
 func (c costs) values(name string, m measure) []float64 { return figures.Each(c[name], m.of) }
 
-// question is a ratio that is asked for, with its goals.
+// question is a ratio of two contenders, with its goals.
 type question struct {
 	name         string // of the figure, with measure and size
 	above, below string // contender and size
@@ -41,8 +42,8 @@ type question struct {
 	goal         figures.Goal
 }
 
-// questions lists the ratios. best is the architecture with a process per worker
-// that costs least CPU.
+// questions lists the ratios. best is the architecture with a process per worker that takes the least CPU
+// time.
 func questions(best string) []question {
 	var all []question
 	ask := func(name, above, below string, s size, m measure, must, stretch float64) {
@@ -72,7 +73,7 @@ func questions(best string) []question {
 // named returns the key of a contender among costs.
 func named(name string, s size) string { return contender{name: name, size: s}.String() }
 
-// derive returns the absolute figures, then the ratios whose contenders ran.
+// derive returns the absolute figures, followed by the ratios of contenders that ran.
 func derive(c costs) ([]figures.Figure, error) {
 	var all []figures.Figure
 	for _, who := range contenders() {
@@ -97,9 +98,8 @@ func derive(c costs) ([]figures.Figure, error) {
 	return all, nil
 }
 
-// cheapest returns the architecture with a process per worker that costs least CPU
-// per round trip, by the sum of its medians over both sizes. One that did not run
-// at both comes last.
+// cheapest returns the architecture with a process per worker that takes the least CPU time per round trip,
+// by the sum of its medians over both sizes. One that did not run with both comes last.
 func cheapest(c costs) string {
 	total := func(name string) float64 {
 		sum := 0.0
@@ -116,8 +116,7 @@ func cheapest(c costs) string {
 		func(a, b string) int { return cmp.Compare(total(a), total(b)) })
 }
 
-// answer returns the ratio by rounds. Its note names what stands above and below the
-// line, with its cost.
+// answer returns the ratio by rounds. Its note names numerator and denominator with their costs.
 func (q question) answer(above, below []float64) (figures.Figure, error) {
 	ratio, err := figures.Ratio(q.name, lab.LowerIsBetter, above, below)
 	if err != nil {

@@ -1,15 +1,14 @@
 // Command bench compares the architectures of Big with each other and with a
-// peer: what a round trip (a ping and its pong) costs in CPU time and in elapsed
-// time, in rounds in which every contender runs once, in random order, each in a
-// fresh deployment whose audit must be valid.
+// peer by the CPU time and the elapsed time of a round trip (a ping and its
+// pong). In each round every contender runs once, in random order, in a fresh
+// deployment whose audit must be valid.
 //
 // It deploys and meters as the conductor does (internal/trials), prints absolute
 // costs and the ratios by round with their 95 % intervals, and writes the figures
-// as JSON to the file named by -out (internal/figures). It judges nothing else:
-// studies and claims are the matter of cleave itself.
+// as JSON to the file named by -out (internal/figures).
 //
-// Files: contenders.go says what runs, trial.go plays one trial, peer.go the
-// peer written in Rust, figures.go says which ratios are asked for.
+// Files: contenders.go has the contenders, trial.go plays one trial, peer.go runs
+// the peer written in Rust, figures.go has the ratios.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/trials"
 )
 
-// options are the settings of a run.
+// options holds the flags.
 type options struct {
 	units  string // folder of the unit programs
 	peer   string // folder of the peer's source

@@ -19,7 +19,7 @@ type peerReport struct {
 	CPUSeconds     float64 `json:"cpu_seconds"`
 }
 
-// buildPeer compiles the peer, or says why it cannot run here.
+// buildPeer compiles the peer. The error says what is missing.
 func buildPeer(ctx context.Context, folder string) error {
 	cargo, err := exec.LookPath("cargo")
 	if err != nil {
@@ -33,7 +33,7 @@ func buildPeer(ctx context.Context, folder string) error {
 	return nil
 }
 
-// playPeer runs the peer once and holds its own counts against the job.
+// playPeer runs the peer once and checks its counts against the job.
 func playPeer(ctx context.Context, folder string, c contender, seed uint64) (cost, error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()

@@ -27,7 +27,8 @@ func (c cost) String() string {
 		figure.Amount(c.elapsed, "s"))
 }
 
-// newSides prepares the contenders; missing says why the peer cannot run.
+// newSides returns the contenders as sides of a comparison. If the peer was chosen but cannot run here, it is
+// left out, and missing is the reason.
 func newSides(
 	ctx context.Context, o options, chosen []contender,
 ) (sides []figures.Side[cost], missing error, err error) {
@@ -74,6 +75,7 @@ func playTrial(
 	return measured, err
 }
 
+// audit returns an error unless the audit of the reports is valid.
 func audit(c contender, reports []lab.UnitReport) error {
 	audit := big.System{}.Audit(c.variant(), c.point(), reports)
 	if audit.Verdict != lab.AuditValid {

@@ -1,11 +1,10 @@
 // Package bigtest runs an architecture of Big end to end in that architecture's
 // own tests: the test binary starts itself once per unit, with the layout, the
-// environment and the control protocol that a deployer would use, and holds the
-// reports against big.System's audit. It is a small stand-in for a deployer and
-// is imported by tests only.
+// environment and the control protocol that a deployer would use, and audits
+// the reports. It is a small deployer for tests.
 //
 // Entry points: Main for TestMain, WholeTrials and Run for whole trials, Start for tests that
-// meddle with the units in between.
+// interfere with the units of a trial.
 package bigtest
 
 import (
@@ -24,8 +23,8 @@ import (
 // unitVariable marks, in the environment, a test binary that is a unit.
 const unitVariable = "CLEAVE_BIGTEST_UNIT"
 
-// Main plays the part of a TestMain for the package of an architecture: it runs the tests, or the unit as
-// which this binary was started.
+// Main implements TestMain for the package of an architecture: it runs the tests, or, if this binary was
+// started as a unit, the unit.
 func Main(
 	m *testing.M, newCore func(big.UnitJob) (big.Workers, error),
 	runWorker func(big.UnitJob) (big.Account, error),
@@ -40,7 +39,7 @@ func Main(
 	}
 }
 
-// Trial describes a trial to be run.
+// Trial describes a trial.
 type Trial struct {
 	Architecture                   string
 	Knobs                          map[string]string
@@ -66,8 +65,8 @@ func (t Trial) job() big.Job {
 
 func (t Trial) point() lab.Point { return t.job().Point(t.Name()) }
 
-// WholeTrials plays the trials that every architecture must pass, and one that must fail: a worker is killed
-// in its middle.
+// WholeTrials plays the trials that every architecture must pass, and one that must fail because a worker is
+// killed.
 func WholeTrials(t *testing.T, architecture string, settings ...map[string]string) {
 	for _, trial := range Sizes(architecture, settings...) {
 		t.Run(trial.Name(), func(t *testing.T) { Run(t, trial) })
@@ -117,9 +116,9 @@ func (d *Deployment) finish() (lab.Audit, error) {
 	return big.System{}.Audit(d.trial.variant(), d.trial.point(), reports), err
 }
 
-// Sizes returns the trials that every architecture must pass: tiny, odd and full
-// neighbourhoods (these not in `make test`: a hundred processes start), and self-pings, each with every given
-// setting of the knobs.
+// Sizes returns the trials that every architecture must pass: tiny, odd and full neighbourhoods (full ones
+// only with testset.All, since they start a hundred processes), and one with self-pings, each with every one
+// of the settings of knobs.
 func Sizes(architecture string, settings ...map[string]string) []Trial {
 	if len(settings) == 0 {
 		settings = []map[string]string{nil}

@@ -19,9 +19,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// patience is how long the harness waits for an event before it gives up: far
-// longer than any trial of the tests takes.
-const patience = 3 * time.Minute
+// eventTimeout limits the wait for an event: far longer than any trial of the tests takes.
+const eventTimeout = 3 * time.Minute
 
 // Deployment is a running trial.
 type Deployment struct {
@@ -29,17 +28,17 @@ type Deployment struct {
 	units     []*started // the core first
 	addresses map[string]string
 	dir       string
-	memory    *os.File // that all units share, or nil
+	memory    *os.File // shared by all units; nil: none
 	events    chan unitEvent
 	launcher  *launch.Launcher
 }
 
-// started is one process.
+// started is the process of a unit.
 type started struct {
 	spec    lab.UnitSpec
 	command *exec.Cmd
 	input   io.WriteCloser
-	done    bool
+	done    bool // it has ended and its end was received
 }
 
 // unitEvent is an event of a unit, or with ended set, its end.
@@ -50,9 +49,8 @@ type unitEvent struct {
 	err   error
 }
 
-// Start starts the named units of a trial, or all where none is named; the
-// test's end kills what is left of them. A test that names units plays the part
-// of those that it does not name.
+// Start starts the named units of a trial, or all if none is named. The end of the test kills those that
+// are left. A test that names units plays the others itself.
 func Start(tb testing.TB, trial Trial, names ...string) *Deployment {
 	tb.Helper()
 	layout, err := big.System{}.Layout(trial.variant(), trial.point(), 1)
@@ -90,6 +88,7 @@ func (d *Deployment) assignAddresses(tb testing.TB, layout lab.Layout) {
 	}
 }
 
+// start starts the process of a unit.
 func (d *Deployment) start(spec lab.UnitSpec) error {
 	command := exec.Command(os.Args[0], spec.Args...)
 	command.Env = append(os.Environ(), unitVariable+"=1", "CLEAVE_DIR="+d.dir)
@@ -117,6 +116,7 @@ func (d *Deployment) start(spec lab.UnitSpec) error {
 	return nil
 }
 
+// addressVariables returns the environment variables with the unit's address and those of its peers.
 func (d *Deployment) addressVariables(spec lab.UnitSpec) []string {
 	var variables []string
 	if spec.Listens {
@@ -128,7 +128,7 @@ func (d *Deployment) addressVariables(spec lab.UnitSpec) []string {
 	return variables
 }
 
-// sharedMemory makes the memory that a layout asks for; nil where it asks for none.
+// sharedMemory returns new shared memory of a size in bytes; nil if that is 0.
 func sharedMemory(size int64) (*os.File, error) {
 	if size == 0 {
 		return nil, nil
@@ -141,7 +141,7 @@ func sharedMemory(size int64) (*os.File, error) {
 	return memory, memory.Truncate(size)
 }
 
-// listen passes on what a unit says until it is over.
+// listen sends the events of a unit to d.events, and its end.
 func (d *Deployment) listen(u *started, output io.Reader) {
 	decoder := json.NewDecoder(output)
 	for {
@@ -160,7 +160,7 @@ func (d *Deployment) Dir() string { return d.dir }
 // Address returns the address of a unit that listens.
 func (d *Deployment) Address(unit string) string { return d.addresses[unit] }
 
-// Kill ends a unit with signal 9.
+// Kill kills a unit with SIGKILL.
 func (d *Deployment) Kill(name string) error {
 	for _, u := range d.units {
 		if u.spec.Name == name {
@@ -170,7 +170,7 @@ func (d *Deployment) Kill(name string) error {
 	return fmt.Errorf("no unit %q", name)
 }
 
-// Failure waits until a unit gives up and returns what it says.
+// Failure waits until a unit fails and returns its error. Any other event is an error.
 func (d *Deployment) Failure() (string, error) {
 	next, err := d.receive()
 	switch {
@@ -203,7 +203,7 @@ func (d *Deployment) Await(kind lab.EventKind) (lab.Event, error) {
 	return next.event, nil
 }
 
-// next waits for the next thing that any unit says; a failure is an error.
+// next waits for the next event of any unit, or its end. A failure is an error.
 func (d *Deployment) next() (unitEvent, error) {
 	next, err := d.receive()
 	if err == nil && next.event.Event == lab.EventFailed {
@@ -212,19 +212,19 @@ func (d *Deployment) next() (unitEvent, error) {
 	return next, err
 }
 
-// receive waits for the next thing that any unit says, or its end.
+// receive waits for the next event of any unit, or its end.
 func (d *Deployment) receive() (unitEvent, error) {
 	select {
 	case next := <-d.events:
 		next.unit.done = next.unit.done || next.ended
 		return next, nil
-	case <-time.After(patience):
-		return unitEvent{}, fmt.Errorf("no unit has said anything for %s", patience)
+	case <-time.After(eventTimeout):
+		return unitEvent{}, fmt.Errorf("no unit has said anything for %s", eventTimeout)
 	}
 }
 
-// Stop sends the stop command and collects the reports until all units have
-// ended by themselves.
+// Stop sends the stop command to the core, waits until all units have ended by themselves, and returns their
+// reports.
 func (d *Deployment) Stop() ([]lab.UnitReport, error) {
 	if err := d.Command(lab.CommandStop); err != nil {
 		return nil, err

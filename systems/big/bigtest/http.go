@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// MalformedHTTP sends a worker that serves HTTP what it must refuse before the
-// trial begins, and then has the trial played, which must come out valid.
+// MalformedHTTP sends invalid requests to a worker that serves HTTP before the trial begins. It must refuse
+// them, and the trial must be valid.
 func MalformedHTTP(t *testing.T, architecture string) {
 	for _, test := range []struct {
 		name, method, path, body string
@@ -43,8 +43,8 @@ func MalformedHTTP(t *testing.T, architecture string) {
 	}
 }
 
-// BrokenHTTP plays core and neighbour of one worker that serves HTTP: whatever
-// the neighbour does but answer "pong" must make the worker give up.
+// BrokenHTTP plays the core and the neighbour of one worker that serves HTTP. If the neighbour does anything
+// but answer "pong", the worker must fail.
 func BrokenHTTP(t *testing.T, architecture string) {
 	for _, test := range []struct {
 		name   string
@@ -68,7 +68,7 @@ func BrokenHTTP(t *testing.T, architecture string) {
 			testset.Must(t, acceptRegistration(d.Address("core")))
 			start := fmt.Sprintf(`{"pingLimit":20,"neighbourhood":[%q,%q]}`, worker, neighbour)
 			if status, err := request(worker, "POST", "/start", start); err != nil || status != http.StatusOK {
-				t.Logf("start: status %d, error %v", status, err) // the worker may be gone already
+				t.Logf("start: status %d, error %v", status, err) // the worker may have ended already
 			}
 			failure, err := d.Failure()
 			if err != nil || !strings.Contains(failure, test.want) || !strings.Contains(failure, "worker 0") {
@@ -97,7 +97,8 @@ func acceptRegistration(address string) error {
 	return nil
 }
 
-// answerAll answers whatever comes at an address with the same bytes and closes.
+// answerAll answers every request at an address with the same bytes and closes the connection. The answer
+// "close" stands for none.
 func answerAll(t *testing.T, address, answer string) {
 	listener, err := net.Listen("tcp", address)
 	testset.Must(t, err)
@@ -116,6 +117,7 @@ func answerAll(t *testing.T, address, answer string) {
 	}()
 }
 
+// request sends a request and returns the status of the answer.
 func request(address, method, path, body string) (status int, err error) {
 	r, err := http.NewRequest(method, "http://"+address+path, strings.NewReader(body))
 	if err != nil {

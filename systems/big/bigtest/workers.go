@@ -20,8 +20,8 @@ func Job(tb testing.TB, trial Trial) big.UnitJob {
 	return job
 }
 
-// RunWorkers plays a whole trial of an architecture whose workers all live in this
-// process, and fails the test unless its audit is valid.
+// RunWorkers plays a whole trial of a multithreaded architecture in this process, and fails the test unless
+// its audit is valid.
 func RunWorkers(tb testing.TB, newWorkers func(big.UnitJob) big.Workers, trial Trial) {
 	tb.Helper()
 	workers := newWorkers(Job(tb, trial))

@@ -1,5 +1,5 @@
-// Package bigunit is Big's part of the unit program: it joins a unit with the package of
-// its architecture. Package grpcservice, which is large, has a program of its own.
+// Package bigunit is Big's unit program: it selects the package of a unit's architecture. Package
+// grpcservice, which is large, has a program of its own.
 package bigunit
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Run plays the unit's part in the Big benchmark.
+// Run runs the unit of a job, given as JSON.
 func Run(channel *unit.Channel, argument string) error {
 	return big.PlayUnit(channel, argument, workersOf, runWorker)
 }
 
-// workersOf joins the lead unit with its architecture.
+// workersOf returns the workers of a job for the lead unit.
 func workersOf(job big.UnitJob) (big.Workers, error) {
 	switch job.Architecture {
 	case big.Threads:
@@ -40,7 +40,7 @@ func workersOf(job big.UnitJob) (big.Workers, error) {
 	return nil, fmt.Errorf("big has no architecture %q in this program", job.Architecture)
 }
 
-// runWorker joins a worker with its architecture and runs it to its end.
+// runWorker runs the worker of a job to its end and returns its account.
 func runWorker(job big.UnitJob) (big.Account, error) {
 	switch job.Architecture {
 	case big.HTTP:

@@ -1,8 +1,8 @@
 // Package grpcservice is the architecture grpc of Big: one process per worker,
-// unary gRPC calls with protobuf messages over TCP, one client connection per
-// neighbour, kept. It is what a team would use today, written as the
-// documentation of grpc-go shows it, and the sibling of the architecture http:
-// the same endpoints, concurrent serving, a goroutine of its own that pings.
+// unary gRPC calls with protobuf messages over TCP, one persistent client
+// connection per neighbour. It is what a team would use today, written as in the
+// documentation of grpc-go, and corresponds to the architecture http: the same
+// endpoints, concurrent serving, a goroutine of its own that pings.
 //
 // The messages are in pb/big.proto; the Go files beside it are generated.
 //
@@ -27,13 +27,13 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// core has the workers of the trial as the core process sees them.
+// core implements big.Workers by calls to the worker processes.
 type core struct {
 	pb.UnimplementedCoreServer
 	*big.Reception
 	job     big.UnitJob
 	server  *grpc.Server
-	workers [][]member // by neighbourhood and index, once all are there
+	workers [][]member // by neighbourhood and index, once all have registered
 }
 
 // member is the core's connection to a worker.
@@ -42,7 +42,7 @@ type member struct {
 	conn    *grpc.ClientConn
 }
 
-// NewCore serves registrations at the core's address.
+// NewCore returns the core of a job, which serves registrations at its address.
 func NewCore(job big.UnitJob) (big.Workers, error) {
 	address, err := unit.Address()
 	if err != nil {
@@ -79,8 +79,8 @@ func (c *core) Finish(context.Context, *pb.FinishRequest) (*pb.FinishResponse, e
 	return &pb.FinishResponse{}, nil
 }
 
-// Gather implements big.Workers. The core connects to the workers when it sends
-// them the kick-off, as in the architecture http.
+// Gather implements big.Workers. The connections that it makes are established by the kick-off, as in the
+// architecture http.
 func (c *core) Gather() error {
 	if err := c.Reception.Gather(); err != nil {
 		return err
@@ -99,8 +99,7 @@ func (c *core) Gather() error {
 	return nil
 }
 
-// KickOff implements big.Workers: it sends every worker its neighbourhood, upon
-// which the worker begins.
+// KickOff implements big.Workers: it sends every worker its neighbourhood, which starts the worker.
 func (c *core) KickOff() error {
 	for _, members := range c.workers {
 		start := &pb.StartRequest{PingLimit: int32(c.job.Pings)}
@@ -138,8 +137,8 @@ func (c *core) Dismiss() error {
 	return nil
 }
 
-// dial returns a connection that connects with its first call. The address is
-// a number and needs no resolver.
+// dial returns a connection, which is established by its first call. The address consists of numbers and
+// needs no resolver.
 func dial(address string) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()))

@@ -17,12 +17,14 @@ func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
 func TestWholeTrials(t *testing.T) { bigtest.WholeTrials(t, big.GRPC) }
 
+// newWorker returns worker 1 of two, which has not registered.
 func newWorker() *worker {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 20}, Worker: 1}
 	return &worker{job: job, address: "127.0.0.1:2", rules: job.NewWorker(1, big.Clock),
 		outcome: big.NewOutcome()}
 }
 
+// TestWorkerRefusesStart with a wrong neighbourhood or limit, and does not start.
 func TestWorkerRefusesStart(t *testing.T) {
 	for _, test := range []struct {
 		name    string
@@ -42,6 +44,7 @@ func TestWorkerRefusesStart(t *testing.T) {
 	}
 }
 
+// TestWorkerChecksSenders of pings and of pongs.
 func TestWorkerChecksSenders(t *testing.T) {
 	w := newWorker()
 	if _, err := w.Ping(context.Background(),
@@ -81,6 +84,6 @@ func TestCoreRefusesRegistrations(t *testing.T) {
 		}
 	}
 	if err := c.AwaitFinish(); err == nil {
-		t.Error("the core goes on after a worker too many")
+		t.Error("the core does not fail after one registration too many")
 	}
 }

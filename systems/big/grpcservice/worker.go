@@ -17,9 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
 
-// registerTime is how long a worker waits for a core that is started at the same
-// moment.
-const registerTime = 30 * time.Second
+// registerTimeout limits the wait for the core, which is started at the same time.
+const registerTimeout = 30 * time.Second
 
 // worker is one worker process.
 type worker struct {
@@ -31,10 +30,10 @@ type worker struct {
 	mu         sync.Mutex         // guards rules and started
 	rules      *big.Worker
 	started    bool
-	outcome    big.Outcome // nil when dismissed
+	outcome    big.Outcome // nil after the dismissal
 }
 
-// RunWorker registers at the core and serves until it is told to stop.
+// RunWorker runs the job's worker: it registers at the core and serves until it is dismissed.
 func RunWorker(job big.UnitJob) (big.Account, error) {
 	return big.PlayWorker(job, func(rules *big.Worker) error {
 		w := &worker{job: job, rules: rules, outcome: big.NewOutcome()}
@@ -42,6 +41,7 @@ func RunWorker(job big.UnitJob) (big.Account, error) {
 	})
 }
 
+// run listens, registers and serves.
 func (w *worker) run() error {
 	address, core, err := rendezvous.Addresses()
 	if err != nil {
@@ -61,8 +61,9 @@ func (w *worker) run() error {
 	return w.serve(listener)
 }
 
+// register registers at the core, once that listens.
 func (w *worker) register() error {
-	ctx, cancel := context.WithTimeout(context.Background(), registerTime)
+	ctx, cancel := context.WithTimeout(context.Background(), registerTimeout)
 	defer cancel()
 	_, err := pb.NewCoreClient(w.core).Register(ctx, &pb.RegisterRequest{Address: w.address},
 		grpc.WaitForReady(true))
@@ -139,7 +140,7 @@ func (w *worker) Stop(context.Context, *pb.StopRequest) (*pb.StopResponse, error
 	return &pb.StopResponse{}, nil
 }
 
-// pingAll pings until the limit is reached and tells the core.
+// pingAll pings until the limit is reached and reports that to the core.
 func (w *worker) pingAll() error {
 	var clients []pb.WorkerClient
 	for _, conn := range w.neighbours {
@@ -166,8 +167,7 @@ func (w *worker) pingAll() error {
 	}
 }
 
-// pong takes an answer on the connection to a neighbour; the answer says who
-// sent it.
+// pong counts an answer on the connection to a neighbour. It is an error if another worker has sent it.
 func (w *worker) pong(target, sender int) error {
 	if sender != target {
 		return fmt.Errorf("neighbour %d answered at the address of neighbour %d", sender, target)

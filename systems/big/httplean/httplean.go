@@ -1,11 +1,10 @@
-// Package httplean is the architecture http-lean of Big: the endpoints and the
-// JSON messages of the architecture http without its inefficiencies. A worker is
-// one thread with one event loop, keeps its connections, and reads and writes
-// HTTP itself (package leanhttp). The core is the one of package httpservice: it
-// takes no part in pinging.
+// Package httplean is the architecture http-lean of Big: the endpoints and JSON messages of the architecture
+// http, implemented for speed. A worker is one thread with one event loop, keeps its connections, and reads
+// and writes HTTP itself (package leanhttp). The core is that of package httpservice: it is not involved in
+// pings.
 //
-// As there, the worker that answers a ping is known by the address that was
-// asked; here each connection leads to one neighbour for the whole trial.
+// As there, the worker that answers a ping is identified by the address of the request. Here each connection
+// leads to one neighbour for the whole trial.
 //
 // Entry point: RunWorker.
 package httplean
@@ -24,8 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
 
-// limits bound what a peer may send: a start message has up to 24 bytes per
-// neighbour.
+// limits holds the size limits of messages from peers, in bytes: a start message has up to 24 per neighbour.
 var limits = leanhttp.Limits{Head: 4 << 10, Body: 256 << 10}
 
 const (
@@ -42,10 +40,10 @@ type worker struct {
 	core       *leanhttp.Client
 	neighbours []neighbour // by index
 	started    bool
-	pong       []byte // the body of every answer
+	pong       []byte // the body of every answer to a ping
 }
 
-// neighbour receives the answers of one neighbour.
+// neighbour is one of the neighbours of a worker. It receives the answers to the pings.
 type neighbour struct {
 	worker  *worker
 	index   int
@@ -53,7 +51,7 @@ type neighbour struct {
 	client  *leanhttp.Client // nil until the first ping
 }
 
-// RunWorker registers at the core and serves until POST /stop.
+// RunWorker runs the job's worker: it registers at the core and serves until POST /stop.
 func RunWorker(job big.UnitJob) (big.Account, error) {
 	return big.PlayWorker(job, func(rules *big.Worker) error {
 		loop, err := eventloop.New(eventloop.Config{Dedicated: true, Yield: true})
@@ -82,14 +80,14 @@ func (w *worker) run() error {
 	if err != nil {
 		return err
 	}
-	if err := w.tellCore("/register", httpservice.RegisterMessage{Address: w.address}); err != nil {
+	if err := w.postToCore("/register", httpservice.RegisterMessage{Address: w.address}); err != nil {
 		return err
 	}
 	return w.loop.Run()
 }
 
-// tellCore posts a message, or nothing where it is nil, to the core.
-func (w *worker) tellCore(path string, message any) error {
+// postToCore posts a message as JSON to the core; nil stands for an empty body.
+func (w *worker) postToCore(path string, message any) error {
 	if message == nil {
 		return w.core.Send(http.MethodPost, path, jsonType, nil)
 	}
@@ -100,7 +98,7 @@ func (w *worker) tellCore(path string, message any) error {
 	return w.core.Send(http.MethodPost, path, jsonType, body)
 }
 
-// Handle implements leanhttp.Handler: the endpoints of a worker.
+// Handle implements leanhttp.Handler. It serves the endpoints of a worker.
 func (w *worker) Handle(r *leanhttp.Request, a *leanhttp.Answer) {
 	switch {
 	case is(r, http.MethodGet, "/ping"):
@@ -117,11 +115,13 @@ func (w *worker) Handle(r *leanhttp.Request, a *leanhttp.Answer) {
 	}
 }
 
+// is reports whether a request has this method and target.
 func is(r *leanhttp.Request, method, target string) bool {
 	return string(r.Method) == method && string(r.Target) == target
 }
 
-// start checks the start message and sends the first ping.
+// start checks the start message and sends the first ping. Otherwise it returns an error with the status of
+// the answer.
 func (w *worker) start(body []byte) (status int, err error) {
 	var message httpservice.StartMessage
 	if err := json.Unmarshal(body, &message); err != nil {
@@ -142,20 +142,21 @@ func (w *worker) start(body []byte) (status int, err error) {
 	return http.StatusOK, nil
 }
 
-// next pings a neighbour, or tells the core that the limit is reached.
+// next pings a neighbour, or reports to the core that the limit is reached.
 func (w *worker) next() {
 	target, more := w.rules.Next()
 	var err error
 	if more {
 		err = w.neighbours[target].ping()
 	} else {
-		err = w.tellCore("/finish", nil)
+		err = w.postToCore("/finish", nil)
 	}
 	if err != nil {
 		w.loop.Fail(err)
 	}
 }
 
+// ping sends a ping, over a connection that the first ping opens.
 func (n *neighbour) ping() (err error) {
 	if n.client == nil {
 		if n.client, err = leanhttp.Dial(n.worker.loop, n.address, limits, n); err != nil {
@@ -165,7 +166,7 @@ func (n *neighbour) ping() (err error) {
 	return n.client.Send(http.MethodGet, "/ping", "", nil)
 }
 
-// Response implements leanhttp.Receiver: a pong leads to the next ping.
+// Response implements leanhttp.Receiver: after a pong it sends the next ping.
 func (n *neighbour) Response(_ *leanhttp.Client, r *leanhttp.Response) {
 	if r.Status != http.StatusOK || string(r.Body) != "pong" {
 		n.worker.loop.Fail(fmt.Errorf("neighbour %d answered ping with status %d and %.60q, want 200 and \"pong\"",
@@ -179,8 +180,8 @@ func (n *neighbour) Response(_ *leanhttp.Client, r *leanhttp.Response) {
 	n.worker.next()
 }
 
-// Lost implements leanhttp.Receiver. A neighbour may go when this worker has
-// all its pongs: then the core has begun to dismiss the workers.
+// Lost implements leanhttp.Receiver. A neighbour may close the connection once this worker has all its pongs:
+// the core may then be dismissing the workers.
 func (n *neighbour) Lost(_ *leanhttp.Client, err error) {
 	if n.worker.rules.Done() {
 		return
@@ -201,8 +202,7 @@ func (c *coreLink) Response(_ *leanhttp.Client, r *leanhttp.Response) {
 	}
 }
 
-// Lost implements leanhttp.Receiver. The worker cannot finish without its core.
-// A connection that the core has closed after the finish is not needed any more.
+// Lost implements leanhttp.Receiver. Until the worker has finished it needs its core.
 func (c *coreLink) Lost(_ *leanhttp.Client, err error) {
 	if !c.worker.rules.Done() {
 		c.worker.loop.Fail(fmt.Errorf("the core is gone: %w", errors.Join(err, net.ErrClosed)))

@@ -1,7 +1,7 @@
 // Package httpservice is the architecture http of Big, the study's first
 // approach: one process per worker, each a complete HTTP server, messages as
 // JSON in requests over TCP. It is written with net/http and encoding/json as a
-// Go developer does it today. The core serves POST /register and POST /finish;
+// Go developer would today. The core serves POST /register and POST /finish;
 // a worker serves POST /start, GET /ping (answered "pong") and POST /stop. As in
 // the study, requests are served concurrently and a goroutine of its own pings.
 //
@@ -9,9 +9,9 @@
 // address and port, so that they need not share a host; a worker goes on answering until
 // POST /stop; whether connections are kept is a knob, which the study does not say.
 //
-// A ping does not name its sender and a pong not its: the worker that answers is
-// known by the address that was asked, which is that worker's own for the time
-// of the trial.
+// Neither pings nor pongs name their senders: the worker that answers is
+// identified by the address of the request, which belongs to one worker for the
+// whole trial.
 //
 // Entry points: NewCore and RunWorker. Package httplean uses the same core.
 package httpservice
@@ -27,7 +27,7 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// core has the workers of the trial as the core process sees them.
+// core implements big.Workers by requests to the worker processes.
 type core struct {
 	*big.Reception
 	job    big.UnitJob
@@ -35,7 +35,7 @@ type core struct {
 	client *http.Client
 }
 
-// NewCore serves registrations at the core's address.
+// NewCore returns the core of a job, which serves registrations at its address.
 func NewCore(job big.UnitJob) (big.Workers, error) {
 	address, err := unit.Address()
 	if err != nil {
@@ -52,6 +52,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	return c, nil
 }
 
+// routes returns the endpoints of the core.
 func (c *core) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /register", c.register)
@@ -59,7 +60,7 @@ func (c *core) routes() http.Handler {
 	return mux
 }
 
-// register notes the address of a worker.
+// register answers POST /register: it adds the address of a worker.
 func (c *core) register(w http.ResponseWriter, r *http.Request) {
 	var message RegisterMessage
 	if err := decode(r.Body, &message); err != nil || !isAddress(message.Address) {
@@ -71,15 +72,16 @@ func (c *core) register(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// isAddress reports whether text is an IP address and a port.
 func isAddress(text string) bool {
 	_, err := netip.ParseAddrPort(text)
 	return err == nil
 }
 
+// finish answers POST /finish.
 func (c *core) finish(http.ResponseWriter, *http.Request) { c.Finish() }
 
-// KickOff implements big.Workers: it sends every worker its neighbourhood, upon
-// which the worker begins.
+// KickOff implements big.Workers: it sends every worker its neighbourhood, which starts the worker.
 func (c *core) KickOff() error {
 	for number := range c.job.Neighbourhoods {
 		addresses := c.Neighbourhood(number)

@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
+// TestCoreRefusesRegistrations that are malformed, or one too many, which also fails the trial.
 func TestCoreRefusesRegistrations(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 1, Pings: 1}}
 	c := &core{Reception: big.NewReception(job.Job), job: job}
@@ -31,6 +32,6 @@ func TestCoreRefusesRegistrations(t *testing.T) {
 		}
 	}
 	if err := c.AwaitFinish(); err == nil {
-		t.Error("the core goes on after a worker too many")
+		t.Error("the core does not fail after one registration too many")
 	}
 }

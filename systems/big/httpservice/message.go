@@ -3,6 +3,7 @@ package httpservice
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,8 +20,8 @@ type StartMessage struct {
 	Neighbourhood []string `json:"neighbourhood"` // addresses, by index; the worker's own among them
 }
 
-// Check tells what is wrong with a start message for the worker at a place of a
-// neighbourhood, which is reached at address.
+// Check returns an error unless the message is right for the worker with this index and address, in a
+// neighbourhood of this size, with this limit of pings.
 func (m StartMessage) Check(index int, address string, size, pings int) error {
 	if len(m.Neighbourhood) != size || m.Neighbourhood[index] != address || m.PingLimit != pings {
 		return fmt.Errorf("start message with limit %d and neighbourhood %v: want limit %d and %d addresses, %s "+
@@ -30,15 +31,15 @@ func (m StartMessage) Check(index int, address string, size, pings int) error {
 	return nil
 }
 
-// decode reads a JSON body and refuses fields that it does not know.
+// decode decodes a JSON body into message. Unknown fields are an error.
 func decode(body io.Reader, message any) error {
 	decoder := json.NewDecoder(body)
 	decoder.DisallowUnknownFields()
 	return decoder.Decode(message)
 }
 
-// post sends message, or nothing where it is nil, to a path of a service and expects
-// status 200.
+// post posts message as JSON to a path of a service; nil stands for an empty body. Any status but 200 is an
+// error.
 func post(client *http.Client, address, path string, message any) error {
 	var body bytes.Buffer
 	if message != nil {
@@ -60,14 +61,12 @@ func post(client *http.Client, address, path string, message any) error {
 	return nil
 }
 
-// readAll reads a response's body to its end, without which net/http does not
-// use the connection again.
+// readAll returns the body of a response, which it closes. net/http reuses a connection only if the body was
+// read to its end.
 func readAll(response *http.Response) ([]byte, error) {
 	data, err := io.ReadAll(response.Body)
-	if closing := response.Body.Close(); err == nil {
-		err = closing
-	}
-	return data, err
+	return data, errors.Join(err, response.Body.Close())
 }
 
+// url returns the URL of a path at an address.
 func url(address, path string) string { return "http://" + address + path }

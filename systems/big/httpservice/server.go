@@ -9,11 +9,10 @@ import (
 	"time"
 )
 
-// shutdownTime is how long requests under way may take when a service ends.
-const shutdownTime = 5 * time.Second
+// shutdownTimeout limits the time that requests in flight have to finish when a service ends.
+const shutdownTimeout = 5 * time.Second
 
-// serve runs the server in the background; failures of the server itself go to
-// failed.
+// serve runs the server in the background. It calls failed if the server itself fails.
 func serve(server *http.Server, listener net.Listener, failed func(error)) {
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -22,9 +21,9 @@ func serve(server *http.Server, listener net.Listener, failed func(error)) {
 	}()
 }
 
-// shutdown ends a server after the requests under way.
+// shutdown stops a server after it has finished the requests in flight.
 func shutdown(server *http.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		return fmt.Errorf("shut down: %w", err)

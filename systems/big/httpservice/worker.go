@@ -19,10 +19,10 @@ type worker struct {
 	mu      sync.Mutex // guards rules and started
 	rules   *big.Worker
 	started bool
-	outcome big.Outcome // nil when dismissed
+	outcome big.Outcome // nil after the dismissal
 }
 
-// RunWorker registers at the core and serves until POST /stop.
+// RunWorker runs the job's worker: it registers at the core and serves until POST /stop.
 func RunWorker(job big.UnitJob) (big.Account, error) {
 	return big.PlayWorker(job, func(rules *big.Worker) error {
 		w := &worker{job: job, client: newClient(job), rules: rules, outcome: big.NewOutcome()}
@@ -30,9 +30,8 @@ func RunWorker(job big.UnitJob) (big.Account, error) {
 	})
 }
 
-// newClient returns the client for pings. The default transport keeps two idle
-// connections per host, which is enough for one ping at a time, but a hundred in
-// all, which a worker with many neighbours would exceed.
+// newClient returns the client for pings. Two idle connections per host, as in the default transport, suffice
+// for one ping at a time. But the default limit of a hundred for all hosts is too low for many neighbours.
 func newClient(job big.UnitJob) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives:   job.Knob(big.KnobKeepAlive) == "off",
@@ -41,6 +40,7 @@ func newClient(job big.UnitJob) *http.Client {
 	}}
 }
 
+// run listens, registers and serves.
 func (w *worker) run() error {
 	var err error
 	if w.address, w.core, err = rendezvous.Addresses(); err != nil {
@@ -51,8 +51,7 @@ func (w *worker) run() error {
 		return err
 	}
 	server := &http.Server{Handler: w.routes()}
-	// The study registers before it serves: the kernel keeps connections that
-	// come in between.
+	// Like the study's, the worker registers before it serves. The kernel queues connections until then.
 	err = rendezvous.WithCore(func() error {
 		return post(w.client, w.core, "/register", RegisterMessage{Address: w.address})
 	})
@@ -67,6 +66,7 @@ func (w *worker) run() error {
 	return shutdown(server)
 }
 
+// routes returns the endpoints of a worker.
 func (w *worker) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /start", w.start)
@@ -110,7 +110,7 @@ func (w *worker) ping(response http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// pingAll pings until the limit is reached and tells the core.
+// pingAll pings until the limit is reached and reports that to the core.
 func (w *worker) pingAll(neighbourhood []string) error {
 	urls := make([]string, len(neighbourhood))
 	for index, address := range neighbourhood {
@@ -129,7 +129,7 @@ func (w *worker) pingAll(neighbourhood []string) error {
 	}
 }
 
-// pingOne asks one neighbour and awaits its answer.
+// pingOne pings one neighbour and awaits its pong.
 func (w *worker) pingOne(target int, url string) error {
 	response, err := w.client.Get(url)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package rendezvous lets the processes of Big find each other though all are
-// started at the same moment: it tells a worker the addresses, listens at one,
-// and repeats an attempt to reach the core until the core listens. It is used
-// before the trial's clock runs, never for a ping.
+// Package rendezvous lets the processes of Big find each other although all are
+// started at the same time: it returns the addresses of a worker and of the core,
+// listens, and retries to reach the core until the core listens. It is used before
+// the trial's clock runs, never for a ping.
 //
 // Entry points: Addresses, Listen and WithCore.
 package rendezvous
@@ -18,14 +18,13 @@ import (
 )
 
 const (
-	// pause lies between two attempts.
-	pause = 5 * time.Millisecond
-	// patience is how long a core may take to start on a busy host.
-	patience = 30 * time.Second
+	// retryPause is the time between two attempts.
+	retryPause = 5 * time.Millisecond
+	// coreTimeout limits the wait for the core, which takes longer to start on a busy host.
+	coreTimeout = 30 * time.Second
 )
 
-// Addresses returns the host:port on which the deployer wants this worker to
-// listen, and that of the core.
+// Addresses returns the host:port on which this worker has to listen, and that of the core.
 func Addresses() (own, core string, err error) {
 	if own, err = unit.Address(); err != nil {
 		return "", "", err
@@ -36,7 +35,7 @@ func Addresses() (own, core string, err error) {
 	return own, core, nil
 }
 
-// Listen opens the TCP address, or the Unix socket, that the deployer gave.
+// Listen listens on a TCP address or a Unix socket. The error says what to do if it is in use.
 func Listen(network, address string) (net.Listener, error) {
 	listener, err := net.Listen(network, address)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -52,18 +51,18 @@ func Listen(network, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// WithCore calls attempt until it returns anything but the sign that nobody
-// listens yet: a refused connection or a socket file that does not exist.
+// WithCore retries attempt while its error means that nobody listens yet: a refused connection, or a socket
+// file that does not exist. It returns any other result, or an error after coreTimeout.
 func WithCore(attempt func() error) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(coreTimeout)
 	for {
 		err := attempt()
 		if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ENOENT) {
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("the core has not listened for %s; its own report says why: %w", patience, err)
+			return fmt.Errorf("the core has not listened for %s; its own report says why: %w", coreTimeout, err)
 		}
-		time.Sleep(pause)
+		time.Sleep(retryPause)
 	}
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// core is the lead unit's side. It sleeps on the roll while workers run.
+// core implements big.Workers over the shared memory. It sleeps on the totals while workers run.
 type core struct {
 	board   *board
 	gang    bool
 	inboxes ring.Row // of all workers
 }
 
-// NewCore returns the core of a job, on the shared memory that the process has
-// inherited.
+// NewCore returns the core of a job, on the shared memory that the process has inherited.
 func NewCore(job big.UnitJob) (big.Workers, error) {
 	board, err := inheritBoard(job.Job)
 	if err != nil {
@@ -25,6 +24,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	return newCore(board, job)
 }
 
+// newCore returns the core of a job on a board.
 func newCore(b *board, job big.UnitJob) (*core, error) {
 	inboxes, err := b.inboxesOf(0, job.Total())
 	if err != nil {
@@ -35,7 +35,7 @@ func newCore(b *board, job big.UnitJob) (*core, error) {
 
 // Gather implements big.Workers.
 func (c *core) Gather() error {
-	if err := c.board.await(&c.board.roll.registered); err != nil {
+	if err := c.board.await(&c.board.totals.registered); err != nil {
 		return fmt.Errorf("await registration of the workers: %w", err)
 	}
 	return nil
@@ -43,20 +43,20 @@ func (c *core) Gather() error {
 
 // KickOff implements big.Workers.
 func (c *core) KickOff() error {
-	if err := c.tellAll(kickOff); err != nil || !c.gang {
+	if err := c.sendAll(kickOff); err != nil || !c.gang {
 		return err
 	}
 	now := big.Clock()
-	for _, first := range c.drawCircles() {
-		if err := c.board.districts[first].begin(now); err != nil {
+	for _, first := range c.linkCircles() {
+		if err := c.board.neighbourhoods[first].begin(now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// tellAll sends a message to every worker.
-func (c *core) tellAll(k kind) error {
+// sendAll sends a message of a kind to every worker.
+func (c *core) sendAll(k kind) error {
 	for worker := range c.board.job.Total() {
 		if err := c.inboxes.Send(worker, message(k, 0)); err != nil {
 			return fmt.Errorf("send message of kind %d to worker %d: %w", k, worker, err)
@@ -65,53 +65,54 @@ func (c *core) tellAll(k kind) error {
 	return nil
 }
 
-// drawCircles links the districts that share a processor into a circle each and
-// returns the first of each. Districts that are not pinned are dealt out to as
-// many circles as there are processors.
-func (c *core) drawCircles() (firsts []int) {
-	circles := map[uint32]int{} // the last district so far, by processor
-	for number := range c.board.districts {
-		processor := c.board.districts[number].pinned.Load()
+// linkCircles links the neighbourhoods that share a processor to a circle, for each processor, and returns
+// the first one of each circle. Those that are not pinned are distributed over as many circles as there are
+// processors.
+func (c *core) linkCircles() (firsts []int) {
+	lasts := map[uint32]int{} // the last neighbourhood of each circle so far, by processor
+	all := c.board.neighbourhoods
+	for number := range all {
+		processor := all[number].pinned.Load()
 		if processor == 0 {
 			processor = 1 + uint32(number%runtime.NumCPU())
 		}
-		last, drawn := circles[processor]
-		circles[processor] = number
-		if !drawn {
-			c.board.districts[number].next.Store(uint32(number))
+		last, begun := lasts[processor]
+		lasts[processor] = number
+		if !begun {
+			all[number].next.Store(uint32(number))
 			firsts = append(firsts, number)
 			continue
 		}
-		c.board.districts[number].next.Store(c.board.districts[last].next.Load())
-		c.board.districts[last].next.Store(uint32(number))
+		all[number].next.Store(all[last].next.Load())
+		all[last].next.Store(uint32(number))
 	}
 	return firsts
 }
 
 // AwaitFinish implements big.Workers.
 func (c *core) AwaitFinish() error {
-	if err := c.board.await(&c.board.roll.finished); err != nil {
+	if err := c.board.await(&c.board.totals.finished); err != nil {
 		return fmt.Errorf("await the workers' finish: %w", err)
 	}
 	return nil
 }
 
-// Dismiss implements big.Workers. All gates are lifted first, since a worker at a
-// closed gate does not look into its inbox.
+// Dismiss implements big.Workers. It lifts all gates first, since a worker at a closed gate does not read its
+// inbox.
 func (c *core) Dismiss() error {
-	for number := range c.board.districts {
-		if err := c.board.districts[number].lift(); err != nil {
+	for number := range c.board.neighbourhoods {
+		if err := c.board.neighbourhoods[number].lift(); err != nil {
 			return err
 		}
 	}
-	return c.tellAll(dismissal)
+	return c.sendAll(dismissal)
 }
 
 // Account implements big.Workers.
 func (c *core) Account(startNs, endNs int64) big.Account {
 	account := big.NewAccount()
 	account.Core = &big.CoreAccount{
-		Registered: int(c.board.roll.registered.Load()), Finished: int(c.board.roll.finished.Load()),
+		Registered: int(c.board.totals.registered.Load()), Finished: int(c.board.totals.finished.Load()),
 		StartNs: startNs, EndNs: endNs,
 	}
 	return account

@@ -10,34 +10,32 @@ import (
 )
 
 const (
-	// maxYields is how often in a row a worker with an empty inbox lets others go
-	// first before it sleeps. A fruitful yield costs less than half of a sleep
-	// with its wake-up, a fruitless one is wasted.
+	// maxYields is the number of consecutive yields of a worker with an empty inbox before it sleeps. A yield
+	// after which a message is there costs less than half of a sleep with its wake-up; any other is wasted.
 	maxYields = 2
-	// gangMaxYields is the same while only neighbours are awake on the processor:
-	// every one of them that runs is likely to send something.
+	// gangMaxYields is the same number with the knob gang: then only neighbours are awake on the processor, and
+	// each of them that runs is likely to send a message.
 	gangMaxYields = 32
-	// turnLength is how long a neighbourhood has a processor for itself.
+	// turnLength is the time that a neighbourhood has a processor for itself.
 	turnLength = 20 * time.Millisecond
-	// pausesPerClock is the number of pauses that a worker takes per look at the clock.
+	// pausesPerClock is the number of pauses of a worker between two readings of the clock.
 	pausesPerClock = 64
 )
 
-// gang reports whether neighbourhoods take turns on their processor.
+// gang reports whether the neighbourhoods on a processor take turns.
 func gang(job big.UnitJob) bool { return job.Knob(big.KnobGang) == "on" }
 
-// rest waits while a worker's inbox is empty: yield a few times, then
-// sleep until a message arrives. In a gang it does so while its neighbourhood
-// has its turn, and waits at the neighbourhood's gate while another one has.
+// rest lets a worker wait while its inbox is empty: it yields a few times and then sleeps until a message
+// arrives. In a gang it does so during the turns of its neighbourhood, and sleeps at the neighbourhood's gate
+// between them.
 type rest struct {
 	board  *board
-	home   *district
+	home   *neighbourhood
 	gang   bool
-	pauses int // so far; neighbours begin with different numbers
+	pauses int // so far; neighbours start with different numbers, so as not to read the clock together
 }
 
-// pause returns when it is worth to look into the inbox again. fruitless is how
-// many pauses in a row have brought nothing.
+// pause waits once: it yields or sleeps. fruitless is the number of pauses since the last message.
 func (r *rest) pause(inbox *ring.Inbox, fruitless int) error {
 	if !r.gang {
 		return sleepOrYield(inbox, fruitless >= maxYields)
@@ -54,6 +52,7 @@ func (r *rest) pause(inbox *ring.Inbox, fruitless int) error {
 	return sleepOrYield(inbox, fruitless >= gangMaxYields)
 }
 
+// sleepOrYield sleeps until a message is in the inbox, or yields the processor once.
 func sleepOrYield(inbox *ring.Inbox, sleep bool) error {
 	if sleep {
 		return inbox.SleepAlone()
@@ -62,9 +61,9 @@ func sleepOrYield(inbox *ring.Inbox, sleep bool) error {
 	return nil
 }
 
-// passOn gives the processor to the next neighbourhood that is not done, when
-// the turn is over or this one is done. No turn is lost: the worker that is the
-// last to finish comes here at the latest before it sleeps.
+// passOn gives the processor to the next neighbourhood that is not done, if the turn is over or this one is
+// done. A neighbourhood that is done always passes on its turn: its last worker to finish comes here before
+// it sleeps.
 func (r *rest) passOn() error {
 	now := big.Clock()
 	if now < r.home.turnEnds.Load() && !r.board.done(r.home) {
@@ -73,25 +72,23 @@ func (r *rest) passOn() error {
 	if !r.home.gate.CompareAndSwap(open, closed) {
 		return nil // a neighbour was faster
 	}
-	heir := r.board.heir(r.home) // perhaps this one again
-	return heir.begin(now)
+	return r.board.successor(r.home).begin(now) // perhaps this one again
 }
 
 // begin opens the gate of a neighbourhood for a turn.
-func (d *district) begin(now int64) error {
-	d.turnEnds.Store(now + int64(turnLength))
-	d.gate.CompareAndSwap(closed, open)
-	return ring.Wake(&d.gate, ring.All)
+func (n *neighbourhood) begin(now int64) error {
+	n.turnEnds.Store(now + int64(turnLength))
+	n.gate.CompareAndSwap(closed, open)
+	return ring.Wake(&n.gate, ring.All)
 }
 
-// lift removes the gate of a neighbourhood for good.
-func (d *district) lift() error {
-	d.gate.Store(lifted)
-	return ring.Wake(&d.gate, ring.All)
+// lift opens the gate of a neighbourhood for good.
+func (n *neighbourhood) lift() error {
+	n.gate.Store(lifted)
+	return ring.Wake(&n.gate, ring.All)
 }
 
-// pinnedTo returns 1 + the only processor this process may run on, or 0 when it
-// may run on several.
+// pinnedTo returns 1 + the processor that this process is pinned to, or 0 if it may run on several.
 func pinnedTo() (uint32, error) {
 	var processors unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &processors); err != nil {

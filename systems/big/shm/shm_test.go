@@ -16,6 +16,7 @@ import (
 
 func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
+// knobs returns values of the knobs gang and pinned.
 func knobs(gang, pinned string) map[string]string {
 	return map[string]string{big.KnobGang: gang, "pinned": pinned}
 }
@@ -25,14 +26,14 @@ func TestWholeTrials(t *testing.T) {
 		knobs("on", "off"))
 }
 
-// Long enough for every neighbourhood to have several turns.
+// TestTurnsOfTheGang plays a trial that is long enough for every neighbourhood to have several turns.
 func TestTurnsOfTheGang(t *testing.T) {
 	bigtest.Run(t, bigtest.Trial{
 		Architecture: big.SHM, Knobs: knobs("on", "on"), Neighbourhoods: 5, Workers: 4, Pings: 10_000,
 	})
 }
 
-// newTestBoard lays a board over memory of this process.
+// newTestBoard returns a board on memory of this process.
 func newTestBoard(t *testing.T, job big.Job) *board {
 	t.Helper()
 	memory := make([]byte, boardSize(job)+ring.Line)
@@ -57,11 +58,11 @@ func TestLayoutHasRoomForTheBoard(t *testing.T) {
 func TestBoardNeedsItsMemory(t *testing.T) {
 	job := big.Job{Neighbourhoods: 2, Workers: 2}
 	if _, err := newBoard(job, make([]byte, boardSize(job)-1)); err == nil {
-		t.Error("a board was laid over too little memory")
+		t.Error("a board is made of too little memory")
 	}
 }
 
-// An inbox must hold a ping of everybody and one more message, unread.
+// TestInboxHoldsWhatCanBeOutstanding: a ping of every neighbour and one more message, unread.
 func TestInboxHoldsWhatCanBeOutstanding(t *testing.T) {
 	for workers := 2; workers <= 70; workers++ {
 		job := big.Job{Neighbourhoods: 1, Workers: workers}
@@ -135,16 +136,16 @@ func TestCircles(t *testing.T) {
 		job := big.UnitJob{Job: big.Job{Neighbourhoods: len(test.pinned), Workers: 2}}
 		b := newTestBoard(t, job.Job)
 		for number, pinned := range test.pinned {
-			b.districts[number].pinned.Store(pinned)
+			b.neighbourhoods[number].pinned.Store(pinned)
 		}
 		c, err := newCore(b, job)
 		testset.Must(t, err)
-		if firsts := c.drawCircles(); !slices.Equal(firsts, test.firsts) {
+		if firsts := c.linkCircles(); !slices.Equal(firsts, test.firsts) {
 			t.Errorf("%s: the first are %v, want %v", test.name, firsts, test.firsts)
 		}
 		var next []uint32
-		for number := range b.districts {
-			next = append(next, b.districts[number].next.Load())
+		for number := range b.neighbourhoods {
+			next = append(next, b.neighbourhoods[number].next.Load())
 		}
 		if !slices.Equal(next, test.next) {
 			t.Errorf("%s: the next are %v, want %v", test.name, next, test.next)
@@ -158,8 +159,8 @@ func TestUnpinnedNeighbourhoodsFormCircles(t *testing.T) {
 	c, err := newCore(b, job)
 	testset.Must(t, err)
 	seen := map[uint32]bool{}
-	for _, first := range c.drawCircles() {
-		for at := b.districts[first].next.Load(); !seen[at]; at = b.districts[at].next.Load() {
+	for _, first := range c.linkCircles() {
+		for at := b.neighbourhoods[first].next.Load(); !seen[at]; at = b.neighbourhoods[at].next.Load() {
 			seen[at] = true
 		}
 	}
@@ -168,8 +169,8 @@ func TestUnpinnedNeighbourhoodsFormCircles(t *testing.T) {
 	}
 }
 
-// A turn goes to the next neighbourhood that is not done, and only when it is
-// over or its holder is done.
+// TestPassOn: a turn goes to the next neighbourhood that is not done, and only when it is over or its holder
+// is done.
 func TestPassOn(t *testing.T) {
 	const over, running = 0, 1 << 62
 	for _, test := range []struct {
@@ -187,19 +188,19 @@ func TestPassOn(t *testing.T) {
 	} {
 		job := big.UnitJob{Job: big.Job{Neighbourhoods: 3, Workers: 2}}
 		b := newTestBoard(t, job.Job)
-		for number := range b.districts {
-			b.districts[number].next.Store(uint32(number+1) % 3)
+		for number := range b.neighbourhoods {
+			b.neighbourhoods[number].next.Store(uint32(number+1) % 3)
 		}
 		for _, number := range test.done {
-			b.districts[number].finished.Store(2)
+			b.neighbourhoods[number].finished.Store(2)
 		}
-		b.districts[0].gate.Store(open)
-		b.districts[0].turnEnds.Store(test.ends)
-		r := rest{board: b, home: &b.districts[0], gang: true}
+		b.neighbourhoods[0].gate.Store(open)
+		b.neighbourhoods[0].turnEnds.Store(test.ends)
+		r := rest{board: b, home: &b.neighbourhoods[0], gang: true}
 		testset.Must(t, r.passOn())
 		var gates []uint32
-		for number := range b.districts {
-			gates = append(gates, b.districts[number].gate.Load())
+		for number := range b.neighbourhoods {
+			gates = append(gates, b.neighbourhoods[number].gate.Load())
 		}
 		if !slices.Equal(gates, test.gates) {
 			t.Errorf("%s: the gates are %v, want %v", test.name, gates, test.gates)
@@ -210,15 +211,15 @@ func TestPassOn(t *testing.T) {
 func TestLiftedGateStaysOpen(t *testing.T) {
 	job := big.UnitJob{Job: big.Job{Neighbourhoods: 2, Workers: 2}}
 	b := newTestBoard(t, job.Job)
-	for number := range b.districts {
-		b.districts[number].next.Store(uint32(number+1) % 2)
-		testset.Must(t, b.districts[number].lift())
+	for number := range b.neighbourhoods {
+		b.neighbourhoods[number].next.Store(uint32(number+1) % 2)
+		testset.Must(t, b.neighbourhoods[number].lift())
 	}
-	r := rest{board: b, home: &b.districts[0], gang: true}
-	testset.Must(t, errors.Join(r.passOn(), b.districts[1].begin(0)))
-	for number := range b.districts {
-		if gate := b.districts[number].gate.Load(); gate != lifted {
-			t.Errorf("gate %d is %d after it was lifted for good", number, gate)
+	r := rest{board: b, home: &b.neighbourhoods[0], gang: true}
+	testset.Must(t, errors.Join(r.passOn(), b.neighbourhoods[1].begin(0)))
+	for number := range b.neighbourhoods {
+		if gate := b.neighbourhoods[number].gate.Load(); gate != lifted {
+			t.Errorf("gate %d is %d after it was lifted", number, gate)
 		}
 	}
 }

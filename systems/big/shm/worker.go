@@ -8,19 +8,18 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// worker is the worker of this process. What it needs for a round trip lies
-// together: after every switch of processes it has to be fetched anew.
+// worker is the worker of this process. The fields that it needs for a round trip are next to each other:
+// after every switch of processes they have to be loaded into the caches again.
 type worker struct {
 	rules      *big.Worker
 	inbox      ring.Inbox
 	neighbours ring.Row // by index, its own inbox included
 	rest       rest
-	home       *district
+	home       *neighbourhood
 	board      *board
 }
 
-// RunWorker registers the job's worker, plays its part and returns its account
-// when the core dismisses it.
+// RunWorker runs the job's worker until the core dismisses it, and returns its account.
 func RunWorker(job big.UnitJob) (big.Account, error) {
 	return big.PlayWorker(job, func(rules *big.Worker) error {
 		board, err := inheritBoard(job.Job)
@@ -41,9 +40,10 @@ func RunWorker(job big.UnitJob) (big.Account, error) {
 	})
 }
 
+// newWorker returns the worker of a job on a board.
 func newWorker(b *board, job big.UnitJob, rules *big.Worker) (*worker, error) {
 	home := job.Neighbourhood(job.Worker)
-	w := &worker{board: b, home: &b.districts[home], rules: rules}
+	w := &worker{board: b, home: &b.neighbourhoods[home], rules: rules}
 	neighbours, err := b.inboxesOf(home*job.Workers, job.Workers)
 	if err != nil {
 		return nil, err
@@ -54,22 +54,22 @@ func newWorker(b *board, job big.UnitJob, rules *big.Worker) (*worker, error) {
 	return w, nil
 }
 
-// register tells the core that the worker is there, and on which processor.
+// register counts the worker as registered, after it has noted the processor of its neighbourhood.
 func (w *worker) register() error {
 	pinned, err := pinnedTo()
 	if err != nil {
 		return err
 	}
 	w.home.pinned.Store(pinned)
-	return w.board.count(&w.board.roll.registered)
+	return w.board.count(&w.board.totals.registered)
 }
 
 // serve handles messages until the dismissal.
 func (w *worker) serve() error {
-	fruitless := 0 // pauses in a row
+	fruitless := 0 // pauses since the last message
 	for {
-		message, some := w.inbox.Receive()
-		if !some {
+		message, received := w.inbox.Receive()
+		if !received {
 			if err := w.rest.pause(&w.inbox, fruitless); err != nil {
 				return err
 			}
@@ -86,6 +86,7 @@ func (w *worker) serve() error {
 	}
 }
 
+// handle handles a message of a neighbour, or the kick-off.
 func (w *worker) handle(k kind, from int) error {
 	switch k {
 	case ping:
@@ -112,9 +113,10 @@ func (w *worker) pingNext() error {
 		return w.send(target, ping)
 	}
 	w.home.finished.Add(1)
-	return w.board.count(&w.board.roll.finished)
+	return w.board.count(&w.board.totals.finished)
 }
 
+// send sends a message of a kind to a neighbour.
 func (w *worker) send(neighbour int, k kind) error {
 	if err := w.neighbours.Send(neighbour, message(k, w.rules.Index())); err != nil {
 		return fmt.Errorf("send message of kind %d to neighbour %d: %w", k, neighbour, err)

@@ -16,9 +16,9 @@ func TestWholeTrials(t *testing.T) {
 	}
 }
 
-// A worker that does not read must be able to take a ping of everybody who may
-// ping it and a pong, for then no send ever blocks; and room for one more would
-// mean that the bound is not the one that the comment proves.
+// TestChannelsHoldWhatCanBeOutstanding: the channels of a worker that does not read have room for a ping of
+// every worker that may ping it and for a pong, so that no send ever blocks, and not for more: see
+// pingCapacity.
 func TestChannelsHoldWhatCanBeOutstanding(t *testing.T) {
 	for _, test := range []struct {
 		job     big.Job
@@ -44,7 +44,7 @@ func TestChannelsHoldWhatCanBeOutstanding(t *testing.T) {
 	}
 }
 
-// offer sends unless that would block.
+// offer sends unless that would block, and reports whether it did.
 func offer(channel chan int) bool {
 	select {
 	case channel <- 0:
@@ -76,7 +76,7 @@ func TestWorkersReportABrokenRule(t *testing.T) {
 	c := NewWorkers(bigtest.Job(t, bigtest.Trial{Architecture: big.Threads, Neighbourhoods: 1, Workers: 2,
 		Pings: 5})).(*workers)
 	testset.Must(t, c.Gather())
-	c.workers[0].pong <- 1 // nobody was asked
+	c.workers[0].pong <- 1 // without a ping
 	if err := c.AwaitFinish(); err == nil || !strings.Contains(err.Error(), "awaited -1") {
 		t.Errorf("got %v, want the error of worker 0", err)
 	}

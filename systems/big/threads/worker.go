@@ -6,20 +6,17 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// kickOff is the pong by which the main goroutine makes a worker begin. It
-// answers no ping, so no index of a neighbour may equal it.
+// kickOff is the pong with which the main goroutine starts a worker. It is not the index of a neighbour.
 const kickOff = -1
 
-// pongCapacity suffices because a worker pings again only after the pong to its
-// last ping, and pings first after the kick-off.
+// pongCapacity is 1, which is enough: a worker pings only after the kick-off or the pong to its last ping.
 const pongCapacity = 1
 
-// pingCapacity returns how many pings can wait at one worker at the same time: one
-// of every worker that may ping it, since each has at most one unanswered ping.
+// pingCapacity returns the greatest number of pings that can wait at one worker: one of every worker that may
+// ping it, since each has at most one unanswered ping.
 //
-// With this capacity no send can ever block, so there is no deadlock. With
-// less, all workers can block in a send to a full channel while nobody reads:
-// capacities up to 4 do so at once with ten workers.
+// With this capacity no send ever blocks, so there is no deadlock. With less, all workers can block in a send
+// to a full channel while none reads: with ten workers, capacities up to 4 deadlock at once.
 func pingCapacity(job big.Job) int {
 	if job.SelfPings {
 		return job.Workers
@@ -27,13 +24,14 @@ func pingCapacity(job big.Job) int {
 	return job.Workers - 1
 }
 
-// worker is a worker with its channels, as the study's struct of the same name.
+// worker is a worker with its channels, like the study's struct of the same name.
 type worker struct {
 	ping  chan int // index of the sender
 	pong  chan int // index of the answering worker, or kickOff
 	rules *big.Worker
 }
 
+// newWorker returns worker number of the job.
 func newWorker(job big.Job, number int) *worker {
 	return &worker{
 		ping:  make(chan int, pingCapacity(job)),
@@ -42,8 +40,8 @@ func newWorker(job big.Job, number int) *worker {
 	}
 }
 
-// work is the body of a worker's goroutine. It returns when the ping channel is
-// closed, or with the rule that was broken.
+// work is the body of a worker's goroutine. It returns nil when the ping channel is closed, or an error if a
+// rule is broken.
 func (w *worker) work(neighbourhood []*worker, finished *sync.WaitGroup) error {
 	for {
 		select {

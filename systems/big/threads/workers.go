@@ -7,18 +7,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// workers are those of a job, all in this process.
+// workers implements big.Workers for the goroutines of a job, all in this process.
 type workers struct {
 	job      big.Job
-	workers  []*worker // by number; a neighbourhood is a run of job.Workers
-	finished sync.WaitGroup
-	ended    sync.WaitGroup
-	broken   big.Outcome // the first worker that broke off
+	workers  []*worker      // by number: those of a neighbourhood follow each other
+	finished sync.WaitGroup // workers that have reached their limit
+	ended    sync.WaitGroup // goroutines that have returned
+	failed   big.Outcome    // the first error of a worker
 }
 
-// NewWorkers returns the workers of the job; nothing runs before Gather.
+// NewWorkers returns the workers of the job. They are started by Gather.
 func NewWorkers(job big.UnitJob) big.Workers {
-	c := &workers{job: job.Job, broken: big.NewOutcome()}
+	c := &workers{job: job.Job, failed: big.NewOutcome()}
 	for number := range job.Total() {
 		c.workers = append(c.workers, newWorker(job.Job, number))
 	}
@@ -33,7 +33,7 @@ func (c *workers) Gather() error {
 		neighbourhood := c.workers[first : first+c.job.Workers]
 		c.ended.Go(func() {
 			if err := w.work(neighbourhood, &c.finished); err != nil {
-				c.broken.Tell(err)
+				c.failed.Tell(err)
 			}
 		})
 	}
@@ -55,21 +55,21 @@ func (c *workers) AwaitFinish() error {
 		c.finished.Wait()
 		close(done)
 	}()
-	if err := c.broken.Await(done); err != nil {
+	if err := c.failed.Await(done); err != nil {
 		return fmt.Errorf("multithreaded workers: %w", err)
 	}
 	return nil
 }
 
-// Dismiss implements big.Workers. All workers have finished, so no ping is on its
-// way and nobody sends into the channels that are closed here.
+// Dismiss implements big.Workers. All workers have finished, so no ping is in flight and nobody sends to the
+// channels that it closes.
 func (c *workers) Dismiss() error {
 	for _, w := range c.workers {
 		close(w.ping)
 	}
 	c.ended.Wait()
 	select {
-	case err := <-c.broken:
+	case err := <-c.failed:
 		return fmt.Errorf("multithreaded workers: %w", err)
 	default:
 		return nil

@@ -2,40 +2,40 @@ package threadsfast
 
 import "sync/atomic"
 
-// message is a node of mailbox lists. Every worker owns one: it leaves as a
-// ping, is turned into the pong by the worker that answers and comes home, so
-// that nothing is allocated per round trip. Only who holds it may touch it.
+// message is a node of mailbox lists. Every worker owns one: it is sent as a ping, the worker that answers
+// turns it into the pong, and it returns to its owner, so that nothing is allocated per round trip. Only the
+// worker that has it may access it.
 type message struct {
-	next place // of the list it is in, or vacant
-	from place // the sender, or kickOff
+	next slot // the next message of its list, or vacant
+	from slot // the sender, or kickOff
 }
 
-// kickOff is the sender of the pong that makes a worker begin.
-const kickOff place = 0
+// kickOff is the sender of the pong that starts a worker.
+const kickOff slot = 0
 
-// place is the index of a worker and of the message it owns. Lists link places
-// instead of pointers, which spares the write barrier.
-type place = uint32
+// slot is the index of a worker, and of the message it owns, in the arrays of workers. Lists link slots
+// instead of pointers, which saves the write barrier.
+type slot = uint32
 
-// The states of a mailbox besides a list of pings. The places of workers follow
-// upon them.
+// The states of a mailbox without pings, and after them the first slot of a worker: any greater state is the
+// head of a list of pings.
 const (
-	idle       place = iota // empty, its worker is in no run queue
-	vacant                  // no pings, its worker is queued or runs
-	firstPlace              // worker 0
+	idle      slot = iota // empty, its worker is in no run queue
+	vacant                // no pings, its worker is queued or runs
+	firstSlot             // worker 0
 )
 
-// pongFlag is set in a mailbox when the worker's own message is back.
+// pongFlag is set in a mailbox when the worker's own message has returned as a pong.
 const pongFlag = 1 << 31
 
-// mailbox is the two channels of a worker in one word: an intrusive list of
-// pings with many senders, and room for the one pong that can be outstanding.
-// A message costs a compare-and-swap, taking all that have arrived one swap.
+// mailbox replaces the two channels of a worker by one word: an intrusive list of pings with many senders,
+// and a flag for the one pong that can be outstanding. Adding a message takes a compare-and-swap, taking all
+// messages one swap.
 type mailbox struct{ state atomic.Uint32 }
 
 // putPing adds a ping and reports whether the mailbox was idle: then the caller
 // must queue its worker.
-func (m *mailbox) putPing(messages []message, at place) (wasIdle bool) {
+func (m *mailbox) putPing(messages []message, at slot) (wasIdle bool) {
 	for {
 		state := m.state.Load()
 		messages[at].next = max(state&^pongFlag, vacant)
@@ -45,8 +45,7 @@ func (m *mailbox) putPing(messages []message, at place) (wasIdle bool) {
 	}
 }
 
-// putPong announces that the worker's own message is back, and reports like
-// putPing.
+// putPong notes that the worker's own message has returned, and reports the same as putPing.
 func (m *mailbox) putPong() (wasIdle bool) {
 	for {
 		state := m.state.Load()
@@ -56,14 +55,13 @@ func (m *mailbox) putPong() (wasIdle bool) {
 	}
 }
 
-// takeAll empties the mailbox and returns the pings as a list, newest first: no
-// sender has two in it, so each sender's order holds. Its worker counts as queued
-// until rest.
-func (m *mailbox) takeAll() (pong bool, newest place) {
+// takeAll empties the mailbox. It returns whether a pong was there, and the head of the list of pings, newest
+// first; no sender has two in it, so no sender's pings are reordered. The worker counts as queued until rest.
+func (m *mailbox) takeAll() (pong bool, newest slot) {
 	state := m.state.Swap(vacant)
 	return state&pongFlag != 0, state &^ pongFlag
 }
 
-// rest makes the mailbox idle unless more has arrived; then it reports false
-// and the caller must queue the worker again.
+// rest makes the mailbox idle and returns true; or false if a message has arrived since takeAll: then the
+// caller must queue the worker again.
 func (m *mailbox) rest() bool { return m.state.CompareAndSwap(vacant, idle) }

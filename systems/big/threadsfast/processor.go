@@ -6,69 +6,68 @@ import (
 )
 
 const (
-	// cacheLine is the size of a line of the processors' caches, in bytes. Two
-	// lines, because the hardware fetches them in pairs.
+	// cacheLine is the size of two cache lines, in bytes: the hardware fetches them in pairs.
 	cacheLine = 128
-	// shareFrom is the queue length from which a processor gives work away: to
-	// wake a sleeping thread costs more than to run a few short handlers.
+	// shareFrom is the queue length from which a processor shares its work: waking a sleeping thread costs more
+	// than running a few short handlers.
 	shareFrom = 4
 )
 
-// processor runs workers one after the other on one goroutine. Its queue is its
-// own: who has nothing to do asks, and who has work gives half of it (private
-// deques; Acar, Charguéraud, Rainey 2013). So neither queueing nor running
-// synchronises with anybody.
+// processor runs workers one after the other on one goroutine. Only it accesses its queue: a processor
+// without work asks, and one with work gives it half of its queue (private deques; Acar, Charguéraud, Rainey
+// 2013). So neither queueing nor running needs synchronisation.
 type processor struct {
 	queue queue
-	wake  chan struct{} // holds a token when sleeping may end
+	wake  chan struct{} // holds a token if the processor has to wake up
 	_     [cacheLine]byte
 }
 
+// newProcessor returns a processor with room for a number of workers in its queue.
 func newProcessor(workers int) *processor {
 	return &processor{queue: newQueue(workers), wake: make(chan struct{}, 1)}
 }
 
-// queue is a ring of workers. A worker is in at most one queue once, so a ring
-// with room for all of them cannot overflow.
+// queue is a ring of workers. A worker is at most once in at most one queue, so a ring with room for all
+// workers cannot overflow.
 type queue struct {
-	ring []place // a power of two long
+	ring []slot // a power of two long
 	head uint32
 	tail uint32
 }
 
+// newQueue returns an empty queue with room for a number of workers.
 func newQueue(workers int) queue {
 	length := 1
 	for length < workers {
 		length *= 2
 	}
-	return queue{ring: make([]place, length)}
+	return queue{ring: make([]slot, length)}
 }
 
 func (q *queue) length() uint32 { return q.tail - q.head }
 
-func (q *queue) push(worker place) {
+func (q *queue) push(worker slot) {
 	q.ring[q.tail&uint32(len(q.ring)-1)] = worker
 	q.tail++
 }
 
-// pop takes the oldest worker of a queue that is not empty.
-func (q *queue) pop() place {
+// pop removes and returns the oldest worker of a queue that is not empty.
+func (q *queue) pop() slot {
 	worker := q.ring[q.head&uint32(len(q.ring)-1)]
 	q.head++
 	return worker
 }
 
-// bench is where processors without work wait to be given some.
+// bench holds the processors that wait for work.
 type bench struct {
-	waiting  atomic.Int32 // processors on the bench, readable without the lock
+	waiting  atomic.Int32 // the number of sleepers, readable without the lock
 	_        [cacheLine]byte
 	mu       sync.Mutex
 	sleepers []*processor
 	closed   bool
 }
 
-// sit puts a processor without work to sleep until it is given some. It returns
-// false when the work is over.
+// sit puts a processor without work to sleep until it gets some. It returns false when the bench is closed.
 func (b *bench) sit(p *processor) bool {
 	b.mu.Lock()
 	if b.closed {
@@ -99,14 +98,14 @@ func (b *bench) share(p *processor) {
 	taker.wake <- struct{}{}
 }
 
-// begin wakes every sleeper to run what was put into its queue.
+// begin wakes every sleeper, to run the workers in its queue.
 func (b *bench) begin() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wakeAll()
 }
 
-// close sends all processors home. The work must be over.
+// close makes all processors return. The work must be over.
 func (b *bench) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

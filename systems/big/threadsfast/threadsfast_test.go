@@ -54,12 +54,12 @@ func TestWorkersReportABrokenRule(t *testing.T) {
 		want string
 	}{
 		{"pong without a ping", func(c *workers) bool {
-			c.messages[firstPlace].from = firstPlace + 1
-			return c.workers[firstPlace].inbox.putPong()
+			c.messages[firstSlot].from = firstSlot + 1
+			return c.workers[firstSlot].inbox.putPong()
 		}, "awaited -1"},
 		{"ping of a stranger", func(c *workers) bool {
-			c.messages[firstPlace+2].from = firstPlace + 2
-			return c.workers[firstPlace].inbox.putPing(c.messages, firstPlace+2)
+			c.messages[firstSlot+2].from = firstSlot + 2
+			return c.workers[firstSlot].inbox.putPing(c.messages, firstSlot+2)
 		}, "got a ping from 2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestWorkersReportABrokenRule(t *testing.T) {
 			if !test.put(c) {
 				t.Fatal("a fresh worker is not idle")
 			}
-			c.processors[0].queue.push(firstPlace)
+			c.processors[0].queue.push(firstSlot)
 			c.bench.begin()
 			if err := c.AwaitFinish(); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
@@ -79,14 +79,13 @@ func TestWorkersReportABrokenRule(t *testing.T) {
 	}
 }
 
-// Several senders ping one reader at the same time, each again when its pong is
-// there. The reader may be queued only once at a time, and must get every ping
-// once; a mailbox must keep a pong that comes beside pings.
+// TestMailboxUnderManySenders: several senders ping one reader concurrently, each again after its pong. The
+// reader is queued only once at a time and gets every ping once, and no pong is lost.
 func TestMailboxUnderManySenders(t *testing.T) {
 	const senders, each = 4, 20_000
 	var reader mailbox
-	homes := make([]mailbox, int(firstPlace)+senders)
-	messages := make([]message, int(firstPlace)+senders)
+	homes := make([]mailbox, int(firstSlot)+senders)
+	messages := make([]message, int(firstSlot)+senders)
 	queued := make(chan struct{}, 1)
 	wake := func() {
 		select {
@@ -95,7 +94,7 @@ func TestMailboxUnderManySenders(t *testing.T) {
 			t.Error("the reader was queued twice")
 		}
 	}
-	for sender := firstPlace; sender < firstPlace+senders; sender++ {
+	for sender := firstSlot; sender < firstSlot+senders; sender++ {
 		go func() {
 			for range each {
 				messages[sender].from = sender
@@ -126,7 +125,7 @@ func TestMailboxUnderManySenders(t *testing.T) {
 			wake()
 		}
 	}
-	for sender := firstPlace; sender < firstPlace+senders; sender++ {
+	for sender := firstSlot; sender < firstSlot+senders; sender++ {
 		if pings[sender] != each {
 			t.Errorf("%d pings of sender %d, want %d", pings[sender], sender, each)
 		}
@@ -137,16 +136,16 @@ func TestMailboxUnderManySenders(t *testing.T) {
 }
 
 func TestMailboxTakesPongBesidePings(t *testing.T) {
-	messages := make([]message, firstPlace+3)
+	messages := make([]message, firstSlot+3)
 	for _, test := range []struct {
 		name string
-		put  []place // a ping each, kickOff for the pong
-		want []place // pings, newest first
+		put  []slot // the senders of pings; kickOff stands for the pong
+		want []slot // pings, newest first
 	}{
-		{"pong alone", []place{kickOff}, nil},
-		{"pong first", []place{kickOff, firstPlace, firstPlace + 1}, []place{firstPlace + 1, firstPlace}},
-		{"pong between", []place{firstPlace, kickOff, firstPlace + 1}, []place{firstPlace + 1, firstPlace}},
-		{"pong last", []place{firstPlace, firstPlace + 2, kickOff}, []place{firstPlace + 2, firstPlace}},
+		{"pong alone", []slot{kickOff}, nil},
+		{"pong first", []slot{kickOff, firstSlot, firstSlot + 1}, []slot{firstSlot + 1, firstSlot}},
+		{"pong between", []slot{firstSlot, kickOff, firstSlot + 1}, []slot{firstSlot + 1, firstSlot}},
+		{"pong last", []slot{firstSlot, firstSlot + 2, kickOff}, []slot{firstSlot + 2, firstSlot}},
 	} {
 		var m mailbox
 		for i, at := range test.put {
@@ -159,7 +158,7 @@ func TestMailboxTakesPongBesidePings(t *testing.T) {
 			}
 		}
 		pong, at := m.takeAll()
-		var got []place
+		var got []slot
 		for ; at != vacant; at = messages[at].next {
 			got = append(got, at)
 		}
@@ -171,7 +170,7 @@ func TestMailboxTakesPongBesidePings(t *testing.T) {
 
 func TestQueueKeepsOrderAroundTheRing(t *testing.T) {
 	q := newQueue(5)
-	next, oldest := place(0), place(0)
+	next, oldest := slot(0), slot(0)
 	for range 100 {
 		for q.length() < 5 {
 			q.push(next)
@@ -188,20 +187,20 @@ func TestQueueKeepsOrderAroundTheRing(t *testing.T) {
 
 func TestBench(t *testing.T) {
 	busy, sleeper := newProcessor(10), newProcessor(10)
-	for at := range place(7) {
+	for at := range slot(7) {
 		busy.queue.push(at)
 	}
 	var b bench
-	b.share(busy) // to nobody
+	b.share(busy) // there is no sleeper
 	if busy.queue.length() != 7 {
-		t.Fatalf("%d of 7 workers left without a taker", busy.queue.length())
+		t.Fatalf("%d of 7 workers are left though there is no sleeper", busy.queue.length())
 	}
 	var sat sync.WaitGroup
 	stays := false
 	sat.Go(func() { stays = b.sit(sleeper) })
 	for end := time.Now().Add(time.Minute); b.waiting.Load() == 0; runtime.Gosched() {
 		if time.Now().After(end) {
-			t.Fatal("nobody sits on the bench after a minute")
+			t.Fatal("no processor waits after a minute")
 		}
 	}
 	b.share(busy)
@@ -212,6 +211,6 @@ func TestBench(t *testing.T) {
 	}
 	b.close()
 	if b.sit(sleeper) {
-		t.Error("a processor stays when the bench is closed")
+		t.Error("a processor may wait on a closed bench")
 	}
 }

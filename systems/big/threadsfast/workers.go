@@ -9,40 +9,40 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// worker is a worker with its mailbox. Its neighbours in memory may belong to
-// another processor, hence the distance.
+// worker is a worker with its mailbox. It is padded to cacheLine, because the next worker in memory may run
+// on another processor.
 type worker struct {
 	inbox mailbox
-	first place // of the first worker of its neighbourhood
+	first slot // the first worker of its neighbourhood
 	rules *big.Worker
 	_     [cacheLine - 16]byte
 }
 
-// workers are those of a job, all in this process.
+// workers implements big.Workers for the workers of a job, all in this process.
 type workers struct {
-	workers    []worker  // by place
-	messages   []message // by place of the worker whose ping it is
+	workers    []worker  // by slot
+	messages   []message // by slot of their owners
 	processors []*processor
 	bench      bench
 	unfinished atomic.Int64
 	finished   chan struct{}
-	broken     big.Outcome // the first worker that broke off
+	failed     big.Outcome // the first error of a worker
 	ended      sync.WaitGroup
 }
 
-// NewWorkers returns the workers of the job; nothing runs before Gather.
+// NewWorkers returns the workers of the job. Nothing runs before Gather.
 func NewWorkers(job big.UnitJob) big.Workers {
 	total := job.Total()
 	c := &workers{
-		workers:  make([]worker, int(firstPlace)+total),
-		messages: make([]message, int(firstPlace)+total),
+		workers:  make([]worker, int(firstSlot)+total),
+		messages: make([]message, int(firstSlot)+total),
 		finished: make(chan struct{}),
-		broken:   big.NewOutcome(),
+		failed:   big.NewOutcome(),
 	}
 	for number := range total {
-		w := &c.workers[int(firstPlace)+number]
+		w := &c.workers[int(firstSlot)+number]
 		w.rules = job.NewWorker(number, big.Clock)
-		w.first = firstPlace + place(number-job.Index(number))
+		w.first = firstSlot + slot(number-job.Index(number))
 	}
 	for range runtime.GOMAXPROCS(0) {
 		c.processors = append(c.processors, newProcessor(total))
@@ -51,25 +51,24 @@ func NewWorkers(job big.UnitJob) big.Workers {
 	return c
 }
 
-// Gather implements big.Workers: it starts the processors, which sit idle.
+// Gather implements big.Workers: it starts the processors, which wait for work.
 func (c *workers) Gather() error {
 	for _, p := range c.processors {
 		c.bench.sleepers = append(c.bench.sleepers, p)
 		c.ended.Go(func() {
 			<-p.wake
 			if err := c.serve(p); err != nil {
-				c.broken.Tell(err)
+				c.failed.Tell(err)
 			}
 		})
 	}
 	return nil
 }
 
-// KickOff implements big.Workers. Workers are dealt out to the processors in turn:
-// neighbours get together by themselves, because a message wakes its receiver
-// on the processor of the sender.
+// KickOff implements big.Workers. It assigns workers to the processors in turn. Neighbours end up on the same
+// processor by themselves, because a message wakes its receiver on the processor of the sender.
 func (c *workers) KickOff() error {
-	for at := firstPlace; int(at) < len(c.workers); at++ {
+	for at := firstSlot; int(at) < len(c.workers); at++ {
 		c.messages[at].from = kickOff
 		if c.workers[at].inbox.putPong() {
 			c.processors[int(at)%len(c.processors)].queue.push(at)
@@ -79,7 +78,7 @@ func (c *workers) KickOff() error {
 	return nil
 }
 
-// serve runs workers until they are dismissed or a rule is broken.
+// serve runs the workers in a processor's queue until the bench is closed or a rule is broken.
 func (c *workers) serve(p *processor) error {
 	for {
 		if p.queue.length() == 0 {
@@ -97,9 +96,8 @@ func (c *workers) serve(p *processor) error {
 	}
 }
 
-// run lets a worker handle what is in its mailbox, in the study's order: the
-// pong, then the pings.
-func (c *workers) run(p *processor, self place) error {
+// run makes a worker handle the messages in its mailbox, in the study's order: the pong, then the pings.
+func (c *workers) run(p *processor, self slot) error {
 	w := &c.workers[self]
 	back, at := w.inbox.takeAll()
 	if back {
@@ -125,9 +123,9 @@ func (c *workers) run(p *processor, self place) error {
 	return nil
 }
 
-// pingNext takes the pong that has come and sends the worker's message out
-// again, unless the limit is reached.
-func (c *workers) pingNext(p *processor, w *worker, self place) error {
+// pingNext counts the pong that has arrived and sends the worker's message as the next ping, unless the limit
+// is reached.
+func (c *workers) pingNext(p *processor, w *worker, self slot) error {
 	own := &c.messages[self]
 	if own.from != kickOff {
 		if err := w.rules.Pong(int(own.from - w.first)); err != nil {
@@ -140,7 +138,7 @@ func (c *workers) pingNext(p *processor, w *worker, self place) error {
 		return nil
 	}
 	own.from = self
-	to := w.first + place(target)
+	to := w.first + slot(target)
 	if c.workers[to].inbox.putPing(c.messages, self) {
 		p.queue.push(to)
 	}
@@ -156,7 +154,7 @@ func (c *workers) finish() {
 
 // AwaitFinish implements big.Workers.
 func (c *workers) AwaitFinish() error {
-	if err := c.broken.Await(c.finished); err != nil {
+	if err := c.failed.Await(c.finished); err != nil {
 		return fmt.Errorf("workers on run queues: %w", err)
 	}
 	return nil
@@ -167,7 +165,7 @@ func (c *workers) Dismiss() error {
 	c.bench.close()
 	c.ended.Wait()
 	select {
-	case err := <-c.broken:
+	case err := <-c.failed:
 		return fmt.Errorf("workers on run queues: %w", err)
 	default:
 		return nil
@@ -177,7 +175,7 @@ func (c *workers) Dismiss() error {
 // Account implements big.Workers.
 func (c *workers) Account(startNs, endNs int64) big.Account {
 	var rules []*big.Worker
-	for at := firstPlace; int(at) < len(c.workers); at++ {
+	for at := firstSlot; int(at) < len(c.workers); at++ {
 		rules = append(rules, c.workers[at].rules)
 	}
 	account := big.NewAccount(rules...)

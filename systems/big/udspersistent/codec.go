@@ -17,23 +17,22 @@ const (
 	pong op = 2
 )
 
-// codec writes and reads the pings and pongs of one link. It checks that what it
-// reads was sent by the worker at the other end.
+// codec encodes and decodes the pings and pongs of one link. A message that names another sender than the
+// worker at the other end is an error.
 type codec interface {
-	// encode returns the whole message; it is valid until the next call.
+	// encode returns a message, which is valid until the next call.
 	encode(o op) []byte
-	// decode reads a message from the front of data. n is its length, 0 where
-	// data does not hold the whole of it yet.
+	// decode decodes a message at the beginning of data. n is its length; 0 if data does not have all of it yet.
 	decode(data []byte) (o op, n int, err error)
 }
 
-// frameSize is the length of a binary message in bytes: the op, three zeros, and
-// the sender's place in the neighbourhood as a little-endian number.
+// frameSize is the length of a binary message in bytes: the op, three zeros, and the index of the sender in
+// the neighbourhood as a little-endian number.
 const frameSize = 8
 
-// binaryCodec writes fixed frames.
+// binaryCodec encodes messages as frames of frameSize.
 type binaryCodec struct {
-	own, peer int // places in the neighbourhood
+	own, peer int // indices in the neighbourhood
 	frame     [frameSize]byte
 }
 
@@ -61,14 +60,14 @@ func (b *binaryCodec) decode(data []byte) (o op, n int, err error) {
 // with its op.
 const maxLine = 1 << 10
 
-// jsonCodec writes the messages of udsservice, one per line. Reading is
-// hand-written for the form in which this codec itself writes; a line in any
-// other form goes through encoding/json, to the same effect.
+// jsonCodec encodes the messages of udsservice, one per line. Its own decoder is limited to the form in which
+// it encodes messages itself; it passes lines in any other form to encoding/json, with the same result.
 type jsonCodec struct {
 	own, peer []byte // addresses, as JSON strings
 	line      []byte
 }
 
+// newJSONCodec returns the codec of a link between two workers with these addresses.
 func newJSONCodec(own, peer string) (*jsonCodec, error) {
 	ownText, err := json.Marshal(own)
 	if err != nil {
@@ -122,8 +121,8 @@ func (j *jsonCodec) decode(data []byte) (o op, n int, err error) {
 		udsservice.OpPong)
 }
 
-// splitPlain takes a line of exactly the form {"op":"name","content":"text"}
-// apart, without blanks and without escapes.
+// splitPlain returns the op and the content, with its quotes, of a line of exactly the form
+// {"op":"name","content":"text"}, without blanks and escapes. ok is false for any other form.
 func splitPlain(line []byte) (name, content []byte, ok bool) {
 	const beginning, middle = `{"op":"`, `","content":`
 	if len(line) < len(beginning) || string(line[:len(beginning)]) != beginning {
@@ -143,7 +142,7 @@ func splitPlain(line []byte) (name, content []byte, ok bool) {
 		isPlain(content[1:len(content)-1])
 }
 
-// isPlain reports whether text stands for itself in a JSON string.
+// isPlain reports whether a JSON string needs no escapes for text.
 func isPlain(text []byte) bool {
 	for _, b := range text {
 		if b < ' ' || b == '"' || b == '\\' || b >= 0x7f {
@@ -153,7 +152,8 @@ func isPlain(text []byte) bool {
 	return true
 }
 
-// splitAny takes any JSON message apart.
+// splitAny returns the op and the content, as a JSON string, of any JSON message with an address as its
+// content.
 func splitAny(line []byte) (name, content []byte, err error) {
 	var message udsservice.Message
 	if err := json.Unmarshal(line, &message); err != nil {

@@ -9,9 +9,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
 )
 
-// The addresses hold what JSON must escape.
+// The addresses have characters that JSON must escape.
 const ownAddress, peerAddress = `/tmp/a "b"/w1.sock`, `/tmp/a "b"/w2.sock`
 
+// codecs returns the codecs of both ends of a link, by encoding.
 func codecs(t testing.TB) map[string][2]codec {
 	t.Helper()
 	out, err := newJSONCodec(ownAddress, peerAddress)
@@ -62,7 +63,7 @@ func TestJSONCodecTakesAnyForm(t *testing.T) {
 	}
 }
 
-// FuzzJSONCodec holds the hand-written reading against encoding/json.
+// FuzzJSONCodec compares the codec's own decoder with encoding/json.
 func FuzzJSONCodec(f *testing.F) {
 	for _, seed := range []string{
 		`{"op":"ping","content":"/w"}`, `{"op":"pong","content":"/w"}`, `{"op":"pong","content":"/x"}`,
@@ -90,7 +91,7 @@ func FuzzJSONCodec(f *testing.F) {
 	})
 }
 
-// FuzzBinaryCodec checks that an accepted frame is exactly what the peer writes.
+// FuzzBinaryCodec checks that an accepted frame is exactly what the peer encodes.
 func FuzzBinaryCodec(f *testing.F) {
 	f.Add([]byte("\x01\x00\x00\x00\x05\x00\x00\x00"))
 	f.Add([]byte("\x02\x00\x00\x00\x05\x00\x00\x00\x01"))

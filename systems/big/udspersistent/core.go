@@ -1,13 +1,14 @@
 // Package udspersistent is the architecture uds-persistent of Big: the study's
-// second approach as its author would improve it, with connections between
-// workers kept for the whole trial. One process and one thread per worker, an
+// second approach, improved by connections between workers that persist for the
+// whole trial. One process and one thread per worker, an
 // event loop over Unix sockets, one connection per pair of neighbours that
 // carries the pings and pongs of both directions.
 //
 // Core and workers exchange the messages of package udsservice, one JSON object
-// per line, and two more: a worker greets a neighbour with hello, and tells the
-// core that all its connections stand with ready. Pings and pongs are binary
-// frames of eight bytes or, by the knob encoding, lines of JSON.
+// per line, and two more: a worker identifies itself to a neighbour with hello,
+// and reports to the core with ready that all its connections are established.
+// Pings and pongs are binary frames of eight bytes or, by the knob encoding, lines
+// of JSON.
 //
 // Entry points: NewCore and RunWorker.
 package udspersistent
@@ -23,20 +24,20 @@ import (
 // The messages that udsservice does not have.
 const (
 	opHello = "hello" // worker to worker, content: its address; the first message of a connection
-	opReady = "ready" // worker to core: all connections stand
+	opReady = "ready" // worker to core: all its connections are established
 )
 
-// core has the workers of the trial as the core process sees them. Its loop runs while
-// a method waits.
+// core implements big.Workers over connections of the workers. Its event loop runs only during Gather and
+// AwaitFinish.
 type core struct {
 	*big.Roll
 	job       big.UnitJob
 	address   string
 	loop      *eventloop.Loop
 	members   map[string]*member // by address
-	ready     int
-	dismissed bool
-	complete  bool // all are registered and know their neighbourhood
+	ready     int                // workers that have sent ready
+	dismissed bool               // workers may close their connections
+	complete  bool               // all workers have registered and know their neighbourhood
 }
 
 // member is the connection of one worker.
@@ -46,7 +47,7 @@ type member struct {
 	address string // known once registered
 }
 
-// NewCore listens for registrations.
+// NewCore returns the core of a job, which listens for registrations.
 func NewCore(job big.UnitJob) (big.Workers, error) {
 	address, err := udsservice.CoreAddress()
 	if err != nil {
@@ -66,10 +67,10 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	return c, nil
 }
 
-// Gather implements big.Workers: it returns when all connections stand.
+// Gather implements big.Workers: it returns when all connections are established.
 func (c *core) Gather() error { return c.loop.Run() }
 
-// KickOff implements big.Workers with a pong to every worker.
+// KickOff implements big.Workers: it sends a pong to every worker.
 func (c *core) KickOff() error { return c.sendAll(udsservice.OpPong, c.address) }
 
 // AwaitFinish implements big.Workers.
@@ -84,6 +85,7 @@ func (c *core) Dismiss() error {
 	return c.loop.Close()
 }
 
+// sendAll sends a message to every worker.
 func (c *core) sendAll(op string, content any) error {
 	for _, address := range c.Addresses() {
 		if err := sendLine(c.members[address].conn, op, content); err != nil {
@@ -93,7 +95,7 @@ func (c *core) sendAll(op string, content any) error {
 	return nil
 }
 
-// introduce tells every worker its neighbourhood.
+// introduce sends every worker its neighbourhood.
 func (c *core) introduce() error {
 	for number := range c.job.Neighbourhoods {
 		neighbourhood := c.Neighbourhood(number)
@@ -109,7 +111,7 @@ func (c *core) introduce() error {
 
 // Data implements eventloop.Handler.
 func (m *member) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
-	return eachLine(data, m.take)
+	return eachLine(data, m.handle)
 }
 
 // Closed implements eventloop.Handler: the trial needs every worker.
@@ -119,7 +121,8 @@ func (m *member) Closed(_ *eventloop.Conn, err error) {
 	}
 }
 
-func (m *member) take(message udsservice.Message) error {
+// handle handles a message of the worker.
+func (m *member) handle(message udsservice.Message) error {
 	c := m.core
 	switch {
 	case message.Op == udsservice.OpRegister && m.address == "":
@@ -138,6 +141,7 @@ func (m *member) take(message udsservice.Message) error {
 	return fmt.Errorf("worker %q: got a %q message out of turn", m.address, message.Op)
 }
 
+// register adds the worker. The last one completes the trial.
 func (m *member) register(message udsservice.Message) error {
 	address, err := message.Address()
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
 )
 
-// maxControlLine bounds a control message in bytes: a neighbourhood of the
-// largest size with the longest paths.
+// maxControlLine is the size limit of a control message, in bytes: the largest neighbourhood with the longest
+// paths.
 const maxControlLine = 1 << 20
 
-// readLine reads one control message from the front of data. n is its length
-// with the line end, 0 where data does not hold the whole of it yet.
+// readLine decodes a control message at the beginning of data. n is its length with the line end; 0 if data
+// does not have all of it yet.
 func readLine(data []byte) (message udsservice.Message, n int, err error) {
 	end := bytes.IndexByte(data, '\n')
 	if end < 0 {
@@ -29,21 +29,21 @@ func readLine(data []byte) (message udsservice.Message, n int, err error) {
 	return message, end + 1, nil
 }
 
-// eachLine hands the whole control messages in data to take, and returns their length.
-func eachLine(data []byte, take func(udsservice.Message) error) (consumed int, err error) {
+// eachLine calls handle for each complete control message in data, and returns their length.
+func eachLine(data []byte, handle func(udsservice.Message) error) (consumed int, err error) {
 	for {
 		message, n, err := readLine(data[consumed:])
 		if n == 0 || err != nil {
 			return consumed, err
 		}
 		consumed += n
-		if err := take(message); err != nil {
+		if err := handle(message); err != nil {
 			return consumed, err
 		}
 	}
 }
 
-// sendLine writes one control message.
+// sendLine sends a control message.
 func sendLine(conn *eventloop.Conn, op string, content any) error {
 	message, err := udsservice.NewMessage(op, content)
 	if err != nil {

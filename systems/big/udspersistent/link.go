@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/eventloop"
 )
 
-// unknown is the index of a neighbour that has not said who it is.
+// unknown is the index of a neighbour that has not identified itself.
 const unknown = -1
 
 // link is the connection to one neighbour.
@@ -16,11 +16,11 @@ type link struct {
 	worker *worker
 	conn   *eventloop.Conn
 	index  int    // of the neighbour, or unknown
-	hello  string // the address that it gave, on connections that it opened
+	hello  string // the address in its hello, on connections that it opened
 	codec  codec  // nil until the neighbour is known
 }
 
-// send writes a ping or a pong.
+// send sends a ping or a pong.
 func (l *link) send(o op) error {
 	if err := l.conn.Write(l.codec.encode(o)); err != nil {
 		return fmt.Errorf("neighbour %d: %w", l.index, err)
@@ -31,7 +31,7 @@ func (l *link) send(o op) error {
 // Data implements eventloop.Handler.
 func (l *link) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
 	if l.hello == "" && l.index == unknown {
-		if consumed, err = l.greet(data); consumed == 0 || err != nil {
+		if consumed, err = l.readHello(data); consumed == 0 || err != nil {
 			return consumed, err
 		}
 	}
@@ -42,15 +42,15 @@ func (l *link) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
 			return consumed, err
 		}
 		consumed += n
-		if err := l.take(o); err != nil {
+		if err := l.handle(o); err != nil {
 			return consumed, err
 		}
 	}
 	return consumed, nil
 }
 
-// Closed implements eventloop.Handler. A neighbour may go when this worker has
-// all its pongs: then the core has begun to dismiss the workers.
+// Closed implements eventloop.Handler. A neighbour may close the connection once this worker has all its
+// pongs: the core may then be dismissing the workers.
 func (l *link) Closed(_ *eventloop.Conn, err error) {
 	if l.worker.rules.Done() && err == nil {
 		return
@@ -58,7 +58,8 @@ func (l *link) Closed(_ *eventloop.Conn, err error) {
 	l.worker.loop.Fail(fmt.Errorf("neighbour %d is gone: %w", l.index, errors.Join(err, net.ErrClosed)))
 }
 
-func (l *link) take(o op) error {
+// handle handles a ping or a pong.
+func (l *link) handle(o op) error {
 	if o == ping {
 		if err := l.worker.rules.Ping(l.index); err != nil {
 			return err
@@ -71,8 +72,9 @@ func (l *link) take(o op) error {
 	return l.worker.next()
 }
 
-// greet reads who opened the connection.
-func (l *link) greet(data []byte) (consumed int, err error) {
+// readHello decodes the hello of the neighbour that opened the connection. Until the core has sent the
+// neighbourhood, the link has to wait.
+func (l *link) readHello(data []byte) (consumed int, err error) {
 	message, n, err := readLine(data)
 	if n == 0 || err != nil {
 		return 0, err
@@ -84,16 +86,17 @@ func (l *link) greet(data []byte) (consumed int, err error) {
 		return 0, err
 	}
 	if l.worker.neighbourhood == nil {
-		l.worker.greeted = append(l.worker.greeted, l)
+		l.worker.waiting = append(l.worker.waiting, l)
 		return n, nil
 	}
 	return n, l.settle()
 }
 
-// settle gives the link its neighbour, once both are known.
+// settle assigns the link to its neighbour, once hello and neighbourhood are known. Only neighbours with a
+// lower index, and the worker itself for self-pings, may have opened it.
 func (l *link) settle() (err error) {
 	w := l.worker
-	if l.index, err = w.place(l.hello); err != nil {
+	if l.index, err = w.indexOf(l.hello); err != nil {
 		return err
 	}
 	own := w.rules.Index()
@@ -103,7 +106,7 @@ func (l *link) settle() (err error) {
 	if l.codec, err = w.codecFor(l.index); err != nil {
 		return err
 	}
-	if l.index != own { // its own connection is pinged on at the end that it opened
+	if l.index != own { // self-pings use the end that the worker opened, which connect has set
 		w.links[l.index] = l
 	}
 	return w.connected()

@@ -26,10 +26,11 @@ func TestFiveHundredWorkers(t *testing.T) {
 	bigtest.Run(t, bigtest.Trial{Architecture: big.UDSPersistent, Neighbourhoods: 10, Workers: 50, Pings: 20})
 }
 
+// encoding returns a value of the knob encoding.
 func encoding(value string) map[string]string { return map[string]string{big.KnobEncoding: value} }
 
-// The test plays core and neighbour 0 of worker 1: the neighbour opens the
-// connection between them.
+// TestWorkerRefuses plays the core and neighbour 0 of worker 1. The neighbour opens the connection between
+// them.
 func TestWorkerRefuses(t *testing.T) {
 	const hello = `{"op":"hello","content":"DIR/worker-00000.sock"}` + "\n"
 	for _, test := range []struct {
@@ -67,14 +68,14 @@ func TestWorkerRefuses(t *testing.T) {
 				Workers: 2, Pings: 20}
 			d := bigtest.Start(t, trial, "worker-00001")
 			inDir := func(text string) string { return strings.ReplaceAll(text, "DIR", d.Dir()) }
-			core, said := acceptWorker(t, inDir("DIR/core.sock"))
+			core, fromWorker := acceptWorker(t, inDir("DIR/core.sock"))
 			write(t, core, inDir(`{"op":"neighbourhood","content":["DIR/worker-00000.sock","DIR/worker-00001.sock"]}`+
 				"\n"))
 			peer, err := net.Dial("unix", inDir("DIR/worker-00001.sock"))
 			testset.Must(t, err)
 			write(t, peer, inDir(test.peer))
 			if test.core != "" {
-				if line, err := said.ReadString('\n'); err != nil || !strings.Contains(line, `"ready"`) {
+				if line, err := fromWorker.ReadString('\n'); err != nil || !strings.Contains(line, `"ready"`) {
 					t.Fatalf("worker says %q, error %v; want ready", line, err)
 				}
 				write(t, core, test.core)
@@ -89,8 +90,8 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 }
 
-// acceptWorker plays the core until the worker has registered. The reader has
-// what the worker says next.
+// acceptWorker plays the core until the worker has registered. The reader has the next messages of the
+// worker.
 func acceptWorker(t *testing.T, address string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	listener, err := net.Listen("unix", address)
@@ -107,6 +108,7 @@ func acceptWorker(t *testing.T, address string) (net.Conn, *bufio.Reader) {
 	return conn, reader
 }
 
+// write sends text over a connection.
 func write(t *testing.T, conn net.Conn, text string) {
 	t.Helper()
 	if _, err := fmt.Fprint(conn, text); err != nil {

@@ -20,16 +20,16 @@ type worker struct {
 	address       string
 	coreAddress   string
 	core          *eventloop.Conn
-	neighbourhood []string // addresses, by index; nil until the core has told
-	greeted       []*link  // links whose hello came before the neighbourhood
-	links         []*link  // to ping on, by index; nil where not connected
-	missing       int      // connections that do not stand yet
+	neighbourhood []string // addresses, by index; nil until the core has sent them
+	waiting       []*link  // links whose hello came before the neighbourhood
+	links         []*link  // the links for pings, by index; nil: not connected
+	missing       int      // connections that are not established yet
 	started       bool
 	stopped       bool
 }
 
-// RunWorker registers at the core, connects to its neighbours and serves until
-// the stop message.
+// RunWorker runs the job's worker: it registers at the core, connects to its neighbours and serves until the
+// stop message.
 func RunWorker(job big.UnitJob) (big.Account, error) {
 	return big.PlayWorker(job, func(rules *big.Worker) error {
 		loop, err := eventloop.New(eventloop.Config{Dedicated: true, Yield: true})
@@ -41,6 +41,7 @@ func RunWorker(job big.UnitJob) (big.Account, error) {
 	})
 }
 
+// run listens, registers and serves.
 func (w *worker) run() (err error) {
 	if w.address, err = udsservice.WorkerAddress(w.job.Worker); err != nil {
 		return err
@@ -67,9 +68,8 @@ func (w *worker) run() (err error) {
 	return w.loop.Run()
 }
 
-// meet learns who the neighbours are and connects to those behind this worker;
-// those before it do so themselves. A worker that may ping itself does it over a
-// connection like any other.
+// meet checks the neighbourhood and connects to the neighbours with a higher index; those with a lower one
+// connect to this worker. For self-pings it also connects to itself.
 func (w *worker) meet(message udsservice.Message) error {
 	neighbourhood, err := message.Addresses()
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *worker) meet(message udsservice.Message) error {
 			return err
 		}
 	}
-	for _, l := range w.greeted {
+	for _, l := range w.waiting {
 		if err := l.settle(); err != nil {
 			return err
 		}
@@ -100,6 +100,7 @@ func (w *worker) meet(message udsservice.Message) error {
 	return nil
 }
 
+// connect opens the link to a neighbour and sends hello.
 func (w *worker) connect(index int) (err error) {
 	l := &link{worker: w, index: index}
 	if l.codec, err = w.codecFor(index); err != nil {
@@ -115,7 +116,7 @@ func (w *worker) connect(index int) (err error) {
 	return w.connected()
 }
 
-// connected counts a connection that stands; the last one makes the worker ready.
+// connected counts an established connection. After the last one the worker sends ready to the core.
 func (w *worker) connected() error {
 	if w.missing--; w.missing > 0 {
 		return nil
@@ -123,6 +124,7 @@ func (w *worker) connected() error {
 	return sendLine(w.core, opReady, nil)
 }
 
+// codecFor returns the codec of the link to a neighbour.
 func (w *worker) codecFor(index int) (codec, error) {
 	switch encoding := w.job.Knob(big.KnobEncoding); encoding {
 	case "json":
@@ -134,7 +136,7 @@ func (w *worker) codecFor(index int) (codec, error) {
 	}
 }
 
-// next pings a neighbour, or tells the core that the limit is reached.
+// next pings a neighbour, or reports to the core that the limit is reached.
 func (w *worker) next() error {
 	target, more := w.rules.Next()
 	if !more {
@@ -143,8 +145,8 @@ func (w *worker) next() error {
 	return w.links[target].send(ping)
 }
 
-// place returns the index of an address in the neighbourhood.
-func (w *worker) place(address string) (int, error) {
+// indexOf returns the index of an address in the neighbourhood.
+func (w *worker) indexOf(address string) (int, error) {
 	index := slices.Index(w.neighbourhood, address)
 	if index < 0 {
 		return 0, fmt.Errorf("hello from %s, which is no neighbour", address)
@@ -152,16 +154,15 @@ func (w *worker) place(address string) (int, error) {
 	return index, nil
 }
 
-// coreLink handles what the core says.
+// coreLink handles the messages of the core.
 type coreLink struct{ worker *worker }
 
 // Data implements eventloop.Handler.
 func (c *coreLink) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) {
-	return eachLine(data, c.take)
+	return eachLine(data, c.handle)
 }
 
-// Closed implements eventloop.Handler: until the stop message there is no trial
-// without the core.
+// Closed implements eventloop.Handler. Until the stop message the worker needs the core.
 func (c *coreLink) Closed(_ *eventloop.Conn, err error) {
 	if c.worker.stopped {
 		return
@@ -169,7 +170,8 @@ func (c *coreLink) Closed(_ *eventloop.Conn, err error) {
 	c.worker.loop.Fail(fmt.Errorf("the core is gone: %w", errors.Join(err, net.ErrClosed)))
 }
 
-func (c *coreLink) take(message udsservice.Message) error {
+// handle handles a message of the core.
+func (c *coreLink) handle(message udsservice.Message) error {
 	w := c.worker
 	switch {
 	case message.Op == udsservice.OpNeighbourhood && w.neighbourhood == nil:

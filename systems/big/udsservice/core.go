@@ -3,8 +3,8 @@
 // connection for every message, and messages as JSON objects with the fields op
 // and content. Core and workers block until a connection comes, read it to its
 // end, handle its message, and block again. It is written with net and
-// encoding/json as a Go developer does it; it is the baseline and neither tuned
-// nor slowed down.
+// encoding/json as a Go developer would, as a baseline: neither tuned nor slowed
+// down.
 //
 // Differences from the study: a worker goes on answering until the core's stop
 // message; the kick-off is a pong of the core but not counted as one; every pong
@@ -22,7 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/big/rendezvous"
 )
 
-// core has the workers of the trial as the core process sees them.
+// core implements big.Workers by messages to the worker processes.
 type core struct {
 	*big.Roll
 	job      big.UnitJob
@@ -30,7 +30,7 @@ type core struct {
 	listener net.Listener
 }
 
-// NewCore listens for registrations.
+// NewCore returns the core of a job, which listens for registrations.
 func NewCore(job big.UnitJob) (big.Workers, error) {
 	address, err := CoreAddress()
 	if err != nil {
@@ -43,8 +43,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 	return &core{Roll: big.NewRoll(job.Job), job: job, address: address, listener: listener}, nil
 }
 
-// Gather implements big.Workers: it awaits the registrations and then tells every
-// worker its neighbourhood.
+// Gather implements big.Workers: it awaits the registrations and then sends every worker its neighbourhood.
 func (c *core) Gather() error {
 	for complete := false; !complete; {
 		message, err := c.expect(OpRegister)
@@ -70,7 +69,7 @@ func (c *core) Gather() error {
 	return nil
 }
 
-// KickOff implements big.Workers with a pong to every worker.
+// KickOff implements big.Workers: it sends a pong to every worker.
 func (c *core) KickOff() error { return c.sendAll(OpPong, c.address) }
 
 // AwaitFinish implements big.Workers.
@@ -92,7 +91,7 @@ func (c *core) Dismiss() error {
 	return c.listener.Close()
 }
 
-// expect receives the next message, which must have the given operation.
+// expect returns the next message, which must have the given operation.
 func (c *core) expect(op string) (Message, error) {
 	message, err := receive(c.listener)
 	if err == nil && message.Op != op {
@@ -101,6 +100,7 @@ func (c *core) expect(op string) (Message, error) {
 	return message, err
 }
 
+// sendAll sends a message to every worker.
 func (c *core) sendAll(op string, content any) error {
 	for _, worker := range c.Addresses() {
 		if err := send(worker, op, content); err != nil {

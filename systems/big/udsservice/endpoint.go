@@ -12,15 +12,15 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// CoreAddress returns where the core of the trial listens.
+// CoreAddress returns the path of the core's socket.
 func CoreAddress() (string, error) { return inDir("core.sock") }
 
-// WorkerAddress returns where a worker of the trial listens. Addresses sort like
-// worker numbers.
+// WorkerAddress returns the path of a worker's socket. The paths sort like worker numbers.
 func WorkerAddress(number int) (string, error) {
 	return inDir(big.WorkerName(number) + ".sock")
 }
 
+// inDir returns the path of a name in the unit's folder, which all units of the trial share.
 func inDir(name string) (string, error) {
 	dir, err := unit.Dir()
 	if err != nil {
@@ -29,8 +29,7 @@ func inDir(name string) (string, error) {
 	return filepath.Join(dir, name), nil
 }
 
-// receive waits for the next connection and reads the one message that it
-// carries.
+// receive waits for the next connection and returns its message.
 func receive(listener net.Listener) (Message, error) {
 	conn, err := listener.Accept()
 	if err != nil {

@@ -21,7 +21,7 @@ type Message struct {
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// NewMessage returns a message with its content encoded; nil means none.
+// NewMessage returns a message with content as JSON; nil: without content.
 func NewMessage(op string, content any) (Message, error) {
 	if content == nil {
 		return Message{Op: op}, nil
@@ -33,7 +33,7 @@ func NewMessage(op string, content any) (Message, error) {
 	return Message{Op: op, Content: data}, nil
 }
 
-// Address returns the content of a message that consists of one address.
+// Address returns the content of a message whose content is an address.
 func (m Message) Address() (string, error) {
 	var address string
 	if err := json.Unmarshal(m.Content, &address); err != nil {
@@ -42,7 +42,7 @@ func (m Message) Address() (string, error) {
 	return address, nil
 }
 
-// Addresses returns the content of a message that consists of a list of addresses.
+// Addresses returns the content of a message whose content is a list of addresses.
 func (m Message) Addresses() ([]string, error) {
 	var addresses []string
 	if err := json.Unmarshal(m.Content, &addresses); err != nil {

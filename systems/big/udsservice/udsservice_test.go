@@ -15,6 +15,7 @@ func TestMain(m *testing.M) { bigtest.Main(m, NewCore, RunWorker) }
 
 func TestWholeTrials(t *testing.T) { bigtest.WholeTrials(t, big.UDS) }
 
+// TestWorkerRefuses plays the core and the neighbour of worker 0, which must fail with the right error.
 func TestWorkerRefuses(t *testing.T) {
 	const core, self, neighbour = "DIR/core.sock", "DIR/worker-00000.sock", "DIR/worker-00001.sock"
 	meet := fmt.Sprintf(`{"op":"neighbourhood","content":["%s","%s"]}`, self, neighbour)
@@ -59,6 +60,7 @@ func TestWorkerRefuses(t *testing.T) {
 	}
 }
 
+// sendText sends text over a connection of its own.
 func sendText(t *testing.T, address, text string) {
 	t.Helper()
 	conn, err := net.Dial("unix", address)

@@ -18,7 +18,7 @@ type worker struct {
 	stopped       bool
 }
 
-// RunWorker registers at the core and handles messages until the stop message.
+// RunWorker runs the job's worker: it registers at the core and handles messages until the stop message.
 func RunWorker(job big.UnitJob) (big.Account, error) {
 	return big.PlayWorker(job, func(rules *big.Worker) error {
 		w, err := newWorker(job.Worker, rules)
@@ -29,6 +29,7 @@ func RunWorker(job big.UnitJob) (big.Account, error) {
 	})
 }
 
+// newWorker returns the worker with a number.
 func newWorker(number int, rules *big.Worker) (*worker, error) {
 	address, err := WorkerAddress(number)
 	if err != nil {
@@ -41,7 +42,7 @@ func newWorker(number int, rules *big.Worker) (*worker, error) {
 	return &worker{rules: rules, address: address, core: core}, nil
 }
 
-// serve handles one message after the other.
+// serve listens, registers, and handles one message after the other.
 func (w *worker) serve() error {
 	listener, err := rendezvous.Listen("unix", w.address)
 	if err != nil {
@@ -62,6 +63,7 @@ func (w *worker) serve() error {
 	return listener.Close()
 }
 
+// handle handles a message of the core or of a neighbour.
 func (w *worker) handle(message Message) error {
 	switch message.Op {
 	case OpPing:
@@ -78,7 +80,7 @@ func (w *worker) handle(message Message) error {
 		message.Op, OpNeighbourhood, OpPing, OpPong, OpStop)
 }
 
-// meet notes who the neighbours are.
+// meet stores the neighbourhood, in which the worker must be at its index.
 func (w *worker) meet(message Message) error {
 	neighbourhood, err := message.Addresses()
 	if err != nil {
@@ -94,7 +96,7 @@ func (w *worker) meet(message Message) error {
 	return nil
 }
 
-// ping answers the sender.
+// ping answers the sender of a ping.
 func (w *worker) ping(message Message) error {
 	sender, index, err := w.sender(message)
 	if err != nil {
@@ -106,7 +108,7 @@ func (w *worker) ping(message Message) error {
 	return send(sender, OpPong, w.address)
 }
 
-// pong leads to the next ping. The core's pong is the kick-off and no answer.
+// pong counts a pong and sends the next ping. A pong of the core is the kick-off, not an answer.
 func (w *worker) pong(message Message) error {
 	sender, err := message.Address()
 	if err != nil {
@@ -125,7 +127,7 @@ func (w *worker) pong(message Message) error {
 	return w.next()
 }
 
-// next pings a neighbour, or tells the core that the limit is reached.
+// next pings a neighbour, or reports to the core that the limit is reached.
 func (w *worker) next() error {
 	target, more := w.rules.Next()
 	if !more {
@@ -134,7 +136,7 @@ func (w *worker) next() error {
 	return send(w.neighbourhood[target], OpPing, w.address)
 }
 
-// sender returns the neighbour that the message names as its sender.
+// sender returns the address and index of the neighbour that the message names as its sender.
 func (w *worker) sender(message Message) (address string, index int, err error) {
 	if address, err = message.Address(); err != nil {
 		return "", 0, err
