@@ -27,29 +27,29 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// Exit codes of an audit's command, which are those of Cleave.
+// Exit codes of an audit's command. They mean the same as those of Cleave.
 const (
 	auditValid     = 0
 	auditInvalid   = 5
 	auditUndecided = 6
 )
 
-// FigureUndecided is 1 in an audit where the user's own command or a query could not decide.
+// FigureUndecided is 1 in the audit of a trial that the user's own command or a query could not decide.
 const FigureUndecided = "audit_undecided"
 
-// Bounds of what an audit says, and of how long it waits.
+// Limits of an audit's output and of its waiting.
 const (
-	maxSaid     = 20 // last lines
-	maxSaidLine = 300
-	maxAnswer   = 1 << 20
-	answerLimit = 10 * time.Second
-	auditGrace  = 2 * time.Second // for its last words, once it was ended
+	maxOutputLines = 20 // the last ones
+	maxLineLength  = 300
+	maxAnswer      = 1 << 20
+	answerTimeout  = 10 * time.Second
+	auditGrace     = 2 * time.Second // for the output of a command that is being stopped
 )
 
 var _ lab.LiveAuditor = System{}
 
-// in returns the audit of a system file that lies in a folder.
-func (a audit) in(folder string) (*lab.SystemAudit, error) {
+// definition returns the audit of a system file that is in a folder.
+func (a audit) definition(folder string) (*lab.SystemAudit, error) {
 	all := lab.SystemAudit{Command: a.Command, Dir: folder}
 	for _, written := range a.Requests {
 		r := lab.AuditRequest{Get: written.Get, Status: written.Status, JSON: map[string]json.RawMessage{}}
@@ -70,8 +70,7 @@ func (a audit) in(folder string) (*lab.SystemAudit, error) {
 	return &all, nil
 }
 
-// AuditWith has a command, if any, audit the system in the place of the one that its file names. It runs in
-// the folder of this program.
+// AuditWith replaces the audit's command, unless the new one is empty. It runs in the current folder.
 func (d *Definition) AuditWith(command string) error {
 	if command == "" {
 		return nil
@@ -92,9 +91,8 @@ func (d *Definition) AuditWith(command string) error {
 	return err
 }
 
-// AuditLive implements lab.LiveAuditor. After the generator's report, the requests, the queries and the
-// command of the system's definition judge what the system holds, while it still runs. The worst verdict
-// counts.
+// AuditLive implements lab.LiveAuditor. It audits the generator's report, and then the running system with
+// the requests, the queries and the command of its definition. The worst verdict counts.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	audit := s.Audit(v, p, left.Reports)
 	x := v.External
@@ -109,13 +107,13 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 		judge(&audit, lab.AuditUnknown, err.Error())
 		return audit
 	}
-	for _, asked := range x.Audit.Requests {
-		broken, err := ask(ctx, address, asked)
+	for _, request := range x.Audit.Requests {
+		violation, err := ask(ctx, address, request)
 		switch {
 		case err != nil:
 			judge(&audit, lab.AuditUnknown, err.Error())
-		case broken != "":
-			judge(&audit, lab.AuditInvalid, broken)
+		case violation != "":
+			judge(&audit, lab.AuditInvalid, violation)
 		}
 	}
 	s.auditDatabases(ctx, x, left, &audit)
@@ -125,7 +123,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 	return audit
 }
 
-// judge adds a problem to an audit, whose verdict becomes no better.
+// judge adds a problem and its verdict to an audit. An invalid audit stays invalid.
 func judge(audit *lab.Audit, verdict lab.AuditVerdict, problem string) {
 	if audit.Verdict != lab.AuditInvalid {
 		audit.Verdict = verdict
@@ -133,7 +131,7 @@ func judge(audit *lab.Audit, verdict lab.AuditVerdict, problem string) {
 	audit.Problems = append(audit.Problems, problem)
 }
 
-// addressOf returns the URL at which a system is found that runs, given the addresses of its units.
+// addressOf returns the URL of a running system, given the addresses of its units.
 func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error) {
 	u, err := url.Parse(strings.ReplaceAll(x.URL, portMark, "80"))
 	if err != nil {
@@ -145,10 +143,10 @@ func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error)
 	return u, nil
 }
 
-// ask plays a request of an audit and says what of its answer is wrong, or nothing. It asks nobody but the
-// system: it follows no redirect and uses no proxy.
-func ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (broken string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+// ask sends a request of an audit and returns what is wrong with its answer, or "". It contacts only the
+// system: it follows no redirects and uses no proxy.
+func ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (violation string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	path, err := url.Parse(r.Get)
 	if err != nil {
@@ -188,8 +186,8 @@ func sameJSON(a, b string) bool {
 		reflect.DeepEqual(left, right)
 }
 
-// auditCommand runs the command of an audit, and judges by its exit code. It ends with this program, and all
-// that it has started with it.
+// auditCommand runs the command of an audit and judges by its exit code. Neither the command nor the
+// processes that it has started outlive this program.
 func (s System) auditCommand(
 	ctx context.Context, x *lab.ExternalSystem, at *url.URL, left lab.Leftover, audit *lab.Audit,
 ) {
@@ -215,7 +213,7 @@ func (s System) auditCommand(
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = auditGrace
-	runtime.LockOSThread() // it ends with the thread that starts it
+	runtime.LockOSThread() // Pdeathsig refers to the thread that starts the command
 	defer runtime.UnlockOSThread()
 	err = command.Run()
 	audit.Said = append(audit.Said, out.lines()...)
@@ -223,7 +221,7 @@ func (s System) auditCommand(
 		judge(audit, lab.AuditUnknown, fmt.Sprintf("the audit %s did not start: %v", argv[0], err))
 		return
 	}
-	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // what it has left running
+	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // processes that it has left behind
 	why := strings.Join(append(out.lines(), problems.lines()...), "; ")
 	switch code := command.ProcessState.ExitCode(); code {
 	case auditValid:
@@ -238,19 +236,19 @@ func (s System) auditCommand(
 	}
 }
 
-// lastLines keeps the end of what is written to it.
+// lastLines is a writer that keeps the end of its text.
 type lastLines struct{ text []byte }
 
 // Write implements io.Writer.
 func (l *lastLines) Write(text []byte) (int, error) {
 	l.text = append(l.text, text...)
-	if more := len(l.text) - maxSaid*maxSaidLine; more > 0 {
+	if more := len(l.text) - maxOutputLines*maxLineLength; more > 0 {
 		l.text = bytes.Clone(l.text[more:])
 	}
 	return len(text), nil
 }
 
-// lines returns the last lines.
+// lines returns the last lines, without empty ones.
 func (l *lastLines) lines() []string {
 	var all []string
 	for line := range strings.Lines(strings.ToValidUTF8(string(l.text), "?")) {
@@ -258,13 +256,13 @@ func (l *lastLines) lines() []string {
 			all = append(all, shortened(line))
 		}
 	}
-	return all[max(0, len(all)-maxSaid):]
+	return all[max(0, len(all)-maxOutputLines):]
 }
 
 // shortened returns the beginning of a text.
 func shortened(text string) string {
-	if len(text) <= maxSaidLine {
+	if len(text) <= maxLineLength {
 		return text
 	}
-	return strings.ToValidUTF8(text[:maxSaidLine], "") + "..."
+	return strings.ToValidUTF8(text[:maxLineLength], "") + "..."
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
-// audited returns the audit of a running system. lines are added to its system file.
+// audited returns the audit of a running system whose file has these lines.
 func audited(t *testing.T, lines string) lab.Audit {
 	t.Helper()
-	there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/moved" {
 			http.Redirect(w, r, "/stock", http.StatusFound)
 			return
@@ -36,8 +36,8 @@ func audited(t *testing.T, lines string) lab.Audit {
 		}
 		fmt.Fprint(w, `{"left": 7, "items": [{"name": "tea", "tags": ["a", "b"]}]}`)
 	}))
-	t.Cleanup(there.Close)
-	d := parse(t, "url: "+there.URL+"\n"+lines)
+	t.Cleanup(server.Close)
+	d := parse(t, "url: "+server.URL+"\n"+lines)
 	vault := secret.NewVault(os.LookupEnv)
 	testset.Must(t, d.Mask(vault))
 	dir := t.TempDir()
@@ -50,7 +50,7 @@ func audited(t *testing.T, lines string) lab.Audit {
 func TestTheUsersOwnAuditJudges(t *testing.T) {
 	for lines, want := range map[string]struct {
 		verdict lab.AuditVerdict
-		says    string
+		message string
 	}{
 		"": {lab.AuditValid, ""},
 		"audit: {requests: [{get: /stock, json: {left: 7, items.0.name: tea, items.0.tags: [a, b]}}]}": {
@@ -84,9 +84,9 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 			lab.AuditValid, ""},
 	} {
 		got := audited(t, lines)
-		if told := fmt.Sprintf("%s said %v", strings.Join(got.Problems, "; "), got.Said); got.Verdict !=
-			want.verdict || !strings.Contains(told, want.says) {
-			t.Errorf("%s: %s, %s; want %s and %q", lines, got.Verdict, told, want.verdict, want.says)
+		messages := fmt.Sprintf("%s said %v", strings.Join(got.Problems, "; "), got.Said)
+		if got.Verdict != want.verdict || !strings.Contains(messages, want.message) {
+			t.Errorf("%s: %s, %s; want %s and %q", lines, got.Verdict, messages, want.verdict, want.message)
 		}
 		if undecided := got.Figures[FigureUndecided] == 1; undecided != strings.Contains(lines, "exit 6") {
 			t.Errorf("%s: undecided is %t", lines, undecided)
@@ -94,16 +94,17 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 	}
 }
 
-// TestAnAuditIsBounded in what it says, and leaves nothing running.
+// TestAnAuditIsBounded: its output is limited, and no process of its command stays.
 func TestAnAuditIsBounded(t *testing.T) {
 	begun := time.Now()
 	got := audited(t, "audit: {command: [sh, -c, 'sleep 100 & for i in $(seq 5000); do echo line $i; done']}")
-	if len(got.Said) != maxSaid || got.Said[maxSaid-1] != "line 5000" || time.Since(begun) > 30*time.Second {
+	if len(got.Said) != maxOutputLines || got.Said[maxOutputLines-1] != "line 5000" ||
+		time.Since(begun) > 30*time.Second {
 		t.Errorf("after %v it said %q", time.Since(begun), got.Said)
 	}
 }
 
-// TestAnAuditKeepsItsSecrets out of the plan.
+// TestAnAuditKeepsItsSecrets: they are not in the plan.
 func TestAnAuditKeepsItsSecrets(t *testing.T) {
 	d := parse(t, `url: http://127.0.0.1:1/
 audit:

@@ -20,16 +20,16 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// change holds what differs of a service from its compose file.
+// change holds the changes to a service of a compose file or of manifests.
 type change struct {
 	Image    string             `json:"image"`
-	Env      map[string]*string `json:"env"` // nil: the variable is left out
+	Env      map[string]*string `json:"env"` // nil removes the variable
 	Replicas int                `json:"replicas"`
 	CPU      float64            `json:"cpu"`
 	Memory   string             `json:"memory"`
 }
 
-// changesOf reads the changes of a system file, by the names of services; nil: the service is left out.
+// changesOf reads the changes of a system file, by the names of services. nil removes the service.
 func changesOf(written map[string]any) (map[string]*change, error) {
 	text, err := json.Marshal(written)
 	if err != nil {
@@ -45,15 +45,15 @@ func changesOf(written map[string]any) (map[string]*change, error) {
 	return changes, nil
 }
 
-// changeForm shows how changes are written on the command line.
-const changeForm = "SERVICE.replicas=2, SERVICE.cpu=0.5, SERVICE.memory=256Mi, SERVICE.image=NAME, " +
+// changeSyntax describes changes on the command line.
+const changeSyntax = "SERVICE.replicas=2, SERVICE.cpu=0.5, SERVICE.memory=256Mi, SERVICE.image=NAME, " +
 	"SERVICE.env.NAME=VALUE or SERVICE=null"
 
-// notInSystemNames are the characters that names of systems cannot have.
+// notInSystemNames matches characters that names of systems cannot have.
 var notInSystemNames = regexp.MustCompile(`[^a-z0-9.-]+`)
 
-// Change changes services of the system's compose file, as written on the command line. The system gets the
-// name, or one after what changes.
+// Change changes services of the system as written on the command line. The system gets the given name, or
+// one made of the changes if that is empty.
 func (d *Definition) Change(name string, written []string) error {
 	if !d.HasUnits() {
 		return fmt.Errorf("system %s: only services of a compose file or of manifests can be changed: leave out %s",
@@ -65,10 +65,10 @@ func (d *Definition) Change(name string, written []string) error {
 	}
 	full := d.Name
 	for _, word := range written {
-		if err := changeOne(changes, word); err != nil {
+		if err := addChange(changes, word); err != nil {
 			return fmt.Errorf("system %s: %w", d.Name, err)
 		}
-		full += "-" + nameOf(shownOf(word))
+		full += "-" + nameOf(withoutSecret(word))
 	}
 	if !yamlfile.IsName(full) {
 		full = d.Name + "-changed"
@@ -81,14 +81,14 @@ func (d *Definition) Change(name string, written []string) error {
 	return errors.Join(d.complete()...)
 }
 
-// nameOf returns a text as a part of a system's name.
+// nameOf returns a text without characters that names of systems cannot have.
 func nameOf(text string) string {
 	return strings.Trim(notInSystemNames.ReplaceAllString(strings.ToLower(text), "-"), "-.")
 }
 
-// shownOf returns a change without a value that looks like a secret: names of systems are in all that is
-// written.
-func shownOf(word string) string {
+// withoutSecret returns a change without its value if that looks like a secret: results contain the names of
+// systems.
+func withoutSecret(word string) string {
 	place, value, _ := strings.Cut(word, "=")
 	_, variable, isVariable := strings.Cut(place, ".env.")
 	hides := masker{Vault: secret.NewVault(os.LookupEnv)}
@@ -98,11 +98,11 @@ func shownOf(word string) string {
 	return word
 }
 
-// changeOne adds a change.
-func changeOne(changes map[string]*change, word string) error {
+// addChange adds a change as written on the command line.
+func addChange(changes map[string]*change, word string) error {
 	place, value, assigned := strings.Cut(word, "=")
 	service, key, keyed := strings.Cut(place, ".")
-	mistake := fmt.Errorf("the change %q is none of: %s", word, changeForm)
+	mistake := fmt.Errorf("the change %q is none of: %s", word, changeSyntax)
 	if !assigned || !keyed {
 		if value != "null" || keyed {
 			return mistake
@@ -140,7 +140,7 @@ func changeOne(changes map[string]*change, word string) error {
 	return nil
 }
 
-// change changes the services of a project. Those that are left out are waited for by nobody.
+// change changes the services of a project. No service waits for those that it removes.
 func (p *project) change(changes map[string]*change) error {
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		service := serviceIn(p.services, name)
@@ -154,12 +154,12 @@ func (p *project) change(changes map[string]*change) error {
 			continue
 		}
 		p.services = slices.DeleteFunc(p.services, func(s lab.SystemService) bool { return s.Name == name })
-		p.ways = slices.DeleteFunc(p.ways, func(w wayIn) bool { return w.service == name })
+		p.entryPoints = slices.DeleteFunc(p.entryPoints, func(w entryPoint) bool { return w.service == name })
 		for j := range p.services {
 			after := &p.services[j].After
 			*after = slices.DeleteFunc(*after, func(other string) bool { return other == name })
 		}
-		maps.DeleteFunc(p.served, func(_ string, w wayIn) bool { return w.service == name })
+		maps.DeleteFunc(p.served, func(_ string, w entryPoint) bool { return w.service == name })
 		delete(p.replicas, name)
 		delete(p.limits, name)
 		p.forget(name)
@@ -167,14 +167,14 @@ func (p *project) change(changes map[string]*change) error {
 	return nil
 }
 
-// forget leaves out what was said of a service.
+// forget removes the findings about a service.
 func (p *project) forget(name string) {
-	of := func(line string) bool {
+	isAbout := func(line string) bool {
 		kind, rest, _ := strings.Cut(line, " ")
 		return !strings.HasSuffix(kind, ":") && strings.HasPrefix(rest, name+": ")
 	}
-	for _, lines := range []*[]string{&p.cannot, &p.risks, &p.notes} {
-		*lines = slices.DeleteFunc(*lines, of)
+	for _, lines := range []*[]string{&p.obstacles, &p.risks, &p.notes} {
+		*lines = slices.DeleteFunc(*lines, isAbout)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// changeable is a compose file whose services are changed.
+// changeable is a compose file for tests of changes.
 const changeable = `
 name: shop
 services:
@@ -18,7 +18,7 @@ services:
   ads: {image: ads}
 `
 
-// expectChanged wants the system with the changes that both ways to write them make.
+// expectChanged checks a system with the changes that the tests make in a file or on the command line.
 func expectChanged(t *testing.T, d Definition, name string) {
 	t.Helper()
 	units, names := layoutOf(t, d)
@@ -101,7 +101,7 @@ func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
 
 func TestChangesThatCannotBeAreRefused(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
-	for word, says := range map[string]string{
+	for word, message := range map[string]string{
 		"cat.replicas=2": "there is no service cat", "cart.replicas=two": "is none of: SERVICE.replicas=2",
 		"cart.replicas=21": "expected 1 to 20", "cart.cpu=-1": "expected a number of processors",
 		"cart.memory=much": "expected a size such as 256Mi", "cart.speed=2": "is none of", "cart": "is none of",
@@ -109,19 +109,19 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 	} {
 		d, err := OfServices(path, "")
 		testset.Must(t, err)
-		if err := d.Change("", []string{word}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want it to say %q", word, err, says)
+		if err := d.Change("", []string{word}); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: %v, want it to say %q", word, err, message)
 		}
 	}
-	for text, says := range map[string]string{
+	for text, message := range map[string]string{
 		"compose: compose.yaml\nchange: {cart: {speed: 2}}":                    "unknown field",
 		"url: http://127.0.0.1:1/\nchange: {cart: null}":                       "there is no compose",
 		"compose: compose.yaml\nchange: {cart: {cpu: 1}}\ndeployment: compose": "cannot be changed by service",
 		"compose: compose.yaml\nchange: {cart: {env: {A: 1}}}":                 "names with texts",
 	} {
 		_, err := parseBeside(path, "name: x\n"+text)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, want it to say %q", text, err, says)
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: %v, want it to say %q", text, err, message)
 		}
 	}
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxIncluded is the number of compose files that one may include.
+// maxIncluded limits the compose files that one file includes.
 const maxIncluded = 100
 
-// readCompose reads a compose file. Files that it includes become part of its text: the plan is enough to
-// play the comparison again, and compose commands before 2.20 know no include.
+// readCompose reads a compose file. The files that it includes become part of its text, so that the plan
+// alone can repeat the comparison. Besides, compose commands before 2.20 do not support include.
 func readCompose(path string) (*lab.Compose, error) {
 	text, err := inputfile.Read(path, maxFile)
 	if err != nil {
@@ -38,7 +38,7 @@ func readCompose(path string) (*lab.Compose, error) {
 	return &lab.Compose{Text: merged, Dir: filepath.Dir(path)}, err
 }
 
-// yamlText returns a node as it is written.
+// yamlText returns the YAML text of a node.
 func yamlText(n *yaml.Node) (string, error) {
 	var text strings.Builder
 	encoder := yaml.NewEncoder(&text)
@@ -46,7 +46,7 @@ func yamlText(n *yaml.Node) (string, error) {
 	return text.String(), err
 }
 
-// parseCompose returns the topmost object of a compose file; an empty one where there is none.
+// parseCompose returns the root object of a compose file, which is empty if the file is.
 func parseCompose(text []byte) (*yaml.Node, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -61,16 +61,16 @@ func parseCompose(text []byte) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// mappingValue returns what a key of an object holds; nil where it has no such key.
+// mappingValue returns the value of a key of an object, or nil if it has no such key.
 func mappingValue(object *yaml.Node, key string) *yaml.Node {
-	if i := keyIn(object, key); i >= 0 {
+	if i := keyIndex(object, key); i >= 0 {
 		return object.Content[i+1]
 	}
 	return nil
 }
 
-// keyIn returns the place of a key among the keys and values of an object; -1 where it has no such key.
-func keyIn(object *yaml.Node, key string) int {
+// keyIndex returns the index of a key in the contents of an object, or -1 if it has no such key.
+func keyIndex(object *yaml.Node, key string) int {
 	for i := 0; i+1 < len(object.Content); i += 2 {
 		if object.Content[i].Value == key {
 			return i
@@ -79,9 +79,10 @@ func keyIn(object *yaml.Node, key string) int {
 	return -1
 }
 
-// include puts what the files under the key include hold in the place of that key. seen are the files so far.
+// include replaces the key include of a compose file with the contents of the included files. seen has the
+// files that were read before.
 func include(document *yaml.Node, dir string, seen map[string]bool) error {
-	i := keyIn(document, "include")
+	i := keyIndex(document, "include")
 	if i < 0 {
 		return nil
 	}
@@ -121,8 +122,8 @@ func include(document *yaml.Node, dir string, seen map[string]bool) error {
 	return nil
 }
 
-// mergeCompose adds the entries of an included file: services, networks and the like. What both have is a
-// mistake, as it is to compose.
+// mergeCompose adds the services, networks and so on of an included file. As with docker compose, it is a
+// mistake if both files have one of the same name.
 func mergeCompose(document, included *yaml.Node) error {
 	for i := 0; i+1 < len(included.Content); i += 2 {
 		kind, entries := included.Content[i], included.Content[i+1]
@@ -145,7 +146,7 @@ func mergeCompose(document, included *yaml.Node) error {
 	return nil
 }
 
-// serviceNames returns the names of the services that a compose file describes, in order.
+// serviceNames returns the sorted names of the services of a compose file.
 func serviceNames(c *lab.Compose) ([]string, error) {
 	var file struct {
 		Services map[string]any `yaml:"services"`
@@ -164,12 +165,12 @@ func serviceNames(c *lab.Compose) ([]string, error) {
 	return names, nil
 }
 
-// checkPublished returns an error where no service of a compose file publishes the port of a URL on this
-// host.
+// checkPublished returns an error if the URL is one of this host, and no service of a compose file publishes
+// its port.
 func checkPublished(c *lab.Compose, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil // said already
+		return nil // reported elsewhere
 	}
 	onHost, isLoopback := loopback(u)
 	var file struct {
@@ -180,7 +181,7 @@ func checkPublished(c *lab.Compose, address string) error {
 		} `yaml:"services"`
 	}
 	if !isLoopback || yaml.Unmarshal([]byte(c.Text), &file) != nil {
-		return nil // an address of a container's own; or keys that only the compose command understands
+		return nil // the address of a container, or a file that only the compose command understands
 	}
 	port := onHost[strings.LastIndexByte(onHost, ':')+1:]
 	for _, s := range file.Services {
@@ -193,10 +194,11 @@ func checkPublished(c *lab.Compose, address string) error {
 		"the service ports: [\"127.0.0.1:%s:...\"] with its own port behind the last colon", port, port)
 }
 
-// shortPort matches the short form of a published port or range: the host's, then the container's.
+// shortPort matches the short form of a published port or range: [ADDRESS:]HOST_PORT:CONTAINER_PORT.
 var shortPort = regexp.MustCompile(`^(?:.*:)?([0-9]+)(?:-([0-9]+))?:[0-9-]+(?:/tcp)?$`)
 
-// mayPublish reports whether an entry of ports publishes a port of the host, or depends on variables.
+// mayPublish reports whether an entry of ports publishes a port of this host, or has variables and thus
+// might.
 func mayPublish(entry *yaml.Node, port string) bool {
 	text := entry.Value
 	if entry.Kind == yaml.MappingNode {

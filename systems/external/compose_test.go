@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// composed parses a system file beside compose files that the compose command runs.
+// composed parses a system file in a folder with compose files, for the compose command.
 func composed(t *testing.T, files map[string]string, address string) (Definition, error) {
 	t.Helper()
 	return parseBeside(projectFolder(t, files),
@@ -32,8 +32,8 @@ func TestIncludedComposeFilesArePartOfTheText(t *testing.T) {
 func TestComposeFilesThatCannotBeComparedAreRefused(t *testing.T) {
 	const web = "services: {web: {image: nginx, ports: [\"8080:80\"]}}"
 	for name, c := range map[string]struct {
-		files map[string]string
-		says  string
+		files   map[string]string
+		message string
 	}{
 		"empty":       {map[string]string{"compose.yaml": ""}, "compose file: it has no services"},
 		"no services": {map[string]string{"compose.yaml": "volumes: {}"}, "compose file: it has no services"},
@@ -53,13 +53,13 @@ func TestComposeFilesThatCannotBeComparedAreRefused(t *testing.T) {
 			"a.yaml: services has web, and so has the file that includes it"},
 	} {
 		if _, err := composed(t, c.files, "http://127.0.0.1:8080/"); err == nil ||
-			!strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: error %v, want %q", name, err, c.says)
+			!strings.Contains(err.Error(), c.message) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: error %v, want %q", name, err, c.message)
 		}
 	}
 }
 
-// TestPublishedPorts: a file is refused only where none of its services can be at the URL.
+// TestPublishedPorts: a file is refused only if none of its services can have the URL.
 func TestPublishedPorts(t *testing.T) {
 	for entry, published := range map[string]bool{
 		`ports: ["8080:80"]`: true, `ports: ["127.0.0.1:8080:80/tcp"]`: true, `ports: ["8000-8090:8000-8090"]`: true,

@@ -20,7 +20,7 @@ import (
 var errLongAnswer = fmt.Errorf("its answer has more than %d bytes, and no more are read from a database: "+
 	"ask for less, with count(*), LIMIT or left(..., 100)", maxAnswer)
 
-// connected is a database of an audit. It has at most one connection at a time.
+// connected is a database of an audit, with at most one connection.
 type connected struct {
 	*sql.DB
 	address  string

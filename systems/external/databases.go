@@ -21,17 +21,17 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// Bounds of what is taken from a database.
+// Limits of what is read for an audit.
 const (
-	maxRows     = 5  // that are shown
-	maxColumns  = 20 // likewise
+	maxRows     = 5  // of an answer
+	maxColumns  = 20 // in messages
 	maxPassword = 4096
 )
 
-// Pauses before a query is asked again: each is twice the one before.
-const firstAgain, longestAgain = 100 * time.Millisecond, 2 * time.Second
+// Pauses before a query is repeated. Each is twice as long as the one before.
+const firstPause, maxPause = 100 * time.Millisecond, 2 * time.Second
 
-// auditDatabases asks the queries of a system's audit, one after the other.
+// auditDatabases runs the queries of a system's audit, one after another.
 func (s System) auditDatabases(
 	ctx context.Context, x *lab.ExternalSystem, left lab.Leftover, audit *lab.Audit,
 ) {
@@ -39,9 +39,9 @@ func (s System) auditDatabases(
 		judge(audit, lab.AuditUnknown, fmt.Sprintf(format, args...))
 		audit.Figures[FigureUndecided] = 1
 	}
-	tried, err := map[string]endings{}, error(nil)
+	attempts, err := map[string]outcomes{}, error(nil)
 	if slices.ContainsFunc(x.Audit.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }) {
-		if tried, err = countEnds(filepath.Join(left.Dir, loaded.History)); err != nil {
+		if attempts, err = countOutcomes(filepath.Join(left.Dir, loaded.History)); err != nil {
 			undecided("the audit cannot count operations: %v", err)
 			return
 		}
@@ -56,27 +56,28 @@ func (s System) auditDatabases(
 			undecided("audit: %s: in %s: %v", q.Rule, q.In, err)
 			continue
 		}
-		asked := question{AuditQuery: q, text: text, db: db, driver: x.Audit.Databases[q.In].Driver, tried: tried}
-		came, broken, err := asked.untilItHolds(ctx)
+		asked := question{AuditQuery: q, text: text, db: db, driver: x.Audit.Databases[q.In].Driver,
+			attempts: attempts}
+		answer, violation, err := asked.poll(ctx)
 		switch place := fmt.Sprintf("%s (%s at %s, asked: %s)", q.Rule, q.In, db.address, shortened(q.SQL)); {
 		case err != nil:
 			undecided("audit: %s: %v", place, err)
-		case broken != "":
-			judge(audit, lab.AuditInvalid, fmt.Sprintf("the audit found a broken rule: %s: %s", place, broken))
+		case violation != "":
+			judge(audit, lab.AuditInvalid, fmt.Sprintf("the audit found a broken rule: %s: %s", place, violation))
 		default:
-			audit.Said = append(audit.Said, q.Rule+": "+came)
+			audit.Said = append(audit.Said, q.Rule+": "+answer)
 		}
-		_ = db.Close() // it has told what it had to tell
+		_ = db.Close() // its answer is complete
 	}
 }
 
-// open returns a database of an audit, given the addresses of the system's units.
+// open returns a database of an audit. units has the addresses of the system's units.
 func (s System) open(x *lab.ExternalSystem, d lab.AuditDatabase, units map[string]string) (connected, error) {
 	host, port, err := splitAt(d.At)
 	if err != nil {
 		return connected{}, fmt.Errorf("at: %w", err)
 	}
-	if !isLoopback(host) { // a plan that somebody else wrote may name any
+	if !isLoopback(host) { // a plan from elsewhere may name any unit
 		at, runs := units[host]
 		if !runs {
 			return connected{}, fmt.Errorf("at: there is no unit %s that listens", host)
@@ -92,18 +93,18 @@ func (s System) open(x *lab.ExternalSystem, d lab.AuditDatabase, units map[strin
 	return connect(d, net.JoinHostPort(host, strconv.Itoa(port)), password)
 }
 
-// passwordOf returns the password of a database, which nothing that is written shows from now on; "": none.
+// passwordOf returns the password of a database, or "" if it has none. The vault masks it from now on.
 func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, error) {
-	const itself = "PASSWORD"
+	const variable = "PASSWORD"
 	text, values := d.Password, map[string]string(nil)
 	var err error
 	switch {
 	case d.PasswordFile != "":
-		var kept []byte
-		if kept, err = inputfile.Read(d.PasswordFile, maxPassword); err != nil {
+		var content []byte
+		if content, err = inputfile.Read(d.PasswordFile, maxPassword); err != nil {
 			return "", fmt.Errorf("password_file: %w", err)
 		}
-		text, values = "${"+itself+"}", map[string]string{itself: strings.TrimRight(string(kept), "\r\n")}
+		text, values = "${"+variable+"}", map[string]string{variable: strings.TrimRight(string(content), "\r\n")}
 	case d.PasswordOf != "":
 		host, _, _ := strings.Cut(d.At, ":")
 		if service := serviceIn(x.Services, host); service != nil {
@@ -112,7 +113,7 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 				return "", fmt.Errorf("password_of: the service %s has no variable %s", host, d.PasswordOf)
 			}
 			value, err = s.Secrets.FillMasked(value)
-			text, values = "${"+itself+"}", map[string]string{itself: value}
+			text, values = "${"+variable+"}", map[string]string{variable: value}
 			break
 		}
 		text = x.Env[d.PasswordOf]
@@ -130,17 +131,17 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 	return password, nil
 }
 
-// endings are how many attempts of an operation happened, and of how many nobody knows.
-type endings struct{ right, unknown int64 }
+// outcomes counts the attempts of an operation that succeeded, and those with an unknown outcome.
+type outcomes struct{ ok, unknown int64 }
 
-// countEnds counts the attempts of a history by their operations.
-func countEnds(path string) (map[string]endings, error) {
-	all := map[string]endings{}
+// countOutcomes counts the outcomes of a history's attempts by operation.
+func countOutcomes(path string) (map[string]outcomes, error) {
+	all := map[string]outcomes{}
 	err := loaded.EachAttempt(path, func(a loaded.Attempt[json.RawMessage]) {
 		n := all[a.Operation]
 		switch a.End {
 		case loaded.EndedOK:
-			n.right++
+			n.ok++
 		case loaded.EndedInfo:
 			n.unknown++
 		}
@@ -149,70 +150,72 @@ func countEnds(path string) (map[string]endings, error) {
 	return all, err
 }
 
-// question is a query that is asked of a database.
+// question is a query of an audit with all that it takes to run it.
 type question struct {
 	lab.AuditQuery
-	text   string // the SQL with its secrets
-	db     connected
-	driver string
-	tried  map[string]endings // by operation
+	text     string // the SQL with its secrets
+	db       connected
+	driver   string
+	attempts map[string]outcomes // by operation
 }
 
-// reading matches the beginning of what only reads: PostgreSQL lets a COPY start programs and write files in
-// transactions that can only read. writing matches what writes a file in MySQL.
+// reading matches the beginning of statements that only read. A read-only transaction is not enough: in
+// PostgreSQL, COPY starts programs and writes files even there. writing matches the parts of queries that
+// write files in MySQL.
 var (
 	reading = regexp.MustCompile(`(?i)^\s*\(*\s*(select|with|values|show|table)\b`)
 	writing = regexp.MustCompile(`(?i)\binto\s+(out|dump)file\b`)
 )
 
-// readsOnly reports whether SQL can be asked of a database.
+// readsOnly reports whether a statement only reads.
 func readsOnly(sql string) bool { return reading.MatchString(sql) && !writing.MatchString(sql) }
 
-// onlyReads has all transactions of a session of MySQL only read: a DROP ends the one that it is in.
+// onlyReads makes all transactions of a MySQL session read-only. One such transaction is not enough: a DROP
+// ends it first.
 const onlyReads = "SET SESSION TRANSACTION READ ONLY"
 
-// untilItHolds asks until the answer is right, as long as it may take to become so. came is the right answer
-// for people, broken what of the last one is wrong; the error says why it tells nothing.
-func (q question) untilItHolds(ctx context.Context) (came, broken string, err error) {
-	if _, known := q.tried[q.Counts]; q.Counts != "" && !known {
+// poll repeats the query until its answer is right or its time is over. It returns the right answer as a
+// text, or what is wrong with the last answer. An error means that the query decides nothing.
+func (q question) poll(ctx context.Context) (answer, violation string, err error) {
+	if _, known := q.attempts[q.Counts]; q.Counts != "" && !known {
 		return "", "", fmt.Errorf("the load has no operation %q to be counted: it has %s", q.Counts,
-			strings.Join(slices.Sorted(maps.Keys(q.tried)), ", "))
+			strings.Join(slices.Sorted(maps.Keys(q.attempts)), ", "))
 	}
 	if !readsOnly(q.text) {
 		return "", "", errors.New("its sql must be a SELECT, a WITH, a VALUES or a SHOW, and write no file")
 	}
-	within := min(q.Within, longestWait.Seconds()) // plans of others are not checked as files are
+	within := min(q.Within, maxWait.Seconds()) // a plan from elsewhere may exceed it
 	last := time.Now().Add(time.Duration(within * float64(time.Second)))
-	for pause := firstAgain; ; pause = min(2*pause, longestAgain) {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		var found table
 		if found, err = q.ask(ctx); err == nil {
-			came, broken, err = q.judge(found)
+			answer, violation, err = q.judge(found)
 		}
-		if err == nil && broken == "" {
-			return came, "", nil
+		if err == nil && violation == "" {
+			return answer, "", nil
 		}
 		rest := time.Until(last)
 		if rest <= 0 || errors.Is(err, errLongAnswer) {
-			return came, broken, err
+			return answer, violation, err
 		}
 		select {
 		case <-time.After(min(pause, rest)):
-		case <-ctx.Done(): // it might have become right
+		case <-ctx.Done(): // the answer might still have become right
 			return "", "", context.Cause(ctx)
 		}
 	}
 }
 
-// table is the beginning of an answer.
+// table has the first rows of an answer.
 type table struct {
 	columns []string
 	rows    [][]string
 	more    bool // there are more rows
 }
 
-// begin begins a transaction that can only read.
+// begin begins a read-only transaction.
 func (q question) begin(ctx context.Context) (*sql.Tx, error) {
-	if q.driver == driverMySQL { // it has one connection
+	if q.driver == driverMySQL { // the transaction uses the same session: there is one connection
 		if _, err := q.db.ExecContext(ctx, onlyReads); err != nil {
 			return nil, err
 		}
@@ -220,9 +223,9 @@ func (q question) begin(ctx context.Context) (*sql.Tx, error) {
 	return q.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 }
 
-// ask asks once, in a transaction of its own that can only read.
+// ask runs the query once, in a read-only transaction of its own.
 func (q question) ask(ctx context.Context) (found table, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	q.db.received.Store(0)
 	defer func() {
@@ -234,14 +237,14 @@ func (q question) ask(ctx context.Context) (found table, err error) {
 	if err != nil {
 		return found, fmt.Errorf("it cannot be asked, look at audit.databases.%s: %w", q.In, err)
 	}
-	defer func() { _ = tx.Rollback() }() // nothing was written
+	defer func() { _ = tx.Rollback() }() // there is nothing to commit
 	rows, err := tx.QueryContext(ctx, q.text)
 	if err != nil {
 		return found, fmt.Errorf("it was not answered, try the query in the database's own shell: %w", err)
 	}
 	defer func() {
 		if found.more {
-			cancel() // else it would be read to its end
+			cancel() // or Close would read the rest of the rows
 		}
 		if closed := rows.Close(); !found.more {
 			err = errors.Join(err, closed)
@@ -284,8 +287,8 @@ func cellText(value any) string {
 	return fmt.Sprint(value)
 }
 
-// judge holds an answer against the right one.
-func (q question) judge(found table) (came, broken string, err error) {
+// judge compares an answer with the expected one. It returns the same as poll.
+func (q question) judge(found table) (answer, violation string, err error) {
 	if q.NoRows {
 		if len(found.rows) == 0 {
 			return "no rows", "", nil
@@ -312,11 +315,11 @@ func (q question) judge(found table) (came, broken string, err error) {
 		return "", "", fmt.Errorf("%s came, expected a whole number: ask with count(*), or coalesce(sum(...), 0)",
 			shortened(value))
 	}
-	did := q.tried[q.Counts]
-	least, most := did.right, did.right+did.unknown
+	done := q.attempts[q.Counts]
+	least, most := done.ok, done.ok+done.unknown
 	expected := fmt.Sprintf("%d %s were answered rightly", least, q.Counts)
 	if most > least {
-		expected += fmt.Sprintf(", and of %d nobody knows", did.unknown)
+		expected += fmt.Sprintf(", and of %d nobody knows", done.unknown)
 	}
 	switch {
 	case n < least:
@@ -330,8 +333,8 @@ func (q question) judge(found table) (came, broken string, err error) {
 // whole matches whole numbers of any length.
 var whole = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
-// sameValue reports whether two texts are the same value: 12 and 12.0 are, but whole numbers of any length
-// are compared digit by digit.
+// sameValue reports whether two texts are the same value. Whole numbers are compared as texts, since float64
+// does not hold all of them exactly; other numbers are compared as float64, so that 12 and 12.0 are the same.
 func sameValue(a, b string) bool {
 	if a == b || whole.MatchString(a) && whole.MatchString(b) {
 		return a == b
@@ -341,7 +344,7 @@ func sameValue(a, b string) bool {
 	return errLeft == nil && errRight == nil && left == right
 }
 
-// String shows the rows for people.
+// String returns the rows as one line for messages.
 func (t table) String() string {
 	var rows []string
 	for _, row := range t.rows {

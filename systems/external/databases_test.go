@@ -25,16 +25,16 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
-// TestMain is also the janitor and the keeper of the servers.
+// TestMain also runs the helper processes of the tests: the janitor and the keeper of database servers.
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// stored is a database that a system has filled, and how a system file describes it.
+// stored is a database with orders, as a system file describes it.
 type stored struct {
 	lab.AuditDatabase
 	password string
 }
 
-// store makes a database of some orders.
+// store creates a database with some orders.
 func store(t *testing.T, driver database.Driver) stored {
 	t.Helper()
 	var s stored
@@ -66,19 +66,19 @@ func store(t *testing.T, driver database.Driver) stored {
 	return s
 }
 
-// as returns a system with a password in its environment.
+// as returns a system whose environment has a password.
 func (s stored) as(t *testing.T, password string) System {
 	return System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 9, OK: 9}},
 		Secrets: secret.NewVault(func(name string) (string, bool) { return password, name == "SHOP_PASSWORD" })}
 }
 
-// history has 9 orders of which 7 were right and of 2 nobody knows, one of which was refused, too.
+// history has 9 orders: 7 succeeded, and 2 have an unknown outcome. Another one was refused.
 const history = `{"operation":"buy","end":"ok","warm_up":true,"noted":[1]}
 ` + `{"operation":"buy","end":"fail"}
 {"operation":"look","end":"ok"}
 `
 
-// ask has a system's audit ask queries of the database.
+// ask returns the audit of a system with these queries of the database.
 func (s stored) ask(t *testing.T, system System, queries ...lab.AuditQuery) lab.Audit {
 	t.Helper()
 	x := &lab.ExternalSystem{URL: "http://127.0.0.1:1/", Audit: &lab.SystemAudit{Queries: queries,
@@ -95,7 +95,7 @@ func (s stored) ask(t *testing.T, system System, queries ...lab.AuditQuery) lab.
 		lab.Leftover{Dir: dir, Reports: handedIn})
 }
 
-// TestDatabasesAreAudited by queries, with the verdicts of an audit's command. Long because it is a table.
+// TestDatabasesAreAudited with queries. Long because it is a table.
 func TestDatabasesAreAudited(t *testing.T) {
 	is := func(value string) lab.AuditQuery { return lab.AuditQuery{Equals: &value} }
 	counts, none := lab.AuditQuery{Counts: "buy"}, lab.AuditQuery{NoRows: true}
@@ -106,7 +106,7 @@ func TestDatabasesAreAudited(t *testing.T) {
 				sql     string
 				want    lab.AuditQuery
 				verdict lab.AuditVerdict
-				says    string
+				message string
 			}{
 				{"SELECT count(*) FROM orders", is("9"), lab.AuditValid, "shop is right: 9"},
 				{"SELECT count(*) FROM orders", is("8"), lab.AuditInvalid, "9 came, expected 8"},
@@ -139,9 +139,9 @@ func TestDatabasesAreAudited(t *testing.T) {
 			} {
 				c.want.Rule, c.want.In, c.want.SQL = "shop is right", "shop", c.sql
 				got := s.ask(t, s.as(t, s.password), c.want)
-				told := strings.Join(append(got.Problems, got.Said...), "; ")
-				if got.Verdict != c.verdict || !strings.Contains(told, c.says) {
-					t.Errorf("%s: %s, %s; want %s and %q", c.sql, got.Verdict, told, c.verdict, c.says)
+				messages := strings.Join(append(got.Problems, got.Said...), "; ")
+				if got.Verdict != c.verdict || !strings.Contains(messages, c.message) {
+					t.Errorf("%s: %s, %s; want %s and %q", c.sql, got.Verdict, messages, c.verdict, c.message)
 				}
 				if undecided := got.Figures[FigureUndecided] == 1; undecided != (c.verdict == lab.AuditUnknown) {
 					t.Errorf("%s: undecided is %t", c.sql, undecided)
@@ -153,7 +153,7 @@ func TestDatabasesAreAudited(t *testing.T) {
 	}
 }
 
-// TestTheEnvironmentChoosesNoDatabase whatever the variables of PostgreSQL say.
+// TestTheEnvironmentChoosesNoDatabase, not even with the variables of PostgreSQL.
 func TestTheEnvironmentChoosesNoDatabase(t *testing.T) {
 	connection := func(config *pgx.ConnConfig) string {
 		var texts []string
@@ -198,7 +198,7 @@ func TestTheEnvironmentChoosesNoDatabase(t *testing.T) {
 	}
 }
 
-// becomesRight wants an audit to wait for a system that goes on after its load, and not longer.
+// becomesRight checks that an audit waits for a system that still works after its load, and not longer.
 func (s stored) becomesRight(t *testing.T) {
 	later := map[string]string{driverPostgres: "to_timestamp", driverMySQL: "from_unixtime"}[s.Driver]
 	for within, want := range map[float64]lab.AuditVerdict{0: lab.AuditInvalid, 60: lab.AuditValid} {
@@ -213,20 +213,20 @@ func (s stored) becomesRight(t *testing.T) {
 	}
 }
 
-// keepsItsPassword wants passwords from wherever they may be, and in no message.
+// keepsItsPassword checks all sources of passwords, and that no message has one.
 func (s stored) keepsItsPassword(t *testing.T) {
 	query := lab.AuditQuery{Rule: "there", In: "shop", SQL: "SELECT id FROM orders WHERE id = 99", NoRows: true}
 	wrong := s.as(t, "not-the-password")
 	got := s.ask(t, wrong, query)
-	told := strings.Join(got.Problems, "; ")
-	if got.Verdict != lab.AuditUnknown || !strings.Contains(told, "look at audit.databases.shop") ||
-		strings.Contains(told, "not-the-password") {
-		t.Errorf("with a wrong password it is %s: %s", got.Verdict, told)
+	problems := strings.Join(got.Problems, "; ")
+	if got.Verdict != lab.AuditUnknown || !strings.Contains(problems, "look at audit.databases.shop") ||
+		strings.Contains(problems, "not-the-password") {
+		t.Errorf("with a wrong password it is %s: %s", got.Verdict, problems)
 	}
-	kept, hidden := s.as(t, s.password), "hidden-text"
+	system, hidden := s.as(t, s.password), "hidden-text"
 	secretly := lab.AuditQuery{Rule: "there", In: "shop", Equals: &hidden,
-		SQL: "SELECT '" + secret.Reference(kept.Secrets.Mask("sql", "TOKEN", hidden)) + "'"}
-	if got := s.ask(t, kept, secretly); got.Verdict != lab.AuditValid {
+		SQL: "SELECT '" + secret.Reference(system.Secrets.Mask("sql", "TOKEN", hidden)) + "'"}
+	if got := s.ask(t, system, secretly); got.Verdict != lab.AuditValid {
 		t.Errorf("with a secret in the query it is %s: %v", got.Verdict, got.Problems)
 	}
 	file := filepath.Join(t.TempDir(), "password")
@@ -256,7 +256,7 @@ func (s stored) keepsItsPassword(t *testing.T) {
 	}
 }
 
-// TestNumbersAreTheSame however they are written, but whole ones digit by digit.
+// TestNumbersAreTheSame in all notations, but whole numbers must have the same digits.
 func TestNumbersAreTheSame(t *testing.T) {
 	for pair, same := range map[[2]string]bool{
 		{"12", "12.0"}: true, {"1000000", "1e+06"}: true, {"3.00", "3"}: true, {"tea", "tea"}: true,

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// The kinds of systems are the architectures of this one. kindCompose is also the deployment by the compose
-// command.
+// The kinds of external systems, which are the architectures of System. kindCompose is also the name of the
+// deployment by the compose command.
 const (
 	kindURL      = "url"
 	kindCommand  = "command"
@@ -23,7 +23,7 @@ const (
 	kindServices = "services"
 )
 
-// Kind returns the architecture that the system is one of.
+// Kind returns the kind of the system.
 func (d Definition) Kind() string {
 	switch {
 	case d.RunsAlready():
@@ -38,26 +38,26 @@ func (d Definition) Kind() string {
 	return kindCommand
 }
 
-// In returns the system in each of several deployments, with the deployment in its name where it is
-// more than one; where none is given, in the one that its file names, or in that of its kind.
-// All that cannot be is named at once.
-func (d Definition) In(ways []string) (all []Definition, err error) {
-	if len(ways) == 0 {
-		ways = []string{d.Deployment}
+// In returns the system in each of several deployments. If there are two or more, the names of the systems
+// end with them. If there are none, the system gets the deployment of its file or the default one of its
+// kind. The error lists all deployments that are impossible.
+func (d Definition) In(deployments []string) (all []Definition, err error) {
+	if len(deployments) == 0 {
+		deployments = []string{d.Deployment}
 	}
-	for _, way := range ways {
+	for _, deployment := range deployments {
 		one := d
-		one.Deployment = way
+		one.Deployment = deployment
 		if refusal := one.deploy(); refusal != nil {
 			whose := "system " + d.Name
-			if way != "" {
-				whose += " with --deploy " + way
+			if deployment != "" {
+				whose += " with --deploy " + deployment
 			}
 			err = errors.Join(err, fmt.Errorf("%s: %w", whose, refusal))
 			continue
 		}
-		if len(ways) > 1 {
-			one.Name += "-" + way
+		if len(deployments) > 1 {
+			one.Name += "-" + deployment
 		}
 		if !yamlfile.IsName(one.Name) {
 			err = errors.Join(err, fmt.Errorf("the name %q is too long: give the system a shorter one", one.Name))
@@ -67,7 +67,7 @@ func (d Definition) In(ways []string) (all []Definition, err error) {
 	return all, err
 }
 
-// deploy makes the definition that of its deployment, or says why it cannot be.
+// deploy prepares the definition for its deployment. It returns an error if that is impossible.
 func (d *Definition) deploy() error {
 	if err := d.place(); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (d *Definition) deploy() error {
 	return d.locateDatabases()
 }
 
-// place does so but for the databases of its audit.
+// place does the same, except for the databases of the audit.
 func (d *Definition) place() error {
 	if err := d.resolve(); err != nil {
 		return err
@@ -83,11 +83,11 @@ func (d *Definition) place() error {
 	kind := d.Kind()
 	switch {
 	case d.Deployment == "" || kind == kindCompose && d.Deployment == kindCompose:
-		usual := map[string]string{kindImage: lab.DockerBridge, kindServices: lab.DockerBridge,
+		defaults := map[string]string{kindImage: lab.DockerBridge, kindServices: lab.DockerBridge,
 			kindCompose: kindCompose}
-		d.Deployment = cmp.Or(usual[kind], lab.Process)
+		d.Deployment = cmp.Or(defaults[kind], lab.Process)
 		return nil
-	case kind == kindServices && slices.Contains(placesOfServices(), d.Deployment):
+	case kind == kindServices && slices.Contains(serviceDeployments(), d.Deployment):
 		d.noteVolumes()
 		return nil
 	case !slices.Contains(lab.Deployments(), d.Deployment):
@@ -96,7 +96,7 @@ func (d *Definition) place() error {
 		return errors.New("a URL runs where its owner has it, and only what Cleave starts can be deployed: " +
 			"compare it without")
 	case kind == kindServices:
-		places := strings.Join(placesOfServices(), ", ") + ", where services find each other by their names"
+		places := strings.Join(serviceDeployments(), ", ") + ", where services find each other by their names"
 		if d.manifests != "" {
 			return errors.New("manifests run on " + places)
 		}
@@ -112,15 +112,15 @@ func (d *Definition) place() error {
 			"listen on {host} and %s", d.URL, portMark)
 	}
 	if d.Deployment == lab.DockerHost || d.Deployment == lab.DockerBridge {
-		return d.contain()
+		return d.prepareContainer()
 	}
-	return d.leaveHost()
+	return d.prepareRemote()
 }
 
-// placesOfServices returns the deployments on which services of a file find each other by their names.
-func placesOfServices() []string { return []string{lab.DockerBridge, lab.Swarm, lab.Kubernetes} }
+// serviceDeployments returns the deployments in which the services of a file find each other by name.
+func serviceDeployments() []string { return []string{lab.DockerBridge, lab.Swarm, lab.Kubernetes} }
 
-// noteVolumes notes how volumes differ on Kubernetes.
+// noteVolumes adds a note about volumes if the system has any on Kubernetes.
 func (d *Definition) noteVolumes() {
 	if d.Deployment == lab.Kubernetes && slices.ContainsFunc(d.Services, func(s lab.SystemService) bool {
 		return slices.ContainsFunc(s.Container.Mounts, func(m lab.ContainerMount) bool {
@@ -132,8 +132,8 @@ func (d *Definition) noteVolumes() {
 	}
 }
 
-// contain has a command run in a container, which gets its folder at the same path.
-func (d *Definition) contain() (err error) {
+// prepareContainer prepares a command to run in a container, where its folder has the same path.
+func (d *Definition) prepareContainer() (err error) {
 	if d.Dir, err = filepath.EvalSymlinks(d.Dir); err != nil {
 		return fmt.Errorf("its folder: %w", err)
 	}
@@ -144,9 +144,9 @@ func (d *Definition) contain() (err error) {
 	return nil
 }
 
-// leaveHost has a command run where no folder of this host is, in an empty one. What it names of
-// its folder here would be missing there.
-func (d *Definition) leaveHost() error {
+// prepareRemote prepares a command to run in an empty folder, possibly on another host. It returns an error
+// if the command needs something of this host.
+func (d *Definition) prepareRemote() error {
 	switch {
 	case d.dirNamed:
 		return fmt.Errorf("its folder %s (dir) is one of this host, which others do not have", d.Dir)
@@ -167,14 +167,14 @@ func (d *Definition) leaveHost() error {
 	return nil
 }
 
-// Afar reports whether the system runs on hosts other than this one, or as if it did.
-func (d Definition) Afar() bool {
+// IsRemote reports whether the deployment of the system is one for several hosts.
+func (d Definition) IsRemote() bool {
 	return slices.Contains([]string{lab.Swarm, lab.Kubernetes, lab.SSH}, d.Deployment)
 }
 
-// lookAt returns what to look at where nobody finds the system of a variant: one that listens on loopback
-// alone, as many do unless they are told otherwise, is found on this host and nowhere else.
-func lookAt(v lab.Variant) string {
+// loopbackHint returns a hint for users whose system cannot be reached, or "". By default many programs
+// listen on the loopback address alone, which other hosts and containers cannot reach.
+func loopbackHint(v lab.Variant) string {
 	here := v.Deployment == lab.Process || v.Deployment == lab.DockerHost
 	if here || len(v.External.Command) == 0 || strings.Contains(strings.Join(v.External.Command, " "),
 		"{host}") {

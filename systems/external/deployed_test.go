@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// inFolder returns a system whose command runs in a folder with the program server.
+// inFolder returns a system whose command runs in a folder with a file named server.
 func inFolder(t *testing.T, text string) Definition {
 	t.Helper()
 	d, err := parseBeside(projectFolder(t, map[string]string{"server": "",
@@ -18,13 +18,13 @@ func inFolder(t *testing.T, text string) Definition {
 	return d
 }
 
-// TestWaysAreSystemsOfTheirOwn with the way in the name, where there are several.
-func TestWaysAreSystemsOfTheirOwn(t *testing.T) {
+// TestDeploymentsAreSystemsOfTheirOwn, whose names have the deployment if there are several.
+func TestDeploymentsAreSystemsOfTheirOwn(t *testing.T) {
 	const command = "command: sleep {port}\n"
 	for name, test := range map[string]struct {
-		text       string
-		ways, want []string // names and deployments
-		folder     bool
+		text              string
+		deployments, want []string // want has names and deployments
+		folder            bool
 	}{
 		"its own":    {command, nil, []string{"it process"}, true},
 		"the file's": {command + "deployment: docker-bridge", nil, []string{"it docker-bridge"}, true},
@@ -36,18 +36,18 @@ func TestWaysAreSystemsOfTheirOwn(t *testing.T) {
 		"a fixed port": {"command: sleep\nurl: http://127.0.0.1:8080/", []string{"docker-host"},
 			[]string{"it docker-host"}, true},
 		"image": {"image: nginx\nport: 80", nil, []string{"it docker-bridge"}, true},
-		"told image": {"image: nginx\ncommand: '{port}'", []string{"docker-host"}, []string{"it docker-host"},
-			true},
+		"image with command": {"image: nginx\ncommand: '{port}'", []string{"docker-host"},
+			[]string{"it docker-host"}, true},
 		"runs already": {"url: http://127.0.0.1:8080/", nil, []string{"it process"}, true},
 		"compose files": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", nil,
 			[]string{"it docker-bridge"}, true},
 		"by the compose command": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", []string{"compose"},
 			[]string{"it compose"}, true},
-		"in both ways": {"compose: compose.yaml", []string{"compose", "docker-bridge"},
+		"units and compose command": {"compose: compose.yaml", []string{"compose", "docker-bridge"},
 			[]string{"it-compose compose", "it-docker-bridge docker-bridge"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := inFolder(t, test.text).In(test.ways)
+			all, err := inFolder(t, test.text).In(test.deployments)
 			var got []string
 			for _, d := range all {
 				got = append(got, d.Name+" "+d.Deployment)
@@ -56,17 +56,17 @@ func TestWaysAreSystemsOfTheirOwn(t *testing.T) {
 				}
 			}
 			if err != nil || !slices.Equal(got, test.want) {
-				t.Errorf("In(%q) = %q, %v; want %q", test.ways, got, err, test.want)
+				t.Errorf("In(%q) = %q, %v; want %q", test.deployments, got, err, test.want)
 			}
 		})
 	}
 }
 
-// TestWhatCannotBeDeployedIsRefusedByName before anything starts.
-func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
-	for name, test := range map[string]struct{ text, way, says string }{
-		"no way": {"command: sleep {port}", "moon", "there is no such deployment"},
-		"URL":    {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
+// TestImpossibleDeploymentsAreRefused before anything starts.
+func TestImpossibleDeploymentsAreRefused(t *testing.T) {
+	for name, test := range map[string]struct{ text, deployment, message string }{
+		"unknown": {"command: sleep {port}", "moon", "there is no such deployment"},
+		"URL":     {"url: http://127.0.0.1:8080/", "docker-host", "a URL runs where its owner has it"},
 		"compose file": {"url: http://127.0.0.1:8080/\ncompose: compose.yaml", "docker-host",
 			"a compose file runs on docker-bridge, swarm, kubernetes, where services find each other"},
 		"image": {"image: nginx\nport: 80", "process",
@@ -81,28 +81,29 @@ func TestWhatCannotBeDeployedIsRefusedByName(t *testing.T) {
 		"no such folder": {"command: sleep {port}\ndir: none", "docker-host", "none: no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := inFolder(t, test.text).In([]string{"process", test.way})
-			if err == nil || !strings.Contains(err.Error(), "system it with --deploy "+test.way+": ") ||
-				!strings.Contains(err.Error(), test.says) {
-				t.Errorf("In: %v, want it to name the system and the way, and to say %q", err, test.says)
+			_, err := inFolder(t, test.text).In([]string{"process", test.deployment})
+			if err == nil || !strings.Contains(err.Error(), "system it with --deploy "+test.deployment+": ") ||
+				!strings.Contains(err.Error(), test.message) {
+				t.Errorf("In: %v, want it to name the system and the deployment, and to say %q", err, test.message)
 			}
 		})
 	}
 }
 
-// TestWhoIsNotFoundIsToldWhy where it may be that the command listens on loopback alone.
-func TestWhoIsNotFoundIsToldWhy(t *testing.T) {
+// TestLoopbackHint: it is given if the command may listen on the loopback address alone.
+func TestLoopbackHint(t *testing.T) {
 	for _, c := range []struct {
-		way, command string
-		told         bool
+		deployment, command string
+		hinted              bool
 	}{
 		{"process", "sleep {port}", false}, {"docker-host", "sleep {port}", false},
 		{"docker-bridge", "sleep {port}", true}, {"swarm", "sleep {port}", true},
 		{"swarm", "sleep {host}:{port}", false}, {"ssh", "", false},
 	} {
-		v := lab.Variant{Deployment: c.way, External: &lab.ExternalSystem{Command: strings.Fields(c.command)}}
-		if says := lookAt(v); (says != "") != c.told {
-			t.Errorf("%s of %q: it is told %q", c.way, c.command, says)
+		v := lab.Variant{Deployment: c.deployment,
+			External: &lab.ExternalSystem{Command: strings.Fields(c.command)}}
+		if hint := loopbackHint(v); (hint != "") != c.hinted {
+			t.Errorf("%s of %q: the hint is %q", c.deployment, c.command, hint)
 		}
 	}
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// difference is one thing that is otherwise in one system than in another.
+// difference is one difference between two systems.
 type difference struct {
 	lab.KnobChange
-	take func(at *state, to state) // makes it so
+	apply func(at *state, to state) // copies the value of the second system
 }
 
-// state is a system on the way from one to another.
+// state is a system that changes step by step into another one.
 type state struct {
 	lab.ExternalSystem
 	replicas map[string]int
 	limits   map[string]lab.Limits
 }
 
-// stateOf returns the state that a definition describes. What it holds is its own.
+// stateOf returns the state of a definition. It shares no list or map that changes.
 func stateOf(d Definition) state {
 	s := state{d.ExternalSystem, map[string]int{}, map[string]lab.Limits{}}
 	s.Services = slices.Clone(s.Services)
@@ -33,12 +33,12 @@ func stateOf(d Definition) state {
 	return s
 }
 
-// service returns a service of the system, or nil.
+// service returns the service of a name, or nil.
 func (s *state) service(name string) *lab.SystemService {
 	return serviceIn(s.Services, name)
 }
 
-// serviceIn returns a service of several, or nil.
+// serviceIn returns the service of a name among several, or nil.
 func serviceIn(services []lab.SystemService, name string) *lab.SystemService {
 	i := slices.IndexFunc(services, func(s lab.SystemService) bool { return s.Name == name })
 	if i < 0 {
@@ -47,12 +47,12 @@ func serviceIn(services []lab.SystemService, name string) *lab.SystemService {
 	return &services[i]
 }
 
-// differencesOf returns what is otherwise in one system than in another: service by service in the order of
-// the second file, then what it does not have any more.
+// differencesOf returns the differences between two systems: those of the services in the order of the second
+// file, the entry point, the removed services, and those of the systems as a whole.
 func differencesOf(a, b state) (all []difference) {
 	for _, to := range b.Services {
 		if from := a.service(to.Name); from != nil {
-			all = append(all, serviceDifferences(*from, to, a, b)...)
+			all = append(all, differencesOfService(*from, to, a, b)...)
 			continue
 		}
 		all = append(all, difference{lab.KnobChange{Knob: to.Name, From: "left out", To: "added"},
@@ -68,15 +68,16 @@ func differencesOf(a, b state) (all []difference) {
 				func(at *state, _ state) { at.remove(from.Name) }})
 		}
 	}
-	return append(all, ownDifferences(a, b)...)
+	return append(all, otherSystemDifferences(a, b)...)
 }
 
-// serviceDifferences returns what is otherwise with a service.
-func serviceDifferences(from, to lab.SystemService, a, b state) (all []difference) {
+// differencesOfService returns the differences of a service that both systems have.
+func differencesOfService(from, to lab.SystemService, a, b state) (all []difference) {
 	name := to.Name
-	add := func(key, was, is string, take func(at, to *lab.SystemService)) {
-		all = append(all, difference{lab.KnobChange{Knob: name + "." + key, From: inShort(was), To: inShort(is)},
-			func(at *state, b state) { take(at.service(name), b.service(name)) }})
+	add := func(key, was, is string, apply func(at, to *lab.SystemService)) {
+		all = append(all, difference{
+			lab.KnobChange{Knob: name + "." + key, From: shortText(was), To: shortText(is)},
+			func(at *state, b state) { apply(at.service(name), b.service(name)) }})
 	}
 	if from.Image != to.Image {
 		add("image", from.Image, to.Image,
@@ -86,12 +87,12 @@ func serviceDifferences(from, to lab.SystemService, a, b state) (all []differenc
 		from.Container.Env); was+is != "" {
 		add("env", was, is, func(at, to *lab.SystemService) { at.Container.Env = to.Container.Env })
 	}
-	told := func(s lab.SystemService) string {
+	commandOf := func(s lab.SystemService) string {
 		return strings.Join(slices.Concat(s.Container.Entrypoint, s.Container.Command), " ")
 	}
 	if !slices.Equal(from.Container.Command, to.Container.Command) ||
 		!slices.Equal(from.Container.Entrypoint, to.Container.Entrypoint) {
-		add("command", told(from), told(to), func(at, to *lab.SystemService) {
+		add("command", commandOf(from), commandOf(to), func(at, to *lab.SystemService) {
 			at.Container.Command, at.Container.Entrypoint = to.Container.Command, to.Container.Entrypoint
 		})
 	}
@@ -102,41 +103,41 @@ func serviceDifferences(from, to lab.SystemService, a, b state) (all []differenc
 	}
 	if was, is := a.limits[name], b.limits[name]; was != is {
 		all = append(all, difference{
-			lab.KnobChange{Knob: name + ".limits", From: inShort(was.String()), To: inShort(is.String())},
+			lab.KnobChange{Knob: name + ".limits", From: shortText(was.String()), To: shortText(is.String())},
 			func(at *state, _ state) { at.limits[name] = is }})
 	}
-	if keys := otherKeys(from, to, a, b); len(keys) > 0 {
+	if keys := otherDifferences(from, to, a, b); len(keys) > 0 {
 		all = append(all, difference{
 			lab.KnobChange{Knob: name + "." + strings.Join(keys, "+"), From: "as before", To: "as in the second"},
-			func(at *state, b state) { at.takeOthers(*b.service(name), b) }})
+			func(at *state, b state) { at.applyOthers(*b.service(name), b) }})
 	}
 	return all
 }
 
-// takeOthers takes over all of a service of another system but what has a difference of its own.
-func (s *state) takeOthers(service lab.SystemService, from state) {
+// applyOthers copies all keys of a service of another system that have no difference of their own.
+func (s *state) applyOthers(service lab.SystemService, from state) {
 	own := s.service(service.Name)
 	container := service.Container
 	container.Env, container.Command, container.Entrypoint = own.Container.Env, own.Container.Command,
 		own.Container.Entrypoint
 	own.Container, own.Healthy, own.Finishes = container, service.Healthy, service.Finishes
 	own.After = append(slices.Clone(service.After), slices.DeleteFunc(own.After, func(name string) bool {
-		return from.service(name) != nil // the others go by themselves
+		return from.service(name) != nil // removed services have their own difference
 	})...)
 }
 
-// otherKeys returns the names of what else is otherwise with a service.
-func otherKeys(from, to lab.SystemService, a, b state) []string {
+// otherDifferences returns the keys of a service that differ and have no difference of their own.
+func otherDifferences(from, to lab.SystemService, a, b state) []string {
 	members := func(s lab.SystemService) map[string]any {
 		s.Container.Env, s.Container.Command, s.Container.Entrypoint = nil, nil, nil
 		text, err := json.Marshal(s.Container)
 		var all map[string]any
 		if err != nil || json.Unmarshal(text, &all) != nil {
-			return nil // it has names, numbers and texts
+			return nil // impossible: it is plain data
 		}
 		all["healthy"], all["finishes"] = s.Healthy, s.Finishes
 		all["depends_on"] = strings.Join(slices.DeleteFunc(slices.Clone(s.After), func(name string) bool {
-			return a.service(name) == nil || b.service(name) == nil // it comes or goes by itself
+			return a.service(name) == nil || b.service(name) == nil // its coming and going is a difference of its own
 		}), " ")
 		return all
 	}
@@ -152,11 +153,11 @@ func otherKeys(from, to lab.SystemService, a, b state) []string {
 	return keys
 }
 
-// ownDifferences returns what is otherwise with systems beside their services.
-func ownDifferences(a, b state) (all []difference) {
-	add := func(key, was, is string, same bool, take func(at *state, b state)) {
+// otherSystemDifferences returns the differences between two systems other than their services.
+func otherSystemDifferences(a, b state) (all []difference) {
+	add := func(key, was, is string, same bool, apply func(at *state, b state)) {
 		if !same {
-			all = append(all, difference{lab.KnobChange{Knob: key, From: inShort(was), To: inShort(is)}, take})
+			all = append(all, difference{lab.KnobChange{Knob: key, From: shortText(was), To: shortText(is)}, apply})
 		}
 	}
 	add("image", a.Image, b.Image, a.Image == b.Image && a.Port == b.Port,
@@ -188,15 +189,15 @@ func (s *state) remove(name string) {
 	delete(s.limits, name)
 }
 
-// without returns the texts of a list that another does not have, in one line.
+// without returns the texts of a list that another list does not have, in one line.
 func without(list, other []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(list), func(text string) bool {
 		return slices.Contains(other, text)
 	}), " ")
 }
 
-// inShort returns a value in one line as a report shows it.
-func inShort(text string) string {
+// shortText returns the beginning of a value in one line, for reports.
+func shortText(text string) string {
 	const most = 60
 	text = strings.Join(strings.Fields(text), " ")
 	if text == "" {

@@ -1,7 +1,7 @@
-// Package external is the system under test that somebody else wrote: a URL, a
+// Package external describes systems of users as systems under test: a URL, a
 // command, an image, or a compose file or manifests of Kubernetes, each of whose
-// services is a unit. It knows nothing of what the system does; an operation is a
-// step of a scenario, and right is what the scenario expects.
+// services is a unit. It knows nothing of what the system does: an operation is a
+// step of a scenario, and an answer is right if the scenario expects it.
 //
 // A system is defined in a system file (cleave-system/1) or on the command line.
 // The definition goes into the variant, and with it into the plan, so that a
@@ -37,19 +37,19 @@ const (
 	Users = lab.FactorUsers // of a closed loop
 	// SearchFrom is the rate at which the search for the capacity begins.
 	SearchFrom = lab.FactorSearchFrom
-	Operations = "operations" // of a load that is counted: a check
+	Operations = "operations" // the number of operations of a counted load, as of a check
 )
 
-// portMark stands for a port chosen for each trial.
+// portMark stands for a port that is chosen for each trial.
 const portMark = "{port}"
 
-// System is every system that somebody else wrote. Load is that of the study.
-// Generator and Secrets are not needed to describe it.
+// System is the System of all users' systems: the variant has the definition. Load is that of the study.
+// Describe needs neither Generator nor Secrets.
 type System struct {
 	Generator lab.Generator
 	Load      lab.Load
-	Secrets   *secret.Vault // the values behind the references of a definition
-	Faults    bool          // trials have some, so that the generator writes down every attempt
+	Secrets   *secret.Vault // the values of the references in definitions
+	Faults    bool          // trials have faults: the generator writes a history
 }
 
 var (
@@ -59,7 +59,7 @@ var (
 	_ lab.Checkable    = System{}
 )
 
-// base returns what such systems have in common with others under load.
+// base returns the part that users' systems share with other systems under load.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Operations}
 }
@@ -107,7 +107,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	x := v.External
 	job := lab.LoadJob{
-		Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: lookAt(v),
+		Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: loopbackHint(v),
 	}
 	if s.Faults || readsHistory(x.Audit) {
 		job.History = loaded.History
@@ -115,7 +115,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	loaded.SetClient(&job, p)
 	if slices.ContainsFunc(p.Factors(), func(f string) bool {
 		return f != lab.FactorConnections && f != lab.FactorThreads && f != lab.FactorTraceShare
-	}) { // else the scenario's own load is played
+	}) { // without one, the scenario has a load of its own
 		if err := s.base().SetLoad(&job, p); err != nil {
 			return lab.Layout{}, err
 		}
@@ -145,7 +145,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	generator.Name, generator.Role, generator.Cores = lab.RoleGenerator, lab.RoleGenerator, s.Load.Cores
 	generator.Uses = []lab.Use{}
-	for _, unit := range layout.Units { // which service answers at the URL, the compose command does not say
+	for _, unit := range layout.Units { // without an Entry, any service may answer at the URL
 		if x.Entry == "" || unit.Name == x.Entry {
 			generator.Uses = append(generator.Uses, lab.Use{To: unit.Name, How: "requests"})
 		}
@@ -157,8 +157,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, nil
 }
 
-// units returns the units of a system, and the one that is loaded where its deployment has it; "": what is at
-// its URL.
+// units returns the units of a system, and the name of the unit that is loaded; "" if its address is the URL.
 func (s System) units(
 	x *lab.ExternalSystem, environment []string,
 ) (units []lab.UnitSpec, entry string, err error) {
@@ -178,10 +177,11 @@ func (s System) units(
 	return units, entry, err
 }
 
-// spareDescriptors are open in the generator beside its connections.
+// spareDescriptors is the number of open files of the generator without its connections.
 const spareDescriptors = 256
 
-// started returns the unit of a system that Cleave starts, with how it shows that it can be used.
+// started returns the unit of a system that Cleave starts as a command or an image, with its readiness
+// checks.
 func (s System) started(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
 	unitOf := s.command
 	if x.Image != "" {
@@ -216,20 +216,20 @@ func (s System) command(x *lab.ExternalSystem, environment []string) (lab.UnitSp
 
 // image returns the unit of a system that is a container of an image.
 func (s System) image(x *lab.ExternalSystem, environment []string) (lab.UnitSpec, error) {
-	if err := checkImage(x.Image); err != nil { // it may come from a plan that somebody else wrote
+	if err := checkImage(x.Image); err != nil { // plans are not checked like files
 		return lab.UnitSpec{}, err
 	}
-	told, err := s.arguments(x.Command)
+	args, err := s.arguments(x.Command)
 	return lab.UnitSpec{
 		Name: roleSystem, Role: roleSystem,
-		Runnable:   lab.Runnable{Image: x.Image, Args: told, Foreign: true, Env: environment},
+		Runnable:   lab.Runnable{Image: x.Image, Args: args, Foreign: true, Env: environment},
 		Networking: lab.Networking{Port: x.Port, Listens: true},
 		Storage:    lab.Storage{Volume: roleSystem},
 		Placement:  lab.Placement{Scalable: true, Cores: x.Cores},
 	}, err
 }
 
-// services returns the units of a system that a compose file describes.
+// services returns the units of a system that the compose command runs, one per service.
 func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, error) {
 	names, err := serviceNames(x.Compose)
 	var units []lab.UnitSpec
@@ -243,11 +243,11 @@ func services(x *lab.ExternalSystem, environment []string) ([]lab.UnitSpec, erro
 	return units, err
 }
 
-// containers returns the units of a system that consists of services, each a container.
+// containers returns the units of a system of services, each of which is a container.
 func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err error) {
 	var missing []error
 	for _, service := range x.Services {
-		if err := checkImage(service.Image); err != nil { // it may come from a plan that somebody else wrote
+		if err := checkImage(service.Image); err != nil { // plans are not checked like files
 			return nil, err
 		}
 		container, err := s.filled(service.Container)
@@ -270,7 +270,7 @@ func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err err
 	return units, errors.Join(missing...)
 }
 
-// usesOf returns what a service calls as far as its file says it: what it starts after.
+// usesOf returns the services that a service starts after: the only calls that its file reveals.
 func usesOf(service lab.SystemService) []lab.Use {
 	uses := []lab.Use{}
 	for _, name := range service.After {
@@ -279,13 +279,13 @@ func usesOf(service lab.SystemService) []lab.Use {
 	return uses
 }
 
-// filled returns what a container has, with the values that were masked.
+// filled returns a container with its secrets in the place of their references.
 func (s System) filled(c lab.ContainerSpec) (*lab.ContainerSpec, error) {
-	words := []*[]string{&c.Env, &c.Command, &c.Entrypoint}
+	lists := []*[]string{&c.Env, &c.Command, &c.Entrypoint}
 	c.Mounts = slices.Clone(c.Mounts)
 	if c.Health != nil {
 		check := *c.Health
-		c.Health, words = &check, append(words, &check.Test)
+		c.Health, lists = &check, append(lists, &check.Test)
 	}
 	var missing []error
 	for i := range c.Mounts {
@@ -296,14 +296,15 @@ func (s System) filled(c lab.ContainerSpec) (*lab.ContainerSpec, error) {
 		}
 		c.Mounts[i].Files = files
 	}
-	for _, list := range words {
+	for _, list := range lists {
 		filled, err := s.arguments(*list)
 		*list, missing = filled, append(missing, err)
 	}
 	return &c, errors.Join(missing...)
 }
 
-// foreign returns a command of the system's definition. In a container it has its folder, too.
+// foreign returns the unit of a command in the system's definition. In a container, the folder of the command
+// is mounted.
 func (s System) foreign(
 	name string, x *lab.ExternalSystem, argv, environment []string,
 ) (lab.UnitSpec, error) {
@@ -324,7 +325,7 @@ func (s System) foreign(
 	return unit, err
 }
 
-// loopback returns the address that a URL on this host means.
+// loopback returns the host:port of a URL, and whether it is a loopback address.
 func loopback(u *url.URL) (string, bool) {
 	host, port := u.Hostname(), u.Port()
 	if port == "" {

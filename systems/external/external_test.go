@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
-// handedIn are the reports of a trial whose generator reported.
+// handedIn has the report of a generator.
 var handedIn = []lab.UnitReport{{Unit: "generator"}}
 
 func parse(t *testing.T, text string) Definition {
@@ -61,7 +61,7 @@ func TestLayouts(t *testing.T) {
 			[]string{"127.0.0.1:443"}, "https://127.0.0.1/", "", 0},
 		"image": {"image: nginx:1.27\nport: 80", []string{"system", "generator"}, nil, "http://127.0.0.1:80/",
 			"system", 0},
-		"told image": {"image: nginx\ncommand: --port {port}\nurl: http://127.0.0.1:{port}/x",
+		"image with command": {"image: nginx\ncommand: --port {port}\nurl: http://127.0.0.1:{port}/x",
 			[]string{"system", "generator"}, nil, "http://127.0.0.1:80/x", "system", 0},
 		"with reset": {"command: ./server {port}\nreset: [./reset, all]", []string{"system", "generator"}, nil,
 			"http://127.0.0.1:80/", "system", 1},
@@ -108,13 +108,13 @@ func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 	if uses := l.Units[2].Uses; len(l.Units) != 3 || len(uses) != 2 || uses[1].To != "web" {
 		t.Errorf("the generator uses %+v", uses)
 	}
-	for text, says := range map[string]string{"services: {generator: {image: web}}": "give it another one",
+	for text, message := range map[string]string{"services: {generator: {image: web}}": "give it another one",
 		"volumes: {}": "no services", "services: [": "compose file"} {
 		d.Compose = &lab.Compose{Text: text}
 		_, err := System{Generator: &loadedtest.Generator{}}.Layout(lab.Variant{Name: "it",
 			External: &d.ExternalSystem}, at(Users, 3), 1)
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("Layout of %q: %v, want it to say %q", text, err, says)
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("Layout of %q: %v, want it to say %q", text, err, message)
 		}
 	}
 }
@@ -155,9 +155,9 @@ func TestAudits(t *testing.T) {
 		return r
 	}
 	for name, test := range map[string]struct {
-		report lab.LoadReport
-		want   lab.AuditVerdict
-		says   string
+		report  lab.LoadReport
+		want    lab.AuditVerdict
+		message string
 	}{
 		"good":        {good, lab.AuditValid, ""},
 		"closed loop": {with(func(r *lab.LoadReport) { r.Offered = 0 }), lab.AuditValid, ""},
@@ -180,8 +180,8 @@ func TestAudits(t *testing.T) {
 			system := System{Generator: &loadedtest.Generator{Report: test.report}}
 			audit := system.Audit(lab.Variant{}, at(Rate, 100), handedIn)
 			if said := strings.Join(audit.Problems, "; "); audit.Verdict != test.want ||
-				!strings.Contains(said, test.says) || (test.says == "") != (said == "") {
-				t.Errorf("audit %+v, want %s with %q", audit, test.want, test.says)
+				!strings.Contains(said, test.message) || (test.message == "") != (said == "") {
+				t.Errorf("audit %+v, want %s with %q", audit, test.want, test.message)
 			}
 		})
 	}
@@ -268,7 +268,7 @@ func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
 func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 	const schema = "schema: cleave-system/1\n"
 	const here = schema + "name: x\nurl: http://127.0.0.1:1/\n"
-	for name, test := range map[string]struct{ text, says string }{
+	for name, test := range map[string]struct{ text, message string }{
 		"empty":           {"", "the file is empty"},
 		"unknown key":     {here + "ports: 7", `:4: the system has no key "ports" (did you mean "port"?)`},
 		"key of ready":    {here + "ready: {paht: /}", `:4: ready has no key "paht" (did you mean "path"?)`},
@@ -314,9 +314,9 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("system.yaml", []byte(test.text))
-			if err == nil || !strings.Contains(err.Error(), test.says) ||
+			if err == nil || !strings.Contains(err.Error(), test.message) ||
 				!strings.Contains(err.Error(), "system.yaml") {
-				t.Errorf("Parse: %v, want it to name the file and say %q", err, test.says)
+				t.Errorf("Parse: %v, want it to name the file and say %q", err, test.message)
 			}
 		})
 	}
@@ -340,7 +340,7 @@ func TestInline(t *testing.T) {
 			t.Errorf("Inline(%q) = %+v, %v; want %+v", text, d, err, want)
 		}
 	}
-	for text, says := range map[string]string{
+	for text, message := range map[string]string{
 		"a=http://127.0.0.1:8080/find?q=1": "--path '/find?q=1', and http://127.0.0.1:8080 here",
 		"./server":                         "no file, no URL and not name=COMMAND",
 		"a=":                               "no command behind",
@@ -349,8 +349,8 @@ func TestInline(t *testing.T) {
 		"a='./x {port}":                    "inside quotes",
 		"ftp://127.0.0.1":                  "expected http://",
 	} {
-		if _, err := Inline(text); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("Inline(%q): %v, want it to say %q", text, err, says)
+		if _, err := Inline(text); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("Inline(%q): %v, want it to say %q", text, err, message)
 		}
 	}
 }

@@ -16,56 +16,55 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// Schema versions system files.
+// Schema is the version of the format of system files.
 const Schema = "cleave-system/1"
 
-// readyTimeout is how long a system may take to become ready, unless it says;
-// longestReady bounds what it may say.
+// readyTimeout is the default time in which a system must become ready, and maxReadyTimeout the greatest one.
 const (
-	readyTimeout = 30 * time.Second
-	longestReady = 24 * time.Hour
+	readyTimeout    = 30 * time.Second
+	maxReadyTimeout = 24 * time.Hour
 )
 
-// maxReadyLog is how long the text may be that a log is searched for.
+// maxReadyLog is the greatest length of a text that a log is searched for.
 const maxReadyLog = 200
 
-// maxCore is the highest number of a processor that the kernel's sets have by default.
+// maxCore is the highest number of a processor in the kernel's sets of processors, by default.
 const maxCore = 1023
 
-// maxFile is the most bytes of a system file and of a compose file.
+// maxFile is the size limit of system files and compose files, in bytes.
 const maxFile = yamlfile.SmallFile
 
-// imagePattern matches the names of images: they go into paths of Docker's interface.
+// imagePattern matches valid names of images. They become parts of paths of Docker's API.
 var imagePattern = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*(:[0-9]+)?(/[a-zA-Z0-9][a-zA-Z0-9._-]*)*` +
 	`(:[a-zA-Z0-9_][a-zA-Z0-9._-]*)?(@sha256:[0-9a-f]{64})?$`)
 
-// maxPort is the highest port.
+// maxPort is the highest port number.
 const maxPort = 65535
 
 // Definition is a system with its name.
 type Definition struct {
 	Name    string
 	Summary string
-	// Deployment is where it runs; empty: where its kind does. See In.
+	// Deployment is the deployment; empty: the default of the system's kind. See In.
 	Deployment string
 	lab.ExternalSystem
-	// Replicas and Limits are those of services of a compose file, by their names.
+	// Replicas and Limits are those of services, by their names.
 	Replicas map[string]int
 	Limits   map[string]lab.Limits
-	// Risks give a compose file power over this host, and Notes say what of it is otherwise than with docker
-	// compose: one line each.
+	// Risks lists what gives services power over this host, and Notes how they differ from services run by
+	// docker compose or kubectl: one line each.
 	Risks, Notes []string
-	Builds       []Build // how images of services are built, where the compose file says it
-	dirNamed     bool    // the file names the folder, which else is its own
-	composeFile  string  // its path
-	manifests    string  // path of a file, or a folder, of these
+	Builds       []Build // the builds of images that a compose file describes
+	dirNamed     bool    // the system file has dir; otherwise Dir is its own folder
+	composeFile  string  // path of the compose file; empty: none
+	manifests    string  // path of a file or folder of manifests; empty: none
 	project      *project
-	changes      map[string]*change // of its services
-	writtenURL   string             // which leads into it
+	changes      map[string]*change // of services, by their names
+	writtenURL   string             // the url of the system file, or --url
 }
 
-// file is a system file as written. Give one of command, image and compose, or only a
-// url; with an image, the command is what its container is told.
+// file is a system file as it is written. It has one of command, image, compose and manifests, or only a url;
+// with an image, command has the arguments of its container.
 type file struct {
 	Schema     string            `yaml:"schema,omitempty"`
 	Name       string            `yaml:"name,omitempty"`
@@ -87,7 +86,7 @@ type file struct {
 	Cores      []int             `yaml:"cores,omitempty"`
 }
 
-// ready is the key of that name.
+// ready is the value of the key ready.
 type ready struct {
 	Log     string        `yaml:"log,omitempty"`
 	Command argv          `yaml:"command,omitempty"`
@@ -95,7 +94,7 @@ type ready struct {
 	Timeout time.Duration `yaml:"timeout,omitempty"`
 }
 
-// audit is the key of that name.
+// audit is the value of the key audit.
 type audit struct {
 	Command  argv `yaml:"command,omitempty"`
 	Requests []struct {
@@ -107,7 +106,7 @@ type audit struct {
 	Queries   []auditQuery             `yaml:"queries,omitempty"`
 }
 
-// argv is a command: a list, or a text that is split at blanks.
+// argv is a command: a list, or a text that Split splits.
 type argv []string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -116,8 +115,8 @@ func (a *argv) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// Parse reads a system file. Its own folder is where relative paths start from.
-// All mistakes are named at once.
+// Parse returns the definition in a system file with this path and text. Relative paths start from the folder
+// of the file. The error has all mistakes.
 func Parse(path string, data []byte) (Definition, error) {
 	r := yamlfile.Reader{File: path, Format: yamlfile.Small("system", Schema)}
 	var f file
@@ -135,18 +134,18 @@ func Parse(path string, data []byte) (Definition, error) {
 		return Definition{}, err
 	}
 	d, mistakes := f.definition(folder)
-	return d, mistakesIn(path, mistakes)
+	return d, joinMistakes(path, mistakes)
 }
 
-// mistakesIn returns mistakes as one error, each with what it is in; nil where there are none.
-func mistakesIn(what string, mistakes []error) error {
+// joinMistakes returns mistakes as one error, each with the place where it is; nil if there are none.
+func joinMistakes(place string, mistakes []error) error {
 	for i, mistake := range mistakes {
-		mistakes[i] = fmt.Errorf("%s: %w", what, mistake)
+		mistakes[i] = fmt.Errorf("%s: %w", place, mistake)
 	}
 	return errors.Join(mistakes...)
 }
 
-// definition checks the file and fills in what is left out.
+// definition returns the definition in the file, with defaults, and all mistakes.
 func (f *file) definition(folder string) (Definition, []error) {
 	var mistakes []error
 	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
@@ -164,7 +163,7 @@ func (f *file) definition(folder string) (Definition, []error) {
 	d.Dir = within(folder, f.Dir)
 	if len(f.Audit.Command)+len(f.Audit.Requests)+len(f.Audit.Queries) > 0 {
 		var err error
-		if d.Audit, err = f.Audit.in(folder); err != nil {
+		if d.Audit, err = f.Audit.definition(folder); err != nil {
 			mistakes = append(mistakes, err)
 		}
 	}
@@ -197,8 +196,8 @@ func (f *file) definition(folder string) (Definition, []error) {
 	return d, mistakes
 }
 
-// addEnvFile takes the variables of a file whose names are not in Env. The plan has their names alone: their
-// values are read when the system is started.
+// addEnvFile adds the variables of a file to Env, unless they are there. Env, which goes into the plan, gets
+// only references: the values are read when the system is started.
 func (d *Definition) addEnvFile(path string) error {
 	d.EnvFile = path
 	values, err := readEnvFile(path)
@@ -214,7 +213,7 @@ func (d *Definition) addEnvFile(path string) error {
 	return err
 }
 
-// within returns a path that a file in the folder names.
+// within returns a path that a file in the folder names: relative ones start from the folder.
 func within(folder, path string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -222,7 +221,7 @@ func within(folder, path string) string {
 	return filepath.Join(folder, path)
 }
 
-// complete fills in defaults and finds mistakes.
+// complete fills in defaults and returns mistakes.
 func (d *Definition) complete() (mistakes []error) {
 	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
 	if !yamlfile.IsName(d.Name) {
@@ -273,7 +272,7 @@ func (d *Definition) complete() (mistakes []error) {
 	return append(mistakes, d.completeReady()...)
 }
 
-// completeReady does so for what says that the system can be used.
+// completeReady fills in defaults of Ready and returns mistakes in it.
 func (d *Definition) completeReady() (mistakes []error) {
 	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
 	awaited := d.Ready.Log != "" || len(d.Ready.Command) > 0
@@ -293,8 +292,8 @@ func (d *Definition) completeReady() (mistakes []error) {
 		d.Ready.Timeout = readyTimeout.Seconds()
 	case d.Ready.Timeout < 0:
 		mistake("ready.timeout is negative")
-	case d.Ready.Timeout > longestReady.Seconds():
-		mistake("ready.timeout is %g s, expected at most %.0fh", d.Ready.Timeout, longestReady.Hours())
+	case d.Ready.Timeout > maxReadyTimeout.Seconds():
+		mistake("ready.timeout is %g s, expected at most %.0fh", d.Ready.Timeout, maxReadyTimeout.Hours())
 	}
 	if d.Ready.Path != "" && !strings.HasPrefix(d.Ready.Path, "/") {
 		mistake("ready.path is %q, expected a path such as /health", d.Ready.Path)
@@ -302,6 +301,7 @@ func (d *Definition) completeReady() (mistakes []error) {
 	return mistakes
 }
 
+// checkImage returns an error unless the name of an image is valid.
 func checkImage(name string) error {
 	if !imagePattern.MatchString(name) {
 		return fmt.Errorf("image is %q, expected a name such as host/path@sha256:... or nginx:1.27", name)
@@ -309,13 +309,14 @@ func checkImage(name string) error {
 	return nil
 }
 
+// checkURL returns an error unless a url of a system file is valid.
 func checkURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, portMark, "80"))
 	switch {
 	case err != nil:
 		var parsing *url.Error
 		if errors.As(err, &parsing) {
-			err = parsing.Err // its text may hold a password
+			err = parsing.Err // the whole error quotes the URL, which may have a password
 		}
 		return fmt.Errorf("url: %w", err)
 	case u.User != nil:

@@ -8,22 +8,21 @@ import (
 	"strings"
 )
 
-// Inline reads a definition from the command line: a URL, name=URL or
-// name=COMMAND. A command is split at blanks and never seen by a shell; it has
-// {port} where the port belongs on which it is to listen.
+// Inline returns a definition that is written on the command line: URL, name=URL or name=COMMAND. A command
+// is split by Split, without a shell; {port} in it stands for the port on which it has to listen.
 func Inline(text string) (Definition, error) {
-	name, what, named := strings.Cut(text, "=")
+	name, value, named := strings.Cut(text, "=")
 	if isURL(text) || !named {
-		name, what = "", text
+		name, value = "", text
 	}
 	d := Definition{Name: name}
 	switch {
-	case isURL(what):
-		d.URL = what
-		u, err := url.Parse(what)
+	case isURL(value):
+		d.URL = value
+		u, err := url.Parse(value)
 		if err == nil && u.RawQuery != "" {
 			return d, fmt.Errorf("URL %q: a query belongs to what is asked of every system: --path '%s', and "+
-				"%s://%s here", what, u.RequestURI(), u.Scheme, u.Host)
+				"%s://%s here", value, u.RequestURI(), u.Scheme, u.Host)
 		}
 		if err == nil && name == "" {
 			d.Name = strings.ToLower(strings.ReplaceAll(u.Host, ":", "-"))
@@ -32,13 +31,13 @@ func Inline(text string) (Definition, error) {
 		return d, fmt.Errorf("%q is no file, no URL and not name=COMMAND", text)
 	default:
 		var err error
-		if d.Command, err = Split(what); err != nil {
+		if d.Command, err = Split(value); err != nil {
 			return d, fmt.Errorf("system %s: %w", name, err)
 		}
 		if len(d.Command) == 0 {
 			return d, fmt.Errorf("system %s: there is no command behind %q", name, name+"=")
 		}
-		if !strings.Contains(what, portMark) {
+		if !strings.Contains(value, portMark) {
 			return d, fmt.Errorf("system %s: put %s into the command where its port belongs, or write a system file "+
 				"with its url: cleave init system", name, portMark)
 		}
@@ -46,22 +45,22 @@ func Inline(text string) (Definition, error) {
 			return d, err
 		}
 	}
-	return d, mistakesIn("system "+d.Name, d.complete())
+	return d, joinMistakes("system "+d.Name, d.complete())
 }
 
+// isURL reports whether a text begins with a scheme, such as http://.
 func isURL(text string) bool {
 	scheme, _, found := strings.Cut(text, "://")
 	return found && !strings.ContainsAny(scheme, "= /")
 }
 
-// Split parts a command into words at blanks. Single and double quotes keep
-// blanks together, and a backslash keeps the next character as it is, but not
-// between single quotes. Nothing else has a meaning.
+// Split splits a command into words at blanks. Blanks between single or double quotes do not split, and a
+// backslash escapes the next character, except between single quotes. Nothing else has a meaning.
 func Split(text string) ([]string, error) {
 	var words []string
 	var word strings.Builder
-	var quote rune // 0: outside
-	begun, escaped := false, false
+	var quote rune                 // the open quote; 0: none
+	begun, escaped := false, false // begun: there is a word, which may be empty
 	for _, r := range text {
 		switch {
 		case escaped:

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/inputfile"
 )
 
-// Input is a file or a folder that a user names. Open reads it once.
+// Input is a file, or a folder of manifests, that a user names.
 type Input struct {
 	path        string
 	text        []byte
@@ -21,7 +21,7 @@ type Input struct {
 	isManifests bool
 }
 
-// Open reads what is at a path. Manifests may be a file or a folder.
+// Open reads a file, or notes a folder of manifests, and finds out what kind of file it is.
 func Open(path string) (Input, error) {
 	in := Input{path: path}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
@@ -32,9 +32,9 @@ func Open(path string) (Input, error) {
 	if in.text, err = inputfile.Read(path, maxManifests); err != nil {
 		return in, err
 	}
-	document, err := parseCompose(in.text) // of several documents, the first
+	document, err := parseCompose(in.text) // the first of several documents
 	if err != nil {
-		return in, nil // whoever reads it as a file of some kind says what is wrong
+		return in, nil // it is of no kind: reading it as one will return an error
 	}
 	has := func(key string) bool {
 		value := mappingValue(document, key)
@@ -47,10 +47,10 @@ func Open(path string) (Input, error) {
 	return in, nil
 }
 
-// HasServices reports whether it is a compose file, or manifests.
+// HasServices reports whether the input is a compose file, or manifests.
 func (in Input) HasServices() bool { return in.isCompose || in.isManifests }
 
-// IsSystem reports whether it is a system file, by its keys, or has services.
+// IsSystem reports whether the input is a system file, by its keys, or has services.
 func (in Input) IsSystem() bool { return in.isSystem || in.HasServices() }
 
 // OfServices returns the system of a compose file or of manifests at a path, under the name of its project.
@@ -67,27 +67,27 @@ func OfServices(path, address string) (Definition, error) {
 }
 
 // Definition returns the system of a compose file or of manifests. name "" stands for the name of its
-// project. address says what is loaded of it, as the url of a system file does; "" stands for the only
-// port that it publishes. Any other input is read as a system file, which has both.
+// project. address is the entry point that is loaded, like url in a system file; "" stands for the only
+// published port. Any other input is read as a system file, which has both.
 func (in Input) Definition(name, address string) (Definition, error) {
 	if !in.HasServices() {
 		return Parse(in.path, in.text)
 	}
-	whole, err := filepath.Abs(in.path)
+	absolute, err := filepath.Abs(in.path)
 	if err != nil {
 		return Definition{}, err
 	}
 	d := Definition{Name: name, writtenURL: address}
 	if in.isCompose {
-		d.composeFile = whole
+		d.composeFile = absolute
 	} else {
-		d.manifests = whole
+		d.manifests = absolute
 	}
 	if err := d.resolve(); err != nil {
 		return d, fmt.Errorf("%s: %w", in.path, err)
 	}
 	if d.Name == "" {
-		d.Name = cmp.Or(d.project.name, strings.ToLower(filepath.Base(filepath.Dir(whole))))
+		d.Name = cmp.Or(d.project.name, strings.ToLower(filepath.Base(filepath.Dir(absolute))))
 	}
-	return d, mistakesIn(in.path, d.complete())
+	return d, joinMistakes(in.path, d.complete())
 }

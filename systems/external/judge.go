@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// Audit implements lab.System. A load that the generator did not achieve says nothing of
-// the system: such a trial is unknown. One that the system did not hold is a result. A
-// system none of whose answers was right is invalid.
+// Audit implements lab.System. A trial is unknown if its generator did not achieve the load, which tells
+// nothing about the system. It is invalid if no operation succeeded. If the system could not handle the load,
+// that is a result.
 func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Audit {
 	r, err := s.base().Report(reports)
 	if err != nil {
@@ -27,21 +27,21 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 		if len(r.Missed) > 0 {
 			audit.Figures[lab.FigureObjective] = 0
 		}
-		const several = 1.05 // what a flow of one operation cannot come to by rounding
+		const several = 1.05 // more than rounding makes of one operation per flow
 		if begun := r.Achieved * r.Duration; begun > 0 && float64(r.Sent) > several*begun {
 			audit.Figures[lab.FigureFlow] = float64(r.Sent) / begun
 		}
 	}
 	audit = s.base().With(audit, "system", p, r)
 	if loaded.Searches(p) {
-		return audit // probes beyond the capacity are part of a search
+		return audit // a search also offers more than the capacity
 	}
 	if r.Sent == 0 {
 		judge(&audit, lab.AuditUnknown, "no operation was sent")
 	}
 	if r.Sent > 0 && r.OK == 0 {
 		judge(&audit, lab.AuditInvalid,
-			fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, errorWords(r.Errors)))
+			fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, formatErrors(r.Errors)))
 		audit.Problems = append(audit.Problems, r.Remarks...)
 	}
 	return audit
@@ -55,7 +55,7 @@ func counts(r lab.LoadReport) map[string]int64 {
 	return all
 }
 
-func errorWords(errors map[string]int64) string {
+func formatErrors(errors map[string]int64) string {
 	var words []string
 	for _, kind := range slices.Sorted(maps.Keys(errors)) {
 		words = append(words, fmt.Sprintf("%d %s", errors[kind], kind))
@@ -63,21 +63,21 @@ func errorWords(errors map[string]int64) string {
 	return strings.Join(words, ", ")
 }
 
-// Metrics returns what trials at these points are compared in, the headline first. An
-// open loop offers the same to all systems, so its headline is the response time;
-// a closed loop's is how much they get done; a search has the capacity only.
+// Metrics returns the metrics for trials at these points, the headline first. It is the response time for
+// open loops, which offer all systems the same load, and the goodput for closed loops. A search has only the
+// capacity.
 func Metrics(points []lab.Point) []lab.Metric {
 	var open, closed, search bool
 	for _, p := range points {
 		_, users := p.Level(Users)
 		_, from := p.Level(SearchFrom)
 		closed, search = closed || users, search || from
-		open = open || !users && !from // a scenario's own load counts as one
+		open = open || !users && !from // as is the load of a scenario
 	}
 	return metrics(open, closed, search)
 }
 
-// metrics returns the metrics of these kinds of points.
+// metrics returns the metrics for these kinds of load.
 func metrics(open, closed, search bool) []lab.Metric {
 	words := loaded.Words{Operations: "operations", Flows: "flows", Cost: "the system", Per: "operation",
 		Response: "response time"}
@@ -102,10 +102,10 @@ func metrics(open, closed, search bool) []lab.Metric {
 	return append(append(all, words.Errors()), loaded.ClientMetrics()...)
 }
 
-// peakMemory is not called peak_memory, which is that of all units.
+// peakMemory has another name than peak_memory, which includes the generator.
 const peakMemory = "system_peak_memory"
 
-// Measure implements lab.Measurer. The generator's own use is left out.
+// Measure implements lab.Measurer. CPU time and memory are those of the system without the generator.
 func (s System) Measure(
 	_ context.Context, _ lab.Variant, p lab.Point, metered lab.Metered, left lab.Leftover,
 ) (lab.Measured, error) {
@@ -115,19 +115,19 @@ func (s System) Measure(
 	}
 	own := maps.Clone(metered.Roles)
 	delete(own, lab.RoleGenerator)
-	told := func(quantity string) bool { // by all units of the system
+	available := func(quantity string) bool { // for all units of the system
 		for _, used := range own {
 			if _, missing := used.Unavailable[quantity]; missing {
 				return false
 			}
 		}
-		return len(own) > 0 // else it runs somewhere else
+		return len(own) > 0 // a system that runs already has no units
 	}
 	used := metered.Used()
-	if told("cpu_seconds") && r.Sent > 0 {
+	if available("cpu_seconds") && r.Sent > 0 {
 		found.Values[loaded.CPUPerOperation] = used.CPUSeconds / float64(r.Sent)
 	}
-	if told("peak_memory_bytes") {
+	if available("peak_memory_bytes") {
 		found.Values[peakMemory] = float64(used.PeakMemoryBytes)
 	}
 	return found, nil

@@ -6,13 +6,13 @@ import (
 	"github.com/cleave-lab/cleave/inputfile"
 )
 
-// fileLines counts the lines of the compose file, with what it includes, or of the manifests; 0: there are
-// none.
+// fileLines returns the number of lines of the compose file, with the files it includes, or of the manifests;
+// 0 if the system has neither, or the compose file cannot be read.
 func (d *Definition) fileLines() (lines int, err error) {
 	switch {
 	case d.composeFile != "":
 		file, err := readCompose(d.composeFile)
-		if err != nil { // compose can include what we cannot
+		if err != nil { // the compose command can include more than this package
 			return 0, nil
 		}
 		return linesOf(file.Text), nil
@@ -30,7 +30,8 @@ func (d *Definition) fileLines() (lines int, err error) {
 	return lines, err
 }
 
-// linesOf counts the lines of a YAML file that are neither blank nor comments nor between two documents.
+// linesOf returns the number of lines of a YAML file without blank lines, comments and separators of
+// documents.
 func linesOf(text string) (lines int) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" && line != "---" && !strings.HasPrefix(line, "#") {

@@ -15,20 +15,22 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// maxManifests is the most bytes of a file with manifests: kustomize writes all of a system into one.
+// maxManifests limits a file of manifests, in bytes. It is large since kustomize writes a system into one
+// file.
 const maxManifests = 4 << 20
 
-// maxManifestFiles is the most files in folders of a folder.
+// maxManifestFiles limits the files in the subfolders of a folder of manifests.
 const maxManifestFiles = 1000
 
-// Manifests of the kinds that are read nest some 15 levels deep.
+// Limits of the YAML of one file. Manifests of the supported kinds have about 15 levels.
 const (
 	maxManifestDepth = 64
 	maxManifestNodes = 500_000
 )
 
-// The manifests of Kubernetes as far as they are read. Keys of the type any mean nothing for a trial, in
-// which nothing is moved, updated or counted by quotas; any other key is a mistake with its line.
+// The supported part of Kubernetes manifests. Keys of the type any are ignored: they concern updates,
+// scheduling and quotas, which trials do not have. An unknown key is a mistake, which is reported with its
+// line.
 type (
 	metadata struct {
 		Name      string            `yaml:"name,omitempty"`
@@ -267,8 +269,8 @@ type (
 		} `yaml:"spec"`
 		Status any `yaml:"status,omitempty"`
 	}
-	// kept is a ConfigMap or a Secret.
-	kept struct {
+	// configData is a ConfigMap or a Secret.
+	configData struct {
 		object
 		Data       map[string]string `yaml:"data,omitempty"`
 		StringData map[string]string `yaml:"stringData,omitempty"`
@@ -309,14 +311,14 @@ type (
 type manifests struct {
 	workloads []workload
 	services  []servedFile
-	kept      map[string]kept // by kind and name
+	configs   map[string]configData // by kind and name
 	claims    map[string]bool
 	ingresses []ingress
 	notes     []string
 }
 
-// manifestFiles returns the files of a folder that are manifests: its own, as kubectl reads them, or, where
-// it has none, those of the folders in it. A file is itself.
+// manifestFiles returns the manifest files of a folder, as kubectl does, or those of its subfolders if it has
+// none of its own. If the path is a file, it returns that file.
 func manifestFiles(path string) (own []string, err error) {
 	isManifest := func(file fs.DirEntry) bool {
 		return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(file.Name())) && !file.IsDir()
@@ -334,7 +336,7 @@ func manifestFiles(path string) (own []string, err error) {
 		return own, err
 	}
 	var below []string
-	folder := path + string(filepath.Separator) // also where it is a link
+	folder := path + string(filepath.Separator) // WalkDir follows no link without it
 	err = filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -350,13 +352,13 @@ func manifestFiles(path string) (own []string, err error) {
 	return below, err
 }
 
-// readManifests reads a file, or those of a folder.
+// readManifests reads a file of manifests, or all those of a folder.
 func readManifests(path string) (*manifests, error) {
 	files, err := manifestFiles(path)
 	if err != nil {
 		return nil, err
 	}
-	m := &manifests{kept: map[string]kept{}, claims: map[string]bool{}}
+	m := &manifests{configs: map[string]configData{}, claims: map[string]bool{}}
 	var problems yamlfile.Problems
 	for _, file := range files {
 		text, err := inputfile.Read(file, maxManifests)
@@ -366,7 +368,7 @@ func readManifests(path string) (*manifests, error) {
 		r := yamlfile.Reader{File: file, Format: yamlfile.Format{Kind: "manifest", MaxBytes: maxManifests,
 			MaxDepth: maxManifestDepth, MaxNodes: maxManifestNodes, Aliases: true}}
 		for _, root := range r.Documents(text) {
-			m.take(&r, root)
+			m.add(&r, root)
 		}
 		problems = append(problems, r.Problems...)
 	}
@@ -380,16 +382,16 @@ func readManifests(path string) (*manifests, error) {
 	return m, nil
 }
 
-// read reads a manifest, or a part of one.
+// read decodes a node of a manifest.
 func read[T any](r *yamlfile.Reader, node *yaml.Node) (into T) {
 	r.Decode(node, &into)
 	return into
 }
 
-// take reads one manifest. Long because each kind is read into its own type.
-func (m *manifests) take(r *yamlfile.Reader, root *yaml.Node) {
+// add reads one manifest. Long because each kind has its own type.
+func (m *manifests) add(r *yamlfile.Reader, root *yaml.Node) {
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return // between two ---
+		return // an empty document
 	}
 	kind, name := "", ""
 	if root.Kind == yaml.MappingNode {
@@ -406,7 +408,7 @@ func (m *manifests) take(r *yamlfile.Reader, root *yaml.Node) {
 	case "Service":
 		m.services = append(m.services, read[servedFile](r, root))
 	case "ConfigMap", "Secret":
-		m.kept[kind+" "+name] = read[kept](r, root)
+		m.configs[kind+" "+name] = read[configData](r, root)
 	case "PersistentVolumeClaim":
 		read[claim](r, root)
 		m.claims[name] = true
@@ -418,7 +420,7 @@ func (m *manifests) take(r *yamlfile.Reader, root *yaml.Node) {
 	case "List":
 		if items := mappingValue(root, "items"); items != nil {
 			for _, item := range items.Content {
-				m.take(r, item)
+				m.add(r, item)
 			}
 		}
 	case "Namespace", "ServiceAccount":

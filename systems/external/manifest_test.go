@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shopManifests has every kind that is read.
+// shopManifests has every supported kind.
 const shopManifests = `
 apiVersion: v1
 kind: Namespace
@@ -105,7 +105,7 @@ metadata: {name: migrate}
 spec: {template: {spec: {restartPolicy: Never, containers: [{name: m, image: m:1, command: [m, "db:5432"]}]}}}
 `
 
-// shopConfig is the configuration that the manifests above name.
+// shopConfig is the configuration that shopManifests refers to.
 const shopConfig = `
 apiVersion: v1
 kind: ConfigMap
@@ -123,7 +123,7 @@ metadata: {name: kept}
 spec: {accessModes: [ReadWriteOnce]}
 `
 
-// manifestFolder is a folder with manifests.
+// manifestFolder returns a folder with the manifests of a shop.
 func manifestFolder(t *testing.T, texts ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "Shop_1")
@@ -134,12 +134,14 @@ func manifestFolder(t *testing.T, texts ...string) string {
 	return dir
 }
 
-// ofManifests returns the units of a folder with manifests, by their names, and these in order.
-func ofManifests(t *testing.T, way string) (d Definition, units map[string]lab.UnitSpec, names []string) {
+// ofManifests returns the system of that folder in a deployment, its units by name, and their names in order.
+func ofManifests(
+	t *testing.T, deployment string,
+) (d Definition, units map[string]lab.UnitSpec, names []string) {
 	t.Helper()
 	d, err := OfServices(manifestFolder(t, shopManifests, shopConfig), "")
 	testset.Must(t, err)
-	all, err := d.In([]string{way})
+	all, err := d.In([]string{deployment})
 	if err != nil || d.Name != "shop-1" || all[0].Kind() != kindServices {
 		t.Fatalf("%s: %+v, %v", d.Name, all, err)
 	}
@@ -204,8 +206,8 @@ func TestManifestsBecomeUnits(t *testing.T) {
 	}
 }
 
-// TestTheWayIntoManifests is an Ingress, or a Service that is reached from outside, or what is chosen.
-func TestTheWayIntoManifests(t *testing.T) {
+// TestEntryPointOfManifests: it is that of an Ingress, a Service for outside, or the chosen one.
+func TestEntryPointOfManifests(t *testing.T) {
 	const ingress = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -215,16 +217,16 @@ spec:
   rules:
   - http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: cart, port: {number: 80}}}}]}
 `
-	for name, c := range map[string]struct{ more, address, entry, says string }{
+	for name, c := range map[string]struct{ more, address, entry, message string }{
 		"a Service":  {"", "", "web", ""},
 		"an Ingress": {ingress, "", "cart", ""},
 		"chosen":     {"", "http://db:5432/", "db-1", ""},
 		"no Service": {"", "http://shop:1/", "", "leads to no service"},
 	} {
 		d, err := OfServices(manifestFolder(t, shopManifests, shopConfig, c.more), c.address)
-		if c.says != "" {
-			if err == nil || !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s: %v, want it to say %q", name, err, c.says)
+		if c.message != "" {
+			if err == nil || !strings.Contains(err.Error(), c.message) {
+				t.Errorf("%s: %v, want it to say %q", name, err, c.message)
 			}
 			continue
 		}
@@ -234,14 +236,14 @@ spec:
 	}
 }
 
-// TestWhatIsNotReadOfManifestsIsNamed and refused.
-func TestWhatIsNotReadOfManifestsIsNamed(t *testing.T) {
+// TestUnsupportedManifestsAreRefused with a message that names the problem.
+func TestUnsupportedManifestsAreRefused(t *testing.T) {
 	workload := func(spec string) string {
 		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec: {template: {metadata: {labels: " +
 			"{app: a}}, spec: {" + spec + "}}}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n" +
 			"spec: {type: NodePort, selector: {app: a}, ports: [{port: 80}]}\n"
 	}
-	for text, says := range map[string]string{
+	for text, message := range map[string]string{
 		workload("containers: [{name: a, image: a}, {name: b, image: b}]"): "Deployment a: its pods have 2 " +
 			"containers",
 		workload("hostNetwork: true, containers: [{name: a, image: a}]"): `a.yaml:4: spec.template.spec has no key ` +
@@ -259,8 +261,8 @@ func TestWhatIsNotReadOfManifestsIsNamed(t *testing.T) {
 			"workload",
 	} {
 		_, err := OfServices(manifestFolder(t, text), "")
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%v, want it to say %q", err, says)
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%v, want it to say %q", err, message)
 		}
 	}
 	folder := manifestFolder(t, workload("containers: [{name: a, image: a, securityContext: "+
@@ -271,9 +273,9 @@ func TestWhatIsNotReadOfManifestsIsNamed(t *testing.T) {
 	}
 }
 
-// TestFoldersOfManifests are read where the folder has no manifests of its own. Its volumes are the trial's,
-// a Service of several ports is not waited for, since one of them may never open, and what ends with an error
-// starts again unless its pod says that it does not.
+// TestFoldersOfManifests: subfolders are read if the folder has no manifests of its own. Volumes belong to
+// the trial. Nothing waits for a Service of several ports, since some of them may stay closed. A unit that
+// ends with an error starts again unless its pod forbids it.
 func TestFoldersOfManifests(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"web/web.yaml": `
@@ -317,8 +319,8 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: 
 	}
 }
 
-// TestManifestsMeanWhatTheyDoToKubernetes: values from elsewhere have no variables in them, what is optional
-// may be missing, and two Services that lead to one port have one.
+// TestManifestsMeanWhatTheyDoToKubernetes: variables in values from elsewhere are plain text, optional
+// references may be missing, and two Services may lead to the same port.
 func TestManifestsMeanWhatTheyDoToKubernetes(t *testing.T) {
 	d, err := OfServices(manifestFolder(t, `
 apiVersion: apps/v1
@@ -365,7 +367,7 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: "808
 	}
 }
 
-// TestAnOrderIsFoundAlongEachUnitOnce holds that units which know all units before them do not take for ever.
+// TestAnOrderIsFoundAlongEachUnitOnce: many units that each depend on all units before them take little time.
 func TestAnOrderIsFoundAlongEachUnitOnce(t *testing.T) {
 	after, all := map[string][]string{}, []string(nil)
 	for i := range 60 {
@@ -379,7 +381,8 @@ func TestAnOrderIsFoundAlongEachUnitOnce(t *testing.T) {
 	}
 }
 
-// TestManifestsAreReadWithinLimits: aliases are copies, which count, and a small file cannot grow for ever.
+// TestManifestsAreReadWithinLimits: the limits also count copies by aliases, so that a small file cannot fill
+// the memory.
 func TestManifestsAreReadWithinLimits(t *testing.T) {
 	web := "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, labels: &labels {app: web}}\n" +
 		"spec: {selector: {matchLabels: *labels}, template: {metadata: {labels: *labels}, " +
@@ -393,21 +396,21 @@ func TestManifestsAreReadWithinLimits(t *testing.T) {
 	for i := range 9 {
 		laughs += fmt.Sprintf(", a%d: &a%d [%s*a%d]", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
 	}
-	for text, says := range map[string]string{
+	for text, message := range map[string]string{
 		laughs + "}}\n":         "a.yaml:1: more than 500000 values in the file",
 		"kind: &a [*a]\n":       "a.yaml:1: nested deeper than 64 levels",
 		web + "---\nkind: [}\n": "a.yaml:11: this is no YAML",
 		"kind: " + strings.Repeat("[", 99) + strings.Repeat("]", 99): "a.yaml:1: nested deeper than 64 levels",
 	} {
 		_, err := OfServices(manifestFolder(t, text), "")
-		if err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%.40q: %v, want it to say %q", text, err, says)
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%.40q: %v, want it to say %q", text, err, message)
 		}
 	}
 }
 
-// FuzzManifests: whatever stands in a file of manifests, it is a system of services whose units have names,
-// or an error that says why not.
+// FuzzManifests: any file of manifests is a system whose services have names, or gives an error with a
+// message.
 func FuzzManifests(f *testing.F) {
 	f.Add([]byte(shopManifests + "---" + shopConfig))
 	for _, text := range []string{"", "---\n---\n", "kind: List\nitems: [1, {kind: List, items: {}}]",

@@ -1,31 +1,31 @@
 package external
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
 )
 
-// findEntries finds the ways in: an Ingress, or Services that are reached from outside of a cluster.
-func (p *project) findEntries(m *manifests) {
-	enter := func(service, port string) {
-		way, known := p.served[service+":"+port]
+// findEntryPoints adds the entry points of manifests: the backends of Ingresses or, if there are none,
+// Services that are reached from outside of a cluster.
+func (p *project) findEntryPoints(m *manifests) {
+	add := func(service, port string) {
+		at, known := p.served[service+":"+port]
 		switch {
 		case !known:
-			p.cannot = append(p.cannot, fmt.Sprintf("Ingress: no Service %s has the port %s", service, port))
-		case !slices.Contains(p.ways, way):
-			p.ways = append(p.ways, way)
+			p.addObstacle("Ingress: no Service %s has the port %s", service, port)
+		case !slices.Contains(p.entryPoints, at):
+			p.entryPoints = append(p.entryPoints, at)
 		}
 	}
 	for _, i := range m.ingresses {
 		if i.Spec.DefaultBackend != nil {
-			enter(i.Spec.DefaultBackend.named())
+			add(i.Spec.DefaultBackend.servicePort())
 		}
 		for _, rule := range i.Spec.Rules {
 			for _, one := range rule.HTTP.Paths {
-				enter(one.Backend.named())
+				add(one.Backend.servicePort())
 			}
 		}
 	}
@@ -38,14 +38,14 @@ func (p *project) findEntries(m *manifests) {
 		}
 		for _, port := range s.Spec.Ports {
 			if _, leads := p.served[s.Metadata.Name+":"+strconv.Itoa(port.Port)]; leads {
-				enter(s.Metadata.Name, strconv.Itoa(port.Port))
+				add(s.Metadata.Name, strconv.Itoa(port.Port))
 			}
 		}
 	}
 }
 
-// named returns the Service and its port.
-func (b ingressBackend) named() (service, port string) {
+// servicePort returns the names of the Service and of its port, or the number of the port.
+func (b ingressBackend) servicePort() (service, port string) {
 	port = b.Service.Port.Name
 	if b.Service.Port.Number != 0 {
 		port = strconv.Itoa(b.Service.Port.Number)
@@ -53,8 +53,9 @@ func (b ingressBackend) named() (service, port string) {
 	return b.Service.Name, port
 }
 
-// findOrder has units start after those that they are told of by name: so few end for want of
-// another and have to be started again. Of units that know each other the first is the first.
+// findOrder makes units start after those that their configuration names, so that fewer of them fail because
+// another one is missing and have to be restarted. Of units that name each other, the first in the file
+// starts first.
 func (p *project) findOrder() {
 	after := map[string][]string{}
 	for _, unit := range p.services {
@@ -62,15 +63,15 @@ func (p *project) findOrder() {
 	}
 	for i := range p.services {
 		unit := &p.services[i]
-		told := toldOf(*unit)
+		text := configText(*unit)
 		for _, m := range unit.Container.Mounts {
 			for _, name := range slices.Sorted(maps.Keys(m.Files)) {
-				told += " " + m.Files[name]
+				text += " " + m.Files[name]
 			}
 		}
 		for _, other := range p.services {
-			if !slices.ContainsFunc(other.Container.Names, func(n string) bool { return tells(told, n) }) &&
-				!(len(other.Container.Ports) > 0 && tells(told, other.Name)) || waits(after, other.Name, unit.Name) {
+			if !slices.ContainsFunc(other.Container.Names, func(n string) bool { return namesHost(text, n) }) &&
+				!(len(other.Container.Ports) > 0 && namesHost(text, other.Name)) || waits(after, other.Name, unit.Name) {
 				continue
 			}
 			if !slices.Contains(unit.After, other.Name) {
@@ -81,23 +82,24 @@ func (p *project) findOrder() {
 	}
 }
 
-// waits reports whether a unit is another, or starts after it by way of others. It visits each unit once.
+// waits reports whether a unit is another one, or starts after it, directly or indirectly. It visits each
+// unit once.
 func waits(after map[string][]string, unit, other string) bool {
 	seen := map[string]bool{}
-	for left := []string{unit}; len(left) > 0; left = left[1:] {
-		next := left[0]
+	for queue := []string{unit}; len(queue) > 0; queue = queue[1:] {
+		next := queue[0]
 		if next == other {
 			return true
 		}
 		if !seen[next] {
-			seen[next], left = true, append(left, after[next]...)
+			seen[next], queue = true, append(queue, after[next]...)
 		}
 	}
 	return false
 }
 
-// tells reports whether a text has a name as that of a host: behind //, @ or =, or before a port.
-func tells(text, name string) bool {
+// namesHost reports whether a text has a name as that of a host: after //, @ or =, or before a port.
+func namesHost(text, name string) bool {
 	quoted := regexp.QuoteMeta(name)
 	host := regexp.MustCompile(`(//|@|=)` + quoted + `($|[\s:/,;"'])|(^|[^\w.-])` + quoted + `:[0-9]`)
 	return host.MatchString(text)

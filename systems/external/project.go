@@ -21,41 +21,42 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
-// project holds the services of a compose file, or of manifests, as units.
+// project holds the services of a compose file or of manifests as units.
 type project struct {
-	name     string
-	services []lab.SystemService
-	replicas map[string]int
-	limits   map[string]lab.Limits
-	ways     []wayIn           // that the file publishes
-	fixed    map[string]string // addresses that the file gives to services, by their names
-	// cannot is what keeps services from being units, risks is what gives them power over this host, and
-	// notes is what is otherwise than with docker compose: one line each.
-	cannot, risks, notes []string
-	builds               map[string]Build // of images, by their names
-	// Of manifests: served are the ways in by Service and port, and secrets the values of Secrets.
-	served  map[string]wayIn
+	name        string
+	services    []lab.SystemService
+	replicas    map[string]int
+	limits      map[string]lab.Limits
+	entryPoints []entryPoint      // the published ports
+	fixed       map[string]string // the static addresses of services, by their names
+	// Each has one line per finding: obstacles are the reasons why services cannot be units, risks are the
+	// powers over this host that services have, and notes are the differences from docker compose.
+	obstacles, risks, notes []string
+	builds                  map[string]Build // by image
+	// Only for manifests: served has the entry points by Service and port, as NAME:PORT with the number or the
+	// name of the port, and secrets has the values of Secrets.
+	served  map[string]entryPoint
 	secrets []string
 }
 
-// wayIn is a TCP port of a service, and the one of this host that the file publishes for it; "": Docker
-// chooses.
-type wayIn struct {
+// entryPoint is a TCP port of a service, and the port of this host at which the file publishes it: "" if
+// Docker chooses one.
+type entryPoint struct {
 	service   string
 	port      int
 	published string
 }
 
-// address returns what leads to the way in as the url of a system file.
-func (w wayIn) address() string {
-	if w.published != "" {
-		return "http://127.0.0.1:" + w.published + "/"
+// address returns the url of a system file that selects the entry point.
+func (e entryPoint) address() string {
+	if e.published != "" {
+		return "http://127.0.0.1:" + e.published + "/"
 	}
-	return "http://" + w.service + ":" + strconv.Itoa(w.port) + "/"
+	return "http://" + e.service + ":" + strconv.Itoa(e.port) + "/"
 }
 
-// readProject reads a compose file as docker compose does: with an environment and that of Cleave, and the
-// .env beside it.
+// readProject reads a compose file as docker compose does. Its variables come from the environment of the
+// system file, from that of Cleave, and from the file .env in the same folder.
 func readProject(path string, env map[string]string, envFile string) (*project, error) {
 	if _, err := inputfile.Read(path, maxFile); err != nil {
 		return nil, err
@@ -92,7 +93,7 @@ func readProject(path string, env map[string]string, envFile string) (*project, 
 	return p, nil
 }
 
-// checkServiceName refuses names that mean something else.
+// checkServiceName returns an error for names that are reserved.
 func checkServiceName(name string) error {
 	if slices.Contains([]string{lab.RoleGenerator, lab.AllUnits, lab.EveryUnit}, name) {
 		return fmt.Errorf("its service %s has a name that means something else here: give it another one", name)
@@ -100,7 +101,8 @@ func checkServiceName(name string) error {
 	return nil
 }
 
-// awaitOthers has services be healthy, or finish, where others wait for that.
+// awaitOthers marks the services that others wait for to become healthy or to finish. It removes dependencies
+// on services that the file does not have.
 func (p *project) awaitOthers(file *types.Project) {
 	for i := range p.services {
 		unit := &p.services[i]
@@ -113,14 +115,14 @@ func (p *project) awaitOthers(file *types.Project) {
 			}
 		}
 		unit.After = slices.DeleteFunc(unit.After, func(name string) bool {
-			_, there := file.Services[name]
-			return !there
+			_, exists := file.Services[name]
+			return !exists
 		})
 	}
 }
 
-// joinNetworks has all services in one network, in which they are found by their names. Where a name stands
-// for several services, or an address is written out, they are no units.
+// joinNetworks puts all services into one network, in which they find each other by name. An alias of two
+// services, and an address in the configuration of a service, are obstacles.
 func (p *project) joinNetworks(file *types.Project) {
 	owner := map[string]string{}
 	for _, unit := range p.services {
@@ -142,23 +144,23 @@ func (p *project) joinNetworks(file *types.Project) {
 	for _, unit := range p.services {
 		for _, alias := range unit.Container.Names {
 			if other, taken := owner[alias]; taken && other != unit.Name {
-				p.cannot = append(p.cannot, fmt.Sprintf("service %s: networks: %s is a name of %s, too, and all share "+
-					"one network", unit.Name, alias, other))
+				p.addObstacle("service %s: networks: %s is a name of %s, too, and all share one network", unit.Name,
+					alias, other)
 			}
 			owner[alias] = unit.Name
 		}
-		told := toldOf(unit)
+		text := configText(unit)
 		for _, address := range addresses {
-			if strings.Contains(told, address) {
-				p.cannot = append(p.cannot, fmt.Sprintf("service %s: environment or command: it names the address %s: "+
-					"name the service instead", unit.Name, address))
+			if strings.Contains(text, address) {
+				p.addObstacle("service %s: environment or command: it names the address %s: name the service instead",
+					unit.Name, address)
 			}
 		}
 	}
 	slices.Sort(joined)
 	for _, name := range joined {
 		if file.Networks[name].External {
-			p.cannot = append(p.cannot, fmt.Sprintf("networks: %s is external", name))
+			p.addObstacle("networks: %s is external", name)
 		}
 	}
 	if len(joined) > 1 {
@@ -169,22 +171,27 @@ func (p *project) joinNetworks(file *types.Project) {
 	}
 }
 
-// toldOf returns all that a service is told.
-func toldOf(unit lab.SystemService) string {
+// addObstacle adds a reason why services cannot be units.
+func (p *project) addObstacle(format string, args ...any) {
+	p.obstacles = append(p.obstacles, fmt.Sprintf(format, args...))
+}
+
+// configText returns the environment, the command and the extra hosts of a service as one text.
+func configText(unit lab.SystemService) string {
 	c := unit.Container
 	return strings.Join(slices.Concat(c.Env, c.Command, c.Entrypoint, c.Hosts), " ")
 }
 
-// findCalls notes the ports at which services are told to call others by name: NAME:PORT.
+// findCalls adds the ports at which the configuration of some service calls a service by name, as NAME:PORT.
 func (p *project) findCalls() {
 	for i := range p.services {
 		unit := &p.services[i]
 		for _, name := range append([]string{unit.Name}, unit.Container.Names...) {
 			call := regexp.MustCompile(`(?:^|[^\w.-])` + regexp.QuoteMeta(name) + `:([0-9]{1,5})\b`)
 			for _, other := range p.services {
-				for _, found := range call.FindAllStringSubmatch(toldOf(other), -1) {
+				for _, found := range call.FindAllStringSubmatch(configText(other), -1) {
 					if port, _ := strconv.Atoi(found[1]); port > 0 && port <= maxPort {
-						callAt(unit, port, port)
+						addPort(unit, port, port)
 					}
 				}
 			}
@@ -192,48 +199,50 @@ func (p *project) findCalls() {
 	}
 }
 
-// enter returns the way in that a url names: by a port of this host that the file publishes, or by the name
-// of a service and its port; "": the only one that is published. The error says what to type.
-func (p *project) enter(address string) (wayIn, error) {
+// findEntry returns the entry point that a url selects: by a published port of this host, or by the name of a
+// service and its port. "" selects the published one if there is exactly one. The error lists the choices.
+func (p *project) findEntry(address string) (entryPoint, error) {
 	if address == "" {
-		elsewhere := func(w wayIn) bool { return w.service != p.ways[0].service || w.port != p.ways[0].port }
-		if len(p.ways) == 0 || slices.ContainsFunc(p.ways, elsewhere) {
-			return wayIn{}, p.choices("")
+		differs := func(e entryPoint) bool {
+			return e.service != p.entryPoints[0].service || e.port != p.entryPoints[0].port
 		}
-		return p.ways[0], nil
+		if len(p.entryPoints) == 0 || slices.ContainsFunc(p.entryPoints, differs) {
+			return entryPoint{}, p.entryError("")
+		}
+		return p.entryPoints[0], nil
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return wayIn{}, fmt.Errorf("url: %w", err)
+		return entryPoint{}, fmt.Errorf("url: %w", err)
 	}
 	if onHost, isLoopback := loopback(u); isLoopback {
-		for _, way := range p.ways {
-			if strings.HasSuffix(onHost, ":"+way.published) {
-				return way, nil
+		for _, entry := range p.entryPoints {
+			if strings.HasSuffix(onHost, ":"+entry.published) {
+				return entry, nil
 			}
 		}
-		return wayIn{}, p.choices(address)
+		return entryPoint{}, p.entryError(address)
 	}
-	if way, served := p.served[u.Host]; served {
-		return way, nil
+	if entry, served := p.served[u.Host]; served {
+		return entry, nil
 	}
 	port, err := strconv.Atoi(u.Port())
-	for _, way := range p.ways {
-		if way.service == u.Hostname() && way.port == port {
-			return way, nil
+	for _, entry := range p.entryPoints {
+		if entry.service == u.Hostname() && entry.port == port {
+			return entry, nil
 		}
 	}
 	if serviceIn(p.services, u.Hostname()) == nil || err != nil || port < 1 || port > maxPort {
-		return wayIn{}, p.choices(address)
+		return entryPoint{}, p.entryError(address)
 	}
-	return wayIn{service: u.Hostname(), port: port}, nil
+	return entryPoint{service: u.Hostname(), port: port}, nil
 }
 
-// choices says which ways in there are, and how one is chosen.
-func (p *project) choices(address string) error {
+// entryError returns an error that lists the entry points and how to choose one.
+func (p *project) entryError(address string) error {
 	var all, names []string
-	for _, way := range p.ways {
-		all = append(all, fmt.Sprintf("%s (%s, port %d)", way.address(), way.service, way.port))
+	for _, entry := range p.entryPoints {
+		all = append(all, fmt.Sprintf("%s (%s, port %d)", entry.address(), entry.service, entry.port))
 	}
 	for _, s := range p.services {
 		names = append(names, s.Name)
@@ -249,8 +258,7 @@ func (p *project) choices(address string) error {
 		"with one of the services %s", what, strings.Join(names, ", "))
 }
 
-// urlAt returns the URL of the system at a port of this host. Scheme, path and query are those that were
-// written.
+// urlAt returns the URL of the system at a port of this host, with the scheme, path and query of its file.
 func (d *Definition) urlAt(port string) string {
 	scheme, rest, written := strings.Cut(d.URL, "://")
 	if !written {
@@ -263,10 +271,10 @@ func (d *Definition) urlAt(port string) string {
 	return scheme + "://127.0.0.1:" + port + path
 }
 
-// enterAt makes the definition a system of services with a way in.
-func (d *Definition) enterAt(way wayIn) {
-	d.Services, d.Entry = slices.Clone(d.project.services), way.service
-	serviceIn(d.Services, way.service).Port = way.port
+// setEntry makes the definition a system of the project's services, which gets its load at an entry point.
+func (d *Definition) setEntry(entry entryPoint) {
+	d.Services, d.Entry = slices.Clone(d.project.services), entry.service
+	serviceIn(d.Services, entry.service).Port = entry.port
 	d.URL = d.urlAt(portMark)
 	d.Replicas, d.Limits = d.project.replicas, d.project.limits
 }
@@ -274,10 +282,10 @@ func (d *Definition) enterAt(way wayIn) {
 // IsCompose reports whether the system is described by a compose file.
 func (d *Definition) IsCompose() bool { return d.composeFile != "" }
 
-// HasUnits reports whether services that a file describes are the units of the system, or could be.
+// HasUnits reports whether the system has a compose file or manifests, whose services are units or could be.
 func (d *Definition) HasUnits() bool { return d.composeFile != "" || d.manifests != "" }
 
-// resolveManifests reads the manifests of the system: their workloads become services that are units.
+// resolveManifests reads the manifests of the system. Their workloads become its services.
 func (d *Definition) resolveManifests() (err error) {
 	if d.project == nil {
 		if d.project, err = readWorkloads(d.manifests); err != nil {
@@ -288,18 +296,18 @@ func (d *Definition) resolveManifests() (err error) {
 		}
 	}
 	d.URL, d.Risks, d.Notes = d.writtenURL, d.project.risks, d.project.notes
-	if len(d.project.cannot) > 0 {
-		return fmt.Errorf("manifests: not all can be units: %s", strings.Join(d.project.cannot, "; "))
+	if len(d.project.obstacles) > 0 {
+		return fmt.Errorf("manifests: not all can be units: %s", strings.Join(d.project.obstacles, "; "))
 	}
-	way, err := d.project.enter(d.URL)
+	entry, err := d.project.findEntry(d.URL)
 	if err != nil {
 		return fmt.Errorf("manifests: %w", err)
 	}
-	d.enterAt(way)
+	d.setEntry(entry)
 	return nil
 }
 
-// resolve fills in what the definition takes from the compose file or the manifests of the system, if any.
+// resolve fills in the fields that come from the compose file or the manifests of the system, if it has any.
 func (d *Definition) resolve() (err error) {
 	switch {
 	case d.manifests != "":
@@ -313,8 +321,8 @@ func (d *Definition) resolve() (err error) {
 	return err
 }
 
-// resolveCompose reads the compose file of the system. Its services become units, or containers of the
-// compose command, if the deployment says so or some service cannot be a unit.
+// resolveCompose reads the compose file of the system. Its services become units, unless the deployment is
+// the compose command or some service cannot be a unit: then the compose command starts them.
 func (d *Definition) resolveCompose() error {
 	d.URL, d.Services, d.Entry, d.Compose = d.writtenURL, nil, "", nil
 	d.Replicas, d.Limits, d.Notes, d.Risks, d.Builds = nil, nil, nil, nil, nil
@@ -332,23 +340,23 @@ func (d *Definition) resolveCompose() error {
 		}
 	}
 	p := d.project
-	if p == nil { // the compose command may read what we cannot
+	if p == nil { // the compose command may understand the file
 		return d.byCommand()
 	}
 	d.Risks = p.risks
-	switch why := strings.Join(p.cannot, "; "); {
+	switch why := strings.Join(p.obstacles, "; "); {
 	case len(d.changes) > 0 && (why != "" || d.Deployment == kindCompose):
 		return fmt.Errorf("compose: what the compose command runs cannot be changed by service: write a second "+
 			"file (%s)", cmp.Or(why, "--compose-command"))
 	case d.Deployment == kindCompose:
 		return d.byCommand()
 	case why == "":
-		way, err := p.enter(d.URL)
+		entry, err := p.findEntry(d.URL)
 		if err != nil {
 			return fmt.Errorf("compose: %w", err)
 		}
 		d.Notes, d.Builds = p.notes, p.buildsOfServices()
-		d.enterAt(way)
+		d.setEntry(entry)
 		return nil
 	case d.Deployment != "":
 		return fmt.Errorf("compose: not every service can be a unit: %s: leave that out, or use the compose "+
@@ -362,10 +370,10 @@ func (d *Definition) resolveCompose() error {
 // Build is a command that builds an image of a compose file.
 type Build struct {
 	Command []string
-	Env     []string // what the file is read with: its secrets are in no command
+	Env     []string // the variables of the file, so that Command has no secrets
 }
 
-// buildsOfServices returns how the images are built that the services have, each once.
+// buildsOfServices returns the builds of the services' images, each once.
 func (p *project) buildsOfServices() (all []Build) {
 	built := map[string]bool{}
 	for _, s := range p.services {
@@ -376,19 +384,19 @@ func (p *project) buildsOfServices() (all []Build) {
 	return all
 }
 
-// byCommand makes the definition that of containers which the compose command starts.
+// byCommand makes the definition a system whose containers the compose command starts.
 func (d *Definition) byCommand() error {
 	u, err := url.Parse(d.URL)
 	if err == nil && d.project != nil && (d.URL == "" || serviceIn(d.project.services, u.Hostname()) != nil) {
-		way, err := d.project.enter(d.URL)
+		entry, err := d.project.findEntry(d.URL)
 		if err != nil {
 			return fmt.Errorf("compose: %w", err)
 		}
-		if way.published == "" {
+		if entry.published == "" {
 			return fmt.Errorf("compose: the compose command reaches %s:%d by a port of this host only: give the "+
-				"service ports: [\"127.0.0.1:PORT:%d\"]", way.service, way.port, way.port)
+				"service ports: [\"127.0.0.1:PORT:%d\"]", entry.service, entry.port, entry.port)
 		}
-		d.URL = d.urlAt(way.published)
+		d.URL = d.urlAt(entry.published)
 	}
 	described, err := readCompose(d.composeFile)
 	if err != nil {
@@ -401,16 +409,16 @@ func (d *Definition) byCommand() error {
 	return checkPublished(described, d.URL)
 }
 
-// Address returns the url that a system file has for the way into a compose file.
+// Address returns the url that a system file has for the system's entry point.
 func (d *Definition) Address() string {
 	if d.writtenURL != "" || d.Entry == "" {
 		return cmp.Or(d.writtenURL, d.URL)
 	}
-	way, _ := d.project.enter("") // it was entered there
-	return way.address()
+	entry, _ := d.project.findEntry("") // resolve has found it
+	return entry.address()
 }
 
-// Units returns the names of the services of a compose file that are units.
+// Units returns the names of the services that are units.
 func (d *Definition) Units() (names []string) {
 	for _, service := range d.Services {
 		names = append(names, service.Name)

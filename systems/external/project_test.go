@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
-// projectFolder makes a folder with these files and returns the path of its compose.yaml.
+// projectFolder creates a folder with these files and returns the path of its compose.yaml.
 func projectFolder(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "shop")
@@ -27,12 +27,12 @@ func projectFolder(t *testing.T, files map[string]string) string {
 	return filepath.Join(dir, "compose.yaml")
 }
 
-// parseBeside parses a system file, given without its schema, in the folder of a compose file.
+// parseBeside parses a system file without a schema as one in the folder of a compose file.
 func parseBeside(compose, text string) (Definition, error) {
 	return Parse(filepath.Join(filepath.Dir(compose), "system.yaml"), []byte("schema: cleave-system/1\n"+text))
 }
 
-// ofCompose reads a compose file as it is deployed where nothing is said.
+// ofCompose reads a compose file in its default deployment.
 func ofCompose(t *testing.T, text, address string) (Definition, error) {
 	t.Helper()
 	d, err := OfServices(projectFolder(t, map[string]string{"compose.yaml": text}), address)
@@ -46,7 +46,7 @@ func ofCompose(t *testing.T, text, address string) (Definition, error) {
 	return all[0], nil
 }
 
-// writtenShop are the files of a project with all that such files are written with.
+// writtenShop has the files of a project with all supported keys.
 func writtenShop() map[string]string {
 	return map[string]string{
 		"compose.yaml": `
@@ -77,7 +77,8 @@ volumes: {data: {}}
 	}
 }
 
-// layoutOf returns the units of a system by their names, and these in order. Its plan has no password.
+// layoutOf returns the units of a system by name, and their names in order. It checks that the plan has no
+// password.
 func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names []string) {
 	t.Helper()
 	vault := secret.NewVault(os.LookupEnv)
@@ -145,12 +146,12 @@ func TestAComposeFileBecomesUnits(t *testing.T) {
 	}
 }
 
-// TestTheWayIntoAComposeFile is the only port that it publishes, or the one that is chosen.
-func TestTheWayIntoAComposeFile(t *testing.T) {
+// TestEntryPointOfAComposeFile: it is the only published port, or the chosen one.
+func TestEntryPointOfAComposeFile(t *testing.T) {
 	const two = "services: {a: {image: a, ports: [\"8080:80\", \"9:9/udp\"]}, " +
 		"b: {image: b, ports: [\"81\"]}, c: {image: c}}"
 	const twice = `services: {a: {image: a, ports: ["8080:80", "8443:80"]}}`
-	for name, c := range map[string]struct{ text, address, entry, url, says string }{
+	for name, c := range map[string]struct{ text, address, entry, url, message string }{
 		"the only one":    {"services: {a: {image: a, ports: [\"80\"]}, b: {image: b}}", "", "a:80", "", ""},
 		"published":       {two, "http://127.0.0.1:8080/x", "a:80", "http://127.0.0.1:{port}/x", ""},
 		"escaped":         {two, "http://a:80/x%2Fy?z=1", "a:80", "http://127.0.0.1:{port}/x%2Fy?z=1", ""},
@@ -163,13 +164,13 @@ func TestTheWayIntoAComposeFile(t *testing.T) {
 		"an unknown name": {two, "http://d:80/", "", "", "one of the services a, b, c"},
 	} {
 		d, err := ofCompose(t, c.text, c.address)
-		if c.says != "" {
-			if err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), "--url") {
-				t.Errorf("%s: %v, want it to say %q and --url", name, err, c.says)
+		if c.message != "" {
+			if err == nil || !strings.Contains(err.Error(), c.message) || !strings.Contains(err.Error(), "--url") {
+				t.Errorf("%s: %v, want it to say %q and --url", name, err, c.message)
 			}
 			continue
 		}
-		at := wayIn{service: d.Entry}
+		at := entryPoint{service: d.Entry}
 		for _, s := range d.Services {
 			if s.Name == d.Entry {
 				at.port = s.Port
@@ -181,7 +182,7 @@ func TestTheWayIntoAComposeFile(t *testing.T) {
 	}
 }
 
-// TestTheComposeCommandLoadsTheURLThatWasWritten at the port that the file publishes.
+// TestTheComposeCommandLoadsTheURLThatWasWritten, at the published port.
 func TestTheComposeCommandLoadsTheURLThatWasWritten(t *testing.T) {
 	for written, want := range map[string]string{"": "http://127.0.0.1:8080/",
 		"https://a:80/x%20y": "https://127.0.0.1:8080/x%20y", "grpc://a:80": "grpc://127.0.0.1:8080",
@@ -195,7 +196,7 @@ func TestTheComposeCommandLoadsTheURLThatWasWritten(t *testing.T) {
 	}
 }
 
-// TestPortsThatAreNotOfTCPAreNamed once, of compose files and of manifests.
+// TestPortsThatAreNotOfTCPAreNamed once, both for compose files and for manifests.
 func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
 	const note = "service dns: port 53/udp gets no load, and on kubernetes no other service reaches it"
 	const file = `services: {dns: {image: dns, ports: ["80:80", "53:53/udp"], expose: ["53/udp"]}}`
@@ -217,10 +218,10 @@ func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeAUnitRunsThroughTheCommand, and is named once.
+// TestWhatCannotBeAUnitRunsThroughTheCommand, with one message per reason.
 func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
 	t.Setenv("HOME", "/root")
-	for keys, says := range map[string]string{
+	for keys, message := range map[string]string{
 		"network_mode: host":                       "service a: network_mode",
 		"gpus: all":                                "service a: gpus",
 		"dns: 8.8.8.8":                             "service a: dns",
@@ -238,16 +239,16 @@ func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
 			"given: {external: true}}\nvolumes: {kept: {external: true}}\nconfigs: {c: {content: x}}"
 		d, err := ofCompose(t, text, "")
 		if err != nil || d.Kind() != kindCompose || d.Deployment != kindCompose ||
-			d.URL != "http://127.0.0.1:8080/" || !strings.Contains(strings.Join(d.Notes, "\n"), says) {
-			t.Errorf("%s: %s at %s with %q, %v; want it to say %q", keys, d.Kind(), d.URL, d.Notes, err, says)
+			d.URL != "http://127.0.0.1:8080/" || !strings.Contains(strings.Join(d.Notes, "\n"), message) {
+			t.Errorf("%s: %s at %s with %q, %v; want it to say %q", keys, d.Kind(), d.URL, d.Notes, err, message)
 		}
-		if _, err := d.In([]string{lab.DockerBridge}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s on a bridge: %v, want it to say %q", keys, err, says)
+		if _, err := d.In([]string{lab.DockerBridge}); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s on a bridge: %v, want it to say %q", keys, err, message)
 		}
 	}
 }
 
-// TestAddressesOfAFileGiveWayToNames: nothing is lost where services call each other by these.
+// TestAddressesOfAFileGiveWayToNames: services that call each other by name can be units.
 func TestAddressesOfAFileGiveWayToNames(t *testing.T) {
 	d, err := ofCompose(t, `
 services:
@@ -259,9 +260,9 @@ networks: {app: {ipam: {config: [{subnet: 172.28.0.0/16}]}}}`, "")
 	}
 }
 
-// TestPowerOverThisHostIsNamed whichever way the file runs.
+// TestPowerOverThisHostIsNamed, for units and for the compose command.
 func TestPowerOverThisHostIsNamed(t *testing.T) {
-	for keys, says := range map[string]string{
+	for keys, message := range map[string]string{
 		"privileged: true":                       "service a: is privileged",
 		"pid: host":                              "shares a namespace of this host (pid: host)",
 		"network_mode: host":                     "shares a namespace of this host (network_mode: host)",
@@ -277,13 +278,13 @@ func TestPowerOverThisHostIsNamed(t *testing.T) {
 		text := "services: {a: {image: a, ports: [\"8080:80\"], " + keys +
 			"}}\nvolumes: {here: {driver_opts: {type: none, o: bind, device: /usr}}}"
 		d, err := ofCompose(t, text, "")
-		if risks := strings.Join(d.Risks, "\n"); !strings.Contains(risks, says) || says == "" && risks != "" {
-			t.Errorf("%s: %q (%v), want %q", keys, risks, err, says)
+		if risks := strings.Join(d.Risks, "\n"); !strings.Contains(risks, message) || message == "" && risks != "" {
+			t.Errorf("%s: %q (%v), want %q", keys, risks, err, message)
 		}
 	}
 }
 
-// TestABuiltServiceSaysHowItsImageComes, but for what is secret of it: the plan has the command.
+// TestABuiltServiceSaysHowItsImageComes, without secrets: the plan shows the command.
 func TestABuiltServiceSaysHowItsImageComes(t *testing.T) {
 	d, err := ofCompose(t, `
 name: shop
@@ -317,7 +318,7 @@ services: {cart: {build: {context: ., args: {NPM_TOKEN: "${TOKEN}"}}, ports: ["8
 	}
 }
 
-// TestServicesStartAgainAsTheirFileSays: deploy.restart_policy stands above restart.
+// TestServicesStartAgainAsTheirFileSays: deploy.restart_policy overrides restart.
 func TestServicesStartAgainAsTheirFileSays(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": `
 name: shop
@@ -340,7 +341,8 @@ services:
 	}
 }
 
-// TestLinesOfUsersFilesAreCounted counts those of a compose file with what it includes, and of manifests.
+// TestLinesOfUsersFilesAreCounted, including those of files that a compose file includes, and those of
+// manifests.
 func TestLinesOfUsersFilesAreCounted(t *testing.T) {
 	files := map[string]string{
 		"compose.yaml": "# a shop\ninclude: [db.yaml]\n\nservices:\n  web:\n    image: web:1\n    " +

@@ -16,24 +16,24 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// Drivers of databases. MariaDB speaks the protocol of MySQL.
+// Drivers of databases. MariaDB has the protocol of MySQL.
 const (
 	driverPostgres = "postgres"
 	driverMySQL    = "mysql"
 )
 
-// drivers are the words of system files for them.
+// drivers maps the names in system files to drivers.
 var drivers = map[string]string{
 	driverPostgres: driverPostgres, driverMySQL: driverMySQL, "mariadb": driverMySQL,
 }
 
-// Bounds of what a file can ask for.
+// Limits of the queries of a system file.
 const (
-	maxQueries  = 32
-	longestWait = 10 * time.Minute // for an answer to become right
+	maxQueries = 32
+	maxWait    = 10 * time.Minute // for an answer to become right
 )
 
-// auditDatabase is a database of an audit as it is written.
+// auditDatabase is a database of an audit in a system file.
 type auditDatabase struct {
 	Driver       string `yaml:"driver"`
 	At           string `yaml:"at"`
@@ -44,7 +44,7 @@ type auditDatabase struct {
 	PasswordOf   string `yaml:"password_of,omitempty"`
 }
 
-// auditQuery is a query of an audit as it is written.
+// auditQuery is a query of an audit in a system file.
 type auditQuery struct {
 	Rule   string        `yaml:"rule"`
 	In     string        `yaml:"in"`
@@ -55,10 +55,10 @@ type auditQuery struct {
 	Within time.Duration `yaml:"within,omitempty"`
 }
 
-// onlyReference matches a password in a system file.
+// onlyReference matches a reference to a variable, ${NAME}.
 var onlyReference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
-// check finds mistakes in the queries of an audit and tells them with their places in the file.
+// check reports the mistakes in the queries and databases of an audit, with their places in the file.
 func (a audit) check(mistake func(place, format string, args ...any)) {
 	for _, name := range slices.Sorted(maps.Keys(a.Databases)) {
 		db, place := a.Databases[name], "audit.databases."+name
@@ -72,7 +72,7 @@ func (a audit) check(mistake func(place, format string, args ...any)) {
 			mistake(place+".password", "a system file holds no password: refer to a variable of the environment, "+
 				"such as ${DB_PASSWORD}, or use password_file, or password_of with a variable of the service")
 		}
-		if howMany(db.Password != "", db.PasswordFile != "", db.PasswordOf != "") > 1 {
+		if countTrue(db.Password != "", db.PasswordFile != "", db.PasswordOf != "") > 1 {
 			mistake(place, "give one of password, password_file and password_of")
 		}
 		if !slices.ContainsFunc(a.Queries, func(q auditQuery) bool { return q.In == name }) {
@@ -95,20 +95,20 @@ func (a audit) check(mistake func(place, format string, args ...any)) {
 			mistake(place+".sql", "expected a SELECT, a WITH, a VALUES or a SHOW that writes no file: audits only "+
 				"read")
 		}
-		if howMany(q.Equals != nil, q.Counts != "", q.NoRows) != 1 {
+		if countTrue(q.Equals != nil, q.Counts != "", q.NoRows) != 1 {
 			mistake(place, "give one of equals, counts and no_rows: what must be answered?")
 		}
 		if _, isPlain := plainValue(q.Equals); q.Equals != nil && !isPlain {
 			mistake(place+".equals", "expected a number, a text, true or false: make one value of several in SQL")
 		}
-		if q.Within < 0 || q.Within > longestWait {
-			mistake(place+".within", "it is %v, expected at most %v", q.Within, longestWait)
+		if q.Within < 0 || q.Within > maxWait {
+			mistake(place+".within", "it is %v, expected at most %v", q.Within, maxWait)
 		}
 	}
 }
 
-// howMany returns how many are true.
-func howMany(given ...bool) (n int) {
+// countTrue returns how many values are true.
+func countTrue(given ...bool) (n int) {
 	for _, one := range given {
 		if one {
 			n++
@@ -117,7 +117,7 @@ func howMany(given ...bool) (n int) {
 	return n
 }
 
-// plainValue returns the text of a value of a file that is neither a list nor an object.
+// plainValue returns a value of a file as text; false if it is a list, an object or null.
 func plainValue(value any) (string, bool) {
 	switch value.(type) {
 	case nil, map[string]any, []any:
@@ -126,7 +126,7 @@ func plainValue(value any) (string, bool) {
 	return fmt.Sprint(value), true
 }
 
-// splitAt returns the host and the port that a database is at: a unit of the system, or this host.
+// splitAt returns the host and the port of a database. The host is a unit of the system, or this host.
 func splitAt(at string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(at)
 	if port, _ = strconv.Atoi(text); err != nil || host == "" || port < 1 || port > maxPort {
@@ -136,32 +136,32 @@ func splitAt(at string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// isLoopback reports whether a host is this one.
+// isLoopback reports whether a host is localhost or a loopback address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// addQueries adds the databases and queries to an audit of a system file that lies in a folder.
+// addQueries adds the databases and queries to the audit of a system file in a folder.
 func (a audit) addQueries(all *lab.SystemAudit, folder string) {
 	for name, db := range a.Databases {
-		kept := lab.AuditDatabase{Driver: drivers[db.Driver], At: db.At, Name: db.Name, User: db.User,
+		database := lab.AuditDatabase{Driver: drivers[db.Driver], At: db.At, Name: db.Name, User: db.User,
 			Password: db.Password, PasswordOf: db.PasswordOf}
 		if db.PasswordFile != "" {
-			kept.PasswordFile = within(folder, db.PasswordFile)
+			database.PasswordFile = within(folder, db.PasswordFile)
 		}
 		if all.Databases == nil {
 			all.Databases = map[string]lab.AuditDatabase{}
 		}
-		all.Databases[name] = kept
+		all.Databases[name] = database
 	}
 	for _, q := range a.Queries {
-		kept := lab.AuditQuery{Rule: q.Rule, In: q.In, SQL: q.SQL, Counts: q.Counts, NoRows: q.NoRows,
+		query := lab.AuditQuery{Rule: q.Rule, In: q.In, SQL: q.SQL, Counts: q.Counts, NoRows: q.NoRows,
 			Within: q.Within.Seconds()}
 		if value, isPlain := plainValue(q.Equals); isPlain {
-			kept.Equals = &value
+			query.Equals = &value
 		}
-		all.Queries = append(all.Queries, kept)
+		all.Queries = append(all.Queries, query)
 	}
 }
 
@@ -171,19 +171,19 @@ func readsHistory(a *lab.SystemAudit) bool {
 		slices.ContainsFunc(a.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }))
 }
 
-// LongestQueries returns how long the queries of the audit may take, one after the other.
+// LongestQueries returns how long the queries of the audit may take, one after another.
 func (d Definition) LongestQueries() (all time.Duration) {
 	if d.Audit == nil {
 		return 0
 	}
 	for _, q := range d.Audit.Queries {
-		all += answerLimit + time.Duration(q.Within*float64(time.Second))
+		all += answerTimeout + time.Duration(q.Within*float64(time.Second))
 	}
 	return all
 }
 
-// locateDatabases has the databases of the audit be found where the system is deployed, or says why they
-// cannot be.
+// locateDatabases sets the addresses of the audit's databases for the deployment of the system. It returns an
+// error if this host cannot reach them there.
 func (d *Definition) locateDatabases() (err error) {
 	if d.Audit == nil || len(d.Audit.Databases) == 0 {
 		return nil
@@ -201,7 +201,7 @@ func (d *Definition) locateDatabases() (err error) {
 	return err
 }
 
-// locate does so for one of them.
+// locate does the same for one database.
 func (d *Definition) locate(db *lab.AuditDatabase) error {
 	host, port, err := splitAt(db.At)
 	if err != nil {
@@ -212,7 +212,7 @@ func (d *Definition) locate(db *lab.AuditDatabase) error {
 			return err
 		}
 	}
-	if d.Afar() {
+	if d.IsRemote() {
 		return fmt.Errorf("at: on %s this host does not reach %s: audit it with a command, or with requests, or "+
 			"deploy it on this host", d.Deployment, db.At)
 	}
@@ -237,21 +237,25 @@ func (d *Definition) locate(db *lab.AuditDatabase) error {
 	return nil
 }
 
-// locateService locates a database that is a service: by its name, or by a port that the file publishes.
+// locateService sets the address of a database that is a service. The file names the service, or one of its
+// published ports.
 func (d *Definition) locateService(db *lab.AuditDatabase, host string, port int) error {
 	if isLoopback(host) {
 		var published []string
-		for _, way := range d.project.ways {
-			if way.published != "" {
-				published = append(published, way.published)
+		for _, entry := range d.project.entryPoints {
+			if entry.published != "" {
+				published = append(published, entry.published)
 			}
 		}
-		i := slices.IndexFunc(d.project.ways, func(w wayIn) bool { return w.published == strconv.Itoa(port) })
+		i := slices.IndexFunc(d.project.entryPoints, func(e entryPoint) bool {
+			return e.published == strconv.Itoa(port)
+		})
 		if i < 0 {
 			return fmt.Errorf("at: no service publishes port %d of this host, but %s: name the service and its own "+
 				"port: db:5432", port, cmp.Or(strings.Join(published, ", "), "none at all"))
 		}
-		host, port = d.project.ways[i].service, d.project.ways[i].port
+		entry := d.project.entryPoints[i]
+		host, port = entry.service, entry.port
 	}
 	i := slices.IndexFunc(d.Services, func(s lab.SystemService) bool {
 		return s.Name == host || slices.Contains(s.Container.Names, host)
@@ -261,7 +265,7 @@ func (d *Definition) locateService(db *lab.AuditDatabase, host string, port int)
 	}
 	d.Services = slices.Clone(d.Services)
 	service := &d.Services[i]
-	service.Port = cmp.Or(service.Port, port) // it has an address for this host only if it has a port
+	service.Port = cmp.Or(service.Port, port) // without one it has no address on this host
 	db.At = net.JoinHostPort(service.Name, strconv.Itoa(port))
 	if _, set := variableOf(service.Container.Env, db.PasswordOf); db.PasswordOf != "" && !set {
 		return fmt.Errorf("password_of: the service %s has no variable %s", service.Name, db.PasswordOf)
@@ -269,7 +273,7 @@ func (d *Definition) locateService(db *lab.AuditDatabase, host string, port int)
 	return nil
 }
 
-// variableOf returns the value of a variable of an environment, and whether there is one.
+// variableOf returns the value of a variable of an environment, and whether it is set.
 func variableOf(environment []string, name string) (value string, set bool) {
 	for _, v := range environment {
 		if known, its, _ := strings.Cut(v, "="); known == name {

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMistakesInQueriesAreToldAtTheirLines with what was meant.
+// TestMistakesInQueriesAreToldAtTheirLines, with a suggestion if there is one.
 func TestMistakesInQueriesAreToldAtTheirLines(t *testing.T) {
 	text := `schema: cleave-system/1
 name: shop
@@ -55,7 +55,7 @@ audit:
 	}
 }
 
-// TestDatabasesAreLocated where the system is deployed, or refused by name. Long because it is one table.
+// TestDatabasesAreLocated in each deployment, or refused. Long because it is a table.
 func TestDatabasesAreLocated(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": `name: shop
 services:
@@ -93,11 +93,11 @@ services:
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		var ways []string
+		var deployments []string
 		if c.deployment != "" {
-			ways = []string{c.deployment}
+			deployments = []string{c.deployment}
 		}
-		all, err := d.In(ways)
+		all, err := d.In(deployments)
 		switch {
 		case c.refused != "":
 			if err == nil || !strings.Contains(err.Error(), c.refused) {

@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
-// Mask puts references in the place of all values that look like secrets. What is
-// left may be written; Layout fills the values in again.
+// Mask replaces all values that look like secrets with references, so that the definition can be written to
+// files. Layout fills in the values again.
 func (d *Definition) Mask(v *secret.Vault) error {
 	m := masker{Vault: v, system: d.Name}
 	if d.project != nil {
@@ -50,7 +50,8 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	return err
 }
 
-// container masks what a container is told. Its values were filled in: a ${ in them is a plain one.
+// container masks the environment, commands and files of a container. Their variables are filled in already,
+// so that ${ in them is plain text.
 func (m masker) container(c *lab.ContainerSpec) {
 	c.Env = slices.Clone(c.Env)
 	for i, variable := range c.Env {
@@ -88,7 +89,7 @@ type masker struct {
 	secrets []string // values of Secrets of its manifests
 }
 
-// masked returns the reference that stands for a value from now on.
+// masked masks a value and returns its reference.
 func (m masker) masked(name, value string) string {
 	return secret.Reference(m.Mask("system "+m.system, name, value))
 }
@@ -100,10 +101,11 @@ func (m masker) hasSecret(text string) bool {
 	})
 }
 
-// noSecret finds values that are filled in later: a variable of the shell or of compose, or the port.
+// noSecret matches values that are empty or are filled in later: a variable of a shell or of compose, or the
+// port.
 var noSecret = regexp.MustCompile(`^["']?(\$[A-Za-z_][A-Za-z0-9_]*|\{port\})?["']?$`)
 
-// value returns what is written for the value of a name.
+// value returns the masked value of a name.
 func (m masker) value(name, value string) string {
 	if secret.Named(name) && !noSecret.MatchString(value) && !secret.HasReference(value) {
 		return m.masked(name, value)
@@ -111,7 +113,7 @@ func (m masker) value(name, value string) string {
 	return m.text(name, value)
 }
 
-// assignment finds NAME=VALUE in the midst of a text.
+// assignment matches NAME=VALUE within a text.
 var assignment = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)=("[^"]*"|'[^']*'|[^\s;&|"']+)`)
 
 // text masks assignments and the passwords of URLs in a text.
@@ -126,7 +128,7 @@ func (m masker) text(name, text string) string {
 	return m.MaskURLs("system "+m.system, name, text, secret.Reference)
 }
 
-// headerLine is an argument such as 'Authorization: Bearer abc'.
+// headerLine matches an argument such as 'Authorization: Bearer abc'.
 var headerLine = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*): *(.+)$`)
 
 // words masks the arguments of a command: --token=x, --token x, TOKEN=x, 'Token: x'.
@@ -151,7 +153,7 @@ func (m masker) words(argv []string) []string {
 	return masked
 }
 
-// optionOf returns the option that an argument is the value of, given the argument before it; "": it is none.
+// optionOf returns the option whose value an argument is, given the argument before it, or "".
 func optionOf(before, argument string) string {
 	if !strings.HasPrefix(before, "-") || strings.ContainsAny(before, "= ") || strings.HasPrefix(argument, "-") {
 		return ""
@@ -159,10 +161,10 @@ func optionOf(before, argument string) string {
 	return before
 }
 
-// optionWithValue finds an option and its value in a command line: --token x.
+// optionWithValue matches an option and its value within a command line: --token x.
 var optionWithValue = regexp.MustCompile(`(--?[A-Za-z][A-Za-z0-9_-]*) +([^\s;&|"'-][^\s;&|"']*)`)
 
-// commandLine masks a command that is written as one text.
+// commandLine masks a command that is one text.
 func (m masker) commandLine(text string) string {
 	return m.text("command", optionWithValue.ReplaceAllStringFunc(text, func(found string) string {
 		parts := optionWithValue.FindStringSubmatch(found)
@@ -173,8 +175,8 @@ func (m masker) commandLine(text string) string {
 	}))
 }
 
-// compose masks what a compose file has under the names of secrets. A file without
-// any stays as it is, to the byte.
+// compose masks the values of a compose file that look like secrets. A file without any does not change at
+// all.
 func (m masker) compose(text string) (string, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
@@ -186,9 +188,8 @@ func (m masker) compose(text string) (string, error) {
 	return yamlText(&document)
 }
 
-// node masks the texts below a node of a compose file, and reports whether there
-// were any. Compose itself replaces the references, by what Layout puts into its
-// environment.
+// node masks the texts below a node of a compose file, and reports whether it has changed any. The compose
+// command resolves the references, since its environment has the values.
 func (m masker) node(name string, n *yaml.Node) (masked bool) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -228,8 +229,7 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 // variableName matches the names of variables.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// readEnvFile reads lines NAME=VALUE; what begins with # is a comment. Quotes are
-// part of the value.
+// readEnvFile reads lines NAME=VALUE. Lines that begin with # are comments. Quotes are part of the value.
 func readEnvFile(path string) (map[string]string, error) {
 	text, err := inputfile.Read(path, maxFile)
 	if err != nil {
@@ -245,14 +245,15 @@ func readEnvFile(path string) (map[string]string, error) {
 		}
 		name, value, assigned := strings.Cut(line, "=")
 		if !assigned || !variableName.MatchString(name) {
-			return nil, fmt.Errorf("%s:%d: expected NAME=VALUE", path, number) // the line may be a secret
+			// The error does not show the line, which may be a secret.
+			return nil, fmt.Errorf("%s:%d: expected NAME=VALUE", path, number)
 		}
 		values[name] = value
 	}
 	return values, nil
 }
 
-// envFileOf returns the variables of the system's env_file, if it has one and the file is there.
+// envFileOf returns the variables of the system's env_file, if it has one and the file exists.
 func envFileOf(x *lab.ExternalSystem) (map[string]string, error) {
 	if x.EnvFile == "" {
 		return nil, nil
@@ -264,8 +265,8 @@ func envFileOf(x *lab.ExternalSystem) (map[string]string, error) {
 	return values, nil
 }
 
-// environment returns the environment of the system's commands, with the values for all references. If the
-// env_file is not there, the environment of Cleave must have its variables.
+// environment returns the environment of the system's commands, with all references filled in. If the
+// env_file does not exist, the environment of Cleave must have its variables.
 func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
 	ofFile, err := envFileOf(x)
 	if err != nil {
@@ -292,7 +293,7 @@ func (s System) environment(x *lab.ExternalSystem) ([]string, error) {
 	return all, errors.Join(missing...)
 }
 
-// arguments returns the arguments of a command, with the values that were masked.
+// arguments returns the arguments of a command, with the masked values filled in.
 func (s System) arguments(argv []string) ([]string, error) {
 	var filled []string
 	var missing []error

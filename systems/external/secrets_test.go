@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
-// composeFile has secrets in a map, in a list, in commands, in a URL, in a number and escaped;
-// what stands under harmless names, or comes from elsewhere, stays.
+// composeFile has secrets in a map, in a list, in commands, in a URL, in a number and in an escaped text.
+// Values with harmless names and variables must stay.
 const composeFile = `services:
   db:
     image: db # kept
@@ -72,7 +72,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	}
 }
 
-// laidOut returns the layout of a system whose secrets a vault has.
+// laidOut returns the layout of a system whose secrets are in a vault.
 func laidOut(d Definition, v *secret.Vault) (lab.Layout, error) {
 	return System{Generator: &loadedtest.Generator{}, Secrets: v}.Layout(
 		lab.Variant{Name: d.Name, External: &d.ExternalSystem}, at(Rate, 1), 1)

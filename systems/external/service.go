@@ -17,9 +17,9 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
-// carriedKeys are the keys of a service that its unit has, and those that mean nothing for a trial, in which
-// nothing is logged elsewhere or developed. All others keep it from being a unit.
-func carriedKeys() []string {
+// supportedKeys returns the keys of a service that its unit supports, followed by those that trials can
+// ignore. A service with any other key cannot be a unit.
+func supportedKeys() []string {
 	return []string{"build", "cap_add", "cap_drop", "command", "configs", "container_name", "cpus", "depends_on",
 		"deploy", "entrypoint", "environment", "env_file", "expose", "extra_hosts", "healthcheck", "hostname",
 		"image", "init", "links", "mem_limit", "networks", "pid", "ports", "privileged", "read_only", "restart",
@@ -29,7 +29,7 @@ func carriedKeys() []string {
 		"pull_policy", "stdin_open", "stop_grace_period"}
 }
 
-// serviceReader is one service of a project while it is read.
+// serviceReader reads a service of a compose file into a unit.
 type serviceReader struct {
 	*project
 	file *types.Project
@@ -37,22 +37,25 @@ type serviceReader struct {
 	unit lab.SystemService
 }
 
-// cannotBe notes a key that keeps the service from being a unit.
-func (s *serviceReader) cannotBe(key, why string) {
-	s.cannot = append(s.cannot, strings.TrimSuffix(fmt.Sprintf("service %s: %s (%s)", s.Name, key, why), " ()"))
+// addObstacle adds a key because of which the service cannot be a unit.
+func (s *serviceReader) addObstacle(key, why string) {
+	if why != "" {
+		key += " (" + why + ")"
+	}
+	s.project.addObstacle("service %s: %s", s.Name, key)
 }
 
-// risk notes what gives the service power over this host.
+// risk adds a power over this host that the service has.
 func (s *serviceReader) risk(format string, args ...any) {
 	s.risks = append(s.risks, "service "+s.Name+": "+fmt.Sprintf(format, args...))
 }
 
-// read makes the service a unit.
+// read fills in the unit.
 func (s *serviceReader) read() {
 	s.unit = lab.SystemService{Name: s.Name, Image: s.Image, After: slices.Sorted(maps.Keys(s.DependsOn)),
 		Restarts: s.restarts()}
 	if s.Build != nil {
-		s.built()
+		s.readBuild()
 	}
 	c := &s.unit.Container
 	c.Entrypoint, c.Command = s.Entrypoint, s.ServiceConfig.Command
@@ -80,7 +83,7 @@ func (s *serviceReader) read() {
 	s.readMounts()
 	s.readScale()
 	s.findRisks()
-	s.findForeign()
+	s.findUnsupported()
 }
 
 // restarts reports whether docker compose starts the service again when it ends with an error.
@@ -91,16 +94,16 @@ func (s *serviceReader) restarts() bool {
 	return s.Restart != "" && s.Restart != types.RestartPolicyNo
 }
 
-// built names the image that docker compose gives a service which says how it is built, and the command that
+// readBuild reads the build of the service: the name that docker compose gives its image, and a command that
 // builds it.
-func (s *serviceReader) built() {
+func (s *serviceReader) readBuild() {
 	s.unit.Image = cmp.Or(s.Image, s.file.Name+"-"+s.Name)
 	b, command := s.Build, []string{"docker", "build", "--tag", s.unit.Image}
 	defer func() {
 		s.builds[s.unit.Image] = Build{command, s.file.Environment.Values()}
 		s.unit.Install = shellWords(command)
 	}()
-	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // plans have the command
+	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // the plan shows the command
 	if hidden || b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {
 		command = []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}
 		return
@@ -119,7 +122,7 @@ func (s *serviceReader) built() {
 	command = append(command, b.Context)
 }
 
-// shellWords returns a command as it is typed.
+// shellWords returns a command quoted for a shell.
 func shellWords(argv []string) string {
 	words := slices.Clone(argv)
 	for i, word := range words {
@@ -130,7 +133,7 @@ func shellWords(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// readNames reads by which names others find the service.
+// readNames reads the other names of the service on the network.
 func (s *serviceReader) readNames() {
 	names := []string{}
 	add := func(name string) {
@@ -148,13 +151,13 @@ func (s *serviceReader) readNames() {
 	}
 	for _, link := range s.Links {
 		if to, alias, aliased := strings.Cut(link, ":"); aliased && to != alias {
-			s.cannotBe("links", link+": give it the alias "+alias+" in networks")
+			s.addObstacle("links", link+": give it the alias "+alias+" in networks")
 		}
 	}
 	s.unit.Container.Names = names
 }
 
-// readPorts reads at which ports the service is called.
+// readPorts reads the exposed and the published ports.
 func (s *serviceReader) readPorts() {
 	for _, text := range s.Expose {
 		first, protocol, _ := strings.Cut(text, "/")
@@ -162,23 +165,23 @@ func (s *serviceReader) readPorts() {
 			continue
 		}
 		if port, err := strconv.Atoi(first); err == nil {
-			callAt(&s.unit, port, port)
+			addPort(&s.unit, port, port)
 		}
 	}
 	for _, port := range s.Ports {
 		if s.noteIfNotTCP(s.Name, strconv.Itoa(int(port.Target)), port.Protocol) {
 			continue
 		}
-		way := wayIn{service: s.Name, port: int(port.Target), published: port.Published}
-		if !slices.Contains(s.ways, way) {
-			s.ways = append(s.ways, way)
+		entry := entryPoint{service: s.Name, port: int(port.Target), published: port.Published}
+		if !slices.Contains(s.entryPoints, entry) {
+			s.entryPoints = append(s.entryPoints, entry)
 		}
-		s.unit.Port = cmp.Or(s.unit.Port, way.port)
-		callAt(&s.unit, way.port, way.port)
+		s.unit.Port = cmp.Or(s.unit.Port, entry.port)
+		addPort(&s.unit, entry.port, entry.port)
 	}
 }
 
-// noteIfNotTCP reports whether a port of a service is of another protocol than TCP, and adds a note if so.
+// noteIfNotTCP reports whether a port has another protocol than TCP, and adds a note if so.
 func (p *project) noteIfNotTCP(service, port, protocol string) bool {
 	if protocol == "" || strings.EqualFold(protocol, "tcp") {
 		return false
@@ -191,8 +194,8 @@ func (p *project) noteIfNotTCP(service, port, protocol string) bool {
 	return true
 }
 
-// callAt notes a port at which a service is called, and the one of its own that it leads to.
-func callAt(unit *lab.SystemService, port, target int) {
+// addPort adds a port at which others call a service, and the port of its container that this leads to.
+func addPort(unit *lab.SystemService, port, target int) {
 	at := lab.ContainerPort{Port: port, Target: target}
 	if !slices.Contains(unit.Container.Ports, at) {
 		unit.Container.Ports = append(unit.Container.Ports, at)
@@ -223,7 +226,7 @@ func (s *serviceReader) readHealth() {
 	s.unit.Container.Health, s.unit.Healthy = &check, true
 }
 
-// readMounts reads volumes, and files that are secrets and configs.
+// readMounts reads volumes, secrets and configs.
 func (s *serviceReader) readMounts() {
 	c := &s.unit.Container
 	for _, v := range s.Volumes {
@@ -236,16 +239,16 @@ func (s *serviceReader) readMounts() {
 				mount.Options = fmt.Sprintf("size=%d", v.Tmpfs.Size)
 			}
 		case v.Type == types.VolumeTypeBind:
-			s.bind(v.Source)
+			s.checkBind(v.Source)
 		case v.Type != types.VolumeTypeVolume:
-			s.cannotBe("volumes", v.Target+" is of the type "+v.Type)
+			s.addObstacle("volumes", v.Target+" is of the type "+v.Type)
 		case bool(named.External) || len(named.DriverOpts) > 0 || named.Driver != "" && named.Driver != "local":
-			s.cannotBe("volumes", v.Source+" is external, or has a driver or options")
+			s.addObstacle("volumes", v.Source+" is external, or has a driver or options")
 			if device := named.DriverOpts["device"]; device != "" {
-				s.bind(device)
+				s.checkBind(device)
 			}
 		case v.Volume != nil && (v.Volume.NoCopy || v.Volume.Subpath != ""):
-			s.cannotBe("volumes", v.Source+" has nocopy or subpath")
+			s.addObstacle("volumes", v.Source+" has nocopy or subpath")
 		}
 		c.Mounts = append(c.Mounts, mount)
 	}
@@ -266,16 +269,16 @@ func (s *serviceReader) readMounts() {
 // fileMount mounts a secret or a config, which has to be a file.
 func (s *serviceReader) fileMount(key, name, path, target string) {
 	if path == "" {
-		s.cannotBe(key, name+" is no file")
+		s.addObstacle(key, name+" is no file")
 		return
 	}
-	s.bind(path)
+	s.checkBind(path)
 	s.unit.Container.Mounts = append(s.unit.Container.Mounts,
 		lab.ContainerMount{Kind: lab.MountBind, Source: path, Target: target, ReadOnly: true})
 }
 
-// bind names a file or folder of this host that is no part of the project.
-func (s *serviceReader) bind(path string) {
+// checkBind adds a risk if a mounted file or folder is outside of the project's folder.
+func (s *serviceReader) checkBind(path string) {
 	folder, outside := resolved(s.file.WorkingDir), resolved(path)
 	switch rel, err := filepath.Rel(folder, outside); {
 	case strings.HasSuffix(outside, "docker.sock"):
@@ -285,7 +288,7 @@ func (s *serviceReader) bind(path string) {
 	}
 }
 
-// resolved returns a path without links, where it is there.
+// resolved returns a path without symbolic links, if it exists.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -293,12 +296,12 @@ func resolved(path string) string {
 	return filepath.Clean(path)
 }
 
-// readScale reads how often the service runs, and its limits.
+// readScale reads the replicas and the limits of the service.
 func (s *serviceReader) readScale() {
 	if n := s.GetScale(); n != 1 {
 		s.replicas[s.Name] = n
 		if n < 1 || n > lab.MaxReplicas {
-			s.cannotBe("replicas", fmt.Sprintf("%d: a unit runs 1 to %d times", n, lab.MaxReplicas))
+			s.addObstacle("replicas", fmt.Sprintf("%d: a unit runs 1 to %d times", n, lab.MaxReplicas))
 		}
 	}
 	limits := lab.Limits{CPU: float64(s.CPUS), Memory: int64(s.MemLimit)}
@@ -307,12 +310,12 @@ func (s *serviceReader) readScale() {
 			limits.CPU = cmp.Or(float64(most.NanoCPUs), limits.CPU)
 			limits.Memory = cmp.Or(int64(most.MemoryBytes), limits.Memory)
 			if most.Pids != 0 || len(most.Devices) > 0 {
-				s.cannotBe("deploy.resources.limits", "pids or devices")
+				s.addObstacle("deploy.resources.limits", "pids or devices")
 			}
 		}
-		kept := s.Deploy.Resources.Reservations
-		if kept != nil && len(kept.Devices)+len(kept.GenericResources) > 0 {
-			s.cannotBe("deploy.resources.reservations", "devices")
+		reserved := s.Deploy.Resources.Reservations
+		if reserved != nil && len(reserved.Devices)+len(reserved.GenericResources) > 0 {
+			s.addObstacle("deploy.resources.reservations", "devices")
 		}
 	}
 	if limits != (lab.Limits{}) {
@@ -320,7 +323,7 @@ func (s *serviceReader) readScale() {
 	}
 }
 
-// findRisks names what gives the service power over this host.
+// findRisks adds the powers over this host that keys other than mounts give.
 func (s *serviceReader) findRisks() {
 	if s.Privileged {
 		s.risk("is privileged")
@@ -344,29 +347,29 @@ func (s *serviceReader) findRisks() {
 	}
 }
 
-// findForeign names the keys that no unit has.
-func (s *serviceReader) findForeign() {
+// findUnsupported adds the keys that units do not support as obstacles.
+func (s *serviceReader) findUnsupported() {
 	var keys map[string]any
 	text, err := json.Marshal(s.ServiceConfig)
 	if err == nil {
 		err = json.Unmarshal(text, &keys)
 	}
 	if err != nil {
-		s.cannotBe("it", err.Error())
+		s.addObstacle("it", err.Error())
 		return
 	}
-	carried := carriedKeys()
+	supported := supportedKeys()
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if keys[key] != nil && !slices.Contains(carried, key) {
-			s.cannotBe(key, "")
+		if keys[key] != nil && !slices.Contains(supported, key) {
+			s.addObstacle(key, "")
 		}
 	}
 	if s.Pid != "" && s.Pid != "host" {
-		s.cannotBe("pid", s.Pid)
+		s.addObstacle("pid", s.Pid)
 	}
 	if s.unit.Image == "" {
-		s.cannotBe("image", "it has none, and no build")
+		s.addObstacle("image", "it has none, and no build")
 	} else if err := checkImage(s.unit.Image); err != nil {
-		s.cannotBe("image", err.Error())
+		s.addObstacle("image", err.Error())
 	}
 }

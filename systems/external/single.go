@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Single says why services of a compose file cannot run twice, by their names: they keep something. One of
-// which the file itself wants several can.
+// Single returns the reasons why services cannot run twice, by service: they keep data or have a static
+// address. Services with several replicas in their file can.
 func (d *Definition) Single() map[string]string {
 	all := map[string]string{}
 	for _, s := range d.Services {

@@ -14,36 +14,36 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// readWorkloads reads manifests as units: one for each workload, or for each pod of a StatefulSet of several.
+// readWorkloads reads manifests as units: one per workload, or one per pod if a StatefulSet has several.
 func readWorkloads(file string) (*project, error) {
 	m, err := readManifests(file)
 	if err != nil {
 		return nil, err
 	}
 	p := &project{name: projectName(file), replicas: map[string]int{}, limits: map[string]lab.Limits{},
-		served: map[string]wayIn{}, notes: m.notes}
+		served: map[string]entryPoint{}, notes: m.notes}
 	for _, w := range m.workloads {
 		t := translation{project: p, manifests: m, workload: w}
 		t.units()
 	}
 	for _, s := range m.services {
 		if !slices.ContainsFunc(m.workloads, func(w workload) bool { return selects(s, w) }) {
-			p.cannot = append(p.cannot, fmt.Sprintf("Service %s selects no workload", s.Metadata.Name))
+			p.addObstacle("Service %s selects no workload", s.Metadata.Name)
 		}
 	}
 	names := map[string]bool{}
 	for _, unit := range p.services {
 		if names[unit.Name] {
-			p.cannot = append(p.cannot, fmt.Sprintf("two workloads are called %s", unit.Name))
+			p.addObstacle("two workloads are called %s", unit.Name)
 		}
 		names[unit.Name] = true
 	}
-	p.findEntries(m)
+	p.findEntryPoints(m)
 	p.findOrder()
 	return p, nil
 }
 
-// projectName returns the name of a system after its file or folder.
+// projectName returns a name for the system of a file or folder.
 func projectName(file string) string {
 	base := path.Base(file)
 	return nameOf(strings.TrimSuffix(base, path.Ext(base)))
@@ -59,34 +59,36 @@ func selects(s servedFile, w workload) bool {
 	return len(s.Spec.Selector) > 0
 }
 
-// translation is one workload while it becomes units.
+// translation turns a workload into units.
 type translation struct {
 	*project
 	*manifests
 	workload
-	ports map[string]int // of its container, by their names
+	ports map[string]int // of its container, by name
 }
 
-func (t *translation) cannotBe(format string, args ...any) {
-	t.cannot = append(t.cannot, fmt.Sprintf("%s %s: %s", t.Kind, t.Metadata.Name, fmt.Sprintf(format, args...)))
+// addObstacle adds a reason why the workload cannot be a unit.
+func (t *translation) addObstacle(format string, args ...any) {
+	t.project.addObstacle("%s %s: %s", t.Kind, t.Metadata.Name, fmt.Sprintf(format, args...))
 }
 
-// units adds the units of the workload.
+// units adds the units of the workload to the project.
 func (t *translation) units() {
 	pod, name, replicas := t.Spec.Template.Spec, t.Metadata.Name, 1
 	if t.Spec.Replicas != nil {
 		replicas = *t.Spec.Replicas
 	}
 	if replicas < 1 || replicas > lab.MaxReplicas {
-		t.cannotBe("replicas is %d: a unit runs 1 to %d times", replicas, lab.MaxReplicas)
+		t.addObstacle("replicas is %d: a unit runs 1 to %d times", replicas, lab.MaxReplicas)
 		return
 	}
 	if len(pod.Containers) != 1 {
-		t.cannotBe("its pods have %d containers, and a unit is one: leave the others out", len(pod.Containers))
+		t.addObstacle("its pods have %d containers, and a unit is one: leave the others out", len(pod.Containers))
 		return
 	}
 	if replicas > 1 && len(pod.InitContainers) > 0 {
-		t.cannotBe("its %d pods have initContainers, which only a single pod has here: set replicas to 1", replicas)
+		t.addObstacle("its %d pods have initContainers, which only a single pod has here: set replicas to 1",
+			replicas)
 	}
 	var after []string
 	for _, c := range pod.InitContainers {
@@ -123,14 +125,14 @@ func (t *translation) units() {
 	}
 }
 
-// unit returns a container as a unit.
+// unit returns the unit of a container.
 func (t *translation) unit(name string, c podContainer) lab.SystemService {
 	unit := lab.SystemService{Name: name, Image: c.Image}
 	if err := checkServiceName(name); err != nil {
-		t.cannotBe("%v", err)
+		t.addObstacle("%v", err)
 	}
 	if err := checkImage(c.Image); err != nil {
-		t.cannotBe("%v", err)
+		t.addObstacle("%v", err)
 	}
 	pod, container := t.Spec.Template.Spec, &unit.Container
 	env := t.environment(c)
@@ -182,14 +184,14 @@ func (t *translation) limit(name string, c podContainer) {
 			cores /= 1000
 		}
 		if err != nil || !(cores > 0) {
-			t.cannotBe("its limit of cpu is %q, expected 500m or 0.5", text)
+			t.addObstacle("its limit of cpu is %q, expected 500m or 0.5", text)
 		}
 		limits.CPU = cores
 	}
 	if text := c.Resources.Limits.Memory; text != "" {
 		bytes, err := humanize.ParseBytes(text)
 		if err != nil {
-			t.cannotBe("its limit of memory is %q, expected a size such as 256Mi", text)
+			t.addObstacle("its limit of memory is %q, expected a size such as 256Mi", text)
 		}
 		limits.Memory = int64(bytes)
 	}
@@ -198,7 +200,7 @@ func (t *translation) limit(name string, c podContainer) {
 	}
 }
 
-// namesOf returns the names of the Services that lead to the workload.
+// namesOf returns all names of the Services that select the workload.
 func (t *translation) namesOf() (names []string) {
 	for _, s := range t.manifests.services {
 		if !selects(s, t.workload) {
@@ -210,8 +212,9 @@ func (t *translation) namesOf() (names []string) {
 	return names
 }
 
-// serve gives a unit the names and ports of the Services that lead to it, and its probe as its health check:
-// without one, that its port takes connections. One of several ports may never: then it is not waited for.
+// serve adds the names and ports of the Services that select a unit, and its probe as its health check.
+// Without a probe it is healthy once its only port accepts connections. With several ports it has no health
+// check, since some of them may stay closed.
 func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 	unit.Container.Names = slices.DeleteFunc(t.namesOf(), func(name string) bool { return name == unit.Name })
 	for _, s := range t.manifests.services {
@@ -227,12 +230,12 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 			if slices.ContainsFunc(unit.Container.Ports, func(p lab.ContainerPort) bool {
 				return p.Port == at.Port && p.Target != at.Target
 			}) {
-				t.cannotBe("two Services lead from port %d to different ones", at.Port)
+				t.addObstacle("two Services lead from port %d to different ones", at.Port)
 			}
-			callAt(unit, at.Port, at.Target)
+			addPort(unit, at.Port, at.Target)
 			unit.Port = cmp.Or(unit.Port, target)
 			for _, word := range []string{strconv.Itoa(port.Port), port.Name} {
-				t.served[s.Metadata.Name+":"+word] = wayIn{service: unit.Name, port: target}
+				t.served[s.Metadata.Name+":"+word] = entryPoint{service: unit.Name, port: target}
 			}
 		}
 	}
@@ -245,18 +248,18 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 	unit.Healthy = unit.Container.Health != nil
 }
 
-// port returns the number of a port that is written so or by its name.
+// port returns the number of a port, given as a number or by its name.
 func (t *translation) port(text string) int {
 	if number, err := strconv.Atoi(text); err == nil {
 		return number
 	}
 	if t.ports[text] == 0 {
-		t.cannotBe("no port of its container is called %q", text)
+		t.addObstacle("no port of its container is called %q", text)
 	}
 	return t.ports[text]
 }
 
-// health returns a probe as a health check.
+// health returns the health check of a probe.
 func (t *translation) health(p probe) *lab.HealthCheck {
 	check := lab.HealthCheck{Interval: float64(p.PeriodSeconds), Timeout: float64(p.TimeoutSeconds),
 		Retries: p.FailureThreshold}
@@ -268,10 +271,10 @@ func (t *translation) health(p probe) *lab.HealthCheck {
 	case p.HTTPGet != nil:
 		check.Port, check.Path = t.port(p.HTTPGet.Port), "/"+strings.TrimPrefix(p.HTTPGet.Path, "/")
 		if p.HTTPGet.Scheme == "HTTPS" {
-			t.cannotBe("its probe asks by HTTPS: use tcpSocket")
+			t.addObstacle("its probe asks by HTTPS: use tcpSocket")
 		}
 	default:
-		t.cannotBe("its probe has none of exec, httpGet and tcpSocket")
+		t.addObstacle("its probe has none of exec, httpGet and tcpSocket")
 	}
 	return &check
 }

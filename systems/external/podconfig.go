@@ -13,24 +13,25 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// keptValues returns the values of a ConfigMap or a Secret.
-func (t *translation) keptValues(kind string, ref keyRef) map[string]string {
-	k, known := t.kept[kind+" "+ref.Name]
+// configValues returns the decoded values of a ConfigMap or a Secret. It is an obstacle if that does not
+// exist, unless the reference is optional.
+func (t *translation) configValues(kind string, ref keyRef) map[string]string {
+	config, known := t.configs[kind+" "+ref.Name]
 	if !known && !ref.Optional {
-		t.cannotBe("there is no %s %s", kind, ref.Name)
+		t.addObstacle("there is no %s %s", kind, ref.Name)
 	}
 	values := map[string]string{}
-	for name, value := range k.Data {
+	for name, value := range config.Data {
 		if kind == "Secret" {
 			text, err := base64.StdEncoding.DecodeString(value)
 			if err != nil || !utf8.Valid(text) {
-				t.cannotBe("the value %s of the Secret %s is no text in base64", name, ref.Name)
+				t.addObstacle("the value %s of the Secret %s is no text in base64", name, ref.Name)
 			}
 			value = string(text)
 		}
 		values[name] = value
 	}
-	maps.Copy(values, k.StringData)
+	maps.Copy(values, config.StringData)
 	if kind == "Secret" {
 		for _, value := range values {
 			t.secrets = append(t.secrets, value)
@@ -39,7 +40,7 @@ func (t *translation) keptValues(kind string, ref keyRef) map[string]string {
 	return values
 }
 
-// environment returns the variables of a container.
+// environment returns the environment variables of a container.
 func (t *translation) environment(c podContainer) map[string]string {
 	env := map[string]string{}
 	for _, from := range c.EnvFrom {
@@ -47,45 +48,45 @@ func (t *translation) environment(c podContainer) map[string]string {
 			if ref == nil {
 				continue
 			}
-			for name, value := range t.keptValues(kind, *ref) {
+			for name, value := range t.configValues(kind, *ref) {
 				env[from.Prefix+name] = value
 			}
 		}
 	}
-	for _, v := range c.Env { // only what is written here has variables in it
-		value, there := expanded([]string{v.Value}, env)[0], true
+	for _, v := range c.Env { // Kubernetes expands variables only in values that are written here
+		value, exists := expanded([]string{v.Value}, env)[0], true
 		if from := v.ValueFrom; from != nil {
 			switch {
 			case from.ConfigMapKeyRef != nil:
-				value, there = t.keyOf("ConfigMap", *from.ConfigMapKeyRef)
+				value, exists = t.keyOf("ConfigMap", *from.ConfigMapKeyRef)
 			case from.SecretKeyRef != nil:
-				value, there = t.keyOf("Secret", *from.SecretKeyRef)
+				value, exists = t.keyOf("Secret", *from.SecretKeyRef)
 			case from.FieldRef != nil && from.FieldRef.FieldPath == "metadata.namespace":
 				value = cmp.Or(t.Metadata.Namespace, "default")
 			default:
-				t.cannotBe("the variable %s comes from what only Kubernetes knows of a pod: give it a value", v.Name)
+				t.addObstacle("the variable %s comes from what only Kubernetes knows of a pod: give it a value", v.Name)
 			}
 		}
-		if there {
+		if exists {
 			env[v.Name] = value
 		}
 	}
 	return env
 }
 
-// keyOf returns the value of a key of a ConfigMap or a Secret.
+// keyOf returns the value of a key of a ConfigMap or a Secret, and whether it exists.
 func (t *translation) keyOf(kind string, ref keyRef) (string, bool) {
-	value, there := t.keptValues(kind, ref)[ref.Key]
-	if !there && !ref.Optional && t.kept[kind+" "+ref.Name].Kind != "" {
-		t.cannotBe("the %s %s has no key %s", kind, ref.Name, ref.Key)
+	value, exists := t.configValues(kind, ref)[ref.Key]
+	if !exists && !ref.Optional && t.configs[kind+" "+ref.Name].Kind != "" {
+		t.addObstacle("the %s %s has no key %s", kind, ref.Name, ref.Key)
 	}
-	return value, there
+	return value, exists
 }
 
-// reference is a variable in a text of a manifest, and $$ stands for a plain $.
+// reference matches a variable, $(NAME), in a text of a manifest, and $$, which stands for a plain $.
 var reference = regexp.MustCompile(`\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)`)
 
-// expanded returns texts with the values of variables in them, as Kubernetes fills them in.
+// expanded returns texts with their variables replaced, as by Kubernetes. Unknown variables stay.
 func expanded(texts []string, env map[string]string) (all []string) {
 	for _, text := range texts {
 		all = append(all, reference.ReplaceAllStringFunc(text, func(found string) string {
@@ -101,7 +102,7 @@ func expanded(texts []string, env map[string]string) (all []string) {
 	return all
 }
 
-// mount gives a unit the volumes of its pod.
+// mount adds the volumes that a container mounts to its unit.
 func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 	pod, claims := t.Spec.Template.Spec, map[string]bool{}
 	for _, template := range t.Spec.VolumeClaimTemplates {
@@ -111,7 +112,7 @@ func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 		mount := lab.ContainerMount{Kind: lab.MountVolume, Target: m.MountPath, ReadOnly: m.ReadOnly}
 		i := slices.IndexFunc(pod.Volumes, func(v podVolume) bool { return v.Name == m.Name })
 		if i < 0 && !claims[m.Name] {
-			t.cannotBe("there is no volume %s", m.Name)
+			t.addObstacle("there is no volume %s", m.Name)
 			continue
 		}
 		var v podVolume
@@ -119,10 +120,10 @@ func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 			v = pod.Volumes[i]
 		}
 		switch {
-		case claims[m.Name]: // each pod has its own
+		case claims[m.Name]: // a volume without a name: each pod has its own
 		case v.EmptyDir != nil && v.EmptyDir.Medium == "Memory":
 			mount.Kind = lab.MountMemory
-		case v.EmptyDir != nil && len(pod.InitContainers) > 0:
+		case v.EmptyDir != nil && len(pod.InitContainers) > 0: // shared with those, which are other units
 			mount.Source = t.Metadata.Name + "-" + v.Name
 		case v.EmptyDir != nil:
 		case v.ConfigMap != nil:
@@ -135,45 +136,45 @@ func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 			mount.Source = v.PersistentVolumeClaim.ClaimName
 			mount.ReadOnly = mount.ReadOnly || v.PersistentVolumeClaim.ReadOnly
 			if !t.claims[mount.Source] {
-				t.cannotBe("there is no PersistentVolumeClaim %s", mount.Source)
+				t.addObstacle("there is no PersistentVolumeClaim %s", mount.Source)
 			}
 		case v.HostPath != nil:
 			mount.Kind, mount.Source = lab.MountBind, v.HostPath.Path
 			t.risks = append(t.risks, fmt.Sprintf("service %s: mounts %s of this host", unit.Name, v.HostPath.Path))
 		default:
-			t.cannotBe("the volume %s is of no kind that is read", v.Name)
+			t.addObstacle("the volume %s is of no kind that is read", v.Name)
 		}
 		switch {
 		case m.SubPath != "" && mount.Kind == lab.MountFiles:
-			if _, there := mount.Files[m.SubPath]; !there {
-				t.cannotBe("the volume %s has no file %s (subPath)", m.Name, m.SubPath)
+			if _, exists := mount.Files[m.SubPath]; !exists {
+				t.addObstacle("the volume %s has no file %s (subPath)", m.Name, m.SubPath)
 			}
 			mount.Source = m.SubPath
 		case m.SubPath != "":
-			t.cannotBe("the volume %s is mounted in part (subPath), which only files can be", m.Name)
+			t.addObstacle("the volume %s is mounted in part (subPath), which only files can be", m.Name)
 		}
 		unit.Container.Mounts = append(unit.Container.Mounts, mount)
 	}
 }
 
-// files makes a mount one of the files that a ConfigMap or a Secret has.
+// files sets the files of a mount to those of a ConfigMap or a Secret.
 func (t *translation) files(mount *lab.ContainerMount, kind, name string, v fileVolume) {
-	values := t.keptValues(kind, keyRef{Name: name, Optional: v.Optional})
+	values := t.configValues(kind, keyRef{Name: name, Optional: v.Optional})
 	mount.Files, mount.Executable = values, v.DefaultMode&0o111 != 0
 	if len(v.Items) > 0 {
 		mount.Files = map[string]string{}
 	}
 	for _, item := range v.Items {
-		value, there := values[item.Key]
-		if there {
+		value, exists := values[item.Key]
+		if exists {
 			mount.Files[item.Path] = value
 		} else if !v.Optional {
-			t.cannotBe("the %s %s has no key %s", kind, name, item.Key)
+			t.addObstacle("the %s %s has no key %s", kind, name, item.Key)
 		}
 	}
 	for file := range mount.Files {
 		if strings.Contains(file, "/") {
-			t.cannotBe("the file %s of the %s %s lies in a folder: give it a name alone", file, kind, name)
+			t.addObstacle("the file %s of the %s %s lies in a folder: give it a name alone", file, kind, name)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ends reads two compose files as they are deployed where nothing is said.
+// ends reads two compose files in their default deployments.
 func ends(t *testing.T, from, to string) (a, b []Definition) {
 	t.Helper()
 	first, err := ofCompose(t, "name: a\nservices:\n"+from, "")
@@ -20,16 +20,16 @@ func ends(t *testing.T, from, to string) (a, b []Definition) {
 	return []Definition{first}, []Definition{second}
 }
 
-// walked returns the names of the changes of each order.
-func walked(steps []lab.PathStep) (orders [2][]string) {
+// changesOfOrders returns the names of the changes of each order.
+func changesOfOrders(steps []lab.PathStep) (orders [2][]string) {
 	for _, s := range steps {
 		orders[s.Order-1] = append(orders[s.Order-1], s.Knob())
 	}
 	return orders
 }
 
-// TestStopsHaveTheChangesBeforeThem, and no other.
-func TestStopsHaveTheChangesBeforeThem(t *testing.T) {
+// TestSystemsOfAPathHaveTheChangesBeforeThem, and no others.
+func TestSystemsOfAPathHaveTheChangesBeforeThem(t *testing.T) {
 	a, b := ends(t, `
   web: {image: "web:1", ports: ["80"], environment: {MODE: slow}, depends_on: [cart, ads]}
   cart: {image: "cart:1", cpus: 1}
@@ -39,18 +39,18 @@ func TestStopsHaveTheChangesBeforeThem(t *testing.T) {
   cart: {image: "cart:2", deploy: {replicas: 2, resources: {limits: {cpus: "0.5"}}}}
   mail: {image: mail, deploy: {replicas: 2}}
 `)
-	stops, steps, err := Steps(a, b, []string{"ads", "cart.image"}, true)
+	systems, steps, err := Steps(a, b, []string{"ads", "cart.image"}, true)
 	testset.Must(t, err)
 	want := [2][]string{{"ads", "cart.image", "cart.replicas", "cart.limits", "mail", "web.env"},
 		{"web.env", "mail", "cart.limits", "cart.replicas", "cart.image", "ads"}}
-	if got := walked(steps); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("the ways are %v, want %v", got, want)
+	if got := changesOfOrders(steps); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the orders are %v, want %v", got, want)
 	}
-	var told []string
-	for _, d := range stops {
+	var described []string
+	for _, d := range systems {
 		units, names := layoutOf(t, d)
 		cart, web := units["cart"], units["web"]
-		told = append(told, fmt.Sprintf("%s: %s; %s %g %s after %s", d.Name,
+		described = append(described, fmt.Sprintf("%s: %s; %s %g %s after %s", d.Name,
 			strings.Join(names[:len(names)-1], " "), cart.Image, cart.Limits.CPU, web.Container.Env[0],
 			strings.Join(web.After, " ")))
 	}
@@ -68,12 +68,12 @@ func TestStopsHaveTheChangesBeforeThem(t *testing.T) {
 		"back-4-cart.replicas: ads cart cart-2 web mail mail-2; cart:1 0.5 MODE=fast after ads cart mail",
 		"back-5-cart.image: ads cart cart-2 web mail mail-2; cart:2 0.5 MODE=fast after ads cart mail",
 	}
-	if !slices.Equal(told, wanted) {
-		t.Errorf("the stops are\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(wanted, "\n"))
+	if !slices.Equal(described, wanted) {
+		t.Errorf("the systems are\n%s\nwant\n%s", strings.Join(described, "\n"), strings.Join(wanted, "\n"))
 	}
 }
 
-// TestChangesWaitForWhatTheyNeed, whatever order is wanted.
+// TestChangesWaitForWhatTheyNeed in any wanted order.
 func TestChangesWaitForWhatTheyNeed(t *testing.T) {
 	a, b := ends(t, `
   old: {image: old, ports: ["80"], depends_on: [x]}
@@ -89,7 +89,7 @@ func TestChangesWaitForWhatTheyNeed(t *testing.T) {
 		"y.depends_on+user": {"new", "x.depends_on", "y.depends_on+user", "way-in", "old"},
 	} {
 		_, steps, err := Steps(a, b, strings.Fields(order), false)
-		if got := walked(steps)[0]; err != nil || !slices.Equal(got, want) {
+		if got := changesOfOrders(steps)[0]; err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s leads by %v, want %v (%v)", order, got, want, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestChangesWaitForWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestWhatCannotRunTwiceSaysWhy: it keeps something, and its file does not want several.
+// TestWhatCannotRunTwiceSaysWhy: it keeps data or has a static address, and its file has no replicas of it.
 func TestWhatCannotRunTwiceSaysWhy(t *testing.T) {
 	path := projectFolder(t, map[string]string{"conf": "", "compose.yaml": `
 services:
