@@ -150,8 +150,8 @@ func (g gateway) login(ctx context.Context, r *http.Request) (front.Answer, erro
 	if err := read(r, &in); err != nil {
 		return front.Answer{}, err
 	}
-	made, err := g.Users.Login(ctx, &in)
-	return answer(http.StatusOK, made, err)
+	token, err := g.Users.Login(ctx, &in)
+	return answer(http.StatusOK, token, err)
 }
 
 // link changes whether a user follows another: change is Follow or Unfollow.
