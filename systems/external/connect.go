@@ -107,6 +107,6 @@ func postgresConfig(address, password string, d lab.AuditDatabase) (*pgx.ConnCon
 	}
 	config.Database, config.User, config.Password = d.Name, d.User, password
 	config.RuntimeParams = map[string]string{"application_name": "cleave"}
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec // one statement, which nothing keeps
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // the driver prepares no statements
 	return config, nil
 }

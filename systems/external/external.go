@@ -279,7 +279,7 @@ func usesOf(service lab.SystemService) []lab.Use {
 	return uses
 }
 
-// filled returns a container with its secrets in the place of their references.
+// filled returns a container with all references to secrets filled in.
 func (s System) filled(c lab.ContainerSpec) (*lab.ContainerSpec, error) {
 	lists := []*[]string{&c.Env, &c.Command, &c.Entrypoint}
 	c.Mounts = slices.Clone(c.Mounts)

@@ -63,7 +63,7 @@ type Definition struct {
 	writtenURL   string             // the url of the system file, or --url
 }
 
-// file is a system file as it is written. It has one of command, image, compose and manifests, or only a url;
+// file is the content of a system file. It has one of command, image, compose and manifests, or only a url;
 // with an image, command has the arguments of its container.
 type file struct {
 	Schema     string            `yaml:"schema,omitempty"`

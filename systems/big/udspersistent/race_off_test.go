@@ -2,4 +2,4 @@
 
 package udspersistent
 
-const racing = false
+const racing = false // see race_on_test.go

@@ -67,7 +67,7 @@ func start(t *testing.T, architecture string, knobs map[string]string) *rehearse
 	return r
 }
 
-// ask sends a request, wants a status, and returns the body of the answer.
+// ask sends a request, fails the test unless the answer has the status, and returns its body.
 func (r *rehearsed) ask(t *testing.T, method, path string, body []byte, want int) []byte {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, r.url+path, bytes.NewReader(body))

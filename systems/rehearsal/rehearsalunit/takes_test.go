@@ -85,7 +85,7 @@ func TestValuesHaveTheirDistribution(t *testing.T) {
 	}
 }
 
-// TestCountsOutliveTheirUnit: whatever opens the file again goes on counting.
+// TestCountsOutliveTheirUnit: a unit that opens the file again goes on counting.
 func TestCountsOutliveTheirUnit(t *testing.T) {
 	dir := t.TempDir()
 	first, err := openCounts(dir, 2)

@@ -1,4 +1,4 @@
-// Package hostingtest provides what units need in tests, in the place of a deployer, and checks their traces
+// Package hostingtest provides what units need in tests instead of a deployer, and checks their traces
 // and calls.
 package hostingtest
 
