@@ -51,19 +51,19 @@ func obey() int {
 			if err := writeNowhere(amount); err != nil {
 				answer = err.Error()
 			}
-		case "block": // times that the process gives its processor away
+		case "block": // number of short sleeps
 			for range amount {
 				time.Sleep(50 * time.Microsecond)
 			}
-		case "bear": // orders for a child that then ends
-			answer = bear(argument)
-		case "raise": // orders for a child that stays
-			answer = raise(argument)
-		case "work": // in a folder
+		case "run": // commands for a child that ends after them
+			answer = runChild(argument)
+		case "start": // commands for a child that stays
+			answer = keepChild(argument)
+		case "work": // in the given folder
 			if err := os.Chdir(argument); err != nil {
 				answer = err.Error()
 			}
-		case "listen": // on the first free port from one on
+		case "listen": // on the first free port from the given one on
 			answer = listenFrom(amount)
 		case "exit":
 			return 0
@@ -73,9 +73,8 @@ func obey() int {
 	return 0
 }
 
-// bear starts a child, has it carry out orders, divided by semicolons, and waits
-// for its end.
-func bear(orders string) string {
+// runChild starts a child, sends it commands, which are separated by semicolons, and waits for its end.
+func runChild(orders string) string {
 	command := exec.Command(os.Args[0])
 	command.Stdin = strings.NewReader(strings.ReplaceAll(orders, ";", "\n") + "\n")
 	if err := command.Run(); err != nil {
@@ -84,7 +83,8 @@ func bear(orders string) string {
 	return "done"
 }
 
-// listenFrom listens on the first free port from one on, until the process ends, and returns the port.
+// listenFrom listens on the first free port from a given one on, until the process ends. It returns the
+// port.
 func listenFrom(port int) string {
 	for ; ; port++ {
 		if _, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
@@ -95,14 +95,13 @@ func listenFrom(port int) string {
 	}
 }
 
-// raise starts a child that lives as long as its parent, has it carry out orders, which may stand behind its
-// arguments and |, and returns its last answer.
-func raise(orders string) string {
-	arguments, behind, given := strings.Cut(orders, "|")
+// keepChild starts a child that lives as long as its parent, sends it commands, and returns its last
+// answer. text holds the commands, after the arguments of the child and | if there are any.
+func keepChild(text string) string {
+	arguments, orders, given := strings.Cut(text, "|")
 	if !given {
-		arguments, behind = "", orders
+		arguments, orders = "", text
 	}
-	orders = behind
 	command := exec.Command(os.Args[0], strings.Fields(arguments)...)
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	input, err := command.StdinPipe()

@@ -96,7 +96,7 @@ func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 	parent.unit.Span = lab.SpanTree
 	m := between(t, func() {
 		for range 2 {
-			parent.do("bear burn 600")
+			parent.do("run burn 600")
 		}
 		time.Sleep(lastPoint) // what is used after the last point is not told
 	}, parent)

@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// watch begins to meter children and fails the test where that fails.
+// watch starts to meter children. The test fails if that fails.
 func watch(t *testing.T, children ...*child) lab.Metering {
 	t.Helper()
 	var units []lab.Unit
@@ -29,7 +29,7 @@ func watch(t *testing.T, children ...*child) lab.Metering {
 	return metering
 }
 
-// between meters what happens in work.
+// between returns what children use while work runs.
 func between(t *testing.T, work func(), children ...*child) lab.Metered {
 	t.Helper()
 	metering := watch(t, children...)
@@ -151,8 +151,8 @@ func TestRolesAndUnitsAddUp(t *testing.T) {
 	}
 }
 
-// TestManyUnitsAreReadByTwoThreads: every one as itself, at the edges and in the middle, and what that
-// cost is known; one that has gone is named.
+// TestManyUnitsAreReadByTwoThreads: each unit gets its own figures, at the edges and in the middle of the
+// list. The CPU time of the meter includes that of its threads. The error names a unit that has ended.
 func TestManyUnitsAreReadByTwoThreads(t *testing.T) {
 	units := make([]*child, manyUnits+1)
 	for i := range units {
@@ -207,7 +207,7 @@ func TestUnitThatHasGone(t *testing.T) {
 	})
 }
 
-// awaitZombie waits until the kernel has taken the process down.
+// awaitZombie waits until a process has ended and was not yet collected by its parent.
 func awaitZombie(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {

@@ -16,12 +16,12 @@ import (
 // them holds 32 MiB.
 func familyAtWork(t *testing.T, parent *child, rest time.Duration) lab.Metered {
 	t.Helper()
-	if answer := parent.do("raise hello"); answer != "done" {
+	if answer := parent.do("start hello"); answer != "done" {
 		t.Fatal(answer)
 	}
 	return between(t, func() {
 		parent.do("burn 600")
-		for _, order := range []string{"bear burn 150", "raise burn 150;allocate 33554432;block 100"} {
+		for _, order := range []string{"run burn 150", "start burn 150;allocate 33554432;block 100"} {
 			if answer := parent.do(order); answer != "done" {
 				t.Fatal(answer)
 			}
@@ -33,7 +33,7 @@ func familyAtWork(t *testing.T, parent *child, rest time.Duration) lab.Metered {
 func TestATreeIsMeteredWithChildrenThatLiveAndThatHaveEnded(t *testing.T) {
 	for span, bounds := range map[lab.Span]struct {
 		lowest, highest float64 // CPU seconds
-		memory          int64   // least bytes
+		memory          int64   // bytes, at least
 		switches        int64
 	}{
 		"":            {0.6, 0.74, 0, 0},

@@ -43,7 +43,7 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 			parent.unit.Span, parent.unit.NameBy = lab.SpanTree, c.by
 			want := slices.Clone(c.want)
 			for i, order := range c.orders {
-				answer := parent.do("raise " + order)
+				answer := parent.do("start " + order)
 				for k := range want {
 					want[k] = strings.Replace(want[k], []string{":first", ":second"}[i], ":"+answer, 1)
 				}

@@ -115,10 +115,11 @@ func Moments(points []Point) (mean, square float64) {
 	return mean, square
 }
 
-// leastForQuantiles is the lowest number of values that have quantiles.
+// leastForQuantiles is the lowest number of values for which Summarise computes quantiles.
 const leastForQuantiles = 20
 
-// Summarise returns the distribution of values in seconds.
+// Summarise returns the distribution of values, which are in seconds. It has quantiles if there are
+// enough values.
 func Summarise(values []float64, source Source) Distribution {
 	if len(values) == 0 {
 		return Distribution{}
@@ -139,7 +140,7 @@ func Summarise(values []float64, source Source) Distribution {
 	return d
 }
 
-// OfPoints returns the distribution of n values of which some points are known. A single point is the mean.
+// OfPoints returns the distribution of n values from some points of it. A single point is the mean.
 func OfPoints(points []Point, source Source, n int) Distribution {
 	d := Distribution{Source: source, N: n}
 	if len(points) == 1 {
@@ -154,11 +155,11 @@ func OfPoints(points []Point, source Source, n int) Distribution {
 	return d
 }
 
-// duration returns seconds as a duration, in five digits: more would only be noise in a file that people
-// read.
+// duration returns seconds as a duration with five significant digits: in a file for people, more would
+// be noise.
 func duration(seconds float64) time.Duration { return rounded(time.Duration(seconds*1e9), 5) }
 
-// rounded returns a duration with a number of digits, the rest of which are zeros.
+// rounded returns a duration with a number of significant digits.
 func rounded(d time.Duration, digits int) time.Duration {
 	unit := time.Nanosecond
 	for float64(d) > math.Pow10(digits)*float64(unit) {

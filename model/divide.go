@@ -95,7 +95,8 @@ func (b *builder) divide(operations []*node) {
 	}
 }
 
-// fill takes as much of what is left as a time can hold, and returns it as a share of that time.
+// fill takes CPU time from what is left, at most the given time, and returns the taken part as a share of
+// the given time.
 func fill(left *float64, time float64) float64 {
 	if time <= 0 {
 		return 0
@@ -119,7 +120,7 @@ func eachNode(operations []*node) iter.Seq[*node] {
 	}
 }
 
-// call returns the call of the model that a node becomes.
+// call returns the call of the model for a node. caller is nil for the first call of an operation.
 func (b *builder) call(n, caller *node) Call {
 	own, source := b.sharesOf(n.unit), Trace
 	if _, metered := b.shares[n.unit]; metered {
@@ -153,7 +154,8 @@ func (b *builder) call(n, caller *node) Call {
 	return c
 }
 
-// distribution returns the distribution of a value of all executions, in seconds; the zero one if all are 0.
+// distribution returns the distribution of a value over all executions, in seconds, or the zero
+// distribution if all values are 0.
 func (n *node) distribution(source Source, value func(*execution) float64) Distribution {
 	values := make([]float64, len(n.seen))
 	for i, e := range n.seen {
@@ -169,18 +171,22 @@ func (n *node) distribution(source Source, value func(*execution) float64) Distr
 func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 	for _, name := range slices.Sorted(maps.Keys(b.stores)) {
 		v := Visit{Store: name}
+		for _, e := range n.seen {
+			if at := e.visits[name]; at != nil {
+				v.Statements, v.Commits = v.Statements+at.statements, v.Commits+at.commits
+			}
+		}
+		if v.Statements+v.Commits == 0 {
+			continue
+		}
+		v.Statements, v.Commits = v.Statements/float64(len(n.seen)), v.Commits/float64(len(n.seen))
 		inStore := n.distribution(Meter, func(e *execution) float64 {
 			at := e.visits[name]
 			if at == nil {
 				return 0
 			}
-			v.Statements, v.Commits = v.Statements+at.statements, v.Commits+at.commits
 			return at.inStatements + at.inCommits
 		})
-		if v.Statements+v.Commits == 0 {
-			continue
-		}
-		v.Statements, v.Commits = v.Statements/float64(len(n.seen)), v.Commits/float64(len(n.seen))
 		v.Wait = n.distribution(Trace, func(e *execution) float64 {
 			at := e.visits[name]
 			if at == nil {

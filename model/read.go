@@ -192,11 +192,11 @@ func (c *checker) source(place string, source Source, n int) {
 	if source == Guess {
 		least = 0
 	}
-	line := place + ".samples"
-	if !c.given(line) {
-		line = place + ".source"
+	at := place + ".samples"
+	if !c.given(at) {
+		at = place + ".source"
 	}
-	c.expect(n >= least, line, "has samples: %d, expected how many values are behind it", n)
+	c.expect(n >= least, at, "has samples: %d, expected the number of measured values", n)
 }
 
 // distribution checks a distribution; one that the file does not have is fine.

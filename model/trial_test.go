@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestATrialIsAMeasurement: its percentiles are those of its spectrum, and its operations those that its CPU
-// time was divided by.
+// TestATrialIsAMeasurement: the percentiles are those of the trial's spectrum. The number of operations
+// is the CPU time divided by the CPU time per operation.
 func TestATrialIsAMeasurement(t *testing.T) {
 	metrics := []lab.Metric{{Name: "cpu", Quantity: lab.CPU, Per: lab.PerOperation},
 		{Name: "p50", Quantity: lab.ResponseTime, Quantile: 0.5}, {Name: "mean", Quantity: lab.ResponseTime}}

@@ -33,6 +33,7 @@ func (Profiler) Layers(
 			return nil, fmt.Errorf("the CPU time of %s is not known: %s", role, reason)
 		}
 		s := found[role]
+		// A profile without samples in the window says nothing about the runtime.
 		if s.count == 0 {
 			s = samples{}
 		}
@@ -47,15 +48,14 @@ func (Profiler) Layers(
 	return all, nil
 }
 
-// noProfile is the reason for a role without samples if nothing kept the sampler from looking at its
-// programs.
+// noProfile is the reason why a role has no samples, unless the sampler itself could not run.
 const noProfile = "its programs are not of Java, Node.js or Go, or ended before they left a profile"
 
 // collect reads the profiles of all units, by role.
 func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (map[string]samples, error) {
 	found := map[string]samples{}
 	files, err := os.ReadDir(seen.Dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without a folder nothing was handed over
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // there is no folder if no unit left a file
 		return nil, fmt.Errorf("find the profiles of the units: %w", err)
 	}
 	for _, file := range files {
@@ -84,15 +84,16 @@ func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (m
 	}
 	for _, program := range seen.Programs {
 		if _, has := found[program.Role]; has {
-			continue // the profile of its runtime says more
+			continue // the profile of its runtime is more detailed
 		}
 		found[program.Role] = sampled(program.Role, seen.Programs, about.Own)
 	}
 	return found, nil
 }
 
-// ownerOf returns the unit that left a profile, or nil for a file that is none. The name of a file begins
-// with that of its unit and a dot; names of units may hold dots themselves, so the longest that fits counts.
+// ownerOf returns the unit that left a profile, or nil if the file is no profile. The file's name begins
+// with the name of its unit and a dot. Names of units may contain dots, too, so the longest name that
+// fits counts.
 func ownerOf(file string, units []lab.UnitSpec) *lab.UnitSpec {
 	if !slices.Contains([]string{endJava, endNode, endGo}, filepath.Ext(file)) {
 		return nil
@@ -118,8 +119,8 @@ type threads struct {
 	profiler     float64               // of the profiler's own threads
 }
 
-// threadsOf adds up the CPU time of the threads of a role. A JVM's threads are told apart by their names.
-// Node.js samples the first thread of a process, Go samples all threads.
+// threadsOf adds up the CPU time of the threads of a role. It recognizes the JVM's own threads by their
+// names. The sampler of Node.js samples the first thread of a process only; Go samples all threads.
 func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 	t := threads{others: map[lab.Layer]float64{}}
 	for _, thread := range all {
@@ -156,13 +157,18 @@ func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 // layerOfThread returns the layer of one of the JVM's own threads, or "" for a thread that runs Java. The
 // kernel keeps the first 15 characters of a name.
 func layerOfThread(name string) lab.Layer {
-	layer, _ := layerOf(name, nil, []rule{
+	for _, r := range []rule{
 		{lab.LayerCompiler, []string{"C1 ", "C2 ", "JVMCI"}},
-		{lab.LayerCollector, []string{"GC ", "G1 ", "VM Thread", "ParGC ", "Shenandoah ", "Z"}},
+		{lab.LayerCollector, []string{"GC ", "G1 ", "VM Thread", "ParGC ", "Shenandoah ", "ZWorker", "ZDriver",
+			"ZDirector", "ZStat", "ZUncommitter", "ZUnmapper"}},
 		{lab.LayerUnseen, []string{"VM Periodic", "Signal Dispatch", "Service Thread", "Monitor Deflat",
 			"Sweeper thread"}},
-	})
-	return layer
+	} {
+		if slices.ContainsFunc(r.prefixes, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+			return r.layer
+		}
+	}
+	return ""
 }
 
 // divide divides the CPU time of a role, as the meter saw it, by layers. The time in the kernel is the one
@@ -199,7 +205,7 @@ func divide(s samples, t threads, metered float64) map[lab.Layer]float64 {
 	if known <= 0 {
 		return map[lab.Layer]float64{lab.LayerUnseen: metered}
 	}
-	// Nothing is known of threads that have ended: they count as if they had been like the others.
+	// Nothing is known about threads that have ended: their time is divided like that of the others.
 	for layer := range seconds {
 		seconds[layer] *= metered / (known + t.profiler)
 	}

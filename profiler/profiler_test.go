@@ -186,10 +186,12 @@ func TestTimeIsDividedAsTheMeterSawIt(t *testing.T) {
 		{Role: "shop", Name: "qtp-31", UserSeconds: 3, SystemSeconds: 1},
 		{Role: "shop", Name: "C2 CompilerThre", UserSeconds: 5},
 		{Role: "shop", Name: "GC Thread#0", UserSeconds: 2},
+		{Role: "shop", Name: "ZWorkerYoung#0", UserSeconds: 1}, {Role: "shop", Name: "ZDriverMajor", UserSeconds: 1},
+		{Role: "shop", Name: "Monitor Deflati", UserSeconds: 7},
 		{Role: "shop", Name: "JFR Recorder Th", UserSeconds: 1},
 	})
 	if jvm.user != 3 || jvm.system != 1 || jvm.profiler != 1 || jvm.others[lab.LayerCompiler] != 5 ||
-		jvm.others[lab.LayerCollector] != 2 {
+		jvm.others[lab.LayerCollector] != 4 || jvm.others[lab.LayerUnseen] != 7 {
 		t.Errorf("threads of a JVM: %+v", jvm)
 	}
 }

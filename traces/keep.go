@@ -17,10 +17,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// spansPerLine is the number of spans that a line of a kept file has at most.
+// spansPerLine is the highest number of spans in a line of a file.
 const spansPerLine = 1000
 
-// spansEnd ends the names of folders with the spans of a trial.
+// spansEnd is the end of the name of a folder with the spans of a trial.
 const spansEnd = "-spans"
 
 // keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. Its name
@@ -30,7 +30,7 @@ func keepIn(folder, name string, set Set) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep spans: %w", err)
 	}
-	last := 0 // some may have been removed: their count would name a folder that is there
+	last := 0 // not the number of folders: some may have been removed
 	for _, entry := range there {
 		digits, _, _ := strings.Cut(entry.Name(), "-")
 		if number, err := strconv.Atoi(digits); err == nil && strings.HasSuffix(entry.Name(), spansEnd) {

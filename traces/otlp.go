@@ -16,9 +16,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// inHex returns a document of Tempo, which writes IDs in base64 as protobuf's own JSON does, with its IDs as
-// OTLP writes them.
-func inHex(document []byte) []byte {
+// withHexIDs returns a document of Tempo with its IDs in hexadecimal, as OTLP requires. Tempo writes them
+// in base64, as JSON of protobuf has bytes.
+func withHexIDs(document []byte) []byte {
 	const inBase64 = `[A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{11}=`
 	ids := regexp.MustCompile(`"(traceId|spanId|parentSpanId)"(\s*:\s*)"(` + inBase64 + `)"`)
 	return ids.ReplaceAllFunc(document, func(member []byte) []byte {
@@ -36,8 +36,8 @@ func inHex(document []byte) []byte {
 func readOTLP(document []byte, component string) (all []Span, dropped int, err error) {
 	var reader ptrace.JSONUnmarshaler
 	read, err := reader.UnmarshalTraces(document)
-	if err != nil { // it refuses IDs in base64
-		read, err = reader.UnmarshalTraces(inHex(document))
+	if err != nil { // IDs in base64 are an error
+		read, err = reader.UnmarshalTraces(withHexIDs(document))
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("it is no OTLP: %w", err)
@@ -70,7 +70,7 @@ func fromOTLP(export ptrace.Traces, component string) []Span {
 	return all
 }
 
-// ofOTLP returns a span of OTLP. The API numbers its kinds as the protocol does.
+// ofOTLP returns a span of OTLP as a Span. Kinds have the same numbers in the protocol and in the API.
 func ofOTLP(service string, s ptrace.Span, component string) Span {
 	named := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
 	span := newSpan(spans.Record{
@@ -91,13 +91,14 @@ func attribute(of pcommon.Map, keys ...string) string {
 	return ""
 }
 
-// peerOf returns whom a client calls, by the semantic conventions of OpenTelemetry, old and new.
+// peerOf returns the service that a client calls, by the old and the new semantic conventions of
+// OpenTelemetry.
 func peerOf(attribute attributes) string {
 	return attribute("peer.service", "server.address", "net.peer.name", "db.system.name", "db.system")
 }
 
-// kindOf returns the kind of a span's self time: the one that the span names itself, as those of our systems
-// do, or the one by the same conventions.
+// kindOf returns the kind of a span's self time: the kind that the span itself names, as spans of our
+// systems do, or else the one that follows from the semantic conventions.
 func kindOf(role trace.SpanKind, attribute attributes) lab.SegmentKind {
 	own := lab.SegmentKind(attribute(lab.SegmentAttribute))
 	switch {

@@ -13,7 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// pictures gathers what reports draw of traces.
+// pictures collects the data for the charts of a report: critical paths, and the traffic between
+// services.
 type pictures struct {
 	traces []tree // without children
 	mean   criticalpath.Mean
@@ -51,7 +52,8 @@ func counted(s *Span) string {
 	return "calls"
 }
 
-// paths returns the mean of all paths, and those of the traces in the middle and at the 99th percentile.
+// paths returns the mean critical path, and the paths of the traces with the median and the 99th
+// percentile of the duration.
 func (p *pictures) paths() []lab.Path {
 	if len(p.traces) == 0 {
 		return nil
@@ -67,7 +69,7 @@ func (p *pictures) paths() []lab.Path {
 	return all
 }
 
-// traffic returns who asked whom how often per trace.
+// traffic returns how many calls, statements and messages one service sends another per trace.
 func (p *pictures) traffic() []lab.Traffic {
 	all := slices.SortedFunc(maps.Keys(p.counts), func(a, b lab.Traffic) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.What, b.What))

@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// One trace in each format: a front of 10 ms calls a cart by a client's span of 6 ms, whose own span of 4 ms
-// fails and asks a database for 1 ms.
+// formats holds the same trace in each format: the span of a front lasts 10 ms. Its client's span of 6 ms
+// calls a cart, whose span of 4 ms fails and asks a database for 1 ms.
 var formats = map[string]string{
 	"OTLP": `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"front"}}]},
 	"scopeSpans":[{"spans":[
@@ -82,6 +83,8 @@ func readText(t *testing.T, text string) (Set, error) {
 }
 
 func TestFormats(t *testing.T) {
+	formats := maps.Clone(formats)
+	formats["traces of Zipkin"] = "[" + formats["Zipkin"] + "]" // the answer of /api/v2/traces
 	want := map[lab.TracePart]lab.PartCost{
 		{Service: "front", Operation: "GET /cart", Kind: lab.SegmentBusiness}: {Calls: 1, Entered: 1, Self: 0.004,
 			Waiting: 0.006, Path: 0.004},

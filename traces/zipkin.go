@@ -3,6 +3,7 @@ package traces
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 )
 
 // zipkinSpan is a span of Zipkin's API, version 2.
@@ -25,18 +26,16 @@ type zipkinEndpoint struct {
 
 // readZipkin reads a list of spans, or of traces, which are lists of spans.
 func readZipkin(document []byte, component string) ([]Span, error) {
-	var of []zipkinSpan
-	if err := json.Unmarshal(document, &of); err != nil {
-		var lists [][]zipkinSpan
-		if err := json.Unmarshal(document, &lists); err != nil {
+	var listed []zipkinSpan
+	if err := json.Unmarshal(document, &listed); err != nil {
+		var traces [][]zipkinSpan
+		if err := json.Unmarshal(document, &traces); err != nil {
 			return nil, errors.New("it is a list, but not of Zipkin's spans")
 		}
-		for _, list := range lists {
-			of = append(of, list...)
-		}
+		listed = slices.Concat(traces...) // the first attempt has left an empty span for each trace
 	}
-	all := make([]Span, 0, len(of))
-	for _, s := range of {
+	all := make([]Span, 0, len(listed))
+	for _, s := range listed {
 		span, err := s.span(component)
 		if err != nil {
 			return nil, err
@@ -46,7 +45,7 @@ func readZipkin(document []byte, component string) ([]Span, error) {
 	return all, nil
 }
 
-// span returns the span as a Span. A span without a kind is work inside of a service.
+// span returns a span of Zipkin as a Span. A span without a kind is work within a service.
 func (s zipkinSpan) span(component string) (Span, error) {
 	record, err := recordOf(s.TraceID, s.ID, s.ParentID)
 	if err != nil {

@@ -20,16 +20,16 @@ type stand struct {
 	capacity    float64 // at which the objective is just met, operations per second
 }
 
-// The objective of the search, and the mean service time. 90 % and not 99: of the
-// same number of operations it is known better, so that the error is the
-// search's. Half a millisecond is long beside the microseconds of the machine.
+// The objective of the search, and the mean service time. Among equally many operations the 90th
+// percentile is more precise than the 99th, so the error is that of the search. Half a millisecond is
+// long compared with the microseconds that the machine adds.
 const (
 	standTime  = 500 * time.Microsecond
 	standShare = 0.9
 	standLimit = 2500 * time.Microsecond
 )
 
-// stands are both, with what theory says of them.
+// stands returns both servers with their capacities by theory.
 func stands() []stand {
 	service, limit := standTime.Seconds(), standLimit.Seconds()
 	return []stand{
@@ -38,7 +38,7 @@ func stands() []stand {
 	}
 }
 
-// capacity lets our tool search for what is known.
+// capacity lets cleave search for the known capacities and adds the errors to the samples.
 func (p *plan) capacity(s samples) {
 	for round := range p.searches {
 		for _, stand := range stands() {
@@ -55,9 +55,9 @@ func (p *plan) capacity(s samples) {
 	}
 }
 
-// searching returns our command line for a search. Its sends spin, so that the microseconds that
-// a sleeper wakes late are not taken for the server's.
-func (p *plan) searching(seed string) []string {
+// searchCommand returns the command line of cleave for a search. Its sends spin, because a sleeping
+// sender wakes some microseconds late, which would count as response time.
+func (p *plan) searchCommand(seed string) []string {
 	return []string{
 		p.own(), "load", urlMark, "--search", "--objective",
 		fmt.Sprintf("p%g<%v", 100*standShare, standLimit),
@@ -66,14 +66,14 @@ func (p *plan) searching(seed string) []string {
 	}
 }
 
-// search lets our tool search once.
+// search runs one search and returns the capacity that it found, in operations per second.
 func (p *plan) search(stand stand, seed string) (float64, error) {
 	options := []string{"-service", standTime.String(), "-seed", seed}
 	if stand.exponential {
 		options = append(options, "-exponential")
 	}
-	const most = 200 // loads: twice what a search plays
-	run, _, err := p.against(sceneCapacity, options, p.searching(seed), most*p.probe+slack)
+	const most = 200 // loads: twice as many as a search plays
+	run, _, err := p.against(sceneCapacity, options, p.searchCommand(seed), most*p.probe+slack)
 	if err != nil {
 		return 0, err
 	}

@@ -19,16 +19,16 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// favour gives this session the highest share of the processors where that is
-// permitted: what else runs on the host then disturbs less. The returned function
-// takes it back. Not real-time priority: a Go program whose collector waits for a
-// thread by spinning would keep that thread from the only processor for ever.
+// favour gives this session the highest share of the processors, if that is permitted, so that other
+// programs disturb less. The returned function undoes it. It does not ask for real-time priority: a Go
+// program whose collector waits for a thread by spinning would keep that thread from its only processor
+// for ever.
 func favour() (restore func()) {
 	set := func(niceness string) error { return os.WriteFile("/proc/self/autogroup", []byte(niceness), 0) }
 	if set("-20") != nil {
 		return func() {}
 	}
-	return func() { _ = set("0") } // it was permitted before
+	return func() { _ = set("0") } // this was permitted before
 }
 
 // Processors of generator and target.
@@ -37,7 +37,7 @@ const (
 	targetCore    = "1"
 )
 
-// pinned runs a program on some processors, as taskset lists them.
+// pinned returns a command that runs on some processors, in the notation of taskset.
 func pinned(ctx context.Context, cores string, command []string) *exec.Cmd {
 	return exec.CommandContext(ctx, "taskset", append([]string{"-c", cores}, command...)...)
 }
@@ -47,7 +47,7 @@ type running struct {
 	command *exec.Cmd
 	out     *bufio.Scanner
 	url     string
-	counter string // of nginx: where it says how many requests it answered
+	counter string // URL of nginx's request counter; empty: another target
 }
 
 // start starts a target and waits until it listens.
@@ -69,7 +69,7 @@ func start(self string, options []string) (*running, error) {
 	return t, nil
 }
 
-// stop ends the target and reads what it counted.
+// stop ends the target and returns its counts.
 func (t *running) stop() (served, error) {
 	var count served
 	if t.counter != "" {
@@ -85,7 +85,7 @@ func (t *running) stop() (served, error) {
 	return count, errors.Join(err, t.command.Wait())
 }
 
-// stopNginx is stop for nginx, which counts while it runs.
+// stopNginx is stop for nginx, whose counter must be read while it runs.
 func (t *running) stopNginx() (served, error) {
 	requests, err := nginxCount(t.counter)
 	err = errors.Join(err, t.command.Process.Signal(syscall.SIGTERM), t.command.Wait())
@@ -100,21 +100,22 @@ type generated struct {
 	report record.Summary // of our own tool
 }
 
-// notAchieved is our own exit code for a load that says little of the target;
-// for the processor time and the precision of the generator it counts.
+// notAchieved is cleave's exit code for a load below the planned rate. Processor time and precision of
+// such a load count all the same.
 const notAchieved = 4
 
-// generate runs a tool on some processors. After a limit it is given up.
+// generate runs a tool on some processors and returns its use of processor and memory. It kills the tool
+// at the limit.
 func generate(cores string, command []string, url, scratch string, limit time.Duration) (generated, error) {
 	var g generated
 	own := filepath.Join(scratch, reportFile)
-	if err := os.WriteFile(own, []byte("GET "+url+"\n"), 0o644); err != nil { // vegeta's targets
+	if err := os.WriteFile(own, []byte("GET "+url+"\n"), 0o644); err != nil { // vegeta reads its targets from it
 		return g, err
 	}
-	words := replace(command, url, scratch)
+	arguments := replace(command, url, scratch)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	run := pinned(ctx, cores, words)
+	run := pinned(ctx, cores, arguments)
 	var text bytes.Buffer
 	run.Stdout, run.Stderr = &text, &text
 	if err := run.Start(); err != nil {
@@ -124,10 +125,10 @@ func generate(cores string, command []string, url, scratch string, limit time.Du
 	err := run.Wait()
 	g.memory = watched()
 	if err != nil && run.ProcessState.ExitCode() != notAchieved {
-		return g, fmt.Errorf("%s: %w\n%s", strings.Join(words, " "), err, text.String())
+		return g, fmt.Errorf("%s: %w\n%s", strings.Join(arguments, " "), err, text.String())
 	}
 	g.cpu = run.ProcessState.UserTime() + run.ProcessState.SystemTime()
-	if words[1] != "load" || filepath.Base(words[0]) != "cleave" {
+	if arguments[1] != "load" || filepath.Base(arguments[0]) != "cleave" {
 		return g, nil
 	}
 	document, err := os.ReadFile(own)

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// never returns the ranges that get no load, whoever permits it, with what they are.
-func never() []struct{ prefix, is string } {
+// forbiddenRanges returns the address ranges that never get load, with a description of each. No
+// permission overrides them.
+func forbiddenRanges() []struct{ prefix, is string } {
 	return []struct{ prefix, is string }{
 		// Metadata services hand out credentials; named before the ranges around them.
 		{"169.254.169.254/32", "the metadata service of a cloud"},
@@ -31,7 +32,7 @@ func never() []struct{ prefix, is string } {
 	}
 }
 
-// forbidden returns why an address never gets load; "": it may.
+// forbidden returns the reason why an address never gets load, or "" if it may get load.
 func forbidden(a netip.Addr) string {
 	switch {
 	case !a.IsValid():
@@ -39,12 +40,12 @@ func forbidden(a netip.Addr) string {
 	case a.Is4In6():
 		return "an IPv4 address in IPv6 form"
 	}
-	for _, n := range never() {
+	for _, n := range forbiddenRanges() {
 		if netip.MustParsePrefix(n.prefix).Contains(a.WithZone("")) {
 			return n.is
 		}
 	}
-	// ::a.b.c.d, deprecated; ::1 alone is loopback.
+	// ::a.b.c.d is the deprecated form of an IPv4 address, except ::1, which is loopback.
 	if a.Is6() && !a.IsLoopback() && netip.MustParsePrefix("::/96").Contains(a.WithZone("")) {
 		return "an IPv4 address in IPv6 form"
 	}
@@ -54,12 +55,12 @@ func forbidden(a netip.Addr) string {
 	return ""
 }
 
-// badName returns why a text is not a host name that all resolvers read in the same way;
-// "": it is one.
+// badName returns the reason why a text is not a host name that all resolvers read in the same way, or ""
+// if it is one.
 func badName(host string) string {
 	name := plain(host)
 	if name == "" || len(name) > 253 {
-		return fmt.Sprintf("a host name of %d characters is none", len(name))
+		return fmt.Sprintf("a host name has 1 to 253 characters, not %d", len(name))
 	}
 	labels := strings.Split(name, ".")
 	for _, label := range labels {

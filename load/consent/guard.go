@@ -26,7 +26,7 @@ type Proof struct {
 // MaxProof is the length of the longest proof, in bytes.
 const MaxProof = 4096
 
-// Guard decides about targets.
+// Guard decides which targets may get load.
 type Guard struct {
 	// Made are the addresses of hosts that Cleave made.
 	Made []netip.Prefix
@@ -34,9 +34,10 @@ type Guard struct {
 	Allowed []Permission
 	// Lookup finds all addresses of a name; it is called once for a target.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Reach finds the address of a target that answers (RFC 8305).
+	// Reach returns the first address of a target that answers (RFC 8305); nil: the first one of Lookup is
+	// used.
 	Reach func(ctx context.Context, addresses []netip.AddrPort) (netip.AddrPort, error)
-	// Fetch reads the token that a target serves.
+	// Fetch reads the token that a target serves; nil: only this host and hosts that Cleave made get load.
 	Fetch func(ctx context.Context, p Proof) ([]byte, error)
 	// Now is the wall clock.
 	Now func() time.Time
@@ -45,8 +46,8 @@ type Guard struct {
 // Request is a load that somebody wants to send.
 type Request struct {
 	Scheme   string
-	Host     string        // name or address, as in the URL, without brackets
-	Port     uint16        //
+	Host     string // name or address, as in the URL, without brackets
+	Port     uint16
 	Rate     float64       // highest planned, operations per second; zero: not bounded by the plan
 	Duration time.Duration // planned
 }
@@ -157,7 +158,8 @@ func (g Guard) own(a netip.Addr) bool {
 	return a.IsLoopback() || slices.ContainsFunc(g.Made, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// permit asks the allow list, and the target for proof.
+// permit checks a load on a foreign host against its entry in the allow list and asks the host for the
+// proof.
 func (g Guard) permit(ctx context.Context, r Request, addresses []netip.AddrPort) (Ticket, error) {
 	p, err := g.entry(r)
 	if err != nil {
@@ -179,7 +181,7 @@ func (g Guard) permit(ctx context.Context, r Request, addresses []netip.AddrPort
 	return Ticket{Addresses: []netip.AddrPort{address}, Owner: p.Owner, MaxRate: p.MaxRate, Until: until}, nil
 }
 
-// entry finds the entry for a host and port.
+// entry returns the entry of the allow list for the host and port of a request.
 func (g Guard) entry(r Request) (Permission, error) {
 	host := plain(r.Host)
 	known := false
@@ -201,7 +203,8 @@ func (g Guard) entry(r Request) (Permission, error) {
 			"if its owner agrees, add an entry (docs/consent.md), or run the target here")
 }
 
-// prove fetches the token from the very address that would get the load.
+// prove fetches the token from the same address that would get the load, and compares it with the
+// entry's.
 func (g Guard) prove(ctx context.Context, r Request, p Permission, address netip.AddrPort) error {
 	if g.Fetch == nil {
 		return errors.New("consent: no way to fetch the proof of control")
@@ -217,5 +220,5 @@ func (g Guard) prove(ctx context.Context, r Request, p Permission, address netip
 	return nil
 }
 
-// plain returns a host name for comparing.
+// plain returns a host name in lower case and without a final dot, for comparing.
 func plain(host string) string { return strings.TrimSuffix(strings.ToLower(host), ".") }

@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// maxRows is how many requests of a log a scenario can hold as data.
+// maxRows is the largest number of requests that a replay may have.
 const maxRows = 1_000_000
 
 // logged is one request of an access log.
@@ -29,11 +29,12 @@ type logged struct {
 	status         int64
 }
 
-// commonLine matches a line of the common log format, or of the combined one, which has more behind it.
+// commonLine matches a line of the common log format, or of the combined format, which adds fields at the
+// end.
 var commonLine = regexp.MustCompile(`^\S+ \S+ .*?\[([^\]]+)\] "([^" ]*) ([^" ]*)(?: [^"]*)?" (\d{3}) `)
 
-// accessLog converts a log of a web server (common, combined, or an object of JSON for each line) to a
-// replay: its requests in their order, at their times.
+// accessLog converts the log of a web server (common, combined, or one JSON object per line) to a replay:
+// its requests in their order, at their times.
 func (d *draft) accessLog(data []byte) error {
 	rows, unread := readLog(data)
 	if len(rows) == 0 {
@@ -59,7 +60,7 @@ func (d *draft) accessLog(data []byte) error {
 		return errors.New("no request of the log can be replayed:" + d.reasons())
 	}
 	slices.SortStableFunc(rows, func(a, b logged) int { return a.at.Compare(b.at) })
-	size := 0 // of the file of data
+	size := 0 // of the data file, in bytes
 	most := slices.IndexFunc(rows, func(l logged) bool { size += len(l.target) + 8; return size > maxData })
 	if most < 0 {
 		most = len(rows)
@@ -108,8 +109,8 @@ func readLine(line []byte) (l logged, ok bool) {
 	return logged{at, string(m[2]), strings.ToValidUTF8(string(m[3]), "%EF%BF%BD"), status}, err == nil
 }
 
-// readObject reads a request of a log in JSON. It knows the field names of nginx, Caddy, Traefik, Envoy and
-// their likes.
+// readObject reads a request of a log in JSON. It knows the field names of nginx, Caddy, Traefik, Envoy
+// and similar servers.
 func readObject(of gjson.Result) (l logged, ok bool) {
 	first := func(names ...string) gjson.Result {
 		for _, name := range names {
@@ -140,11 +141,11 @@ func readObject(of gjson.Result) (l logged, ok bool) {
 	return l, ok && l.method != "" && l.target != ""
 }
 
-// logTime reads a time as texts and numbers of logs have it.
+// logTime reads a time as logs write it: a text, or seconds (or smaller units) since 1970.
 func logTime(value gjson.Result) (time.Time, bool) {
 	seconds, err := strconv.ParseFloat(value.String(), 64)
 	if err == nil && !math.IsInf(seconds, 0) {
-		for seconds > 1e11 { // in ms, or smaller units
+		for seconds > 1e11 { // milliseconds, microseconds or nanoseconds
 			seconds /= 1000
 		}
 		whole, fraction := math.Modf(seconds)
@@ -163,6 +164,7 @@ func logTime(value gjson.Result) (time.Time, bool) {
 func (d *draft) replayRows(rows []logged) {
 	name := d.name("log")
 	stem := identifier(d.file.Name)
+	whole := !slices.ContainsFunc(rows, func(l logged) bool { return l.at.Nanosecond() != 0 }) // whole seconds only
 	spread := 0
 	var times strings.Builder
 	var table [][]string
@@ -171,10 +173,9 @@ func (d *draft) replayRows(rows []logged) {
 		for same < len(rows) && rows[same].at.Equal(rows[i].at) {
 			same++
 		}
-		whole := rows[i].at.Nanosecond() == 0
 		for k := i; k < same; k++ {
 			at := rows[i].at.Sub(rows[0].at).Seconds()
-			if whole { // a log of whole seconds
+			if whole {
 				at += float64(k-i) / float64(same-i)
 			}
 			fmt.Fprintf(&times, "%.6f\n", at)
@@ -198,11 +199,11 @@ func (d *draft) replayRows(rows []logged) {
 		Request: "GET /${" + name + ".path}", Expect: scenario.Expect{Status: cmp.Or(statuses(rows), "200-399")}}}}}
 }
 
-// statuses lists the statuses that a log has, in order.
+// statuses returns the success and redirection statuses of a log as a list in order, such as "200, 302".
 func statuses(rows []logged) string {
 	var all []string
 	for _, l := range rows {
-		if l.status == http.StatusNotModified { // asked without condition
+		if l.status == http.StatusNotModified { // the replay sends no condition such as If-None-Match
 			l.status = http.StatusOK
 		}
 		if status := strconv.FormatInt(l.status, 10); l.status >= 200 && !slices.Contains(all, status) {

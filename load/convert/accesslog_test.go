@@ -67,6 +67,19 @@ func TestAccessLogsBecomeReplays(t *testing.T) {
 	}
 }
 
+// TestExactTimesOfALogStay: two requests at the beginning of a second came together if the log has fractions.
+func TestExactTimesOfALogStay(t *testing.T) {
+	const line = `{"ts":%s,"method":"GET","path":"/","status":200}` + "\n"
+	text := fmt.Sprintf(line+line+line, "1795244400.0", "1795244400.0", "1795244400.1")
+	c := converted(t, "access.log", text, Options{Format: Log})
+	if got, want := string(c.Beside["access-times.txt"]), "0.000000\n0.000000\n0.100000\n"; got != want {
+		t.Errorf("times %q, want %q", got, want)
+	}
+	if noted(&c, "whole seconds") {
+		t.Error("a note says that the log has whole seconds")
+	}
+}
+
 func TestAccessLogsThatCannotBeReplayed(t *testing.T) {
 	for text, want := range map[string]string{
 		"": "no requests that can be read", "password=hunter2": "no requests that can be read",

@@ -9,12 +9,12 @@ import (
 	"unicode"
 )
 
-// What a conversion may allocate, in bytes, and for each byte of its input: nobody
-// makes it hold much more than he sends.
+// memoryOfConversion and memoryPerByte bound what a conversion may allocate, in bytes and in bytes for
+// each byte of its input, so that a small input cannot exhaust the memory.
 const memoryOfConversion, memoryPerByte = 32 << 20, 64 << 10
 
-// fuzz converts whatever comes: never a crash, in bounded memory, with notes of one
-// line each, and what is converted can be parsed and compiled.
+// fuzz converts arbitrary input. The conversion must not crash and must stay within its memory; each note
+// must be one line, and the scenario must parse and compile.
 func fuzz(f *testing.F, format string, fixtures ...string) {
 	for _, name := range fixtures {
 		f.Add(read(f, name))
@@ -41,10 +41,10 @@ func fuzz(f *testing.F, format string, fixtures ...string) {
 	})
 }
 
-// dataOf returns the data files of a conversion, for those that the input did not bring one with all
-// columns that its steps read.
+// dataOf returns the data files of a conversion. For a file that the input lacks it makes one with a
+// single row that has all columns of the scenario.
 func dataOf(c *Conversion) map[string][]byte {
-	text, _ := c.YAML("columns") // written once already
+	text, _ := c.YAML("columns") // compiled has checked the error already
 	header, row, seen := "a", "1", map[string]bool{"a": true}
 	for _, column := range regexp.MustCompile(`\$\{\w+\.(\w+)\}`).FindAllStringSubmatch(string(text), -1) {
 		if !seen[column[1]] {
@@ -107,7 +107,8 @@ func FuzzAccessLog(f *testing.F) {
 	fuzz(f, Log, "shop.access.log")
 }
 
-// FuzzK6 runs no loop for long: what a script may take is the matter of TestScriptsThatCannotBeRun.
+// FuzzK6 starts with scripts without long loops; TestScriptsThatCannotBeRun covers the time limit of
+// scripts.
 func FuzzK6(f *testing.F) {
 	f.Add([]byte(scriptOf("{vus: 1}", "const r = http.get('http://s/'); "+
 		"http.post(`http://s/${r.json('a.b')}`, {a: uuidv4()})")))

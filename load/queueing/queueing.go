@@ -1,5 +1,5 @@
-// Package queueing has the theory of queues with Poisson arrivals and one server. Tests and benchmarks hold
-// searches for a capacity against it.
+// Package queueing computes capacities of queues with Poisson arrivals and one server by theory. Tests
+// and benchmarks compare the results of capacity searches with them.
 //
 // Entry points: CapacityMM1, CapacityMD1.
 package queueing

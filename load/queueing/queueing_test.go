@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestFormulas holds the formulas against numbers from elsewhere.
+// TestFormulas compares the formulas with known results.
 func TestFormulas(t *testing.T) {
 	// Response times of M/M/1 at half load, 1 ms: p99 = ln(100)/500 s.
 	if got := CapacityMM1(0.99, 0.001, math.Log(100)/500); math.Abs(got-500) > 1e-9 {

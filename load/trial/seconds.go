@@ -9,27 +9,27 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Second holds what happened in one second of a load (or in Hooks.Interval), or in what was
-// left of it at the end. A loop that was behind hands on several at once.
+// Second holds the results of one second of a load, or of one Hooks.Interval. The last one of a load may
+// be shorter. A loop that fell behind hands in one that covers several.
 type Second struct {
 	Results *record.Results `json:"results"`
-	CPU     time.Duration   `json:"cpu_ns"` // processor time that the generator used in it
+	CPU     time.Duration   `json:"cpu_ns"` // processor time of the generator in that time
 }
 
-// Seconds merges what several sources (loops, agents) did, second by second, and passes
-// a second on when all sources have handed it in. A second that a source hands in late is
-// passed on later, and nothing is lost. Several goroutines may call its methods.
+// Seconds adds up the seconds of several sources (loops or agents) and passes each sum on when all
+// sources have handed in that second. What a source hands in later is passed on as soon as it comes. Its
+// methods may be called by several goroutines.
 type Seconds struct {
 	mu      sync.Mutex
 	each    func(Second) error
 	length  time.Duration     // of a second
-	waiting map[int64]*Second // by the number of the second
-	reached []int64           // number of the last second that a source has handed in
-	err     error             // the first one
+	waiting map[int64]*Second // by the number of the second, from 1
+	reached []int64           // the last second that each source has handed in, by source
+	err     error             // the first error
 }
 
-// NewSeconds returns Seconds of a number of sources that calls each with one second at a
-// time. Each must not keep the results.
+// NewSeconds returns the Seconds of a number of sources. It calls each with one second at a time; each
+// must not keep the results.
 func NewSeconds(sources int, each func(Second) error) *Seconds {
 	if each == nil {
 		each = func(Second) error { return nil }
@@ -38,10 +38,11 @@ func NewSeconds(sources int, each func(Second) error) *Seconds {
 		reached: make([]int64, sources)}
 }
 
-// Take hands in what a source did. The results stay the caller's.
+// Take adds a second of a source. The results stay the caller's.
 func (s *Seconds) Take(source int, one Second) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// A single source needs no sum.
 	if len(s.reached) == 1 {
 		s.note(s.each(one))
 		return
@@ -52,7 +53,7 @@ func (s *Seconds) Take(source int, one Second) {
 	s.release()
 }
 
-// End says that a source has nothing more to hand in.
+// End reports that a source has nothing more to hand in.
 func (s *Seconds) End(source int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +83,7 @@ func (s *Seconds) add(number int64, one Second) {
 	sum.CPU += one.CPU
 }
 
-// release passes on, in order, what all sources have handed in.
+// release passes on, in order, the seconds that all sources have handed in.
 func (s *Seconds) release() {
 	until := slices.Min(s.reached)
 	var numbers []int64

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// event is something that the kernel counts.
+// event is an event that the kernel can count.
 type event struct {
 	kind   uint32
 	config uint64
@@ -26,17 +26,18 @@ type event struct {
 
 // Counting counts until its End.
 type Counting struct {
-	threads []counted
+	threads []countedThread
 }
 
-// counted is a thread that is counted, with a descriptor for each event.
-type counted struct {
+// countedThread has the descriptor of each event of a thread.
+type countedThread struct {
 	role        string
 	descriptors [2]int
 }
 
-// Start begins to count what the processes of these threads do, in the kernel too, with all threads and
-// processes that they start from now on. Its error says what is missing.
+// Start begins to count the events of the processes that have these threads, in user mode and in the
+// kernel. Threads and processes that they start later are included. The error says what is missing on
+// this host.
 func Start(threads []lab.ThreadUse) (*Counting, error) {
 	return start(threads, [2]event{
 		{unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS},
@@ -46,12 +47,12 @@ func Start(threads []lab.ThreadUse) (*Counting, error) {
 
 func start(threads []lab.ThreadUse, events [2]event) (*Counting, error) {
 	c := &Counting{}
-	looked := map[int]bool{}
+	seen := map[int]bool{}
 	for _, t := range threads {
-		if looked[t.PID] {
+		if seen[t.PID] {
 			continue
 		}
-		looked[t.PID] = true
+		seen[t.PID] = true
 		if err := c.add(t, events); err != nil {
 			c.close()
 			return nil, fmt.Errorf("count the instructions of process %d of unit %s: %w", t.PID, t.Unit, err)
@@ -60,8 +61,8 @@ func start(threads []lab.ThreadUse, events [2]event) (*Counting, error) {
 	return c, nil
 }
 
-// add begins to count the threads of a process. A thread hands this on to those that it starts. One that
-// begins just now may be missing; units that wait for their load start none.
+// add begins to count the threads of a process. Threads that they start later inherit the counters. A
+// thread that starts during add may be missed; units that wait for their load start none.
 func (c *Counting) add(of lab.ThreadUse, events [2]event) error {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", of.PID))
 	if err != nil {
@@ -69,12 +70,12 @@ func (c *Counting) add(of lab.ThreadUse, events [2]event) error {
 	}
 	for _, entry := range entries {
 		thread, _ := strconv.Atoi(entry.Name()) // the kernel's own
-		one := counted{of.Role, [2]int{closed, closed}}
+		one := countedThread{of.Role, [2]int{closed, closed}}
 		for i := 0; i < len(events) && err == nil; i++ {
 			one.descriptors[i], err = events[i].open(thread)
 		}
 		c.threads = append(c.threads, one)
-		if err != nil && !errors.Is(err, unix.ESRCH) { // it has ended since it was listed
+		if err != nil && !errors.Is(err, unix.ESRCH) { // ESRCH: it has ended since it was listed
 			return err
 		}
 		err = nil
@@ -115,8 +116,8 @@ func (c *Counting) End() (map[string]lab.Counted, error) {
 	return all, nil
 }
 
-// read returns a count. Where the processor has fewer counters than are asked for, the kernel takes turns,
-// and the count is scaled to the whole time.
+// read returns a count. If the processor has fewer counters than events, the kernel lets the events take
+// turns, and read extrapolates the count to the whole time.
 func read(fd int) (float64, error) {
 	var text [3 * 8]byte // the count, and the nanoseconds in which it was wanted and in which it ran
 	n, err := unix.Read(fd, text[:])
@@ -130,9 +131,10 @@ func read(fd int) (float64, error) {
 	return scaled(number(0), number(1), number(2))
 }
 
+// scaled extrapolates a count from the time in which it ran to the time in which it was wanted.
 func scaled(count, wanted, ran uint64) (float64, error) {
 	if ran == 0 && wanted > 0 {
-		return 0, errors.New("the processor had no counter free: end what counts beside, such as perf")
+		return 0, errors.New("the processor had no free counter: stop other programs that count, such as perf")
 	}
 	if ran == 0 {
 		return 0, nil // the thread did not run

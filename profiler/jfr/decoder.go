@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// errShort is the error of data that is shorter than it says.
+// errShort is the error of a recording that ends within a value.
 var errShort = errors.New("the recording ends before what it announces")
 
 // decoder reads a recording, value by value. After an error it returns zero values.
@@ -40,7 +40,7 @@ func (b *decoder) take(n int) []byte {
 // eight.
 func (b *decoder) number() int64 {
 	var value uint64
-	for shift := 0; shift <= 56; shift += 7 {
+	for shift := 0; ; shift += 7 {
 		next := b.take(1)
 		if next == nil {
 			return 0
@@ -53,7 +53,6 @@ func (b *decoder) number() int64 {
 			return int64(value)
 		}
 	}
-	return int64(value)
 }
 
 // count reads the number of elements that follow. Each takes at least one byte.

@@ -30,16 +30,17 @@ type sample struct {
 
 const (
 	headerSize = 8
-	// contexts are marks among the addresses of a stack, from this on.
+	// firstContext is PERF_CONTEXT_MAX: from it on, numbers in a stack are marks that say to whom the
+	// addresses after them belong.
 	firstContext = ^uint64(4095 - 1)
 	contextUser  = ^uint64(512 - 1) // PERF_CONTEXT_USER
-	// mostFrames bounds a stack: the kernel's own limit is 127.
+	// mostFrames is the longest stack that is read; the kernel's own limit is 127.
 	mostFrames = 1024
 )
 
-// each calls take with every sample in the ring and makes room for others. A record is a header, for
-// PERF_SAMPLE_TID two numbers of 32 bits, and for PERF_SAMPLE_CALLCHAIN the number of addresses and these
-// (perf_event_open(2)).
+// each calls take with every sample in the ring and frees the space. A record consists of a header, two
+// 32-bit numbers (PERF_SAMPLE_TID), and the number of addresses with the addresses
+// (PERF_SAMPLE_CALLCHAIN); see perf_event_open(2).
 func (r *ring) each(take func(sample)) {
 	head, tail := atomic.LoadUint64(&r.about.Data_head), r.about.Data_tail
 	for tail < head {
@@ -56,7 +57,7 @@ func (r *ring) each(take func(sample)) {
 	atomic.StoreUint64(&r.about.Data_tail, head)
 }
 
-// bytes returns a part of the ring, which may continue at its beginning.
+// bytes returns a copy of a part of the ring, which may continue at the beginning of the ring.
 func (r *ring) bytes(from, size uint64) []byte {
 	length := uint64(len(r.data))
 	all := make([]byte, 0, size)
@@ -69,8 +70,8 @@ func (r *ring) bytes(from, size uint64) []byte {
 	return all
 }
 
-// parse reads the body of a record. It returns false for other records, such as those that count lost
-// samples.
+// parse reads the body of a record. It returns false for records that are not samples, such as the count
+// of lost samples.
 func parse(kind uint32, body []byte) (sample, bool) {
 	if kind != unix.PERF_RECORD_SAMPLE || len(body) < 16 {
 		return sample{}, false

@@ -20,8 +20,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// burner is a program that nobody has prepared: it spends its time in a function of its
-// own, below another, and a little in the kernel.
+// burner is a program without any preparation for sampling. It spends its time in a function of its own,
+// which another one calls, and a little in the kernel.
 const burner = `package main
 
 import "os"
@@ -54,7 +54,8 @@ func main() {
 }
 `
 
-// TestAForeignProgramIsSampled, stripped of its symbols and wherever it was loaded.
+// TestAForeignProgramIsSampled samples a stripped program, and one that the kernel loads at a random
+// address.
 func TestAForeignProgramIsSampled(t *testing.T) {
 	for name, flags := range map[string][]string{"stripped": {"-ldflags=-s -w"},
 		"position-independent": {"-buildmode=pie"}} {
@@ -71,6 +72,7 @@ func TestAForeignProgramIsSampled(t *testing.T) {
 				t.Fatal(err)
 			}
 			waitUntilBurned(t, process, 1)
+			// One more thread of the process, and processes that are not of interest: this one and init.
 			all := s.End([]lab.ThreadUse{{Unit: "u", Role: "r", PID: process}, {PID: process}, {PID: os.Getpid()},
 				{PID: 1}})
 			i := slices.IndexFunc(all, func(p lab.ProgramSamples) bool { return p.Unit == "u" && p.Role == "r" })
@@ -154,7 +156,8 @@ func run(t *testing.T, flags []string) int {
 	return program.Process.Pid
 }
 
-// TestRecordsGoOverTheEndOfTheRing, and what is no sample is passed over.
+// TestRecordsGoOverTheEndOfTheRing reads a record that continues at the beginning of the ring, and skips
+// records that are not valid samples.
 func TestRecordsGoOverTheEndOfTheRing(t *testing.T) {
 	page := os.Getpagesize()
 	memory := make([]byte, 2*page)
@@ -171,7 +174,7 @@ func TestRecordsGoOverTheEndOfTheRing(t *testing.T) {
 	const kernel = ^uint64(128 - 1)
 	put(header(unix.PERF_RECORD_SAMPLE, 64), 7|8<<32, 5, kernel, 0xffff, contextUser, 0x10, 0x20)
 	put(header(unix.PERF_RECORD_LOST, 24), 1, 3)
-	put(header(unix.PERF_RECORD_SAMPLE, 24), 9|9<<32, 1<<40) // a count that cannot be
+	put(header(unix.PERF_RECORD_SAMPLE, 24), 9|9<<32, 1<<40) // more addresses than the record holds
 	begin := uint64(page - 40)                               // in the middle of the first record
 	for i, b := range record {
 		memory[page+int(begin+uint64(i))%page] = b

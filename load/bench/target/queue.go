@@ -12,12 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Service is a queue with one server in front of the answers: first come, first
-// served, each request for a time of its own. The zero value answers at once.
+// Service is a queue with one server in front of the answers: requests are served in the order of their
+// arrival, each for a time of its own. The zero value answers at once.
 //
-// The times are kept, not burned: an answer leaves Mean (or a random time) after
-// its request came by the kernel's clock, or after the one before it was due, so
-// that the capacity is known and a slow processor does not lower it.
+// The server waits out each service time without using the processor. An answer is due Mean (or a random
+// time) after the kernel received its request, or after the answer before it was due. So the capacity is
+// known, and a slow processor does not lower it.
 type Service struct {
 	Mean        time.Duration
 	Exponential bool // M/M/1 with Poisson arrivals; otherwise every time is the mean: M/D/1
@@ -31,13 +31,13 @@ type waiting struct {
 	ready int64
 }
 
-// queue implements the waiting of Service.
+// queue holds the requests of a Service that wait for their answers.
 type queue struct {
 	service Service
 	random  *rand.Rand
 	fresh   []waiting // read and not yet in line
 	line    []waiting
-	free    int64 // when the last in line is done
+	free    int64 // when the last request in line is due
 }
 
 func newQueue(s Service) *queue {
@@ -47,7 +47,7 @@ func newQueue(s Service) *queue {
 
 func (q *queue) add(fd int32, came int64) { q.fresh = append(q.fresh, waiting{fd: fd, came: came}) }
 
-// admit puts what came into the line, in the order in which it came.
+// admit moves the new requests into the line, in the order in which they came.
 func (q *queue) admit() {
 	slices.SortStableFunc(q.fresh, func(a, b waiting) int { return cmp.Compare(a.came, b.came) })
 	for _, w := range q.fresh {
@@ -62,22 +62,21 @@ func (q *queue) admit() {
 	q.fresh = q.fresh[:0]
 }
 
-// forget drops the requests of a connection that is gone: its number may soon be
-// another's.
+// forget drops the requests of a closed connection, whose descriptor the kernel may give to another.
 func (q *queue) forget(fd int32) {
 	gone := func(w waiting) bool { return w.fd == fd }
 	q.fresh, q.line = slices.DeleteFunc(q.fresh, gone), slices.DeleteFunc(q.line, gone)
 }
 
-// spinBefore is how long before an answer is due waiting becomes spinning: a
+// spinBefore is the time before a due answer from which on the server spins instead of sleeping: a
 // sleeper on a virtual machine wakes some tens of microseconds late.
 const spinBefore = 80 * time.Microsecond
 
-// patience is how long the server sleeps at most, so that it sees its end.
+// patience is the longest sleep of the server, so that it notices when it is to stop.
 const patience = 50 * time.Millisecond
 
-// wait sleeps until the first answer is nearly due. What comes meanwhile keeps
-// its time in the kernel.
+// wait sleeps until the first answer is nearly due. The kernel notes the times of requests that come
+// meanwhile.
 func (q *queue) wait() {
 	if len(q.line) == 0 {
 		return
@@ -91,7 +90,7 @@ func (q *queue) wait() {
 		uintptr(unsafe.Pointer(&pause)), 0, 0, 0)
 }
 
-// due takes the requests whose answers are due out of the line.
+// due removes the requests whose answers are due from the line, and returns them.
 func (q *queue) due() []waiting {
 	now := time.Now().UnixNano()
 	n := 0

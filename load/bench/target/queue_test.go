@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTimesAreKeptInLine: an answer is due one service after its request came, or
-// after the one before it.
+// TestTimesAreKeptInLine: an answer is due one service time after its request came, or after the answer
+// before it was due.
 func TestTimesAreKeptInLine(t *testing.T) {
 	q := newQueue(Service{Mean: 10})
 	q.add(3, 1000)
