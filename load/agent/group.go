@@ -19,36 +19,35 @@ type Group struct {
 	Commands [][]string
 	// Job is the whole job; every agent gets its part of the spec.
 	Job Job
-	// Remote: agents may be on other hosts, so they get the files that scenario and load
-	// name along with the job.
+	// Remote: agents may be on other hosts, so the job must contain the files that scenario and load name.
 	Remote bool
 }
 
-// readyTimeout is how long agents may take to be ready, in addition to the time that
-// they may wait for the target and warm it up.
+// readyTimeout is the longest time until agents are ready, in addition to the times for which they may
+// wait for the target and warm it up.
 const readyTimeout = 60 * time.Second
 
-// Listeners are called with what agents do. Each may be nil. Calls of one listener do not
-// overlap; those of both may. An error does not end the load; it is returned in the end.
+// Listeners are called during the load; each may be nil. Calls of one listener do not overlap, but calls
+// of both may. An error of a listener does not end the load; Play returns it at the end.
 type Listeners struct {
-	// Second is called with every second of all agents together. It must not keep
-	// the results.
+	// Second is called with each second of the load, summed up over all agents. It must not keep the
+	// results.
 	Second func(trial.Second) error
-	// Row is called with every operation, until its first error. The operations of one
-	// loop of an agent come in the order of their ends.
+	// Row is called with every operation, until its first error. It gets the operations of one loop of an
+	// agent in the order of their ends.
 	Row func(record.Row) error
 }
 
-// Play starts the agents, lets them begin together and returns the outcome of all. It
-// fails with the name and the last words of an agent that fails, ends early, disagrees
-// or does not hand in all of its rows. When the context ends early, it stops the agents,
-// and the outcome holds what was done until then. It leaves no agent behind.
+// Play starts the agents, begins their loads at the same time and returns the outcome of all. Its error
+// names an agent that fails, ends early, disagrees with the others or does not send all of its rows, and
+// quotes the end of its output. If the context ends early, Play stops the agents, and the outcome holds
+// the results until then. No agent is left running.
 func (c Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, error) {
 	whole, err := c.Job.Spec.Check()
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	// An agent that fails ends the work of the others.
+	// An agent that fails ends the others, too.
 	working, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
 	c.Job.Rows = listeners.Row != nil
@@ -114,13 +113,13 @@ func (c Group) startAll(ctx context.Context) ([]*member, error) {
 		job := whole
 		job.Schema, job.Seconds = Schema, true
 		job.Spec.Part, job.Spec.Of = i, len(c.Commands)
-		go a.tell(job) // it may be long, and the agent slow to read; ready says that it has been read
+		go a.tell(job) // a long job may block until the agent reads it; ready shows that it has done so
 	}
 	return agents, nil
 }
 
-// forAll calls do for all agents at the same time and returns the first error, with which
-// it calls giveUp, so that the others stop waiting.
+// forAll calls do for all agents at the same time and returns the first error. It calls giveUp with that
+// error, so that the others stop waiting.
 func forAll(agents []*member, giveUp context.CancelCauseFunc, do func(*member) error) error {
 	var all sync.WaitGroup
 	errs := make(chan error, len(agents))
@@ -134,7 +133,7 @@ func forAll(agents []*member, giveUp context.CancelCauseFunc, do func(*member) e
 	}
 	all.Wait()
 	close(errs)
-	return <-errs // the first; nil when there is none
+	return <-errs // the first error; nil if there is none
 }
 
 // stopAll ends the agents that still run.
@@ -146,7 +145,7 @@ func stopAll(agents []*member) {
 	all.Wait()
 }
 
-// shown returns a command as somebody would type it.
+// shown returns a command as a user would type it.
 func shown(command []string) string {
 	quoted := make([]string, len(command))
 	for i, word := range command {

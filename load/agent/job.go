@@ -21,12 +21,11 @@ const Schema = "cleave-agent/1"
 // data is a trial.Second.
 const eventSecond lab.EventKind = "second"
 
-// eventRows is the event with operations that have ended, if the job asks for them. Its
-// data is a list of record.Row as gob, which costs half of JSON, in base64. All have been
-// sent before the event finished.
+// eventRows is the event with operations that have ended, if the job asks for them. Its data is a list of
+// record.Row in base64 of gob, which costs half of JSON. All rows are sent before the event finished.
 const eventRows lab.EventKind = "rows"
 
-// Limits of a job's own file, and of a file that is packed into a job, in bytes.
+// Limits of the text of a job, and of a file that is packed into a job, in bytes.
 const (
 	maxJob    = 512 << 20
 	maxPacked = 256 << 20
@@ -41,32 +40,30 @@ type Job struct {
 	Unit string `json:"unit,omitempty"`
 	// Allow is the text of an allow list; the agent asks for consent itself.
 	Allow string `json:"allow,omitempty"`
-	// Made holds the addresses of hosts that Cleave made, which must be in private or
-	// benchmarking ranges.
+	// Made holds the addresses of hosts that Cleave made. They must be in private or benchmarking ranges.
 	Made []netip.Prefix `json:"made,omitempty"`
 	// Await is what the agent waits for before it is ready.
 	Await Await `json:"await,omitzero"`
 	// Settle is what the agent waits for after the last answer of a load. The load is
 	// over when it comes. See trial.Settle.
 	Settle Await `json:"settle,omitzero"`
-	// Between is the path to ask for instead of Settle.Path if another load follows at
-	// once: after the warm-up and the probes of a search. Empty: the same path.
+	// Between is the path to ask for instead of Settle.Path if another load follows at once, as after a
+	// warm-up and after a probe of a search. Empty: the same path.
 	Between string `json:"between,omitempty"`
-	// Warmup is the length of a load that is played before the agent is ready, and not
-	// recorded. With WarmupLimit it goes on until the load is steady (stats.WarmedUp), or
-	// until that limit.
+	// Warmup is the length of an unrecorded load before the agent is ready. With WarmupLimit it continues
+	// until the load is steady (stats.WarmedUp), or until that limit.
 	Warmup      scenario.Duration `json:"warmup,omitempty"`
 	WarmupLimit scenario.Duration `json:"warmup_limit,omitempty"`
-	// Objective is for Search and Abort; see package objective.
+	// Objective is the objective of Search and Abort; see package objective.
 	Objective string `json:"objective,omitempty"`
-	// Search looks for the highest rate that meets the objective, beginning at the load's.
+	// Search looks for the highest rate that meets the objective, starting at the rate of the load.
 	Search bool `json:"search,omitempty"`
 	// Resolution and Votes are those of trial.Quest.
 	Resolution float64 `json:"resolution,omitempty"`
 	Votes      int     `json:"votes,omitempty"`
 	// MaxSteal is that of trial.Quest; 0: the host is not observed.
 	MaxSteal float64 `json:"max_steal_share,omitempty"`
-	// Abort breaks the load off when the objective is lost.
+	// Abort ends the load early when the objective can no longer be met.
 	Abort bool `json:"abort,omitempty"`
 	// Seconds asks for an event every second.
 	Seconds bool `json:"seconds,omitempty"`
@@ -74,8 +71,8 @@ type Job struct {
 	Loaded bool `json:"loaded,omitempty"`
 	// Rows asks for every operation of a load, but not of a warm-up or a search.
 	Rows bool `json:"rows,omitempty"`
-	// History is the name of a file that the agent hands over, with one record.Attempt per
-	// operation and line.
+	// History is the name of a file with one record.Attempt per line, which the agent sends to the
+	// conductor.
 	History string `json:"history,omitempty"`
 	// Files holds the files that scenario and load name, by their names in the spec, for
 	// an agent on another host. The spec's folder is a temporary one then.
@@ -89,23 +86,23 @@ type Await struct {
 	// Path is the path of a GET that must have a status below 400; empty: a connection
 	// is enough.
 	Path string `json:"path,omitempty"`
-	// Look is advice in case the time is up; empty: none.
+	// Look is advice for the error message if the time is up; empty: none.
 	Look string `json:"look,omitempty"`
 }
 
-// Report is an agent's account of its job.
+// Report is the result of an agent's job.
 type Report struct {
 	Schema  string        `json:"schema"`
 	Outcome trial.Outcome `json:"outcome"`
-	// Course is the load, second by second; not of a search.
+	// Course is the load, second by second; nil for a search.
 	Course []lab.Slice `json:"course,omitempty"`
-	// WarmUp is the course of a warm-up that went on until the load was steady.
+	// WarmUp is the course of a warm-up that continued until the load was steady.
 	WarmUp *lab.WarmUp `json:"warm_up,omitempty"`
-	// Network is the result of a probe of the network before the system; see lab.Network.
+	// Network is the result of a probe of the simulated network in front of the system; see lab.Network.
 	Network string `json:"network,omitempty"`
 }
 
-// ReadReport reads what a generator unit handed in.
+// ReadReport reads the report that a generator unit has sent.
 func ReadReport(r lab.UnitReport) (Report, error) {
 	var report Report
 	if err := json.Unmarshal(r.Data, &report); err != nil {
@@ -118,7 +115,7 @@ func ReadReport(r lab.UnitReport) (Report, error) {
 	return report, nil
 }
 
-// ParseJob reads a job from its JSON, or from a file after @.
+// ParseJob reads a job from JSON, or from the file whose name follows an @.
 func ParseJob(text string) (Job, error) {
 	data := []byte(text)
 	if path, is := strings.CutPrefix(text, "@"); is {
@@ -134,7 +131,7 @@ func ParseJob(text string) (Job, error) {
 	return job, job.check()
 }
 
-// check finds what an agent cannot do.
+// check returns an error for a job that an agent cannot do.
 func (j *Job) check() error {
 	if j.Schema != Schema {
 		return fmt.Errorf("job: its schema is %q, want %q: use the same version of cleave everywhere", j.Schema,
@@ -148,7 +145,7 @@ func (j *Job) check() error {
 	return nil
 }
 
-// private reports whether a network lies in one of the ranges that nobody owns.
+// private reports whether a network lies in a range that is reserved for private use or benchmarks.
 func private(p netip.Prefix) bool {
 	for _, network := range []string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10",
 		"198.18.0.0/15", "127.0.0.0/8", "fc00::/7", "::1/128"} {
@@ -160,8 +157,8 @@ func private(p netip.Prefix) bool {
 	return false
 }
 
-// Pack puts the files that scenario and load name into the job, under new names, so that
-// another host can play it.
+// Pack returns the job with the files that scenario and load name, under new names, so that another host
+// can play it.
 func (j Job) Pack() (Job, error) {
 	j.Files = make(map[string][]byte)
 	take := func(path, name string) (string, error) {

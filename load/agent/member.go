@@ -19,29 +19,29 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// Time limits of agents that are to end.
+// Time limits for ending an agent.
 const (
-	reportTimeout = 10 * time.Second // to send a report
-	exitTimeout   = 2 * time.Second  // to exit after the end of the standard input
+	reportTimeout = 10 * time.Second // for sending the report
+	exitTimeout   = 2 * time.Second  // for exiting after the end of its standard input
 )
 
-// member is an agent as its leader sees it.
+// member is an agent from the leader's point of view.
 type member struct {
 	number  int
 	name    string // "agent 2 (ssh b cleave agent)"
 	process *exec.Cmd
 	orders  io.WriteCloser
 	events  chan lab.Event // closed when the agent has ended
-	ended   error          // how it exited; known when events is closed
+	ended   error          // why it exited; set before events is closed
 	log     logTail
 	second  func(trial.Second)
 	rows    *gatheredRows
-	listed  int64           // number of rows that it has handed in
+	listed  int64           // number of rows that it has sent
 	group   context.Context // ends when another agent has failed
 }
 
-// start starts an agent. It is in a process group of its own, so that an interrupt
-// typed at the terminal reaches its leader only.
+// start starts an agent in a process group of its own, so that an interrupt typed at the terminal reaches
+// the leader only.
 func start(group context.Context, number int, command []string) (*member, error) {
 	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, shown(command)),
 		events: make(chan lab.Event), group: group}
@@ -63,10 +63,10 @@ func start(group context.Context, number int, command []string) (*member, error)
 	return a, nil
 }
 
-// maxEvent is the longest event of an agent, in bytes; its results come in pieces.
+// maxEvent is the size of the longest event of an agent, in bytes; its results come in pieces.
 const maxEvent = 64 << 20
 
-// listen hands on the events of the agent until it ends.
+// listen forwards the events of the agent until it ends.
 func (a *member) listen(out io.Reader) {
 	defer close(a.events)
 	limited := bounded.New(out, maxEvent)
@@ -85,16 +85,16 @@ func (a *member) listen(out io.Reader) {
 		}
 		select {
 		case a.events <- event:
-		case <-a.group.Done(): // nobody listens any more
+		case <-a.group.Done(): // nobody reads events any more
 		}
 	}
 }
 
-// tell writes one line. An agent that cannot be written to has ended; the next await
-// returns why.
+// tell writes one line to the agent. It ignores errors: an agent that cannot be written to has ended, and
+// the next await returns the reason.
 func (a *member) tell(line any) { _ = json.NewEncoder(a.orders).Encode(line) }
 
-// failed returns an error of this agent, with its last words if there are some.
+// failed returns an error of this agent, with the end of its output if there is any.
 func (a *member) failed(cause error) error {
 	if words := a.log.String(); words != "" {
 		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, words)
@@ -102,7 +102,7 @@ func (a *member) failed(cause error) error {
 	return fmt.Errorf("%s: %w", a.name, cause)
 }
 
-// await waits for an event of a kind.
+// await waits for an event of a kind. The error says why it did not come within the limit.
 func (a *member) await(ctx context.Context, kind lab.EventKind, limit time.Duration) (lab.Event, error) {
 	timeout := time.NewTimer(limit)
 	defer timeout.Stop()
@@ -123,7 +123,7 @@ func (a *member) await(ctx context.Context, kind lab.EventKind, limit time.Durat
 	}
 }
 
-// take handles an event. done reports whether it is the awaited one.
+// take handles an event and reports whether it is the awaited one. ok is false after the last event.
 func (a *member) take(event lab.Event, ok bool, kind lab.EventKind) (done bool, err error) {
 	switch {
 	case !ok && a.ended != nil:
@@ -193,7 +193,7 @@ func (a *member) finish(ctx context.Context, limit time.Duration) (trial.Outcome
 	return report.Outcome, err
 }
 
-// check compares the results with the rows that the agent has handed in.
+// check returns an error unless the results have as many operations as the agent has sent rows.
 func (a *member) check(results *record.Results) error {
 	if results == nil {
 		return a.failed(errors.New("its report has no results"))
@@ -205,7 +205,7 @@ func (a *member) check(results *record.Results) error {
 	return nil
 }
 
-// stop ends the agent by the end of its input, and kills it if it does not exit.
+// stop ends the agent by closing its input, and kills it if it does not exit.
 func (a *member) stop() {
 	_ = a.orders.Close() // it may be gone already
 	timeout := time.NewTimer(exitTimeout)

@@ -14,12 +14,12 @@ import (
 // network is the simulated network between the generator and the system; see lab.Network.
 type network struct {
 	relays []*relay.Relay
-	proof  string // how long a probe took
+	proof  string // the measured duration of a probe
 }
 
-// before puts the network that the environment asks for in front of each address of a unit, with
-// an equal share of its rate, since connections are spread evenly. It returns the addresses to
-// dial, which are the unit's own if the environment asks for no network.
+// before puts the network that the environment asks for in front of each address of a unit. Each gets an
+// equal share of the rate, since connections are spread evenly. before returns the addresses to dial;
+// these are the unit's own if the environment asks for no network.
 func (n *network) before(ctx context.Context, unit string, addresses []string) ([]string, error) {
 	text := os.Getenv(lab.NetworkVariable)
 	if text == "" {

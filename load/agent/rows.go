@@ -12,12 +12,10 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// rowsAtOnce is the number of rows in one event: some 60 kB, so that neither end holds
-// many.
+// rowsAtOnce is the number of rows in one event: some 60 kB, so that neither side needs much memory.
 const rowsAtOnce = 256
 
-// sentRows sends rows to the leader while the load goes on. If the leader is slow to
-// read, add waits.
+// sentRows sends rows to the leader during the load. If the leader reads slowly, add waits.
 type sentRows struct {
 	channel *unit.Channel
 	also    func(record.Row) error // called with every row, too; may be nil
@@ -49,17 +47,17 @@ func (l *sentRows) send() error {
 	return l.channel.Tell(eventRows, data.Bytes())
 }
 
-// gatheredRows hands the rows of all agents on, one at a time.
+// gatheredRows passes the rows of all agents to one function, one at a time.
 type gatheredRows struct {
 	mu  sync.Mutex
 	row func(record.Row) error // nil: no rows are wanted
-	err error                  // the first one of row; nothing is handed on after it
+	err error                  // the first error of row; row is not called after it
 }
 
-// wanted reports whether anybody asked for rows.
+// wanted reports whether the caller wants rows.
 func (g *gatheredRows) wanted() bool { return g != nil && g.row != nil }
 
-// take hands on the rows of an agent, under its name.
+// take passes on the rows of an agent, with its name.
 func (g *gatheredRows) take(agent string, rows []record.Row) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -71,7 +69,7 @@ func (g *gatheredRows) take(agent string, rows []record.Row) {
 	}
 }
 
-// readRows reads the data of an event.
+// readRows decodes the data of an event.
 func readRows(data json.RawMessage) ([]record.Row, error) {
 	var packed []byte
 	var rows []record.Row

@@ -24,12 +24,12 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Serve does a job and returns when it is done, or with unit.ErrGone when whoever wanted
-// it is gone. Commands come from in and events go to out. Without a job, the first line
-// of in is one. The host is observed during a search.
+// Serve does a job. It returns when the job is done, or unit.ErrGone when its leader is gone. Commands
+// come from in and events go to out. If job is nil, the first line of in is the job. host is observed
+// during a search.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job, host lab.Host) error {
 	lines := bufio.NewReaderSize(in, 1<<16)
-	channel := unit.NewChannel(lines, out) // takes this reader as it is
+	channel := unit.NewChannel(lines, out) // it uses a *bufio.Reader as it is
 	s := &served{channel: channel, host: host}
 	err := s.serve(ctx, lines, job)
 	if err != nil && !errors.Is(err, unit.ErrGone) {
@@ -38,7 +38,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, job *Job, host lab.
 	return err
 }
 
-// served is a job under way.
+// served is a job in progress.
 type served struct {
 	Job
 	channel *unit.Channel
@@ -50,17 +50,17 @@ type served struct {
 	begun   time.Time
 	stop    context.CancelCauseFunc
 	started chan struct{}
-	stopped chan error // nil after the command stop
+	stopped chan error // receives nil after the command stop
 	history *history
 	course  []lab.Slice
-	warm    *lab.WarmUp // of a warm-up that goes on until the load is steady
+	warm    *lab.WarmUp // the course of a warm-up that continued until the load was steady
 	network network
 }
 
-// errStopped is the cause of a load that a command ended early.
+// errStopped is the cause of a load that the command stop ended early.
 var errStopped = errors.New("stopped")
 
-// serve does the job; Serve reports its error.
+// serve does the job; Serve reports its error to the leader.
 func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err error) {
 	if job == nil {
 		if job, err = readJob(lines); err != nil {
@@ -96,7 +96,7 @@ func (s *served) serve(ctx context.Context, lines *bufio.Reader, job *Job) (err 
 		Network: s.network.proof})
 }
 
-// gone returns unit.ErrGone if that is the cause of the error, otherwise the error.
+// gone returns unit.ErrGone if that is the cause of the context's end, otherwise the error.
 func gone(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, unit.ErrGone) {
 		return cause
@@ -117,7 +117,7 @@ func readJob(lines *bufio.Reader) (*Job, error) {
 	return &job, job.check()
 }
 
-// prepare makes everything ready, the target included.
+// prepare makes the load and the target ready.
 func (s *served) prepare(ctx context.Context) error {
 	var err error
 	if len(s.Files) > 0 {
@@ -164,8 +164,8 @@ func (s *served) prepare(ctx context.Context) error {
 	return err
 }
 
-// findTarget puts the address of the job's unit into the target. Cleave made its host,
-// since a deployer gave the address.
+// findTarget puts the address of the job's unit into the target. The address comes from a deployer, so
+// Cleave made the host.
 func (s *served) findTarget(ctx context.Context) error {
 	if s.Unit == "" {
 		return nil
@@ -209,8 +209,8 @@ func (s *served) play(ctx context.Context) (trial.Outcome, error) {
 	return s.fixed(ctx)
 }
 
-// listen awaits the commands start and stop. Stop ends the load in progress, and so does
-// the end of the commands at any time.
+// listen waits for the commands start and stop. Stop ends the load in progress, and so does the end of
+// the input at any time.
 func (s *served) listen() {
 	err := s.channel.Await(lab.CommandStart)
 	if err == nil {
@@ -243,8 +243,8 @@ func (s *served) connected(ctx context.Context) func() error {
 	}
 }
 
-// hooks returns hooks that write every attempt of a load to the history. Warm-ups and
-// probes are there, too: an audit must know where every effect came from.
+// hooks returns hooks that write every attempt of a load to the history. The history includes warm-ups
+// and probes, because an audit must know the origin of every effect.
 func (s *served) hooks(warmUp bool) trial.Hooks {
 	if s.history == nil {
 		return trial.Hooks{}
@@ -255,13 +255,13 @@ func (s *served) hooks(warmUp bool) trial.Hooks {
 	}}
 }
 
-// settleBetween is settle before another load.
+// settleBetween waits like settle, in front of another load.
 func (s *served) settleBetween(ctx context.Context) (time.Duration, error) {
 	return s.settle(ctx, cmp.Or(s.Between, s.Settle.Path))
 }
 
-// settle waits until the target has done its work, and returns how long that took after the last answer.
-// An empty path: it does not wait.
+// settle waits until the target has finished its work, and returns the time from the last answer until
+// then. It does not wait if the path is empty.
 func (s *served) settle(ctx context.Context, path string) (time.Duration, error) {
 	if path == "" {
 		return 0, nil
@@ -269,7 +269,8 @@ func (s *served) settle(ctx context.Context, path string) (time.Duration, error)
 	return s.trial.Settle(ctx, path, time.Duration(s.Settle.For))
 }
 
-// search looks for the capacity. A cheap search, with single votes, does not confirm it.
+// search looks for the capacity. A search with one vote is to be cheap, so it does not confirm the
+// capacity.
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
 	hooks.Connected, hooks.Second = s.connected(ctx), s.tellLoaded
@@ -323,7 +324,7 @@ func (s *served) tellLoaded(second trial.Second) error {
 		lab.LoadSecond{Slice: slice(second), Failed: second.Results.Errors(record.All)})
 }
 
-// clean removes what the agent made.
+// clean removes the files of the agent.
 func (s *served) clean() error {
 	err := s.network.close()
 	if s.history != nil {

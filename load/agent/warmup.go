@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// warmUpSlice is the time between two checks whether a warm-up is over. It is so short
-	// that a system which was steady from the beginning has shown it in a few seconds.
+	// warmUpSlice is the time between two checks whether a warm-up is over. It is short, so that a system
+	// that is steady from the beginning passes within a few seconds.
 	warmUpSlice = 250 * time.Millisecond
-	// warmUpLeast is the least length of a warm-up, unless the load itself is shorter: what
-	// hardly changes within three seconds may change within a minute.
+	// warmUpLeast is the shortest length of a warm-up, unless the load itself is shorter: a change that
+	// takes a minute hardly shows within three seconds.
 	warmUpLeast = 10 * time.Second
 )
 
@@ -36,7 +36,8 @@ func (s *served) warmUp(ctx context.Context) error {
 		least := max(time.Duration(s.Warmup), min(s.trial.Duration(), warmUpLeast))
 		hooks.Interval, hooks.Enough = warmUpSlice, new(atomic.Bool)
 		hooks.Second = func(second trial.Second) error {
-			if !hooks.Enough.Load() && second.Results.To <= longest { // what ends later is answers only
+			// Later results are only answers to operations that began before.
+			if !hooks.Enough.Load() && second.Results.To <= longest {
 				*s.warm = stats.WarmedUp(append(s.warm.Slices, slice(second)), false)
 				hooks.Enough.Store(s.warm.Steady && second.Results.To >= least)
 			}

@@ -15,15 +15,15 @@ import (
 	"github.com/cleave-lab/cleave/internal/figures"
 )
 
-// plan holds what is measured and how often.
+// plan holds the scenes to measure, and their lengths and repetitions.
 type plan struct {
 	rounds   int
 	length   time.Duration // of a load
 	stall    time.Duration // length of the load with a stall
 	memory   time.Duration // length of the load over many connections
-	others   time.Duration // the same for tools but cleave
+	others   time.Duration // the same for tools other than cleave
 	searches int
-	probe    time.Duration // length of a load of a search
+	probe    time.Duration // length of one load of a search
 	only     []string      // scenes; empty: all
 	among    []string      // names of tools; empty: all
 
@@ -124,7 +124,7 @@ func (p *plan) measure() ([]figures.Figure, error) {
 	return s.figures(p.stall)
 }
 
-// playAll gives every tool its turn in a scene.
+// playAll plays a scene with every tool, beginning with another tool in every round.
 func (p *plan) playAll(scene string, round int, s samples) error {
 	if !p.wants(scene) {
 		return nil
@@ -147,7 +147,7 @@ func (p *plan) playAll(scene string, round int, s samples) error {
 	return nil
 }
 
-// slack is how much longer than its load a tool may take.
+// slack is the time that a tool may take in addition to its load.
 const slack = 2 * time.Minute
 
 // lengthOf returns the length of a tool's load in a scene.
@@ -163,7 +163,7 @@ func (p *plan) lengthOf(scene string, t tool) time.Duration {
 	return p.length
 }
 
-// play runs one tool against a fresh target and keeps what it showed.
+// play runs one tool against a fresh target and adds the figures to the samples.
 func (p *plan) play(scene, name string, command []string, limit time.Duration, s samples) error {
 	var options []string
 	stamps := filepath.Join(p.scratch, stampsFile)
@@ -195,8 +195,7 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 	return nil
 }
 
-// against runs a command against a fresh target with options, or nginx where the
-// scene needs it.
+// against runs a command against a fresh target with options, or against nginx if the scene needs it.
 func (p *plan) against(
 	scene string, options, command []string, limit time.Duration,
 ) (generated, served, error) {

@@ -20,7 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// samples are values by figure and tool, in the order of the rounds.
+// samples holds the values of each figure and tool, in the order of the rounds.
 type samples map[string]map[string][]float64
 
 func (s samples) add(figure, tool string, value float64) {
@@ -30,8 +30,8 @@ func (s samples) add(figure, tool string, value float64) {
 	s[figure][tool] = append(s[figure][tool], value)
 }
 
-// addPrecision reads receive times and adds how far sends were off schedule: the
-// distance of each from the schedule that fits best. The first second is left out.
+// addPrecision reads the receive times of a target and adds how far sends were off schedule: their
+// distances from the evenly spaced schedule that fits them best. It leaves out the first second.
 func (s samples) addPrecision(tool, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -59,8 +59,8 @@ func (s samples) addPrecision(tool, path string) error {
 	return nil
 }
 
-// distances returns how far ascending times are from the line through them with
-// constant spacing, by least squares in slope and median in height, in us.
+// distances returns the distance of ascending times from a line with constant spacing, in us. The slope
+// of the line is fitted by least squares, its height by the median.
 func distances(times []float64) []float64 {
 	middle, mean := float64(len(times)-1)/2, 0.0
 	for _, at := range times {
@@ -104,7 +104,7 @@ func goals() map[string]figures.Goal {
 	}
 }
 
-// comparisons returns the tools that a goal holds against a peer's, each with the figure of both.
+// comparisons returns the pairs of figure and tool whose ratio is a figure of its own.
 func comparisons() [][4]string {
 	return [][4]string{
 		{"closed cpu", "cleave", "closed cpu", "wrk"}, {"closed cpu", "cleave", "closed cpu", "floor"},
@@ -116,10 +116,10 @@ func comparisons() [][4]string {
 	}
 }
 
-// figures summarizes the samples. Figures are medians with the least and the greatest
-// round, comparisons ratios with their interval. Of a load of
-// some seconds with a stall of one second, 1 % is that share of the stall times
-// the length: the shortest wait among the longest 1 % is the rest of the second.
+// figures summarizes the samples. Figures are medians with the lowest and the highest round, comparisons
+// are ratios with their interval. stalled is the length of a load in which the target stalls for one
+// second. An operation waits for the rest of that second, so 1 % of the operations of the load waited
+// longer than one second less 1 % of the load.
 func (s samples) figures(stalled time.Duration) ([]figures.Figure, error) {
 	s.errors("stall p99", 1-0.01*stalled.Seconds())
 	s.errors("stall p99.9", 1-0.001*stalled.Seconds())
@@ -150,8 +150,7 @@ func (s samples) figures(stalled time.Duration) ([]figures.Figure, error) {
 	return all, nil
 }
 
-// addStall adds the percentiles that our own tool reports of the load with a
-// stall.
+// addStall adds the percentiles that cleave reports for the load with a stall.
 func (s samples) addStall(tool string, r record.Summary) error {
 	if r.ResponseTime.P99 == nil || r.ResponseTime.P999 == nil {
 		return errors.New("the report has no percentiles")
@@ -161,7 +160,7 @@ func (s samples) addStall(tool string, r record.Summary) error {
 	return nil
 }
 
-// errors adds how far a percentile is from the truth, as a share of it.
+// errors adds the relative error of a percentile.
 func (s samples) errors(name string, truth float64) {
 	for _, value := range s[name]["cleave"] {
 		s.add(name+" error", "cleave", math.Abs(value/truth-1))

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// floor is the least that a closed loop over HTTP costs a program on this host: what the kernel
-// does for one wait, one receive and one send per answer. Nothing is parsed, judged, timed or
-// recorded, and the Go scheduler hears of no call. What a tool costs above it is its own doing.
+// floor measures the least that a closed loop over HTTP costs a program on this host: one wait, one
+// receive and one send per answer. It parses, checks, times and records nothing, and makes its system
+// calls without the Go scheduler. Whatever a tool costs beyond that is the tool's own cost.
 func floor(address, seconds string) error {
 	length, err := strconv.Atoi(seconds)
 	if err != nil {
@@ -31,7 +31,7 @@ func floor(address, seconds string) error {
 	if err != nil {
 		return err
 	}
-	missing := make([]int, 1<<16) // bytes of the answer, by socket
+	missing := make([]int, 1<<16) // bytes of the answer that are still to come, by socket
 	for range connections {
 		socket, err := watched(epoll, address)
 		if err != nil {
@@ -44,7 +44,7 @@ func floor(address, seconds string) error {
 	}
 	buffer, came := make([]byte, 1<<16), new(events)
 	for end := time.Now().Add(time.Duration(length) * time.Second); time.Now().Before(end); {
-		for range 1000 { // so that the clock costs nothing
+		for range 1000 { // so that reading the clock costs next to nothing
 			ready, err := wait(epoll, came)
 			if err != nil {
 				return err
@@ -68,7 +68,7 @@ func floor(address, seconds string) error {
 	return nil
 }
 
-// call sends or receives bytes.
+// call sends or receives bytes with one system call.
 func call(number uintptr, socket int, data []byte) (int, error) {
 	n, _, errno := unix.RawSyscall6(number, uintptr(socket), uintptr(unsafe.Pointer(&data[0])),
 		uintptr(len(data)), 0, 0, 0)
@@ -81,10 +81,10 @@ func call(number uintptr, socket int, data []byte) (int, error) {
 	return int(n), nil
 }
 
-// events are those of one wait.
+// events is room for the events of one wait.
 type events [connections]unix.EpollEvent
 
-// wait returns what has come; nothing, where nothing comes for a moment.
+// wait returns the events that have come, or nothing if none comes for a moment.
 func wait(epoll int, into *events) ([]unix.EpollEvent, error) {
 	const moment = 100 // milliseconds
 	n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(epoll), uintptr(unsafe.Pointer(into)),
@@ -92,7 +92,7 @@ func wait(epoll int, into *events) ([]unix.EpollEvent, error) {
 	switch errno {
 	case 0:
 		return into[:n], nil
-	case unix.EINTR: // by Go's own signals
+	case unix.EINTR: // a signal of Go's runtime
 		return nil, nil
 	}
 	return nil, fmt.Errorf("wait for answers: %w", errno)
@@ -116,7 +116,7 @@ func watched(epoll int, address string) (int, error) {
 	)
 }
 
-// sizeOfAnswer asks once and takes what comes within a moment for the answer.
+// sizeOfAnswer sends a request and returns the number of bytes that come within a moment.
 func sizeOfAnswer(address string, request []byte) (int, error) {
 	connection, err := net.Dial("tcp", address)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// Processors of sceneLoops: its generator has two threads, and its target is not to be the limit.
+// Processors of sceneLoops: its generator has two threads, and its target must not be the limit.
 const (
 	loopsGeneratorCores = "0,1"
 	loopsTargetCores    = "2-5"
@@ -17,8 +17,8 @@ const (
 	loopsCores          = 6
 )
 
-// loops measures what one and two sending threads get through, in turns, where this host has
-// processors for both and for their target.
+// loops measures the throughput of one and of two sending threads, in turns, if this host has processors
+// for both and for their target.
 func (p *plan) loops(s samples) error {
 	if have := runtime.NumCPU(); have < loopsCores {
 		fmt.Fprintf(p.progress,
@@ -36,7 +36,7 @@ func (p *plan) loops(s samples) error {
 	return nil
 }
 
-// loop is one load by some threads.
+// loop plays one load with a number of threads and adds its throughput.
 func (p *plan) loop(threads int, s samples) error {
 	t, err := startNginx(sceneLoops, p.scratch, loopsTargetWorkers, loopsTargetCores)
 	if err != nil {

@@ -1,14 +1,13 @@
 //go:build linux
 
-// Command bench compares the load engine with its peers: wrk, wrk2, ab, h2load,
-// oha, fortio, hey, vegeta, k6 and ghz, where they can be had, on a target of its
-// own and, over TLS and HTTP/2, on nginx, and with what the kernel alone costs. Generator and target have
-// a processor each, the tools take turns in rotating order, and every figure is a
-// median. It also watches the engine's memory for ten minutes and lets it search
-// for capacities that theory knows.
+// Command bench compares the load engine with its peers: wrk, wrk2, ab, h2load, oha, fortio, hey, vegeta,
+// k6 and ghz, if they are available. The target is its own server, or nginx for TLS and HTTP/2. It also
+// measures the cost of the kernel alone. Generator and target have a processor each, the tools take turns
+// in rotating order, and every figure is a median. It also watches the engine's memory for ten minutes,
+// and has it search for capacities that are known by theory.
 //
-// `make bench-load` runs it; results/bench/load.json holds the figures. -quick is
-// for a look whether all works.
+// `make bench-load` runs it; results/bench/load.json holds the figures. -quick is a short run that checks
+// that everything works.
 package main
 
 import (
@@ -41,13 +40,13 @@ func main() {
 	}
 }
 
-// served is the last line that a target writes.
+// served is the last line of a target's output.
 type served struct {
 	Requests   int64
 	CPUSeconds float64
 }
 
-// serve is the target as a process of its own, until it is asked to end.
+// serve runs the target as a process of its own, until it is asked to end.
 func serve(arguments []string) error {
 	var config target.Config
 	flags := flag.NewFlagSet("target", flag.ContinueOnError)

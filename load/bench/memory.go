@@ -13,9 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// watchMemory looks at the resident memory of a process ten times a second until
-// the returned function is called, which returns what it saw, in bytes, with the
-// peak as the last value.
+// watchMemory reads the resident memory of a process ten times a second until the returned function is
+// called. That function returns the values in bytes, with the peak as the last one.
 func watchMemory(pid int) func() []float64 {
 	const every = 100 * time.Millisecond
 	stop, seen := make(chan struct{}), make(chan []float64)
@@ -40,8 +39,8 @@ func watchMemory(pid int) func() []float64 {
 	}
 }
 
-// memoryOf returns what a process has resident, and the most that it had since it
-// became the program that it is, in bytes. A process that has ended has none.
+// memoryOf returns the resident memory of a process, and its peak since the process has run this program,
+// in bytes. known is false for a process that has ended.
 func memoryOf(pid int) (resident, peak float64, known bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -63,8 +62,8 @@ func memoryOf(pid int) (resident, peak float64, known bool) {
 	return resident, peak, peak > 0
 }
 
-// addMemory adds the peak, and how much more is resident at the end than after a
-// fifth of the time, in MB (10^6 bytes): medians of a tenth each.
+// addMemory adds the peak, and the growth from a fifth of the time to the end, in MB (10^6 bytes). Both
+// ends of the growth are medians of a tenth of the values.
 func (s samples) addMemory(tool string, memory []float64) error {
 	const least = 50
 	if len(memory) < least {

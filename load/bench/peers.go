@@ -13,8 +13,8 @@ import (
 // peer is a tool that others wrote.
 type peer struct {
 	name   string
-	module string // Go module with version, which is installed when it is missing
-	from   string // how to get it otherwise
+	module string // Go module with version, which is installed if the program is missing
+	from   string // how to get it, if it is no Go module
 	args   arguments
 }
 
@@ -50,7 +50,7 @@ func (p peer) find(scratch string) (string, error) {
 	return filepath.Join(scratch, p.name), nil
 }
 
-// rates returns the rates of the open scenes; zero is as fast as it goes.
+// rates returns the rate and the number of clients of a scene; rate 0 means as fast as possible.
 func rates(scene string) (rate, clients string, known bool) {
 	rates := map[string]int{sceneClosed: 0, sceneOpen: rateOfOpen, scenePrecision: rateOfPrecision,
 		sceneMemory: rateOfOpen}
@@ -69,15 +69,15 @@ func wrk(scene, seconds string) []string {
 	return []string{"-t1", "-c64", "-d" + seconds + "s", urlMark}
 }
 
-// wrk2 discards the first 10 s, so in a short load with a stall its truth is
-// another one.
+// wrk2 discards the first 10 s, which changes the expected percentiles of a short load with a stall, so it
+// does not play that scene.
 func wrk2(scene, seconds string) []string {
 	rate, clients, known := rates(scene)
 	if !known {
 		return nil
 	}
 	if scene == sceneClosed {
-		rate = "2000000" // more than it can
+		rate = "2000000" // higher than possible
 	}
 	return []string{"-t1", "-c" + clients, "-d" + seconds + "s", "-R" + rate, urlMark}
 }
@@ -86,7 +86,7 @@ func ab(scene, seconds string) []string {
 	if scene != sceneClosed {
 		return nil
 	}
-	const enough = "3000000" // requests: the time is the limit; it takes memory for all of them
+	const enough = "3000000" // requests; the time is the limit, and ab allocates memory for all of them
 	return []string{"-q", "-k", "-t", seconds, "-n", enough, "-c", "64", urlMark}
 }
 
@@ -128,7 +128,7 @@ func fortio(scene, seconds string) []string {
 	return []string{"load", "-quiet", "-uniform", "-qps", rate, "-c", clients, "-t", seconds + "s", urlMark}
 }
 
-// hey has rates for every client.
+// hey takes the rate of each client.
 func hey(scene, seconds string) []string {
 	switch scene {
 	case sceneClosed:
@@ -162,8 +162,7 @@ func k6(scene, seconds string) []string {
 		"-e", "RATE=" + rate, "-e", "CLIENTS=" + clients, k6Mark}
 }
 
-// k6Program does what features.yaml says in its scene, and nothing but asking in
-// the others.
+// k6Program does the work of features.yaml in that scene, and only sends requests in the others.
 const k6Program = `
 import http from 'k6/http';
 import { check } from 'k6';

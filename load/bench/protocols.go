@@ -28,24 +28,24 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 )
 
-// Loads over HTTP/2 and gRPC go over so many connections, with so many streams on
-// each: as many at once as the connections of the other scenes.
+// Loads over HTTP/2 and gRPC use this number of connections, with this number of streams on each: as many
+// requests at once as connections in the other scenes.
 const (
 	multiplexed = 16
 	streams     = connections / multiplexed
 )
 
-// servedByNginx returns the scenes that need more than our own target speaks, with the
-// scheme of their URL.
+// servedByNginx returns the scheme of the URL for a scene that needs more protocols than our own target
+// speaks; ok is false for other scenes.
 func servedByNginx(scene string) (scheme string, ok bool) {
 	scheme, ok = map[string]string{sceneLoops: "http", sceneHTTPS: "https", sceneH2C: "http",
 		sceneH2: "https"}[scene]
 	return scheme, ok
 }
 
-// nginxText is the configuration: one process or some workers, which answer at once and keep
-// connections. Its places are the ports of clear HTTP/1.1, of each scene, and
-// nothing is written down of requests.
+// nginxText is the configuration of nginx with one process or some workers, which answer at once and keep
+// connections. Its placeholders are the processes and the ports of HTTP/1.1 in clear text and of each
+// scene. Requests are not logged.
 const nginxText = `daemon off; %s; pid nginx.pid; error_log stderr crit;
 events { worker_connections 4096; }
 http {
@@ -110,9 +110,9 @@ func startNginx(scene, scratch string, workers int, cores string) (*running, err
 	}
 }
 
-// nginxCount returns how many requests nginx has answered, those for the count
-// included: the last line but one of its status begins with connections accepted
-// and handled, and ends with requests.
+// nginxCount returns the number of requests that nginx has answered, with the one that asks for the
+// count. The last line but one of nginx's status begins with the numbers of connections accepted and
+// handled, and ends with requests.
 func nginxCount(url string) (int64, error) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	answer, err := client.Get(url)
@@ -134,7 +134,7 @@ func nginxCount(url string) (int64, error) {
 	return strconv.ParseInt(string(words[2]), 10, 64)
 }
 
-// writeCertificate writes a key and a certificate that nobody trusts into one file.
+// writeCertificate writes a key and a self-signed certificate into one file.
 func writeCertificate(path string) error {
 	authority, err := secure.NewAuthority()
 	if err != nil {
@@ -147,8 +147,7 @@ func writeCertificate(path string) error {
 	return os.WriteFile(path, identity, 0o600)
 }
 
-// serveGRPC returns a target that answers whether it is healthy, and describes itself,
-// until it is asked to end.
+// serveGRPC runs a target with the health and the reflection service until it is asked to end.
 func serveGRPC(ctx context.Context, tell func(port int)) (served, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -172,7 +171,7 @@ type counting struct {
 	calls atomic.Int64
 }
 
-// Check answers and counts.
+// Check answers and counts the call.
 func (c *counting) Check(
 	ctx context.Context, request *healthpb.HealthCheckRequest,
 ) (*healthpb.HealthCheckResponse, error) {

@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// Scenes: the kinds of load that tools are compared under.
+// Scenes are the kinds of load under which tools are compared.
 const (
 	sceneClosed    = "closed"    // 64 connections, as fast as it goes
-	sceneTraced    = "traced"    // the same with a traceparent that asks for the spans of one flow in 32
+	sceneTraced    = "traced"    // the same with a traceparent header that asks for the spans of one flow in 32
 	sceneFeatures  = "features"  // the same with a generated value, an assertion and an extraction
 	sceneOpen      = "open"      // 10,000/s
 	scenePrecision = "precision" // 2,000/s; the target notes when requests come
 	sceneStall     = "stall"     // 5,000/s; the target stalls for a second at three quarters
 	sceneMemory    = "memory"    // 10,000/s over 1,000 connections
 	sceneCapacity  = "capacity"  // a search on a queue of known capacity
-	sceneLoops     = "loops"     // as closed, by one and by two threads of ours
+	sceneLoops     = "loops"     // like closed, with one and with two sending threads of cleave
 
 	sceneHTTPS = "https" // as closed, over TLS
-	sceneH2C   = "h2c"   // as fast as it goes over HTTP/2 in clear text, with streams
+	sceneH2C   = "h2c"   // closed loop over HTTP/2 in clear text, with streams
 	sceneH2    = "h2"    // the same over TLS
 	sceneGRPC  = "grpc"  // the same with unary calls, in clear text
 )
@@ -56,14 +56,14 @@ type tool struct {
 	args arguments
 }
 
-// arguments are those of a tool for a scene; nil: it cannot do it. They may
-// contain marks.
+// arguments returns the arguments of a tool for a scene, which may contain marks; nil: the tool cannot
+// play the scene.
 type arguments func(scene, seconds string) []string
 
-// Marks stand for things of one run in arguments.
+// Marks in arguments are replaced by values of one run.
 const (
 	urlMark      = "{url}"
-	reportMark   = "{report}"   // a file of the tool's own
+	reportMark   = "{report}"   // the report file of the tool
 	scenarioMark = "{features}" // the scenario of sceneFeatures
 	addressMark  = "{address}"  // host and port of the URL
 	k6Mark       = "{k6}"       // k6Program
@@ -89,7 +89,7 @@ const (
 	stampsFile   = "stamps"
 )
 
-// replace puts what the marks stand for into a command line.
+// replace returns a command line with its marks replaced.
 func replace(command []string, url, scratch string) []string {
 	_, address, _ := strings.Cut(strings.TrimSuffix(url, "/"), "://")
 	marks := strings.NewReplacer(urlMark, url, reportMark, filepath.Join(scratch, reportFile),
@@ -102,11 +102,11 @@ func replace(command []string, url, scratch string) []string {
 	return words
 }
 
-// own returns the path of our own tool.
+// own returns the path of cleave.
 func (p *plan) own() string { return filepath.Join(p.scratch, "cleave") }
 
-// gather builds our own tool and finds or installs the peers that the wanted scenes
-// need. A peer that cannot be had is left out, with the reason.
+// gather builds cleave and finds or installs the peers that the wanted scenes need. It leaves out a peer
+// that is not available, and prints the reason.
 func (p *plan) gather() ([]tool, error) {
 	own := p.own()
 	if text, err := exec.Command("go", "build", "-o", own, "./cmd/cleave").CombinedOutput(); err != nil {
@@ -138,10 +138,10 @@ func (p *plan) gather() ([]tool, error) {
 	return slices.DeleteFunc(tools, func(t tool) bool { return !p.takes(t.name) }), nil
 }
 
-// takes reports whether a tool is to have its turns.
+// takes reports whether a tool takes part.
 func (p *plan) takes(name string) bool { return len(p.among) == 0 || slices.Contains(p.among, name) }
 
-// floorOf is this program as a load generator that does nothing else.
+// floorOf returns the arguments of this program as the generator of the floor.
 func floorOf(scene, seconds string) []string {
 	if scene != sceneClosed {
 		return nil
@@ -149,7 +149,7 @@ func floorOf(scene, seconds string) []string {
 	return []string{"floor", addressMark, seconds}
 }
 
-// cleave is our own command line. Waiting differs in open loops only.
+// cleave returns the arguments of cleave with a pacing, which makes a difference in open loops only.
 func cleave(pacing string) arguments {
 	return func(scene, seconds string) []string {
 		load := func(what string, more ...string) []string {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Hours is a span of time on every day, in a time zone.
+// Hours is a daily span of time in a time zone.
 type Hours struct {
 	always   bool
 	from, to time.Duration // since midnight; if to is before from, it is on the next day
@@ -52,13 +52,13 @@ func clock(t time.Time) time.Duration {
 // String returns the hours as they were written.
 func (h Hours) String() string { return h.text }
 
-// Until reports whether a moment is within the hours and when they end.
+// Until reports whether a moment is within the hours, and returns their end.
 func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 	if h.always {
 		return now.AddDate(100, 0, 0), true
 	}
 	local := now.In(h.zone)
-	// Hours that began yesterday may last until today.
+	// Hours that began yesterday may end today.
 	for day := -1; day <= 0; day++ {
 		begin := h.at(local, day, h.from)
 		end := h.at(local, day, h.to)
@@ -72,8 +72,8 @@ func (h Hours) Until(now time.Time) (end time.Time, open bool) {
 	return time.Time{}, false
 }
 
-// at returns a time of day, so many days after the day of a moment. It computes by the
-// calendar, so that days of 23 and 25 hours are right.
+// at returns the moment of a time of day, a number of days after the given moment. It uses the calendar,
+// so that days of 23 and 25 hours are right.
 func (h Hours) at(local time.Time, days int, clock time.Duration) time.Time {
 	return time.Date(local.Year(), local.Month(), local.Day()+days, int(clock/time.Hour),
 		int(clock%time.Hour/time.Minute), 0, 0, h.zone)

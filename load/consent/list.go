@@ -23,18 +23,18 @@ const (
 	maxLifetime = 366 * 24 * time.Hour
 )
 
-// Permission is one entry of the allow list: somebody answers for load on a host.
+// Permission is one entry of the allow list: its owner agrees to load on a host.
 type Permission struct {
 	Host    string // name or address, exactly as in the URL
 	Ports   []uint16
-	Owner   string  // who agrees, and how to reach them
+	Owner   string  // the person who agrees, and how to reach them
 	MaxRate float64 // operations per second
 	Hours   Hours
 	Expires time.Time // the permission ends then
-	Token   string    // that the host serves at ProofPath
+	Token   string    // the host serves it at ProofPath
 }
 
-// entry is a permission as it is written in the list. What is missing, permission names.
+// entry is an entry as it is written in the list. permission reports what is missing.
 type entry struct {
 	Host    string   `yaml:"host,omitempty"`
 	Ports   []uint16 `yaml:"ports,omitempty"`
@@ -45,7 +45,7 @@ type entry struct {
 	Token   string   `yaml:"token,omitempty"`
 }
 
-// ReadList reads an allow list and names all mistakes with their line.
+// ReadList reads an allow list. The error names all mistakes with their lines.
 func ReadList(in io.Reader, name string) ([]Permission, error) {
 	text, err := io.ReadAll(io.LimitReader(in, MaxList+1))
 	if err != nil {
@@ -63,7 +63,7 @@ func ReadList(in io.Reader, name string) ([]Permission, error) {
 	case len(documents) > 1:
 		r.Problem(documents[1].Line, "more than one document: write all entries into the first")
 	case len(documents) == 0 || documents[0].Tag == "!!null": // the list is empty, or cannot be read
-	case documents[0].Kind == yaml.ScalarNode: // a file of another kind: nothing of it is shown
+	case documents[0].Kind == yaml.ScalarNode: // not a list: its text is not quoted in errors
 		r.Problem(documents[0].Line, "this is a text, expected keys with values; start with: allow:")
 	default:
 		lines = r.Decode(documents[0], &file)
@@ -91,7 +91,7 @@ func ReadList(in io.Reader, name string) ([]Permission, error) {
 	return all, nil
 }
 
-// permission checks an entry.
+// permission returns the permission of an entry, and all mistakes in the entry.
 func (e entry) permission() (Permission, []error) {
 	p := Permission{Host: e.Host, Ports: e.Ports, Owner: strings.TrimSpace(e.Owner), Token: e.Token}
 	var wrong []error
@@ -136,7 +136,7 @@ func checkHost(host string) error {
 	return nil
 }
 
-// checkToken refuses a token that could be guessed or cut.
+// checkToken refuses a token that could be guessed or that could be cut off on its way.
 func checkToken(token string) error {
 	if len(token) < minToken || len(token) > maxToken ||
 		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {

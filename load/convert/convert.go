@@ -23,7 +23,7 @@ import (
 // Formats that can be converted.
 const (
 	HAR     = "har"
-	OpenAPI = "openapi" // Swagger 2 too
+	OpenAPI = "openapi" // also Swagger 2
 	JMX     = "jmx"
 	Curl    = "curl"
 	Postman = "postman"
@@ -31,7 +31,7 @@ const (
 	K6      = "k6"
 )
 
-// Limits of what is read, in bytes. Recordings hold the answers too.
+// Limits of the input, in bytes. Recordings contain the answers, too.
 const (
 	maxRecording = 256 << 20
 	maxDocument  = 16 << 20
@@ -40,11 +40,11 @@ const (
 // maxSteps is the number of steps that a flow of a scenario may have.
 const maxSteps = 1000
 
-// Conversion is a scenario made from a document, with the list of what it lacks.
+// Conversion is a scenario made from a document, with a list of what it lacks.
 type Conversion struct {
 	Format string // of the input
 	File   scenario.File
-	// Beside holds the data files of the scenario by name. They belong into its folder.
+	// Beside holds the data files of the scenario by name. They must be in its folder.
 	Beside map[string][]byte
 	// NotConverted lists everything in the input that the scenario lacks or does
 	// differently, in the order of the input.
@@ -64,12 +64,12 @@ func (n Note) String() string {
 	return oneLine(n.Where + ": " + n.What + ": " + n.Why)
 }
 
-// Options are choices that the input leaves open. The zero value is useful.
+// Options answer questions that the input leaves open. The zero value is valid.
 type Options struct {
 	// Format of the input; empty: Recognize decides.
 	Format string
-	// Host is the host of a recording to keep, as in its URLs (shop.example.org:8080);
-	// empty: that of the first page.
+	// Host is the host of a recording to keep, as in its URLs (shop.example.org:8080); empty: the host of
+	// the first page.
 	Host string
 	// NoThink leaves out the pauses of a recording.
 	NoThink bool
@@ -80,7 +80,7 @@ type Options struct {
 	Beside fs.FS
 }
 
-// read returns a file in or below the input's folder, of at most so many bytes.
+// read returns a file in or below the input's folder. Files of more than most bytes are an error.
 func (o Options) read(name string, most int64) ([]byte, error) {
 	if name = path.Clean(name); o.Beside == nil || !fs.ValidPath(name) {
 		return nil, errors.New("only files in the input's folder are read")
@@ -97,8 +97,7 @@ func (o Options) read(name string, most int64) ([]byte, error) {
 	return data, err
 }
 
-// ReadFile converts a file. Data files that it refers to are read from its
-// folder and below, from nowhere else.
+// ReadFile converts a file. It reads data files only from the folder of the file and below.
 func ReadFile(path string, options Options) (Conversion, error) {
 	data, err := inputfile.Read(path, maxRecording)
 	if err != nil {
@@ -107,8 +106,8 @@ func ReadFile(path string, options Options) (Conversion, error) {
 	return convertIn(filepath.Dir(path), filepath.Base(path), data, options)
 }
 
-// Read converts the text of a reader, such as standard input. It reads data files from the working folder and
-// below.
+// Read converts the content of a reader, such as standard input. It reads data files only from the
+// working folder and below.
 func Read(in io.Reader, options Options) (Conversion, error) {
 	data, err := io.ReadAll(io.LimitReader(in, maxRecording+1))
 	if err != nil {
@@ -117,7 +116,7 @@ func Read(in io.Reader, options Options) (Conversion, error) {
 	return convertIn(".", "input", data, options)
 }
 
-// convertIn converts a document of a folder.
+// convertIn converts a document whose data files are in a folder.
 func convertIn(dir, name string, data []byte, options Options) (Conversion, error) {
 	folder, err := inputfile.Folder(dir, maxData)
 	if err != nil {
@@ -128,8 +127,8 @@ func convertIn(dir, name string, data []byte, options Options) (Conversion, erro
 	return convert(name, data, options)
 }
 
-// convert converts a document. The scenario is called after the document's name, which
-// also tells the format unless the options do.
+// convert converts a document. The scenario gets the name of the document. The format is that of the
+// options, or else the one that the name tells.
 func convert(name string, data []byte, options Options) (Conversion, error) {
 	format := options.Format
 	if format == "" {
@@ -176,14 +175,14 @@ func convert(name string, data []byte, options Options) (Conversion, error) {
 	return Conversion{Format: format, File: d.file, Beside: d.beside, NotConverted: d.notes}, nil
 }
 
-// descriptionKey matches the key of a description in YAML that names its version.
+// descriptionKey matches the key in YAML that holds the version of an API description.
 var descriptionKey = regexp.MustCompile(`(?m)^(---[ \t]+)?(\{[ \t]*)?["']?(openapi|swagger)["']?[ \t]*:`)
 
-// curlCommand matches a line with a command of curl.
+// curlCommand matches a line with a curl command.
 var curlCommand = regexp.MustCompile(`(?m)(^|[;&|])[ \t]*(\S*/)?curl[ \t]`)
 
-// Recognize returns the format of a document by the ending of its name, or else by its beginning or topmost
-// keys; "" if it is none that can be converted.
+// Recognize returns the format of a document by the ending of its name, or else by its beginning or
+// topmost keys. It returns "" for an unknown format.
 func Recognize(name string, data []byte) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".har":
@@ -220,10 +219,10 @@ type draft struct {
 	file   scenario.File
 	beside map[string][]byte
 	notes  []Note
-	lost   []Note          // notes about requests that are not in the scenario
-	found  []*recorded     // requests for a flow, in their order
-	taken  map[string]bool // names in use of values, data and extractions
-	refs   map[string]bool // names of values that recorded requests refer to
+	lost   []Note          // notes about requests that the scenario lacks
+	found  []*recorded     // requests for a flow, in order
+	taken  map[string]bool // names of values, data and extractions that are in use
+	refs   map[string]bool // names of values to which recorded requests refer
 }
 
 func newDraft(name string) *draft {
@@ -235,7 +234,7 @@ func newDraft(name string) *draft {
 	}
 }
 
-// note adds a note, unless there is the same one already.
+// note adds a note, unless the same one exists.
 func (d *draft) note(where, what, why string) {
 	n := Note{Where: where, What: what, Why: why}
 	if !slices.Contains(d.notes, n) {
@@ -243,13 +242,13 @@ func (d *draft) note(where, what, why string) {
 	}
 }
 
-// lose adds a note about a request that is not in the scenario.
+// lose adds a note about a request that the scenario lacks.
 func (d *draft) lose(where, what, why string) {
 	d.note(where, what, why)
 	d.lost = append(d.lost, Note{Where: where, What: what, Why: why})
 }
 
-// parseJSON reads a document of JSON, whose texts may hold bytes that are no UTF-8.
+// parseJSON parses a JSON document, whose texts may hold bytes that are not UTF-8.
 func parseJSON(data []byte) (gjson.Result, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var valid json.RawMessage
@@ -259,7 +258,7 @@ func parseJSON(data []byte) (gjson.Result, error) {
 	return gjson.ParseBytes(bytes.ToValidUTF8(data, []byte("\ufffd"))), nil
 }
 
-// reasons lists the first notes for an error message, beginning with those about lost requests.
+// reasons lists the first notes for an error message, beginning with those about missing requests.
 func (d *draft) reasons() string {
 	const most = 12
 	notes := slices.Clone(d.lost)
@@ -278,7 +277,7 @@ func (d *draft) reasons() string {
 	return text.String()
 }
 
-// name returns an unused name for a value, data or an extraction.
+// name returns an unused name, like the wished one, for a value, data or an extraction.
 func (d *draft) name(wish string) string {
 	name := identifier(wish)
 	for i := 2; d.taken[name]; i++ {
@@ -301,7 +300,7 @@ func (d *draft) value(wish string, v scenario.Value) string { return "${" + d.ne
 // sortedKeys returns the keys of a map in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// with adds to a map, which it makes if it is nil.
+// with adds to a map, which may be nil, and returns it.
 func with[V any](m map[string]V, key string, value V) map[string]V {
 	if m == nil {
 		m = map[string]V{}
@@ -310,11 +309,11 @@ func with[V any](m map[string]V, key string, value V) map[string]V {
 	return m
 }
 
-// pruneValues removes generated values that no step uses: those of steps that are not converted.
+// pruneValues removes generated values that no step uses, such as those of steps that were not converted.
 func (d *draft) pruneValues() {
 	flows, err := json.Marshal(d.file.Flows)
 	if err != nil {
-		return // what is unused is not known
+		return // it cannot be told which values are unused
 	}
 	maps.DeleteFunc(d.file.Values, func(name string, _ scenario.Value) bool {
 		return !strings.Contains(string(flows), "${"+name+"}")

@@ -17,16 +17,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Limits of commands. The parser's stack grows with what is nested.
+// Limits of the input. The parser is recursive, so nesting takes stack.
 const (
 	maxCommands   = 1 << 20 // bytes
-	maxShellWords = 50_000  // words that can nest, such as if
+	maxShellWords = 50_000  // words that open a nested construct, such as if
 )
 
-// shellWord matches the words of the shell that can nest without a bracket.
+// shellWord matches the shell's words that open a nested construct without a bracket.
 var shellWord = regexp.MustCompile("\\b(if|elif|while|until|for|case|select|time|coproc)\\b|[!`\"]")
 
-// windowsCommand matches a command as browsers write it for Windows: with ^ before quotes and line ends.
+// windowsCommand matches a command as browsers copy it for Windows: with ^ in front of quotes and line
+// ends.
 var windowsCommand = regexp.MustCompile(`(?m)(^|\s)curl\s(\^"|.*\s\^\r?$)`)
 
 // commands is the conversion of curl commands in progress.
@@ -34,10 +35,10 @@ type commands struct {
 	*draft
 	options   Options
 	number    int               // of commands so far
-	variables map[string]string // what the input assigns
+	variables map[string]string // variables that the input assigns
 }
 
-// curl converts command lines of curl, as browsers copy them. Nothing of the shell is run.
+// curl converts curl commands, as browsers copy them. It runs nothing in a shell.
 func (d *draft) curl(data []byte, options Options) error {
 	if len(data) > maxCommands || nesting(data) > maxBrackets || len(shellWord.FindAll(data,
 		-1)) > maxShellWords {
@@ -58,7 +59,7 @@ func (d *draft) curl(data []byte, options Options) error {
 	return d.flow("commands", "commands", options)
 }
 
-// visit converts a command and lists what would have to be run.
+// visit converts a command, and lists commands that a shell would have to run.
 func (c *commands) visit(node syntax.Node) bool {
 	switch n := node.(type) {
 	case *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause, *syntax.FuncDecl:
@@ -76,7 +77,8 @@ func (c *commands) visit(node syntax.Node) bool {
 	return true
 }
 
-// assign keeps the variables that the input sets, unless something would have to be run for their values.
+// assign keeps the values of variables that the input sets, unless a shell would have to run something
+// for them.
 func (c *commands) assign(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil && !a.Naked
@@ -91,7 +93,7 @@ func (c *commands) assign(assigns []*syntax.Assign) {
 	}
 }
 
-// call converts one command with its words.
+// call converts one command with its arguments.
 func (c *commands) call(call *syntax.CallExpr) {
 	where := fmt.Sprintf("line %d", call.Pos().Line())
 	if len(call.Args) == 0 {
@@ -130,8 +132,8 @@ func split(words []string, separators ...string) [][]string {
 	}
 }
 
-// text returns the value of a word. It is not ok if something would have to be run for that. A variable that
-// the input does not set is one of the environment of the load.
+// text returns the value of a word. ok is false if a shell would have to run something for it. A variable
+// that the input does not set becomes a variable of the environment of the load.
 func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 	var b strings.Builder
 	for _, part := range parts {
@@ -141,7 +143,7 @@ func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 		case *syntax.SglQuoted:
 			value := p.Value
 			if p.Dollar {
-				value, _, _ = expand.Format(nil, value, nil) // an error is one of formats, which these are not
+				value, _, _ = expand.Format(nil, value, nil) // errors are about invalid formats only
 			}
 			b.WriteString(value)
 		case *syntax.DblQuoted:
@@ -175,8 +177,8 @@ func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 	return strings.ToValidUTF8(b.String(), "\ufffd"), true
 }
 
-// unescaped removes backslashes: those before the characters in only, or all if it is empty. A backslash
-// before a line end joins the lines.
+// unescaped removes backslashes in front of the characters in only, or all backslashes if only is empty.
+// A backslash at a line end joins the lines.
 func unescaped(text, only string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -195,14 +197,14 @@ type curlRequest struct {
 	method, user              string
 	headers                   []field
 	cookies                   []string
-	data, urls, lost          []string // lost: options that cannot be followed
+	data, urls, lost          []string // lost: options without a counterpart
 	asJSON, asQuery, onlyHead bool
 	follow, raw               bool
 }
 
 // flags returns the options of curl. Those that change a request fill in r. The others are about curl's
-// output, its connections and TLS; they are listed so that their values are skipped. Long because it is that
-// list.
+// output, its connections and TLS; they are listed so that their values are skipped. The function is long
+// because it is that list.
 func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 	f := pflag.NewFlagSet("curl", pflag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -228,7 +230,7 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 	})
 	text("oauth2-bearer", "", func(v string) { header("Authorization")("Bearer " + v) })
 	text("cookie", "b", func(v string) {
-		if v != "" && !strings.Contains(v, "=") { // an empty one only keeps the cookies of answers
+		if v != "" && !strings.Contains(v, "=") { // an empty file name only turns on curl's cookie engine
 			r.lost = append(r.lost, "--cookie from a file")
 		}
 		r.cookies = append(r.cookies, cookieNames([]field{{"cookie", v}})...)
@@ -264,7 +266,7 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 	return f
 }
 
-// addData adds a part of the body as curl's options of data do.
+// addData adds a part of the body, as curl's data options do.
 func (c *commands) addData(r *curlRequest, option, value string) {
 	r.asJSON = r.asJSON || option == "json"
 	field, rest, isFile := "", value, strings.HasPrefix(value, "@")

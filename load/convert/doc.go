@@ -1,14 +1,12 @@
-// Package convert makes scenarios from what people already have: recordings of
-// a browser (HAR 1.2), descriptions of an interface (OpenAPI 3, Swagger 2), test
-// plans of JMeter (.jmx), commands of curl, collections of Postman, access logs
-// and scripts of k6.
+// Package convert makes scenarios from existing files: recordings of a browser (HAR 1.2), API
+// descriptions (OpenAPI 3, Swagger 2), test plans of JMeter (.jmx), curl commands, Postman collections,
+// access logs and k6 scripts.
 //
-// Nothing is dropped silently: whatever of the input has no counterpart in a
-// scenario, or only one that behaves differently, is a Note of the Conversion
-// that says where it stood, what it was and why it is not there. What it sends
-// is the input's; nothing is fetched, no reference outside the document is
-// followed, and no expression of the input is evaluated, but for scripts of k6: one
-// iteration of them runs, bounded, with modules that write down what they send.
+// Nothing is dropped silently: everything in the input that has no counterpart in a scenario, or only one
+// that behaves differently, becomes a Note of the Conversion. The note says where it stood, what it was
+// and why it is missing. The package fetches nothing, follows no reference outside the document, and
+// evaluates no expression of the input, with one exception: it runs one iteration of a k6 script, within
+// limits, with modules that record what the script would send.
 //
 // It does not play scenarios and does not judge whether a converted one makes
 // sense for its target.

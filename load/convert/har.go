@@ -17,23 +17,23 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// entry is one request of a recording (HAR 1.2) with its answer, as far as a scenario needs it.
+// entry is one request of a recording (HAR 1.2) with its answer, reduced to what a scenario needs.
 type entry struct {
 	recorded
 	started      string
 	time         float64 // in ms
 	postData     gjson.Result
-	bodySize     int64 // in bytes, -1 unknown
+	bodySize     int64 // in bytes; -1: unknown
 	status       int64
 	contentType  string
-	failure      string // Chromium's, as the next three
+	failure      string // an extension of Chromium, like the next three fields
 	resourceType string
 	fromCache    string
 	websocket    bool
 }
 
-// newEntry reads an entry. It reads a field of another type than HAR's as far as that makes sense. Only a
-// field that matters may make the entry unusable.
+// newEntry reads an entry. It accepts fields of another type than HAR's if their value is clear. An
+// unreadable field makes the entry unusable only if it matters.
 func newEntry(number int, of gjson.Result) *entry {
 	request, response := of.Get("request"), of.Get("response")
 	e := &entry{
@@ -58,7 +58,7 @@ func newEntry(number int, of gjson.Result) *entry {
 	answered := fields(response.Get("headers"))
 	for _, h := range answered {
 		if strings.EqualFold(h.name, "set-cookie") {
-			for line := range strings.Lines(h.value) { // Chromium joins several by line ends
+			for line := range strings.Lines(h.value) { // Chromium joins several with line ends
 				name, _, _ := strings.Cut(line, "=")
 				e.gives = append(e.gives, strings.TrimSpace(name))
 			}
@@ -70,7 +70,7 @@ func newEntry(number int, of gjson.Result) *entry {
 	return e
 }
 
-// fields reads a list of names and values; anything else is an empty one.
+// fields reads a list of names and values. It returns nil for anything else.
 func fields(list gjson.Result) []field {
 	if !list.IsArray() {
 		return nil
@@ -82,7 +82,7 @@ func fields(list gjson.Result) []field {
 	return all
 }
 
-// valueOf returns the value of a header, whatever its case.
+// valueOf returns the value of a header, regardless of the case of its name.
 func valueOf(headers []field, name string) (value string, found bool) {
 	i := slices.IndexFunc(headers, func(h field) bool { return strings.EqualFold(h.name, name) })
 	if i < 0 {
@@ -91,7 +91,7 @@ func valueOf(headers []field, name string) (value string, found bool) {
 	return headers[i].value, true
 }
 
-// isType reports whether the answer has a media type, whatever its parameters.
+// isType reports whether the answer has a media type, regardless of parameters.
 func (e *entry) isType(media string) bool {
 	plain, _, _ := strings.Cut(e.contentType, ";")
 	return strings.EqualFold(strings.TrimSpace(plain), media)
@@ -118,14 +118,14 @@ func (d *draft) har(data []byte, options Options) error {
 	return d.flow("recording", name, options)
 }
 
-// unusable completes an entry, and returns the reason why it cannot be a step; "": it can.
+// unusable completes an entry, and returns the reason why it cannot be a step, or "".
 func (d *draft) unusable(e *entry) string {
 	body, bodyUnknown := e.sentBody()
 	e.body = body
 	unknown := e.recorded.unusable()
 	var timeErr error
 	e.start, timeErr = time.Parse(time.RFC3339Nano, e.started)
-	const longest = 24 * time.Hour // a duration beyond it is a mistake of the recorder
+	const longest = 24 * time.Hour // a longer duration is a mistake of the recorder
 	e.end = e.start.Add(time.Duration(min(max(e.time, 0), longest.Seconds()*1000) * float64(time.Millisecond)))
 	_, asks := valueOf(e.headers, "Access-Control-Request-Method")
 	switch {
@@ -167,7 +167,7 @@ func (d *draft) unusable(e *entry) string {
 	return ""
 }
 
-// sentBody returns the body that the entry sent, or the reason why it is not known.
+// sentBody returns the body of the request, or the reason why it is unknown.
 func (e *entry) sentBody() (body, reason string) {
 	if !e.postData.IsObject() {
 		if e.bodySize > 0 {

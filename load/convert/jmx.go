@@ -11,18 +11,18 @@ import (
 type testPlan struct {
 	*draft
 	options   Options
-	counts    map[string]int     // requests by server, in the reading that finds the target
-	target    string             // scheme and host that most requests go to; "" where the plan names none
+	counts    map[string]int     // requests by server, counted in the first reading
+	target    string             // scheme and host of most requests; "" if the plan names none
 	constants map[string]string  // user-defined variables as written
-	settled   map[string][]piece // those resolved
-	flow      *threads           // the thread group in work
+	settled   map[string][]piece // their values, resolved
+	flow      *threads           // the thread group that is being converted
 	redirects []string           // samplers that follow redirects
 	cookieJar bool               // some sampler has a cookie manager
 	unknown   string             // the server that the user has to name, as the plan writes it
 }
 
-// jmx converts a test plan. It reads the plan twice: the first reading finds the target, so that the second
-// takes nothing from steps that go elsewhere.
+// jmx converts a test plan. It reads the plan twice: the first reading finds the target, so that the
+// second one takes no values from steps that go to other servers.
 func (d *draft) jmx(data []byte, options Options) error {
 	first := &testPlan{draft: newDraft(d.file.Name), options: options, counts: map[string]int{}}
 	if err := first.convert(data); err != nil {
@@ -32,7 +32,7 @@ func (d *draft) jmx(data []byte, options Options) error {
 	return p.convert(data)
 }
 
-// convert makes flows of the thread groups and lists what is left of the plan.
+// convert converts the thread groups to flows and lists the rest of the plan.
 func (p *testPlan) convert(data []byte) error {
 	root, err := readTree(data)
 	if err != nil {

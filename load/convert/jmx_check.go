@@ -18,9 +18,9 @@ const (
 	typeOr
 )
 
-// checks sets what a step expects, and what it takes from its answer.
+// checks sets the expectations and extractions of a step.
 func (p *testPlan) checks(scope []*element, step *scenario.Step) {
-	var extractors []*element // the step's own expectations cannot refer to what these take
+	var extractors []*element // the step's own expectations cannot refer to the values that these extract
 	for _, a := range scope {
 		switch a.class {
 		case "ResponseAssertion":
@@ -44,7 +44,7 @@ func (p *testPlan) checks(scope []*element, step *scenario.Step) {
 	}
 }
 
-// cookieManager lists what differs from the cookie jar of a flow.
+// cookieManager lists the differences from the cookie jar of a flow.
 func (p *testPlan) cookieManager(e *element) {
 	p.cookieJar = true
 	if e.text("CookieManager.clearEachIteration") != "true" &&
@@ -59,7 +59,8 @@ func (p *testPlan) cookieManager(e *element) {
 	}
 }
 
-// inAnswer reports whether an element looks at the answer itself.
+// inAnswer reports whether an element looks at the answer to the sampler itself, not at those to its
+// sub-samples.
 func inAnswer(e *element, property string) bool {
 	return slices.Contains([]string{"", "parent", "all"}, e.text(property))
 }
@@ -102,7 +103,7 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	}
 }
 
-// expectStatus maps codes: whole ones, and patterns such as 2.. or [23]\d\d.
+// expectStatus converts an assertion on status codes: whole codes, and patterns such as 2.. or [23]\d\d.
 func (p *testPlan) expectStatus(a *element, step *scenario.Step, texts []wanted, kind int) {
 	if len(texts) > 1 && kind&typeOr == 0 {
 		p.note(a.where(), "expects several statuses at once", "an answer has one status; any of them is accepted")
@@ -127,7 +128,7 @@ func (p *testPlan) expectStatus(a *element, step *scenario.Step, texts []wanted,
 	step.Expect.Status = all
 }
 
-// expectBody maps texts and patterns that the body must contain, match or equal.
+// expectBody converts an assertion on texts and patterns that the body must contain, match or equal.
 func (p *testPlan) expectBody(a *element, step *scenario.Step, texts []wanted, kind int) {
 	either := kind&typeOr != 0 && len(texts) > 1
 	var patterns []string
@@ -158,7 +159,7 @@ func (p *testPlan) expectBody(a *element, step *scenario.Step, texts []wanted, k
 	}
 }
 
-// bodyPattern returns a text as a pattern.
+// bodyPattern returns a text as a regular expression for the kind of assertion.
 func bodyPattern(text string, kind int) string {
 	switch {
 	case kind&typeEquals != 0:
@@ -171,7 +172,7 @@ func bodyPattern(text string, kind int) string {
 	return text
 }
 
-// expectHeaders maps texts of the form "Name: value".
+// expectHeaders converts an assertion on headers, whose texts have the form "Name: value".
 func (p *testPlan) expectHeaders(a *element, step *scenario.Step, texts []wanted, kind int) {
 	for _, w := range texts {
 		name, value, found := strings.Cut(w.template, ":")
@@ -190,7 +191,7 @@ func (p *testPlan) expectHeaders(a *element, step *scenario.Step, texts []wanted
 	}
 }
 
-// jsonAssertion maps a JSON Assertion: a value at a path, or that there is one.
+// jsonAssertion converts a JSON Assertion: a value at a path, or the existence of the path.
 func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
 	written := a.text("JSON_PATH")
 	path, simple := jsonPath(written, 1)
@@ -205,7 +206,7 @@ func (p *testPlan) jsonAssertion(a *element, step *scenario.Step) {
 		p.note(a.where(), "expects "+written+" to match "+value, "a value at a path is checked, not a pattern")
 	case validate:
 		step.Expect.JSON = with(step.Expect.JSON, path, value)
-	default: // that it exists: an extraction that finds nothing fails the step
+	default: // existence: an extraction that finds nothing fails the step
 		step.Extract = with(step.Extract, p.name("exists"), scenario.Extraction{JSON: path})
 	}
 }

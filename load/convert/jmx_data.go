@@ -13,11 +13,11 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// maxData is how much of a data file is read, in bytes.
+// maxData is the largest part of a data file that is read, in bytes.
 const maxData = 64 << 20
 
-// variables finds all elements but extractors that set variables, wherever they stand: JMeter
-// sets user-defined variables before a test begins, the others for their scope.
+// variables converts all elements that set variables, except extractors, wherever they stand. JMeter sets
+// user-defined variables before a test begins, the others for their scope.
 func (p *testPlan) variables(root *element) {
 	root.walk(func(e *element) bool {
 		if _, _, once := playsOnce(e.class); !e.enabled || e.told || isController(e.class) && !once {
@@ -46,7 +46,7 @@ func (p *testPlan) variables(root *element) {
 	})
 }
 
-// userDefined takes constants; the last definition counts, as in JMeter.
+// userDefined keeps user-defined constants; the last definition of a name counts, as in JMeter.
 func (p *testPlan) userDefined(arguments []*property) {
 	for _, a := range arguments {
 		if a.kind == "elementProp" {
@@ -56,7 +56,7 @@ func (p *testPlan) userDefined(arguments []*property) {
 	}
 }
 
-// setValue adds a value under the name of a variable.
+// setValue adds a generated value for a variable.
 func (p *testPlan) setValue(e *element, variable string, v scenario.Value) {
 	if variable == "" {
 		p.note(e.where(), e.class+" without a variable", "nothing can use it")
@@ -65,7 +65,7 @@ func (p *testPlan) setValue(e *element, variable string, v scenario.Value) {
 	e.parent.setVariable(variable, p.newValue(variable, v))
 }
 
-// dataSet maps a CSV Data Set Config.
+// dataSet converts a CSV Data Set Config.
 func (p *testPlan) dataSet(e *element) {
 	written := e.text("filename")
 	file, isConstant := p.constant(e, written)
@@ -87,7 +87,7 @@ func (p *testPlan) dataSet(e *element) {
 	}
 	name := p.name(strings.TrimSuffix(path.Base(file), path.Ext(file)))
 	csvName := identifier(p.file.Name) + "-" + name + ".csv"
-	if csvName == path.Base(file) { // which may stand in the same folder
+	if csvName == path.Base(file) { // the original may be in the same folder
 		csvName = strings.TrimSuffix(csvName, ".csv") + "-rows.csv"
 	}
 	rows, err := p.readData(file, e.text("fileEncoding"), delimiter, e.truth("quotedData"))
@@ -111,11 +111,11 @@ func (p *testPlan) dataSet(e *element) {
 	}
 }
 
-// csvOf writes rows as a file of data, with a line of column names.
+// csvOf returns a CSV file with a line of column names.
 func csvOf(columns []string, rows [][]string) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
-	_ = w.Write(safeNames(columns)) // a buffer takes everything
+	_ = w.Write(safeNames(columns)) // a buffer does not fail
 	for _, row := range rows {
 		full := slices.Grow(slices.Clone(row), len(columns))[:max(len(row), len(columns))]
 		_ = w.Write(full[:len(columns)])
@@ -142,7 +142,7 @@ func (p *testPlan) readData(name, encoding, delimiter string, quoted bool) ([][]
 	if delimiter == `\t` {
 		delimiter = "\t"
 	}
-	if !quoted { // quotes mean nothing
+	if !quoted { // quotes have no meaning
 		var rows [][]string
 		for line := range strings.Lines(string(data)) {
 			if line = strings.TrimRight(line, "\r\n"); line != "" {
@@ -161,7 +161,7 @@ func (p *testPlan) readData(name, encoding, delimiter string, quoted bool) ([][]
 	return r.ReadAll()
 }
 
-// safeNames makes names of values from names of columns, all different.
+// safeNames makes names of values from column names, all different.
 func safeNames(columns []string) []string {
 	var names []string
 	for _, column := range columns {

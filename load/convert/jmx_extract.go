@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// extractor adds what a post-processor takes from an answer; what cannot be mapped is listed.
+// extractor converts a post-processor to an extraction of the step, or lists it.
 func (p *testPlan) extractor(e *element, step *scenario.Step) {
 	take := func(variable string, how scenario.Extraction) {
 		if _, known := p.flow.names[variable]; !known {
@@ -26,7 +26,7 @@ func (p *testPlan) extractor(e *element, step *scenario.Step) {
 	}
 }
 
-// jsonExtractor maps a JSON Extractor, which may hold several paths.
+// jsonExtractor converts a JSON Extractor, which may have several paths.
 func (p *testPlan) jsonExtractor(e *element, take func(string, scenario.Extraction)) {
 	paths := strings.Split(e.text("JSONPostProcessor.jsonPathExprs"), ";")
 	matches := strings.Split(e.text("JSONPostProcessor.match_numbers"), ";")
@@ -50,8 +50,8 @@ func (p *testPlan) jsonExtractor(e *element, take func(string, scenario.Extracti
 	}
 }
 
-// match reads which of several matches is meant, from 1; only the JSON
-// extractor can have any but the first. JMeter takes a random one for 0, and for no number at all.
+// match reads the number of the wanted match, from 1. Only the JSON extractor (several) supports other
+// matches than the first. JMeter takes a random match for 0, and if there is no number.
 func (p *testPlan) match(e *element, name, written string, several bool) (int, bool) {
 	number, isConstant := p.constant(e, written)
 	number = strings.TrimSpace(number)
@@ -70,7 +70,7 @@ func (p *testPlan) match(e *element, name, written string, several bool) (int, b
 	return 1, true
 }
 
-// wholeHeader matches patterns that take all of one header, "Name: (.*)".
+// wholeHeader matches patterns that extract the whole value of one header, "Name: (.*)".
 var wholeHeader = regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\??\)(?:\$|\\r|\\n|\\r\\n)*$`)
 
 func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extraction)) {
@@ -110,8 +110,8 @@ func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extract
 	}
 }
 
-// jsonPath turns a path of names and indices, such as $.items[0]['id'], into
-// items.0.id. A wildcard becomes the given match, counted from 1.
+// jsonPath converts a path of names and indices, such as $.items[0]['id'], to items.0.id. A wildcard
+// becomes the given match, counted from 1.
 func jsonPath(path string, match int) (string, bool) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(path), "$")
 	if !found {

@@ -12,20 +12,20 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// threads is a thread group in conversion: its steps and its load.
+// threads is the conversion of a thread group: its steps and its load.
 type threads struct {
 	*element
 	steps   []scenario.Step
-	before  []time.Duration   // the pause before each step
-	pending time.Duration     // the pause before the next one
+	before  []time.Duration   // pause before each step
+	pending time.Duration     // pause before the next step
 	timers  []*element        // throughput timers, once for each delay in a flow
-	names   map[string]string // variables that a step so far extracts: their names in the scenario
-	lost    int               // steps beyond what a flow may have
+	names   map[string]string // variables that steps so far have extracted, with their names in the scenario
+	lost    int               // steps above the limit of a flow
 	load    scenario.Load
-	pace    float64 // flows per minute that a throughput timer asks for; 0: none does
+	pace    float64 // flows per minute, by the throughput timers; 0: there are none
 }
 
-// concurrencyGroup is the thread group of a plugin by BlazeMeter that holds a number of users.
+// concurrencyGroup is the thread group of a plugin by BlazeMeter that keeps a number of users.
 const concurrencyGroup = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
 
 func isGroup(class string) bool { return class == "ThreadGroup" || class == concurrencyGroup }
@@ -58,17 +58,17 @@ func (p *testPlan) threadGroup(e *element) *threads {
 			"every flow begins as a new user, with a new connection and without cookies")
 	}
 	p.sequence(e.children)
-	if len(g.steps) > 0 { // what is behind the last step is before the first
+	if len(g.steps) > 0 { // the pause after the last step precedes the first one
 		g.before[0] += g.pending
 	}
 	return g
 }
 
-// groupEnd reads when a thread group ends: after a time, or after iterations.
+// groupEnd reads when a thread group ends: after a time, or after a number of iterations.
 func (p *testPlan) groupEnd(g *threads) {
 	duration, delay := p.span(g.element, "ThreadGroup.duration", time.Second),
 		p.span(g.element, "ThreadGroup.delay", time.Second)
-	if g.truth("ThreadGroup.scheduler") { // otherwise neither is in force
+	if g.truth("ThreadGroup.scheduler") { // otherwise JMeter ignores both times
 		g.load.Duration = duration
 		if delay > 0 {
 			p.note(g.where(), fmt.Sprintf("a startup delay of %v", time.Duration(delay)), "the load begins at once")
@@ -138,7 +138,7 @@ func (g *threads) agrees(other *threads) bool {
 	return g.load.RampUp == other.load.RampUp && g.load.Duration == other.load.Duration
 }
 
-// addFlow adds the steps of a group as a flow, with a weight where there are several groups.
+// addFlow adds the steps of a group as a flow, with a weight if there are several groups.
 func (p *testPlan) addFlow(g *threads, several bool) {
 	flow := scenario.Flow{Name: g.name, Steps: g.steps}
 	if several {
@@ -150,9 +150,9 @@ func (p *testPlan) addFlow(g *threads, several bool) {
 	p.file.Flows = append(p.file.Flows, flow)
 }
 
-// pause returns the pause of the timers in scope before a sampler, and the timers that limit its rate.
+// pause returns the pause by the timers in scope of a sampler, and the timers that limit its rate.
 func (p *testPlan) pause(scope []*element) (before time.Duration, throttles []*element) {
-	// The mean of a random timer: its offset and so many times its range.
+	// The mean of a random timer is its offset plus this multiple of its range.
 	random := map[string]float64{"ConstantTimer": 0, "UniformRandomTimer": 0.5, "GaussianRandomTimer": 0,
 		"PoissonRandomTimer": 1}
 	for _, e := range scope {
@@ -175,7 +175,8 @@ func (p *testPlan) pause(scope []*element) (before time.Duration, throttles []*e
 	return before, throttles
 }
 
-// setPace sets the rate of flows that the throughput timers of a group ask for: the lowest, as each delays.
+// setPace sets the rate of flows by the throughput timers of a group: the lowest one, since each of them
+// delays.
 func (p *testPlan) setPace(g *threads, groups []*threads) {
 	ownEnd := g.load.Duration
 	for i, timer := range g.timers {
@@ -193,10 +194,10 @@ func (p *testPlan) setPace(g *threads, groups []*threads) {
 	}
 }
 
-// timerPace turns samples per time, as a timer counts, into flows per minute; 0 for none.
+// timerPace converts the samples per time of a timer to flows per minute; 0 for none.
 func (p *testPlan) timerPace(timer *element, g *threads, groups []*threads) (pace float64, arrivals string) {
 	samples := p.number(timer, "throughput", 0)
-	covered, delays := 0, 0 // users of all groups that the timer delays; how often it delays in a flow
+	covered, delays := 0, 0 // users of all groups that the timer delays; number of its delays in a flow
 	for _, other := range groups {
 		if slices.Contains(other.timers, timer) {
 			covered += other.load.Users
@@ -214,14 +215,14 @@ func (p *testPlan) timerPace(timer *element, g *threads, groups []*threads) (pac
 		switch mode := p.number(timer, "calcMode", 0); mode {
 		case 0: // this thread only
 			samples *= float64(g.load.Users)
-		case 1, 3: // all active threads, in all groups
+		case 1, 3: // all active threads, of all groups
 			samples *= share
 		case 2, 4: // those of this group
 		default:
 			p.note(timer.where(), fmt.Sprintf("mode %g", mode), "unknown; taken as the rate of the whole thread group")
 		}
 	}
-	// Six digits: 0.1+0.2 is 0.3 in a file.
+	// Six digits, so that the file has 0.3 for 0.1+0.2.
 	pace, err := strconv.ParseFloat(strconv.FormatFloat(samples/float64(delays), 'g', 6, 64), 64)
 	if err != nil || !(pace > 0) || math.IsInf(pace, 0) {
 		p.note(timer.where(), fmt.Sprintf("a throughput of %g per minute", samples), "not a number above 0")

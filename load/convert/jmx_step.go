@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// isSampler reports whether an element is an HTTP request or a pause, which are played.
-// Other elements that are played are listed.
+// isSampler reports whether an element is an HTTP request or a pause, which are converted. Other elements
+// that JMeter plays are listed.
 func isSampler(class string) bool {
 	return slices.Contains([]string{"HTTPSamplerProxy", "HTTPSampler", "HTTPSampler2", "TestAction"}, class)
 }
@@ -22,7 +22,8 @@ func isController(class string) bool {
 	return strings.HasSuffix(class, "Controller") || class == "InterleaveControl"
 }
 
-// playsOnce reports whether a controller plays everything below it in order, and what of it is lost.
+// playsOnce reports whether a controller plays everything below it once and in order (ok), and what the
+// conversion loses.
 func playsOnce(class string) (lost, why string, ok bool) {
 	switch class {
 	case "GenericController", "RecordingController", "LogicController":
@@ -58,13 +59,13 @@ func (p *testPlan) sequence(children []*element) {
 	}
 }
 
-// sampler adds the step, or the pause, of an element that is played.
+// sampler adds a step for a request, or a pause.
 func (p *testPlan) sampler(e *element) {
 	e.reached = true
 	scope := e.scope()
 	before, throttles := p.pause(scope)
 	if e.class == "TestAction" {
-		e.text("ActionProcessor.target") // of stops
+		e.text("ActionProcessor.target") // marks the setting as used: it is for stops
 		if e.text("ActionProcessor.action") != "1" {
 			p.skip(e, "stopping or skipping from within a flow has no counterpart")
 			return
@@ -102,8 +103,8 @@ func (p *testPlan) sampler(e *element) {
 	p.flow.timers = append(p.flow.timers, throttles...)
 }
 
-// scope lists what applies to a sampler, from the outside in: the elements that
-// stand beside it and beside what contains it, and those below it.
+// scope returns the elements that apply to a sampler, from the outside in: those beside it, those beside
+// the elements that contain it, and those below it.
 func (e *element) scope() []*element {
 	var applies []*element
 	if e.parent != nil {
@@ -117,7 +118,7 @@ func (e *element) scope() []*element {
 	return applies
 }
 
-// defaults lists the HTTP request defaults in scope, the nearest first.
+// defaults returns the HTTP request defaults in scope, the nearest first.
 func defaults(scope []*element) []*element {
 	var found []*element
 	for _, e := range slices.Backward(scope) {
@@ -140,7 +141,7 @@ func setting(settings []*element, name string) string {
 	return value
 }
 
-// cannotSend returns the reason why a request cannot be a step; "": it can.
+// cannotSend returns the reason why a request cannot be a step, or "".
 func cannotSend(settings []*element) string {
 	files := settings[0].find("HTTPsampler.Files").collection("HTTPFileArgs.files")
 	switch {
@@ -158,10 +159,10 @@ func method(settings []*element) string {
 	return cmp.Or(setting(settings, "HTTPSampler.method"), "GET")
 }
 
-// address returns the path of a request that goes to the target, and lists all others.
+// address returns the path of a request to the target; ok is false for all others, which it lists.
 func (p *testPlan) address(e *element, settings []*element) (path string, ok bool) {
 	var server [3]string // protocol, domain, port
-	known := true        // beforehand
+	known := true        // known before the load
 	for i, name := range []string{"HTTPSampler.protocol", "HTTPSampler.domain", "HTTPSampler.port"} {
 		pieces := p.pieces(e, setting(settings, name), 0)
 		text, isConstant := joinConstant(pieces)
@@ -169,7 +170,7 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 		server[i] = strings.TrimSpace(text)
 	}
 	path = p.resolve(e, setting(settings, "HTTPSampler.path"))
-	at, valid := "", true // no server where it is not known
+	at, valid := "", true // empty if the server is not known
 	scheme, rest, isURL := strings.Cut(path, "://")
 	switch {
 	case isURL && (scheme == "http" || scheme == "https"):
@@ -201,9 +202,9 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 	return path, true
 }
 
-// elsewhere accepts a server that is not known beforehand, from a data file or a property of
-// the command line: it stands for the target that the user gives. It accepts one such server
-// only, so that no request goes where its plan did not mean it to go.
+// elsewhere accepts a server that is not known before the load: it comes from a data file or from a
+// property of the command line. Such a server stands for the target that the user gives. Only one is
+// accepted, so that no request goes to another server than the plan intends.
 func (p *testPlan) elsewhere(e *element, settings []*element) bool {
 	written := strings.TrimSpace(setting(settings, "HTTPSampler.protocol") + " " +
 		setting(settings, "HTTPSampler.domain") + " " + setting(settings, "HTTPSampler.port"))
@@ -216,8 +217,7 @@ func (p *testPlan) elsewhere(e *element, settings []*element) bool {
 	return true
 }
 
-// origin returns scheme and host, or "" without a domain. It is not ok if they are not
-// valid.
+// origin returns scheme and host, or "" if there is no domain; ok is false if they are not valid.
 func origin(protocol, domain, port string) (at string, ok bool) {
 	protocol = cmp.Or(protocol, "http")
 	usual := map[string]string{"http": "80", "https": "443"}[protocol]
@@ -234,7 +234,7 @@ func origin(protocol, domain, port string) (at string, ok bool) {
 	return u.Scheme + "://" + u.Host, true
 }
 
-// request sets method, path, query and body.
+// request sets the method, path, query and body of a step.
 func (p *testPlan) request(e *element, settings []*element, step *scenario.Step, path string) {
 	m := method(settings)
 	inQuery := slices.Contains([]string{"GET", "DELETE", "HEAD", "OPTIONS"}, m)
@@ -277,7 +277,7 @@ func (p *testPlan) request(e *element, settings []*element, step *scenario.Step,
 	step.Request = m + " " + target
 }
 
-// field returns one parameter of a query or a form.
+// field returns one parameter of a query or a form, encoded.
 func (p *testPlan) field(e *element, argument *property, name, value string) string {
 	joint := "="
 	if argument.text("HTTPArgument.use_equals") == "false" && value == "" {
@@ -289,7 +289,7 @@ func (p *testPlan) field(e *element, argument *property, name, value string) str
 	return p.encoded(e, name) + joint + p.encoded(e, value)
 }
 
-// encoded resolves a text and encodes its constant parts.
+// encoded resolves a text and encodes its constant parts for a URL.
 func (p *testPlan) encoded(e *element, text string) string {
 	pieces := p.pieces(e, text, 0)
 	for i, part := range pieces {
@@ -303,7 +303,7 @@ func (p *testPlan) encoded(e *element, text string) string {
 	return p.join(pieces)
 }
 
-// headers merges the header managers in scope; the nearest counts.
+// headers merges the header managers in scope; the nearest one counts.
 func (p *testPlan) headers(e *element, scope []*element) map[string]string {
 	merged := map[string]string{}
 	for _, manager := range scope {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// sweep lists every element and every setting that the conversion did not look
-// at, so that what nobody thought of is not dropped silently.
+// sweep lists every element and every setting that the conversion did not look at, so that unknown ones
+// are not dropped silently.
 func (p *testPlan) sweep(e *element) {
 	for _, child := range e.children {
 		switch {
@@ -34,11 +34,11 @@ func (p *testPlan) sweepSetting(e *element, setting *property) {
 	p.note(e.where(), setting.name+" = "+value, whyNotSetting(setting.name))
 }
 
-// anyValue is the value of settings that never change the load.
+// anyValue stands for every value of a setting that never changes the load.
 const anyValue = "*"
 
-// neutralSettings returns the values at which settings change nothing about the load: comments, and what only
-// says how JMeter does it.
+// neutralSettings returns the values at which settings do not change the load: comments, and settings of
+// JMeter's own implementation.
 func neutralSettings() map[string]string {
 	return map[string]string{
 		"TestPlan.comments": anyValue, "TestElement.comments": anyValue, "Argument.desc": anyValue,
@@ -58,7 +58,7 @@ func isListener(e *element) bool {
 		strings.HasSuffix(e.gui, "Visualizer")
 }
 
-// isBesideRequests reports whether an element sends nothing, and holds nothing that does.
+// isBesideRequests reports whether an element sends nothing, and contains nothing that does.
 func isBesideRequests(e *element) bool {
 	endings := []string{"Timer", "Assertion", "Manager", "Extractor", "Processor", "DataSet",
 		"ConfigTestElement", "Config", "Arguments"}
@@ -66,7 +66,7 @@ func isBesideRequests(e *element) bool {
 		slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(e.class, ending) })
 }
 
-// whyNot returns why an element is not in the scenario.
+// whyNot returns the reason why an element is not in the scenario.
 func whyNot(e *element) string {
 	if isListener(e) {
 		return "the engine writes its own results; the command line chooses their form"
@@ -86,7 +86,7 @@ func whyNot(e *element) string {
 	return "has no counterpart, or no converted request is in its scope"
 }
 
-// whyNotSetting returns why a setting is not in the scenario.
+// whyNotSetting returns the reason why a setting is not in the scenario.
 func whyNotSetting(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_timeout"):

@@ -12,20 +12,19 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// Limits of what variables can grow to.
+// Limits for the expansion of variables.
 const (
-	longestText  = 1 << 16 // of a generated text, in letters
-	maxExpansion = 10      // how deep variables may refer to others
-	maxText      = 1 << 20 // of one text with its variables, or one body, in bytes
+	longestText  = 1 << 16 // length of a generated text, in letters
+	maxExpansion = 10      // depth of references from variable to variable
+	maxText      = 1 << 20 // size of one text with its variables, or of one body, in bytes
 )
 
-// resolve turns a text with ${variables} and ${__functions()} into a text of a
-// scenario.
+// resolve converts a text with ${variables} and ${__functions()} to a text of a scenario.
 func (p *testPlan) resolve(e *element, text string) string {
 	return p.join(p.pieces(e, text, 0))
 }
 
-// constant resolves a text that must not depend on anything generated.
+// constant resolves a text that must not contain generated values; ok is false if it does.
 func (p *testPlan) constant(e *element, text string) (string, bool) {
 	return joinConstant(p.pieces(e, text, 0))
 }
@@ -42,9 +41,9 @@ func joinConstant(pieces []piece) (text string, isConstant bool) {
 	return b.String(), true
 }
 
-// number returns a number that must be constant, or otherwise.
+// number returns a constant number, or otherwise if the property is empty or not constant.
 func (p *testPlan) number(e *element, property string, otherwise float64) float64 {
-	const most = 1 << 53 // whole numbers up to here
+	const most = 1 << 53 // the largest range of whole numbers without gaps
 	written := e.text(property)
 	text, isConstant := p.constant(e, written)
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
@@ -98,7 +97,7 @@ func (p *testPlan) pieces(e *element, text string, depth int) []piece {
 	}
 }
 
-// cutReference finds the first ${...}, with others nested in it.
+// cutReference cuts out the first ${...}, which may contain others.
 func cutReference(text string) (before, reference, after string, found bool) {
 	at := strings.Index(text, "${")
 	if at < 0 {
@@ -118,7 +117,7 @@ func cutReference(text string) (before, reference, after string, found bool) {
 	return text, "", "", false
 }
 
-// reference resolves what stands between ${ and }.
+// reference resolves the text between ${ and }.
 func (p *testPlan) reference(e *element, name string, depth int) []piece {
 	if depth >= maxExpansion {
 		p.note(e.where(), "${"+name+"}", "variables refer to each other more than ten deep; sent as this text")
@@ -149,9 +148,8 @@ func (p *testPlan) reference(e *element, name string, depth int) []piece {
 	return []piece{{text: "${" + name + "}"}}
 }
 
-// function maps a function of JMeter to a generated value. Every call has a value of its
-// own, as in JMeter, but one per flow. A call that names a variable sets it for the thread
-// group.
+// function converts a function of JMeter to a generated value. As in JMeter, every call has a value of
+// its own, but one value per flow. A call that names a variable sets it for the thread group.
 func (p *testPlan) function(e *element, call string, depth int) []piece {
 	name, args := splitCall(call)
 	for i := range args {
@@ -190,7 +188,7 @@ func (p *testPlan) function(e *element, call string, depth int) []piece {
 		users := int64(max(1, p.flow.load.Users))
 		return drawn("thread", "", scenario.Value{Integer: &scenario.Range{From: 1, To: users}})
 	case name == "__P" || name == "__property":
-		value, at := "1", 1 // JMeter's own default of __P, and where another stands
+		value, at := "1", 1 // JMeter's own default of __P, and the index of the argument that replaces it
 		if name == "__property" {
 			value, at = arg(0), 2
 		}
@@ -207,8 +205,7 @@ func (p *testPlan) function(e *element, call string, depth int) []piece {
 	return []piece{{text: "${" + call + "}"}}
 }
 
-// splitCall splits a call at the commas that stand outside of references and are not
-// escaped.
+// splitCall splits a call at its commas, except those in references and escaped ones.
 func splitCall(call string) (name string, args []string) {
 	name, rest, hasArgs := strings.Cut(call, "(")
 	if !hasArgs {

@@ -18,29 +18,28 @@ const (
 	maxNodes = 500_000 // XML elements
 )
 
-// element is one element of a test plan with its settings and those elements that stand below it.
+// element is one element of a test plan with its settings and the elements below it.
 type element struct {
 	property
-	class    string // ThreadGroup, HTTPSamplerProxy ...
+	class    string // such as ThreadGroup or HTTPSamplerProxy
 	gui      string // distinguishes kinds of the same class
 	enabled  bool
 	parent   *element
 	children []*element
-	reached  bool              // the conversion made use of it, or said why not
-	told     bool              // a note covers it and all below it
-	vars     map[string]string // what variables set here are in the scenario
+	reached  bool              // the conversion has used it, or has listed it
+	told     bool              // a note covers it and everything below it
+	vars     map[string]string // variables that are set here, with what they are in the scenario
 }
 
-// property is a setting of an element: a text, or a collection of others.
+// property is a setting of an element: a text, or a collection of properties.
 type property struct {
-	kind, name string // the name of an element is what its user called it
+	kind, name string // the user chooses the name of an element
 	value      string
 	sub        []*property
 	used       bool
 }
 
-// walk visits an element and those below it, until visit returns false for a
-// branch.
+// walk visits an element and everything below it. If visit returns false, it skips what is below.
 func (e *element) walk(visit func(*element) bool) {
 	if !visit(e) {
 		return
@@ -50,7 +49,7 @@ func (e *element) walk(visit func(*element) bool) {
 	}
 }
 
-// setVariable says what a variable that is set at an element is in the scenario.
+// setVariable notes what a variable that is set at an element is in the scenario.
 func (e *element) setVariable(variable, ref string) {
 	if _, known := e.vars[variable]; !known {
 		e.vars = with(e.vars, variable, ref)
@@ -67,7 +66,7 @@ func (p *property) eachLeaf(visit func(*property)) {
 	}
 }
 
-// node is an XML element as read.
+// node is an XML element as it was read.
 type node struct {
 	tag   string
 	attrs map[string]string
@@ -75,8 +74,7 @@ type node struct {
 	kids  []*node
 }
 
-// readTree reads the XML of a test plan. Document types, and so entities of
-// their own, are refused.
+// readTree reads the XML of a test plan. It refuses document types, which could define entities.
 func readTree(data []byte) (*element, error) {
 	top, err := readNodes(data)
 	if err != nil {
@@ -132,7 +130,7 @@ func readNodes(data []byte) (*node, error) {
 	}
 }
 
-// decoded reads text in another encoding than UTF-8 as UTF-8.
+// decoded converts text in another encoding to UTF-8.
 func decoded(label string, input io.Reader) (io.Reader, error) {
 	encoding, err := ianaindex.IANA.Encoding(label)
 	if err != nil || encoding == nil {
@@ -141,8 +139,8 @@ func decoded(label string, input io.Reader) (io.Reader, error) {
 	return encoding.NewDecoder().Reader(input), nil
 }
 
-// adopt adds the elements of a <hashTree>. Each is followed by the <hashTree> of the
-// elements below it.
+// adopt adds the elements of a <hashTree>. Each element is followed by the <hashTree> of the elements
+// below it.
 func (e *element) adopt(tree *node) {
 	for _, kid := range tree.kids {
 		if kid.tag == "hashTree" {
@@ -178,7 +176,7 @@ func newProperty(n *node) *property {
 	return p
 }
 
-// where returns the element's place: names from the thread group on.
+// where returns the path to the element: names from the thread group on.
 func (e *element) where() string {
 	label := e.label()
 	if e.parent == nil || e.parent.class == "jmeterTestPlan" || e.parent.class == "TestPlan" {
@@ -187,10 +185,10 @@ func (e *element) where() string {
 	return e.parent.where() + " > " + label
 }
 
-// label returns the element's name, or its class where it has none.
+// label returns the element's name, or its class if it has no name.
 func (e *element) label() string { return cmp.Or(e.name, e.class) }
 
-// find returns a property of this one and marks it used; nil where there is none.
+// find returns a property of a collection and marks it as used, or nil.
 func (p *property) find(name string) *property {
 	if p == nil {
 		return nil
@@ -215,7 +213,7 @@ func (p *property) text(name string) string {
 // truth reports whether a property is true.
 func (p *property) truth(name string) bool { return strings.TrimSpace(p.text(name)) == "true" }
 
-// collection returns the properties in a property.
+// collection returns the properties in a property, which it marks as used.
 func (p *property) collection(name string) []*property {
 	if found := p.find(name); found != nil {
 		return found.sub

@@ -1,10 +1,9 @@
 //go:build linux
 
-// Package target is the server that load generators are compared on: one thread,
-// one epoll instance, HTTP/1.1 keep-alive, the same small JSON answer to every
-// request, and a count of all of them. It can stall once, it can note when the
-// kernel received each request, and it can be a queue whose capacity is known. It
-// parses no more than it must and is no model of a good server.
+// Package target is the server that load generators are compared on: one thread, one epoll instance,
+// HTTP/1.1 keep-alive, the same small JSON answer to every request, and a count of all requests. It can
+// stall once, it can note when the kernel received each request, and it can be a queue of known capacity.
+// It parses as little as possible; it is no example of a good server.
 //
 // Entry point: Serve.
 package target
@@ -26,16 +25,16 @@ import (
 const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
-// oldAnswer is the answer for clients of HTTP/1.0: without the promise they would wait for
-// the end of the connection.
+// oldAnswer is the answer for clients of HTTP/1.0. Without the header they would wait for the end of the
+// connection.
 const oldAnswer = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: " +
 	"keep-alive\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
-// Config says what the server does beside answering.
+// Config says what the server does in addition to answering.
 type Config struct {
 	Port int // on 127.0.0.1; 0 lets the kernel choose
-	// StallAt is when, after the first request, everything stops for StallFor.
+	// StallAt is the time after the first request at which the server stops for StallFor.
 	StallAt, StallFor time.Duration
 	// Stamps keeps the kernel's receive time of every request.
 	Stamps bool
@@ -48,11 +47,11 @@ type Count struct {
 	Requests int64
 	// CPU is the processor time of the serving thread.
 	CPU time.Duration
-	// Stamps are receive times in nanoseconds since 1970, in order of reading.
+	// Stamps holds receive times in nanoseconds since 1970, in the order of reading.
 	Stamps []int64
 }
 
-// server is the one thread.
+// server is the state of the one thread.
 type server struct {
 	config  Config
 	epoll   int
@@ -67,7 +66,7 @@ type server struct {
 	count   Count
 }
 
-// Serve answers until the context ends. ready is told the port.
+// Serve answers until the context ends. It calls ready with the port.
 func Serve(ctx context.Context, config Config, ready func(port int)) (Count, error) {
 	if runtime.GOMAXPROCS(0) < 2 { // this thread keeps its processor while it waits
 		runtime.GOMAXPROCS(2)
@@ -99,7 +98,7 @@ func Serve(ctx context.Context, config Config, ready func(port int)) (Count, err
 	return s.count, errors.Join(err, unix.Close(s.listen), unix.Close(s.epoll))
 }
 
-// turn waits once and deals with what came or is due.
+// turn waits once, handles the events and sends the answers that are due.
 func (s *server) turn() error {
 	milliseconds := int(patience / time.Millisecond)
 	if s.queue != nil && len(s.queue.line) > 0 {
@@ -127,7 +126,7 @@ func (s *server) turn() error {
 	return nil
 }
 
-// answer sends the answer. A lost peer shows at the next read.
+// answer sends the answer. It ignores errors: the next read shows that the peer is gone.
 func (s *server) answer(fd int32, old bool) {
 	text := []byte(answer)
 	if old {
@@ -162,7 +161,7 @@ func (s *server) watch(fd int, events uint32) error {
 	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
 }
 
-// stall stops everything, once.
+// stall stops the whole server, once.
 func (s *server) stall() {
 	if s.config.StallFor == 0 || s.stalled || s.first.IsZero() || time.Since(s.first) < s.config.StallAt {
 		return
@@ -171,7 +170,7 @@ func (s *server) stall() {
 	time.Sleep(s.config.StallFor)
 }
 
-// handle accepts, or answers what has come.
+// handle accepts a connection, or answers the requests that have come.
 func (s *server) handle(fd int32) {
 	if int(fd) == s.listen {
 		s.accept()
@@ -221,7 +220,7 @@ func (s *server) requests(fd int32, data []byte) int {
 	n := bytes.Count(data, end)
 	if bytes.HasSuffix(data, end) {
 		if n == 1 && len(s.partial) == 0 {
-			return n // nearly always
+			return n // the usual case
 		}
 		delete(s.partial, fd)
 		return n
@@ -241,7 +240,7 @@ func (s *server) accept() {
 			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 		}
 		if err != nil {
-			_ = unix.Close(fd) // the generator sees it
+			_ = unix.Close(fd) // the generator sees the closed connection
 		}
 	}
 }
