@@ -2,7 +2,7 @@ package convert
 
 import (
 	"cmp"
-	_ "embed" // the script that stands in for k6
+	_ "embed" // for k6.js
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -21,13 +21,13 @@ import (
 
 // Limits of a script.
 const (
-	maxScript      = 256 << 10       // bytes, of it and of each module
-	maxScriptTime  = 5 * time.Second // of running it
-	maxScriptHeap  = 512 << 20       // bytes that all of it may allocate
-	maxScriptCalls = 1000            // nested calls
+	maxScript      = 256 << 10       // bytes of the script, and of each of its modules
+	maxScriptTime  = 5 * time.Second // for running it
+	maxScriptHeap  = 512 << 20       // bytes that it may allocate in all
+	maxScriptCalls = 1000            // depth of calls
 )
 
-// k6Source is the script that stands in for k6: see k6.js.
+// k6Source is the script that implements k6's modules: see k6.js.
 //
 //go:embed k6.js
 var k6Source string
@@ -46,10 +46,10 @@ type k6Request struct {
 	Sleep                          float64 // seconds behind it
 }
 
-// k6Take is a value that a script takes from an answer.
+// k6Take is a value that a script extracts from an answer.
 type k6Take struct{ Name, Kind, Path string }
 
-// k6State is the state that k6.js writes down.
+// k6State is the state that k6.js records.
 type k6State struct {
 	Requests []k6Request
 	Values   []struct {
@@ -59,13 +59,14 @@ type k6State struct {
 	Notes []struct{ What, Why string }
 }
 
-// k6 runs one iteration of a script with modules that write down what it would send, and makes steps of that.
+// k6 runs one iteration of a script with modules that record what it would send, and converts the records
+// to steps.
 func (d *draft) k6(data []byte, options Options) error {
 	s := &script{options: options, vm: sobek.New(), modules: map[string]sobek.ModuleRecord{}}
 	if err := s.bounded(func() error { return s.run(string(data)) }); err != nil {
 		return fmt.Errorf("run the script: %s", oneLine(err.Error()))
 	}
-	names := map[string]string{} // what the script has: what the scenario has
+	names := map[string]string{} // names in the script: names in the scenario
 	for _, v := range s.state.Values {
 		from, to := int64(min(v.From, v.To)), int64(max(v.From, v.To))
 		value := scenario.Value{Integer: &scenario.Range{From: from, To: to}}
@@ -94,19 +95,19 @@ func (d *draft) k6(data []byte, options Options) error {
 	return nil
 }
 
-// envReference matches what stands for a secret of the script's environment.
+// envReference matches the placeholder of a variable of the script's environment, which may be secret.
 var envReference = regexp.MustCompile("\ue000(env:[A-Za-z_][A-Za-z0-9_]*)\ue001")
 
-// afterServer matches a value of an answer directly behind scheme and host.
+// afterServer matches a value of an answer directly after scheme and host.
 var afterServer = regexp.MustCompile("^(https?://[^/\ue000]+)\ue000")
 
-// k6Request keeps a request of a script, or lists it.
+// k6Request adds a request of a script to the flow, or lists it.
 func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 	where := "request " + strconv.Itoa(number)
 	if q.Group != "" {
 		where = q.Group + " > " + where
 	}
-	var marks []string // each with what stands for it
+	var marks []string // pairs of a mark and its reference
 	for mark, reference := range names {
 		marks = append(marks, mark, reference)
 	}
@@ -121,7 +122,7 @@ func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 	r := &recorded{where: where, name: q.Name, method: q.Method, address: text(q.URL), body: text(q.Body),
 		cookies: q.Cookies, think: time.Duration(min(max(q.Sleep, 0), 86400) * float64(time.Second))}
 	r.address = afterServer.ReplaceAllString(r.address, "$1/\ue000")
-	if strings.HasPrefix(r.address, "\ue000") { // all of it was taken from an answer
+	if strings.HasPrefix(r.address, "\ue000") { // the whole address comes from an answer
 		server := unknownTarget
 		if n := len(d.found); n > 0 {
 			server = d.found[n-1].origin()
@@ -156,7 +157,7 @@ func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 	d.keep(r, reason)
 }
 
-// take makes an extraction of what a script takes from an answer.
+// take adds an extraction for a value that a script extracts from an answer.
 func (d *draft) take(where string, r *recorded, t k6Take, names map[string]string) {
 	how := scenario.Extraction{JSON: t.Path}
 	switch {
@@ -175,7 +176,7 @@ func (d *draft) take(where string, r *recorded, t k6Take, names map[string]strin
 	r.extract = with(r.extract, name, how)
 }
 
-// script is a run of a script.
+// script is a script while it runs.
 type script struct {
 	options  Options
 	vm       *sobek.Runtime
@@ -186,8 +187,8 @@ type script struct {
 	random   bool   // it has drawn a random number
 }
 
-// bounded runs a script and ends it when it takes too long, or too much memory. What does not end even then
-// is left behind.
+// bounded runs a script and interrupts it if it takes too long or too much memory. A script that does not
+// stop even then is abandoned.
 func (s *script) bounded(run func() error) error {
 	s.vm.SetMaxCallStackSize(maxScriptCalls)
 	done := make(chan error, 1)
@@ -223,7 +224,7 @@ func (s *script) bounded(run func() error) error {
 		s.vm.Interrupt(reason)
 		select {
 		case err := <-done:
-			if err == nil { // it ended just then
+			if err == nil { // it ended just before the interruption
 				return nil
 			}
 		case <-time.After(time.Second):
@@ -232,9 +233,9 @@ func (s *script) bounded(run func() error) error {
 	}
 }
 
-// run evaluates a script, then one iteration of it.
+// run evaluates a script, and then calls one iteration of it.
 func (s *script) run(source string) error {
-	s.vm.SetRandSource(func() float64 { s.random = true; return 0.5 }) // so that a pause is its mean
+	s.vm.SetRandSource(func() float64 { s.random = true; return 0.5 }) // the mean of a random pause
 	for name, value := range map[string]any{"open": s.read, "k6b64": func(text string) string {
 		return base64.StdEncoding.EncodeToString([]byte(text))
 	}} {
@@ -297,7 +298,7 @@ func (s *script) json(value sobek.Value) (string, error) {
 	return text.String(), nil
 }
 
-// parse reads the source of a module within its limits.
+// parse parses the source of a module, within the limits.
 func (s *script) parse(name, source string) (*sobek.SourceTextModuleRecord, error) {
 	if len(source) > maxScript || nesting([]byte(source)) > maxBrackets {
 		return nil, fmt.Errorf("%s has more than %d bytes, or is nested deeper than %d", name, maxScript,
@@ -306,7 +307,8 @@ func (s *script) parse(name, source string) (*sobek.SourceTextModuleRecord, erro
 	return sobek.ParseModule(name, source, s.resolve, parser.WithDisableSourceMaps)
 }
 
-// resolve returns a module that a script imports: one that stands for k6's, or a file of the script's folder.
+// resolve returns a module that a script imports: a replacement of a module of k6, or a file of the
+// script's folder.
 func (s *script) resolve(_ any, name string) (sobek.ModuleRecord, error) {
 	for _, library := range []string{"k6-utils", "k6-summary"} { // of jslib.k6.io
 		if strings.HasPrefix(name, "https://jslib.k6.io/"+library+"/") {
@@ -338,8 +340,8 @@ func (s *script) read(name string) (string, error) {
 	return string(text), err
 }
 
-// k6Modules returns the source of the modules that scripts import, by their names: each hands on what k6.js
-// made.
+// k6Modules returns the source of the modules that scripts import, by name. Each exports objects of
+// k6.js.
 func k6Modules() map[string]string {
 	return map[string]string{
 		"k6": `export const {sleep, check, group, fail} = k6; export const randomSeed = () => {}; export ` +

@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// k6Executor describes a load of k6: that of a script, or of one of its scenarios.
+// k6Executor describes a load of k6: the load of a script, or of one of its scenarios.
 type k6Executor struct {
 	Executor   string
 	Exec       string
@@ -44,8 +44,8 @@ type k6Options struct {
 	chosen     string // scenario; empty for the script's own load
 }
 
-// choose picks the scenario to convert, the wanted one or else the first by name, and returns the function
-// that it runs.
+// choose selects the scenario to convert, the wished one or else the first by name. It returns the name
+// of the function that the scenario runs.
 func (o *k6Options) choose(wish string) string {
 	names := sortedKeys(o.Scenarios)
 	if len(names) > 0 {
@@ -57,12 +57,12 @@ func (o *k6Options) choose(wish string) string {
 	return o.function()
 }
 
-// function returns the name of the function that is run.
+// function returns the name of the function that one iteration runs.
 func (o *k6Options) function() string {
 	return cmp.Or(o.Scenarios[o.chosen].Exec, "default")
 }
 
-// k6Load sets the load of a script, and lists its options without a counterpart.
+// k6Load sets the load of a script, and lists its options that have no counterpart.
 func (d *draft) k6Load(o k6Options) {
 	if o.hasSetup {
 		d.note("script", "setup", "a flow has no setup before the load: its requests are at the beginning of "+
@@ -110,8 +110,8 @@ func (d *draft) k6Load(o k6Options) {
 	d.file.Load = &load
 }
 
-// k6Stages sets a load with stages: users that rise once and stay, or a rate that changes once. It lists any
-// other stages and returns false.
+// k6Stages sets a load with stages: users whose number rises once and stays, or a rate that changes once.
+// It lists all other stages and returns false.
 func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float64) string) bool {
 	var total time.Duration
 	var spans []time.Duration
@@ -151,10 +151,10 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float
 	return true
 }
 
-// k6Threshold matches a threshold that can be written as an objective.
+// k6Threshold matches a threshold that has an equivalent objective.
 var k6Threshold = regexp.MustCompile(`^(p\(([0-9.]+)\)|med|avg|max|rate) *(<=?) *([0-9.]+)$`)
 
-// k6Thresholds lists thresholds, with an equivalent objective if there is one.
+// k6Thresholds lists thresholds, each with its equivalent objective if there is one.
 func (d *draft) k6Thresholds(thresholds map[string]json.RawMessage) {
 	var same []string
 	for _, metric := range sortedKeys(thresholds) {

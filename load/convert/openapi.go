@@ -19,27 +19,27 @@ import (
 type description struct {
 	*draft
 	doc        *openapi3.T
-	prefix     string                // of all paths, where the server is only a path
+	prefix     string                // prefix of all paths, if the URL of the server is only a path
 	operations map[string]*operation // by method and path, as "GET /orders/{id}"
-	// extractions are the names of what is taken from answers, by their wish.
+	// extractions are the names of extracted values, by the wished name.
 	extractions map[string]string
-	budget      int // how many more values may be generated
+	budget      int // number of values that may still be generated
 }
 
-// operation is one operation with the parameters of its path.
+// operation is one operation of an API with the parameters of its path.
 type operation struct {
 	method, path string
 	spec         *openapi3.Operation
 	parameters   []*openapi3.Parameter
-	used         bool // a flow has it
+	used         bool // a flow contains it
 }
 
 func (o *operation) key() string { return o.method + " " + o.path }
 
-// openAPI makes a first scenario from a description.
+// openAPI makes a first scenario from an API description.
 func (d *draft) openAPI(data []byte) (err error) {
 	defer func() {
-		if r := recover(); r != nil { // the library must not fall over a stranger's document
+		if r := recover(); r != nil { // the parser must not crash on a foreign document
 			err = fmt.Errorf("read the description: it is broken in a way that the reader does not expect: %v", r)
 		}
 	}()
@@ -70,7 +70,7 @@ func (d *draft) openAPI(data []byte) (err error) {
 	return nil
 }
 
-// server chooses the target: the first server, its variables by their defaults.
+// server sets the target: the first server, with the defaults of its variables.
 func (a *description) server() {
 	if a.doc.Info != nil && oneLine(a.doc.Info.Title) != "" {
 		a.file.Name = oneLine(a.doc.Info.Title)
@@ -92,7 +92,7 @@ func (a *description) server() {
 	a.note("servers", "no host", "the description names none; give the target on the command line")
 }
 
-// otherServers lists those that are not the target.
+// otherServers lists the servers that are not the target.
 func (a *description) otherServers() {
 	for i, s := range a.doc.Servers {
 		if i > 0 && s != nil {
@@ -112,7 +112,7 @@ func serverURL(s *openapi3.Server) string {
 	return address
 }
 
-// collect lists all operations, and what beside them has no counterpart.
+// collect collects all operations, and lists everything else that has no counterpart.
 func (a *description) collect() {
 	for _, name := range sortedKeys(a.doc.Webhooks) {
 		a.note("webhooks", name, "requests that the target sends have no counterpart")
@@ -147,7 +147,8 @@ func (a *description) collect() {
 	}
 }
 
-// mergeParameters lets an operation's parameters override its path's.
+// mergeParameters returns the parameters of a path and an operation. Those of the operation override
+// those of the path.
 func mergeParameters(ofPath, own openapi3.Parameters) []*openapi3.Parameter {
 	var merged []*openapi3.Parameter
 	for _, list := range []openapi3.Parameters{own, ofPath} {
@@ -164,7 +165,7 @@ func mergeParameters(ofPath, own openapi3.Parameters) []*openapi3.Parameter {
 	return merged
 }
 
-// listBesides lists what an operation describes beside request and answer.
+// listBesides lists the parts of an operation other than request and answer.
 func (a *description) listBesides(o *operation) {
 	for _, name := range sortedKeys(o.spec.Callbacks) {
 		a.note(o.key(), "callback "+name, "requests that the target sends have no counterpart")
@@ -177,7 +178,7 @@ func (a *description) listBesides(o *operation) {
 		requirements = *o.spec.Security
 	}
 	if slices.ContainsFunc(requirements, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 }) {
-		return // it may be called without
+		return // authentication is optional
 	}
 	for _, r := range requirements {
 		for name := range r {
@@ -187,7 +188,7 @@ func (a *description) listBesides(o *operation) {
 	}
 }
 
-// scheme says what kind of credentials a security scheme wants.
+// scheme returns the kind of credentials that a security scheme requires.
 func (a *description) scheme(name string) string {
 	if a.doc.Components == nil || a.doc.Components.SecuritySchemes[name] == nil ||
 		a.doc.Components.SecuritySchemes[name].Value == nil {
@@ -197,9 +198,8 @@ func (a *description) scheme(name string) string {
 	return strings.Join(strings.Fields(s.Type+" "+s.Scheme+" "+s.In+" "+s.Name), " ")
 }
 
-// addFlows adds the flows that end with reading operation o: with what the
-// description says about its path, and behind one that creates what it reads, or
-// else behind one that lists it.
+// addFlows adds the flows that end with reading operation o: one with values of the path that the
+// description gives, and one that first creates, or else lists, what it reads.
 func (a *description) addFlows(o *operation) {
 	var reasons []string
 	attempt := func(from ...string) bool {

@@ -12,23 +12,22 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// chain is a flow in the making: every step gives what the next one's path needs.
+// chain is a flow under construction: each step extracts values that the path of the next one needs.
 type chain struct {
 	*description
-	from  []string          // methods that may give values for paths; none: only the description may
-	known map[string]string // by path up to a parameter: the text for it
+	from  []string          // methods that may provide values for paths; none: only the description may
+	known map[string]string // text of a parameter, by the path up to the parameter
 	steps []scenario.Step
 	used  []*operation
 }
 
-// maxChain bounds how many operations lead to one that is read.
+// maxChain bounds the number of operations before the one that is read.
 const maxChain = 4
 
-// placeholder is a parameter in a path.
+// placeholder matches a parameter in a path.
 var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// add adds an operation behind those that its path needs, or returns the reason why it
-// cannot.
+// add adds an operation after the operations that its path needs, or returns the reason why it cannot.
 func (c *chain) add(o *operation, depth int) (reason string) {
 	path := o.path
 	for _, at := range placeholder.FindAllStringSubmatchIndex(o.path, -1) {
@@ -57,12 +56,12 @@ func (c *chain) add(o *operation, depth int) (reason string) {
 	return ""
 }
 
-// wholeTarget marks a value that is the whole path, not a part of it.
+// wholeTarget marks a value that is the whole path.
 const wholeTarget = "\x00"
 
-// pathValue finds a value for a parameter of a path: from the description, or
-// from the answer of an operation on what is in front of it. The last one of the
-// operation that is read must come from there, if any operation may be asked.
+// pathValue finds a value for a parameter of a path: in the description, or in the answer of an operation
+// on the part of the path before it. If the chain may use operations, the last parameter of the operation
+// that is read must come from one.
 func (c *chain) pathValue(o *operation, name, before, until string, depth int) (text, reason string) {
 	last := depth == 0 && !strings.Contains(o.path[len(until):], "{")
 	if len(c.from) == 0 || !last {
@@ -99,8 +98,7 @@ func noExample(name string) string {
 	return "no example for {" + name + "} in its path, and no answer that holds one"
 }
 
-// extracted returns the name for what is taken from answers under a wish; flows may
-// share it.
+// extracted returns the name for an extracted value. Flows that wish the same name share it.
 func (c *chain) extracted(wish string) string {
 	if _, known := c.extractions[wish]; !known {
 		c.extractions[wish] = c.name(wish)
@@ -108,8 +106,8 @@ func (c *chain) extracted(wish string) string {
 	return c.extractions[wish]
 }
 
-// describedValue returns a value that the description promises to exist: an example,
-// a default, one of an enumeration, or a number within given bounds.
+// describedValue returns a value that the description gives: an example, a default, one of an
+// enumeration, or a number within bounds.
 func (c *chain) describedValue(o *operation, name string) (text, reason string) {
 	i := slices.IndexFunc(o.parameters, func(p *openapi3.Parameter) bool {
 		return p.In == openapi3.ParameterInPath && p.Name == name
@@ -131,7 +129,7 @@ func (c *chain) describedValue(o *operation, name string) (text, reason string) 
 	return scalarText(value, url.PathEscape)
 }
 
-// described reports whether values of a parameter are known, not only their form.
+// described reports whether the description gives values of a parameter, not only their type.
 func described(p *openapi3.Parameter) bool {
 	if p.Example != nil || len(p.Examples) > 0 {
 		return true
@@ -144,8 +142,8 @@ func described(p *openapi3.Parameter) bool {
 	return named || len(s.Enum) > 0 || s.Min != nil && s.Max != nil
 }
 
-// identity finds where the answer of an operation holds the value of a parameter
-// of a path: in its body, or as its header Location where that is the path.
+// identity finds where the answer of an operation contains the value of a path parameter: in its body, or
+// in the header Location if that is the path.
 func (c *chain) identity(
 	source *operation, name, collection string, whole bool,
 ) (how scenario.Extraction, ref string) {
@@ -168,8 +166,8 @@ func (c *chain) identity(
 	return how, ""
 }
 
-// identityNames returns the properties that may hold the value, the best one first: orderId
-// of /orders/{orderId} may be called orderId or id.
+// identityNames returns the properties that may hold the value, the best one first: the orderId of
+// /orders/{orderId} may be called orderId or id.
 func identityNames(name, collection string) []string {
 	names := []string{normal(name)}
 	thing := strings.TrimSuffix(normal(collection[strings.LastIndexByte(collection, '/')+1:]), "s")
@@ -179,13 +177,13 @@ func identityNames(name, collection string) []string {
 	return names
 }
 
-// normal returns a name in lower case and without separators, to compare names in any style.
+// normal returns a name in lower case without separators, for comparing names of different styles.
 func normal(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name))
 }
 
-// findIdentity finds a property in the schema of an answer: of an object, of
-// something one level below it, or of the first element of a list.
+// findIdentity finds a property in the schema of an answer: of an object, of an object one level below
+// it, or of the first element of a list.
 func findIdentity(ref *openapi3.SchemaRef, names []string, depth int) (path string, found bool) {
 	const deepest = 3
 	if ref == nil || ref.Value == nil || depth > deepest {

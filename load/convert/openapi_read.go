@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// readDescription reads JSON or YAML, OpenAPI 3 or Swagger 2. References to
-// other documents are refused by the loader.
+// readDescription reads JSON or YAML of OpenAPI 3 or Swagger 2. The loader refuses references to other
+// documents.
 func readDescription(data []byte) (*openapi3.T, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
@@ -29,7 +29,7 @@ func readDescription(data []byte) (*openapi3.T, error) {
 		return nil, err
 	}
 	var top map[string]any
-	if err := document.Decode(&top); err != nil { // bounds what aliases may multiply
+	if err := document.Decode(&top); err != nil { // a limit for aliases, which can multiply the size
 		return nil, err
 	}
 	text, err := json.Marshal(top)
@@ -53,7 +53,7 @@ func readDescription(data []byte) (*openapi3.T, error) {
 	return loader.LoadFromData(text)
 }
 
-// position is a value at a place of a description.
+// position is the kind of place at which a value stands in a description.
 type position int
 
 const (
@@ -63,7 +63,7 @@ const (
 	servers                  // variables of a server: texts
 )
 
-// below returns the position of what a key holds.
+// below returns the position of the value of a key.
 func (at position) below(key string) position {
 	switch {
 	case at == value:
@@ -85,17 +85,17 @@ func (at position) below(key string) position {
 	return keywords
 }
 
-// numeric lists the keywords of schemas that hold numbers. All other scalars outside data are texts or
-// booleans.
+// numeric matches the keywords of schemas whose values are numbers. All other scalars outside data are
+// texts or booleans.
 var numeric = regexp.MustCompile(`^(minimum|maximum|exclusiveM(in|ax)imum|multipleOf|` +
 	`m(in|ax)(Length|Items|Properties|Contains))$`)
 
-// keepAsWritten marks the scalars below a node so that they are decoded as OpenAPI means them: keys and dates
-// as texts, numbers as texts where OpenAPI has texts, and those of data with all of their digits. The node is
-// what the key holds.
+// keepAsWritten marks the scalars below a node so that YAML decodes them as OpenAPI means them: keys and
+// dates as texts, numbers as texts where OpenAPI expects texts, and numbers of data with all their
+// digits. key is the key of the node.
 func keepAsWritten(node *yaml.Node, key string, at position) error {
 	if node.Kind != yaml.MappingNode {
-		if at == names { // a list, of parameters
+		if at == names { // a list of parameters
 			at = keywords
 		}
 		for _, child := range node.Content {
@@ -124,7 +124,7 @@ func keepAsWritten(node *yaml.Node, key string, at position) error {
 	return nil
 }
 
-// keepScalar does so for what a key, or a list, holds.
+// keepScalar marks a scalar, which is the value of a key or an element of its list.
 func keepScalar(node *yaml.Node, key string, at position) error {
 	if node.Kind != yaml.ScalarNode {
 		return keepAsWritten(node, key, at)
@@ -147,17 +147,17 @@ func keepScalar(node *yaml.Node, key string, at position) error {
 	return nil
 }
 
-// numberMark begins a text that stands for a number, because the library would keep 53 bits of it.
+// numberMark begins a text that represents a number, because the library keeps only 53 bits of numbers.
 const numberMark = "\x00number "
 
 // jsonNumber matches a number in JSON's form (RFC 8259, section 6).
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
 
-// leadingZero matches what YAML reads as an octal number: its author means a text, such as a postcode.
+// leadingZero matches numbers that YAML reads as octal. Their author means a text, such as a postcode.
 var leadingZero = regexp.MustCompile(`^[-+]?0[0-9_]`)
 
-// numberText returns the text that stands for a number of the data: marked, in JSON's form, or as it is
-// written where JSON has no such number.
+// numberText returns the text for a number in data: marked and in JSON's form, or as it is written if
+// JSON has no such number.
 func numberText(node *yaml.Node) string {
 	if jsonNumber.MatchString(node.Value) {
 		return numberMark + node.Value
@@ -170,7 +170,7 @@ func numberText(node *yaml.Node) string {
 	return numberMark + strconv.FormatFloat(number, 'f', -1, 64)
 }
 
-// markedNumber returns the number that a text stands for.
+// markedNumber returns the number that a text represents; marked is false for other texts.
 func markedNumber(text string) (number json.Number, marked bool) {
 	written, marked := strings.CutPrefix(text, numberMark)
 	return json.Number(written), marked && jsonNumber.MatchString(written)

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// step returns the step of an operation on a path, or the reason why there is none.
+// step returns the step for an operation on a path, or the reason why there is none.
 func (a *description) step(o *operation, path string) (step scenario.Step, reason string) {
 	step.Name = scenario.Literal(o.key())
 	step.Headers = map[string]string{}
@@ -45,7 +45,7 @@ func (a *description) step(o *operation, path string) (step scenario.Step, reaso
 	return step, a.body(o, &step)
 }
 
-// firstSuccess returns the lowest status of success that is described.
+// firstSuccess returns the lowest success status in the description, with its response.
 func firstSuccess(responses *openapi3.Responses) (status string, response *openapi3.Response) {
 	if responses == nil {
 		return "", nil
@@ -61,9 +61,8 @@ func firstSuccess(responses *openapi3.Responses) (status string, response *opena
 	return "", nil
 }
 
-// parameter writes a parameter that does not stand in the path: as parts of the
-// query, or as the value of a header. Optional ones without a value of their own
-// are left out.
+// parameter writes a parameter that is not part of the path: as parts of the query, or as the value of a
+// header. It returns nothing for an optional parameter without an example or a default.
 func (a *description) parameter(o *operation, p *openapi3.Parameter) (texts []string, reason string) {
 	isIgnored := p.In == openapi3.ParameterInHeader &&
 		slices.Contains([]string{"accept", "content-type", "authorization"}, strings.ToLower(p.Name))
@@ -185,7 +184,7 @@ func (a *description) writeBody(content openapi3.Content, step *scenario.Step) (
 	return reason
 }
 
-// jsonMedia returns the JSON among types of content.
+// jsonMedia returns the JSON media type of a content, or nil.
 func jsonMedia(content openapi3.Content) (kind string, media *openapi3.MediaType) {
 	for _, ending := range []string{"application/json", "+json"} {
 		for _, kind := range sortedKeys(content) {
@@ -198,7 +197,7 @@ func jsonMedia(content openapi3.Content) (kind string, media *openapi3.MediaType
 	return "", nil
 }
 
-// formBody encodes an object of single values.
+// formBody encodes an object of scalar values as a form.
 func formBody(value any) (body, reason string) {
 	object, isObject := value.(map[string]any)
 	if !isObject {

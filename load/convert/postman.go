@@ -23,8 +23,8 @@ type requests struct {
 	unknown   string // the server that the user has to name, as the collection writes it
 }
 
-// postman converts a collection of Postman (format 2.0 or 2.1): its requests in order, as its runner plays
-// them.
+// postman converts a Postman collection (format 2.0 or 2.1): its requests in the order in which Postman's
+// runner plays them.
 func (d *draft) postman(data []byte, options Options) error {
 	root, err := parseJSON(data)
 	if err != nil {
@@ -45,7 +45,7 @@ func (d *draft) postman(data []byte, options Options) error {
 	return d.flow("collection", scenario.Literal(name), options)
 }
 
-// items converts what is in a folder, with what its parents' authorization says.
+// items converts the items of a folder. auth is the authorization of its parents.
 func (c *requests) items(folder gjson.Result, path []string, auth gjson.Result) {
 	if own := folder.Get("auth"); own.IsObject() {
 		auth = own
@@ -53,7 +53,7 @@ func (c *requests) items(folder gjson.Result, path []string, auth gjson.Result) 
 	for i, item := range folder.Get("item").Array() {
 		name := cmp.Or(oneLine(item.Get("name").String()), "item "+strconv.Itoa(i+1))
 		at := append(slices.Clone(path), name)
-		where := strings.Join(at[max(0, len(at)-5):], " > ") // a note is one line
+		where := strings.Join(at[max(0, len(at)-5):], " > ") // at most five names, since a note is one line
 		c.scripts(where, item)
 		switch request := item.Get("request"); {
 		case len(at) > maxDepth:
@@ -87,7 +87,7 @@ func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 	}
 	reason := c.body(where, r, of.Get("body"))
 	c.authorize(where, r, auth)
-	for _, answer := range answers.Array() { // of an example that the collection keeps
+	for _, answer := range answers.Array() { // examples that the collection keeps
 		if code := answer.Get("code").Int(); code >= 200 && code < 400 && r.expect.Status == "" {
 			r.expect.Status = strconv.FormatInt(code, 10)
 		}
@@ -96,12 +96,12 @@ func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 }
 
 // address returns the URL of a request with its variables resolved. If the server is a variable that the
-// collection does not set, the request goes to the target that the user gives.
+// collection does not set, the URL goes to unknownTarget.
 func (c *requests) address(where string, of gjson.Result) string {
 	at := of.Get("url")
 	raw := at.Get("raw").String()
 	switch {
-	case of.Type == gjson.String: // a request is a URL alone
+	case of.Type == gjson.String: // the request consists of a URL only
 		raw = of.String()
 	case at.Type == gjson.String:
 		raw = at.String()
@@ -116,7 +116,7 @@ func (c *requests) address(where string, of gjson.Result) string {
 		raw += "/" + joined(at.Get("path"), "/")
 	}
 	raw, query, asks := strings.Cut(raw, "?")
-	for _, v := range at.Get("variable").Array() { // :id in the path
+	for _, v := range at.Get("variable").Array() { // such as :id in the path
 		name := regexp.QuoteMeta(":" + v.Get("key").String())
 		value := referring(url.PathEscape(c.text(where, v.Get("value").String(), 0)))
 		raw = regexp.MustCompile(name+`(/|$)`).ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
@@ -149,7 +149,7 @@ func (c *requests) address(where string, of gjson.Result) string {
 	return text
 }
 
-// joined returns the parts of a host or a path, which is a text or a list.
+// joined returns a host or a path, which is a text or a list of parts.
 func joined(parts gjson.Result, by string) string {
 	var all []string
 	for _, part := range parts.Array() {
@@ -158,8 +158,8 @@ func joined(parts gjson.Result, by string) string {
 	return strings.Join(all, by)
 }
 
-// enabled returns the fields of a list that are not disabled, and lists the others. Headers may be a text of
-// lines, too.
+// enabled returns the fields of a list that are not disabled, and lists the others. Headers may also be a
+// text of lines.
 func (c *requests) enabled(where, kind string, list gjson.Result) []field {
 	var all []field
 	for line := range strings.Lines(list.Str) {
@@ -177,7 +177,7 @@ func (c *requests) enabled(where, kind string, list gjson.Result) []field {
 	return all
 }
 
-// body sets the body of a request, or returns why it cannot be sent.
+// body sets the body of a request, or returns the reason why it cannot be sent.
 func (c *requests) body(where string, r *recorded, of gjson.Result) string {
 	switch mode := of.Get("mode").String(); {
 	case of.Get("disabled").Bool() || mode == "":
@@ -205,7 +205,7 @@ func (c *requests) body(where string, r *recorded, of gjson.Result) string {
 	return ""
 }
 
-// authorize adds what Postman sends for an authorization.
+// authorize adds the header or parameter that Postman sends for an authorization.
 func (c *requests) authorize(where string, r *recorded, auth gjson.Result) {
 	kind := auth.Get("type").String()
 	values := map[string]string{}
@@ -230,11 +230,12 @@ func (c *requests) authorize(where string, r *recorded, auth gjson.Result) {
 	}
 }
 
-// variable matches a variable in a text of Postman.
+// variable matches a variable in a text of a collection.
 var variable = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
 
-// text resolves the variables in a text: those of the collection become their values, generated ones are
-// generated, all others are variables of the environment of the load.
+// text resolves the variables in a text. Variables of the collection become their values, Postman's
+// dynamic variables become generated values, and all others become variables of the environment of the
+// load.
 func (c *requests) text(where, text string, depth int) string {
 	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		name := variable.FindStringSubmatch(match)[1]

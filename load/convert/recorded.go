@@ -15,31 +15,31 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// recorded is one request as it was sent or written down. Its texts may hold references to values of the
-// scenario (see draft.reference).
+// recorded is one request as it was recorded or written. Its texts may contain references to values of
+// the scenario (see draft.reference).
 type recorded struct {
 	where    string // names it in notes
-	name     string // of its step; empty: method and path
+	name     string // name of its step; empty: method and path
 	method   string
 	address  string
-	url      *url.URL // of the address
-	page     bool     // its answer is a page
+	url      *url.URL // the parsed address
+	page     bool     // its answer is an HTML page
 	headers  []field
-	mimeType string // of the body, where no header says it
+	mimeType string // type of the body, if no header says it
 	body     string
 	expect   scenario.Expect
 	extract  map[string]scenario.Extraction
-	cookies  []string // names of those that it sends beside its headers
-	gives    []string // names of cookies that its answer sets
+	cookies  []string // names of the cookies that it sends in addition to its headers
+	gives    []string // names of the cookies that its answer sets
 
 	start, end time.Time     // zero: not known
-	think      time.Duration // behind it, where its times are not known
+	think      time.Duration // the pause after it, if its times are not known
 }
 
 // field is a header, a cookie or a query parameter.
 type field struct{ name, value string }
 
-// what shows the request in notes, without its query, which may hold secrets.
+// what describes the request for notes, without its query, which may contain secrets.
 func (r *recorded) what() string {
 	address, _, _ := strings.Cut(strings.TrimPrefix(r.address, unknownTarget), "?")
 	return r.method + " " + referenced.ReplaceAllString(address, "{$1}")
@@ -48,13 +48,13 @@ func (r *recorded) what() string {
 // origin returns scheme and host of the request.
 func (r *recorded) origin() string { return r.url.Scheme + "://" + r.url.Host }
 
-// unusable reads the address and returns why the request cannot be a step.
+// unusable parses the address and returns the reason why the request cannot be a step, or "".
 func (r *recorded) unusable() string {
 	var err error // a path that is not escaped throughout would lose its %2F
 	r.url, err = url.Parse(strings.NewReplacer("\ue000", "%EE%80%80", "\ue001", "%EE%80%81").Replace(r.address))
 	switch {
 	case err != nil || r.url.Host == "" && r.url.Scheme != "data" && r.url.Scheme != "blob" ||
-		!utf8.ValidString(r.url.Host): // of http://%80
+		!utf8.ValidString(r.url.Host): // such as http://%80
 		return "its URL cannot be read"
 	case strings.Contains(r.address, "\ue000env:") || referenced.MatchString(r.url.Host):
 		return "its URL has a variable that is not known beforehand"
@@ -72,10 +72,11 @@ func (r *recorded) unusable() string {
 	return ""
 }
 
-// unknownTarget stands for a server that the input leaves to its environment: the user gives it.
+// unknownTarget stands for a server that the input does not name. The user gives it.
 const unknownTarget = "http://unknown.invalid"
 
-// forget lists the values that a request takes from its answer. The scenario does not have the request.
+// forget lists the values that are extracted from the answer to a request that the scenario does not
+// have.
 func (d *draft) forget(r *recorded) {
 	for _, name := range sortedKeys(r.extract) {
 		d.note(r.where, "the value "+name+" of its answer", "the request is not in the scenario: the name is sent")
@@ -83,7 +84,7 @@ func (d *draft) forget(r *recorded) {
 	}
 }
 
-// keep adds a request to those for the flow. Where there is a reason why it cannot be a step, it is listed.
+// keep adds a request to the flow, or lists it if there is a reason why it cannot be a step.
 func (d *draft) keep(r *recorded, reason string) {
 	if reason == "" {
 		d.found = append(d.found, r)
@@ -126,13 +127,13 @@ func (d *draft) flow(source, name string, options Options) error {
 	return nil
 }
 
-// recordedStep returns the step of a request. Names of headers that are left out are added to dropped.
+// recordedStep returns the step of a request. It adds the names of omitted headers to dropped.
 func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool) scenario.Step {
 	path := referring(requestTarget(cmp.Or(r.url.EscapedPath(), "/")))
 	if at := referenced.FindStringSubmatchIndex(path); at != nil && at[0] == 1 {
 		name := path[at[2]:at[3]]
 		if _, drawn := d.file.Values[name]; d.refs[name] && !drawn {
-			path = path[1:] // what an answer says may be a whole path, or a URL
+			path = path[1:] // a value of an answer may be a whole path or URL
 		}
 	}
 	step := scenario.Step{Name: scenario.Literal(r.name), Body: d.written(r.body), Expect: r.expect,
@@ -151,8 +152,8 @@ func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool
 	return step
 }
 
-// recordedHeaders keeps what the application sent and leaves out what the
-// engine or any browser adds.
+// recordedHeaders returns the headers that the application sent, without those that the engine or any
+// browser adds.
 func (d *draft) recordedHeaders(source string, r *recorded, dropped map[string]bool) map[string]string {
 	kept := map[string]string{}
 	for _, h := range r.headers {
@@ -171,7 +172,7 @@ func (d *draft) recordedHeaders(source string, r *recorded, dropped map[string]b
 						"generate it")
 			}
 			if name, known := findHeader(kept, h.name); known {
-				kept[name] += ", " + d.written(h.value) // RFC 9110, section 5.3: the same as two lines
+				kept[name] += ", " + d.written(h.value) // RFC 9110, section 5.3: equivalent to two lines
 				continue
 			}
 			kept[h.name] = d.written(h.value)
@@ -180,8 +181,8 @@ func (d *draft) recordedHeaders(source string, r *recorded, dropped map[string]b
 	return kept
 }
 
-// addedByBrowser reports whether browsers add a header, lower case, by
-// themselves: it describes the browser, its cache or the page, not the request.
+// addedByBrowser reports whether browsers add a header (in lower case) by themselves. Such a header
+// describes the browser, its cache or the page, not the request.
 func addedByBrowser(name string) bool {
 	switch name {
 	case "user-agent", "accept-encoding", "accept-language", "upgrade-insecure-requests", "dnt", "priority",
@@ -192,7 +193,7 @@ func addedByBrowser(name string) bool {
 	return strings.HasPrefix(name, "sec-") || strings.HasPrefix(name, "access-control-request-")
 }
 
-// findHeader finds a header whatever its case.
+// findHeader finds a header regardless of the case of its name.
 func findHeader(headers map[string]string, name string) (key string, found bool) {
 	for key := range headers {
 		if strings.EqualFold(key, name) {
@@ -202,7 +203,7 @@ func findHeader(headers map[string]string, name string) (key string, found bool)
 	return "", false
 }
 
-// hoistHeaders takes headers that are the same in all steps out of them.
+// hoistHeaders moves headers that all steps share to the scenario.
 func (d *draft) hoistHeaders() {
 	var all []map[string]string
 	for _, f := range d.file.Flows {
@@ -226,8 +227,8 @@ func (d *draft) hoistHeaders() {
 	d.file.Headers = shared
 }
 
-// methodToken reports whether a text can be a request's method, and is not one
-// that opens a tunnel.
+// methodToken reports whether a text is a method that a step can have. CONNECT, which opens a tunnel, is
+// not.
 func methodToken(method string) bool {
 	for _, r := range method {
 		if (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && r != '-' {
@@ -237,8 +238,7 @@ func methodToken(method string) bool {
 	return method != "" && method != "CONNECT"
 }
 
-// keepOrigin chooses the origin that the scenario plays against and lists the
-// others.
+// keepOrigin returns the requests to the target of the scenario, and lists those to other servers.
 func (d *draft) keepOrigin(source string, usable []*recorded, host string) (kept []*recorded, err error) {
 	counts := map[string]int{}
 	var origins []string // in order of appearance
@@ -274,7 +274,7 @@ func (d *draft) keepOrigin(source string, usable []*recorded, host string) (kept
 }
 
 // mainOrigin returns the origin of the wanted host. By default it is the origin of the first page, or the
-// most frequent one if there is no page.
+// most frequent origin if there is no page.
 func mainOrigin(usable []*recorded, origins []string, counts map[string]int, host string) string {
 	for _, e := range usable {
 		if host == "" && e.page || host != "" && (e.url.Host == host || e.origin() == host) {
@@ -290,8 +290,7 @@ func mainOrigin(usable []*recorded, origins []string, counts map[string]int, hos
 	return main
 }
 
-// pauses sets the think times: from the end of everything before a request to
-// its start.
+// pauses sets the think times: from the end of all requests before a request to its start.
 func (d *draft) pauses(source string, steps []scenario.Step, played []*recorded, none bool) {
 	overlapping := 0
 	last := played[0].end
@@ -318,8 +317,7 @@ func (d *draft) pauses(source string, steps []scenario.Step, played []*recorded,
 	}
 }
 
-// cookies lists the cookies that no answer of the flow has set: the flow's own cookie jar
-// begins empty.
+// cookies lists the cookies that no answer of the flow has set. The cookie jar of a flow begins empty.
 func (d *draft) cookies(source string, played []*recorded) {
 	given, foreign := map[string]bool{}, map[string]bool{}
 	for _, r := range played {
@@ -339,7 +337,7 @@ func (d *draft) cookies(source string, played []*recorded) {
 	}
 }
 
-// basicAuth returns the header that proves a user, given as user:password (RFC 7617).
+// basicAuth returns the authorization header for user:password (RFC 7617).
 func basicAuth(user string) field {
 	return field{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(user))}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// identifier makes a name for a value from any text: letters, digits and underscores, with
-// no digit at its beginning.
+// identifier returns a name for a value: the text's letters, digits and underscores, without a digit at
+// the beginning.
 func identifier(text string) string {
 	var b strings.Builder
 	for _, r := range text {
@@ -36,11 +36,10 @@ func identifier(text string) string {
 	return "value"
 }
 
-// maxIdentifier keeps names readable, in bytes.
+// maxIdentifier bounds the length of names, in bytes, for readability.
 const maxIdentifier = 50
 
-// oneLine replaces line ends, and whatever does not print, by blanks, and shortens long
-// texts.
+// oneLine replaces line ends and unprintable characters by spaces, and shortens long texts.
 func oneLine(text string) string {
 	const longest = 400
 	var b strings.Builder
@@ -57,9 +56,9 @@ func oneLine(text string) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// requestTarget escapes what may not stand in the first line of a request:
-// blanks, control characters, quotes, the sign # and everything outside ASCII. What is
-// escaped already, and references to values, stay.
+// requestTarget escapes the characters that are not allowed in the first line of a request: blanks,
+// control characters, quotes, the sign # and everything outside ASCII. It keeps escapes, and references
+// to values.
 func requestTarget(text string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder
@@ -76,15 +75,15 @@ func requestTarget(text string) string {
 	return b.String()
 }
 
-// setByEngine reports whether the engine writes a header itself, so that a
-// recorded or configured one would be wrong.
+// setByEngine reports whether the engine writes a header itself, so that a recorded or configured one
+// would be wrong.
 func setByEngine(name string) bool {
 	switch strings.ToLower(name) {
 	case "host", "content-length", "connection", "keep-alive", "proxy-connection",
 		"transfer-encoding", "upgrade", "te", "trailer", "expect":
 		return true
 	}
-	return strings.HasPrefix(name, ":") // pseudo headers of HTTP/2
+	return strings.HasPrefix(name, ":") // pseudo-headers of HTTP/2
 }
 
 // validHeader reports whether a header can be sent.
@@ -92,16 +91,16 @@ func validHeader(name, value string) bool {
 	return httpguts.ValidHeaderFieldName(name) && !strings.ContainsAny(value, "\r\n\x00")
 }
 
-// piece is a part of a text: as it is, or a reference to a value.
+// piece is a part of a text: a constant, or a reference to a value.
 type piece struct {
 	text string
-	ref  string // the name in the scenario, instead of text
-	// unset: the text stands for a property that only JMeter's command line would give.
+	ref  string // name of the value in the scenario; empty: constant
+	// unset: the text is the default of a property that only JMeter's command line would set.
 	unset bool
 }
 
-// join writes pieces as a text of a scenario. A dollar sign in front of a
-// reference would escape it and becomes a value of its own.
+// join returns pieces as a text of a scenario. A dollar sign before a reference would escape it, so it
+// becomes a value of its own.
 func (d *draft) join(pieces []piece) string {
 	var b strings.Builder
 	for i, part := range pieces {
@@ -120,11 +119,12 @@ func (d *draft) join(pieces []piece) string {
 	return b.String()
 }
 
-// referenced matches a reference to a value in a text that is otherwise sent as it is: its name between two
-// characters that no text has by accident.
+// referenced matches a reference to a value in a text that is otherwise constant: its name between two
+// characters that do not occur in texts by accident.
 var referenced = regexp.MustCompile("\ue000([A-Za-z0-9_:.]+)\ue001")
 
-// reference returns the text by which a recorded request refers to a value of the scenario, or to env:NAME.
+// reference returns the text of a reference from a recorded request to a value of the scenario, or to
+// env:NAME.
 func (d *draft) reference(name string) string {
 	d.refs[name] = true
 	return "\ue000" + name + "\ue001"
@@ -136,7 +136,7 @@ func referring(path string) string {
 		"\ue001").Replace(path)
 }
 
-// written returns a text with references as a text of a scenario, which sends the rest of it as it is.
+// written returns a text with references as a text of a scenario; the rest of it is sent as it is.
 func (d *draft) written(text string) string {
 	var pieces []piece
 	end := 0
@@ -145,17 +145,17 @@ func (d *draft) written(text string) string {
 		pieces = append(pieces, piece{text: text[end:at[0]]})
 		if end = at[1]; d.refs[name] {
 			pieces = append(pieces, piece{ref: name})
-		} else { // nothing in the scenario has this value
+		} else { // the scenario has no such value
 			pieces = append(pieces, piece{text: name})
 		}
 	}
 	return d.join(append(pieces, piece{text: text[end:]}))
 }
 
-// maxBrackets is how deep brackets may be nested in what a parser reads whose stack grows with them.
+// maxBrackets bounds the nesting of brackets, because recursive parsers need stack for it.
 const maxBrackets = 500
 
-// nesting returns how deep the brackets of a text are nested, those in quotes too.
+// nesting returns the depth of nested brackets in a text, including those in quotes.
 func nesting(text []byte) int {
 	depth, deepest := 0, 0
 	for _, c := range text {

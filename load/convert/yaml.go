@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YAML returns the scenario as a file, with what is missing from it as comments at
-// its top. From is the name of the input.
+// YAML returns the scenario as a file. Comments at its top list what is missing. from is the name of the
+// input.
 func (c *Conversion) YAML(from string) ([]byte, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "# Made from %s by cleave load import. Read it before you play it.\n", oneLine(from))
