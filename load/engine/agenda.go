@@ -2,7 +2,7 @@ package engine
 
 import "time"
 
-// Entry is an entry of an agenda: Who waits for the time Due.
+// Entry is an entry of an agenda: Who waits until the time Due.
 type Entry[T any] struct {
 	Due time.Duration
 	Who T

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Config is one load on one target, played by one loop. Connected is called on the
-// loop's own thread. In a closed loop every user has a connection of its own.
+// Config is one load on one target, played by one loop. The loop calls Connected on its own thread. In a
+// closed loop every user has a connection of its own.
 type Config struct {
 	Target Target
 	Load

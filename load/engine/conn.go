@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// state of a place in the pool.
+// state is the state of a slot of the pool.
 type state uint8
 
 const (
@@ -25,22 +25,22 @@ const (
 	busy // a request is being sent or answered
 )
 
-// conn is a place in the pool: a connection, or room for one. A flow keeps its place from
-// its first step to its last.
+// conn is a slot of the pool: a connection, or room for one. A flow keeps its slot from its first step to
+// its last.
 type conn struct {
 	fd         int
 	slot       int32 // index in the pool
-	generation int32 // number of the connection in this place, which tells late events of a former one
+	generation int32 // number of the connection in this slot, which distinguishes late events of a former one
 	state      state
 	assigned   bool   // an operation waits for it or is in flight on it
 	thinking   bool   // its flow is between two steps
 	reads      bool   // the session reads more of the answer than its status
 	resent     bool   // its request was sent again, on this connection
-	pushes     bool   // the poller reports when the socket takes more of the request
+	pushes     bool   // the poller reports when the socket accepts more of the request
 	unsent     []byte // rest of the request
 	session    scenario.Session
 	answer     http1.Response
-	older      *conn // in the order of sending, for time limits
+	older      *conn // neighbours in the order of sending, for time limits
 	newer      *conn
 	// Times of the operation, since the beginning of the load:
 	due         time.Duration
@@ -49,16 +49,16 @@ type conn struct {
 	begun       time.Duration
 	sent        time.Duration
 	firstByte   time.Duration // zero: none came
-	connectTime time.Duration // how long connecting took; zero: the connection was open
+	connectTime time.Duration // time of connecting; zero: the connection was open
 	received    int64         // bytes
-	written     int64         // bytes, including those that the socket did not take yet
+	written     int64         // bytes, including those that the socket has not accepted yet
 }
 
-// watched is the set of events that epoll reports of a connection, edge-triggered: a read
-// that did not fill the buffer has emptied the socket, and what comes later is a new edge.
+// watched is the set of events that epoll reports of a connection. They are edge-triggered: a read that
+// did not fill the buffer has emptied the socket, and later data is a new edge.
 const watched = unix.EPOLLIN | unix.EPOLLRDHUP
 
-// connect begins a connection. It may be open at once.
+// connect begins to connect. The connection may be open at once.
 func (l *loop) connect(c *conn) error {
 	domain, address := l.config.Target.sockaddr(int64(l.report.Connects))
 	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
@@ -91,7 +91,7 @@ func (l *loop) connect(c *conn) error {
 	return nil
 }
 
-// connected puts a new connection to use.
+// connected begins to use a new connection.
 func (l *loop) connected(c *conn) {
 	c.free = l.now
 	if !c.assigned {
@@ -100,7 +100,7 @@ func (l *loop) connected(c *conn) {
 		return
 	}
 	c.connectTime = l.now - c.begun
-	l.delist(c) // the time limit begins anew with the actual send
+	l.delist(c) // the time limit starts again with the actual send
 	l.enlist(c)
 	l.request(c)
 }
@@ -122,7 +122,7 @@ func (l *loop) finishConnecting(c *conn) {
 	l.connected(c)
 }
 
-// unreached ends an attempt to connect that failed.
+// unreached ends a failed attempt to connect.
 func (l *loop) unreached(c *conn, err error) {
 	if l.connectError == nil {
 		l.connectError = err
@@ -135,7 +135,7 @@ func (l *loop) unreached(c *conn, err error) {
 	l.vacate(c)
 }
 
-// enlist puts the operation of a connection behind those sent before.
+// enlist appends the operation of a connection to the list in the order of sending.
 func (l *loop) enlist(c *conn) {
 	c.older, c.newer = l.newest, nil
 	if l.newest != nil {
@@ -146,7 +146,7 @@ func (l *loop) enlist(c *conn) {
 	l.newest = c
 }
 
-// delist takes an operation out of that order.
+// delist removes an operation from that list.
 func (l *loop) delist(c *conn) {
 	if c.older != nil {
 		c.older.newer = c.newer
@@ -162,17 +162,17 @@ func (l *loop) delist(c *conn) {
 
 func (l *loop) hangUp(c *conn) {
 	if c.fd >= 0 {
-		_ = unix.Close(c.fd) // it also ends the watch; what could fail concerns data nobody wants
+		_ = unix.Close(c.fd) // this also ends the watch; a failure would be about data that nobody needs
 		c.fd = -1
 	}
-	c.written -= int64(len(c.unsent)) // the rest will never be
+	c.written -= int64(len(c.unsent)) // the rest will not be sent
 	c.state, c.unsent, c.pushes = vacant, nil, false
 }
 
-// vacate makes the place of a closed connection available.
+// vacate makes the slot of a closed connection available.
 func (l *loop) vacate(c *conn) { l.vacant = append(l.vacant, c) }
 
-// request sends the request of the step that the connection has.
+// request sends the request of the connection's step.
 func (l *loop) request(c *conn) {
 	c.state = busy
 	header, body := c.session.Needs()
@@ -184,7 +184,7 @@ func (l *loop) request(c *conn) {
 	l.flush(c)
 }
 
-// flush sends what the socket takes.
+// flush sends as much as the socket accepts.
 func (l *loop) flush(c *conn) {
 	n, errno := write(c.fd, c.unsent)
 	if errno == unix.EAGAIN {
@@ -195,13 +195,13 @@ func (l *loop) flush(c *conn) {
 		return
 	}
 	c.unsent = c.unsent[n:]
-	if pushes := len(c.unsent) > 0; pushes != c.pushes { // hardly ever
+	if pushes := len(c.unsent) > 0; pushes != c.pushes { // rare
 		c.pushes = pushes
 		l.rewatch(c)
 	}
 }
 
-// rewatch sets again what the poller reports. It reports at once what is there already.
+// rewatch sets the events to report again. Those that are present already are reported at once.
 func (l *loop) rewatch(c *conn) {
 	events := uint32(watched)
 	if c.pushes {
@@ -212,8 +212,8 @@ func (l *loop) rewatch(c *conn) {
 	}
 }
 
-// lose ends the connection, and its operation if there is one. A flow that thinks, and a
-// user, go on with another connection.
+// lose ends the connection, and its operation if there is one. A flow that thinks, and a user, continue
+// with another connection.
 func (l *loop) lose(c *conn, outcome record.Outcome) {
 	l.hangUp(c)
 	switch {
@@ -231,22 +231,22 @@ func (l *loop) lose(c *conn, outcome record.Outcome) {
 	}
 }
 
-// repeats reports whether the operation is sent again: the server may have ended its
-// connection before the request was sent, said nothing, and may see it twice
-// (RFC 9110 section 9.2.2).
+// repeats reports whether the operation is sent again: once, if its connection was open before and ends
+// without a byte of the answer. The server may have closed it before the request came. It may also have
+// seen the request, so the method must be idempotent (RFC 9110 section 9.2.2).
 func (l *loop) repeats(c *conn, outcome record.Outcome) bool {
 	return (outcome == record.Closed || outcome == record.Reset) && c.firstByte == 0 &&
 		c.connectTime == 0 && !c.resent && c.session.Repeatable() && l.now < l.until && l.limit.From() <= l.now
 }
 
-// forgetIdle takes a connection that ended between operations out of the pool.
+// forgetIdle removes a connection that ended between operations from the pool.
 func (l *loop) forgetIdle(c *conn) {
 	if i := slices.Index(l.idle, c); i >= 0 {
 		l.idle = slices.Delete(l.idle, i, i+1)
 	}
 }
 
-// connectOutcome returns the outcome of an attempt to connect that failed.
+// connectOutcome returns the outcome of a failed attempt to connect.
 func connectOutcome(err error) record.Outcome {
 	outcome, _ := OutcomeOfConnect(err)
 	return outcome
@@ -258,8 +258,7 @@ type UnreachableError struct {
 	Cause  error
 }
 
-// Own reports whether this process was short of files, ports or memory: then nothing is
-// known about the target.
+// Own reports whether this process lacked files, ports or memory. Then nothing is known about the target.
 func (u *UnreachableError) Own() bool { return connectOutcome(u.Cause) == record.Exhausted }
 
 // Error names the target and says what to check.

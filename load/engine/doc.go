@@ -3,9 +3,8 @@
 // or a closed loop (users who wait for each answer). One thread with an epoll
 // instance of its own sends, reads, judges and records everything.
 //
-// It resolves no names, follows no redirects, speaks no TLS and decides not
-// whether a target may be loaded: the caller hands it an address. It computes no
-// statistics; package record does.
+// It resolves no names, follows no redirects, speaks no TLS and does not decide whether a target may be
+// loaded: the caller passes an address. It computes no statistics; package record does.
 //
 // Entry points: NewTarget and RunAll. DESIGN.md beside this
 // file says why it waits the way it does, and what that costs.

@@ -2,19 +2,18 @@ package engine
 
 import "time"
 
-// Limit keeps flows from being begun faster than permitted, whatever is due. It lets n
-// flows begin in any n/rate seconds, about one second, where n is the whole part of the
-// rate. The zero value permits everything.
+// Limit keeps flows from beginning faster than permitted. It lets n flows begin in any n/rate seconds,
+// about one second, where n is the whole part of the rate. The zero value permits any rate.
 type Limit struct {
 	window time.Duration
 	begun  []time.Duration // the last n, as a ring
 	next   int             // place of the oldest
 }
 
-// maxBurst bounds the memory of a limit; above it the window is shorter.
+// maxBurst bounds the memory of a limit; for higher rates the window is shorter.
 const maxBurst = 10_000
 
-// NewLimit permits a rate in flows per second; zero or less: any.
+// NewLimit permits a rate in flows per second; zero or less permits any rate.
 func NewLimit(rate float64) Limit {
 	if rate <= 0 {
 		return Limit{}

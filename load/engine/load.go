@@ -18,53 +18,51 @@ import (
 // MaxConnections bounds the pool: a loopback address has about 28,000 ports.
 const MaxConnections = 20_000
 
-// Load describes what an engine plays, over whatever protocol.
+// Load describes a load on an engine, independent of the protocol.
 type Load struct {
-	// Player makes the requests and judges the answers. It belongs to one loop alone.
+	// Player makes the requests and judges the answers. Only one loop may use it.
 	Player *scenario.Player
 	// Open yields the due times of an open loop's flows; nil in a closed loop.
 	Open schedule.Arrivals
 	// Users is the closed loop; nil in an open loop.
 	Users *Users
-	// Duration is the window in which operations are begun. A flow in progress at its end
-	// may finish its operation and begins no other.
+	// Duration is the time in which operations are begun. At its end a flow in progress may finish its
+	// operation, but begins no other.
 	Duration time.Duration
-	// Connections is the size of the pool, which is open from the beginning. In a closed
-	// loop it is the number of users.
+	// Connections is the size of the pool, which is open from the beginning. In a closed loop it must be the
+	// number of users.
 	Connections int
-	// KeepAlive uses connections again. Without it every flow has its own, and
-	// nothing but the first connection is made before the load.
+	// KeepAlive reuses connections. Without it every flow has its own, and only the first connection is made
+	// before the load.
 	KeepAlive bool
-	// Timeout is the limit of an operation, from its actual send (or the attempt
-	// to connect).
+	// Timeout is the time limit of an operation, from the actual send or the attempt to connect.
 	Timeout time.Duration
-	// Grace is how long the engine waits, after Duration, for operations in
-	// flight. Zero: as long as Timeout.
+	// Grace is the time after Duration for which the engine waits for operations in flight. Zero: as long as
+	// Timeout.
 	Grace  time.Duration
 	Pacing Pacing
-	// MaxRate is the most flows per second that are ever begun, measured over about
-	// a second. What is due beyond it is held back, and unsent in the end. Zero: no
-	// limit.
+	// MaxRate is the highest rate at which flows begin, measured over about a second. Flows that are due
+	// faster are held back, and count as unsent if they have not begun at the end. Zero: no limit.
 	MaxRate float64
-	// Until is the time from which nothing is begun any more, whatever the duration. Zero: never.
+	// Until is the time from which on no operation begins, regardless of the duration. Zero: never.
 	Until time.Time
-	// Enough, if given, ends the duration when it is set.
+	// Enough ends the duration when it is set; nil: nothing does.
 	Enough *atomic.Bool
-	// Connected, if given, is called when the pool is open and before the clock
-	// starts. It may block; its error ends the load.
+	// Connected is called when the pool is open and before the clock starts; nil: not called. It may block;
+	// its error ends the load.
 	Connected func() error
 	// Recorder takes every operation.
 	Recorder *record.Recorder
 }
 
-// Users are a closed loop: each plays a flow, thinks, and plays the next.
+// Users are a closed loop: each user plays a flow, thinks, and plays the next.
 type Users struct {
 	Number int
 	Think  time.Duration // between a flow and the next
-	RampUp time.Duration // over which the users begin, evenly
+	RampUp time.Duration // time in which the users begin, evenly
 }
 
-// Begins returns when a user begins, of those from 0 on.
+// Begins returns when a user begins; users count from 0.
 func (u Users) Begins(user int) time.Duration {
 	return time.Duration(float64(u.RampUp) * float64(user) / float64(u.Number))
 }
@@ -92,14 +90,14 @@ func (l *Load) Check() error {
 	return errors.Join(mistakes...)
 }
 
-// PermissionEnded returns why a load stopped at Until.
+// PermissionEnded returns the message of a load that ended at Until.
 func (l *Load) PermissionEnded() string {
 	return "the permission ended at " + l.Until.Format(time.RFC3339)
 }
 
-// CountUnsent counts the flows that the schedule still holds; due is the time of the next
-// one. It chooses a flow for each, so that the operation that was not sent is known. held:
-// the highest permitted rate held them back.
+// CountUnsent counts the flows that the schedule still holds; due is the time of the next one, if more is
+// set. It chooses a flow for each, so that the operation that was not sent is known. held: the highest
+// permitted rate held them back.
 func (l *Load) CountUnsent(r *Report, due time.Duration, more, held bool) {
 	var flow scenario.Session
 	for ; more && due < l.Duration; due, more = l.Open.Next() {
@@ -118,8 +116,8 @@ func (l *Load) CountUnsent(r *Report, due time.Duration, more, held bool) {
 	}
 }
 
-// ProcessorTime returns what a process or thread of ours has used so far; of is
-// unix.RUSAGE_SELF or unix.RUSAGE_THREAD.
+// ProcessorTime returns the processor time of this process (unix.RUSAGE_SELF) or of this thread
+// (unix.RUSAGE_THREAD) so far.
 func ProcessorTime(of int) (time.Duration, error) {
 	var usage unix.Rusage
 	if err := unix.Getrusage(of, &usage); err != nil {

@@ -17,16 +17,16 @@ import (
 const (
 	// readSize is the size of the one read buffer, in bytes.
 	readSize = 64 << 10
-	// readsPerTurn bounds what one connection with an endless body may take
-	// before the others have their turn.
+	// readsPerTurn bounds the reads from one connection with an endless body before other connections get
+	// their turn.
 	readsPerTurn = 16
-	// overtime is how long an open loop may go on after its end, to send what was due
-	// before and finds a free connection.
+	// overtime is the time after the end for which an open loop may continue to send operations that were
+	// due before, if they find a free connection.
 	overtime = 100 * time.Millisecond
-	// maxWait is the longest wait in milliseconds, so that the loop notices an interruption.
+	// maxWait is the longest wait in milliseconds, so that the loop notices a cancelled context.
 	maxWait = 100
-	// briefWait is the longest wait that keeps the Go scheduler out. A garbage collection
-	// may have to wait as long.
+	// briefWait is the longest wait that the Go scheduler does not know of. A garbage collection may have to
+	// wait for its end.
 	briefWait = 2 * time.Millisecond
 )
 
@@ -38,26 +38,26 @@ type loop struct {
 	limit    Limit
 	start    time.Time
 	now      time.Duration // since start
-	end      time.Duration // when flows are begun no longer
-	until    time.Duration // when nothing is begun, whatever is due
+	end      time.Duration // no flow begins from then on
+	until    time.Duration // no operation begins from then on, even if it is due
 	input    []byte
 	message  message // for stamped reads
 	conns    []conn
-	idle     []*conn // the last one used is the next one used
+	idle     []*conn // the last one used is used next
 	vacant   []*conn
-	oldest   *conn // of those with an operation
+	oldest   *conn // the oldest and the latest operation in flight
 	newest   *conn
 	thinking Agenda[*conn] // flows between two steps
 
-	tapped       bool          // the recorder hands on every operation
+	tapped       bool          // the recorder passes every operation on
 	stamped      bool          // the kernel notes when answers come, so the loop need not wake for them
-	arrived      time.Duration // when the answer at hand came
+	arrived      time.Duration // when the current answer came
 	sending      bool          // operations are still begun
 	quiet        bool          // the last wait brought nothing
 	inFlight     int
 	flowsEnded   int64
 	interrupted  atomic.Bool
-	connectError error // the first one
+	connectError error // the first error
 	judged       oracle.Answer
 	statuses     [600]int64
 	report       Report
@@ -108,7 +108,7 @@ func (l *loop) open(ctx context.Context) error {
 	limit := min(l.config.Timeout, 5*time.Second)
 	first := len(l.conns)
 	if !l.config.KeepAlive {
-		first = 1 // it shows that somebody listens
+		first = 1 // one connection shows that somebody listens
 	}
 	for i := range l.conns[:first] {
 		if ctx.Err() != nil {
@@ -118,7 +118,7 @@ func (l *loop) open(ctx context.Context) error {
 			l.unreached(&l.conns[i], err)
 		}
 		if len(l.idle) == 0 && l.connectError != nil {
-			break // the first says enough
+			break // one error says enough
 		}
 	}
 	for len(l.idle)+len(l.vacant) < first && l.clock() < limit && ctx.Err() == nil &&
@@ -135,8 +135,8 @@ func (l *loop) open(ctx context.Context) error {
 	return l.opened()
 }
 
-// openOne begins a connection. It waits while the queue of a Unix socket is full, as the
-// kernel does for TCP.
+// openOne begins a connection. It waits while the queue of a Unix socket is full; for TCP the kernel does
+// so itself.
 func (l *loop) openOne(c *conn, limit time.Duration) error {
 	for {
 		err := l.connect(c)
@@ -147,7 +147,7 @@ func (l *loop) openOne(c *conn, limit time.Duration) error {
 	}
 }
 
-// opened ends attempts that hang and returns an error if no connection is open.
+// opened gives up attempts that are not done, and returns an error if no connection is open.
 func (l *loop) opened() error {
 	for i := range l.conns {
 		if c := &l.conns[i]; c.state == connecting {

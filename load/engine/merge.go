@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Merge adds the report of another loop or agent that played a part of the same
-// load.
+// Merge adds the report of another loop or agent that played a part of the same load.
 func (r *Report) Merge(other *Report) {
 	if other.Start.Before(r.Start) {
 		r.Start = other.Start
@@ -36,13 +35,13 @@ func (r *Report) Merge(other *Report) {
 	r.BusyTime += other.BusyTime
 	r.PauseTime += other.PauseTime
 	r.UserTime += other.UserTime
-	// Values at times that only one of them has reached cannot be added.
+	// Values at times that only one of the two has reached cannot be added.
 	n := min(len(r.Ended), len(other.Ended))
 	r.Ended = sums(r.Ended[:n], other.Ended[:n])
 	r.Example = cmp.Or(r.Example, other.Example)
 }
 
-// both joins two texts, which may be the same or empty.
+// both joins two texts, each of which may be empty. It leaves out the second if the first contains it.
 func both(a, b string) string {
 	switch {
 	case a == "":
@@ -53,7 +52,7 @@ func both(a, b string) string {
 	return fmt.Sprintf("%s; %s", a, b)
 }
 
-// sums adds element by element; the shorter one is filled up with zeros.
+// sums adds element by element; missing elements are zero.
 func sums(a, b []int64) []int64 {
 	all := make([]int64, max(len(a), len(b)))
 	for i := range all {

@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Backoff is how long a user waits after the target was unreachable.
+// Backoff is the time that a user waits after the target was unreachable.
 const Backoff = 10 * time.Millisecond
 
 // Unreached reports whether an outcome means that no target was reached.

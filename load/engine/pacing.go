@@ -6,12 +6,11 @@ import (
 	"time"
 )
 
-// Guard is how long before a due time spinning begins: virtual machines wake a
-// sleeper 24 to 31 us late.
+// Guard is the time before a due time at which spinning begins: virtual machines wake a sleeper 24 to 31
+// us late.
 const Guard = 60 * time.Microsecond
 
-// Pacing is how an open loop waits for the next due time. The zero value is
-// exact.
+// Pacing is the way in which an open loop waits for the next due time. The zero value is exact.
 type Pacing struct {
 	grid time.Duration
 	spin bool
@@ -50,10 +49,10 @@ func (p Pacing) String() string {
 	return "exact"
 }
 
-// Lateness returns how late a send may be by this pacing alone.
+// Lateness returns the longest delay of a send by this pacing alone.
 func (p Pacing) Lateness() time.Duration { return p.grid }
 
-// Slot returns when an operation due at a time is sent.
+// Slot returns the time at which an operation that is due at a time is sent.
 func (p Pacing) Slot(due time.Duration) time.Duration {
 	if p.grid == 0 {
 		return due

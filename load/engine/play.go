@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// play sends the load and waits for what is in flight.
+// play sends the load and waits for operations in flight.
 func (l *loop) play() error {
 	l.end = min(l.config.Pacing.Slot(l.config.Duration), l.until)
 	l.sending = true
@@ -40,8 +40,7 @@ func (l *loop) play() error {
 	}
 }
 
-// done reports whether an open loop has nothing left to begin: its schedule is at
-// its end, and so are all flows.
+// done reports whether an open loop has nothing left to begin: its schedule and all flows have ended.
 func (l *loop) done() bool {
 	if l.config.Open == nil || l.inFlight > 0 || len(l.thinking) > 0 {
 		return false
@@ -50,9 +49,9 @@ func (l *loop) done() bool {
 	return !more
 }
 
-// endSending notes how long operations were begun, and cuts the flows that think.
-// An open loop that was not broken off has had its whole duration, also when its
-// schedule held nothing at the end of it.
+// endSending notes the length of the time in which operations were begun, and cuts the flows that think.
+// An open loop that was not ended early has had its whole duration, even if its schedule was empty at the
+// end.
 func (l *loop) endSending() {
 	l.sending = false
 	l.report.Window = min(l.now, l.config.Duration)
@@ -69,8 +68,8 @@ func (l *loop) endSending() {
 	l.thinking = nil
 }
 
-// dispatch begins the operations that are due, as far as there are connections
-// for new flows and the limit permits them.
+// dispatch begins the operations that are due. New flows also need a free connection and the permission
+// of the limit.
 func (l *loop) dispatch() {
 	entered := l.now
 	for fresh := false; ; fresh = true {
@@ -79,7 +78,7 @@ func (l *loop) dispatch() {
 			return
 		}
 		if fresh {
-			l.now = l.clock() // sending took time
+			l.now = l.clock() // sending has taken time
 		}
 		if l.now >= l.end && (l.config.Open == nil || l.now >= min(entered+overtime, l.until)) {
 			return
@@ -94,8 +93,8 @@ func (l *loop) dispatch() {
 	}
 }
 
-// upcoming returns when the next operation can be begun, and whether it continues a flow.
-// It is not ok if that depends on an answer and not on the clock.
+// upcoming returns the time at which the next operation can begin, and whether it continues a flow. ok is
+// false if that depends on an answer and not on the clock.
 func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	if len(l.thinking) > 0 {
 		at, continues, ok = l.config.Pacing.Slot(l.thinking[0].Due), true, true
@@ -113,10 +112,10 @@ func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	return at, continues, ok
 }
 
-// owned reports whether connections belong to users, and not to the pool.
+// owned reports whether connections belong to users instead of a pool.
 func (l *loop) owned() bool { return l.config.Users != nil && l.source != nil }
 
-// beginFlow begins the next flow, on its user's connection or on one of the pool.
+// beginFlow begins the next flow, on the connection of its user or on one of the pool.
 func (l *loop) beginFlow() {
 	due, _ := l.source.peek()
 	c := l.source.take()
@@ -132,8 +131,8 @@ func (l *loop) beginFlow() {
 	l.begin(c, due)
 }
 
-// free takes a place from the pool: that of the idle connection used last, whose memory
-// is still in the cache, or else a vacant one.
+// free takes a slot from the pool: the idle connection that was used last, whose memory is still in the
+// cache, or else an empty slot.
 func (l *loop) free() *conn {
 	from := &l.idle
 	if len(*from) == 0 {
@@ -145,7 +144,7 @@ func (l *loop) free() *conn {
 	return c
 }
 
-// begin starts an operation on a connection, or on one that it makes first.
+// begin starts an operation on a connection, which it makes first if there is none.
 func (l *loop) begin(c *conn, due time.Duration) {
 	c.assigned, c.resent, c.due, c.begun, c.sent = true, false, due, l.now, l.now
 	if c.session.First() {
@@ -163,8 +162,7 @@ func (l *loop) begin(c *conn, due time.Duration) {
 	}
 }
 
-// finish records the operation of a connection, which ended at a given time, and goes on
-// with its flow.
+// finish records the operation of a connection, which ended at a time, and continues its flow.
 func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 	l.delist(c)
 	c.assigned = false
@@ -194,8 +192,8 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 	l.release(c)
 }
 
-// goOn continues a flow whose next step is due at a time: at once, later, or not at all if
-// the load is over by then.
+// goOn continues a flow whose next step is due at a time: at once, later, or not at all if the load has
+// ended by then.
 func (l *loop) goOn(c *conn, at, due time.Duration) {
 	l.source.pauses(at, due)
 	switch {
@@ -210,12 +208,12 @@ func (l *loop) goOn(c *conn, at, due time.Duration) {
 		}
 		l.thinking.Push(Entry[*conn]{due, c})
 	default:
-		c.free = 0 // the connection was there all the time
+		c.free = 0 // the connection was available all the time
 		l.begin(c, due)
 	}
 }
 
-// release gives the connection of a flow back.
+// release returns the connection of a flow to the pool.
 func (l *loop) release(c *conn) {
 	if !l.config.KeepAlive {
 		l.hangUp(c)
@@ -224,7 +222,7 @@ func (l *loop) release(c *conn) {
 		c.state = idle
 	}
 	switch {
-	case l.owned(): // the user has it
+	case l.owned(): // it stays with the user
 	case c.fd < 0:
 		l.vacate(c)
 	default:

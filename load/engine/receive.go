@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// ending is the set of events of a connection that the peer has closed or that is broken.
+// ending is the set of events of a connection that is broken or that the peer has closed.
 const ending = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
 // handle handles the events of the poller. Those of idle connections that have ended come
@@ -29,7 +29,7 @@ func (l *loop) handle(events []unix.EpollEvent) {
 	for i := range events {
 		event := &events[i]
 		if event.Fd == timerSlot {
-			l.poller.armed = 0 // the next time is set whatever it was
+			l.poller.armed = 0 // the timer must be set again, even to the same time
 			continue
 		}
 		c := l.reported(event)
@@ -65,8 +65,8 @@ func (l *loop) reported(event *unix.EpollEvent) *conn {
 	return c
 }
 
-// readable reads what has come. ends is set if the peer has closed or the connection is
-// broken: then it reads the end, too.
+// readable reads what has come. ends is set if the connection is broken or the peer has closed it: then
+// it reads up to the end.
 func (l *loop) readable(c *conn, ends bool) {
 	for range readsPerTurn {
 		n, errno := l.read(c)
@@ -84,10 +84,10 @@ func (l *loop) readable(c *conn, ends bool) {
 			return
 		}
 	}
-	l.rewatch(c) // then epoll reports the rest behind the others
+	l.rewatch(c) // epoll then reports the rest after the events of others
 }
 
-// read reads once and notes when what it read came: now, or when the kernel says.
+// read reads once and notes the time at which the data came: now, or by the kernel's time stamp.
 func (l *loop) read(c *conn) (int, unix.Errno) {
 	if !l.stamped {
 		n, errno := read(c.fd, l.input)
@@ -96,7 +96,7 @@ func (l *loop) read(c *conn) (int, unix.Errno) {
 		return n, errno
 	}
 	n, stamp, errno := readStamped(c.fd, l.input, &l.message)
-	// The wall clock may be steered, so its distance is taken anew.
+	// The wall clock may be adjusted, so its offset is determined each time.
 	now := time.Now()
 	l.now = now.Sub(l.start)
 	l.arrived = l.now
@@ -106,8 +106,7 @@ func (l *loop) read(c *conn) (int, unix.Errno) {
 	return n, errno
 }
 
-// receive hands bytes to the parser and reports whether the connection needs no
-// more reading now.
+// receive passes bytes to the parser and reports whether the connection needs no more reading now.
 func (l *loop) receive(c *conn, data []byte, ends bool) bool {
 	l.report.Received += int64(len(data))
 	if c.state != busy {
@@ -128,13 +127,13 @@ func (l *loop) receive(c *conn, data []byte, ends bool) bool {
 	if !c.answer.Complete() {
 		return false
 	}
-	// What follows the answer belongs to nothing; an answer before the end of
-	// the request leaves the connection in doubt.
+	// Bytes after the answer belong to no request. If the answer comes before the whole request was sent,
+	// the state of the connection is unknown. Neither connection is used again.
 	l.answered(c, !ends && n == len(data) && !c.answer.Last && len(c.unsent) == 0)
 	return true
 }
 
-// answered judges a whole answer.
+// answered judges a complete answer.
 func (l *loop) answered(c *conn, reuse bool) {
 	a := &c.answer
 	l.judged = oracle.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Encoding: a.Encoding,
@@ -146,7 +145,7 @@ func (l *loop) answered(c *conn, reuse bool) {
 		l.report.Said.Add(a.Status, l.judged.Text())
 	}
 	if c.reads {
-		l.now = l.clock() // reading took time
+		l.now = l.clock() // reading has taken time
 	}
 	if !reuse {
 		l.hangUp(c)
@@ -159,7 +158,7 @@ func (l *loop) explain(complaint string) {
 	l.report.Example = cmp.Or(l.report.Example, complaint)
 }
 
-// ended handles the orderly end of what the peer sends.
+// ended handles the peer's orderly end of the connection.
 func (l *loop) ended(c *conn) {
 	if c.state == busy && c.answer.End() {
 		l.answered(c, false)

@@ -16,11 +16,11 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// RunAll connects, sends the load and records every operation. Several loops play it, each on a thread of its
-// own; they begin together, and their time zero is the same. Each loop needs its own player, recorder and
-// share of the schedule. RunAll closes the recorders. When one loop cannot begin, none does. RunAll fails
-// with UnreachableError when no connection can be made, and with the context's error when that ends early;
-// the reports hold what was done until then.
+// RunAll connects, sends the load and records every operation. Each loop plays on a thread of its own;
+// all loops begin together and have the same time zero. Each needs its own player, recorder and share of
+// the schedule. RunAll closes the recorders. If one loop cannot begin, none does. RunAll returns an
+// UnreachableError if no connection can be made, and the context's error if the context ends early; the
+// reports then hold the results until that time.
 func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 	reports, errs := make([]Report, len(configs)), make([]error, len(configs))
 	for i := range configs {
@@ -34,7 +34,7 @@ func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 		}
 		return reports, err
 	}
-	// A thread keeps its processor while it waits briefly; others need one.
+	// A thread keeps its processor during brief waits, so that other goroutines need another one.
 	if before := runtime.GOMAXPROCS(0); before < len(configs)+1 {
 		runtime.GOMAXPROCS(len(configs) + 1)
 		defer runtime.GOMAXPROCS(before)
@@ -43,7 +43,7 @@ func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 	var all sync.WaitGroup
 	for i := range configs {
 		all.Go(func() {
-			// The thread ends with the goroutine, and with it what was set for it.
+			// The thread ends with the goroutine, and its settings with it.
 			runtime.LockOSThread()
 			reports[i], errs[i] = run(ctx, configs[i], together)
 			configs[i].Recorder.Close(reports[i].Elapsed)
@@ -53,8 +53,7 @@ func RunAll(ctx context.Context, configs []Config) ([]Report, error) {
 	return reports, joined(errs)
 }
 
-// joined joins the errors of all loops, each text once, without those of loops that only
-// waited for others.
+// joined joins the errors of all loops, each text once. It leaves out loops that only waited for others.
 func joined(errs []error) error {
 	var own []error
 	for _, err := range errs {
@@ -85,7 +84,7 @@ func run(ctx context.Context, config Config, together *gate) (report Report, err
 		return report, err
 	}
 	err = l.play()
-	for l.oldest != nil { // still in flight when the engine stops waiting
+	for l.oldest != nil { // in flight when the engine stops waiting
 		l.lose(l.oldest, record.Unfinished)
 	}
 	after, cpuErr := ProcessorTime(unix.RUSAGE_THREAD)
@@ -96,13 +95,13 @@ func run(ctx context.Context, config Config, together *gate) (report Report, err
 
 // prepare returns a loop with open connections.
 func prepare(ctx context.Context, config Config) (*loop, error) {
-	// The kernel adds up to 50 us to waits by default, to wake less often.
+	// By default the kernel delays wake-ups by up to 50 us, to wake less often.
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("set the precision of waits: %w", err)
 	}
-	// This thread has priority over the system under load if they share processors, since what it sends late
-	// counts against the system. Without the privilege it keeps its priority, and late sends are noted as such.
-	// A thread that spins would leave nothing to others.
+	// This thread gets priority over the system under load if they share processors, since a late send would
+	// count against the system. Without the privilege it keeps its priority, and late sends are reported. A
+	// spinning thread must not get it: it would leave no time to others.
 	if !config.Pacing.Spins() {
 		_ = unix.Setpriority(unix.PRIO_PROCESS, 0, highest)
 	}
@@ -122,7 +121,7 @@ func prepare(ctx context.Context, config Config) (*loop, error) {
 // highest is the niceness of the highest priority.
 const highest = -20
 
-// startAt waits for the beginning of the load, at which all connections are free.
+// startAt waits for the beginning of the load. All connections are free from then on.
 func (l *loop) startAt(start time.Time) error {
 	if err := l.reset(start); err != nil {
 		return err
@@ -146,7 +145,7 @@ func (l *loop) startAt(start time.Time) error {
 	return nil
 }
 
-// conclude completes the report at the end. whole: the load was not broken off.
+// conclude completes the report at the end. whole: the load was not ended early.
 func (l *loop) conclude(whole bool) {
 	l.report.Start, l.report.Elapsed = l.start, l.now
 	l.report.Skipped = slices.Clone(l.config.Player.Skipped())
@@ -164,11 +163,10 @@ func (l *loop) conclude(whole bool) {
 	}
 }
 
-// lead is the time from when all loops are ready to their common beginning.
+// lead is the time from when all loops are ready until they begin together.
 const lead = 2 * time.Millisecond
 
-// Lead returns the time from when the last of several loops has called Connected to the
-// beginning of their load.
+// Lead returns the time from the last of several calls of Connected to the beginning of the load.
 func Lead(loops int) time.Duration {
 	if loops == 1 {
 		return 0
@@ -176,10 +174,10 @@ func Lead(loops int) time.Duration {
 	return lead
 }
 
-// errOthers is the error of a loop that could begin.
+// errOthers is the error of a loop that could begin, but must not because another cannot.
 var errOthers = errors.New("another loop could not begin")
 
-// gate lets loops begin together, or none of them.
+// gate makes all loops begin together, or none of them.
 type gate struct {
 	sync.Mutex
 	all     int
@@ -189,8 +187,8 @@ type gate struct {
 	open    chan struct{}
 }
 
-// pass waits until every loop has come here and returns when they begin. A loop
-// that comes with an error gets it back, and the others errOthers.
+// pass waits until every loop has called it and returns the common beginning. A loop that passes an error
+// gets it back, and the others get errOthers.
 func (g *gate) pass(err error) (time.Time, error) {
 	g.Lock()
 	g.failed = g.failed || err != nil

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls of the hot path. They return at once, so the Go scheduler need not
-// be told that the thread may block.
+// The system calls of the hot path return at once, so they are made without the Go scheduler.
 
-// read uses recvfrom, which takes a shorter way through the kernel than read.
+// read uses recvfrom, which has a shorter path in the kernel than read.
 func read(fd int, buffer []byte) (int, unix.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM,
@@ -28,15 +27,15 @@ func read(fd int, buffer []byte) (int, unix.Errno) {
 	}
 }
 
-// message is the memory of a stamped read, made once.
+// message is the memory of a stamped read, allocated once.
 type message struct {
 	header  unix.Msghdr
 	vector  unix.Iovec
 	control [64]byte
 }
 
-// readStamped is read with the time at which the kernel received the last of the
-// bytes, in nanoseconds since 1970, or zero where it does not say.
+// readStamped is read with the time at which the kernel received the last byte, in nanoseconds since
+// 1970, or zero if the kernel gives none.
 func readStamped(fd int, buffer []byte, m *message) (int, int64, unix.Errno) {
 	m.vector.Base = unsafe.SliceData(buffer)
 	m.vector.SetLen(len(buffer))
@@ -56,7 +55,7 @@ func readStamped(fd int, buffer []byte, m *message) (int, int64, unix.Errno) {
 	}
 }
 
-// stamp reads the receive time from the control part.
+// stamp returns the receive time from the control data.
 func (m *message) stamp() int64 {
 	const head = unix.SizeofCmsghdr
 	if int(m.header.Controllen) < head+int(unsafe.Sizeof(unix.Timespec{})) {
@@ -69,7 +68,7 @@ func (m *message) stamp() int64 {
 	return (*unix.Timespec)(unsafe.Pointer(&m.control[head])).Nano()
 }
 
-// write sends without the signal that a closed connection would raise.
+// write sends data without the signal for writing to a closed connection.
 func write(fd int, data []byte) (int, unix.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO,
@@ -92,10 +91,10 @@ type poller struct {
 	events [256]unix.EpollEvent
 }
 
-// timerSlot marks the timer among the events; connections have numbers from 0.
+// timerSlot marks the timer among the events; connections have slots from 0 on.
 const timerSlot = -1
 
-// newPoller makes a poller with the timer disarmed.
+// newPoller returns a poller whose timer is not set.
 func newPoller() (*poller, error) {
 	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
@@ -106,7 +105,7 @@ func newPoller() (*poller, error) {
 		return nil, errors.Join(fmt.Errorf("create timer: %w", err), unix.Close(epoll))
 	}
 	p := &poller{epoll: epoll, timer: timer}
-	// Edge-triggered: every expiry is reported once, and need not be read.
+	// Edge-triggered: every expiry is reported once, and needs no read.
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLET, Fd: timerSlot}
 	if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, timer, &event); err != nil {
 		return nil, errors.Join(fmt.Errorf("watch timer: %w", err), p.close())
@@ -116,7 +115,7 @@ func newPoller() (*poller, error) {
 
 func (p *poller) close() error { return errors.Join(unix.Close(p.timer), unix.Close(p.epoll)) }
 
-// arm sets the timer to a time of the load, once.
+// arm sets the timer to a time of the load, unless it is set to it already.
 func (p *poller) arm(at time.Duration) {
 	if at == p.armed {
 		return
@@ -128,21 +127,21 @@ func (p *poller) arm(at time.Duration) {
 		uintptr(p.timer), unix.TFD_TIMER_ABSTIME, uintptr(unsafe.Pointer(&value)), 0, 0, 0)
 }
 
-// armWithin sets the timer so that it ends a wait that begins now within a span. It serves
-// all waits until it expires.
+// armWithin sets the timer so that a wait that begins now ends within a span. The timer then serves all
+// waits until it expires.
 func (p *poller) armWithin(now, span time.Duration) {
 	if p.armed <= now || p.armed > now+span {
 		p.arm(now + span)
 	}
 }
 
-// forever is a wait that only an event ends. A wait with a limit sets and cancels a timer of the
-// kernel each time, which costs time on a busy machine.
+// forever is a wait that only an event ends. A wait with a limit sets and cancels a kernel timer each
+// time, which is expensive on a busy machine.
 const forever = -1
 
-// wait returns the events that come within some milliseconds; zero does not wait.
-// A brief wait keeps the Go scheduler out, which otherwise takes the processor
-// from this thread at every wait and has to give it back: 10 us each time.
+// wait returns the events that come within some milliseconds; zero does not wait. A brief wait does not
+// tell the Go scheduler, which would otherwise take the processor from this thread and have to give it
+// back: 10 us for each wait.
 func (p *poller) wait(milliseconds int, brief bool) ([]unix.EpollEvent, error) {
 	call := unix.Syscall6
 	if brief {
@@ -153,25 +152,25 @@ func (p *poller) wait(milliseconds int, brief bool) ([]unix.EpollEvent, error) {
 	switch errno {
 	case 0:
 		return p.events[:n], nil
-	case unix.EINTR: // Go's own signals
+	case unix.EINTR: // a signal of Go's runtime
 		return nil, nil
 	}
 	return nil, fmt.Errorf("wait for events: %w", errno)
 }
 
-// sleep waits for a time of the load and for nothing else.
+// sleep waits until a time of the load and ignores events.
 func (p *poller) sleep(until time.Duration, brief bool) {
 	call := unix.Syscall6
 	if brief {
 		call = unix.RawSyscall6
 	}
 	at := unix.NsecToTimespec(p.origin + int64(until))
-	// Woken early by a signal, the caller looks at the clock and comes back.
+	// A signal may end the sleep early: then the caller looks at the clock and sleeps again.
 	_, _, _ = call(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME,
 		uintptr(unsafe.Pointer(&at)), 0, 0, 0)
 }
 
-// watch sets what is reported of a connection.
+// watch sets the events to report of a connection.
 func (p *poller) watch(operation int, c *conn, events uint32) error {
 	event := unix.EpollEvent{Events: events | unix.EPOLLET, Fd: c.slot, Pad: c.generation}
 	if err := unix.EpollCtl(p.epoll, operation, c.fd, &event); err != nil {
@@ -180,7 +179,7 @@ func (p *poller) watch(operation int, c *conn, events uint32) error {
 	return nil
 }
 
-// monotonic returns the clock that the timer uses, in nanoseconds.
+// monotonic returns the time of the timer's clock, in nanoseconds.
 func monotonic() (int64, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

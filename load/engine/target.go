@@ -10,8 +10,8 @@ import (
 // maxUnixPath is the longest path of a socket, without the ending zero.
 const maxUnixPath = 107
 
-// Target is the destination of operations. The address is fixed: no name is looked up
-// while load runs, so that what was permitted is what is loaded.
+// Target is the destination of operations. Its address is fixed: no name is resolved during a load, so
+// the load reaches only what was permitted.
 type Target struct {
 	address netip.AddrPort
 	more    []netip.AddrPort // further addresses of the same server
@@ -24,15 +24,14 @@ func NewTarget(host string, address netip.AddrPort) Target {
 	return Target{address: address, host: host}
 }
 
-// Spread returns the target with further addresses, those of other replicas of the server.
-// Connections go to all of them in turn.
+// Spread returns the target with further addresses, those of other replicas of the server. Connections
+// use all of them in turn.
 func (t Target) Spread(more ...netip.AddrPort) Target {
 	t.more = more
 	return t
 }
 
-// NewUnixTarget returns the server behind a Unix socket. The host is only sent in the
-// header Host.
+// NewUnixTarget returns the server behind a Unix socket. The host is sent only in the header Host.
 func NewUnixTarget(host, path string) (Target, error) {
 	if path == "" || len(path) > maxUnixPath {
 		return Target{}, fmt.Errorf("unix socket path %q has %d bytes: use 1 to %d", path, len(path), maxUnixPath)
@@ -40,7 +39,7 @@ func NewUnixTarget(host, path string) (Target, error) {
 	return Target{path: path, host: host}, nil
 }
 
-// String returns the address that is connected to.
+// String returns the address to connect to.
 func (t Target) String() string {
 	if t.path != "" {
 		return t.path
@@ -48,7 +47,7 @@ func (t Target) String() string {
 	return t.address.String()
 }
 
-// sockaddr returns the address for the nth connect(2), with its domain.
+// sockaddr returns the address for the nth connect(2), with its address family.
 func (t Target) sockaddr(nth int64) (int, unix.Sockaddr) {
 	if t.path != "" {
 		return unix.AF_UNIX, &unix.SockaddrUnix{Name: t.path}

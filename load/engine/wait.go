@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wait sleeps until an event comes or something is due, or until end.
+// wait sleeps until an event comes or something is due, but not longer than until end.
 func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	due, known := l.nextSend()
 	if known && due <= l.now {
@@ -40,15 +40,15 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	case brief && known && due-l.now > briefWait:
 		milliseconds = min(milliseconds, int(briefWait/time.Millisecond))
 	case brief:
-		milliseconds = forever // the timer ends it
+		milliseconds = forever // the timer ends the wait
 	}
 	events, err := l.poller.wait(milliseconds, brief)
 	l.quiet = len(events) == 0 || !known && len(events) == 1 && events[0].Fd == timerSlot
 	return events, err
 }
 
-// nextSend returns when the next operation can be begun. It is not ok if that depends on
-// an answer and not on the clock.
+// nextSend returns the time at which the next operation can begin. ok is false if that depends on an
+// answer and not on the clock.
 func (l *loop) nextSend() (at time.Duration, ok bool) {
 	if l.sending {
 		at, _, ok = l.upcoming()
@@ -56,16 +56,16 @@ func (l *loop) nextSend() (at time.Duration, ok bool) {
 	return at, ok
 }
 
-// deadline returns when something other than a send is due.
+// deadline returns the time at which something other than a send is due.
 func (l *loop) deadline(end time.Duration) time.Duration {
-	at := min(end, l.now.Truncate(time.Second)+time.Second) // seconds are handed on
+	at := min(end, l.now.Truncate(time.Second)+time.Second) // results are passed on every second
 	if l.oldest != nil {
 		at = min(at, l.oldest.sent+l.config.Timeout)
 	}
 	return at
 }
 
-// sample notes how many flows have ended or think, as long as operations are begun.
+// sample notes the number of flows that have ended or think, as long as operations are begun.
 func (l *loop) sample() {
 	for l.sending && l.now >= time.Duration(len(l.report.Ended)+1)*EndedEvery {
 		l.report.Ended = append(l.report.Ended, l.flowsEnded+int64(len(l.thinking)))
