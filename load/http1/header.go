@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// header reads one header line, and keeps it where that is wanted. Only those that
-// frame or encode the answer matter here; lengths keep the comparison off the hot path.
+// header reads one header line, and keeps it if headers are wanted. Only headers that frame or encode the
+// answer matter here. It compares their lengths first, for speed.
 func (r *Response) header(line []byte) error {
 	i := bytes.IndexByte(line, ':')
 	if i <= 0 {
@@ -41,10 +41,10 @@ func (r *Response) connection(value []byte) {
 	}
 }
 
-// contentLength reads a length. Two that differ would make the rest a matter of
-// opinion.
+// contentLength reads a length. Two different lengths are an error: the end of the body would be
+// ambiguous.
 func (r *Response) contentLength(digits []byte) error {
-	const most = 18 // digits of an int64
+	const most = 18 // digits that an int64 can hold
 	var length int64
 	for _, digit := range digits {
 		if digit < '0' || digit > '9' {

@@ -8,21 +8,21 @@ import (
 
 // Limits of an answer, in bytes.
 const (
-	// maxHead is the status line with all headers, and the trailers.
+	// maxHead bounds the status line with all headers, and the trailers.
 	maxHead = 64 << 10
-	// maxChunkLine is the line before a chunk.
+	// maxChunkLine bounds the line before a chunk.
 	maxChunkLine = 1 << 10
-	// maxInspected is how much of a body is kept for an oracle.
+	// maxInspected bounds the part of a body that is kept for an oracle.
 	maxInspected = 1 << 20
-	// glimpse is how much of a body is kept that nobody asked for, where the status says
-	// that something failed: it tells why.
+	// glimpse is the length of the part of a body that is kept if the status is an error: it tells the
+	// reason.
 	glimpse = 256
-	// maxRetained is the most memory for a body that waits for the next answer.
+	// maxRetained is the most memory for a body that is kept for the next answer.
 	maxRetained = 64 << 10
 )
 
-// What can be wrong with an answer. ErrTooLarge wraps every exceeded limit and
-// ErrMalformed everything else that is not HTTP/1.1.
+// Errors of answers. ErrTooLarge is wrapped for every exceeded limit, and ErrMalformed for everything
+// else that is not HTTP/1.1.
 var (
 	ErrMalformed = errors.New("the answer is not HTTP/1.1")
 	ErrTooLarge  = errors.New("the answer exceeds a limit of the engine")
@@ -43,38 +43,36 @@ const (
 	complete
 )
 
-// Response parses one answer. It keeps an incomplete line and, where somebody asks,
-// the header and the beginning of the body; nothing else grows. Its memory is used
-// again for the next answer.
+// Response parses one answer. It keeps an incomplete line and, if wanted, the header and the beginning of
+// the body; nothing else grows. Its memory is reused for the next answer.
 type Response struct {
 	Status int
-	// Header holds the lines "Name: value" with CRLF line ends, and Body the body
-	// without its framing: both as package oracle wants them. A status from 400 on has the
-	// beginning of its body always.
+	// Header holds the lines "Name: value" with CRLF line ends, and Body the body without its framing, as
+	// package oracle expects them. For statuses from 400 on, Body always holds the beginning of the body.
 	Header, Body []byte
 	// Encoding is the header Content-Encoding; empty: none.
 	Encoding []byte
 	// Truncated: Body holds only the beginning.
 	Truncated bool
-	// Last: the connection ends with this answer.
+	// Last: the connection must not be used after this answer.
 	Last bool
 
 	phase      phase
 	bodiless   bool // the request was HEAD
 	keepHeader bool
-	kept       int // of the body, at most
+	kept       int // bytes of the body to keep, at most
 	chunked    bool
 	sized      bool // Content-Length was given
 	oldest     bool // HTTP/1.0
-	keepAlive  bool // the server said so
+	keepAlive  bool // the server sent Connection: keep-alive
 	headBytes  int
 	folds      bool  // partial is a whole header line that the next one may continue
-	left       int64 // of the body or the chunk, bytes
+	left       int64 // bytes of the body or the chunk that are still to come
 	partial    []byte
 }
 
-// Begin expects a new answer. bodiless: the request was HEAD, so there is no body
-// whatever the header says. Header and Body are kept where they are wanted.
+// Begin expects a new answer. bodiless: the request was HEAD, so there is no body, regardless of the
+// header. keepHeader and keepBody say which parts of the answer to keep.
 func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
 	*r = Response{
 		bodiless: bodiless, keepHeader: keepHeader,
@@ -85,8 +83,8 @@ func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
 	}
 }
 
-// again returns the memory of a body for the next one. A large one is given back: a
-// thousand connections that each keep a megabyte would be a gigabyte.
+// again returns the memory of a body for the next one. It drops large memory: a thousand connections that
+// each keep a megabyte would need a gigabyte.
 func again(body []byte) []byte {
 	if cap(body) > maxRetained {
 		return nil
@@ -94,10 +92,10 @@ func again(body []byte) []byte {
 	return body[:0]
 }
 
-// Complete reports whether the whole answer has come.
+// Complete reports whether the answer is complete.
 func (r *Response) Complete() bool { return r.phase == complete }
 
-// Feed takes bytes until the answer is complete and returns how many it took.
+// Feed parses bytes until the answer is complete and returns the number of parsed bytes.
 func (r *Response) Feed(data []byte) (int, error) {
 	taken := 0
 	for r.phase != complete && taken < len(data) {
@@ -120,7 +118,7 @@ func (r *Response) Feed(data []byte) (int, error) {
 	return taken, nil
 }
 
-// End is the end of the connection: the only right end of some answers.
+// End handles the end of the connection, and reports whether it completes the answer.
 func (r *Response) End() bool {
 	if r.phase == bodyUntilClose {
 		r.phase = complete
@@ -128,7 +126,7 @@ func (r *Response) End() bool {
 	return r.phase == complete
 }
 
-// bodyBytes takes bytes of a body or chunk of known length.
+// bodyBytes takes bytes of a body or chunk of known length, and returns their number.
 func (r *Response) bodyBytes(data []byte) int {
 	n := int(min(int64(len(data)), r.left))
 	r.keep(data[:n])
@@ -152,7 +150,7 @@ func (r *Response) keep(data []byte) {
 	r.Body = append(r.Body, data...)
 }
 
-// line takes a line, or the beginning of one.
+// line takes a line, or the beginning of one, and returns the number of its bytes.
 func (r *Response) line(data []byte) (int, error) {
 	if r.folds {
 		if r.folds = false; !isBlank(data[0]) {
@@ -190,10 +188,10 @@ func (r *Response) line(data []byte) (int, error) {
 	return n, r.interpret(line)
 }
 
-// isBlank reports whether a line that begins with the byte continues the one before.
+// isBlank reports whether a line that begins with this byte continues the line before.
 func isBlank(first byte) bool { return first == ' ' || first == '\t' }
 
-// measure holds lines against the limits.
+// measure returns an error if n more bytes of lines exceed a limit.
 func (r *Response) measure(n int) error {
 	if r.phase == chunkLine || r.phase == chunkEnd {
 		if len(r.partial)+n > maxChunkLine {
@@ -262,7 +260,7 @@ func (r *Response) endOfHead() error {
 	switch {
 	case r.Status == 101:
 		return fmt.Errorf("%w: it switches to another protocol", ErrMalformed)
-	case r.Status < 200: // the answer proper follows
+	case r.Status < 200: // the final answer follows
 		head := r.headBytes
 		r.Begin(r.bodiless, r.keepHeader, r.kept > 0)
 		r.headBytes = head
@@ -274,7 +272,7 @@ func (r *Response) endOfHead() error {
 	case r.bodiless || r.Status == 204 || r.Status == 304:
 		r.phase = complete
 	case r.chunked:
-		r.Last = r.Last || r.sized // such an answer may be an attack
+		r.Last = r.Last || r.sized // such an answer may be an attempt at request smuggling
 		r.phase = chunkLine
 	case r.sized && r.left == 0:
 		r.phase = complete

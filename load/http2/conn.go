@@ -17,49 +17,48 @@ import (
 
 const (
 	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	// maxFrame is the most that a frame may hold, ours and the server's, in bytes:
-	// what everybody must take (RFC 9113, 4.2).
+	// maxFrame is the size of the largest frame in either direction, in bytes. Every peer must accept it
+	// (RFC 9113, 4.2).
 	maxFrame = 16 << 10
-	// streamWindow and connWindow are what the server may send before it is told that this was read, in bytes.
+	// streamWindow and connWindow are the flow control windows for the server, in bytes.
 	streamWindow = 1 << 20
 	connWindow   = 16 << 20
-	usualWindow  = 65_535 // of the connection and of each stream, before either side says otherwise
-	// maxControl bounds the answers to the server's pings and settings that it does not read.
+	usualWindow  = 65_535 // initial window of the connection and of each stream (RFC 9113, 6.9.2)
+	// maxControl bounds the answers to pings and settings for a server that does not read them.
 	maxControl = 1 << 20
 	maxID      = math.MaxInt32
 )
 
-// Conn is a connection. Its exchanges share one reader, and their frames leave
-// together: the first that finds no write going on writes those of all.
+// Conn is a connection. Its exchanges share one reading goroutine, and their frames are written together:
+// the first exchange that finds no write in progress writes the frames of all.
 type Conn struct {
 	conn  net.Conn
 	limit time.Duration // of an exchange
-	begun chan struct{} // closed when the server's settings are there, or the connection has ended
+	begun chan struct{} // closed when the server's settings have come, or the connection has ended
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	exchanges map[uint32]*Exchange
-	waiting   []*Exchange // for a stream, in their order
+	waiting   []*Exchange // for a stream, in order
 	blocked   []*Exchange // for the server's window
 	next      uint32      // number of the next stream
 	permitted uint32      // streams at the same time
-	window    int64       // what the server lets us send on the connection, bytes
-	initial   int64       // the same, on a new stream
-	out       []byte      // what is to be written
+	window    int64       // send window of the connection, in bytes
+	initial   int64       // send window of a new stream, in bytes
+	out       []byte      // bytes to write
 	spare     []byte      // memory for the next out
-	writing   time.Time   // since when a write goes on; zero: none does
-	leaving   bool        // the server takes no new streams
+	writing   time.Time   // start of the write in progress; zero: there is none
+	leaving   bool        // the server accepts no new streams
 	err       error       // why the connection has ended
-	watching  bool        // the watchdog is set
+	watching  bool        // the watchdog timer is set
 	watchdog  *time.Timer
-	heard     time.Time // when something came last
-	asked     bool      // a ping was sent since
+	heard     time.Time // when data came last
+	asked     bool      // a ping was sent since then
 
 	reader
 }
 
-// Open begins HTTP/2 on a connection, which it owns from then on, and waits for the
-// server's settings: streams beyond what it permits would be refused. limit is the
-// time limit of every exchange.
+// Open starts HTTP/2 on a connection, which it then owns, and waits for the server's settings: the server
+// would refuse more streams than these permit. limit is the time limit of every exchange.
 func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error) {
 	c := &Conn{
 		conn: conn, limit: limit, begun: make(chan struct{}), exchanges: make(map[uint32]*Exchange),
@@ -90,7 +89,7 @@ func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error
 	return c, nil
 }
 
-// Usable reports whether the connection takes requests.
+// Usable reports whether the connection accepts requests.
 func (c *Conn) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,10 +103,10 @@ func (c *Conn) Ended() bool {
 	return c.err != nil
 }
 
-// Close ends the connection with what is in flight.
+// Close ends the connection and all exchanges in flight.
 func (c *Conn) Close() { c.shut(ErrClosed) }
 
-// Leave lets what is in flight end, and then the connection.
+// Leave ends the connection after the exchanges in flight have ended.
 func (c *Conn) Leave() {
 	c.mu.Lock()
 	c.leaving = true
@@ -134,7 +133,7 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	default:
 		c.start(x)
 	}
-	if !c.watching && c.err == nil { // for the exchange that ends first
+	if !c.watching && c.err == nil { // for the time limit of the exchange that ends first
 		c.watching = true
 		c.watchdog.Reset(c.limit)
 	}
@@ -194,7 +193,7 @@ func (c *Conn) push(x *Exchange) {
 	}
 }
 
-// pushAll goes on with the bodies that waited. The caller holds mu.
+// pushAll continues with the bodies that waited for the window. The caller holds mu.
 func (c *Conn) pushAll() {
 	waiting := c.blocked
 	c.blocked = nil
@@ -205,8 +204,7 @@ func (c *Conn) pushAll() {
 	}
 }
 
-// end ends an exchange and begins the one that waited for its stream. The caller
-// holds mu.
+// end ends an exchange and starts the next one that waits for a stream. The caller holds mu.
 func (c *Conn) end(x *Exchange, err error) {
 	delete(c.exchanges, x.id)
 	if len(x.upload) > 0 && c.err == nil { // the answer came before the whole request was sent
@@ -227,7 +225,7 @@ func (c *Conn) end(x *Exchange, err error) {
 	}
 }
 
-// admit begins exchanges that waited for a stream. The caller holds mu.
+// admit starts exchanges that waited for a stream. The caller holds mu.
 func (c *Conn) admit() {
 	for len(c.waiting) > 0 && uint32(len(c.exchanges)) < c.permitted && !c.leaving && c.err == nil {
 		next := c.waiting[0]
@@ -236,14 +234,13 @@ func (c *Conn) admit() {
 	}
 }
 
-// reset tells the server that this side ends a stream. The caller holds mu.
+// reset tells the server that this side has ended a stream. The caller holds mu.
 func (c *Conn) reset(id uint32, code Code) {
 	c.out = appendFrame(c.out, frameReset, 0, id, binary.BigEndian.AppendUint32(nil, uint32(code)))
 }
 
-// flush writes out, unless another goroutine does already, which will find it. The
-// caller holds mu. patient: other goroutines run first, so that what they are about to
-// send leaves in the same write.
+// flush writes out, unless another goroutine is writing: that one will write it. The caller holds mu.
+// patient: other goroutines run first, so that their frames go out with the same write.
 func (c *Conn) flush(patient bool) {
 	if !c.writing.IsZero() || len(c.out) == 0 || c.err != nil {
 		return
@@ -270,8 +267,8 @@ func (c *Conn) flush(patient bool) {
 	c.writing = time.Time{}
 }
 
-// writeFailed deals with a server that takes nothing any more. What it sent before is
-// still read, up to its end of the connection. The caller holds mu.
+// writeFailed handles a server that accepts no more data. Its earlier data is still read, up to its end
+// of the connection. The caller holds mu.
 func (c *Conn) writeFailed(err error) {
 	c.leaving, c.out = true, nil
 	c.refuseWaiting(err)
@@ -280,7 +277,7 @@ func (c *Conn) writeFailed(err error) {
 	}
 }
 
-// shut ends the connection and everything on it. The first reason counts.
+// shut ends the connection and all its exchanges. The first error counts.
 func (c *Conn) shut(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -298,7 +295,7 @@ func (c *Conn) shutLocked(err error) {
 		c.settled = true
 		close(c.begun)
 	}
-	// Closing may wait for a write to end, which must not happen under mu.
+	// Closing may wait for the end of a write, so it must not happen under mu.
 	go func() { _ = c.conn.Close() }()
 	for _, x := range c.exchanges {
 		c.end(x, err)
@@ -315,10 +312,9 @@ func (c *Conn) refuseWaiting(err error) {
 	c.waiting = nil
 }
 
-// watch ends exchanges that took too long. All have the same limit, so looking when
-// the oldest could be over is enough. A connection on which nothing came for a whole
-// limit is sent a ping, and ended if nothing comes after that either; so is one on which
-// a write lasts as long.
+// watch ends exchanges that took too long. All have the same limit, so it checks when the oldest one
+// could be over. It sends a ping on a connection on which nothing came for a whole limit, and ends the
+// connection if nothing comes after the ping either, or if a write takes as long.
 func (c *Conn) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

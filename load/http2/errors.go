@@ -5,25 +5,24 @@ import (
 	"fmt"
 )
 
-// Why there is no answer. Errors of the connection below are wrapped beside these.
+// Reasons for the lack of an answer. Errors of the connection below are wrapped, too.
 var (
-	// ErrMalformed wraps everything that is not HTTP/2.
+	// ErrMalformed is wrapped for everything that is not HTTP/2.
 	ErrMalformed = errors.New("the answer is not HTTP/2")
-	// ErrTooLarge means more header than an answer may have.
+	// ErrTooLarge: the header of the answer exceeds the limit.
 	ErrTooLarge = errors.New("the header of the answer exceeds a limit of the engine")
-	// ErrTimeout means that the time limit of the exchange has passed.
+	// ErrTimeout: the time limit of the exchange has passed.
 	ErrTimeout = errors.New("no whole answer within the time limit")
-	// ErrUnseen means that the server cannot have acted on the request: it may be
-	// sent again.
+	// ErrUnseen: the server has not acted on the request, so it may be sent again.
 	ErrUnseen = errors.New("the connection ended in good order before it took the request")
-	// ErrClosed means that this side ended the connection.
+	// ErrClosed: this side has ended the connection.
 	ErrClosed = errors.New("the connection was closed on this side")
 )
 
-// Code is why a stream or a connection was ended (RFC 9113, 7).
+// Code is the reason for the end of a stream or a connection (RFC 9113, 7).
 type Code uint32
 
-// The codes that are looked at or sent.
+// Codes that this package uses.
 const (
 	noError         Code = 0
 	protocolError   Code = 1
@@ -32,7 +31,7 @@ const (
 	EnhanceYourCalm Code = 11
 )
 
-// ResetError is a stream that the server ended.
+// ResetError is the error of a stream that the server has ended.
 type ResetError struct{ Code Code }
 
 // Error names the code.
@@ -40,7 +39,7 @@ func (r ResetError) Error() string {
 	return fmt.Sprintf("the server reset the stream (code %d)", r.Code)
 }
 
-// GoAwayError is a connection that the server ended because of what we did.
+// GoAwayError is the error of a connection that the server ended because of a mistake of ours.
 type GoAwayError struct{ Code Code }
 
 // Error names the code.
@@ -48,7 +47,7 @@ func (g GoAwayError) Error() string {
 	return fmt.Sprintf("the server ended the connection with GOAWAY (code %d)", g.Code)
 }
 
-// malformed is ErrMalformed with what was wrong.
+// malformed returns ErrMalformed with a description.
 func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...)
 }

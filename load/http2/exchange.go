@@ -11,47 +11,47 @@ import (
 const (
 	maxHead      = 64 << 10
 	maxInspected = 1 << 20
-	// glimpse is how much of a body is kept that nobody asked for, of a status from 400 on.
+	// glimpse is the length of the part of a body that is kept if the status is 400 or above.
 	glimpse     = 256
 	maxRetained = 64 << 10
 )
 
-// Exchange is a request and its answer. It belongs to one goroutine, may be used
-// again, and keeps its memory.
+// Exchange is a request and its answer. One goroutine may use it at a time. It can be reused, and keeps
+// its memory.
 type Exchange struct {
-	// Clock returns the time, as Sent and First have it.
+	// Clock returns the time for Sent and First.
 	Clock func() time.Duration
-	// Bodiless: the method is HEAD. Header and Body are kept where they are wanted, and
-	// of a status from 400 on the beginning of the body always.
+	// Bodiless: the method is HEAD. KeepHeader and KeepBody say which parts of the answer to keep. For
+	// statuses from 400 on, Body always holds the beginning of the body.
 	Bodiless, KeepHeader, KeepBody bool
 
-	// Of the answer, after RoundTrip.
+	// The answer, after RoundTrip.
 	Status    int
 	Header    []byte // lines "Name: value", each with CRLF
 	Body      []byte
 	Encoding  []byte        // the header content-encoding; empty: none
 	Truncated bool          // Body holds only the beginning
 	Received  int64         // bytes of the body
-	Sent      time.Duration // when the server permitted the request its stream
-	First     time.Duration // when the header began to come; zero: it did not
-	Waited    bool          // until Sent the server permitted no further stream
+	Sent      time.Duration // when the server permitted a stream for the request
+	First     time.Duration // when the header began to come; zero: it has not come
+	Waited    bool          // the server permitted no further stream until Sent
 
-	request  []byte // its header block
-	upload   []byte // its body, as far as it is not on its way
-	blocked  bool   // it waits for the server to permit more of it
+	request  []byte // header block of the request
+	upload   []byte // body of the request that is still to be sent
+	blocked  bool   // it waits until the server permits more of the body
 	done     chan struct{}
 	err      error
 	id       uint32
-	window   int64 // what the server lets us send on the stream, bytes
-	credit   int64 // bytes that came and were not given back to the server's window
+	window   int64 // send window of the stream, in bytes
+	credit   int64 // bytes that came and are not yet credited to the server's window
 	begun    time.Time
-	declared int64 // length of the body; -1: not said
+	declared int64 // length of the body by its header; -1: unknown
 	size     int   // of the header list
-	headed   bool  // the header has come, after all interim ones
-	bad      error // what is wrong with the header block at hand
+	headed   bool  // the final header has come, after all interim ones
+	bad      error // mistake in the current header block
 }
 
-// Request begins a request with the fields that every one has; Field adds others.
+// Request starts a request with the mandatory fields; Field adds others.
 func (x *Exchange) Request(method, scheme, authority, path string) {
 	if x.done == nil {
 		x.done = make(chan struct{}, 1)
@@ -78,9 +78,9 @@ func (x *Exchange) Request(method, scheme, authority, path string) {
 	x.request = appendLiteral(out, 1, authority)
 }
 
-// Field adds a header field, unless HTTP/2 has no place for it (RFC 9113, 8.2.2).
+// Field adds a header field, unless HTTP/2 forbids it (RFC 9113, 8.2.2).
 func (x *Exchange) Field(name, value string) {
-	name = strings.ToLower(name) // without a copy where it is lower case already
+	name = strings.ToLower(name) // no copy if it is in lower case already
 	switch name {
 	case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "http2-settings",
 		"host":
@@ -93,7 +93,7 @@ func (x *Exchange) Field(name, value string) {
 	x.request = appendString(appendString(append(x.request, 0), name), value)
 }
 
-// Send gives the request its body, last. The body is not copied: it must stay until
+// Send sets the body of the request; call it last. It does not copy the body, which must not change until
 // RoundTrip returns.
 func (x *Exchange) Send(method string, body []byte) {
 	x.upload = body
@@ -103,10 +103,10 @@ func (x *Exchange) Send(method string, body []byte) {
 	}
 }
 
-// appendLiteral writes a field whose name has a number in the static table, and
-// which does not enter the dynamic table (RFC 7541, 6.2.2).
+// appendLiteral writes a field whose name has an index in the static table, without adding it to the
+// dynamic table (RFC 7541, 6.2.2).
 func appendLiteral(out []byte, name byte, value string) []byte {
-	const most = 15 // the number that says "and more" in the first byte
+	const most = 15 // from this index on, further bytes follow
 	if name < most {
 		out = append(out, name)
 	} else {
@@ -115,7 +115,7 @@ func appendLiteral(out []byte, name byte, value string) []byte {
 	return appendString(out, value)
 }
 
-// appendString writes a text as it is (RFC 7541, 5.2).
+// appendString writes a text without compression (RFC 7541, 5.2).
 func appendString(out []byte, text string) []byte {
 	const most = 127
 	if len(text) < most {
@@ -129,7 +129,7 @@ func appendString(out []byte, text string) []byte {
 	return append(append(out, byte(rest)), text...)
 }
 
-// begin forgets the answer before.
+// begin clears the previous answer.
 func (x *Exchange) begin() {
 	if cap(x.Body) > maxRetained {
 		x.Body = nil
@@ -140,7 +140,7 @@ func (x *Exchange) begin() {
 	x.Encoding, x.begun = x.Encoding[:0], time.Now()
 }
 
-// field takes a field of a header block. After a mistake it drops all others.
+// field takes a field of a header block. After a mistake it ignores all others.
 func (x *Exchange) field(name, value string) {
 	const overhead = 32 // of a field in a header list (RFC 9113, 6.5.2)
 	if x.size += len(name) + len(value) + overhead; x.size > maxHead && x.bad == nil {
@@ -161,7 +161,7 @@ func (x *Exchange) field(name, value string) {
 	}
 }
 
-// status reads the field that comes first.
+// status takes the pseudo-header :status, which comes first.
 func (x *Exchange) status(value string) {
 	n, err := strconv.Atoi(value)
 	if err != nil || len(value) != 3 || n < 100 || n > 599 || n == 101 || x.headed || x.Status != 0 {
@@ -171,12 +171,13 @@ func (x *Exchange) status(value string) {
 	x.Status = n
 }
 
-// regular keeps a field where somebody asks, and looks at the length.
+// regular takes a field: it keeps it if headers are wanted, and reads the length and the encoding of the
+// body.
 func (x *Exchange) regular(name, value string) {
 	if x.KeepHeader {
 		x.Header = append(append(append(append(x.Header, name...), ": "...), value...), "\r\n"...)
 	}
-	if x.headed { // of a trailer
+	if x.headed { // in a trailer
 		return
 	}
 	if name == "content-encoding" {
@@ -199,19 +200,19 @@ func hasControl(text string) bool {
 		strings.IndexByte(text, 0) >= 0
 }
 
-// endOfBlock ends a header block. last: the answer ends with it.
+// endOfBlock handles the end of a header block. last: the answer ends with it.
 func (x *Exchange) endOfBlock(last bool) error {
 	switch {
 	case x.bad != nil:
 		return x.bad
 	case x.headed && !last:
 		return malformed("its trailers do not end it")
-	case x.headed: // trailers
+	case x.headed: // a trailer
 	case x.Status == 0:
 		return malformed("its header has no status")
 	case x.Status < 200 && last:
 		return malformed("it ends with the interim status %d", x.Status)
-	case x.Status < 200: // the answer proper follows
+	case x.Status < 200: // the final answer follows
 		x.Status, x.declared, x.Header, x.Encoding = 0, -1, x.Header[:0], x.Encoding[:0]
 		return nil
 	}

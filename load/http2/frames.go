@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// Kinds of frames and their flags (RFC 9113, 6).
+// Types of frames and their flags (RFC 9113, 6).
 const (
 	frameData         = 0
 	frameHeaders      = 1
@@ -41,13 +41,13 @@ const (
 	settingHeader  = 6
 )
 
-// setting is one that a peer tells the other.
+// setting is a setting that one peer sends the other.
 type setting struct {
 	name  uint16
 	value uint32
 }
 
-// settings returns the payload of a frame with settings.
+// settings returns the payload of a SETTINGS frame.
 func settings(all ...setting) []byte {
 	var out []byte
 	for _, s := range all {
@@ -62,18 +62,18 @@ func appendFrame(out []byte, kind, flags byte, stream uint32, payload []byte) []
 	return append(binary.BigEndian.AppendUint32(out, stream), payload...)
 }
 
-// reader holds the state of the goroutine that reads, under the connection's lock.
+// reader holds the state of the reading goroutine. The connection's lock guards it.
 type reader struct {
 	decoder *hpack.Decoder
-	block   uint32    // stream of the header block that is not whole yet; 0: none
+	block   uint32    // stream of the incomplete header block; 0: there is none
 	last    bool      // the block ends its stream
 	length  int       // of the block so far, bytes
-	heading *Exchange // that the block is for; nil: it has ended
-	settled bool      // the server's first settings are there
-	credit  int64     // bytes that came and were not given back to the connection's window
+	heading *Exchange // the exchange of the block; nil: it has ended
+	settled bool      // the server's first settings have come
+	credit  int64     // bytes that came and are not yet credited to the connection's window
 }
 
-// take hands a field of a header block to its exchange.
+// take passes a field of a header block to its exchange.
 func (r *reader) take(f hpack.HeaderField) {
 	if r.heading != nil {
 		r.heading.field(f.Name, f.Value)
@@ -82,7 +82,7 @@ func (r *reader) take(f hpack.HeaderField) {
 
 func (c *Conn) read() {
 	input := make([]byte, 4<<10)
-	kept := 0 // bytes of a frame that is not whole
+	kept := 0 // bytes of an incomplete frame
 	for {
 		n, err := c.conn.Read(input[kept:])
 		if n > 0 {
@@ -104,7 +104,7 @@ func (c *Conn) read() {
 	}
 }
 
-// receive deals with the frames that are whole and returns how many bytes they have.
+// receive handles the complete frames and returns their length in bytes.
 func (c *Conn) receive(data []byte) (taken int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *Conn) receive(data []byte) (taken int, err error) {
 	return taken, nil
 }
 
-// dispatch deals with a frame. An error ends the connection.
+// dispatch handles a frame. An error ends the connection.
 func (c *Conn) dispatch(kind, flags byte, stream uint32, payload []byte) error {
 	switch {
 	case !c.settled && (kind != frameSettings || flags&flagAck != 0):
@@ -164,12 +164,12 @@ func (c *Conn) dispatch(kind, flags byte, stream uint32, payload []byte) error {
 	case framePush:
 		return malformed("it pushes, which it was asked not to")
 	}
-	return nil // an extension (RFC 9113, 5.5)
+	return nil // unknown frames are extensions (RFC 9113, 5.5)
 }
 
-// ofStream deals with a frame of a stream that was begun.
+// ofStream handles a frame of a stream that was started.
 func (c *Conn) ofStream(kind, flags byte, stream uint32, payload []byte) (err error) {
-	x := c.exchanges[stream] // nil where it has ended
+	x := c.exchanges[stream] // nil if it has ended
 	switch kind {
 	case frameReset:
 		if len(payload) != 4 {
@@ -212,8 +212,8 @@ func unpad(kind, flags byte, payload []byte) ([]byte, error) {
 	return payload[priority : len(payload)-padding], nil
 }
 
-// fragment reads a part of a header block. Its fields change the table for all later
-// blocks, so that also the block of an exchange that has ended is read.
+// fragment reads a part of a header block. It also decodes blocks of exchanges that have ended, because
+// their fields change the table for all later blocks.
 func (c *Conn) fragment(part []byte, flags byte) error {
 	if c.length += len(part); c.length > maxHead {
 		return ErrTooLarge
@@ -246,7 +246,7 @@ func (c *Conn) fragment(part []byte, flags byte) error {
 	return nil
 }
 
-// data takes a part of a body and gives the server its window back.
+// data takes a part of a body and credits it to the server's window.
 func (c *Conn) data(x *Exchange, part []byte, whole int64, last bool) error {
 	if c.credit += whole; c.credit >= connWindow/2 {
 		c.out = appendFrame(c.out, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, uint32(c.credit)))
@@ -274,7 +274,7 @@ func (c *Conn) data(x *Exchange, part []byte, whole int64, last bool) error {
 	return nil
 }
 
-// widen makes a window for what we send greater.
+// widen increases a send window.
 func (c *Conn) widen(stream uint32, payload []byte) error {
 	if len(payload) != 4 || stream >= c.next {
 		return malformed("a window of %d bytes for stream %d", len(payload), stream)
@@ -295,7 +295,7 @@ func (c *Conn) widen(stream uint32, payload []byte) error {
 	return nil
 }
 
-// ofConnection deals with a frame that is about the connection.
+// ofConnection handles a frame about the connection itself.
 func (c *Conn) ofConnection(kind, flags byte, payload []byte) error {
 	switch {
 	case kind == frameSettings && flags&flagAck == 0:
@@ -311,7 +311,7 @@ func (c *Conn) ofConnection(kind, flags byte, payload []byte) error {
 	return nil
 }
 
-// settings takes what the server says of itself and acknowledges it.
+// settings applies the server's settings and acknowledges them.
 func (c *Conn) settings(payload []byte) error {
 	if len(payload)%6 != 0 {
 		return malformed("settings have %d bytes", len(payload))
@@ -349,7 +349,7 @@ func (c *Conn) settings(payload []byte) error {
 	return nil
 }
 
-// goAway ends the exchanges that the server did not take, and lets the others end.
+// goAway ends the exchanges that the server did not process, and lets the others finish.
 func (c *Conn) goAway(last uint32, code Code) {
 	c.leaving = true
 	var err error = GoAwayError{code}

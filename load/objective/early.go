@@ -9,18 +9,16 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Lost says which conditions cannot be met any more, whatever is still to come:
-// more operations than a percentile may leave above it are above the limit, or
-// more have failed than a share of all operations permits.
+// Lost returns the conditions that can no longer be met: more operations than a percentile may leave
+// above it are above the limit, or more have failed than a share of all operations permits.
 //
-//	r        all that was measured so far
-//	planned  operations that will have been sent in the end, at most; zero when
-//	         that is not known, as in a closed loop: then only counts and maxima
-//	         can be lost
+//	r        all results so far
+//	planned  highest number of operations until the end; zero: unknown, as in a
+//	         closed loop, where only counts and maxima can be lost
 func (o Objective) Lost(r *record.Results, planned int64) (reasons []string) {
 	for _, t := range o.Terms {
 		if t.Op != "<" && t.Op != "<=" {
-			continue // what is too low can still rise
+			continue // a value that is too low can still rise
 		}
 		if reason := t.lost(r, planned); reason != "" {
 			reasons = append(reasons, reason)
@@ -29,9 +27,9 @@ func (o Objective) Lost(r *record.Results, planned int64) (reasons []string) {
 	return reasons
 }
 
-// lost is Lost for one condition.
+// lost is Lost for one condition. It returns the reason, or "" if the condition can still be met.
 func (t Term) lost(r *record.Results, planned int64) string {
-	var n int64 // operations that speak against it
+	var n int64 // operations that miss the condition
 	share := t.Limit
 	switch t.Metric {
 	case "errors":
@@ -54,7 +52,7 @@ func (t Term) lost(r *record.Results, planned int64) string {
 		}
 		n, share = above(r.Times(kind, record.All), t.Limit), 1-rank
 	}
-	// One more than the share: ranks are rounded.
+	// One more than the share, because ranks are rounded.
 	if planned == 0 && share > 0 || float64(n) <= share*float64(planned)+1 {
 		return ""
 	}
@@ -64,8 +62,8 @@ func (t Term) lost(r *record.Results, planned int64) string {
 	return fmt.Sprintf("%d operations speak against %s, of at most %d", n, t, planned)
 }
 
-// rank returns the percentile that a condition is on, as a share, with its kind of
-// times.
+// rank returns the percentile of a condition, as a share, and the kind of its times; is is false for a
+// condition that is not about a percentile.
 func (t Term) rank() (rank float64, kind record.Kind, is bool) {
 	name, service := strings.CutPrefix(t.Metric, "service.")
 	if service {
@@ -79,8 +77,7 @@ func (t Term) rank() (rank float64, kind record.Kind, is bool) {
 	return 0, 0, false
 }
 
-// above counts the values above a limit in seconds, as far as the histogram's
-// three digits tell them apart.
+// above returns the number of values above a limit in seconds, with the three digits of the histogram.
 func above(h *hdrhistogram.Histogram, limit float64) (n int64) {
 	for _, bar := range h.Distribution() {
 		if float64(bar.From) > limit*1e9 {
@@ -90,9 +87,9 @@ func above(h *hdrhistogram.Histogram, limit float64) (n int64) {
 	return n
 }
 
-// Breached says which conditions a part of a load misses, a second for example:
-// those on times, errors and late sends. What is only known in the end does not
-// count, nor does what a part is too short for.
+// Breached returns the conditions on times, errors and late sends that a part of a load, such as a
+// second, misses. It ignores conditions that are known only at the end, and metrics that the part is too
+// short for.
 func (o Objective) Breached(s *record.Summary) (reasons []string) {
 	for _, t := range o.Terms {
 		switch t.Metric {

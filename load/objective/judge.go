@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// unit is the unit in which the limit of a metric is given.
+// unit is the unit of a metric's limit.
 type unit int
 
 const (
@@ -19,17 +19,17 @@ const (
 	inRates
 )
 
-// metric is something that objectives speak of.
+// metric is a metric that an objective can limit.
 type metric struct {
 	name string
 	unit unit
-	// of reads it from a summary; nil when the summary does not have it.
+	// of returns the value in a summary, or nil if the summary lacks it.
 	of func(*record.Summary) *float64
-	// missing says why it may be absent.
+	// missing is the reason why it may be absent.
 	missing string
 }
 
-// metrics lists all that is known.
+// metrics lists all metrics.
 func metrics() []metric {
 	all := []metric{
 		{"errors", inShares, errorShare, "nothing was sent"},
@@ -51,14 +51,14 @@ func metrics() []metric {
 	return all
 }
 
-// percentile is one of a set.
+// percentile is a percentile, or the mean, of a summary's times.
 type percentile struct {
 	name string
 	rank float64 // as a share; zero: it is the mean
 	of   func(record.Percentiles) *float64
 }
 
-// percentiles lists those of a summary.
+// percentiles lists the percentiles of a summary.
 func percentiles() []percentile {
 	return []percentile{
 		{"p50", 0.5, func(p record.Percentiles) *float64 { return p.P50 }},
@@ -71,7 +71,7 @@ func percentiles() []percentile {
 	}
 }
 
-// find looks a metric up. p999 is what documents call p99.9.
+// find returns the metric of a name. p999 is another name of p99.9, as in documents.
 func find(name string) (metric, bool) {
 	if strings.HasSuffix(name, "p999") {
 		name = strings.TrimSuffix(name, "p999") + "p99.9"
@@ -84,7 +84,7 @@ func find(name string) (metric, bool) {
 	return metric{}, false
 }
 
-// metricNames lists what a user may write.
+// metricNames lists the metrics for an error message.
 func metricNames() []string {
 	var all []string
 	for _, m := range metrics() {
@@ -95,7 +95,7 @@ func metricNames() []string {
 	return append(all, "service.p99 ...")
 }
 
-// errorShare returns the share of operations sent that failed, whichever way.
+// errorShare returns the share of sent operations that failed in any way.
 func errorShare(s *record.Summary) *float64 {
 	if s.Sent == 0 {
 		return nil
@@ -107,7 +107,7 @@ func errorShare(s *record.Summary) *float64 {
 	return new(float64(n) / float64(s.Sent))
 }
 
-// achievedShare returns the achieved rate by the offered one.
+// achievedShare returns the achieved rate divided by the offered rate.
 func achievedShare(s *record.Summary) *float64 {
 	if s.OfferedRate == nil || *s.OfferedRate == 0 {
 		return nil
@@ -115,9 +115,9 @@ func achievedShare(s *record.Summary) *float64 {
 	return new(s.AchievedRate / *s.OfferedRate)
 }
 
-// WithDefaults adds errors<=0.1%, achieved>=99% and unsent<=0, each unless the
-// objective already speaks of that metric. A capacity without them would be a
-// rate at which operations fail quickly or are not sent.
+// WithDefaults adds errors<=0.1%, achieved>=99% and unsent<=0, each unless the objective has a condition
+// on that metric. Without them, a rate at which operations fail quickly or are not sent could be a
+// capacity.
 func (o Objective) WithDefaults() Objective {
 	full := Objective{slices.Clone(o.Terms)}
 	for _, t := range MustParse("errors<=0.1%,achieved>=99%,unsent<=0").Terms {
@@ -128,9 +128,9 @@ func (o Objective) WithDefaults() Objective {
 	return full
 }
 
-// Judge reports whether a summary meets all conditions. Reasons name those that
-// it misses, with what was measured. A metric that the summary lacks is missed:
-// an objective that cannot be checked is not met.
+// Judge reports whether a summary meets all conditions. The reasons name the missed conditions with the
+// measured values. A condition on a metric that the summary lacks is missed, because it cannot be
+// checked.
 func (o Objective) Judge(s *record.Summary) (pass bool, reasons []string) {
 	for _, t := range o.Terms {
 		if reason := t.missed(s); reason != "" {
@@ -150,8 +150,8 @@ func (o Objective) upperTimes(yield func(metric, float64) bool) {
 	}
 }
 
-// LongestTime returns the longest time that the objective grants any operation: the
-// largest upper limit of its times, or otherwise where it limits none.
+// LongestTime returns the longest time that the objective permits any operation: the highest upper limit
+// of its times, or otherwise if there is none.
 func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 	longest := 0.0
 	for _, limit := range o.upperTimes {
@@ -163,8 +163,7 @@ func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 	return time.Duration(longest * float64(time.Second))
 }
 
-// TightestTime returns the smallest upper limit of the objective's times, or otherwise where it
-// limits none.
+// TightestTime returns the lowest upper limit of the objective's times, or otherwise if there is none.
 func (o Objective) TightestTime(otherwise time.Duration) time.Duration {
 	tightest := otherwise
 	for _, limit := range o.upperTimes {
@@ -173,8 +172,8 @@ func (o Objective) TightestTime(otherwise time.Duration) time.Duration {
 	return tightest
 }
 
-// SlowWithout reports whether a limit of the times is missed even if every operation had
-// been answered sooner by a delay, in seconds.
+// SlowWithout reports whether the objective's limits of times would be missed even if every operation had
+// ended earlier by delay, in seconds.
 func (o Objective) SlowWithout(s *record.Summary, delay float64) bool {
 	for m, limit := range o.upperTimes {
 		if got := m.of(s); got != nil && *got-delay > limit {
@@ -184,7 +183,7 @@ func (o Objective) SlowWithout(s *record.Summary, delay float64) bool {
 	return false
 }
 
-// missed says why a summary misses the condition, or nothing.
+// missed returns the reason why a summary misses the condition, or "".
 func (t Term) missed(s *record.Summary) string {
 	m, known := find(t.Metric)
 	if !known {
@@ -204,7 +203,7 @@ func (t Term) missed(s *record.Summary) string {
 	return fmt.Sprintf("%s is %s, objective %s", t.Metric, m.show(value, t.Share), t)
 }
 
-// holds compares a value with the limit.
+// holds compares a value with the limit of the condition.
 func (t Term) holds(value float64) bool {
 	switch t.Op {
 	case "<":
@@ -219,7 +218,7 @@ func (t Term) holds(value float64) bool {
 	return false
 }
 
-// show writes a value for people.
+// show formats a value with its unit.
 func (m metric) show(value float64, share bool) string {
 	switch {
 	case m.unit == inSeconds && value < 1:

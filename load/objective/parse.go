@@ -12,33 +12,33 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// Limits on what is parsed: objectives may come from files of others.
+// Limits of the text: objectives may come from foreign files.
 const (
 	maxLength = 1000 // bytes
 	maxTerms  = 50
 )
 
-// Objective is a list of conditions that all have to hold.
+// Objective is a list of conditions that must all be met.
 type Objective struct {
 	Terms []Term
 }
 
 // Term is one condition: a metric, a comparison and a limit.
 type Term struct {
-	Metric string  // as in metrics()
+	Metric string  // a name of metrics()
 	Op     string  // <, <=, > or >=
 	Limit  float64 // seconds, a share of 1, a count or operations per second
-	Share  bool    // the limit of a count is a share of all that were due
+	Share  bool    // the limit of a count is a share of all operations that were due
 	text   string  // as the user wrote it
 }
 
-// Mistake is one thing wrong with the text of an objective.
+// Mistake is one mistake in the text of an objective.
 type Mistake struct {
 	Column int // of the first wrong character, from 1
 	Text   string
 }
 
-// Error says what is wrong and where.
+// Error returns the description and the column of the mistake.
 func (m *Mistake) Error() string { return fmt.Sprintf("objective, column %d: %s", m.Column, m.Text) }
 
 // String returns the objective as the user wrote it, without spaces.
@@ -53,7 +53,7 @@ func (o Objective) String() string {
 // String returns the term as the user wrote it, without spaces.
 func (t Term) String() string { return t.text }
 
-// MustParse is Parse for a text that is known to be right.
+// MustParse is Parse for a valid text; it panics if the text is not valid.
 func MustParse(text string) Objective {
 	o, err := Parse(text)
 	if err != nil {
@@ -102,16 +102,16 @@ func Parse(text string) (Objective, error) {
 // scanner reads one term.
 type scanner struct {
 	text   string
-	at     int // bytes read
-	column int // of the first byte
+	at     int // number of bytes read
+	column int // column of the first byte
 }
 
-// mistake is about what begins at a byte.
+// mistake returns a mistake about the text that begins at a byte.
 func (s *scanner) mistake(at int, format string, args ...any) error {
 	return &Mistake{s.column + utf8.RuneCountInString(s.text[:at]), fmt.Sprintf(format, args...)}
 }
 
-// take reads characters while they belong to a set, or to its complement.
+// take reads characters as long as they are in a set, or, if belong is false, as long as they are not.
 func (s *scanner) take(set string, belong bool) string {
 	start := s.at
 	for s.at < len(s.text) && strings.IndexByte(set, s.text[s.at]) >= 0 == belong {
@@ -125,7 +125,7 @@ const (
 	operators = "<>=!"
 )
 
-// term reads metric, comparison and limit.
+// term reads a metric, a comparison and a limit.
 func (s *scanner) term() (Term, error) {
 	s.take(blanks, true)
 	begin := s.at
@@ -155,7 +155,7 @@ func (s *scanner) term() (Term, error) {
 	return Term{Metric: m.name, Op: op, Limit: limit, Share: share, text: m.name + op + value}, nil
 }
 
-// limit reads a value in the units of the metric.
+// limit parses a limit in the unit of the metric.
 func (m metric) limit(text string) (limit float64, share bool, err error) {
 	switch m.unit {
 	case inSeconds:
@@ -176,7 +176,7 @@ func (m metric) limit(text string) (limit float64, share bool, err error) {
 	return limit, share, err
 }
 
-// parseTime reads a duration with its unit, as seconds.
+// parseTime parses a duration with its unit, and returns seconds.
 func parseTime(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || text == "0" {
@@ -188,7 +188,7 @@ func parseTime(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
-// parseShare reads a plain number or a percentage.
+// parseShare parses a plain number or a percentage.
 func parseShare(text string) (value float64, percent bool, err error) {
 	number, percent := strings.CutSuffix(text, "%")
 	value, err = strconv.ParseFloat(strings.TrimRight(number, blanks), 64)

@@ -5,32 +5,31 @@ import (
 	"fmt"
 )
 
-// Answer is an answer of the target. Its memory belongs to who received
-// it and is used again: keep copies only.
+// Answer is an answer of the target. Its memory belongs to the receiver, which reuses it: keep copies
+// only.
 type Answer struct {
 	// Status is the HTTP status, or the gRPC status code (0 is OK).
 	Status int
-	// Header holds the lines "Name: value" with CRLF line ends, without the status line.
-	// It is nil where nobody asked for it.
+	// Header holds the lines "Name: value" with CRLF line ends, without the status line. It is nil if it was
+	// not kept.
 	Header []byte
-	// Body is the body, for gRPC the message as JSON. It is nil where nobody
-	// asked for it.
+	// Body is the body, or the message of a gRPC call as JSON. It is nil if it was not kept.
 	Body []byte
-	// Encoding is the header Content-Encoding; empty: none, or nobody asked.
+	// Encoding is the header Content-Encoding; empty: none, or not kept.
 	Encoding []byte
 	// Truncated: Body holds only the beginning.
 	Truncated bool
 }
 
-// isCompressed reports whether the body is in an encoding that nobody here reads.
+// isCompressed reports whether the body is in an encoding that oracles cannot read.
 func (a *Answer) isCompressed() bool {
 	return len(a.Encoding) > 0 && !bytes.EqualFold(a.Encoding, []byte("identity"))
 }
 
-// encoding returns its name, as much of it as is shown.
+// encoding returns the name of the encoding, shortened for messages.
 func (a *Answer) encoding() []byte { return a.Encoding[:min(len(a.Encoding), shown)] }
 
-// Text returns the body for people to read, or that it is compressed.
+// Text returns the body for people, or a note that it is compressed.
 func (a *Answer) Text() []byte {
 	if !a.isCompressed() || len(a.Body) == 0 {
 		return a.Body
@@ -38,8 +37,8 @@ func (a *Answer) Text() []byte {
 	return fmt.Appendf(nil, "(a body that is compressed: Content-Encoding: %s)", a.encoding())
 }
 
-// HeaderValue returns the first value of a header, whatever the case of its name,
-// and whether there is one.
+// HeaderValue returns the first value of a header, regardless of the case of its name, and whether there
+// is one.
 func (a *Answer) HeaderValue(name string) ([]byte, bool) {
 	for rest := a.Header; len(rest) > 0; {
 		var line []byte

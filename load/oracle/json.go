@@ -14,12 +14,12 @@ import (
 // jsonCheck expects a value at a path.
 type jsonCheck struct {
 	path   Path
-	text   string       // the value as written: strings need no quotes
-	value  gjson.Result // the value where the text is JSON, otherwise a string
-	nested any          // the value decoded, where it is an object or a list
+	text   string       // the value as the user wrote it: strings need no quotes
+	value  gjson.Result // the value if the text is JSON, otherwise a string
+	nested any          // the decoded value if it is an object or a list
 }
 
-// newJSONCheck reads the value that is expected at a path.
+// newJSONCheck parses the value that is expected at a path.
 func newJSONCheck(path, text string) (jsonCheck, error) {
 	parsed, err := ParsePath(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func newJSONCheck(path, text string) (jsonCheck, error) {
 	return check, err
 }
 
-// SplitJSON reads an expectation that is written as one text, "path=value".
+// SplitJSON splits an expectation of the form "path=value".
 func SplitJSON(text string) (path, value string, err error) {
 	path, value, found := strings.Cut(text, "=")
 	if !found || path == "" {
@@ -64,18 +64,17 @@ func (j *jsonCheck) match(document []byte) bool {
 		nested, err := decode(got.Raw)
 		return err == nil && reflect.DeepEqual(nested, j.nested)
 	}
-	return true // both are the same literal
+	return true // both are the same literal, such as true
 }
 
-// sameNumber compares numbers by value where they have few digits, otherwise as
-// they are written.
+// sameNumber compares numbers by value if they have few digits, otherwise by their text.
 func sameNumber(a, b gjson.Result) bool {
 	const exact = 15 // decimal digits of a float64
 	return a.Raw == b.Raw ||
 		a.Num == b.Num && !math.IsInf(a.Num, 0) && len(a.Raw) <= exact && len(b.Raw) <= exact
 }
 
-// decode reads one JSON value and keeps numbers as they are written.
+// decode decodes one JSON value. It keeps the digits of numbers.
 func decode(text string) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()

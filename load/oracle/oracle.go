@@ -12,9 +12,8 @@ import (
 
 // Expect describes a right answer, as a user writes it.
 type Expect struct {
-	// Status: "200", "2xx", "200-299" or a list of those with commas. Empty means
-	// 200-399: an answer that redirects is an answer. Of gRPC: names or numbers of
-	// codes; empty means OK.
+	// Status: "200", "2xx", "200-299" or a list of these with commas. Empty means 200-399, because a
+	// redirect is an answer. For gRPC: names or numbers of codes; empty means OK.
 	Status string
 	// Body: every text must occur; "re:PATTERN" is a regular expression (RE2).
 	Body []string
@@ -25,8 +24,8 @@ type Expect struct {
 	Header map[string]string
 }
 
-// Oracle reads answers and tells right ones from wrong ones. The zero value
-// accepts nothing; see New. It does not change and may be shared.
+// Oracle distinguishes right answers from wrong ones. The zero value accepts nothing; see New. It is
+// immutable and may be shared.
 type Oracle struct {
 	statuses statuses
 	headers  []textCheck
@@ -35,7 +34,7 @@ type Oracle struct {
 	document bool // the body must be JSON
 }
 
-// New compiles what a user expects of an HTTP answer and names all mistakes.
+// New compiles the expectations of an HTTP answer. The error names all mistakes.
 func New(e Expect) (Oracle, error) {
 	statuses, err := newStatuses(e.Status, "200-399", httpStatus)
 	return newOracle(e, statuses, err)
@@ -72,7 +71,7 @@ func newOracle(e Expect, statuses statuses, err error) (Oracle, error) {
 	return o, errors.Join(mistakes...)
 }
 
-// ExpectJSON makes bodies fail that are not JSON, whatever else is expected.
+// ExpectJSON makes the oracle reject bodies that are not JSON.
 func (o *Oracle) ExpectJSON() { o.document = true }
 
 // ReadsBody reports whether the oracle needs the body.
@@ -81,11 +80,11 @@ func (o *Oracle) ReadsBody() bool { return len(o.bodies) > 0 || o.document }
 // ReadsHeader reports whether the oracle needs the header.
 func (o *Oracle) ReadsHeader() bool { return len(o.headers) > 0 }
 
-// Checked reports whether the oracle reads more than the status by its default:
-// otherwise a failure behind a good status stays unseen.
+// Checked reports whether the oracle checks more than the default status. Without that, a failure behind
+// a good status is not detected.
 func (o *Oracle) Checked() bool { return o.statuses.custom || o.ReadsBody() || o.ReadsHeader() }
 
-// String says what is expected, for the report.
+// String describes the expectations for the report.
 func (o *Oracle) String() string {
 	parts := []string{"status " + o.statuses.text}
 	for i := range o.headers {
@@ -103,8 +102,8 @@ func (o *Oracle) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// Judge says how the operation ended. The complaint is made only when asked
-// for: on the hot path nobody reads it.
+// Judge returns the outcome of the operation, and a complaint if explain is set. Complaints are
+// expensive, so the hot path does not ask for them.
 func (o *Oracle) Judge(a *Answer, explain bool) (record.Outcome, string) {
 	if !o.statuses.accepts(a.Status) {
 		outcome := o.statuses.outcome(a.Status)
@@ -134,16 +133,16 @@ func (o *Oracle) Judge(a *Answer, explain bool) (record.Outcome, string) {
 	return record.OK, ""
 }
 
-// toBeJSON is an expectation in words.
+// toBeJSON is the expectation of ExpectJSON for a complaint.
 type toBeJSON struct{}
 
 func (toBeJSON) String() string { return "to be JSON" }
 
-// shown is how much of a wrong answer a complaint quotes, in bytes.
+// shown is the length of the part of a wrong answer that a complaint quotes, in bytes.
 const shown = 120
 
-// WrongBody returns the outcome of an answer whose body is not as expected. Where only
-// the beginning was kept, nobody can know.
+// WrongBody returns the outcome of an answer whose body is not as expected. If only the beginning of the
+// body was kept, the answer is too large to be judged.
 func WrongBody(a *Answer, explain bool, expected fmt.Stringer) (record.Outcome, string) {
 	outcome := record.Failed
 	if a.Truncated {

@@ -13,26 +13,25 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Path leads to one value of a JSON document. It is written with dots
-// (items.0.id) or as JSONPath ($.items[0].id, $['a.b']); there are no wildcards.
+// Path is the path to one value of a JSON document. It is written with dots (items.0.id) or as JSONPath
+// ($.items[0].id, $['a.b']); wildcards are not possible.
 type Path struct {
 	source string
 	steps  []pathStep
 }
 
-// pathStep is the key of an object, and the index of an array where the key is a
-// number.
+// pathStep is the key of an object. A key that is a number is also the index of an array.
 type pathStep struct {
 	key   string
 	index int // -1: no index
 }
 
-// ParsePath reads a path.
+// ParsePath parses a path.
 func ParsePath(text string) (Path, error) {
 	p := Path{source: text}
 	rest, rooted := strings.CutPrefix(text, "$")
 	if rooted && rest != "" && rest[0] != '.' && rest[0] != '[' {
-		rest, rooted = text, false // a key such as $id
+		rest, rooted = text, false // a key may begin with a dollar sign, such as $id
 	}
 	if !rooted {
 		rest = "." + rest
@@ -49,7 +48,7 @@ func ParsePath(text string) (Path, error) {
 	return p, nil
 }
 
-// nextStep reads ".key", "[0]" or "['key']".
+// nextStep parses ".key", "[0]" or "['key']".
 func nextStep(text string) (step pathStep, rest string, err error) {
 	if text[0] == '.' {
 		end := strings.IndexAny(text[1:], ".[") + 1
@@ -76,7 +75,7 @@ func nextStep(text string) (step pathStep, rest string, err error) {
 	return step, behind, nil
 }
 
-// newStep returns a key that may be an index as well.
+// newStep returns the step of a key, which may be an index as well.
 func newStep(key string) pathStep {
 	index, err := strconv.Atoi(key)
 	if err != nil || index < 0 {
@@ -85,12 +84,11 @@ func newStep(key string) pathStep {
 	return pathStep{key: key, index: index}
 }
 
-// String returns the path as it was written.
+// String returns the path as the user wrote it.
 func (p Path) String() string { return p.source }
 
-// Find returns the value at the path. The document must be valid JSON (see
-// isJSON), and the result lives no longer than its memory. Of repeated keys the
-// first counts.
+// Find returns the value at the path. The document must be valid JSON (see isJSON). The result refers to
+// the memory of the document. If a key is repeated, its first value counts.
 func (p Path) Find(document []byte) (gjson.Result, bool) {
 	at := skipSpace(document, 0)
 	for i := range p.steps {
@@ -100,11 +98,11 @@ func (p Path) Find(document []byte) (gjson.Result, bool) {
 		}
 	}
 	value := document[at:skipValue(document, at)]
-	// The text is only read while the answer's memory holds.
+	// The text is read only as long as the answer's memory is valid.
 	return gjson.Parse(unsafe.String(unsafe.SliceData(value), len(value))), true
 }
 
-// follow returns where the step's value begins, or -1.
+// follow returns the position of the step's value in the document, or -1.
 func (s *pathStep) follow(document []byte, at int) int {
 	isObject := document[at] == '{'
 	if !isObject && (document[at] != '[' || s.index < 0) {
@@ -116,7 +114,7 @@ func (s *pathStep) follow(document []byte, at int) int {
 		if isObject {
 			end := skipValue(document, at)
 			found = s.isKey(document[at+1 : end-1])
-			at = skipSpace(document, skipSpace(document, end)+1) // behind the colon
+			at = skipSpace(document, skipSpace(document, end)+1) // after the colon
 		}
 		if found {
 			return at
@@ -129,7 +127,7 @@ func (s *pathStep) follow(document []byte, at int) int {
 	return -1
 }
 
-// isKey compares a key, given without its quotes.
+// isKey compares the step with a key, which is given without its quotes.
 func (s *pathStep) isKey(key []byte) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key) == s.key
@@ -137,7 +135,7 @@ func (s *pathStep) isKey(key []byte) bool {
 	return gjson.Parse(`"`+string(key)+`"`).Str == s.key
 }
 
-// skipSpace returns where the next token begins.
+// skipSpace returns the position of the next token.
 func skipSpace(document []byte, at int) int {
 	for at < len(document) && document[at] <= ' ' {
 		at++
@@ -145,8 +143,7 @@ func skipSpace(document []byte, at int) int {
 	return at
 }
 
-// skipValue returns where the value ends that begins at a place of a valid
-// document.
+// skipValue returns the position after a value of a valid document.
 func skipValue(document []byte, at int) int {
 	depth := 0
 	for at < len(document) {

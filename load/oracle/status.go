@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// statuses are the status numbers that a right answer can have.
+// statuses holds the status numbers that a right answer can have.
 type statuses struct {
 	accepted [600]bool
 	grpc     bool
@@ -19,7 +19,7 @@ type statuses struct {
 	custom   bool
 }
 
-// newStatuses reads a list of what parse understands.
+// newStatuses parses a list whose elements parse understands.
 func newStatuses(text, byDefault string, parse func(string) (from, to int, err error)) (statuses, error) {
 	s := statuses{text: text, custom: text != ""}
 	if !s.custom {
@@ -39,7 +39,7 @@ func newStatuses(text, byDefault string, parse func(string) (from, to int, err e
 	return s, errors.Join(mistakes...)
 }
 
-// httpStatus reads "200", "2xx" or "200-299".
+// httpStatus parses "200", "2xx" or "200-299".
 func httpStatus(text string) (from, to int, err error) {
 	low, high, isRange := strings.Cut(text, "-")
 	if !isRange {
@@ -55,7 +55,7 @@ func httpStatus(text string) (from, to int, err error) {
 	return from, to, nil
 }
 
-// grpcStatus reads "OK", "NOT_FOUND" or its number.
+// grpcStatus parses a name such as "OK" or "NOT_FOUND", or its number.
 func grpcStatus(text string) (from, to int, err error) {
 	var code codes.Code
 	if number, err := strconv.Atoi(text); err == nil && number >= 0 && number <= int(codes.Unauthenticated) {
@@ -72,7 +72,7 @@ func (s *statuses) accepts(status int) bool {
 	return uint(status) < uint(len(s.accepted)) && s.accepted[status]
 }
 
-// outcome returns what a status means that is not expected.
+// outcome returns the outcome of an answer with an unexpected status.
 func (s *statuses) outcome(status int) record.Outcome {
 	if !s.grpc {
 		if status == 429 || status == 503 {
@@ -89,7 +89,7 @@ func (s *statuses) outcome(status int) record.Outcome {
 	return record.BadStatus
 }
 
-// complaint names a status.
+// complaint describes an unexpected status.
 func (s *statuses) complaint(status int) string {
 	if s.grpc {
 		return "gRPC status " + codes.Code(status).String()

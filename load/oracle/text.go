@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// textCheck expects a text or a pattern, in the body or in a header.
+// textCheck expects a text or a pattern in the body or in a header.
 type textCheck struct {
-	header  string // its name; "" is the body
+	header  string // name of the header; "": the body
 	text    []byte
-	pattern *regexp.Regexp // instead of text
+	pattern *regexp.Regexp // nil: the text is expected
 }
 
-// newTextCheck reads "TEXT" or "re:PATTERN".
+// newTextCheck parses "TEXT" or "re:PATTERN".
 func newTextCheck(header, text string) (textCheck, error) {
 	where := "expected body"
 	if header != "" {
@@ -35,7 +35,7 @@ func newTextCheck(header, text string) (textCheck, error) {
 	return textCheck{header: header, pattern: pattern}, nil
 }
 
-// match reads the answer; a header that is missing does not match.
+// match reports whether the answer has the text; a missing header does not match.
 func (c *textCheck) match(a *Answer) bool {
 	where := a.Body
 	if c.header != "" {
@@ -51,7 +51,7 @@ func (c *textCheck) match(a *Answer) bool {
 	return bytes.Contains(where, c.text)
 }
 
-// String returns the end of a sentence that begins with what is looked at.
+// String returns the end of a sentence that begins with "expected the body" or "expected the header".
 func (c *textCheck) String() string {
 	if c.pattern != nil {
 		return fmt.Sprintf("to match %q", c.pattern)
