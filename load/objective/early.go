@@ -62,9 +62,9 @@ func (t Term) lost(r *record.Results, planned int64) string {
 	return fmt.Sprintf("%d operations speak against %s, of at most %d", n, t, planned)
 }
 
-// rank returns the percentile of a condition, as a share, and the kind of its times; is is false for a
+// rank returns the percentile of a condition, as a share, and the kind of its times; ok is false for a
 // condition that is not about a percentile.
-func (t Term) rank() (rank float64, kind record.Kind, is bool) {
+func (t Term) rank() (rank float64, kind record.Kind, ok bool) {
 	name, service := strings.CutPrefix(t.Metric, "service.")
 	if service {
 		kind = record.Service

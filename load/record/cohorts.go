@@ -6,27 +6,27 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// cohorts counts the operations of one loop by their due time. The number of cohorts bounds its memory,
-// however long the load is.
+// cohorts counts the operations of one loop by their due time. Its memory is bounded by the number of
+// cohorts, and does not depend on the length of the load.
 type cohorts struct {
 	length time.Duration // of a cohort
 	all    [lab.CohortsOfLoad]*cohort
-	lags   [lab.TimeBuckets]uint32 // operations by the time from when their flow was due
+	lags   [lab.TimeBuckets]uint32 // operations by the time after their flow was due
 	follow bool                    // some flows had several steps
 }
 
-// cohort is the operations that were due in one part of the load, by response time.
+// cohort holds the operations that were due in one part of the load, by response time.
 type cohort struct {
 	ok    int64
 	times [lab.TimeBuckets]uint32
 }
 
-// newCohorts returns the empty cohorts of a load of a length.
+// newCohorts returns empty cohorts for a load of a length.
 func newCohorts(load time.Duration) *cohorts {
 	return &cohorts{length: max(1, (load+lab.CohortsOfLoad-1)/lab.CohortsOfLoad)}
 }
 
-// add counts an operation. What was due after the load belongs to no cohort.
+// add counts an operation. Operations that were due after the load belong to no cohort.
 func (c *cohorts) add(s *Sample) {
 	at := int64(s.Intended / c.length)
 	if at < 0 || at >= lab.CohortsOfLoad {
@@ -63,7 +63,7 @@ func (c *cohorts) counted() lab.Cohorts {
 	return out
 }
 
-// lag returns the 99th percentile of the time from when a flow was due until its operation was, in seconds.
+// lag returns the 99th percentile of the time by which operations were due after their flow, in seconds.
 func (c *cohorts) lag() float64 {
 	var all, sum uint64
 	for _, n := range c.lags {

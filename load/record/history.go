@@ -6,42 +6,41 @@ import (
 	"io"
 )
 
-// Kinds of ends in a history.
+// Ends of attempts in a history.
 const (
 	EndedOK   = "ok"   // it happened
-	EndedFail = "fail" // it did not: the system said so, or was not reached
-	EndedInfo = "info" // nobody knows: the answer never came
+	EndedFail = "fail" // it did not happen: the system refused it, or was not reached
+	EndedInfo = "info" // unknown: the answer never came
 )
 
-// Attempt is one line of a history, for audits: what a client tried, and what it knows
-// about the end. Times are nanoseconds since the beginning of the load. A warm-up, and
-// every probe of a search, is a load of its own.
+// Attempt is one line of a history, for audits: an operation that a client tried, and what it knows about
+// the end. Times are nanoseconds since the beginning of the load. A warm-up, and every probe of a search,
+// is a load of its own.
 type Attempt struct {
 	Operation string `json:"operation"`
 	End       string `json:"end"`     // EndedOK, EndedFail or EndedInfo
-	Outcome   string `json:"outcome"` // as in all documents
+	Outcome   string `json:"outcome"` // the name of a record.Outcome
 	Status    string `json:"status,omitempty"`
 	Intended  int64  `json:"intended_ns"`
 	Sent      int64  `json:"sent_ns"`
 	Finished  int64  `json:"finished_ns"`
-	// Begun is the beginning of the load on the clock of the host, in nanoseconds
-	// since 1970. Added to the other times it makes them comparable with what
-	// processes on the same host have written down.
+	// Begun is the beginning of the load on the clock of the host, in nanoseconds since 1970. Adding it
+	// makes the other times comparable with those of other processes on the same host.
 	Begun  int64           `json:"begun_unix_ns"`
-	WarmUp bool            `json:"warm_up,omitempty"` // nothing of it is in the results
-	Noted  json.RawMessage `json:"noted,omitempty"`   // what the step noted
+	WarmUp bool            `json:"warm_up,omitempty"` // a warm-up, which the results do not contain
+	Noted  json.RawMessage `json:"noted,omitempty"`   // values that the step noted
 }
 
 // HistoryWriter writes attempts as JSON lines.
 type HistoryWriter struct{ jsonLines }
 
-// NewHistoryWriter writes to w.
+// NewHistoryWriter returns a writer of attempts to w.
 func NewHistoryWriter(w io.Writer) *HistoryWriter { return &HistoryWriter{newJSONLines(w)} }
 
-// Write adds a line.
+// Write writes a row as a line.
 func (h *HistoryWriter) Write(r Row) error {
 	if r.Resent {
-		r.Sent = r.Intended // the first request left some time between
+		r.Sent = r.Intended // the first request left some time in between
 	}
 	err := h.enc.Encode(Attempt{
 		Operation: r.Operation, End: r.End(), Outcome: r.Outcome.String(), Status: r.Status,
@@ -54,17 +53,17 @@ func (h *HistoryWriter) Write(r Row) error {
 	return nil
 }
 
-// End returns what a client knows about the end of an operation. It does not know what
-// happened to a request that may have reached the system and was not answered, whose
-// answer cannot be read, or whose answer says that the system failed. If a request was
-// sent again, the first one may have done what the second was refused.
+// End returns the end of an operation, as far as the client knows it. The end is unknown if the request
+// may have reached the system and was not answered, or the answer cannot be read, or the answer says that
+// the system failed. If a request was sent again, the first one may have succeeded although the second
+// was refused.
 func (r *Row) End() string {
 	switch r.Outcome {
 	case OK:
 		return EndedOK
 	case Timeout, Reset, Closed, Malformed, TooLarge, OtherError, Unfinished:
 		return EndedInfo
-	case BadStatus, Rejected: // even 503 may come after the work was begun
+	case BadStatus, Rejected: // even with 503 the work may have begun
 		if broke(r.Status) {
 			return EndedInfo
 		}
@@ -75,8 +74,8 @@ func (r *Row) End() string {
 	return EndedFail
 }
 
-// broke reports whether a status says that the system failed: 5xx of HTTP, or UNKNOWN,
-// DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE and DATA_LOSS of gRPC.
+// broke reports whether a status is a failure of the system: 5xx in HTTP, or UNKNOWN, DEADLINE_EXCEEDED,
+// INTERNAL, UNAVAILABLE and DATA_LOSS in gRPC.
 func broke(status string) bool {
 	switch status {
 	case "2", "4", "13", "14", "15":

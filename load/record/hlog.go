@@ -11,10 +11,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// LogWriter writes an HdrHistogram interval log, format 1.3 with V2 payloads:
-// one line per interval, operation and outcome, tagged "operation/outcome" (just
-// "operation" for lateness). Lines of one tag merge by adding. Values are in
-// nanoseconds, the maximum beside them in milliseconds, as in other tools.
+// LogWriter writes an HdrHistogram interval log, format 1.3 with V2 payloads: one line per interval,
+// operation and outcome, tagged "operation/outcome" (only "operation" for lateness). Lines of one tag are
+// merged by adding. Values are in nanoseconds, the maximum of a line in milliseconds, as in other tools.
 type LogWriter struct {
 	out  *bufio.Writer
 	log  *hdrhistogram.HistogramLogWriter
@@ -22,8 +21,8 @@ type LogWriter struct {
 	base int64 // beginning of the load, milliseconds since 1970
 }
 
-// NewLogWriter writes the header of a log of one kind of times. Start is the
-// wall-clock beginning of the load; it is kept to the millisecond.
+// NewLogWriter writes the header of a log for one kind of times. start is the beginning of the load on
+// the wall clock; it is written in milliseconds.
 func NewLogWriter(w io.Writer, kind Kind, start time.Time) (*LogWriter, error) {
 	out := bufio.NewWriter(w)
 	l := &LogWriter{out: out, log: hdrhistogram.NewHistogramLogWriter(out), kind: kind, base: start.UnixMilli()}
@@ -31,7 +30,7 @@ func NewLogWriter(w io.Writer, kind Kind, start time.Time) (*LogWriter, error) {
 	seconds := fmt.Sprintf("%d.%03d", l.base/1000, l.base%1000)
 	return l, errors.Join(
 		l.log.OutputLogFormatVersion(),
-		// The library would cut both times to whole seconds.
+		// The library would truncate both times to whole seconds.
 		l.log.OutputComment(fmt.Sprintf("[BaseTime: %s (seconds since epoch)]", seconds)),
 		l.log.OutputComment(fmt.Sprintf("[StartTime: %s (seconds since epoch), %s]", seconds,
 			start.UTC().Format(time.RFC3339Nano))),
@@ -60,12 +59,12 @@ func (l *LogWriter) Write(r *Results) error {
 // Flush writes what is still buffered. Call it before closing the file.
 func (l *LogWriter) Flush() error { return l.out.Flush() }
 
-// tag names an operation and an outcome without commas, spaces or line breaks.
+// tag returns the tag of an operation and an outcome, without commas, spaces and line breaks.
 func tag(operation string, o Outcome) string {
 	return url.PathEscape(operation) + "/" + o.String()
 }
 
-// line writes one histogram unless it is empty.
+// line writes one histogram, unless it is empty.
 func (l *LogWriter) line(r *Results, tag string, h *hdrhistogram.Histogram) error {
 	if h == nil || h.TotalCount() == 0 {
 		return nil
@@ -79,8 +78,8 @@ func (l *LogWriter) line(r *Results, tag string, h *hdrhistogram.Histogram) erro
 	return nil
 }
 
-// WritePercentiles writes the percentile text (.hgrm) that HdrHistogram's
-// plotter reads: values in milliseconds, five steps per halving of the rest.
+// WritePercentiles writes the percentile text (.hgrm) that HdrHistogram's plotter reads: values in
+// milliseconds, and five steps for each halving of the remaining share.
 func WritePercentiles(w io.Writer, h *hdrhistogram.Histogram) error {
 	const steps, nanosecondsPerMillisecond = 5, 1e6
 	if _, err := h.PercentilesPrint(w, steps, nanosecondsPerMillisecond); err != nil {

@@ -6,39 +6,38 @@ import (
 	"time"
 )
 
-// Generator holds what the load cost the engine, and whether the engine, not the target,
-// was the limit.
+// Generator holds the cost of the load for the engine, and whether the engine, not the target, was the
+// limit.
 type Generator struct {
 	CPUSeconds float64 `json:"cpu_seconds"`
-	// CPUPerOperation is the price of pacing and protocol, in seconds; null without
-	// operations.
+	// CPUPerOperation is the processor time of an operation, for pacing and protocol, in seconds; null
+	// without operations.
 	CPUPerOperation *float64 `json:"cpu_per_operation"`
 	PeakMemory      int64    `json:"peak_memory"`      // bytes resident
 	Pacing          string   `json:"pacing,omitempty"` // exact, grid:1ms or spin
 	Engine          string   `json:"engine,omitempty"` // http1 or stream
-	Loops           int      `json:"loops,omitempty"`  // that sent, in all processes together
-	Agents          int      `json:"agents,omitempty"` // processes; zero: the command itself
-	// Limited: the client was the limit, not the system, so the numbers do not
-	// describe the target.
+	Loops           int      `json:"loops,omitempty"`  // number of sending loops, in all processes together
+	Agents          int      `json:"agents,omitempty"` // number of processes; zero: the command itself
+	// Limited: the client was the limit, not the system, so the numbers do not describe the target.
 	Limited   bool     `json:"limited"`
 	LimitedBy []string `json:"limited_by,omitempty"`
-	// Moved holds the figures that the client's own lateness may have moved.
+	// Moved holds the figures that the client's own lateness may have changed.
 	Moved []Moved `json:"moved,omitempty"`
 }
 
-// OnlyLate reports whether the client's own lateness is all that limited it.
+// OnlyLate reports whether the client was limited by nothing but its own lateness.
 func (g *Generator) OnlyLate() bool { return len(g.Moved) > 0 && len(g.LimitedBy) == 1 }
 
-// ClosedLoop compares a closed loop with Little's law: N = X (R + Z).
+// ClosedLoop compares the measurements of a closed loop with Little's law: N = X (R + Z).
 type ClosedLoop struct {
 	Users     int     `json:"users"`         // N
 	ThinkTime float64 `json:"think_time"`    // Z, seconds
 	Implied   float64 `json:"implied_users"` // X (R + Z) as measured
-	// Error is |N - X (R + Z)| / N; above 0.05 users were missing or not counted.
+	// Error is |N - X (R + Z)| / N. Above 0.05, users were missing or not counted.
 	Error float64 `json:"error"`
 }
 
-// Limits beyond which the generator counts as the limit.
+// Limits beyond which the generator was the limit of the load.
 const (
 	maxCPUShare    = 0.95 // of the cores that it may use
 	maxLag         = time.Millisecond
@@ -46,13 +45,12 @@ const (
 	maxLittleError = 0.05
 )
 
-// CheckGenerator fills Generator.Limited, LimitedBy and Moved; CPUSeconds has to be
-// known.
+// CheckGenerator fills in Generator.Limited, LimitedBy and Moved. Generator.CPUSeconds must be known.
 //
-//	cores    processors that the engine may use
-//	elapsed  wall-clock time over which CPUSeconds were counted
-//	pacing   lateness that the user's pacing permits; zero for exact
-//	moved    figures that lateness may have moved, of Results.MovedByLateness
+// \tcores    processors that the engine may use
+// \telapsed  wall-clock time of CPUSeconds
+// \tpacing   lateness that the user's pacing permits; zero for exact
+// \tmoved    figures that lateness may have changed, by Results.MovedByLateness
 func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, moved []Moved) {
 	var by []string
 	s.Generator.Moved = nil
@@ -85,12 +83,11 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, m
 	s.Generator.Limited, s.Generator.LimitedBy = len(by) > 0, by
 }
 
-// CPULimit returns a sentence if a generator used up the processors that it may use,
-// otherwise nothing.
+// CPULimit returns a sentence if a generator used up the processors that it may use, otherwise "".
 //
-//	cpu      processor time, seconds
-//	cores    processors that it may use
-//	elapsed  wall-clock time over which cpu was counted
+// \tcpu      processor time, seconds
+// \tcores    processors that it may use
+// \telapsed  wall-clock time of cpu
 func CPULimit(cpu, cores float64, elapsed time.Duration) string {
 	share := cpu / (elapsed.Seconds() * cores)
 	if !(share > maxCPUShare) {
@@ -99,15 +96,15 @@ func CPULimit(cpu, cores float64, elapsed time.Duration) string {
 	return fmt.Sprintf("it used %.0f %% of its %g processors: give it more, or offer less", 100*share, cores)
 }
 
-// Limits beyond which one operation of a closed loop may have kept all users waiting.
+// Limits beyond which one operation of a closed loop may have made all users wait.
 const (
 	stallOfP99      = 10   // times the 99th percentile
 	stallOfDuration = 0.01 // share of the load's duration
 )
 
-// Stall returns a sentence if a closed loop may hide how long its target stood still: users
-// who wait send nothing, and what is not sent has no time. It returns nothing for open loops
-// and if no operation took very long.
+// Stall returns a sentence if a closed loop may hide the length of a stall of its target: waiting users
+// send nothing, and operations that were not sent have no times. It returns "" for open loops, and if no
+// operation took very long.
 func (s *Summary) Stall() string {
 	longest, p99 := s.ServiceTime.Max, s.ServiceTime.P99
 	if s.Closed == nil || longest == nil || *longest <= stallOfP99**p99 ||
@@ -120,8 +117,8 @@ func (s *Summary) Stall() string {
 		*longest, *longest / *p99)
 }
 
-// LittlesLaw compares the users of a closed loop with what the measurements
-// imply (Little 1961).
+// LittlesLaw compares the users of a closed loop with the number that the measurements imply (Little
+// 1961).
 //
 //	users       N
 //	throughput  X, operations per second

@@ -9,43 +9,41 @@ import (
 	"time"
 )
 
-// Row is one operation in a list of operations. Agents send rows in the encoding of
-// package gob.
+// Row is one operation in a list of operations. Agents send rows as gob.
 type Row struct {
 	Started   time.Time     // intended start
 	Elapsed   time.Duration // response time, from the intended start
 	FirstByte time.Duration // from the intended start to the first byte of the answer
-	Connect   time.Duration // for connecting, zero on a connection that was open
+	Connect   time.Duration // time of connecting; zero: the connection was open
 	Operation string
-	Status    string // of the protocol, for example 200
-	Message   string // of the protocol
-	Agent     string // which agent sent it, JMeter's host; empty without agents
-	Loop      string // which loop and connection, JMeter's thread
+	Status    string // status of the protocol, for example 200
+	Message   string // text of the protocol
+	Agent     string // the agent that sent it, JMeter's host; empty without agents
+	Loop      string // loop and connection, JMeter's thread
 	Outcome   Outcome
-	Failure   string // why not OK
+	Failure   string // why the outcome is not OK
 	Received  int64  // bytes
 	SentBytes int64
 	Active    int // users or connections of the load, JMeter's threads
 	URL       string
 	Follows   bool   // it is not the first step of its flow
 	Resent    bool   // it was sent again, on a new connection
-	WarmUp    bool   // it is not in the results
-	Noted     []byte // what the step wants to have in the list, a JSON object
-	// Since the beginning of the load: due time, actual send, and end.
+	WarmUp    bool   // it belongs to a warm-up, which the results do not contain
+	Noted     []byte // JSON object of values that the step noted
+	// Times since the beginning of the load: due time, actual send, and end.
 	Intended, Sent, Finished time.Duration
 }
 
-// JTLWriter writes rows as CSV with JMeter's default columns (jmeter.save.saveservice),
-// which its report generator reads. The column elapsed holds our response time: it
-// includes the waiting before a late send, which JMeter leaves out. With agents there is
-// the column Hostname, too, where JMeter has it.
+// JTLWriter writes rows as CSV with JMeter's default columns (jmeter.save.saveservice), for JMeter's
+// report generator. The column elapsed holds our response time, which includes the wait before a late
+// send; JMeter leaves that out. With agents there is also the column Hostname, at JMeter's position.
 type JTLWriter struct {
 	out    *csv.Writer
 	row    []string
 	agents bool
 }
 
-// NewJTLWriter writes the header, with the column Hostname for rows of agents.
+// NewJTLWriter writes the header; agents adds the column Hostname.
 func NewJTLWriter(w io.Writer, agents bool) (*JTLWriter, error) {
 	j := &JTLWriter{out: csv.NewWriter(w), agents: agents}
 	return j, j.write("Hostname", "timeStamp", "elapsed", "label", "responseCode", "responseMessage",
@@ -85,12 +83,12 @@ func (j *JTLWriter) Flush() error {
 	return nil
 }
 
-// milliseconds rounds to whole ones, JMeter's unit.
+// milliseconds returns a time in whole milliseconds, JMeter's unit.
 func milliseconds(d time.Duration) string {
 	return strconv.FormatInt(d.Round(time.Millisecond).Milliseconds(), 10)
 }
 
-// csvText keeps text from an answer from being a formula in a spreadsheet.
+// csvText changes a text of an answer that a spreadsheet would take for a formula.
 func csvText(s string) string {
 	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
 		return "'" + s

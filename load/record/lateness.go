@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	// maxMoved is the share of a figure by which late sends may have moved it.
+	// maxMoved is the share of a figure by which late sends may change it.
 	maxMoved = 0.05
-	// maxMovedByFew is the share of the median by which late sends may have moved a
-	// percentile further if it stands on so few operations that it could lie there by chance.
+	// maxMovedByFew is the share of the median by which late sends may change a percentile of so few
+	// operations that chance could move it as far.
 	maxMovedByFew = 0.5
 	// chance is the 97.5th percentile of the normal distribution, for intervals of 95 %.
 	chance = 1.96
 )
 
-// Moved is a figure of the response times that may be wrong because the generator sent late of its own fault.
+// Moved is a figure of the response times that may be wrong because the generator itself sent late.
 type Moved struct {
-	Quantile float64 `json:"quantile"` // 0: the mean; 1: the longest
-	By       float64 `json:"by"`       // how far it may be off, in seconds
-	Limit    float64 `json:"limit"`    // how far it may be off and still be good enough, in seconds
+	Quantile float64 `json:"quantile"` // 0: the mean; 1: the maximum
+	By       float64 `json:"by"`       // largest possible error, in seconds
+	Limit    float64 `json:"limit"`    // largest acceptable error, in seconds
 }
 
-// String says how far the figure may be off.
+// String describes the possible error.
 func (m Moved) String() string {
 	figure := fmt.Sprintf("the %gth percentile", 100*m.Quantile)
 	if m.Quantile == 0 {
@@ -34,10 +34,10 @@ func (m Moved) String() string {
 		figure, 1e3*m.By, 1e3*m.Limit)
 }
 
-// MovedByLateness returns the figures of the response times that may be off by more than 5 % because the
-// generator itself sent late. A percentile may be off further, by up to half of the median, if its own 95 %
-// interval in this load reaches as far. It returns nothing unless the mean or the 50th, 90th, 95th or 99th
-// percentile is among them: the others stand on so few operations that one late send moves them.
+// MovedByLateness returns the figures of the response times that may be wrong by more than 5 % because
+// the generator itself sent late. A percentile may be wrong by more, up to half of the median, if its own
+// 95 % interval in this load is as wide. It returns nil unless the mean or the 50th, 90th, 95th or 99th
+// percentile is among them: the others depend on so few operations that one late send moves them.
 //
 // Response times run from the intended start, so each is too long by at most the lateness
 // of its operation. Let k of n operations be later than e. Without lateness a percentile
@@ -73,11 +73,11 @@ func (r *Results) MovedByLateness() []Moved {
 	return all
 }
 
-// valueAtRank returns the value at a rank from 1 on, rounded down.
+// valueAtRank returns the value at a rank, which is from 1 on and rounded down.
 func valueAtRank(h *hdrhistogram.Histogram, rank float64) float64 {
 	if rank < 1 {
 		return 0
 	}
-	// In the middle between two ranks, so that rounding cannot miss it.
+	// The middle between two ranks, so that rounding cannot select another rank.
 	return float64(h.ValueAtQuantile(100 * (math.Floor(rank) - 0.5) / float64(h.TotalCount())))
 }

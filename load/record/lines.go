@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// LineWriter writes one JSON object per operation and line. Times are in
-// seconds, sizes in bytes; members without content are left out.
+// LineWriter writes one JSON object per operation and line. Times are in seconds, sizes in bytes; empty
+// members are left out.
 type LineWriter struct{ jsonLines }
 
 // jsonLines writes values as lines of JSON.
@@ -47,10 +47,10 @@ type line struct {
 	Noted   json.RawMessage `json:"noted,omitempty"`
 }
 
-// NewLineWriter writes to w.
+// NewLineWriter returns a writer of lines to w.
 func NewLineWriter(w io.Writer) *LineWriter { return &LineWriter{newJSONLines(w)} }
 
-// Write adds a line.
+// Write writes a row as a line.
 func (l *LineWriter) Write(r Row) error {
 	err := l.enc.Encode(line{
 		Started: r.Started.UTC(), Operation: r.Operation, Outcome: r.Outcome.String(),

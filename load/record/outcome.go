@@ -2,21 +2,21 @@ package record
 
 import "fmt"
 
-// Outcome is how an operation ended.
+// Outcome is the way in which an operation ended.
 type Outcome uint8
 
 // The outcomes. Everything but OK and Unfinished is an error.
 const (
 	OK          Outcome = iota // the answer came and the oracle accepts it
 	Failed                     // the oracle read the answer and does not accept it
-	BadStatus                  // the protocol's status says that the operation failed
-	Rejected                   // the server said that it is too busy
+	BadStatus                  // the protocol's status is a failure
+	Rejected                   // the server is too busy
 	Timeout                    // no answer within the time limit
 	Refused                    // nobody listens at the target
 	Unreachable                // no route to the target, or its name is unknown
 	Reset                      // the connection was reset
 	Closed                     // the connection ended before the answer was whole
-	Malformed                  // the answer is not of the protocol
+	Malformed                  // the answer is not valid in the protocol
 	TooLarge                   // the answer exceeds a limit of the engine
 	BadTLS                     // the handshake or the certificate failed
 	Exhausted                  // the generator ran out of ports, files or memory
@@ -48,10 +48,10 @@ func (o Outcome) String() string {
 	return names()[o]
 }
 
-// GobEncode writes the name: the numbers may differ between versions.
+// GobEncode encodes the name, because the numbers may differ between versions.
 func (o Outcome) GobEncode() ([]byte, error) { return []byte(o.String()), nil }
 
-// GobDecode reads a name.
+// GobDecode decodes a name.
 func (o *Outcome) GobDecode(name []byte) error {
 	var err error
 	*o, err = parseOutcome(string(name))
@@ -61,7 +61,7 @@ func (o *Outcome) GobDecode(name []byte) error {
 // IsError reports whether the outcome counts as an error.
 func (o Outcome) IsError() bool { return o != OK && o != Unfinished }
 
-// parseOutcome finds an outcome by its name.
+// parseOutcome returns the outcome of a name.
 func parseOutcome(name string) (Outcome, error) {
 	for i, known := range names() {
 		if name == known {

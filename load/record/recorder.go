@@ -6,24 +6,24 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// buffers is the number of buffers of a recorder, which bounds its memory. One is being
-// filled; the others wait for Collect or come back from it.
+// buffers is the number of buffers of a recorder, which bounds its memory. One is being filled; the
+// others are on their way to Collect or back.
 const buffers = 4
 
-// Recorder gathers the samples of one loop of the engine, interval by interval. It
-// is not safe for several goroutines; Collect may run beside it.
+// Recorder gathers the samples of one loop of the engine, interval by interval. One goroutine may use it;
+// Collect may run at the same time in another.
 type Recorder struct {
 	options Options
 	now     *Results
 	end     time.Duration // of the interval
-	made    int           // buffers
+	made    int           // number of buffers
 	full    chan *Results
 	spare   chan *Results
 	tap     *Tap
 	cohorts *cohorts // nil: Options.Cohorts is not set
 }
 
-// NewRecorder makes a recorder. Its results have to be taken by Collect.
+// NewRecorder returns a recorder. Collect must read its results.
 func NewRecorder(o Options) (*Recorder, error) {
 	first, err := NewResults(o)
 	if err != nil {
@@ -68,11 +68,11 @@ func (r *Recorder) Cohorts() lab.Cohorts {
 // Tapped reports whether the recorder has a Tap.
 func (r *Recorder) Tapped() bool { return r.tap != nil }
 
-// Unsent adds operations that were due and never sent.
+// Unsent counts operations that were due and never sent.
 func (r *Recorder) Unsent(operation int, n int64) { r.now.Unsent(operation, n) }
 
-// Tick hands on the last interval if it is over, even if no operation finishes. Now is
-// the time since the beginning of the load.
+// Tick passes on the current interval if it is over, even if no operation finishes. now is the time since
+// the beginning of the load.
 func (r *Recorder) Tick(now time.Duration) {
 	if now < r.end {
 		return
@@ -83,8 +83,8 @@ func (r *Recorder) Tick(now time.Duration) {
 	}
 }
 
-// Close hands on what is left, up to the end of the load, and ends Collect. The
-// recorder must not be used afterwards.
+// Close passes on the remaining results, up to the end of the load, and ends Collect. The recorder must
+// not be used afterwards.
 func (r *Recorder) Close(end time.Duration) {
 	if r.tap != nil {
 		r.tap.close()
@@ -94,8 +94,8 @@ func (r *Recorder) Close(end time.Duration) {
 	close(r.full)
 }
 
-// turn begins a new interval. If Collect is behind and holds all buffers, the old
-// interval goes on instead: the loop never waits and no sample is lost.
+// turn begins a new interval. If Collect is slow and holds all buffers, the old interval continues
+// instead: the loop never waits and no sample is lost.
 func (r *Recorder) turn(now time.Duration) {
 	begin := now.Truncate(r.options.Interval)
 	if next := r.empty(); next != nil {
@@ -107,7 +107,7 @@ func (r *Recorder) turn(now time.Duration) {
 	r.end = begin + r.options.Interval
 }
 
-// empty returns a buffer without results, or nil when all are in use.
+// empty returns an empty buffer, or nil if all are in use.
 func (r *Recorder) empty() *Results {
 	select {
 	case next := <-r.spare:
@@ -121,10 +121,9 @@ func (r *Recorder) empty() *Results {
 	return r.options.results()
 }
 
-// Collect adds up what a recorder hands on until it is closed, and returns the
-// total. Each, if given, is called with every interval; it must not keep the
-// results. Collect goes on after an error of each and returns the first of them
-// with the total.
+// Collect adds up the results that a recorder passes on until it is closed, and returns the total. each,
+// if not nil, is called with every interval and must not keep the results. Collect continues after an
+// error of each, and returns the first one with the total.
 func Collect(each func(*Results) error, r *Recorder) (*Results, error) {
 	total := r.options.results()
 	var first error

@@ -10,8 +10,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Geometry of all histograms: three significant digits from 64 ns, in which
-// send lateness is counted, to five minutes.
+// Geometry of all histograms: three significant digits, from 64 ns (for send lateness) to five minutes.
 const (
 	lowest  = 100             // nanoseconds; the library rounds it down to 64
 	highest = 300_000_000_000 // nanoseconds
@@ -28,35 +27,33 @@ type Kind uint8
 
 // The kinds of times.
 const (
-	// Response runs from the intended start to the end. It includes the waiting that a
-	// stalled target causes: no coordinated omission (Tene 2013).
+	// Response is the time from the intended start to the end. It includes the wait that a stalled target
+	// causes, which avoids coordinated omission (Tene 2013).
 	Response Kind = iota
-	// Service runs from the actual send to the end.
+	// Service is the time from the actual send to the end.
 	Service
-	// Lateness is the delay by the generator itself: from the intended start to the
-	// send, or from when a connection was free if it had to wait for one.
+	// Lateness is the generator's own delay: from the intended start to the send, or, if the operation
+	// waited for a connection, from when one was free.
 	Lateness
 )
 
-// All stands for all operations in place of the number of one.
+// All stands for all operations, in place of the index of one.
 const All = -1
 
-// Options of recording, the same for all that is to be merged.
+// Options of recording. Results that are to be merged must have the same options.
 type Options struct {
 	// Operations are the names of the operations; samples carry their index.
 	Operations []string
-	// Window is the duration of the schedule: flows begun within it are achieved.
-	// Zero: all are.
+	// Window is the duration of the schedule: flows that begin within it count as achieved. Zero: all do.
 	Window time.Duration
-	// Timeout is the time limit of an operation. One that timed out counts with at
-	// least this time.
+	// Timeout is the time limit of an operation. An operation that timed out counts with at least this time.
 	Timeout time.Duration
-	// LateAfter is the delay of a send beyond which an operation counts as late,
-	// whatever delayed it. Zero: one millisecond.
+	// LateAfter is the delay of a send beyond which an operation counts as late, whatever the reason. Zero:
+	// one millisecond.
 	LateAfter time.Duration
-	// Interval is the time after which results are handed on. Zero: one second.
+	// Interval is the time after which results are passed on. Zero: one second.
 	Interval time.Duration
-	// Cohorts counts operations by their due time within Window, too.
+	// Cohorts also counts operations by their due time within Window.
 	Cohorts bool
 }
 
@@ -65,53 +62,51 @@ type Sample struct {
 	Operation int // index into Options.Operations
 	Outcome   Outcome
 	Intended  time.Duration // due time by the schedule
-	Free      time.Duration // when a connection was free for it; up to Intended: it did not wait
+	Free      time.Duration // when a connection was free for it; if not after Intended, it did not wait
 	Sent      time.Duration // actual send, or the attempt to connect
-	Finished  time.Duration // end of the answer, of waiting for it, or of the load
-	// Follows: it is not the first step of its flow, so the schedule did not ask
-	// for it and it does not count as achieved.
+	Finished  time.Duration // end of the answer, of the wait for it, or of the load
+	// Follows: it is not the first step of its flow, so it has no due time in the schedule and does not
+	// count as achieved.
 	Follows bool
-	Lag     time.Duration // from when its flow was due until Intended
+	Lag     time.Duration // time from when its flow was due to Intended
 	Resent  bool          // it was sent again, since its first connection had ended
 
-	// What follows is for lists of operations (Tap) and may be left out.
+	// The fields below are for lists of operations (Tap) and may be left out.
 
-	Status            int32         // of the protocol; zero: none
+	Status            int32         // status of the protocol; zero: none
 	Connection        int32         // number of the connection in its loop
 	Received, Written int64         // bytes
-	FirstByte         time.Duration // when the answer began; zero: not known
-	Connected         time.Duration // how long connecting took; zero on a connection that was open
-	// Noted is the step's note for the list: a JSON object, or nothing.
-	// Its memory belongs to the sample.
+	FirstByte         time.Duration // when the answer began; zero: unknown
+	Connected         time.Duration // time of connecting; zero: the connection was open
+	// Noted is the step's note for the list: a JSON object, or nil. Its memory belongs to the sample.
 	Noted []byte
 }
 
-// cell is one operation with one outcome.
+// cell holds the times of one operation with one outcome.
 type cell struct {
 	response, service *hdrhistogram.Histogram
 }
 
-// Counts holds the counts of an operation beside its outcomes.
+// Counts holds the counts of an operation that do not depend on outcomes.
 type Counts struct {
 	Late     int64 // sent more than Options.LateAfter after the intended start
 	Unsent   int64 // due, but never sent
 	Achieved int64 // flows begun within Options.Window
-	Clamped  int64 // times outside the range of the histograms, counted at its edge
+	Clamped  int64 // times outside the range of the histograms, counted at its limit
 	Resent   int64 // sent again on a new connection
 }
 
-// Results hold what happened in an interval of the load. They belong to one
-// goroutine at a time.
+// Results holds the results of an interval of the load. Only one goroutine may use it at a time.
 type Results struct {
 	From, To time.Duration // since the beginning of the load
 
 	options  Options
-	cells    []cell // operation by operation, outcomes in order
+	cells    []cell // outcomes in order, for each operation
 	lateness []*hdrhistogram.Histogram
 	counts   []Counts // by operation
 }
 
-// NewResults makes empty results.
+// NewResults returns empty results, or an error if the options are not valid.
 func NewResults(o Options) (*Results, error) {
 	if len(o.Operations) == 0 {
 		return nil, errors.New("record: no operations: name at least one")
@@ -127,7 +122,7 @@ func NewResults(o Options) (*Results, error) {
 	return o.results(), nil
 }
 
-// results makes empty results from checked options.
+// results returns empty results for valid options.
 func (o Options) results() *Results {
 	n := len(o.Operations)
 	return &Results{
@@ -138,8 +133,8 @@ func (o Options) results() *Results {
 	}
 }
 
-// Add counts one operation. It allocates only for the first of its kind. While a load is
-// played a Recorder calls it.
+// Add counts one operation. It allocates only for the first operation of its kind. During a load a
+// Recorder calls it.
 func (r *Results) Add(s *Sample) {
 	c := &r.cells[s.Operation*outcomes+int(s.Outcome)]
 	if c.response == nil {
@@ -166,8 +161,8 @@ func (r *Results) Add(s *Sample) {
 	}
 }
 
-// put records a time. It returns 1 if the time lay outside of the histogram and counts at
-// its edge.
+// put records a time. It returns 1 if the time is outside of the histogram's range and counts at the
+// limit.
 func put(h *hdrhistogram.Histogram, d time.Duration) (clamped int64) {
 	if uint64(d) > highest { // also negative ones
 		d, clamped = min(max(d, 0), highest), 1
@@ -178,8 +173,7 @@ func put(h *hdrhistogram.Histogram, d time.Duration) (clamped int64) {
 	return clamped
 }
 
-// Merge adds the results of another interval, loop or engine and widens the
-// interval to hold both.
+// Merge adds the results of another interval, loop or engine, and widens the interval to contain both.
 func (r *Results) Merge(other *Results) error {
 	if !slices.Equal(r.options.Operations, other.options.Operations) {
 		return fmt.Errorf("merge: the operations are %q and %q: merge only results of one scenario",
@@ -208,7 +202,7 @@ func (c *Counts) add(other Counts) {
 	c.Resent += other.Resent
 }
 
-// merged adds one histogram to another, which it makes if needed, and returns the sum.
+// merged adds one histogram to another, which may be nil, and returns the sum.
 func merged(into, from *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	if from == nil || from.TotalCount() == 0 {
 		return into
@@ -220,7 +214,7 @@ func merged(into, from *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	return into
 }
 
-// reset empties the results and keeps their memory.
+// reset clears the results and keeps their memory.
 func (r *Results) reset() {
 	for _, c := range r.cells {
 		if c.response != nil && c.response.TotalCount() > 0 {
@@ -240,7 +234,7 @@ func (r *Results) reset() {
 // Operations returns the names of the operations, in the order of their index.
 func (r *Results) Operations() []string { return r.options.Operations }
 
-// Count returns how often an operation, or All, ended with an outcome.
+// Count returns the number of operations of an index, or All, with an outcome.
 func (r *Results) Count(operation int, outcome Outcome) int64 {
 	var n int64
 	for _, i := range r.chosen(operation) {
@@ -251,12 +245,12 @@ func (r *Results) Count(operation int, outcome Outcome) int64 {
 	return n
 }
 
-// Errors returns how often an operation, or All, ended with an error.
+// Errors returns the number of operations of an index, or All, that ended with an error.
 func (r *Results) Errors(operation int) int64 {
 	return r.Sent(operation) - r.Count(operation, OK) - r.Count(operation, Unfinished)
 }
 
-// Sent returns how often an operation, or All, was begun.
+// Sent returns the number of operations of an index, or All, that were begun.
 func (r *Results) Sent(operation int) int64 {
 	var n int64
 	for _, o := range Outcomes() {
@@ -274,11 +268,11 @@ func (r *Results) Counts(operation int) Counts {
 	return sum
 }
 
-// Unsent adds operations that were due and never sent.
+// Unsent counts operations that were due and never sent.
 func (r *Results) Unsent(operation int, n int64) { r.counts[operation].Unsent += n }
 
-// Times returns the histogram of an operation, or All, in nanoseconds, with the given
-// outcomes or all of them. Lateness has no outcomes.
+// Times returns the histogram of an operation, or All, in nanoseconds, with the given outcomes, or with
+// all if none is given. Lateness has no outcomes.
 func (r *Results) Times(kind Kind, operation int, of ...Outcome) *hdrhistogram.Histogram {
 	sum := newHistogram()
 	if len(of) == 0 {
@@ -303,7 +297,7 @@ func (c cell) of(kind Kind) *hdrhistogram.Histogram {
 	return c.response
 }
 
-// chosen returns the index of one operation, or of all.
+// chosen returns the indices of one operation, or of All.
 func (r *Results) chosen(operation int) []int {
 	if operation != All {
 		return []int{operation}

@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of the samples, so that a target that fails a million times, each time with
-// another text, takes no memory.
+// Limits of the samples: a target that fails a million times with different texts must not fill the
+// memory.
 const (
-	maxSamples  = 3   // for a status
-	sampleBytes = 200 // of a body
+	maxSamples  = 3   // per status
+	sampleBytes = 200 // of a body, in bytes
 )
 
-// ErrorSamples holds the beginnings of a few different bodies that came with unexpected
-// statuses, by status. They say why the server failed.
+// ErrorSamples holds the beginnings of a few different bodies that came with unexpected statuses, by
+// status. They tell why the server failed.
 type ErrorSamples map[int][]string
 
-// Add keeps the beginning of a body, unless there are enough samples for its status.
+// Add adds the beginning of a body, unless there are enough samples for its status.
 func (s *ErrorSamples) Add(status int, body []byte) {
 	if len((*s)[status]) < maxSamples {
 		s.add(status, Excerpt(body))
@@ -64,7 +64,7 @@ func Excerpt(body []byte) string {
 	if len(body) > sampleBytes {
 		body, rest = body[:sampleBytes], "..."
 		for i := 0; i < utf8.UTFMax && len(body) > 0 && !utf8.Valid(body); i++ {
-			body = body[:len(body)-1] // a letter was cut
+			body = body[:len(body)-1] // a character was cut
 		}
 	}
 	if !utf8.Valid(body) {

@@ -14,59 +14,58 @@ const summarySchema = "cleave-load/1"
 // 95 % interval of order statistics around it is finite (Hahn and Meeker 1991, 5.2).
 const minTail = 3000
 
-// Summary is the document of `cleave load`. Times are in seconds, rates in
-// operations per second, sizes in bytes. Sent = ok + errors + in flight.
+// Summary is the JSON document of `cleave load`. Times are in seconds, rates in operations per second,
+// sizes in bytes. Sent = ok + errors + in flight.
 type Summary struct {
 	Schema string `json:"schema"`
 	Target string `json:"target"`
-	Model  string `json:"model"` // the load in words: "open, poisson, 5000/s"
-	// OfferedRate is the rate of constant arrivals. For other schedules, and for a load
-	// that was broken off, it is the number of flows in the schedule per second. It is
-	// null in a closed loop, which has no schedule. AchievedRate counts the flows that
-	// were begun within the duration. A flow of one step is one operation.
+	Model  string `json:"model"` // description of the load: "open, poisson, 5000/s"
+	// OfferedRate is the rate of constant arrivals. For other schedules, and for a load that was ended
+	// early, it is the number of flows in the schedule per second. It is null in a closed loop, which has no
+	// schedule. AchievedRate counts the flows that were begun within the duration. A flow of one step is one
+	// operation.
 	OfferedRate  *float64 `json:"offered_rate"`
 	AchievedRate float64  `json:"achieved_rate"`
 	Duration     float64  `json:"duration"` // of the schedule
-	// TransferRate counts all bytes of answers from the beginning of the schedule to the
-	// end of the last answer; null if that took no time.
+	// TransferRate counts all bytes of answers from the beginning of the schedule to the end of the last
+	// answer; null if no time passed.
 	TransferRate *float64 `json:"transfer_rate"`
 	Sent         int64    `json:"sent"`
 	OK           int64    `json:"ok"`
 	Unsent       int64    `json:"unsent"` // due, but never sent
 	Late         int64    `json:"late"`   // sent long after the intended start
 	InFlight     int64    `json:"in_flight"`
-	// Resent operations were sent again on a new connection: the server had ended
-	// the one they were on before it could see them, and to repeat them is safe.
+	// Resent is the number of operations that were sent again on a new connection: the server had closed the
+	// old one before it could see them, and repeating them is safe.
 	Resent int64 `json:"resent,omitempty"`
-	// Skipped steps were never begun, because an earlier step of their flow failed.
+	// Skipped is the number of steps that never began, because an earlier step of their flow failed.
 	Skipped int64 `json:"skipped"`
-	// Errors counts operations by how they failed; names are those of Outcome.
+	// Errors counts failed operations by the name of their Outcome.
 	Errors map[string]int64 `json:"errors"`
-	// Said holds the bodies that the server sent with unexpected statuses.
+	// Said holds samples of bodies that came with unexpected statuses.
 	Said ErrorSamples `json:"said,omitempty"`
-	// ResponseTime describes all operations: one that timed out counts with its time
-	// limit, one in flight with its age. ResponseTimeOK describes the good ones.
+	// ResponseTime describes all operations: one that timed out counts with its time limit, one in flight
+	// with its age. ResponseTimeOK describes the successful ones.
 	ResponseTime   Percentiles `json:"response_time"`
 	ResponseTimeOK Percentiles `json:"response_time_ok"`
 	ServiceTime    Percentiles `json:"service_time"`
 	// SendLateness is the generator's own delay, not the wait for a connection.
 	SendLateness Lag       `json:"send_lateness"`
 	Generator    Generator `json:"generator"`
-	// Clamped times lay outside the histograms and count at their edge.
+	// Clamped is the number of times outside the range of the histograms, which count at its limit.
 	Clamped    int64       `json:"clamped"`
 	Operations []Operation `json:"operations"`
-	// Unchecked names the operations without an oracle: whether their answers were
-	// right is not known.
+	// Unchecked names the operations without an oracle, whose answers may be wrong.
 	Unchecked []string    `json:"unchecked,omitempty"`
 	Closed    *ClosedLoop `json:"closed,omitempty"`
 	Capacity  *Capacity   `json:"capacity,omitempty"`
-	// Aborted says why the load ended before its time; empty when it did not.
+	// Aborted is the reason why the load ended early; empty if it did not.
 	Aborted string `json:"aborted,omitempty"`
-	// Notes say what else a reader has to know.
+	// Notes holds further notes for readers.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Operation is one operation's part of a summary.
+// Operation is the part of a summary about one operation.
 type Operation struct {
 	Name         string           `json:"name"`
 	Sent         int64            `json:"sent"`
@@ -80,8 +79,8 @@ type Operation struct {
 	ServiceTime  Percentiles      `json:"service_time"`
 }
 
-// Percentiles describe times, in seconds. All are null without operations, and
-// p99.9 below 3,000 of them.
+// Percentiles describe times, in seconds. All are null without operations; p99.9 is null below 3,000
+// operations.
 type Percentiles struct {
 	P50  *float64 `json:"p50"`
 	P90  *float64 `json:"p90"`
@@ -99,20 +98,20 @@ type Lag struct {
 	Max *float64 `json:"max"`
 }
 
-// Capacity is the outcome of a search: the highest open rate that met the
-// objective, in operations per second.
+// Capacity is the result of a search: the highest open rate that met the objective, in operations per
+// second.
 type Capacity struct {
-	Rate *float64 `json:"rate"` // null: no rate met it
-	Low  *float64 `json:"low"`  // the bracket: the highest rate that passed ...
-	High *float64 `json:"high"` // ... and the lowest that failed; null: none did
-	// Objective as the user wrote it.
+	Rate *float64 `json:"rate"` // null: no rate met the objective
+	Low  *float64 `json:"low"`  // lower end of the bracket: the highest rate that passed
+	High *float64 `json:"high"` // upper end: the lowest rate that failed; null: none did
+	// Objective is the objective as the user wrote it.
 	Objective string `json:"objective"`
-	// Monotone: 0.95 of the rate passed three times of three and 1.10 of it failed
-	// twice of three, as far as the limits of the search permit.
+	// Monotone: 0.95 of the rate passed in three of three trials and 1.10 of it failed in two of three, as
+	// far as the limits of the search permit.
 	Monotone bool `json:"monotone"`
-	// Reason says what the numbers leave open; empty when nothing.
+	// Reason says what the numbers leave open; empty: nothing.
 	Reason string  `json:"reason,omitempty"`
-	Probes []Probe `json:"probes"` // in the order in which they were played
+	Probes []Probe `json:"probes"` // in the order of playing
 }
 
 // Probe is one trial of a capacity search.
@@ -120,21 +119,20 @@ type Probe struct {
 	Rate     float64 `json:"rate"`     // offered, operations per second
 	Achieved float64 `json:"achieved"` // sent, operations per second
 	Pass     bool    `json:"pass"`
-	// Confirms: a longer trial, at the rate that the others had found.
+	// Confirms: this is a longer trial at the capacity.
 	Confirms bool `json:"confirms,omitempty"`
-	// Short: a shorter trial, where one decides.
+	// Short: this is a shorter trial, at a rate about which one trial decides.
 	Short bool `json:"short,omitempty"`
-	// Reasons say which parts of the objective were missed, and by how much.
+	// Reasons lists the missed conditions of the objective, with the measured values.
 	Reasons []string `json:"reasons,omitempty"`
-	// Disturbed says how the host disturbed a trial that failed, each time that it was
-	// played; empty: at least once it did not.
+	// Disturbed says how the host disturbed a failed trial in all of its repetitions; empty: at least one
+	// was not disturbed.
 	Disturbed    string      `json:"disturbed,omitempty"`
 	ResponseTime Percentiles `json:"response_time"`
 }
 
-// Summarize fills a summary from results. Offered is the number of operations
-// that the schedule held; pass nil for a closed loop. The rest (target, model,
-// generator, unchecked) the caller fills in.
+// Summarize returns a summary of the results. offered is the number of operations in the schedule, or nil
+// for a closed loop. The caller fills in the rest: target, model, generator, unchecked.
 func (r *Results) Summarize(duration time.Duration, offered *int64) Summary {
 	all := r.summarizeOne(All)
 	s := Summary{
@@ -158,7 +156,7 @@ func (r *Results) Summarize(duration time.Duration, offered *int64) Summary {
 	return s
 }
 
-// summarizeOne returns the part of one operation, or the sum of all.
+// summarizeOne returns the part about one operation, or about all.
 func (r *Results) summarizeOne(operation int) Operation {
 	o := Operation{
 		Sent: r.Sent(operation), OK: r.Count(operation, OK), InFlight: r.Count(operation, Unfinished),
@@ -178,8 +176,8 @@ func (r *Results) summarizeOne(operation int) Operation {
 	return o
 }
 
-// PercentilesOf describes a histogram of nanoseconds. That share of the operations
-// lies at or below a percentile, which has three digits.
+// PercentilesOf describes a histogram of nanoseconds. A percentile is the value that its share of the
+// operations does not exceed, in three digits.
 func PercentilesOf(h *hdrhistogram.Histogram) Percentiles {
 	if h.TotalCount() == 0 {
 		return Percentiles{}
@@ -199,5 +197,5 @@ func lagOf(h *hdrhistogram.Histogram) Lag {
 	return Lag{P50: p.P50, P99: p.P99, Max: p.Max}
 }
 
-// seconds turns nanoseconds into seconds.
+// seconds converts nanoseconds to seconds.
 func seconds(nanoseconds int64) *float64 { return new(float64(nanoseconds) / 1e9) }

@@ -2,10 +2,9 @@ package record
 
 import "time"
 
-// Tap hands every sample of a recorder to a writer, in batches, so that the loop
-// itself writes nothing. Its memory is bounded and nothing is dropped: a loop that is
-// too far ahead of the writer waits. The waits are counted, and they show as lateness
-// of later sends.
+// Tap passes every sample of a recorder to a writer, in batches, so that the loop itself writes nothing.
+// Its memory is bounded and nothing is dropped: a loop that is too far ahead of the writer waits. The
+// waits are counted; they also show as lateness of later sends.
 type Tap struct {
 	now     []Sample
 	full    chan []Sample
@@ -14,14 +13,13 @@ type Tap struct {
 	waiting time.Duration
 }
 
-// Size of a tap: some 2 MB in all.
+// The size of a tap is some 2 MB in all.
 const (
 	batch   = 1024 // samples
 	batches = 16
 )
 
-// Tap begins to hand on samples. Call it before the first of them. The caller
-// has to run Each.
+// Tap begins to pass on samples. It must be called before the first sample, and the caller must run Each.
 func (r *Recorder) Tap() *Tap {
 	t := &Tap{full: make(chan []Sample, batches), spare: make(chan []Sample, batches)}
 	for range batches {
@@ -32,8 +30,8 @@ func (r *Recorder) Tap() *Tap {
 	return t
 }
 
-// Each calls write with every sample until the recorder is closed. After an error it
-// goes on reading, so that the loop does not stand still, and returns the first.
+// Each calls write with every sample until the recorder is closed. After an error it continues to read,
+// so that the loop does not stop, and returns the first error.
 func (t *Tap) Each(write func(*Sample) error) error {
 	var first error
 	for samples := range t.full {
@@ -47,8 +45,8 @@ func (t *Tap) Each(write func(*Sample) error) error {
 	return first
 }
 
-// Waits returns how often, and how long in all, the loop waited for the writer. It is
-// known when Each has returned.
+// Waits returns the number and the total length of the loop's waits for the writer. It is valid after
+// Each has returned.
 func (t *Tap) Waits() (int64, time.Duration) { return t.waits, t.waiting }
 
 func (t *Tap) put(s *Sample) {
@@ -58,7 +56,7 @@ func (t *Tap) put(s *Sample) {
 	}
 }
 
-// hand hands the samples so far to the writer.
+// hand passes the samples so far to the writer.
 func (t *Tap) hand() {
 	if len(t.now) == 0 {
 		return
@@ -75,7 +73,7 @@ func (t *Tap) hand() {
 	t.waiting += time.Since(begin)
 }
 
-// close hands on the rest and ends Each.
+// close passes on the remaining samples and ends Each.
 func (t *Tap) close() {
 	t.full <- t.now
 	close(t.full)

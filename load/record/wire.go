@@ -10,15 +10,15 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// wire is the form of Results between engines: histograms as HdrHistogram V2 text,
-// everything else as it is.
+// wire is the form in which engines exchange Results: histograms as HdrHistogram V2 text, everything else
+// as it is.
 type wire struct {
 	From       time.Duration `json:"from_ns"`
 	To         time.Duration `json:"to_ns"`
 	Operations []wired       `json:"operations"`
 }
 
-// wired is one operation of wire.
+// wired is the part of wire about one operation.
 type wired struct {
 	Name     string               `json:"name"`
 	Counts   Counts               `json:"counts"`
@@ -26,8 +26,8 @@ type wired struct {
 	Outcomes map[string][2]string `json:"outcomes"` // response time, service time
 }
 
-// MarshalJSON writes results so that another engine can merge them without loss. Of the
-// options it writes only the names of the operations.
+// MarshalJSON encodes results so that another engine can merge them without loss. Of the options it
+// contains only the names of the operations.
 func (r *Results) MarshalJSON() ([]byte, error) {
 	w := wire{From: r.From, To: r.To}
 	for i, name := range r.options.Operations {
@@ -52,8 +52,7 @@ func (r *Results) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes and checks it: it may come from
-// another host.
+// UnmarshalJSON decodes the output of MarshalJSON and checks it, since it may come from another host.
 func (r *Results) UnmarshalJSON(text []byte) error {
 	var w wire
 	if err := json.Unmarshal(text, &w); err != nil {
@@ -77,7 +76,7 @@ func (r *Results) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// unpack fills in one operation.
+// unpack decodes the results of one operation.
 func (r *Results) unpack(operation int, one wired) error {
 	c := one.Counts
 	if slices.Min([]int64{c.Late, c.Unsent, c.Achieved, c.Clamped, c.Resent}) < 0 {
@@ -106,7 +105,7 @@ func (r *Results) unpack(operation int, one wired) error {
 	return nil
 }
 
-// packed returns a histogram as text, empty for none.
+// packed returns a histogram as text, or "" for nil.
 func packed(h *hdrhistogram.Histogram) (string, error) {
 	if h == nil || h.TotalCount() == 0 {
 		return "", nil
@@ -115,8 +114,8 @@ func packed(h *hdrhistogram.Histogram) (string, error) {
 	return string(text), err
 }
 
-// unpacked reads a histogram. It refuses any other geometry than ours, which would lose
-// values when it is merged.
+// unpacked decodes a histogram. It refuses any other geometry than ours, because merging it would lose
+// values.
 func unpacked(text string) (*hdrhistogram.Histogram, error) {
 	if text == "" {
 		return nil, nil
