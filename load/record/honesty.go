@@ -47,10 +47,10 @@ const (
 
 // CheckGenerator fills in Generator.Limited, LimitedBy and Moved. Generator.CPUSeconds must be known.
 //
-// \tcores    processors that the engine may use
-// \telapsed  wall-clock time of CPUSeconds
-// \tpacing   lateness that the user's pacing permits; zero for exact
-// \tmoved    figures that lateness may have changed, by Results.MovedByLateness
+//	cores    processors that the engine may use
+//	elapsed  wall-clock time of CPUSeconds
+//	pacing   lateness that the user's pacing permits; zero for exact
+//	moved    figures that lateness may have changed, by Results.MovedByLateness
 func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, moved []Moved) {
 	var by []string
 	s.Generator.Moved = nil
@@ -85,9 +85,9 @@ func (s *Summary) CheckGenerator(cores float64, elapsed, pacing time.Duration, m
 
 // CPULimit returns a sentence if a generator used up the processors that it may use, otherwise "".
 //
-// \tcpu      processor time, seconds
-// \tcores    processors that it may use
-// \telapsed  wall-clock time of cpu
+//	cpu      processor time, seconds
+//	cores    processors that it may use
+//	elapsed  wall-clock time of cpu
 func CPULimit(cpu, cores float64, elapsed time.Duration) string {
 	share := cpu / (elapsed.Seconds() * cores)
 	if !(share > maxCPUShare) {

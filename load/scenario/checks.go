@@ -2,8 +2,7 @@ package scenario
 
 import "strings"
 
-// Unchecked lists the operations without an oracle: a failure behind a good
-// status would stay unseen.
+// Unchecked lists the operations without an oracle: a failure behind a good status would not be detected.
 func (p *Plan) Unchecked() []string {
 	var unchecked []string
 	for i, j := range p.judged {
@@ -14,7 +13,7 @@ func (p *Plan) Unchecked() []string {
 	return unchecked
 }
 
-// Checks describes, by operation, what answers are checked for.
+// Checks describes the checks of answers, by operation.
 func (p *Plan) Checks() []string {
 	checks := make([]string, len(p.judged))
 	for i, j := range p.judged {
@@ -23,7 +22,7 @@ func (p *Plan) Checks() []string {
 	return checks
 }
 
-// Protocols reports whether steps are HTTP requests and gRPC calls.
+// Protocols reports whether there are steps with HTTP requests, and steps with gRPC calls.
 func (p *Plan) Protocols() (http, grpc bool) {
 	for _, f := range p.flows {
 		for _, s := range f.steps {

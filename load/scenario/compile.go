@@ -8,25 +8,25 @@ import (
 	"slices"
 )
 
-// Limits on what a scenario may ask for.
+// Limits of a scenario.
 const (
 	maxFlows  = 1000
 	maxSteps  = 1000 // in a flow
 	maxNames  = 1000 // values and data
 	maxLength = 1 << 20
-	maxSpan   = 1 << 53 // numbers of a zipf: float64 counts no further
+	maxSpan   = 1 << 53 // numbers of a zipf; float64 has no larger whole numbers without gaps
 
-	// MaxBody is the most that a body may hold, in bytes.
+	// MaxBody is the size of the largest body, in bytes.
 	MaxBody = 16 << 20
 )
 
-// Single returns the scenario of one step.
+// Single returns a scenario with one step.
 func Single(step Step) *File {
 	return &File{Schema: Schema, Name: "single", Flows: []Flow{{Name: "single", Steps: []Step{step}}}}
 }
 
-// Compile checks the scenario and makes it ready to be played. Data files are
-// looked for in the folder. The error is of type Problems and names all mistakes.
+// Compile checks the scenario and returns its plan. Data files are looked for in the folder. The error is
+// of type Problems and names all mistakes.
 func (f *File) Compile(folder string) (*Plan, error) {
 	c := &compiler{file: f, folder: folder, plan: &Plan{seed: f.Seed, cookies: f.Cookies == nil || *f.Cookies},
 		slots: map[string]int{}}
@@ -58,15 +58,15 @@ type compiler struct {
 	slots    map[string]int // by name
 }
 
-// problem notes a mistake at a place of the file, such as flows[0].steps[1]. What
-// all steps share may be wrong in each of them; that is said once.
+// problem notes a mistake at a place of the file, such as flows[0].steps[1]. A mistake in a part that all
+// steps share is noted once.
 func (c *compiler) problem(place, format string, args ...any) {
 	if p := c.file.origin.problem(place, format, args...); !slices.Contains(c.problems, p) {
 		c.problems = append(c.problems, p)
 	}
 }
 
-// slot returns where sessions keep what a name stands for.
+// slot returns the slot in which sessions keep the value of a name.
 func (c *compiler) slot(name string) int {
 	slot, known := c.slots[name]
 	if !known {
@@ -93,7 +93,7 @@ func (c *compiler) readValues() {
 	}
 }
 
-// checkName refuses what cannot be written between ${ and }.
+// checkName refuses a name that cannot be written between ${ and }.
 func (c *compiler) checkName(place, name string) {
 	if !namePattern.MatchString(name) {
 		c.problem(place, "the name %q: use letters, digits, dashes and underlines, beginning with a letter", name)
@@ -125,8 +125,7 @@ func (c *compiler) readFlows() {
 // at returns the place of an element of a list.
 func at(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// readFlow compiles the steps in order, so that names are only known behind
-// the step that extracts them.
+// readFlow compiles the steps in order, so that an extraction is known only to the steps after it.
 func (c *compiler) readFlow(place string, f *Flow) flow {
 	if len(f.Steps) == 0 || len(f.Steps) > maxSteps {
 		c.problem(place, "flow %q has %d steps: give 1 to %d", f.Name, len(f.Steps), maxSteps)

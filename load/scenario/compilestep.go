@@ -71,10 +71,10 @@ func (c *compiler) noteOracle(s *step) {
 	}
 }
 
-// methodPattern is package.Service/Method.
+// methodPattern matches package.Service/Method.
 var methodPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-z0-9_]*$`)
 
-// readRequest splits "METHOD /path".
+// readRequest parses "METHOD /path".
 func (c *compiler) readRequest(place string, s *Step, compiled *step, names *scope) {
 	method, path, found := strings.Cut(s.Request, " ")
 	compiled.method = method
@@ -107,7 +107,7 @@ func (c *compiler) readRequest(place string, s *Step, compiled *step, names *sco
 	compiled.path = t
 }
 
-// readBody compiles the body, and what its length depends on.
+// readBody compiles the body and the header Content-Length.
 func (c *compiler) readBody(place string, s *Step, compiled *step, names *scope) {
 	var err error
 	switch {
@@ -130,8 +130,8 @@ func (c *compiler) readBody(place string, s *Step, compiled *step, names *scope)
 	}
 }
 
-// newJSONTemplate writes a body as JSON. A text that is only one value takes the
-// value's own type.
+// newJSONTemplate returns a template that writes a body as JSON. A text that consists of one value is
+// written with the type of the value.
 func newJSONTemplate(body any, find names) (template, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
@@ -157,14 +157,13 @@ func newJSONTemplate(body any, find names) (template, error) {
 	return t, err
 }
 
-// opensText reports whether JSON ends with the quote that begins a text.
+// opensText reports whether JSON ends with the opening quote of a text.
 func opensText(text []byte) bool {
 	i := len(text) - 1
 	return i == 0 && text[0] == '"' || i > 0 && text[i] == '"' && bytes.IndexByte([]byte("[,:"), text[i-1]) >= 0
 }
 
-// closesText reports whether JSON begins with the quote that ends a text which is
-// not a key.
+// closesText reports whether JSON begins with the closing quote of a text that is not a key.
 func closesText(text []byte) bool {
 	return len(text) > 0 && text[0] == '"' && (len(text) == 1 || text[1] != ':')
 }
@@ -230,7 +229,7 @@ func (c *compiler) readExpect(place string, s *Step, compiled *step, names *scop
 	}
 }
 
-// readExtract compiles what a step takes from its answer, for the steps behind.
+// readExtract compiles the extractions of a step, for the steps after it.
 func (c *compiler) readExtract(place string, s *Step, compiled *step, names *scope) {
 	compiled.needsHeader = compiled.needsHeader || compiled.oracle.ReadsHeader() || s.Check != nil
 	for _, name := range slices.Sorted(maps.Keys(s.Extract)) {

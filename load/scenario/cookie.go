@@ -6,20 +6,19 @@ import (
 	"github.com/cleave-lab/cleave/load/oracle"
 )
 
-// Limits of RFC 6265, 6.1: what a user agent should be able to keep.
+// Limits by RFC 6265, 6.1.
 const (
 	maxCookies    = 50
 	maxCookieSize = 4096 // bytes of name and value
 )
 
-// jar holds the cookies of a session. A session talks to one target, so path,
-// domain and expiry are ignored; only deletion counts: an empty value, or
-// Max-Age=0.
+// jar holds the cookies of a session. A session talks to one target, so path, domain and expiry are
+// ignored, except for deletion: an empty value, or Max-Age=0.
 type jar []cookie
 
 type cookie struct{ name, value []byte }
 
-// readCookies reads the cookies that an answer sets.
+// readCookies stores the cookies that an answer sets.
 func (s *Session) readCookies(a *oracle.Answer) {
 	for rest := a.Header; len(rest) > 0; {
 		var line []byte
@@ -31,7 +30,7 @@ func (s *Session) readCookies(a *oracle.Answer) {
 	}
 }
 
-// setCookie reads "name=value; attributes" (RFC 6265, 5.2).
+// setCookie parses "name=value; attributes" (RFC 6265, 5.2).
 func (s *Session) setCookie(text []byte) {
 	pair, attributes, _ := bytes.Cut(text, []byte(";"))
 	name, value, found := bytes.Cut(pair, []byte("="))
@@ -75,7 +74,7 @@ func (j jar) find(name []byte) int {
 	return len(j)
 }
 
-// appendTo writes the value of the header Cookie.
+// appendTo appends the value of the header Cookie.
 func (j jar) appendTo(out []byte) []byte {
 	for i := range j {
 		if i > 0 {

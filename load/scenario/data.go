@@ -30,10 +30,10 @@ const (
 	random     = "random"
 )
 
-// table holds the rows of a Data.
+// table holds the rows of data.
 type table struct {
 	name    string
-	columns map[string]int // nil when the file could not be read
+	columns map[string]int // nil if the file could not be read
 	rows    [][]value
 	random  bool
 }
@@ -44,8 +44,8 @@ type rows struct {
 	next, step int64
 }
 
-// take returns the player's next row. Several players together take all rows in order, each
-// row equally often.
+// take returns the player's next row. All players together take all rows in order, each row equally
+// often.
 func (r *rows) take(random *rand.Rand) []value {
 	if r.table.random {
 		return r.table.rows[random.IntN(len(r.table.rows))]
@@ -79,8 +79,8 @@ func (c *compiler) readData() {
 	}
 }
 
-// read reads the file, which must be in the folder: a stranger's scenario must not send
-// other files of this host away.
+// read reads the file, which must be in the folder: a foreign scenario must not send other files of this
+// host away.
 func (t *table) read(folder string, d Data) (err error) {
 	if (d.CSV == "") == (d.JSONL == "") {
 		return errors.New("give either csv or jsonl, the name of a file")
@@ -101,7 +101,7 @@ func (t *table) read(folder string, d Data) (err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	text := bufio.NewReader(file)
 	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
-		_, _ = text.Discard(len(mark)) // spreadsheets and editors write it
+		_, _ = text.Discard(len(mark)) // the byte order mark of spreadsheets and editors
 	}
 	if d.CSV != "" {
 		err = t.readCSV(text)
@@ -162,7 +162,7 @@ func (t *table) setColumns(names []string) error {
 	return nil
 }
 
-// readLines reads one JSON object per line, all with the keys of the first.
+// readLines reads one JSON object per line. All must have the keys of the first.
 func (t *table) readLines(input io.Reader) error {
 	lines := bufio.NewScanner(input)
 	lines.Buffer(nil, maxLength)

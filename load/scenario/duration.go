@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// String returns the duration as it is written in scenarios.
+// String returns the duration as scenarios write it.
 func (d Duration) String() string { return time.Duration(d).String() }
 
 // MarshalText implements encoding.TextMarshaler, for YAML and JSON.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads "150ms" or "1m30s".
+// UnmarshalText parses a duration such as "150ms" or "1m30s".
 func (d *Duration) UnmarshalText(text []byte) error {
 	span, err := time.ParseDuration(string(text))
 	if err != nil || span < 0 {

@@ -13,18 +13,16 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// echo is an expectation that holds values of the session, which package oracle does not
-// know. The text is equal to the value at a path of JSON, or occurs in a header or in the
-// body.
+// echo is an expectation with values of the session, which package oracle does not know. It expects that
+// the text is equal to the value at a JSON path, or occurs in a header or in the body.
 type echo struct {
-	source string // the text as it is written
+	source string // the text as the user wrote it
 	text   template
 	path   *oracle.Path
-	header string // its name; "" where the body is looked at
+	header string // name of the header; "": the body
 }
 
-// Literal returns an expectation of the same texts that holds no templates, for texts
-// from a command line.
+// Literal returns an expectation of the same texts without templates, for texts of a command line.
 func (e Expect) Literal() Expect {
 	literal := Expect{Status: e.Status}
 	for _, text := range e.Body {
@@ -39,7 +37,8 @@ func (e Expect) Literal() Expect {
 	return literal
 }
 
-// literalUnlessPattern returns the literal of a text. Patterns stay: they are no templates.
+// literalUnlessPattern returns the literal of a text. Patterns are not templates, so it returns them
+// unchanged.
 func literalUnlessPattern(text string) string {
 	if strings.HasPrefix(text, "re:") {
 		return text
@@ -47,7 +46,7 @@ func literalUnlessPattern(text string) string {
 	return Literal(text)
 }
 
-// takeEchoes divides expectations into those that hold values and those that are fixed.
+// takeEchoes divides expectations into those with values and fixed ones.
 func (c *compiler) takeEchoes(place string, e Expect, names *scope) (fixed Expect, echoes []echo) {
 	fixed = Expect{Status: e.Status}
 	add := func(text string, path *oracle.Path, header string) (isFixed bool) {
@@ -80,7 +79,7 @@ func (c *compiler) takeEchoes(place string, e Expect, names *scope) (fixed Expec
 	return fixed, echoes
 }
 
-// with adds to a map, which it makes if it is nil.
+// with adds to a map, which may be nil, and returns it.
 func with(m map[string]string, key, value string) map[string]string {
 	if m == nil {
 		m = map[string]string{}
@@ -89,8 +88,7 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-// match compares the answer with the text, which stays in the session for a
-// complaint.
+// match compares the answer with the text. The text remains in the session for a complaint.
 func (e *echo) match(a *Answer, s *Session) bool {
 	s.echoed = e.text.appendTo(s.echoed[:0], s.values)
 	if e.path != nil {
@@ -118,7 +116,7 @@ func (e *echo) wrong(a *Answer, s *Session, explain bool) (record.Outcome, strin
 	return oracle.WrongBody(a, explain, wanted{e, s.echoed})
 }
 
-// wanted ends the sentence "expected the body".
+// wanted is the end of a complaint that begins with "expected the body".
 type wanted struct {
 	*echo
 	text []byte
@@ -131,7 +129,7 @@ func (w wanted) String() string {
 	return fmt.Sprintf("to contain %q", w.text)
 }
 
-// describe returns what is looked for, for the report.
+// describe describes the expectation for the report.
 func (e *echo) describe() string {
 	switch {
 	case e.path != nil:

@@ -7,9 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// UnmarshalJSON reads a scenario as programs send it to one another: JSON with
-// the keys of the YAML. Numbers in bodies keep their digits, unknown keys are
-// refused.
+// UnmarshalJSON decodes a scenario in the form in which programs exchange it: JSON with the keys of the
+// YAML. Numbers in bodies keep their digits; unknown keys are errors.
 func (f *File) UnmarshalJSON(data []byte) error {
 	type plain File
 	decoder := json.NewDecoder(bytes.NewReader(data))
@@ -23,14 +22,14 @@ func (f *File) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalYAML writes numbers of bodies as numbers that came from JSON.
+// MarshalYAML writes numbers of bodies that came from JSON as numbers.
 func (s Step) MarshalYAML() (any, error) {
 	type plain Step
 	s.JSON = withoutNumbers(s.JSON)
 	return plain(s), nil
 }
 
-// withoutNumbers replaces json.Number, which YAML takes for a text.
+// withoutNumbers replaces json.Number, which YAML would write as a text.
 func withoutNumbers(body any) any {
 	switch value := body.(type) {
 	case map[string]any:

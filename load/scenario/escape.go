@@ -8,9 +8,9 @@ import (
 
 const hexDigits = "0123456789ABCDEF"
 
-// appendURL writes a text into a URL: bytes that a URL cannot hold (RFC 3986,
-// appendix A) are percent-encoded, and the sign # too, which would end it. What
-// divides a URL (/ ? & = %) stays, so that a value can be a whole path or query.
+// appendURL appends a text to a URL. It percent-encodes bytes that a URL cannot contain (RFC 3986,
+// appendix A), and the sign #, which would end the URL. It keeps the separators / ? & = %, so that a
+// value can be a whole path or query.
 func appendURL(out, text []byte) []byte {
 	for _, c := range text {
 		if c > ' ' && c < 0x7f && strings.IndexByte("\"#<>\\^`{|}", c) < 0 {
@@ -22,8 +22,8 @@ func appendURL(out, text []byte) []byte {
 	return out
 }
 
-// appendTarget writes a value that is a whole URL or its path, as a server names
-// it in the header Location: without scheme and host, from the first slash on.
+// appendTarget appends a value that is a whole URL or its path, as in the header Location: without scheme
+// and host, from the first slash on.
 func appendTarget(out, text []byte) []byte {
 	if scheme, rest, found := bytes.Cut(text, []byte("://")); found && !bytes.ContainsAny(scheme, "/?#") {
 		text = nil
@@ -37,8 +37,8 @@ func appendTarget(out, text []byte) []byte {
 	return appendURL(out, text)
 }
 
-// appendHeaderText writes a text into a header. Characters that would end it
-// become spaces, as RFC 9110, 5.5 has recipients do.
+// appendHeaderText appends a text to a header. It replaces characters that would end the header by
+// spaces, as recipients do by RFC 9110, 5.5.
 func appendHeaderText(out, text []byte) []byte {
 	for _, c := range text {
 		if c < ' ' && c != '\t' || c == 0x7f {
@@ -49,8 +49,8 @@ func appendHeaderText(out, text []byte) []byte {
 	return out
 }
 
-// appendJSONText writes a text between the quotes of a JSON string. Bytes that
-// are no UTF-8 become the replacement character, as in encoding/json.
+// appendJSONText appends a text within the quotes of a JSON string. Bytes that are not UTF-8 become the
+// replacement character, as in encoding/json.
 func appendJSONText(out, text []byte) []byte {
 	for len(text) > 0 {
 		c := text[0]

@@ -13,20 +13,20 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// extraction takes a value from an answer into a slot.
+// extraction extracts a value of an answer into a slot.
 type extraction struct {
 	name string
 	slot int
 	from source
 }
 
-// source finds a text in an answer. The text belongs to the answer.
+// source finds a text in an answer. The text is part of the answer's memory.
 type source interface {
 	find(a *Answer) (value, bool)
 	String() string
 }
 
-// newSource checks an Extraction.
+// newSource returns the source of an Extraction, or an error if it is not valid.
 func newSource(e Extraction) (source, error) {
 	switch {
 	case e.JSON != "" && e.Header == "" && e.Regexp == "":
@@ -47,8 +47,8 @@ func newSource(e Extraction) (source, error) {
 	return nil, errors.New("give exactly one of json, header and regexp")
 }
 
-// fromJSON takes a value of a valid document. It returns texts without quotes and other
-// values as they are written; null is no value.
+// fromJSON extracts a value of a valid document. It returns texts without quotes and other values as they
+// are written; null counts as missing.
 type fromJSON struct{ path oracle.Path }
 
 func (f fromJSON) find(a *Answer) (value, bool) {
@@ -62,12 +62,12 @@ func (f fromJSON) find(a *Answer) (value, bool) {
 	return value{text: bytesOf(result.Raw), bare: true}, true
 }
 
-// bytesOf returns the memory of a text, to be read only.
+// bytesOf returns the memory of a text, which must not be changed.
 func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 func (f fromJSON) String() string { return "the JSON value " + f.path.String() }
 
-// fromHeader takes the first value of the header of that name.
+// fromHeader extracts the first value of the header of that name.
 type fromHeader string
 
 func (f fromHeader) find(a *Answer) (value, bool) {
@@ -77,8 +77,8 @@ func (f fromHeader) find(a *Answer) (value, bool) {
 
 func (f fromHeader) String() string { return "the header " + string(f) }
 
-// fromPattern takes the first group of a match in the body, or the whole match
-// where the pattern has no group.
+// fromPattern extracts the first group of a match in the body, or the whole match if the pattern has no
+// group.
 type fromPattern struct{ pattern *regexp.Regexp }
 
 func (f fromPattern) find(a *Answer) (value, bool) {
@@ -95,7 +95,7 @@ func (f fromPattern) find(a *Answer) (value, bool) {
 
 func (f fromPattern) String() string { return fmt.Sprintf("a match of %q", f.pattern) }
 
-// missing returns the outcome of an answer without the value.
+// missing returns the outcome of an answer that lacks the value.
 func (e *extraction) missing(a *Answer, explain bool) (record.Outcome, string) {
 	if _, isHeader := e.from.(fromHeader); isHeader {
 		return failed(explain, func() string {
@@ -105,5 +105,5 @@ func (e *extraction) missing(a *Answer, explain bool) (record.Outcome, string) {
 	return oracle.WrongBody(a, explain, e)
 }
 
-// String ends the sentence "expected the body".
+// String returns the end of a complaint that begins with "expected the body".
 func (e *extraction) String() string { return "to have " + e.from.String() + ", for " + e.name }

@@ -5,37 +5,32 @@ import "time"
 // Schema versions scenario files.
 const Schema = "cleave-scenario/1"
 
-// File is a scenario as written. In texts of requests, ${name} stands for a
-// value, a column of data or what an earlier step of the flow extracted, and
-// $${ for a plain ${.
+// File is a scenario as a user writes it. In texts of requests, ${name} is replaced by a value, a column
+// of data or an extraction of an earlier step of the flow; $${ stands for ${.
 type File struct {
 	Schema string `yaml:"schema" json:"schema"`
 	Name   string `yaml:"name" json:"name"`
-	// Target is the URL of the system, in front of every step's path; the command
-	// line can give another.
+	// Target is the URL of the system, before every step's path. The command line can replace it.
 	Target string `yaml:"target,omitempty" json:"target,omitempty"`
-	// Load says when flows begin; the command line can give another.
+	// Load says when flows begin. The command line can replace it.
 	Load *Load `yaml:"load,omitempty" json:"load,omitempty"`
-	// Seed of all random choices; every loop and user draws its own numbers from it.
+	// Seed of all random choices. Every loop and user draws its own numbers from it.
 	Seed uint64 `yaml:"seed,omitempty" json:"seed,omitempty"`
 	// Headers are sent with every step that does not set the same header.
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
-	// Values are generated afresh for every flow.
+	// Values are generated anew for every flow.
 	Values map[string]Value `yaml:"values,omitempty" json:"values,omitempty"`
-	// Data are rows from files; a flow takes the next row of each that it uses,
-	// as ${name.column}.
+	// Data are rows of files. A flow takes the next row of each that it uses, as ${name.column}.
 	Data map[string]Data `yaml:"data,omitempty" json:"data,omitempty"`
-	// Cookies: a session sends back the cookies that it was given in its flow.
-	// Default true.
+	// Cookies: a session sends back the cookies that it got in its flow. Default true.
 	Cookies *bool  `yaml:"cookies,omitempty" json:"cookies,omitempty"`
 	Flows   []Flow `yaml:"flows" json:"flows"`
 
-	origin position // where its parts stand in the file
+	origin position // positions of its parts in the file
 }
 
-// Load says when flows begin. Give one of Rate, Ramp, Steps, Spike and Replay for
-// an open loop, or Users for a closed one. Rates are texts such as "50", "50/s",
-// "3000/m" or "900/h".
+// Load says when flows begin. It has one of Rate, Ramp, Steps, Spike and Replay for an open loop, or
+// Users for a closed one. Rates are texts such as "50", "50/s", "3000/m" or "900/h".
 type Load struct {
 	Rate string `yaml:"rate,omitempty" json:"rate,omitempty"`
 	// Arrivals are constant (default), jittered or poisson.
@@ -43,11 +38,11 @@ type Load struct {
 	Ramp     *Ramp   `yaml:"ramp,omitempty" json:"ramp,omitempty"`
 	Steps    *Stairs `yaml:"steps,omitempty" json:"steps,omitempty"`
 	Spike    *Spike  `yaml:"spike,omitempty" json:"spike,omitempty"`
-	// file: one arrival per line, seconds since the beginning
+	// Replay is a file with one arrival per line, in seconds since the beginning.
 	Replay   string   `yaml:"replay,omitempty" json:"replay,omitempty"`
 	Users    int      `yaml:"users,omitempty" json:"users,omitempty"`
 	Think    Duration `yaml:"think,omitempty" json:"think,omitempty"`     // of a user, between flows
-	RampUp   Duration `yaml:"ramp_up,omitempty" json:"ramp_up,omitempty"` // over which the users begin
+	RampUp   Duration `yaml:"ramp_up,omitempty" json:"ramp_up,omitempty"` // time in which the users begin
 	Duration Duration `yaml:"duration,omitempty" json:"duration,omitempty"`
 }
 
@@ -57,8 +52,8 @@ type Ramp struct {
 	To   string `yaml:"to" json:"to"`
 }
 
-// Stairs are constant rates, each for the same time: Count steps from From on, each
-// higher by By. Their time replaces the duration of the load.
+// Stairs are constant rates, each for the same time: Count steps from From on, each higher by By. Their
+// total time replaces the duration of the load.
 type Stairs struct {
 	From  string   `yaml:"from" json:"from"`
 	By    string   `yaml:"by" json:"by"`
@@ -66,73 +61,71 @@ type Stairs struct {
 	Each  Duration `yaml:"each" json:"each"`
 }
 
-// Spike is a base rate with one higher stretch.
+// Spike is a base rate with one period of a higher rate.
 type Spike struct {
 	Base string   `yaml:"base" json:"base"`
 	Peak string   `yaml:"peak" json:"peak"`
 	At   Duration `yaml:"at" json:"at"`   // since the beginning
-	For  Duration `yaml:"for" json:"for"` // how long
+	For  Duration `yaml:"for" json:"for"` // length
 }
 
-// Value generates a value. Give exactly one field.
+// Value generates a value. Exactly one field must be set.
 type Value struct {
 	UUID    *struct{} `yaml:"uuid,omitempty" json:"uuid,omitempty"` // version 4, from the seed
 	Integer *Range    `yaml:"integer,omitempty" json:"integer,omitempty"`
 	Zipf    *Zipf     `yaml:"zipf,omitempty" json:"zipf,omitempty"`
-	Name    *struct{} `yaml:"name,omitempty" json:"name,omitempty"` // of a person: "Ada Berg"
+	Name    *struct{} `yaml:"name,omitempty" json:"name,omitempty"` // name of a person: "Ada Berg"
 	Text    *Text     `yaml:"text,omitempty" json:"text,omitempty"` // random letters and digits
 	Choice  []string  `yaml:"choice,omitempty" json:"choice,omitempty"`
-	// Sequence counts from its number on, without gaps or repetition over all
-	// loops and agents (each takes every n-th).
+	// Sequence counts from its number on, without gaps or repetition over all loops and agents: each takes
+	// every n-th number.
 	Sequence *int64 `yaml:"sequence,omitempty" json:"sequence,omitempty"`
 }
 
-// Range is a whole number, both ends included, every one as likely.
+// Range is a whole number from From to To, both included, with equal probability.
 type Range struct {
 	From int64 `yaml:"from" json:"from"`
 	To   int64 `yaml:"to" json:"to"`
 }
 
-// Zipf is a whole number From..To; the k-th has a probability proportional to
-// 1/k^Exponent. Any exponent from 0 (all as likely) on.
+// Zipf is a whole number from From to To; the k-th has a probability proportional to 1/k^Exponent. The
+// exponent is 0 (equal probabilities) or higher.
 type Zipf struct {
 	From     int64   `yaml:"from" json:"from"`
 	To       int64   `yaml:"to" json:"to"`
 	Exponent float64 `yaml:"exponent" json:"exponent"`
 }
 
-// Text has a fixed length.
+// Text is a text of a fixed length.
 type Text struct {
 	Length int `yaml:"length" json:"length"`
 }
 
-// Data are rows from a file beside the scenario: CSV with a header line, or JSON
-// objects, one per line. Give exactly one of the two.
+// Data are rows of a file in the scenario's folder: CSV with a header line, or JSON objects, one per
+// line. Exactly one of the two must be set.
 type Data struct {
 	CSV   string `yaml:"csv,omitempty" json:"csv,omitempty"`
 	JSONL string `yaml:"jsonl,omitempty" json:"jsonl,omitempty"`
-	// Order: sequential (default; each loop takes every n-th row and begins again
-	// at the end) or random.
+	// Order: sequential (default; each loop takes every n-th row and begins again at the end) or random.
 	Order string `yaml:"order,omitempty" json:"order,omitempty"`
 }
 
-// Flow holds the steps of one user, in order. A step that fails ends the flow;
-// those behind it are counted as skipped.
+// Flow holds the steps of one user, in order. A failed step ends the flow; the steps after it count as
+// skipped.
 type Flow struct {
 	Name   string  `yaml:"name" json:"name"`
 	Weight float64 `yaml:"weight,omitempty" json:"weight,omitempty"` // default 1
 	Steps  []Step  `yaml:"steps" json:"steps"`
 }
 
-// Step is one operation. Give Request or GRPC.
+// Step is one operation. Either Request or GRPC must be set.
 type Step struct {
-	// Name is the operation in all output. Steps of the same name are counted
-	// together. Default: the request.
+	// Name is the name of the operation in all output. Steps with the same name are counted together.
+	// Default: the request.
 	Name string `yaml:"name,omitempty" json:"name,omitempty"`
 	// Request is "METHOD /path".
 	Request string `yaml:"request,omitempty" json:"request,omitempty"`
-	// GRPC is a unary method, "package.Service/Method"; Body or JSON is its
-	// message as JSON.
+	// GRPC is a unary method, "package.Service/Method"; Body or JSON is its message as JSON.
 	GRPC    string            `yaml:"grpc,omitempty" json:"grpc,omitempty"`
 	Headers map[string]string `yaml:"headers,omitempty" json:"headers,omitempty"`
 	Body    string            `yaml:"body,omitempty" json:"body,omitempty"`
@@ -140,28 +133,28 @@ type Step struct {
 	JSON    any                   `yaml:"json,omitempty" json:"json,omitempty"`
 	Expect  Expect                `yaml:"expect,omitempty" json:"expect,omitzero"`
 	Extract map[string]Extraction `yaml:"extract,omitempty" json:"extract,omitempty"`
-	// Note names values, columns (data.column) and extractions whose values go into
-	// the list of operations, for audits.
+	// Note names values, columns (data.column) and extractions whose values the list of operations contains,
+	// for audits.
 	Note []string `yaml:"note,omitempty" json:"note,omitempty"`
-	// Think is the pause behind the step.
+	// Think is the pause after the step.
 	Think Duration `yaml:"think,omitempty" json:"think,omitempty"`
-	// Check judges the answer in Go, beside Expect; a scenario file cannot have it.
-	// An error is the complaint. It must not keep the answer's memory.
+	// Check judges the answer in Go, in addition to Expect; a scenario file cannot have it. Its error is the
+	// complaint. It must not keep the answer's memory.
 	Check func(answer Answer) error `yaml:"-" json:"-"`
 }
 
-// Expect describes a right answer; see package oracle. Texts but patterns
-// may hold values as requests do: the answer must have them.
+// Expect describes a right answer; see package oracle. Texts, except patterns, may contain values as
+// requests do.
 type Expect struct {
-	// "201", "2xx", "200-299"; of gRPC "OK", "NOT_FOUND"
+	// Status is "201", "2xx", "200-299"; for gRPC "OK", "NOT_FOUND".
 	Status string            `yaml:"status,omitempty" json:"status,omitempty"`
 	Body   []string          `yaml:"body,omitempty" json:"body,omitempty"`     // text, or "re:PATTERN"
 	JSON   map[string]string `yaml:"json,omitempty" json:"json,omitempty"`     // path: value
 	Header map[string]string `yaml:"header,omitempty" json:"header,omitempty"` // name: text, or "re:PATTERN"
 }
 
-// Extraction takes a value from the answer. Give exactly one field. An answer
-// that does not have it fails the step.
+// Extraction extracts a value of the answer. Exactly one field must be set. An answer without the value
+// fails the step.
 type Extraction struct {
 	JSON   string `yaml:"json,omitempty" json:"json,omitempty"` // path: items.0.id or $.items[0].id
 	Header string `yaml:"header,omitempty" json:"header,omitempty"`

@@ -7,13 +7,12 @@ import (
 	"strconv"
 )
 
-// generator makes the values of one name for one player. Only sequences
-// remember anything.
+// generator generates the values of one name for one player. Only sequences have a state.
 type generator interface {
 	appendNext(out []byte, r *rand.Rand) []byte
 }
 
-// uuid is a random UUID, version 4 (RFC 9562, 5.4).
+// uuid generates random UUIDs, version 4 (RFC 9562, 5.4).
 type uuid struct{}
 
 func (uuid) appendNext(out []byte, r *rand.Rand) []byte {
@@ -32,10 +31,10 @@ func (uuid) appendNext(out []byte, r *rand.Rand) []byte {
 	return append(out, text[:]...)
 }
 
-// integer is evenly distributed.
+// integer generates evenly distributed whole numbers.
 type integer struct {
 	from int64
-	n    uint64 // how many numbers; 0: all 64-bit numbers
+	n    uint64 // number of values; 0: all 64-bit numbers
 }
 
 func (g integer) appendNext(out []byte, r *rand.Rand) []byte {
@@ -45,7 +44,7 @@ func (g integer) appendNext(out []byte, r *rand.Rand) []byte {
 	return strconv.AppendInt(out, g.from+int64(r.Uint64N(g.n)), 10)
 }
 
-// randomText is made of letters and digits.
+// randomText generates texts of letters and digits.
 type randomText struct{ length int }
 
 const lettersAndDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -53,7 +52,7 @@ const lettersAndDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 func (g randomText) appendNext(out []byte, r *rand.Rand) []byte {
 	const (
 		base  = uint64(len(lettersAndDigits))
-		run   = 10 // characters from one number
+		run   = 10 // characters from one random number
 		power = base * base * base * base * base * base * base * base * base * base
 	)
 	for left := g.length; left > 0; left -= run {
@@ -66,14 +65,14 @@ func (g randomText) appendNext(out []byte, r *rand.Rand) []byte {
 	return out
 }
 
-// choice is one of several texts, every one as likely.
+// choice generates one of several texts, with equal probability.
 type choice []string
 
 func (g choice) appendNext(out []byte, r *rand.Rand) []byte {
 	return append(out, g[r.IntN(len(g))]...)
 }
 
-// personName is a first and a last name.
+// personName generates a first and a last name.
 type personName struct{ first, last []string }
 
 func (g personName) appendNext(out []byte, r *rand.Rand) []byte {
@@ -82,7 +81,7 @@ func (g personName) appendNext(out []byte, r *rand.Rand) []byte {
 	return append(out, g.last[r.IntN(len(g.last))]...)
 }
 
-// sequence takes every n-th number from one on.
+// sequence generates every step-th number.
 type sequence struct{ from, next, step int64 }
 
 func (g *sequence) appendNext(out []byte, _ *rand.Rand) []byte {

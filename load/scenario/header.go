@@ -10,8 +10,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// checkHeaders refuses what would break the framing of a request, which is the
-// engine's own business, and names that differ in case only.
+// checkHeaders refuses headers that frame a request, which only the engine may set, and names that differ
+// in case only.
 func (c *compiler) checkHeaders(place string, headers map[string]string) {
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
@@ -30,11 +30,10 @@ func (c *compiler) checkHeaders(place string, headers map[string]string) {
 	}
 }
 
-// BinarySuffix ends the names of gRPC metadata that hold bytes.
+// BinarySuffix is the end of the names of gRPC metadata with bytes as values.
 const BinarySuffix = "-bin"
 
-// DecodeBinary returns the bytes of such a header, which are written as base64, with
-// padding or without.
+// DecodeBinary decodes such a value, which is written as base64, with or without padding.
 func DecodeBinary(text string) ([]byte, error) {
 	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
 	if err != nil {
@@ -44,5 +43,5 @@ func DecodeBinary(text string) ([]byte, error) {
 	return data, nil
 }
 
-// isControl finds what would end a header value early.
+// isControl reports whether a character would end a header value early.
 func isControl(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }

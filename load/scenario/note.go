@@ -1,12 +1,12 @@
 package scenario
 
-// note is a value that goes into the list of operations.
+// note is a value for the list of operations.
 type note struct {
 	name string
 	slot int
 }
 
-// readNotes compiles which values a step notes, its own extractions included.
+// readNotes compiles the notes of a step, which may include its own extractions.
 func (c *compiler) readNotes(place string, s *Step, compiled *step, names *scope) {
 	for _, name := range s.Note {
 		slot, _, err := names.find(name)
@@ -17,9 +17,8 @@ func (c *compiler) readNotes(place string, s *Step, compiled *step, names *scope
 	}
 }
 
-// Notes returns a JSON object with the values that the step notes, all as texts, in memory
-// of its own, or nil if it notes nothing. It leaves out values that no answer had. Call it
-// after Judge and before Next.
+// Notes returns a JSON object with the values that the step notes, all as texts, in memory of its own, or
+// nil if it notes nothing. It leaves out missing values. It must be called after Judge and before Next.
 func (s *Session) Notes() []byte {
 	notes := s.steps[s.at].notes
 	if len(notes) == 0 {

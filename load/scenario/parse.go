@@ -22,12 +22,12 @@ func format() yamlfile.Format {
 	}
 }
 
-// Problems are all mistakes of a scenario, in the order of lines. It is the
-// error of Parse and Compile.
+// Problems are all mistakes of a scenario, in the order of lines. Parse and Compile return them as an
+// error.
 type Problems = yamlfile.Problems
 
-// Parse reads a scenario file. path is only used in messages. The error is of
-// type Problems and names all mistakes, those that Compile would find included.
+// Parse reads a scenario file. path is for messages only. The error is of type Problems and names all
+// mistakes, including those that Compile finds.
 func Parse(path string, data []byte) (*File, error) {
 	r := &yamlfile.Reader{Format: format(), File: path}
 	root := r.Root(data)
@@ -42,7 +42,7 @@ func Parse(path string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// withCompiled adds what Compile finds in the rest of the file.
+// withCompiled adds the mistakes that Compile finds.
 func withCompiled(r *yamlfile.Reader, f *File) error {
 	seen := map[int]bool{}
 	for _, p := range r.Problems {
@@ -52,7 +52,7 @@ func withCompiled(r *yamlfile.Reader, f *File) error {
 	var more Problems
 	if errors.As(err, &more) {
 		for _, p := range more {
-			if !seen[p.Line] { // otherwise it follows from what is said already
+			if !seen[p.Line] { // otherwise it may follow from the first mistake
 				r.Problems = append(r.Problems, p)
 			}
 		}

@@ -6,36 +6,36 @@ import (
 	"github.com/cleave-lab/cleave/load/oracle"
 )
 
-// Plan is a compiled scenario. It does not change and may be shared.
+// Plan is a compiled scenario. It is immutable and may be shared.
 type Plan struct {
 	operations []string
 	judged     []judged // by operation
 	flows      []flow
 	values     []compiledValue
 	data       []*table
-	slots      int // how many values a session holds
+	slots      int // number of values of a session
 	cookies    bool
 	seed       uint64
 }
 
 type flow struct {
-	share float64 // of all flows, summed up to this one
+	share float64 // sum of the shares of all flows up to this one
 	steps []step
-	// values and rows are what the flow draws when it begins.
+	// values and rows are drawn when the flow begins.
 	values []int // indices in Plan.values
 	rows   []rowUse
-	// forgets are the slots of extractions: what an earlier flow left there must
-	// not be noted.
+	// forgets are the slots of extractions, which a new flow clears: values of an earlier flow must not be
+	// noted.
 	forgets []int
 }
 
-// compiledValue makes the generators of one Value.
+// compiledValue returns the generators of one Value.
 type compiledValue struct {
 	slot  int
 	start func(at Origin) generator
 }
 
-// rowUse lists the columns that a flow takes from one row.
+// rowUse lists the columns of one row that a flow uses.
 type rowUse struct {
 	table   int // index in Plan.data
 	columns []columnUse
@@ -43,18 +43,18 @@ type rowUse struct {
 
 type columnUse struct{ column, slot int }
 
-// step is a compiled Step, still without a host.
+// step is a compiled Step, without a host.
 type step struct {
 	operation int
 	grpc      string
 	method    string
 	path      template
-	// relative: the path goes behind the path of the origin.
+	// relative: the path is appended to the path of the origin.
 	relative bool
 	headers  []header
-	cookie   template // the value of the header Cookie as written
+	cookie   template // value of the header Cookie as the user wrote it
 	body     template
-	// sized: Content-Length is sent.
+	// sized: the request has a header Content-Length.
 	sized   bool
 	oracle  oracle.Oracle
 	echoes  []echo
@@ -62,8 +62,7 @@ type step struct {
 	extract []extraction
 	notes   []note
 	think   time.Duration
-	// needsHeader and needsBody say what must be kept of the answer; readsCookies
-	// is one of the reasons.
+	// needsHeader and needsBody say which parts of the answer to keep; readsCookies is one of the reasons.
 	needsHeader, needsBody, readsCookies bool
 }
 
@@ -75,8 +74,8 @@ type header struct {
 // Operations returns the names of the operations, in the order of Session.Operation.
 func (p *Plan) Operations() []string { return p.operations }
 
-// judged is how the answers of an operation are judged.
+// judged holds how the answers of an operation are judged.
 type judged struct {
 	checked      bool
-	descriptions []string // one for each step of that name that differs
+	descriptions []string // different ones of the steps with that name
 }

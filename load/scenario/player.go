@@ -9,34 +9,32 @@ import (
 	"sync/atomic"
 )
 
-// Origin is where a plan is played.
+// Origin is the server that a plan is played against, and the part of the load that the player plays.
 type Origin struct {
-	Host string // of the header Host
-	Path string // in front of every step's path; "" for none
-	// Part of Of: which share of sequences and rows this player takes, and which
-	// stream of random numbers.
+	Host string // for the header Host
+	Path string // before every step's path; "": none
+	// Part of Of: the share of sequences and rows that this player takes, and its stream of random numbers.
 	Part, Of int
-	// After is how far the loads before this one have come.
+	// After is the progress of the loads before this one.
 	After Progress
-	// Close: the last step of every flow asks for the end of its connection.
+	// Close: the last step of every flow asks the server to close the connection.
 	Close bool
-	// TraceShare is the share of flows for which services are asked to record spans, from 0 to 1; 0: requests
-	// have no header for traces.
+	// TraceShare is the share of flows for which services are asked to record spans, from 0 to 1; 0:
+	// requests have no header for traces.
 	TraceShare float64
 }
 
-// Progress is how far the loads of a plan have come (a warm-up, the probes of a search and
-// the load itself), so that the next one does not use their values and rows again.
+// Progress is the progress of the loads of a plan (a warm-up, the probes of a search and the load
+// itself), so that the next one does not use their values and rows again.
 type Progress struct {
-	// Loads is their number: each load draws random numbers of its own.
+	// Loads is the number of loads: each draws random numbers of its own.
 	Loads int `json:"loads"`
-	// Taken is the highest number of values of a sequence, or rows of a table, that one
-	// player has taken. The next load continues behind them.
+	// Taken is the highest number of values of a sequence, or rows of a table, that one player has taken.
+	// The next load continues after them.
 	Taken int64 `json:"taken"`
 }
 
-// Player begins flows for one loop of an engine. It is not safe for several
-// goroutines.
+// Player begins flows for one loop of an engine. One goroutine may use it at a time.
 type Player struct {
 	plan       *Plan
 	flows      [][]request // by flow and step
@@ -47,23 +45,23 @@ type Player struct {
 	traceShare float64
 }
 
-// request is a step as it is sent to one origin.
+// request is a step for one origin.
 type request struct {
 	*step
 	head template // of HTTP/1.1: the request line and most headers
-	// fixedBody and fixed are the body and the whole HTTP/1.1 request if they hold no
-	// values; fixed is not used while there are cookies.
+	// fixedBody and fixed are the body and the whole HTTP/1.1 request if they contain no values; fixed is
+	// not used if the session has cookies.
 	fixedBody, fixed []byte
-	path             template // with the origin's path
+	path             template // with the path of the origin
 	host             string
 	fixedPath        string
-	fixedHeader      []Field // nil: a header holds a value
+	fixedHeader      []Field // nil: a header contains a value
 	last             bool
-	traced           bool // it has a traceparent, which changes from flow to flow
-	traceAt          int  // where its value begins in fixed
+	traced           bool // it has a traceparent header, which differs from flow to flow
+	traceAt          int  // position of its value in fixed
 }
 
-// Player returns a new player.
+// Player returns a new player of the plan.
 func (p *Plan) Player(at Origin) *Player {
 	at.Of = max(at.Of, 1)
 	player := &Player{plan: p, skipped: make([]atomic.Int64, len(p.operations)),
@@ -84,7 +82,7 @@ func (p *Plan) Player(at Origin) *Player {
 	return player
 }
 
-// first returns the index of the first value of a sequence, or row, that a player takes.
+// first returns the index of the first value of a sequence, or row, for a player.
 func (at Origin) first() int64 { return int64(at.Part) + at.After.Taken*int64(at.Of) }
 
 // Taken returns the highest number of values of a sequence, or rows of a table, that the
@@ -102,14 +100,14 @@ func (p *Player) Taken() int64 {
 	return most
 }
 
-// newRandom returns the stream of one part of one load. The seed is spread over
-// all bits, so that neighbouring seeds, parts and loads have nothing in common.
+// newRandom returns the random numbers of one part of one load. The seed is spread over all bits, so that
+// the numbers of neighbouring seeds, parts and loads are independent.
 func newRandom(seed uint64, part, load int) *rand.Rand {
 	spread := rand.New(rand.NewPCG(seed, uint64(part)|uint64(load)<<32))
 	return rand.New(rand.NewPCG(spread.Uint64(), spread.Uint64()))
 }
 
-// newRequest prepares the request of a step, as far as it is known beforehand.
+// newRequest prepares the parts of a request that do not depend on the flow.
 func newRequest(s *step, at Origin, last bool) request {
 	r := request{step: s, last: last, host: at.Host, path: s.path,
 		traced: at.TraceShare > 0 && !s.has(traceparent)}
@@ -159,12 +157,12 @@ func (r *request) newHead(closes bool) template {
 	return t
 }
 
-// has reports whether the step has a header of its own of a name.
+// has reports whether the step itself sets a header.
 func (s *step) has(name string) bool {
 	return slices.ContainsFunc(s.headers, func(h header) bool { return strings.EqualFold(h.name, name) })
 }
 
-// newFixedHeader returns the headers if they hold no values, otherwise nil.
+// newFixedHeader returns the headers if they contain no values, otherwise nil.
 func (r *request) newFixedHeader() []Field {
 	fields := make([]Field, 0, len(r.headers)+1)
 	for _, h := range r.headers {
@@ -176,7 +174,7 @@ func (r *request) newFixedHeader() []Field {
 	return fields
 }
 
-// joined returns a template with adjacent texts joined.
+// joined returns a template in which adjacent texts are joined.
 func joined(t template) template {
 	var out template
 	var text []byte
@@ -236,8 +234,8 @@ func (p *Player) choose() int {
 	return last
 }
 
-// Skipped counts, by operation, steps that were not begun because an earlier
-// step of their flow failed. It may be called while sessions go on.
+// Skipped counts, by operation, the steps that never began because an earlier step of their flow failed.
+// It may be called while sessions are in progress.
 func (p *Player) Skipped() []int64 {
 	counts := make([]int64, len(p.skipped))
 	for i := range counts {
@@ -246,7 +244,7 @@ func (p *Player) Skipped() []int64 {
 	return counts
 }
 
-// appendLength writes the header Content-Length.
+// appendLength appends the header Content-Length.
 func appendLength(out []byte, length int) []byte {
 	out = append(out, "Content-Length: "...)
 	out = strconv.AppendInt(out, int64(length), 10)

@@ -2,14 +2,14 @@ package scenario
 
 import "github.com/cleave-lab/cleave/yamlfile"
 
-// position is where the parts of a scenario stand in its file. It is empty for a
-// scenario that was built in Go.
+// position holds the positions of the parts of a scenario in its file. It is empty for a scenario that
+// was built in Go.
 type position struct {
 	file  string
 	lines map[string]int // by place, such as flows[0].steps[1].request
 }
 
-// problem returns a mistake at a place; of what is missing, at the top of the file.
+// problem returns a mistake at a place, or at the top of the file if the place is missing.
 func (p *position) problem(place, format string, args ...any) yamlfile.Problem {
 	message := yamlfile.Message(format, args...)
 	if p.lines == nil {

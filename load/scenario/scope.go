@@ -13,7 +13,7 @@ import (
 // namePattern matches the names of values, data and extractions.
 var namePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
 
-// scope holds the names that a step may use, and notes those that its flow uses.
+// scope holds the names that a step may use, and notes the ones that its flow uses.
 type scope struct {
 	*compiler
 	flow      *Flow
@@ -44,7 +44,7 @@ func (s *scope) find(name string) (slot int, of kind, err error) {
 func (s *scope) column(index int, column, name string) (slot int, err error) {
 	table := s.plan.data[index]
 	at, found := table.columns[column]
-	if table.columns == nil { // the file was not read, which is said already
+	if table.columns == nil { // reading the file has failed, which is an error already
 		return 0, nil
 	}
 	if !found {
@@ -59,7 +59,7 @@ func (s *scope) column(index int, column, name string) (slot int, err error) {
 	return s.columns[index][at], nil
 }
 
-// unknown returns the error of a name that stands for nothing.
+// unknown returns the error for an unknown name.
 func (s *scope) unknown(name string) error {
 	for i, step := range s.flow.Steps {
 		if _, found := step.Extract[name]; found {

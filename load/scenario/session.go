@@ -10,20 +10,20 @@ import (
 // Answer is the answer to a step; see package oracle.
 type Answer = oracle.Answer
 
-// Session is one flow in progress. Player.Begin uses its memory again. It is not safe for
-// several goroutines. Once begun, it may be used without its player's lock.
+// Session is one flow in progress. Player.Begin reuses its memory. One goroutine may use it at a time.
+// After Begin, it needs no lock of its player.
 type Session struct {
 	player *Player
 	steps  []request
 	at     int
-	values []value // by slot; of the flow's names only
-	memory []byte  // texts of values and cookies
+	values []value // by slot; only names of the flow are valid
+	memory []byte  // memory of the texts of values and cookies
 	jar    jar
 	out    []byte // the request
 	body   []byte
 	header []Field
 	trace  traceContext
-	echoed []byte // what an expectation wants
+	echoed []byte // text of an expectation with values
 }
 
 // Operation returns the index of the step's operation.
@@ -38,12 +38,11 @@ func (s *Session) Needs() (header, body bool) {
 	return step.needsHeader, step.needsBody
 }
 
-// Bodiless reports whether the answer has no body whatever its header says: the
-// method is HEAD.
+// Bodiless reports whether the answer has no body regardless of its header, because the method is HEAD.
 func (s *Session) Bodiless() bool { return s.steps[s.at].method == "HEAD" }
 
-// Repeatable reports whether it is safe to send the step again when nobody knows
-// whether the server has seen it: its method is idempotent (RFC 9110 section 9.2.2).
+// Repeatable reports whether the step may be sent again if the server may have seen it: its method is
+// idempotent (RFC 9110 section 9.2.2).
 func (s *Session) Repeatable() bool {
 	switch s.steps[s.at].method {
 	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
@@ -52,8 +51,8 @@ func (s *Session) Repeatable() bool {
 	return false
 }
 
-// HTTP1 returns the whole HTTP/1.1 request of the step, head and body. It is valid until
-// the next call of HTTP1, Call, Next or Player.Begin.
+// HTTP1 returns the whole HTTP/1.1 request of the step, head and body. It is valid until the next call of
+// HTTP1, Call, Next or Player.Begin.
 func (s *Session) HTTP1() []byte {
 	r := &s.steps[s.at]
 	switch {
@@ -63,11 +62,11 @@ func (s *Session) HTTP1() []byte {
 		return r.fixed
 	}
 	s.out = append(s.out[:0], r.fixed...)
-	s.trace.appendTo(s.out[:r.traceAt], s.at) // over the one of the same length
+	s.trace.appendTo(s.out[:r.traceAt], s.at) // replaces a value of the same length
 	return s.out
 }
 
-// write makes a request from its templates.
+// write writes a request from its templates.
 func (s *Session) write(r *request) []byte {
 	body := s.writeBody(r)
 	out := r.head.appendTo(s.out[:0], s.values)
@@ -97,7 +96,7 @@ func (s *Session) writeBody(r *request) []byte {
 	return s.body
 }
 
-// writeCookies joins the step's own cookies with those of the session.
+// writeCookies writes the cookies of the step and those of the session.
 func (s *Session) writeCookies(out []byte, r *request) []byte {
 	out = r.cookie.appendTo(out, s.values)
 	if len(r.cookie) > 0 && len(s.jar) > 0 {
@@ -106,13 +105,13 @@ func (s *Session) writeCookies(out []byte, r *request) []byte {
 	return s.jar.appendTo(out)
 }
 
-// Call is one request in its parts.
+// Call is one request in parts.
 type Call struct {
 	GRPC   string // "package.Service/Method", or "" for HTTP
 	Method string
-	Host   string // of the header Host, which is not in Header
-	Path   string // with the origin's path and the query
-	// Header has no lines for what frames a request: length, encoding, connection.
+	Host   string // for the header Host, which is not in Header
+	Path   string // with the path of the origin and the query
+	// Header lacks the headers that frame a request: length, encoding, connection.
 	Header []Field
 	Body   []byte
 }
@@ -120,8 +119,8 @@ type Call struct {
 // Field is one header line.
 type Field struct{ Name, Value string }
 
-// Call returns the request of the step for engines that do not send HTTP/1.1. It is valid
-// as long as that of HTTP1.
+// Call returns the request of the step for engines of other protocols than HTTP/1.1. It is valid as long
+// as that of HTTP1.
 func (s *Session) Call() Call {
 	r := &s.steps[s.at]
 	c := Call{GRPC: r.grpc, Method: r.method, Host: r.host, Path: r.fixedPath, Header: r.fixedHeader,
@@ -152,8 +151,8 @@ func (s *Session) Call() Call {
 	return c
 }
 
-// Judge judges the answer of the step and takes extractions and cookies from it. The
-// complaint is empty unless explain is set.
+// Judge judges the answer of the step and stores extractions and cookies. The complaint is empty unless
+// explain is set.
 func (s *Session) Judge(a *Answer, explain bool) (record.Outcome, string) {
 	step := s.steps[s.at].step
 	outcome, complaint := step.oracle.Judge(a, explain)
@@ -196,16 +195,15 @@ func failed(explain bool, complaint func() string) (record.Outcome, string) {
 // keep copies a text into the session's memory.
 func (s *Session) keep(text []byte) []byte {
 	if len(text) == 0 {
-		return []byte{} // known, unlike nil
+		return []byte{} // not nil: the value is known
 	}
 	begin := len(s.memory)
 	s.memory = append(s.memory, text...)
 	return s.memory[begin:]
 }
 
-// Next moves on to the next step, or ends the flow when the outcome is not OK or
-// no step is left. Think is the step's pause: before the next step, or before
-// the user's next flow.
+// Next moves on to the next step, or ends the flow if the outcome is not OK or no step is left. think is
+// the step's pause, before the next step or before the user's next flow.
 func (s *Session) Next(outcome record.Outcome) (think time.Duration, more bool) {
 	think = s.steps[s.at].think
 	if s.at == len(s.steps)-1 {

@@ -8,33 +8,33 @@ import (
 // value is the value of a name in a session.
 type value struct {
 	text []byte
-	bare bool // it is JSON and no text: a number, true, a list
+	bare bool // it is JSON other than a text: a number, true, a list
 }
 
-// template is a text with places for values.
+// template is a text with placeholders for values.
 type template []part
 
-// part is a text with a value behind it.
+// part is a constant text and the value after it.
 type part struct {
 	text []byte
-	slot int // of the value; -1: there is none
+	slot int // slot of the value; -1: there is none
 	form form
 	kind kind
 }
 
-// form is the way in which a value is written at its place.
+// form is the form in which a placeholder's value is written.
 type form uint8
 
 const (
-	verbatim   form = iota // as it is: in bodies, and if its kind is harmless anywhere
+	verbatim   form = iota // unchanged: in bodies, and everywhere if its kind is harmless
 	inTarget               // in a request line
 	asTarget               // the whole request target, or its beginning
-	inHeader               // in a header's value
-	inJSONText             // between the quotes of a JSON text
-	asJSON                 // in place of a JSON text, with its own type
+	inHeader               // in the value of a header
+	inJSONText             // within the quotes of a JSON text
+	asJSON                 // instead of a JSON text, with its own type
 )
 
-// kind is what is known about the values of a name beforehand.
+// kind is what is known in advance about the values of a name.
 type kind uint8
 
 const (
@@ -43,10 +43,10 @@ const (
 	number       // a whole number
 )
 
-// names finds the slot and the kind of a name.
+// names returns the slot and the kind of a name.
 type names func(name string) (slot int, of kind, err error)
 
-// newTemplate splits a text at its values, which are written as a form.
+// newTemplate parses a text with values, which are written in the form as.
 func newTemplate(text string, as form, find names) (template, error) {
 	var t template
 	var literal []byte
@@ -56,7 +56,7 @@ func newTemplate(text string, as form, find names) (template, error) {
 		if !found {
 			break
 		}
-		if strings.HasSuffix(before, "$") { // $${ is a plain ${
+		if strings.HasSuffix(before, "$") { // $${ stands for ${
 			literal = append(literal, '{')
 			text = rest
 			continue
@@ -81,10 +81,10 @@ func newTemplate(text string, as form, find names) (template, error) {
 	return t, nil
 }
 
-// Literal returns a text that makes a template of the given text.
+// Literal returns a template that writes the given text.
 func Literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// fixed reports whether the template has no values.
+// fixed reports whether the template contains no values.
 func (t template) fixed() bool { return len(t) == 0 || len(t) == 1 && t[0].slot < 0 }
 
 // appendTo writes the text with its values.
@@ -104,7 +104,7 @@ func (t template) appendTo(out []byte, values []value) []byte {
 	return out
 }
 
-// appendAs writes the value so that it cannot end what it stands in.
+// appendAs appends the value in a form in which it cannot end the text around it.
 func (v *value) appendAs(out []byte, as form) []byte {
 	switch as {
 	case asTarget:

@@ -15,13 +15,13 @@ type traceContext struct {
 	sampled   bool
 }
 
-// begin draws the identifiers of a flow's traces, and whether its spans are to be recorded.
+// begin draws the identifiers of a flow's traces, and whether services are to record their spans.
 func (t *traceContext) begin(random *rand.Rand, share float64) {
 	t.high, t.low, t.sampled = random.Uint64(), random.Uint64(), random.Float64() < share
 }
 
-// appendTo appends the value of the header for a step. Where spans are not to be recorded, it says so:
-// without the header every service would decide itself.
+// appendTo appends the value of the header for a step. If spans are not to be recorded, the header says
+// so: without it, every service would decide itself.
 func (t *traceContext) appendTo(out []byte, step int) []byte {
 	low := t.low + uint64(step)
 	out = append(out, "00-"...)

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// kindOf returns what is known of a Value.
+// kindOf returns the kind of a Value.
 func kindOf(v Value) kind {
 	switch {
 	case v.Integer != nil || v.Zipf != nil || v.Sequence != nil:
@@ -17,7 +17,7 @@ func kindOf(v Value) kind {
 	return anyText
 }
 
-// newGenerator checks a Value.
+// newGenerator returns the generators of a Value, or an error if it is not valid.
 func newGenerator(v Value) (func(at Origin) generator, error) {
 	given := 0
 	for _, is := range []bool{v.UUID != nil, v.Integer != nil, v.Zipf != nil, v.Name != nil, v.Text != nil,
@@ -37,8 +37,7 @@ func newGenerator(v Value) (func(at Origin) generator, error) {
 	return func(Origin) generator { return g }, err
 }
 
-// newIndependent makes a generator that remembers nothing, so that players may
-// share it.
+// newIndependent returns a generator without a state, which players may share.
 func newIndependent(v Value) (generator, error) {
 	switch {
 	case v.UUID != nil:

@@ -30,11 +30,10 @@ func newZipf(z Zipf) zipf {
 	return g
 }
 
-// density is h.
+// density returns h(x).
 func (g *zipf) density(x float64) float64 { return math.Exp(-g.s * math.Log(x)) }
 
-// integral is H(x) = (x^(1-s) - 1)/(1-s), and log x where s is 1; written so that
-// it stays exact near 1.
+// integral returns H(x) = (x^(1-s) - 1)/(1-s), or log x if s is 1, in a form that is exact near 1.
 func (g *zipf) integral(x float64) float64 {
 	l := math.Log(x)
 	return l * expm1Ratio((1-g.s)*l)
@@ -42,11 +41,11 @@ func (g *zipf) integral(x float64) float64 {
 
 // inverse returns the inverse of the integral.
 func (g *zipf) inverse(x float64) float64 {
-	t := max(x*(1-g.s), -1) // rounding may leave the domain
+	t := max(x*(1-g.s), -1) // rounding may leave the domain of the inverse
 	return math.Exp(x * log1pRatio(t))
 }
 
-// expm1Ratio is (e^x - 1)/x.
+// expm1Ratio returns (e^x - 1)/x.
 func expm1Ratio(x float64) float64 {
 	if math.Abs(x) > 1e-8 {
 		return math.Expm1(x) / x
@@ -54,7 +53,7 @@ func expm1Ratio(x float64) float64 {
 	return 1 + x/2*(1+x/3)
 }
 
-// log1pRatio is log(1 + x)/x.
+// log1pRatio returns log(1 + x)/x.
 func log1pRatio(x float64) float64 {
 	if math.Abs(x) > 1e-8 {
 		return math.Log1p(x) / x

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Arrivals walks through the schedule from its beginning. Every call starts an
-// independent walk. A walk allocates only here, and is not safe for several goroutines
-// at once.
+// Arrivals returns a walk through the schedule from its beginning. Walks are independent of each other. A
+// walk allocates only here; one goroutine may use it at a time.
 func (s Schedule) Arrivals() Arrivals {
 	w := &walk{Schedule: s}
 	if len(s.profile) > 0 {
@@ -26,11 +25,11 @@ func (s Schedule) Arrivals() Arrivals {
 // walk is the position of a walk through a schedule.
 type walk struct {
 	Schedule
-	phase    int     // of the profile
+	phase    int     // current phase of the profile
 	i        int64   // arrivals so far
 	expected sum     // of exponential gaps with mean 1
 	gaps     gaps    // of a random or jittered schedule
-	limit    float64 // expected arrivals at the end of the phase
+	limit    float64 // expected arrivals before the end of the phase
 }
 
 // Next returns the next due time.
@@ -59,8 +58,8 @@ func (w *walk) next() (time.Duration, bool) {
 	return w.when(w.profile, n)
 }
 
-// when returns the time at which n arrivals were expected: the phase is found, then
-// its equation inverted. Rounding must not carry a time out of its phase.
+// when returns the time before which n arrivals are expected. It finds the phase and inverts its
+// equation. Rounding must not move a time out of its phase.
 func (w *walk) when(p profile, n float64) (time.Duration, bool) {
 	for n >= w.limit {
 		if w.phase++; w.phase == len(p) {
@@ -74,35 +73,35 @@ func (w *walk) when(p profile, n float64) (time.Duration, bool) {
 	return ph.start + min(in, ph.duration), true
 }
 
-// gaps draws exponential gaps with mean 1, by inversion of the distribution
-// (Devroye 1986, section II.2), so that one gap takes exactly one draw.
+// gaps draws exponential gaps with mean 1, by inverting the distribution (Devroye 1986, section II.2), so
+// that one gap takes exactly one draw.
 type gaps struct {
 	source *rand.PCG
 }
 
-// newGaps starts the stream of a seed.
+// newGaps returns the gaps of a seed.
 func newGaps(seed uint64) gaps {
-	const stream = 0x9e3779b97f4a7c15 // any constant: it keeps our streams apart from other uses of the seed
+	const stream = 0x9e3779b97f4a7c15 // any constant; it separates our numbers from other uses of the seed
 	return gaps{rand.NewPCG(seed, stream)}
 }
 
-// next draws a gap from -ln(1-u), u uniform in [0, 1).
+// next returns a gap: -ln(1-u), with u uniform in [0, 1).
 func (g gaps) next() float64 { return -math.Log1p(-g.uniform()) }
 
-// uniform draws a number in [0, 1).
+// uniform returns a number that is uniform in [0, 1).
 func (g gaps) uniform() float64 { return float64(g.source.Uint64()>>11) / (1 << 53) }
 
-// Share returns every of-th arrival, beginning with number index: one engine's share
-// when several play one schedule. Together the shares are the whole.
+// Share returns every of-th arrival, beginning with number index: the part of one engine if several play
+// one schedule. Together the parts are the whole.
 func Share(a Arrivals, index, of int) Arrivals {
 	return &share{a, index, of - 1}
 }
 
-// share skips the arrivals of others.
+// share skips the arrivals of other parts.
 type share struct {
 	all  Arrivals
-	skip int // before the next own one
-	gap  int // others' arrivals between two own ones
+	skip int // number of arrivals to skip before the next own one
+	gap  int // number of others' arrivals between two own ones
 }
 
 // Next returns the next own due time.

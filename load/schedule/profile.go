@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// phase is a stretch in which the rate changes linearly.
+// phase is a part of a profile in which the rate changes linearly.
 type phase struct {
 	from, to float64 // operations per second
 	duration time.Duration
-	// start and first are where the phase begins: time since the beginning of
-	// the schedule and expected arrivals before it.
+	// start is the time from the beginning of the schedule to that of the phase, and first the expected
+	// number of arrivals before it.
 	start time.Duration
 	first float64
 }
 
-// profile is a rate over time, made of phases without gaps.
+// profile is a rate over time: phases without gaps.
 type profile []phase
 
 // even returns a schedule of evenly spaced arrivals along phases.
@@ -29,7 +29,7 @@ func even(phases []phase) (Schedule, error) {
 	return Schedule{profile: p, duration: p.end()}, nil
 }
 
-// newProfile checks phases, names all mistakes and fixes where each begins.
+// newProfile returns a profile of phases, and sets where each begins. The error names all mistakes.
 func newProfile(phases []phase) (profile, error) {
 	var mistakes []error
 	var start time.Duration
@@ -81,9 +81,9 @@ func (p profile) before(t time.Duration) float64 {
 	return n.value()
 }
 
-// at returns the time, in seconds since the beginning of the phase, before which n
-// arrivals are expected. It inverts n(t) in the form that neither divides by
-// zero when the rate does not change nor cancels when it falls:
+// at returns the time since the beginning of the phase, in seconds, before which n arrivals are expected.
+// It inverts n(t) in a form that neither divides by zero if the rate is constant nor loses digits if it
+// falls:
 //
 //	t = 2 n / (a + sqrt(a^2 + 2 (b - a) n / D))
 func (ph phase) at(n float64) float64 {
@@ -97,8 +97,7 @@ func (ph phase) at(n float64) float64 {
 	return 2 * n / (ph.from + root)
 }
 
-// sum adds with compensation, so that the error does not grow with the number
-// of terms (Neumaier 1974).
+// sum adds numbers with compensation, so that the error does not grow with their count (Neumaier 1974).
 type sum struct {
 	high, low float64
 }

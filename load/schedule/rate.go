@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// maxRate is the highest rate of a schedule, in operations per second: due
-// times are whole nanoseconds.
+// maxRate is the highest rate of a schedule, in operations per second, because due times are whole
+// nanoseconds.
 const maxRate = 1e9
 
-// ParseRate reads a rate: "5000" and "5000/s" per second, "300/m" per minute,
-// "900/h" per hour. Fractions are fine: "0.5/s". The result is per second.
+// ParseRate parses a rate: "5000" and "5000/s" per second, "300/m" per minute, "900/h" per hour, also
+// with fractions, such as "0.5/s". It returns operations per second.
 func ParseRate(text string) (float64, error) {
 	number, per, given := strings.Cut(strings.TrimSpace(text), "/")
 	seconds, known := 1.0, true
@@ -46,7 +46,7 @@ func secondsIn(unit string) (float64, bool) {
 	return 0, false
 }
 
-// checkRate accepts rates above zero.
+// checkRate returns an error unless the rate is above zero and possible.
 func checkRate(rate float64) error {
 	if !(rate > 0) || rate > maxRate {
 		return fmt.Errorf("%g operations per second is out of range: use more than 0 and at most %g", rate,
@@ -55,7 +55,7 @@ func checkRate(rate float64) error {
 	return nil
 }
 
-// checkPart accepts rates from zero on: a part of a schedule may be a pause.
+// checkPart is checkRate for a part of a schedule, whose rate may be zero: a pause.
 func checkPart(rate float64) error {
 	if rate == 0 {
 		return nil
@@ -63,7 +63,7 @@ func checkPart(rate float64) error {
 	return checkRate(rate)
 }
 
-// checkDuration accepts durations above zero.
+// checkDuration returns an error unless the duration is above zero.
 func checkDuration(d time.Duration) error {
 	if d <= 0 {
 		return fmt.Errorf("duration %v is not above zero", d)

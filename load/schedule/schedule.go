@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Arrivals yields the intended starts of operations, as time since the
-// beginning of the load, never decreasing. After the last one ok is false.
+// Arrivals yields the intended starts of operations, as times since the beginning of the load, in
+// ascending order. ok is false after the last one.
 type Arrivals interface {
 	Next() (due time.Duration, ok bool)
 }
@@ -18,13 +18,13 @@ type Arrivals interface {
 type Schedule struct {
 	profile  profile // of the rate; empty for recorded times
 	random   bool    // Poisson arrivals instead of evenly spaced ones
-	jittered bool    // each somewhere in its own interval instead of at its beginning
+	jittered bool    // each at a random moment of its own interval instead of at its beginning
 	seed     uint64
 	times    []time.Duration // recorded, instead of a profile
 	duration time.Duration
 }
 
-// Constant has evenly spaced arrivals: the first at 0, number i at i/rate.
+// Constant returns evenly spaced arrivals: the first at 0, number i at i/rate.
 //
 //	rate      operations per second
 //	duration  no arrival is due at or after it
@@ -32,22 +32,21 @@ func Constant(rate float64, duration time.Duration) (Schedule, error) {
 	return Steps([]Step{{Rate: rate, Duration: duration}})
 }
 
-// Ramp changes the rate linearly over the duration. One of the two rates may be
-// zero.
+// Ramp returns arrivals whose rate changes linearly over the duration. One of the two rates may be zero.
 //
 //	from, to  operations per second, at the beginning and at the end
 func Ramp(from, to float64, duration time.Duration) (Schedule, error) {
 	return even([]phase{{from: from, to: to, duration: duration}})
 }
 
-// Step is a time at one rate.
+// Step is a period of a constant rate.
 type Step struct {
 	Rate     float64 // operations per second; zero is a pause
 	Duration time.Duration
 }
 
-// Steps plays one rate after the other. The spacing runs on across a change of
-// rate, so that no step begins with an extra operation.
+// Steps returns arrivals at one rate after the other. The spacing continues across a change of rate, so
+// that no step begins with an extra operation.
 func Steps(steps []Step) (Schedule, error) {
 	phases := make([]phase, len(steps))
 	for i, step := range steps {
@@ -56,8 +55,8 @@ func Steps(steps []Step) (Schedule, error) {
 	return even(phases)
 }
 
-// Replay repeats recorded arrivals: times since the beginning, never decreasing.
-// The schedule ends one nanosecond after the last of them.
+// Replay returns recorded arrivals: times since the beginning, in ascending order. The schedule ends one
+// nanosecond after the last one.
 func Replay(times []time.Duration) (Schedule, error) {
 	if len(times) == 0 {
 		return Schedule{}, errors.New("replay: no recorded arrivals")
@@ -73,24 +72,24 @@ func Replay(times []time.Duration) (Schedule, error) {
 	return Schedule{times: slices.Clone(times), duration: last + 1}, nil
 }
 
-// Random has Poisson arrivals at the rates of s instead of evenly spaced ones: independent, exponentially
-// distributed gaps, what many users who know nothing of each other produce. The number of arrivals is itself
-// random, with equal mean and variance. Recorded times stay. Equal seeds give equal arrivals.
+// Random returns Poisson arrivals at the rates of s instead of evenly spaced ones: independent,
+// exponentially distributed gaps, as many independent users produce them. The number of arrivals is also
+// random, with equal mean and variance. Recorded times stay unchanged. Equal seeds give equal arrivals.
 func (s Schedule) Random(seed uint64) Schedule {
 	s.random, s.seed = true, seed
 	return s
 }
 
-// Jittered has each arrival of s at a random moment of its own interval: as many as the
-// evenly spaced ones, which keep in step with timers of what is loaded. Recorded times
-// stay.
+// Jittered returns s with each arrival at a random moment of its own interval. The number of arrivals is
+// that of the evenly spaced ones, which could synchronize with timers of the system under load. Recorded
+// times stay unchanged.
 func (s Schedule) Jittered(seed uint64) Schedule {
 	s.jittered, s.seed = true, seed
 	return s
 }
 
-// Offered returns the expected number of arrivals in [from, to). It is exact to one
-// for evenly spaced arrivals; the actual number of Poisson arrivals scatters around it.
+// Offered returns the expected number of arrivals in [from, to). For evenly spaced arrivals the error is
+// below one; the actual number of Poisson arrivals varies around it.
 func (s Schedule) Offered(from, to time.Duration) float64 { return s.before(to) - s.before(from) }
 
 // OfferedRate returns the mean expected rate of the first part of the schedule, in operations per second.

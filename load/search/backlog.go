@@ -14,31 +14,30 @@ type Growth struct {
 	Low   float64 // lower end of its 95 % interval
 	High  float64 // upper end
 	N     int     // values of the backlog
-	// Grows: more than one percent of the offered rate piles up for good.
+	// Grows: more than one percent of the offered rate accumulates permanently.
 	Grows bool
 }
 
 const (
-	// maxGrowth is the share of the offered rate that may pile up.
+	// maxGrowth is the share of the offered rate that may accumulate.
 	maxGrowth = 0.01
-	// walk is the variance of the slope that is fitted to a random walk of n steps, in
-	// variances of a step over n (Durlauf and Phillips 1988).
+	// walk is the variance of the slope of a line through a random walk of n steps, as a multiple of the
+	// variance of a step divided by n (Durlauf and Phillips 1988).
 	walk = 1.2
-	// unitRoot is what n (1 - r) exceeds in 5 % of random walks about a trend (Dickey and
-	// Fuller 1979).
+	// unitRoot is the limit that n (1 - r) exceeds for 5 % of random walks around a trend (Dickey and Fuller
+	// 1979).
 	unitRoot = 21.8
 )
 
-// BacklogGrows fits a straight line to a backlog by least squares and reports
-// whether the lower end of the slope's 95 % interval exceeds 1 % of the offered
-// rate. A backlog that wanders, as every queue's does, has wide intervals; one
-// that only grows is a target that is not keeping up, whatever the percentiles
-// of the operations that did end. Below three values nothing grows.
+// BacklogGrows fits a straight line to a backlog by least squares and reports whether the lower end of
+// the slope's 95 % interval exceeds 1 % of the offered rate. A backlog that fluctuates, as that of every
+// queue does, has wide intervals. A backlog that only grows means that the target is too slow, regardless
+// of the percentiles of the operations that did end. With less than three values nothing grows.
 //
-// Values of a backlog depend on each other, so they tell less than as many independent
-// ones: the standard error grows by sqrt((1 + r) / (1 - r)), with r the correlation of
-// neighbouring residuals (Bartlett 1935). Where a random walk cannot be ruled out it is
-// that of a random walk with the backlog's own steps.
+// Values of a backlog depend on each other, so they carry less information than independent ones: the
+// standard error grows by sqrt((1 + r) / (1 - r)), with r the correlation of neighbouring residuals
+// (Bartlett 1935). If a random walk cannot be ruled out, the standard error is that of a random walk with
+// the steps of this backlog.
 //
 //	backlog  operations due or accepted, but not done, at equal distances
 //	every    the distance
@@ -68,7 +67,7 @@ func BacklogGrows(backlog []float64, every time.Duration, rate float64) Growth {
 	switch r := neighbours / squares; {
 	case n*(1-r) < unitRoot:
 		deviation = max(deviation, math.Sqrt(walk*steps/n))
-	case r > 0: // not where nothing is left
+	case r > 0: // not if there are no residuals
 		deviation *= math.Sqrt((1 + r) / (1 - r))
 	}
 	half := distuv.StudentsT{Sigma: 1, Nu: n - 2}.Quantile(0.975) * deviation

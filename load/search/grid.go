@@ -39,8 +39,8 @@ func (g grid) decided(rate float64, n int) bool {
 // rates lists the rates tried, in order.
 func (g grid) rates() []float64 { return slices.Sorted(maps.Keys(g)) }
 
-// around returns the bracket between a rate, which passes or does not, and the nearest rate above or below
-// of which the contrary is known.
+// around returns the bracket between a rate, which passes or fails, and the nearest rate above or below
+// it with the opposite result.
 func (g grid) around(rate float64, pass bool) (low, high float64) {
 	rates := g.rates()
 	if pass {
@@ -59,7 +59,7 @@ func (g grid) around(rate float64, pass bool) (low, high float64) {
 	return 0, rate
 }
 
-// String shows how often each rate passed: "500/s 1 of 1, 700/s 1 of 3".
+// String returns how often each rate passed: "500/s 1 of 1, 700/s 1 of 3".
 func (g grid) String() string {
 	var all []string
 	for _, rate := range g.rates() {

@@ -11,57 +11,55 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// Prober plays a new trial at a rate, in operations per second, and says whether it met
-// the objective. An error, which is for trials that say nothing about the target, ends
-// the search.
+// Prober plays a new trial at a rate, in operations per second, and returns whether it met the objective.
+// An error ends the search; it is for trials that say nothing about the target.
 type Prober func(ctx context.Context, rate float64) (record.Probe, error)
 
 // Options of a search. Rates are in operations per second.
 type Options struct {
-	Start float64 // believed to pass; the search goes down if it does not
-	Min   float64 // the search goes no lower; zero: a thousandth of Start
-	Max   float64 // no probe is above it; zero: maxRate
-	// Resolution is the ratio of the bracket's ends at which the search stops;
-	// zero: 1.03.
+	Start float64 // expected to pass; the search goes down if it does not
+	Min   float64 // lowest rate of the search; zero: a thousandth of Start
+	Max   float64 // highest rate of the search; zero: maxRate
+	// Resolution is the ratio of the bracket's ends at which the search stops; zero: 1.03.
 	Resolution float64
-	// MaxProbes bounds the search; zero: 100.
+	// MaxProbes bounds the number of probes; zero: 100.
 	MaxProbes int
-	// Votes is of how many trials the majority decides about a rate once the bracket is
-	// narrow; zero: 3. With 1 the capacity is not confirmed a little below and above it.
+	// Votes is the number of trials whose majority decides about a rate once the bracket is narrow; zero: 3.
+	// With 1 the capacity is not confirmed by trials a little below and above it.
 	Votes int
-	// Short, if given, plays a trial of ShortShare of the length, which is enough where one
-	// decides: in a wide bracket, and a little below and above the capacity.
+	// Short plays a trial of ShortShare of the length where one trial decides: in a wide bracket, and a
+	// little below and above the capacity. nil: all trials have the full length.
 	Short Prober
-	// Confirm, if given, plays a longer trial at the capacity. Where that fails the
-	// search steps down until one passes.
+	// Confirm plays a longer trial at the capacity; nil: there is none. If that trial fails, the search goes
+	// down until one passes.
 	Confirm Prober
-	// Objective in words, for the result.
+	// Objective is the text of the objective, for the result.
 	Objective string
 }
 
-// maxRate is the rate at which a search without another limit gives up doubling.
+// maxRate is the highest rate of a search without another limit.
 const maxRate = 10_000_000
 
 const (
 	votes           = 3    // the default of Options.Votes
 	usualResolution = 1.03 // the default of Options.Resolution
 
-	// nearBy is the ratio of the bracket's ends from which down one trial does not decide about a rate.
+	// nearBy is the ratio of the bracket's ends below which a single trial no longer decides about a rate.
 	nearBy = 1.2
 
-	// The capacity is confirmed a little below and a little above it.
+	// Factors of the rates a little below and above the capacity that confirm it.
 	below, above = 0.95, 1.10
 
-	// roundedOff bounds the relative error of a rate that tidy rounded.
+	// roundedOff bounds the relative error of the rounding by tidy.
 	roundedOff = 0.001
 )
 
-// ShortShare is the length of a short trial, in full ones.
+// ShortShare is the length of a short trial relative to a full one.
 const ShortShare = 0.25
 
-// Loads returns how long a search takes that begins within a factor of two of the capacity, in full trials
-// and roughly: 10 at the resolution of 1.03, 12 at 1.01. With one vote all have their full length, and
-// nothing is confirmed.
+// Loads returns the approximate length of a search that begins within a factor of two of the capacity, in
+// full trials: 10 at the resolution of 1.03, 12 at 1.01. With one vote all trials have the full length,
+// and nothing is confirmed.
 func (o Options) Loads() float64 {
 	resolution, deciding := cmp.Or(o.Resolution, usualResolution), cmp.Or(o.Votes, votes)
 	halvings := func(from, to float64) float64 { return max(0, math.Log2(math.Log(from)/math.Log(to))) }
@@ -69,12 +67,12 @@ func (o Options) Loads() float64 {
 	if deciding == 1 {
 		return wide + near
 	}
-	majority := float64(deciding/2 + 1) // of trials at a rate that fails; one that passes at once is believed
-	const longer = 3                    // full trials last as long as the one that confirms
+	majority := float64(deciding/2 + 1) // trials at a rate that fails; a rate that passes at once needs no more
+	const longer = 3                    // length of the trial that confirms, in full trials
 	return ShortShare*(wide+float64(deciding)+majority) + near*(1+majority)/2 + longer
 }
 
-// check fills in the defaults and refuses what no search can use.
+// check fills in the defaults and returns an error for options that are not valid.
 func (o Options) check() (Options, error) {
 	o.Min = cmp.Or(o.Min, o.Start/1000)
 	o.Max = cmp.Or(o.Max, maxRate)
@@ -96,10 +94,10 @@ func (o Options) check() (Options, error) {
 	return o, nil
 }
 
-// errTooMany ends a search that does not settle.
+// errTooMany is the error of a search that does not converge.
 var errTooMany = errors.New("too many probes")
 
-// search is a search under way.
+// search is a search in progress.
 type search struct {
 	Options
 	ctx   context.Context
@@ -110,18 +108,17 @@ type search struct {
 	high  float64 // the lowest rate above low that failed; infinite: none yet
 }
 
-// FinestResolution and CoarsestResolution bound the ratio to which is searched.
+// FinestResolution and CoarsestResolution bound the resolution of a search.
 const FinestResolution, CoarsestResolution = 1.002, 2.0
 
-// Run searches the capacity: doubles the rate until it fails, bisects the
-// logarithm of the rate until the bracket is narrow, decides by the median of
-// three trials there, and then confirms that 0.95 of the capacity passes three
-// times of three and that 1.10 of it fails twice of three. When that is not so
-// the capacity is marked as not monotone and its reason shows the grid.
+// Run searches the capacity: it doubles the rate until it fails, bisects the logarithm of the rate until
+// the bracket is narrow, and decides there by the majority of three trials. Then it confirms that 0.95 of
+// the capacity passes in three of three trials and that 1.10 of it fails in two of three. If not, the
+// capacity is marked as not monotone, and its reason contains the results by rate.
 //
-// The capacity is the lower end of the bracket: a rate that was seen to pass.
-// All probes are kept: they are the load-latency curve. After an error of the
-// prober, or of the context, the capacity holds the probes so far.
+// The capacity is the lower end of the bracket: a rate that has passed. All probes are kept as the
+// load-latency curve. After an error of the prober, or of the context, the capacity holds the probes so
+// far.
 func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) {
 	o, err := o.check()
 	if err != nil {
@@ -162,8 +159,8 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 	return c, err
 }
 
-// bracket finds a rate that passes below one that fails, by doubling and
-// halving; one end may be missing at the limits of the search.
+// bracket finds a rate that passes below one that fails, by doubling and halving. At the limits of the
+// search one of the two may be missing.
 func (s *search) bracket() error {
 	for rate := s.Start; ; {
 		pass, err := s.tryOnce(rate)
@@ -184,7 +181,7 @@ func (s *search) bracket() error {
 	}
 }
 
-// moveEnd makes a rate an end of the bracket, where that becomes narrower.
+// moveEnd makes a rate an end of the bracket if that narrows the bracket.
 func (s *search) moveEnd(rate float64, pass bool) {
 	if pass {
 		s.low = max(s.low, rate)
@@ -193,8 +190,8 @@ func (s *search) moveEnd(rate float64, pass bool) {
 	}
 }
 
-// settled reports whether the bracket is narrow, or open at a limit, and both
-// ends are decided by the median.
+// settled reports whether the bracket is narrow, or open at a limit, and both ends are decided by
+// majority.
 func (s *search) settled() bool {
 	atMin := s.low == 0 && s.high <= s.Min
 	atMax := math.IsInf(s.high, 1) && s.low >= s.Max
@@ -203,14 +200,14 @@ func (s *search) settled() bool {
 		(s.low == 0 || s.sure(s.low)) && (math.IsInf(s.high, 1) || s.sure(s.high))
 }
 
-// sure reports whether the median at a rate is known, or need not be because a longer trial follows.
+// sure reports whether the majority at a rate is decided, or need not be because a longer trial follows.
 func (s *search) sure(rate float64) bool {
 	t := s.grid[rate]
 	return s.grid.decided(rate, s.Votes) || s.Confirm != nil && t.passed > 0 && t.failed == 0
 }
 
-// narrow makes one step: it tries the geometric middle of a wide bracket, or decides
-// about the ends of a narrow one.
+// narrow makes one step: it tries the geometric mean of a wide bracket, or decides about the ends of a
+// narrow one.
 func (s *search) narrow() error {
 	if s.low == 0 || math.IsInf(s.high, 1) || s.high <= s.low*s.Resolution {
 		return s.decideEnds()
@@ -227,8 +224,8 @@ func (s *search) narrow() error {
 	return err
 }
 
-// decideEnds decides about both ends of the bracket by the median. Where that overrules
-// the one trial that made a rate an end, the bracket becomes what the grid says now.
+// decideEnds decides about both ends of the bracket by majority. If that contradicts the single trial
+// that made a rate an end, the bracket is determined anew from the grid.
 func (s *search) decideEnds() error {
 	for _, rate := range []float64{s.low, s.high} {
 		if rate == 0 || math.IsInf(rate, 1) || s.sure(rate) {
@@ -247,7 +244,7 @@ func (s *search) decideEnds() error {
 	return nil
 }
 
-// reopen searches for the end that a changed decision left open.
+// reopen searches for the end that a contradicted decision has removed.
 func (s *search) reopen() error {
 	for s.low == 0 && s.high > s.Min || math.IsInf(s.high, 1) && s.low < s.Max {
 		rate := max(s.high/2, s.Min)
@@ -263,7 +260,7 @@ func (s *search) reopen() error {
 	return nil
 }
 
-// tryOnce decides about a rate by the trials played there, or by one short trial where there are none.
+// tryOnce decides about a rate by earlier trials at it, or by one short trial if there are none.
 func (s *search) tryOnce(rate float64) (bool, error) {
 	if s.grid[rate] == (tally{}) {
 		if err := s.play(s.Short, rate); err != nil {
@@ -273,9 +270,8 @@ func (s *search) tryOnce(rate float64) (bool, error) {
 	return s.grid.passes(rate), nil
 }
 
-// decide plays trials at a rate until the majority of the votes is known, those played
-// before included, and returns it. One that passes at once is believed where a longer
-// trial will confirm the capacity.
+// decide plays trials at a rate until the majority of the votes is known, including earlier trials, and
+// returns it. If a longer trial will confirm the capacity, one trial that passes at once is enough.
 func (s *search) decide(probe Prober, rate float64) (bool, error) {
 	for !s.sure(rate) {
 		if err := s.play(probe, rate); err != nil {
@@ -311,9 +307,9 @@ func (s *search) ask(probe Prober, rate float64) (record.Probe, error) {
 	return p, nil
 }
 
-// confirmLonger plays a longer trial at the capacity: what fills up slowly does not show
-// in a shorter one. Where it fails, the search steps down until one passes, and searches
-// between that and the last that failed. It returns why it had to, or nothing.
+// confirmLonger plays a longer trial at the capacity, because slow accumulation does not show in a
+// shorter one. If it fails, the search goes down until one passes, and then searches between that rate
+// and the last that failed. It returns the reason, or "".
 func (s *search) confirmLonger() (string, error) {
 	found, step := s.low, math.Sqrt(s.Resolution)
 	s.low = 0
@@ -351,8 +347,8 @@ func (s *search) confirmLonger() (string, error) {
 	return fmt.Sprintf("%g/s passed, but did not hold in a longer load; %g/s did", found, s.low), nil
 }
 
-// confirm tries the capacity a little below and above and returns what is wrong
-// with it.
+// confirm tries rates a little below and above the capacity. It returns what is wrong with the capacity,
+// or "".
 func (s *search) confirm() (string, error) {
 	if s.low == 0 {
 		return "", nil
@@ -380,14 +376,14 @@ func (s *search) confirm() (string, error) {
 	return "", nil
 }
 
-// notMonotone returns the reason of a capacity that a rate contradicts.
+// notMonotone returns the reason for a capacity that the result at a rate contradicts.
 func (s *search) notMonotone(rate float64) string {
 	t := s.grid[rate]
 	return fmt.Sprintf("not monotone: %g/s passed %d of %d times, the capacity would be %g/s; all rates: %s",
 		rate, t.passed, t.passed+t.failed, s.low, s.grid)
 }
 
-// openEnd says which end of the capacity was not found, or nothing.
+// openEnd says which end of the bracket was not found, or returns "".
 func (s *search) openEnd() string {
 	switch {
 	case s.low == 0:
@@ -399,7 +395,7 @@ func (s *search) openEnd() string {
 	return ""
 }
 
-// tidy rounds a rate to four significant digits, for people to read.
+// tidy rounds a rate to four significant digits, for readability.
 func tidy(rate float64) float64 {
 	unit := math.Pow10(3 - int(math.Floor(math.Log10(rate))))
 	return math.Round(rate*unit) / unit
