@@ -12,49 +12,48 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 )
 
-// Protocol is the protocol of the load. Whether it is encrypted is said by the URL.
+// Protocol is the protocol of the load. The URL says whether it is encrypted.
 type Protocol string
 
 // The protocols.
 const (
-	Auto  Protocol = ""      // http: HTTP/1.1; https: what the server picks of HTTP/2 and HTTP/1.1
+	Auto  Protocol = ""      // http: HTTP/1.1; https: HTTP/2 or HTTP/1.1, by the choice of the server
 	HTTP1 Protocol = "http1" // HTTP/1.1
 	HTTP2 Protocol = "http2" // HTTP/2; in clear text by prior knowledge (h2c)
 	GRPC  Protocol = "grpc"  // unary calls
 )
 
 const (
-	// maxPlaces bounds the flows in progress: each has a goroutine.
+	// maxPlaces bounds the number of flows in progress: each has a goroutine.
 	maxPlaces = 100_000
-	// defaultStreams is the number of operations that share a connection where the protocol
-	// has streams. Servers permit 100 or more by custom (RFC 9113, 6.5.2).
+	// defaultStreams is the number of operations that share a connection if the protocol has streams.
+	// Servers usually permit 100 or more (RFC 9113, 6.5.2).
 	defaultStreams = 32
 )
 
 // Config is one load on one target.
 type Config struct {
 	Protocol Protocol
-	// URL is "https://name:port": the scheme http or https says whether the
-	// connection is encrypted, the host is what certificates, the header Host and
-	// :authority are about. It is not looked up.
+	// URL is "https://name:port". Its scheme, http or https, says whether the connection is encrypted. Its
+	// host is the name for certificates and the headers Host and :authority. It is not resolved.
 	URL string
-	// Address is the only one that is connected to, or instead Unix, the path of a socket.
+	// Address is the only address to connect to; or else Unix is the path of a socket.
 	Address netip.AddrPort
 	Unix    string
 	// TLS configures the check of the server of an https URL; its ServerName is the name on the certificate.
-	// Without a cache of sessions every connection costs a full handshake, as for a new client.
+	// Without a session cache every connection makes a full handshake, like a new client.
 	TLS *tls.Config
-	// Methods are the gRPC methods that the scenario calls, "package.Service/Method".
-	// ProtoSet, a FileDescriptorSet, describes them; nil: the server is asked.
+	// Methods are the gRPC methods that the scenario calls, "package.Service/Method". ProtoSet is a
+	// FileDescriptorSet that describes them; nil: the server is asked by reflection.
 	Methods  []string
 	ProtoSet []byte
-	// Streams is the number of flows that share a connection at the same time. Zero: one on
-	// HTTP/1.1, else 32.
+	// Streams is the number of flows that share a connection at the same time. Zero: one with HTTP/1.1,
+	// otherwise 32.
 	Streams int
 	engine.Load
 }
 
-// Notes returns what a reader of the results has to be told.
+// Notes returns notes for readers of the results.
 func (c *Config) Notes() []string {
 	if !strings.HasPrefix(c.URL, "https:") || !c.TLS.InsecureSkipVerify {
 		return nil
@@ -62,7 +61,7 @@ func (c *Config) Notes() []string {
 	return []string{"CERTIFICATES WERE NOT CHECKED: whoever answered need not have been " + c.URL}
 }
 
-// check names all mistakes, and fills in what follows from other fields.
+// check fills in defaults and returns all mistakes.
 func (c *Config) check() error {
 	var mistakes []error
 	refuse := func(wrong bool, format string, args ...any) {
@@ -78,10 +77,10 @@ func (c *Config) check() error {
 	return errors.Join(append(mistakes, c.Check(), c.checkPool())...)
 }
 
-// checkPool checks how flows share connections, once the protocol is known.
+// checkPool checks the number of flows per connection, once the protocol is known.
 func (c *Config) checkPool() error {
 	switch c.Protocol {
-	case Auto: // what follows is checked again when it is known
+	case Auto: // checked again when the protocol is known
 	case HTTP1:
 		if c.Streams > 1 {
 			return fmt.Errorf("stream: %d streams: HTTP/1.1 has one operation at a time on a connection", c.Streams)
@@ -105,7 +104,7 @@ func (c *Config) checkPool() error {
 	return c.checkPlaces()
 }
 
-// checkPlaces bounds what the load may use on this host.
+// checkPlaces checks the use of this host's resources.
 func (c *Config) checkPlaces() error {
 	streams := max(c.Streams, 1)
 	if c.Users != nil {
@@ -124,7 +123,7 @@ func (c *Config) checkPlaces() error {
 	return nil
 }
 
-// places returns how many flows can be in progress.
+// places returns the number of flows that can be in progress.
 func (c *Config) places() int {
 	if c.Users != nil {
 		return c.Users.Number

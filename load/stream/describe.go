@@ -20,8 +20,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// fromProtoSet finds methods in a FileDescriptorSet (protoc --include_imports
-// --descriptor_set_out).
+// fromProtoSet finds methods in a FileDescriptorSet (protoc --include_imports --descriptor_set_out).
 func fromProtoSet(text []byte, names []string) (map[string]*method, error) {
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := proto.Unmarshal(text, set); err != nil {
@@ -44,8 +43,7 @@ func fromProtoSet(text []byte, names []string) (map[string]*method, error) {
 	return findMethods(files, names, services)
 }
 
-// findMethods looks names up, and names all that are missing together with what
-// there is.
+// findMethods finds methods by name. The error names all missing ones, and the methods that exist.
 func findMethods(files *protoregistry.Files, names, services []string) (map[string]*method, error) {
 	methods := make(map[string]*method, len(names))
 	types := dynamicpb.NewTypes(files)
@@ -91,24 +89,24 @@ func namesOf(methods protoreflect.MethodDescriptors) []string {
 	return names
 }
 
-// inquiry asks a server what it has (grpc.reflection.v1).
+// inquiry asks a server for descriptions (grpc.reflection.v1).
 type inquiry struct {
 	stream grpc.ClientStream
 	files  map[string]*descriptorpb.FileDescriptorProto
 }
 
-// statusError is the status of a call as an error, whether the server or the library made it: the library's
-// own error puts "rpc error" in front.
+// statusError is the status of a call as an error, from the server or the library. The library's own
+// error would begin with "rpc error".
 type statusError struct{ *status.Status }
 
-// Error names code and message.
+// Error returns the code and the message.
 func (s statusError) Error() string { return fmt.Sprintf("%s: %s", s.Code(), s.Message()) }
 
-// GRPCStatus lets the library find the code.
+// GRPCStatus returns the status, so that the library finds the code.
 func (s statusError) GRPCStatus() *status.Status { return s.Status }
 
-// fromServer finds methods by asking the server, in the newest dialect that it
-// speaks; the messages of both are the same.
+// fromServer finds methods by reflection, in the newest version that the server supports; the messages of
+// both versions are the same.
 func fromServer(ctx context.Context, conn *grpc.ClientConn, names []string) (map[string]*method, error) {
 	const next = "switch reflection on in the server, or give its descriptors with --proto-set FILE " +
 		"(protoc --include_imports --descriptor_set_out FILE)"
@@ -132,12 +130,12 @@ func fromServer(ctx context.Context, conn *grpc.ClientConn, names []string) (map
 		strings.Join(names, ", "), last, next)
 }
 
-// ask uses one version of the reflection service.
+// ask asks with one version of the reflection service.
 func ask(
 	ctx context.Context, conn *grpc.ClientConn, version string, names []string,
 ) (map[string]*method, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // it also ends the stream
+	defer cancel() // this also ends the stream
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		"/grpc.reflection."+version+".ServerReflection/ServerReflectionInfo")
 	if err != nil {
@@ -151,7 +149,7 @@ func ask(
 	for _, name := range names {
 		service, _, _ := strings.Cut(name, "/")
 		if !slices.Contains(services, service) {
-			continue // named as missing with all others
+			continue // reported with all other missing ones
 		}
 		request := &grpc_reflection_v1.ServerReflectionRequest_FileContainingSymbol{FileContainingSymbol: service}
 		if err := r.fetch(&grpc_reflection_v1.ServerReflectionRequest{MessageRequest: request}); err != nil {
@@ -200,7 +198,7 @@ func (r *inquiry) services() ([]string, error) {
 	return names, nil
 }
 
-// fetch gets a file and all that it imports, unless they are there.
+// fetch requests a file and all that it imports, unless they are known.
 func (r *inquiry) fetch(request *grpc_reflection_v1.ServerReflectionRequest) error {
 	answer, err := r.call(request)
 	if err != nil {

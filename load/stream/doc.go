@@ -1,11 +1,11 @@
-// Package stream sends load over what the event loop does not speak: HTTP/1.1 over TLS,
-// HTTP/2 (over TLS, or in clear text by prior knowledge) and unary gRPC calls. It
-// plays the same scenarios by the same schedules into the same recorder as package
-// engine, with a goroutine for every flow in progress.
+// Package stream sends load over the protocols that the event loop (package engine) lacks: HTTP/1.1 over
+// TLS, HTTP/2 (over TLS, or in clear text by prior knowledge) and unary gRPC calls. It plays the same
+// scenarios by the same schedules into the same recorder as package engine, with a goroutine for every
+// flow in progress.
 //
-// It resolves no names, follows no redirects, uses no proxy, repeats no request
-// that a server may have seen, and decides not whether a target may be loaded:
-// the caller hands it an address. It computes no statistics; package record does.
+// It resolves no names, follows no redirects, uses no proxy, repeats no request that a server may have
+// seen, and does not decide whether a target may be loaded: the caller passes an address. It computes no
+// statistics; package record does.
 //
 // Entry point: Run. DESIGN.md beside this file says what its times mean and how
 // exact they are.

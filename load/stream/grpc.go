@@ -23,8 +23,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// maxMessage bounds an answer, in bytes: gRPC keeps a message whole. It is what
-// its clients take by default.
+// maxMessage bounds an answer, in bytes, because gRPC keeps the whole message. It is the default limit of
+// gRPC clients.
 const maxMessage = 4 << 20
 
 // grpcLink is a connection that several calls share.
@@ -35,31 +35,31 @@ type grpcLink struct {
 	attempts singleflight.Group
 
 	mu      sync.Mutex
-	conn    *grpc.ClientConn // nil: room for one
+	conn    *grpc.ClientConn // nil: not connected
 	wire    *wire            // the last one
-	failure error            // of the last attempt to connect
+	failure error            // error of the last attempt to connect
 }
 
-// stands reports whether the connection takes calls.
+// stands reports whether the connection accepts calls.
 func (l *grpcLink) stands() bool {
 	conn, _ := l.current()
 	return conn != nil && conn.GetState() == connectivity.Ready
 }
 
-// connect makes the connection, together with others who need it.
+// connect makes the connection. Concurrent callers share one attempt.
 func (l *grpcLink) connect(ctx context.Context) error {
 	return joinAttempt(ctx, &l.attempts, l.establish)
 }
 
-// current returns the connection, and what lies below it.
+// current returns the connection, and the wire below it.
 func (l *grpcLink) current() (*grpc.ClientConn, *wire) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.conn, l.wire
 }
 
-// establish makes a connection and waits until it stands. After a failure nothing
-// of it is used again: the library would wait before it tries anew.
+// establish makes a connection and waits until it is ready. After a failure it drops the client, because
+// the library would wait before the next attempt.
 func (l *grpcLink) establish() error {
 	ctx, cancel := context.WithTimeout(l.base, l.dialer.timeout)
 	defer cancel()
@@ -83,7 +83,7 @@ func (l *grpcLink) establish() error {
 	return err
 }
 
-// client returns the library's client, a new one where there is none; that has not connected yet.
+// client returns the library's client, or a new one, which has not connected yet.
 func (l *grpcLink) client() (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,8 +96,7 @@ func (l *grpcLink) client() (*grpc.ClientConn, error) {
 	return l.conn, err
 }
 
-// options make the library do nothing of its own accord: no proxy, no service
-// configuration, no repeating, no idling.
+// options turns off the library's automatic behaviour: proxies, service configuration, repeating, idling.
 func (l *grpcLink) options() []grpc.DialOption {
 	security := insecure.NewCredentials()
 	if l.dialer.tls != nil {
@@ -113,7 +112,7 @@ func (l *grpcLink) options() []grpc.DialOption {
 	}
 }
 
-// dial connects to the permitted address, whatever the library asks for.
+// dial connects to the permitted address, whatever address the library passes.
 func (l *grpcLink) dial(ctx context.Context, _ string) (net.Conn, error) {
 	w, err := l.dialer.dial(ctx)
 	l.mu.Lock()
@@ -126,7 +125,7 @@ func (l *grpcLink) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return w, nil
 }
 
-// why is the reason of the last failure, which the library only gives as text.
+// why returns the error of the last failure, which the library reports as text only.
 func (l *grpcLink) why() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,13 +138,13 @@ func (l *grpcLink) why() error {
 	return errNotHTTP2
 }
 
-// handshaker is TLS that notes why a handshake failed.
+// handshaker is TLS that records why a handshake failed.
 type handshaker struct {
 	credentials.TransportCredentials
 	link *grpcLink
 }
 
-// ClientHandshake returns the client handshake of TLS, for the server's name whatever the authority.
+// ClientHandshake does the handshake of TLS for the name of the server, whatever the authority.
 func (h *handshaker) ClientHandshake(
 	ctx context.Context, _ string, conn net.Conn,
 ) (net.Conn, credentials.AuthInfo, error) {
@@ -158,7 +157,7 @@ func (h *handshaker) ClientHandshake(
 	return secure, info, err
 }
 
-// Info leaves the server's name out: the library would take it for the authority.
+// Info returns the protocol without the server's name, which the library would use as the authority.
 func (h *handshaker) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: h.TransportCredentials.Info().SecurityProtocol}
 }
@@ -168,13 +167,14 @@ func (h *handshaker) Clone() credentials.TransportCredentials {
 	return &handshaker{h.TransportCredentials.Clone(), h.link}
 }
 
-// trailers notes whether a status is the server's own: the library makes others with the same codes itself.
+// trailers records whether the server has sent a status: the library makes statuses with the same codes
+// itself.
 type trailers struct{}
 
-// trailerKey is the key of a context under which the call's *atomic.Bool is: whether the trailers came.
+// trailerKey is the context key of the call's *atomic.Bool, which is set when the trailers come.
 type trailerKey struct{}
 
-// TagRPC changes nothing.
+// TagRPC implements stats.Handler. It changes nothing.
 func (trailers) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
 // HandleRPC notes that the trailers have come.
@@ -186,10 +186,10 @@ func (trailers) HandleRPC(ctx context.Context, event stats.RPCStats) {
 	}
 }
 
-// TagConn changes nothing.
+// TagConn implements stats.Handler. It changes nothing.
 func (trailers) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
 
-// HandleConn ignores connections.
+// HandleConn implements stats.Handler. It does nothing.
 func (trailers) HandleConn(context.Context, stats.ConnStats) {}
 
 // exchange makes a call.
@@ -220,7 +220,7 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	}
 	header, body := x.session.Needs()
 	var answered atomic.Bool
-	var before, behind metadata.MD // the answer's headers
+	var before, behind metadata.MD // headers and trailers of the answer
 	options := []grpc.CallOption{grpc.ForceCodecV2(plainCodec{})}
 	if header {
 		options = append(options, grpc.Header(&before), grpc.Trailer(&behind))
@@ -241,8 +241,8 @@ func (l *grpcLink) exchange(ctx context.Context, x *exchange) {
 	}
 }
 
-// metadataOf returns the headers of a step. Those of HTTP itself are gRPC's business. The
-// values of names that end in -bin are bytes, which are written as base64.
+// metadataOf returns the headers of a step as metadata, without the headers of HTTP itself, which gRPC
+// sets. The values of names that end in -bin are bytes, which the step has in base64.
 func metadataOf(call *scenario.Call) (metadata.MD, error) {
 	md := make(metadata.MD, len(call.Header))
 	for _, field := range call.Header {
@@ -265,18 +265,18 @@ func metadataOf(call *scenario.Call) (metadata.MD, error) {
 
 func (l *grpcLink) hangUp() { l.abort() }
 
-// abort ends the connection with what is in flight.
+// abort ends the connection and all calls in flight.
 func (l *grpcLink) abort() {
 	l.mu.Lock()
 	conn := l.conn
 	l.conn = nil
 	l.mu.Unlock()
 	if conn != nil {
-		_ = conn.Close() // it only says when it was closed before
+		_ = conn.Close() // an error only means that it was closed before
 	}
 }
 
-// lines writes headers as package oracle reads them, bytes as base64.
+// lines returns headers in the form of package oracle; bytes are in base64.
 func lines(header map[string][]string) []byte {
 	var out []byte
 	for name, values := range header {

@@ -17,31 +17,30 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// readSize is the size of a connection's read buffer, in bytes: a TLS record.
+// readSize is the size of a connection's read buffer, in bytes: one TLS record.
 const readSize = 16 << 10
 
-// http1Link is a connection that speaks HTTP/1.1, over TLS or not. Writing and
-// reading are done by the goroutine of the flow, so nothing stands between.
+// http1Link is a connection that speaks HTTP/1.1, with or without TLS. The goroutine of the flow writes
+// and reads itself.
 type http1Link struct {
 	dialer *dialer
 	input  []byte
 	answer http1.Response
 
-	mu      sync.Mutex // conn may be ended by abort
-	conn    net.Conn   // nil: room for one
+	mu      sync.Mutex // guards conn, which abort may close
+	conn    net.Conn   // nil: not connected
 	wire    *wire
 	aborted bool
 
 	raw    syscall.RawConn
 	polled [1]unix.PollFd
-	gone   bool // what poll found
+	gone   bool // result of poll
 }
 
-// stands reports whether the connection is open at both ends: servers end those
-// that are idle.
+// stands reports whether the connection is open on both sides: servers close idle ones.
 func (l *http1Link) stands() bool { return l.conn != nil && !l.stale() }
 
-// connect replaces the connection.
+// connect makes a new connection.
 func (l *http1Link) connect(ctx context.Context) error {
 	l.hangUp()
 	w, err := l.dialer.dial(ctx)
@@ -57,7 +56,7 @@ func (l *http1Link) connect(ctx context.Context) error {
 	return l.hold(conn, w)
 }
 
-// hold puts a new connection to use, unless the load was given up.
+// hold begins to use a new connection, unless the load has been aborted.
 func (l *http1Link) hold(conn net.Conn, w *wire) error {
 	socket, ok := w.Conn.(syscall.Conn)
 	if !ok {
@@ -76,8 +75,8 @@ func (l *http1Link) hold(conn net.Conn, w *wire) error {
 	return nil
 }
 
-// stale reports whether the server has ended the connection. What it may have
-// sent before cannot be told from what TLS sends of itself, so only the end counts.
+// stale reports whether the server has closed the connection. Earlier data does not count, because it may
+// be part of TLS itself.
 func (l *http1Link) stale() bool {
 	err := l.raw.Control(func(fd uintptr) {
 		l.polled[0].Fd, l.polled[0].Revents = int32(fd), 0
@@ -112,7 +111,7 @@ func (l *http1Link) exchange(_ context.Context, x *exchange) {
 	if header {
 		x.answer.Header = l.answer.Header
 	}
-	if body || len(l.answer.Body) > 0 { // of a failure, the beginning is there
+	if body || len(l.answer.Body) > 0 { // the beginning of a failure is kept
 		x.answer.Body = l.answer.Body
 	}
 	if !reuse {
@@ -120,8 +119,8 @@ func (l *http1Link) exchange(_ context.Context, x *exchange) {
 	}
 }
 
-// receive reads the answer and reports whether the connection can serve another.
-// Bytes behind an answer belong to nothing.
+// receive reads the answer and reports whether the connection can be reused. Bytes after an answer belong
+// to no request, so they prevent that.
 func (l *http1Link) receive(x *exchange) (reuse bool, err error) {
 	for {
 		n, err := l.conn.Read(l.input)
@@ -142,11 +141,11 @@ func (l *http1Link) receive(x *exchange) (reuse bool, err error) {
 	}
 }
 
-// lose ends an exchange together with its connection.
+// lose ends an exchange and closes its connection.
 func (l *http1Link) lose(x *exchange, err error) {
 	outcome := outcomeOf(err)
 	if outcome == record.OtherError && l.dialer.tls != nil {
-		outcome = record.BadTLS // what is left are records that do not decrypt
+		outcome = record.BadTLS // other errors come from records that cannot be decrypted
 	}
 	if below := l.wire.outcome(); below != record.OK && outcome != record.Malformed &&
 		outcome != record.TooLarge {
@@ -157,17 +156,17 @@ func (l *http1Link) lose(x *exchange, err error) {
 	l.abandon()
 }
 
-// hangUp closes the connection, TLS first.
+// hangUp closes the connection, with the closing message of TLS.
 func (l *http1Link) hangUp() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn != nil {
-		_ = l.conn.Close() // nothing of interest is on its way
+		_ = l.conn.Close() // no data is lost
 		l.conn = nil
 	}
 }
 
-// abandon closes the socket without the end of TLS: the server may not read any more.
+// abandon closes the socket without the closing message of TLS, because the server may no longer read.
 func (l *http1Link) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +176,7 @@ func (l *http1Link) abandon() {
 	}
 }
 
-// abort closes the connection also while a flow uses it.
+// abort closes the connection even while a flow uses it.
 func (l *http1Link) abort() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

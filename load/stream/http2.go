@@ -13,10 +13,10 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// maxRetained is the most memory for a body that waits for the next answer, in bytes.
+// maxRetained is the most memory that is kept for the body of the next answer, in bytes.
 const maxRetained = 64 << 10
 
-// http2Conn is a connection with what lies below it.
+// http2Conn is a connection and the wire below it.
 type http2Conn struct {
 	*http2.Conn
 	wire *wire
@@ -29,14 +29,14 @@ type http2Link struct {
 	attempts singleflight.Group
 
 	mu      sync.Mutex
-	conn    *http2Conn   // nil: room for one
-	retired []*http2Conn // take no new requests, and may still answer old ones
+	conn    *http2Conn   // nil: not connected
+	retired []*http2Conn // take no new requests, but may still answer earlier ones
 }
 
-// stands reports whether the connection takes requests.
+// stands reports whether the connection accepts requests.
 func (l *http2Link) stands() bool { return l.current() != nil }
 
-// connect makes the connection, together with others who need it.
+// connect makes the connection. Concurrent callers share one attempt.
 func (l *http2Link) connect(ctx context.Context) error { return joinAttempt(ctx, &l.attempts, l.dial) }
 
 // current returns the connection for a new request, or nil.
@@ -49,7 +49,7 @@ func (l *http2Link) current() *http2Conn {
 	return l.conn
 }
 
-// retire takes the connection out of use, and forgets old ones that have ended.
+// retire takes the connection out of use, and drops retired ones that have ended.
 func (l *http2Link) retire() {
 	l.conn.Leave()
 	kept := l.retired[:0]
@@ -61,7 +61,7 @@ func (l *http2Link) retire() {
 	l.retired, l.conn = kept, nil
 }
 
-// dial makes the connection, unless somebody just did.
+// dial makes the connection, unless another attempt has just done so.
 func (l *http2Link) dial() error {
 	if l.current() != nil {
 		return nil
@@ -91,7 +91,7 @@ func (l *http2Link) dial() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.base.Err(); err != nil { // abort has been, so nothing would close it
+	if err := l.base.Err(); err != nil { // after abort nobody would close the connection
 		conn.Close()
 		return err
 	}
@@ -99,8 +99,8 @@ func (l *http2Link) dial() error {
 	return nil
 }
 
-// exchange sends a request and reads its answer. One that the server cannot have seen, which its frames or
-// the end of the connection show, is sent again on a new connection, once.
+// exchange sends a request and reads its answer. A request that the server cannot have seen, by its
+// frames or by the end of the connection, is sent again once, on a new connection.
 func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 	for again := true; ; again = false {
 		conn := l.current()
@@ -133,7 +133,7 @@ func (l *http2Link) exchange(ctx context.Context, x *exchange) {
 	}
 }
 
-// replace takes a connection out of use, if nobody has yet.
+// replace takes a connection out of use, unless it is out of use already.
 func (l *http2Link) replace(conn *http2Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,8 +142,7 @@ func (l *http2Link) replace(conn *http2Conn) {
 	}
 }
 
-// send makes the exchange on a connection and keeps of the answer what somebody
-// needs.
+// send makes the exchange on a connection and keeps the wanted parts of the answer.
 func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	call := x.session.Call()
 	h := x.h2
@@ -161,7 +160,7 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	if h.KeepHeader {
 		x.answer.Header = h.Header
 	}
-	if h.KeepBody || len(h.Body) > 0 { // of a failure, the beginning is there
+	if h.KeepBody || len(h.Body) > 0 { // the beginning of a failure is kept
 		x.answer.Body = h.Body
 	}
 	return err
@@ -169,7 +168,7 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 
 func (l *http2Link) hangUp() { l.abort() }
 
-// abort ends all connections with what is in flight.
+// abort ends all connections and all exchanges in flight.
 func (l *http2Link) abort() {
 	l.mu.Lock()
 	if l.conn != nil {

@@ -12,48 +12,48 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// link is an entry of the pool: a connection, or room for one. On HTTP/1.1 it
-// serves one flow at a time; otherwise several, from several goroutines.
+// link is an entry of the pool: a connection, or room for one. With HTTP/1.1 it serves one flow at a
+// time; otherwise several, from several goroutines.
 type link interface {
-	// stands reports whether there is a connection that can be used.
+	// stands reports whether there is a usable connection.
 	stands() bool
-	// connect makes one where there is none.
+	// connect makes a connection if there is none.
 	connect(ctx context.Context) error
-	// exchange sends the step of the exchange's session and receives its answer, within
-	// the exchange's limit. The context is that of the whole load.
+	// exchange sends the step of the exchange's session and receives its answer, within the exchange's
+	// limit. ctx is the context of the whole load.
 	exchange(ctx context.Context, x *exchange)
-	// hangUp closes the connection, as a client does that needs it no more.
+	// hangUp closes a connection that is no longer needed.
 	hangUp()
-	// abort ends it with whatever is in flight, from any goroutine.
+	// abort ends the connection and everything in flight. Any goroutine may call it.
 	abort()
 }
 
-// exchange is a step on its way. It belongs to one place and is used again.
+// exchange is a step in flight. It belongs to one place and is reused.
 type exchange struct {
 	session *scenario.Session
 	clock   func() time.Duration // since the beginning of the load
-	limit   time.Duration        // of the step, connecting apart
+	limit   time.Duration        // time limit of the step, without connecting
 	body    []byte               // memory for a message
 	h2      *http2.Exchange      // memory for an exchange of HTTP/2
 
-	// What the link fills in. Times are since the beginning of the load.
+	// The fields below are filled in by the link. Times are since the beginning of the load.
 
 	sent  time.Duration // when writing began
-	first time.Duration // when the answer began; zero: not known
-	// waited: the server permitted no further stream, so that until sent the target
-	// was waited for, not this engine.
+	first time.Duration // when the answer began; zero: unknown
+	// waited: until sent, the server permitted no further stream. The delay is the target's, not this
+	// engine's.
 	waited bool
-	// unanswered: the connection ended before a byte of the answer came.
+	// unanswered: the connection ended before the first byte of the answer.
 	unanswered bool
 	resent     bool           // it is sent for the second time
-	outcome    record.Outcome // OK: there is an answer to be judged
-	why        string         // no answer; for the report
+	outcome    record.Outcome // OK: there is an answer to judge
+	why        string         // the reason if there is no answer, for the report
 	answer     oracle.Answer
-	received   int64 // bytes, as far as they are this operation's own
+	received   int64 // bytes, as far as they can be attributed to this operation
 	written    int64
 }
 
-// begin forgets the last step.
+// begin clears the previous step.
 func (x *exchange) begin() {
 	if cap(x.body) > maxRetained {
 		x.body = nil
@@ -67,7 +67,7 @@ func (x *exchange) fail(outcome record.Outcome, why string) {
 	x.outcome, x.why = outcome, why
 }
 
-// joinAttempt begins an attempt to connect, or waits for the one that goes on.
+// joinAttempt starts an attempt to connect, or waits for the one in progress.
 func joinAttempt(ctx context.Context, attempts *singleflight.Group, connect func() error) error {
 	select {
 	case attempt := <-attempts.DoChan("", func() (any, error) { return nil, connect() }):

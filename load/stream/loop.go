@@ -10,32 +10,32 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// loop holds what the places share: schedule, clock, recorder and the end. Every
-// place is at any time in one of three states: at work, idle (no flow), or asleep.
+// loop holds the state that the places share: schedule, clock, recorder and the end. Every place is in
+// one of three states: at work, idle (without a flow), or asleep.
 type loop struct {
 	config *Config
-	ctx    context.Context // ends when operations in flight are given up
+	ctx    context.Context // ends when operations in flight are aborted
 	start  time.Time
-	end    time.Duration // no step is begun from then on
+	end    time.Duration // no step begins from then on
 	waiter *waiter
 
-	abandoned   atomic.Bool  // what is in flight is given up
+	abandoned   atomic.Bool  // operations in flight are aborted
 	interrupted atomic.Bool  // the caller's context ended
-	ended       atomic.Int64 // flows that ended or think
-	explained   atomic.Bool  // example is given
+	ended       atomic.Int64 // flows that have ended or think
+	explained   atomic.Bool  // example is set
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	next    time.Duration
-	more    bool // next is due then
+	more    bool // next is valid
 	limit   engine.Limit
-	idle    []*place // the last one used is the next one used
+	idle    []*place // the last one used is used next
 	asleep  engine.Agenda[*place]
-	looking time.Duration // when the pacer looks again by itself
-	stopped bool          // no step is begun any more
-	held    int64         // flows begun later than they were due, because of the highest rate
-	cut     int64         // flows that the end left unfinished
+	looking time.Duration // when the pacer looks again without a nudge
+	stopped bool          // no step begins any more
+	held    int64         // flows that began later than they were due, because of the highest rate
+	cut     int64         // flows that were unfinished at the end
 	endedAt []int64       // values of ended at multiples of engine.EndedEvery
-	example string        // a complaint about an answer
+	example string        // the first complaint about an answer
 	said    record.ErrorSamples
 
 	recording sync.Mutex // guards the recorder
@@ -51,8 +51,8 @@ func (l *loop) advance() {
 	}
 }
 
-// from returns when the next flow may begin; ok is false when there is none.
-// The caller holds mu.
+// from returns the time at which the next flow may begin; ok is false if there is none. The caller holds
+// mu.
 func (l *loop) from() (at time.Duration, ok bool) {
 	if !l.more || l.next >= l.config.Duration {
 		return 0, false
@@ -71,8 +71,8 @@ func (l *loop) assign(p *place, now time.Duration) {
 	l.advance()
 }
 
-// await waits for a flow of an open loop; false is the end. A place that becomes free
-// when a flow is already due takes it without the pacer.
+// await waits for a flow of an open loop; false: the load has ended. A place that becomes free when a
+// flow is due takes that flow without the pacer.
 func (l *loop) await(p *place) bool {
 	l.mu.Lock()
 	if l.stopped {
@@ -94,7 +94,7 @@ func (l *loop) await(p *place) bool {
 	return <-p.wake
 }
 
-// sleep waits until a time; false is the end.
+// sleep waits until a time; false: the load has ended.
 func (l *loop) sleep(p *place, until time.Duration) bool {
 	until = l.config.Pacing.Slot(until)
 	l.mu.Lock()
@@ -115,8 +115,8 @@ func (l *loop) sleep(p *place, until time.Duration) bool {
 	return <-p.wake
 }
 
-// admit begins a flow of a user, when the limit permits; false is the end. It
-// returns from when on it was permitted.
+// admit begins a flow of a user when the limit permits it, and returns the time of the permission; false:
+// the load has ended.
 func (l *loop) admit(p *place) (time.Duration, bool) {
 	for held := false; ; held = true {
 		l.mu.Lock()
@@ -137,7 +137,7 @@ func (l *loop) admit(p *place) (time.Duration, bool) {
 	}
 }
 
-// permits reports whether a step may be sent a second time, and counts it.
+// permits reports whether a step may be sent a second time, which counts for the limit.
 func (l *loop) permits() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,8 +149,8 @@ func (l *loop) permits() bool {
 	return true
 }
 
-// turn wakes the places that have something to do, and returns when to look again. over: no step is begun
-// any more.
+// turn wakes the places that have something to do, and returns the time at which to look again. over: no
+// step begins any more.
 func (l *loop) turn() (again time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +161,7 @@ func (l *loop) turn() (again time.Duration, over bool) {
 		l.config.Duration = min(l.config.Duration, l.end)
 	}
 	for len(l.asleep) > 0 && l.asleep[0].Due <= now {
-		l.asleep.Pop().Who.wake <- true // never blocks: the channel of a place asleep is empty
+		l.asleep.Pop().Who.wake <- true // never blocks: the channel of a sleeping place is empty
 	}
 	at, ok := l.from()
 	for ; ok && at <= now && len(l.idle) > 0; at, ok = l.from() {
@@ -187,7 +187,7 @@ func (l *loop) turn() (again time.Duration, over bool) {
 	return l.looking, false
 }
 
-// stop ends the wait of all who wait. The caller holds mu.
+// stop wakes all waiting places. The caller holds mu.
 func (l *loop) stop() {
 	l.stopped = true
 	for _, p := range l.idle {
@@ -199,7 +199,7 @@ func (l *loop) stop() {
 	l.idle, l.asleep = nil, nil
 }
 
-// sample notes how many flows have ended.
+// sample notes the number of flows that have ended or think.
 func (l *loop) sample(now time.Duration) {
 	for now >= time.Duration(len(l.endedAt)+1)*engine.EndedEvery && now < l.end+engine.EndedEvery {
 		l.endedAt = append(l.endedAt, l.ended.Load())
@@ -209,7 +209,7 @@ func (l *loop) sample(now time.Duration) {
 	l.recording.Unlock()
 }
 
-// record counts an operation. The recorder is for one goroutine at a time.
+// record counts an operation. The recorder may be used by one goroutine at a time.
 func (l *loop) record(s record.Sample) {
 	l.recording.Lock()
 	l.config.Recorder.Record(s)

@@ -12,14 +12,14 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// method is a unary method as the server describes it. It does not change.
+// method is a unary method by the server's description. It is immutable.
 type method struct {
 	path    string // "/package.Service/Method"
 	in, out protoreflect.MessageDescriptor
 	types   *dynamicpb.Types
 }
 
-// encode makes a message from JSON; no text is an empty message.
+// encode encodes a message from JSON; an empty text is an empty message.
 func (m *method) encode(text []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil
@@ -33,9 +33,9 @@ func (m *method) encode(text []byte) ([]byte, error) {
 	return proto.Marshal(message)
 }
 
-// decode writes a message as JSON. Fields without presence are written also where
-// they have their default, so that a failure such as "ok": false can be seen. The
-// library varies its spaces on purpose, so they are taken out.
+// decode decodes a message to JSON. It also writes fields without presence that have their default, so
+// that a failure such as "ok": false is visible. It removes the spaces, which the library varies on
+// purpose.
 func (m *method) decode(wire []byte) ([]byte, error) {
 	message := dynamicpb.NewMessage(m.out)
 	if err := (proto.UnmarshalOptions{Resolver: m.types}).Unmarshal(wire, message); err != nil {
@@ -52,11 +52,11 @@ func (m *method) decode(wire []byte) ([]byte, error) {
 	return compact.Bytes(), nil
 }
 
-// plainCodec hands messages on as they are: they are encoded where their method is
-// known, and decoded only where somebody looks.
+// plainCodec passes messages on as bytes: they are encoded where their method is known, and decoded only
+// if needed.
 type plainCodec struct{}
 
-// Marshal takes []byte.
+// Marshal implements encoding.CodecV2 for []byte.
 func (plainCodec) Marshal(v any) (mem.BufferSlice, error) {
 	message, ok := v.([]byte)
 	if !ok {
@@ -65,7 +65,7 @@ func (plainCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(message)}, nil
 }
 
-// Unmarshal fills *[]byte.
+// Unmarshal implements encoding.CodecV2 for *[]byte.
 func (plainCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	into, ok := v.(*[]byte)
 	if !ok {
@@ -80,5 +80,5 @@ func (plainCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// Name returns the content subtype: the messages are protocol buffers.
+// Name returns the content subtype of protocol buffers.
 func (plainCodec) Name() string { return "proto" }

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// outcomeOf names what broke a connection that stood, or an answer on it.
+// outcomeOf returns the outcome for an error of an open connection, or of an answer on it.
 func outcomeOf(err error) record.Outcome {
 	var (
 		alert   tls.AlertError
@@ -42,9 +42,9 @@ func outcomeOf(err error) record.Outcome {
 	return record.OtherError
 }
 
-// outcomeOfConnect names why there is no connection. A handshake that fails for
-// another reason than the connection below it is the fault of TLS; one whose
-// connection ends in good order has been refused by TLS too.
+// outcomeOfConnect returns the outcome for a failed attempt to connect. A failed handshake is BadTLS,
+// unless the connection below it was broken; a connection that the server closes in order during the
+// handshake was refused by TLS, too.
 func outcomeOfConnect(err error) record.Outcome {
 	var handshake *handshakeError
 	if errors.As(err, &handshake) {
@@ -62,8 +62,8 @@ func outcomeOfConnect(err error) record.Outcome {
 	return outcomeOf(err)
 }
 
-// outcomeOfHTTP2 names why there is no answer on HTTP/2. What the connection below
-// saw of its end is more exact than what is known above it.
+// outcomeOfHTTP2 returns the outcome for an exchange without an answer on HTTP/2. The end that the wire
+// has seen is more exact than the error above it.
 func outcomeOfHTTP2(err error, w *wire) record.Outcome {
 	var (
 		reset  http2.ResetError
@@ -91,7 +91,7 @@ func outcomeOfHTTP2(err error, w *wire) record.Outcome {
 	return outcomeOf(err)
 }
 
-// outcomeOfGRPC names why there is no status of the server.
+// outcomeOfGRPC returns the outcome for a call without a status of the server.
 func outcomeOfGRPC(err error, w *wire) record.Outcome {
 	text := status.Convert(err).Message()
 	switch code := status.Code(err); {
@@ -113,15 +113,14 @@ func outcomeOfGRPC(err error, w *wire) record.Outcome {
 	return record.Malformed
 }
 
-// tooLarge reports whether this side did not take a message. The server's status may
-// come at the same time.
+// tooLarge reports whether this side refused a message because of its size. The server's status may come
+// at the same time.
 func tooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted &&
 		strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger")
 }
 
-// outcomeOfPage names what something that is not gRPC answered, a proxy for
-// example.
+// outcomeOfPage returns the outcome for an answer that is not gRPC, such as that of a proxy.
 func outcomeOfPage(text string) record.Outcome {
 	switch {
 	case strings.Contains(text, "server: 429"), strings.Contains(text, "server: 503"):

@@ -10,23 +10,23 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// place is where one flow at a time is in progress: a goroutine with its part of a
-// connection. In a closed loop it is a user.
+// place is the place of one flow at a time: a goroutine with its part of a connection. In a closed loop
+// it is a user.
 type place struct {
 	loop    *loop
 	link    link
-	number  int32 // of the connection
+	number  int32 // number of the connection
 	session scenario.Session
-	wake    chan bool // false: the end
+	wake    chan bool // false: the load has ended
 	x       exchange
 
 	due     time.Duration // of the next step
 	flowDue time.Duration // of the first step of the flow
-	free    time.Duration // since when the place could be used
+	free    time.Duration // from when on the place could be used
 	tally
 }
 
-// tally holds the counts of a place for the report.
+// tally holds a place's counts for the report.
 type tally struct {
 	statuses           map[int]int64
 	busy, pause, spent time.Duration
@@ -47,8 +47,8 @@ func (p *place) serve() {
 	}
 }
 
-// live plays the flows of a user of a closed loop, who begins at a time and thinks between flows. Its sums
-// are for Little's law: from the first operation to the end of the last.
+// live plays the flows of a user of a closed loop, who begins at a time and thinks between flows. The
+// sums for Little's law cover the time from the first operation to the end of the last.
 func (p *place) live(begin, think time.Duration) {
 	p.due = begin
 	last, began := begin, false
@@ -73,8 +73,8 @@ func (p *place) live(begin, think time.Duration) {
 	}
 }
 
-// flow plays a flow from its first step, which is due at p.due. It returns how the
-// last step ended, and how long the user thinks after it.
+// flow plays a flow from its first step, which is due at p.due. It returns the outcome of the last step
+// and the user's think time after it.
 func (p *place) flow() (record.Outcome, time.Duration) {
 	defer p.leave()
 	p.flowDue = p.due
@@ -85,10 +85,10 @@ func (p *place) flow() (record.Outcome, time.Duration) {
 			return outcome, think
 		}
 		p.due = p.free + think
-		p.loop.ended.Add(1) // a flow that thinks waits for nothing of the target
+		p.loop.ended.Add(1) // a flow that thinks waits for nothing
 		if !p.loop.sleep(p, p.due) {
 			p.loop.mu.Lock()
-			p.loop.cut++ // the end leaves it unfinished
+			p.loop.cut++ // the flow is unfinished
 			p.loop.mu.Unlock()
 			p.loop.ended.Add(-1)
 			return outcome, think
@@ -144,10 +144,9 @@ func (p *place) step() record.Outcome {
 	return outcome
 }
 
-// send sends the step and receives its answer, and connects before where that is
-// needed; it returns how long that took. The time limit begins anew when the
-// connection stands. A step whose connection the server may have ended before is
-// sent again on a new one, where that is safe (RFC 9110 section 9.2.2).
+// send sends the step and receives its answer. It connects first if needed, and returns the time that
+// this took; the time limit starts again with the open connection. If the server may have closed the
+// connection before the request came, send repeats a safe request on a new one (RFC 9110 section 9.2.2).
 func (p *place) send() (connected time.Duration) {
 	x := &p.x
 	for again := false; ; again = true {

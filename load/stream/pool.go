@@ -17,17 +17,17 @@ import (
 // dialing is the number of connections that are made at the same time before the load.
 const dialing = 16
 
-// pool is all links of a load.
+// pool holds all links of a load.
 type pool struct {
 	config *Config
 	dialer *dialer
 	links  []link
-	ctx    context.Context // of everything that is sent
+	ctx    context.Context // of all requests
 	cancel context.CancelFunc
 }
 
-// newPool finds out the protocol, and for gRPC the messages of the methods. The
-// caller's context bounds that; what is sent later ends with abort.
+// newPool determines the protocol, and for gRPC the messages of the methods. ctx bounds that; later
+// requests end with abort.
 func newPool(ctx context.Context, config *Config) (*pool, error) {
 	p := &pool{config: config, dialer: newDialer(config)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -48,7 +48,7 @@ func newPool(ctx context.Context, config *Config) (*pool, error) {
 	return p, nil
 }
 
-// settle decides on the protocol where the configuration leaves it open.
+// settle determines the protocol if the configuration leaves it open.
 func (p *pool) settle(ctx context.Context) error {
 	if p.config.Protocol != Auto {
 		return nil
@@ -61,18 +61,18 @@ func (p *pool) settle(ctx context.Context) error {
 		}
 		conn, err := p.dialer.secure(ctx, w, "h2", "http/1.1")
 		switch {
-		case errors.Is(err, errNoHTTP2): // it negotiates nothing, so it speaks HTTP/1.1
+		case errors.Is(err, errNoHTTP2): // without ALPN it speaks HTTP/1.1
 		case err != nil:
 			return &engine.UnreachableError{Target: p.dialer.address, Cause: err}
 		default:
 			if conn.ConnectionState().NegotiatedProtocol == "h2" {
 				p.config.Protocol = HTTP2
 			}
-			_ = conn.Close() // it has served its purpose
+			_ = conn.Close() // it is no longer needed
 		}
 	}
 	if p.config.Protocol == HTTP1 && p.config.Streams > 1 {
-		p.config.Streams = 1 // more were for the other answer
+		p.config.Streams = 1 // a higher number was for HTTP/2
 	}
 	return p.config.checkPool()
 }
@@ -91,7 +91,7 @@ func (p *pool) maker(ctx context.Context) (func() link, error) {
 	}, nil
 }
 
-// describe learns the messages of the methods, before the load.
+// describe gets the messages of the methods, before the load.
 func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 	if p.config.ProtoSet != nil {
 		return fromProtoSet(p.config.ProtoSet, p.config.Methods)
@@ -105,8 +105,8 @@ func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 	return fromServer(ctx, conn, p.config.Methods)
 }
 
-// open connects the whole pool before the load begins. Some connections may fail,
-// they are tried again when needed; if all do, there is no target.
+// open connects the whole pool before the load begins. Failed connections are tried again when needed; if
+// all fail, there is no target.
 func (p *pool) open(caller context.Context) error {
 	ctx, cancel := context.WithTimeout(caller, max(patience, p.config.Timeout))
 	defer cancel()
@@ -121,7 +121,7 @@ func (p *pool) open(caller context.Context) error {
 	for range dialing {
 		all.Go(func() {
 			for l := range rest {
-				_ = l.connect(ctx) // tried again when it is needed
+				_ = l.connect(ctx) // tried again when needed
 			}
 		})
 	}
@@ -142,7 +142,7 @@ func (p *pool) try(ctx context.Context, l link) error {
 	return nil
 }
 
-// abort gives up whatever is in flight.
+// abort ends everything in flight.
 func (p *pool) abort() {
 	p.cancel()
 	for _, l := range p.links {

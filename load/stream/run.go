@@ -15,13 +15,12 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 )
 
-// patience bounds how long the pool may take to connect.
+// patience bounds the time in which the pool must connect.
 const patience = 5 * time.Second
 
-// Run connects, sends the load and records every operation; it closes the
-// recorder, whatever happens. It fails with engine.UnreachableError when no
-// connection can be made, and with the context's error when that ends early: the
-// report then holds what was done.
+// Run connects, sends the load and records every operation. It closes the recorder in any case. It
+// returns an UnreachableError if no connection can be made, and the context's error if the context ends
+// early; the report then holds the results until that time.
 func Run(ctx context.Context, config Config) (report engine.Report, err error) {
 	if config.Recorder != nil {
 		defer func() { config.Recorder.Close(report.Elapsed) }()
@@ -42,8 +41,8 @@ func Run(ctx context.Context, config Config) (report engine.Report, err error) {
 			return engine.Report{}, err
 		}
 	}
-	// Flows may keep all processors of the runtime busy; the pacer has one more, and
-	// the kernel shares the real ones.
+	// Flows may keep all processors of the Go runtime busy; the pacer needs one more. The kernel shares the
+	// real ones.
 	before := runtime.GOMAXPROCS(0)
 	runtime.GOMAXPROCS(before + 1)
 	defer runtime.GOMAXPROCS(before)
@@ -72,7 +71,7 @@ func play(ctx context.Context, config *Config, pool *pool) (report engine.Report
 	return report, errors.Join(paceErr, cpuErr, ctx.Err())
 }
 
-// newLoop makes a loop whose time zero is now.
+// newLoop returns a loop whose time zero is now.
 func newLoop(config *Config, pool *pool) (*loop, error) {
 	w, err := newWaiter()
 	if err != nil {
@@ -88,7 +87,7 @@ func newLoop(config *Config, pool *pool) (*loop, error) {
 	return l, nil
 }
 
-// running is all places, and a channel that is closed when the goroutine of none runs any more.
+// running holds all places, and a channel that is closed when all their goroutines have ended.
 type running struct {
 	places []*place
 	gone   chan struct{}
@@ -99,7 +98,7 @@ func (l *loop) begin(pool *pool) running {
 	c := running{gone: make(chan struct{})}
 	var all sync.WaitGroup
 	for i := range l.config.places() {
-		number := i % len(pool.links) // neighbours in the list of idle places are on different connections
+		number := i % len(pool.links) // so that neighbours in the list of idle places use different connections
 		p := newPlace(l, pool.links[number], number)
 		c.places = append(c.places, p)
 		if users := l.config.Users; users != nil {
@@ -115,14 +114,13 @@ func (l *loop) begin(pool *pool) running {
 	return c
 }
 
-// pace wakes places when it is time, on a thread of its own, and returns when no
-// step is begun any more.
+// pace wakes places at their times, on a thread of its own, and returns when no step begins any more.
 func (l *loop) pace() (stopped time.Duration, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// The thread ends with the goroutine, and with it what is set for it: the
-		// kernel adds up to 50 us to waits by default, to wake less often.
+		// The thread ends with the goroutine, and its settings with it. By default the kernel delays wake-ups
+		// by up to 50 us, to wake less often.
 		runtime.LockOSThread()
 		err = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 		for {
@@ -141,7 +139,7 @@ func (l *loop) pace() (stopped time.Duration, err error) {
 	return stopped, err
 }
 
-// waitUntil waits for a time, or until the agenda changes.
+// waitUntil waits until a time, or until the agenda changes.
 func (l *loop) waitUntil(at time.Duration) error {
 	if !l.config.Pacing.Spins() {
 		return l.waiter.wait(at - l.clock())
@@ -149,13 +147,12 @@ func (l *loop) waitUntil(at time.Duration) error {
 	if rest := at - l.clock(); rest > engine.Guard {
 		return l.waiter.wait(rest - engine.Guard)
 	}
-	for l.clock() < at { // the processor stays awake
+	for l.clock() < at { // spins, so that the processor stays awake
 	}
 	return nil
 }
 
-// drain waits for operations in flight as long as they may take, and then gives
-// them up.
+// drain waits for operations in flight as long as they may take, and then aborts them.
 func (l *loop) drain(ctx context.Context, c running, pool *pool) {
 	grace := time.NewTimer(l.config.Grace)
 	defer grace.Stop()
@@ -170,7 +167,7 @@ func (l *loop) drain(ctx context.Context, c running, pool *pool) {
 	<-c.gone
 }
 
-// report sums up, when nobody is at work any more.
+// report returns the report, after all goroutines have ended.
 func (l *loop) report(c running, stopped time.Duration) engine.Report {
 	r := engine.Report{
 		Start: l.start, Elapsed: l.clock(), Window: min(stopped, l.config.Duration),
@@ -182,7 +179,7 @@ func (l *loop) report(c running, stopped time.Duration) engine.Report {
 		r.Stopped = l.config.PermissionEnded()
 	}
 	if l.config.Open != nil && !l.interrupted.Load() {
-		r.Window = l.config.Duration // also when the schedule held nothing at its end
+		r.Window = l.config.Duration // even if the schedule was empty at its end
 		l.config.CountUnsent(&r, l.next, l.more, l.limit.From() > stopped)
 	}
 	for _, p := range c.places {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// waiter lets one thread sleep to within some microseconds, and be woken. Timers of
-// the Go runtime wait in whole milliseconds.
+// waiter lets one thread sleep with a precision of some microseconds, and be woken. Timers of the Go
+// runtime wait whole milliseconds.
 type waiter struct{ fd int }
 
 func newWaiter() (*waiter, error) {
@@ -33,11 +33,11 @@ func (w *waiter) wait(d time.Duration) error {
 	return err
 }
 
-// nudge ends the wait that goes on, or otherwise the next one at once.
+// nudge ends the current wait, or else the next one at once.
 func (w *waiter) nudge() {
 	var one [8]byte
 	binary.NativeEndian.PutUint64(one[:], 1)
-	_, _ = unix.Write(w.fd, one[:]) // it only fails when the counter is full: then it has been nudged
+	_, _ = unix.Write(w.fd, one[:]) // it only fails if the counter is full: then the waiter has been nudged
 }
 
 func (w *waiter) close() error { return unix.Close(w.fd) }

@@ -17,20 +17,20 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// dialer connects to the one address that was permitted.
+// dialer connects to the permitted address.
 type dialer struct {
 	network, address string
 	tls              *tls.Config // nil: clear text
 	scheme           string
-	authority        string // host and port, as requests name them
+	authority        string // host and port for requests
 	timeout          time.Duration
 	connects         atomic.Int64
-	received         atomic.Int64 // bytes as they came, encrypted ones with TLS
+	received         atomic.Int64 // bytes on the wire, encrypted if there is TLS
 }
 
-// newDialer reads where to connect from a checked configuration.
+// newDialer returns the dialer of a checked configuration.
 func newDialer(c *Config) *dialer {
-	u, _ := url.Parse(c.URL) // check has read it
+	u, _ := url.Parse(c.URL) // check has parsed it
 	d := &dialer{network: "tcp", address: c.Address.String(), scheme: u.Scheme, authority: u.Host,
 		timeout: c.Timeout}
 	if u.Scheme == "https" {
@@ -53,8 +53,8 @@ func (d *dialer) dial(ctx context.Context) (*wire, error) {
 	return &wire{Conn: conn, dialer: d}, nil
 }
 
-// secure makes a connection speak TLS and one of the protocols; it closes the
-// connection when that fails.
+// secure does the TLS handshake on a connection, for one of the protocols. If it fails, it closes the
+// connection.
 func (d *dialer) secure(ctx context.Context, w *wire, protocols ...string) (*tls.Conn, error) {
 	config := d.tls.Clone()
 	config.NextProtos = protocols
@@ -70,26 +70,26 @@ func (d *dialer) secure(ctx context.Context, w *wire, protocols ...string) (*tls
 	return conn, nil
 }
 
-// What can be wrong with a server that was reached.
+// Errors of a server that was reached.
 var (
 	errNoHTTP2  = errors.New("the server does not offer HTTP/2 (ALPN h2)")
 	errNotHTTP2 = errors.New("what the server says is not HTTP/2")
 )
 
-// handshakeError is a failed handshake, and how the connection below it ended.
+// handshakeError is a failed handshake, with the end of the connection below it.
 type handshakeError struct {
 	error
-	below record.Outcome // OK where it did not end
+	below record.Outcome // OK if it has not ended
 }
 
-// Error says that the connection stood.
+// Error implements error. It says that the connection was open.
 func (h *handshakeError) Error() string { return "TLS handshake: " + h.error.Error() }
 
-// Unwrap is the handshake's own error.
+// Unwrap returns the handshake's own error.
 func (h *handshakeError) Unwrap() error { return h.error }
 
-// wire is a connection that counts bytes and remembers how it ended: the libraries above it give that as text
-// only.
+// wire is a connection that counts bytes and records how it ended, because the libraries above it report
+// that as text only.
 type wire struct {
 	net.Conn
 	dialer   *dialer
@@ -98,7 +98,7 @@ type wire struct {
 	end      atomic.Uint32 // a record.Outcome; OK while it goes on
 }
 
-// Read reads, counts and remembers.
+// Read implements net.Conn. It counts the bytes and records an end.
 func (w *wire) Read(p []byte) (int, error) {
 	n, err := w.Conn.Read(p)
 	w.received.Add(int64(n))
@@ -107,7 +107,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes, counts and remembers.
+// Write implements net.Conn. It counts the bytes and records an end.
 func (w *wire) Write(p []byte) (int, error) {
 	n, err := w.Conn.Write(p)
 	w.written.Add(int64(n))
@@ -115,8 +115,8 @@ func (w *wire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// remember keeps how the connection ended first. A time limit that passed is no end, nor is that this side
-// closed it.
+// remember records the first end of the connection. A time limit is not an end, nor is closing on this
+// side.
 func (w *wire) remember(err error) {
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 		return
@@ -128,7 +128,7 @@ func (w *wire) remember(err error) {
 	w.end.CompareAndSwap(uint32(record.OK), uint32(outcome))
 }
 
-// noHTTP2 is why a connection that stood did not begin HTTP/2.
+// noHTTP2 returns the reason why an open connection did not start HTTP/2.
 func (w *wire) noHTTP2() error {
 	if w.outcome() == record.Reset {
 		return fmt.Errorf("the connection was reset before HTTP/2 began: %w", syscall.ECONNRESET)
@@ -136,5 +136,5 @@ func (w *wire) noHTTP2() error {
 	return errNotHTTP2
 }
 
-// outcome returns how the connection ended, OK while it goes on.
+// outcome returns how the connection ended, or OK if it has not.
 func (w *wire) outcome() record.Outcome { return record.Outcome(w.end.Load()) }

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// awaitEvery is the pause between two attempts to reach a target that is not there yet.
+	// awaitEvery is the pause between two attempts to reach a target that is not ready.
 	awaitEvery = 20 * time.Millisecond
-	// firstTimeout is the time limit of the first attempt. It doubles after each attempt that
-	// timed out: a load balancer without a server behind it holds a request for a second.
+	// firstTimeout is the time limit of the first attempt. It doubles after each attempt that timed out: a
+	// load balancer without a server behind it may hold a request for a second.
 	firstTimeout = 100 * time.Millisecond
 )
 
-// Await waits until the target is there, for limit at most. With a path, a GET of it
-// must be answered with a status below 400; without a path, a connection is enough. It
-// connects to permitted addresses only.
+// Await waits until the target is ready, for limit at most. With a path, a GET of it must be answered
+// with a status below 400; without a path, a connection is enough. It connects only to permitted
+// addresses.
 func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) error {
 	until, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -36,11 +36,11 @@ func (t *Trial) Await(ctx context.Context, path string, limit time.Duration) err
 		if err == nil {
 			return nil
 		}
-		if explained := t.explain(err); explained != nil { // time changes neither certificate nor protocol
+		if explained := t.explain(err); explained != nil { // waiting does not change a certificate or a protocol
 			return explained
 		}
 		timedOut := errors.Is(err, context.DeadlineExceeded)
-		if missing == nil || !timedOut { // a time-out says less than the error before it
+		if missing == nil || !timedOut { // an earlier error says more than a time-out
 			missing = err
 		}
 		if timedOut {
@@ -77,13 +77,13 @@ func (t *Trial) probe(ctx context.Context, path string, limit time.Duration) err
 	return badStatus(path, answer, said)
 }
 
-// badStatus returns the error of an answer, with the beginning of its body.
+// badStatus returns the error for an answer, with the beginning of its body.
 func badStatus(path string, answer *http.Response, said string) error {
 	said = cmp.Or(said, "nothing more")
 	return fmt.Errorf("GET %s: status %s, and the answer says: %s", path, answer.Status, said)
 }
 
-// get sends a GET of a path and returns the answer and the beginning of its body.
+// get sends a GET of a path. It returns the answer and the beginning of its body.
 func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, said string, err error) {
 	client := oneRequest(t.tlsConfig(),
 		func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) })
@@ -94,8 +94,8 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, sa
 	if answer, err = client.Do(request); err != nil {
 		return nil, "", err
 	}
-	const enough = 1 << 10                                     // bytes; an excerpt is shorter
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, enough)) // the beginning of a body that breaks off will do
+	const enough = 1 << 10                                     // bytes; the excerpt is shorter
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, enough)) // a partial body is enough
 	return answer, record.Excerpt(body), answer.Body.Close()
 }
 
@@ -104,8 +104,8 @@ func (t *Trial) tlsConfig() *tls.Config {
 		ServerName: t.at.name}
 }
 
-// explain returns an error that says what to do if the target has an unexpected certificate or protocol, and
-// nil for any other error.
+// explain returns an error with advice if the target has an unexpected certificate or protocol, and nil
+// for any other error.
 func (t *Trial) explain(err error) error {
 	var refused *tls.CertificateVerificationError
 	switch {
@@ -121,8 +121,8 @@ func (t *Trial) explain(err error) error {
 	return nil
 }
 
-// Warmup returns the trial with another duration: with all users at once, or with its
-// mean rate.
+// Warmup returns the trial with another duration: with all users from the beginning, or with its mean
+// rate.
 func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
 	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users,
 		Think: scenario.Duration(t.model.think)}

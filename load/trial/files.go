@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clients returns the number of connections to the target, and whether to call them users or connections.
+// clients returns the number of connections to the target, and their name: users or connections.
 func (t *Trial) clients() (what string, n int) {
 	if t.model.users > 0 {
 		return "users", t.model.users
@@ -14,26 +14,26 @@ func (t *Trial) clients() (what string, n int) {
 	return "connections", t.spec.Connections
 }
 
-// FilesError is the error of a process that may not open as many files as a load needs.
+// FilesError is the error of a process that may open fewer files than a load needs.
 type FilesError struct {
 	What          string // connections or users
 	Asked, Needed int
 	Limit         uint64
 }
 
-// Error says how many there may be, and what to do.
+// Error returns the limit and advice.
 func (f *FilesError) Error() string {
 	return fmt.Sprintf("%d %s need %d open files, and a process may have %d here: raise it with ulimit -n %d, "+
 		"or use at most %d %s",
 		f.Asked, f.What, f.Needed, f.Limit, f.Needed, max(int(f.Limit)-otherFiles, 0), f.What)
 }
 
-// otherFiles is the number of files that a generator opens beside its connections: those of
-// its loops, its outputs, and connections that ask whether the target is there.
+// otherFiles is the number of files that a generator opens in addition to its connections: those of its
+// loops and outputs, and connections that check whether the target is ready.
 const otherFiles = 40
 
-// checkFiles compares the files that the load needs with the hard limit, to which Go's
-// runtime has raised the soft one.
+// checkFiles compares the files that the load needs with the hard limit, to which Go's runtime has raised
+// the soft limit.
 func (t *Trial) checkFiles() error {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

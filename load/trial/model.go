@@ -19,7 +19,7 @@ const (
 	jittered = lab.JitteredArrivals
 )
 
-// defaultDuration is how long flows are begun if nothing says so.
+// defaultDuration is the default time in which flows are begun.
 const defaultDuration = 10 * time.Second
 
 // longest bounds every time of a load, so that sums of several do not overflow.
@@ -30,13 +30,13 @@ type model struct {
 	open          schedule.Schedule // of an open loop
 	users         int               // of a closed loop; zero: open
 	think, rampUp time.Duration
-	duration      time.Duration // flows are begun before it
+	duration      time.Duration // flows begin before its end
 	peak          float64       // highest planned rate, flows per second; zero in a closed loop
 	even          bool          // flows are due at that rate all the time, evenly spaced
-	text          string        // "open, poisson, 5000/s"
+	text          string        // such as "open, poisson, 5000/s"
 }
 
-// newModel returns the model of a load. Files are relative to dir.
+// newModel returns the model of a load. Paths of files are relative to dir.
 func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
 	m := model{duration: cmp.Or(time.Duration(l.Duration), defaultDuration)}
 	given := modelsIn(l)
@@ -66,7 +66,7 @@ func tooLong(what string, d time.Duration) error {
 	return fmt.Errorf("the %s %v is longer than %.0fh", what, d, longest.Hours())
 }
 
-// modelsIn returns the names of the load models that are given.
+// modelsIn returns the names of the load models that are set.
 func modelsIn(l scenario.Load) []string {
 	var given []string
 	for _, one := range []struct {
@@ -121,7 +121,7 @@ func (m *model) setOpen(l scenario.Load, dir string) error {
 	return err
 }
 
-// setArrivals spaces arrivals evenly, about evenly or at random.
+// setArrivals makes arrivals constant, jittered or random.
 func (m *model) setArrivals(kind string, seed uint64) error {
 	switch kind {
 	case poisson:
@@ -137,7 +137,7 @@ func (m *model) setArrivals(kind string, seed uint64) error {
 	return nil
 }
 
-// ramp reads a rate that changes evenly. One end may be zero.
+// ramp reads a rate that changes linearly. One end may be zero.
 func (m *model) ramp(r scenario.Ramp) error {
 	from, errFrom := rateFromZero("ramp: from", r.From)
 	to, errTo := rateFromZero("ramp: to", r.To)
@@ -152,8 +152,7 @@ func (m *model) ramp(r scenario.Ramp) error {
 
 const maxStairs = 10_000
 
-// stairs reads constant rates, one higher than the other. Their time replaces
-// the duration.
+// stairs reads constant rates, each higher than the one before. Their total time replaces the duration.
 func (m *model) stairs(s scenario.Stairs) error {
 	from, errFrom := rateFromZero("steps: from", s.From)
 	by, errBy := rateFromZero("steps: by", s.By)
@@ -182,7 +181,7 @@ func (m *model) stairs(s scenario.Stairs) error {
 	return err
 }
 
-// spike reads a base rate with one higher stretch.
+// spike reads a base rate with one period of a higher rate.
 func (m *model) spike(s scenario.Spike) error {
 	base, errBase := rateFromZero("spike: base", s.Base)
 	peak, errPeak := schedule.ParseRate(s.Peak)

@@ -23,66 +23,62 @@ import (
 	"github.com/cleave-lab/cleave/load/stream"
 )
 
-// Hooks are called while a load is played; each may be nil. An error of Second or
-// Row does not end the load; it is returned in the end.
+// Hooks are called during a load; each may be nil. An error of Second or Row does not end the load; Play
+// returns it at the end.
 type Hooks struct {
-	// Enough ends the load when it is set: nothing is begun any more, and what is in
-	// flight may end.
+	// Enough ends the load when it is set: nothing begins any more, and operations in flight may end.
 	Enough *atomic.Bool
 	// Interval is the time between two calls of Second. Zero: one second.
 	Interval time.Duration
-	// Connected is called when connections are open, just before the clock starts.
-	// It may wait, for other agents; its error ends the load.
+	// Connected is called when the connections are open, just before the clock starts. It may wait for other
+	// agents; its error ends the load.
 	Connected func() error
-	// Second is called with every second of the load, one at a time. It must not
-	// keep the results.
+	// Second is called with every second of the load, one at a time. It must not keep the results.
 	Second func(Second) error
-	// Row is called with every operation, one at a time, beside the load.
+	// Row is called with every operation, one at a time, in parallel with the load.
 	Row func(record.Row) error
 	// Cohorts asks for Outcome.Cohorts.
 	Cohorts bool
 }
 
-// Outcome holds the results of a trial. It travels from agents as JSON.
+// Outcome holds the results of a trial. Agents send it as JSON.
 type Outcome struct {
 	Summary record.Summary  `json:"summary"`
 	Results *record.Results `json:"results"`
 	Report  engine.Report   `json:"report"`
-	// Checks says, by operation, what answers were checked for, in words.
+	// Checks describes the checks of answers, by operation.
 	Checks []string `json:"checks"`
-	// Cores is the number of processors that the generator could use; zero: it was to
-	// keep them busy (pacing spin), so that their use says nothing.
+	// Cores is the number of processors that the generator could use. Zero: it was to keep them busy (pacing
+	// spin), so their use means nothing.
 	Cores float64 `json:"cores"`
-	// Notes holds what a reader has to know beside the report. They go into the summary.
+	// Notes holds notes for readers in addition to the report. The summary contains them.
 	Notes []string `json:"notes,omitempty"`
 	// Cohorts holds the operations by their due time, if Hooks.Cohorts is set.
 	Cohorts *lab.Cohorts `json:"cohorts,omitempty"`
-	// Progress is the Spec.After of another trial that shall not use the same values and
-	// rows again.
+	// Progress is the Spec.After for another trial that must not use the same values and rows again.
 	Progress scenario.Progress `json:"progress,omitzero"`
-	// Backlog is the growth of the number of flows that were due and not done.
+	// Backlog is the growth of the number of flows that were due and have not ended.
 	Backlog search.Growth `json:"-"`
 }
 
-// performance is a load that is being played.
+// performance is a load in progress.
 type performance struct {
 	*Trial
 	ctx       context.Context
 	hooks     Hooks
-	to        netip.AddrPort     // where the target answers; none: a Unix socket
+	to        netip.AddrPort     // the address that answers; not valid for a Unix socket
 	players   []*scenario.Player // by loop
 	recorders []*record.Recorder
 	taps      []*record.Tap
 	rows      rowMaker
-	notes     []string // of the engine
+	notes     []string // notes of the engine
 
 	mu    sync.Mutex
 	start time.Time
-	row   error // the first of Hooks.Row
+	row   error // the first error of Hooks.Row
 }
 
-// Play sends the load. When the context ends early the outcome holds what was
-// done until then.
+// Play sends the load. If the context ends early, the outcome holds the results until then.
 func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	if until := t.ticket.Until; !t.ticket.Own && time.Now().Add(t.model.duration).After(until) {
 		return Outcome{}, fmt.Errorf("the permission to load %s ends at %s, before the load would", t.spec.Target,
@@ -116,7 +112,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 		played = explained
 	}
 	err = errors.Join(played, collecting, cpuErr)
-	if o.Report.Elapsed == 0 { // it never began
+	if o.Report.Elapsed == 0 { // the load never began
 		return Outcome{Report: o.Report}, err
 	}
 	if p.hooks.Cohorts {
@@ -151,7 +147,7 @@ func (p *performance) record() error {
 	return nil
 }
 
-// collect gathers what the recorders hand on until they are closed.
+// collect collects the recorders' results until the recorders are closed.
 func (p *performance) collect() (*record.Results, error) {
 	cpu, _ := engine.ProcessorTime(unix.RUSAGE_SELF) // for the eye only
 	seconds := NewSeconds(len(p.recorders), func(s Second) error {
