@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// oneRequest returns a client for one request, which follows no redirect.
+// oneRequest returns a client for one request, which does not follow redirects.
 func oneRequest(config *tls.Config, dial func(ctx context.Context, network, _ string) (net.Conn, error),
 ) *http.Client {
 	return &http.Client{
@@ -22,8 +22,8 @@ func oneRequest(config *tls.Config, dial func(ctx context.Context, network, _ st
 	}
 }
 
-// fetchProof reads a proof of consent from its address and nowhere else. The certificate is
-// always checked: whoever may skip the check for the load may not skip it for the permission.
+// fetchProof reads a proof of consent from its address only. It always checks the certificate, even if
+// the load does not.
 func (t *Trial) fetchProof(ctx context.Context, p consent.Proof) (text []byte, err error) {
 	const patience = 5 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)

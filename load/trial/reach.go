@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// attemptDelay is how long a connection may take before the next address is tried beside it
+	// attemptDelay is the time that a connection may take before the next address is tried at the same time
 	// (RFC 8305 section 5).
 	attemptDelay = 250 * time.Millisecond
 	// reachWithin bounds the search for an address that answers.
 	reachWithin = 5 * time.Second
 )
 
-// reach connects to one of several addresses. It tries them in their order, the next one when the last one
-// has failed or takes long, and returns the first connection that succeeds (RFC 8305, Happy Eyeballs).
+// reach connects to one of several addresses and returns the first connection that succeeds (RFC 8305,
+// Happy Eyeballs). It tries the addresses in order, the next one when the last one has failed or takes
+// long.
 func reach(ctx context.Context, addresses []netip.AddrPort) (connection net.Conn, err error) {
 	type attempt struct {
 		net.Conn
@@ -32,7 +33,7 @@ func reach(ctx context.Context, addresses []netip.AddrPort) (connection net.Conn
 		cancel()
 		for ; ended < begun; ended++ {
 			if late := <-made; late.err == nil {
-				_ = late.Close() // another was first
+				_ = late.Close() // another connection was first
 			}
 		}
 	}()
@@ -81,7 +82,8 @@ func addressOf(connection net.Conn) netip.AddrPort {
 	return netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())
 }
 
-// dial connects to the target: to the first of its addresses that answers, and from then on to that one.
+// dial connects to the target: first to the first of its addresses that answers, and then always to that
+// one.
 func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
 	if t.spec.Unix != "" {
 		return (&net.Dialer{}).DialContext(ctx, "unix", t.spec.Unix)
@@ -97,7 +99,7 @@ func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
 	return connection, err
 }
 
-// address returns the address for the whole load: the first one that answers if the target has several.
+// address returns the address for the whole load: the first one that answers, if the target has several.
 func (t *Trial) address(ctx context.Context) (netip.AddrPort, error) {
 	addresses := t.ticket.Addresses
 	if answers := t.answers.Load(); answers != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// within returns a path, relative to a folder.
+// within returns a path, which may be relative to a folder.
 func within(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
@@ -27,9 +27,8 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// replay reads recorded arrivals. A duration, if given, cuts off what comes later.
-// Without one the load ends a mean gap after the last arrival, so that its rate is the
-// recorded one.
+// replay reads recorded arrivals. A duration, if not zero, cuts off later arrivals. Without one the load
+// ends a mean gap after the last arrival, so that its rate is the recorded one.
 func (m *model) replay(path string, duration time.Duration) error {
 	file, err := inputfile.Open(path, maxReplay)
 	if err != nil {
@@ -54,7 +53,7 @@ func (m *model) replay(path string, duration time.Duration) error {
 		if last > 0 {
 			m.duration = last + max(1, last/time.Duration(max(1, len(times)-1)))
 		}
-		if max(last, m.duration) > longest { // the sum may be too much for a duration
+		if max(last, m.duration) > longest { // the sum may overflow a duration
 			return fmt.Errorf("%s: %w", path, tooLong("load of the recorded arrivals", max(last, m.duration)))
 		}
 	}
@@ -77,20 +76,20 @@ func mostInASecond(times []time.Duration) float64 {
 
 // Limits of a file of arrivals.
 const (
-	maxReplay   = 16 << 30 // bytes; it is read piece by piece
+	maxReplay   = 16 << 30 // bytes; the file is not kept in memory
 	maxArrivals = 50_000_000
 	maxLine     = 1 << 20 // bytes
 )
 
-// readArrivals reads recorded arrivals and returns them in order, as times since the
-// beginning. The first line tells which of three kinds a file is:
+// readArrivals reads recorded arrivals and returns them in order, as times since the beginning. The first
+// line tells the kind of the file:
 //
-//	0.25                      seconds since the beginning of the load, one a line
-//	{"started": "2026-...     what `cleave load --lines` writes
-//	timeStamp,elapsed,...     what `cleave load --jtl` and JMeter write
+//	0.25                      seconds since the beginning of the load, one per line
+//	{"started": "2026-...     output of `cleave load --lines`
+//	timeStamp,elapsed,...     output of `cleave load --jtl` and JMeter
 //
-// The times of the last two begin with the first arrival. Later steps of flows are left
-// out if the file marks them.
+// The times of the last two kinds begin with the first arrival. Later steps of flows are left out if the
+// file marks them.
 func readArrivals(in io.Reader) ([]time.Duration, error) {
 	buffered := bufio.NewReaderSize(in, maxLine)
 	first, err := buffered.Peek(1)
@@ -112,7 +111,7 @@ func readArrivals(in io.Reader) ([]time.Duration, error) {
 	return sinceFirst(times), err
 }
 
-// eachLine calls read with every line that is not empty.
+// eachLine calls read with every line that is not empty. An error names the line.
 func eachLine(in io.Reader, read func(line string) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, maxLine), maxLine)
@@ -146,7 +145,7 @@ func arrivalsInSeconds(in io.Reader) (times []time.Duration, err error) {
 	return times, err
 }
 
-// arrivalsOfLines reads JSON lines.
+// arrivalsOfLines reads JSON lines, and returns nanoseconds since 1970.
 func arrivalsOfLines(in io.Reader) (times []time.Duration, err error) {
 	err = eachLine(in, func(line string) error {
 		var row struct {
@@ -200,7 +199,7 @@ func arrivalsOfTable(in io.Reader) ([]time.Duration, error) {
 	}
 }
 
-// sinceFirst sorts times and lets them begin at zero.
+// sinceFirst sorts times and makes them relative to the first one.
 func sinceFirst(times []time.Duration) []time.Duration {
 	slices.Sort(times)
 	for i := len(times) - 1; i >= 0; i-- {

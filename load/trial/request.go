@@ -9,22 +9,22 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// Request is one operation as somebody types it.
+// Request is one operation as a user types it.
 type Request struct {
-	// URL with path and query. Of gRPC: grpc://host:port/package.Service/Method.
+	// URL includes path and query. For gRPC: grpc://host:port/package.Service/Method.
 	URL     string
-	Method  string   // empty: GET, with a body POST; not for gRPC
+	Method  string   // empty: GET, or POST with a body; not for gRPC
 	Headers []string // "Name: value"
-	Body    []byte   // of gRPC: the message as JSON
+	Body    []byte   // for gRPC: the message as JSON
 	Expect  scenario.Expect
 }
 
-// Scenario returns the request as a scenario of one flow with one step, and its
-// target. Nothing in it is a template.
+// Scenario returns the request as a scenario of one flow with one step, and its target. Texts are sent
+// literally; they contain no templates.
 func (r Request) Scenario() (scenario.File, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Host == "" {
-		// newDestination knows what is wrong.
+		// newDestination has a better error.
 		_, wrong := newDestination(r.URL)
 		return scenario.File{}, wrong
 	}
@@ -47,7 +47,7 @@ func (r Request) Scenario() (scenario.File, error) {
 	return file, nil
 }
 
-// method returns the method, or the usual one.
+// method returns the method, or its default.
 func (r Request) method() string {
 	switch {
 	case r.Method != "":
@@ -58,7 +58,7 @@ func (r Request) method() string {
 	return "GET"
 }
 
-// name returns the operation in all output.
+// name returns the name of the operation in all output.
 func (r Request) name() string {
 	if strings.HasPrefix(r.URL, "grpc") {
 		return r.URL
@@ -66,7 +66,7 @@ func (r Request) name() string {
 	return r.method() + " " + r.URL
 }
 
-// headerFields reads lines "Name: value".
+// headerFields parses lines "Name: value".
 func headerFields(lines []string) (map[string]string, error) {
 	var mistakes []error
 	fields := make(map[string]string, len(lines))

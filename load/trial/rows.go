@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// rowMaker turns samples into rows of a list of operations.
+// rowMaker converts samples to rows of a list of operations.
 type rowMaker struct {
 	operations []string
 	urls       []string // by operation
@@ -30,7 +30,7 @@ func newRowMaker(t *Trial) rowMaker {
 	return m
 }
 
-// url returns the URL of an operation, with templates as they are written.
+// url returns the URL of an operation, with its templates.
 func (t *Trial) url(operation string) string {
 	for _, flow := range t.spec.Scenario.Flows {
 		for _, step := range flow.Steps {
@@ -47,7 +47,7 @@ func (t *Trial) url(operation string) string {
 	return t.spec.Target
 }
 
-// row returns one sample for the list.
+// row returns the row of a sample.
 func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 	r := record.Row{
 		Started: start.Add(s.Intended), Elapsed: s.Finished - s.Intended, Connect: s.Connected,
@@ -62,7 +62,7 @@ func (m *rowMaker) row(start time.Time, loop int, s *record.Sample) record.Row {
 	}
 	switch {
 	case s.Status == 0 && !(m.grpc && (s.Outcome == record.OK || s.Outcome == record.Failed)):
-		r.Status, r.Message = "", s.Outcome.String() // no answer
+		r.Status, r.Message = "", s.Outcome.String() // there is no answer
 	case m.grpc:
 		r.Status, r.Message = strconv.Itoa(int(s.Status)), codes.Code(s.Status).String()
 	default:

@@ -16,58 +16,58 @@ import (
 	"github.com/cleave-lab/cleave/load/search"
 )
 
-// attempts is how often a trial is played if the client was the limit in it: on a busy
-// host that passes.
+// attempts is the highest number of times that a trial is played if the client was its limit, because a
+// busy host may become free.
 const attempts = 5
 
-// ClientLimitError ends a search: the client was the limit in all trials at a rate, so
-// they say nothing about the target.
+// ClientLimitError ends a search: the client was the limit in all trials at a rate, so they say nothing
+// about the target.
 type ClientLimitError struct {
 	Rate float64 // flows per second
 	By   []string
 }
 
-// Error names the rate and what limited the client.
+// Error returns the rate and the limit of the client.
 func (c *ClientLimitError) Error() string {
 	return fmt.Sprintf("at %.6g/s the client, not the system, was the limit, %d times: %s", c.Rate, attempts,
 		strings.Join(c.By, "; "))
 }
 
-// Quest is a search for the capacity.
+// Quest describes a search for the capacity.
 type Quest struct {
 	Objective objective.Objective
-	// Resolution is the ratio of the highest rate that passed and the lowest that
-	// failed at which the search ends; zero: 1.03.
+	// Resolution is the ratio of the lowest rate that failed to the highest that passed at which the search
+	// ends; zero: 1.03.
 	Resolution float64
 	// Votes is the number of trials that decide near the capacity; zero: 3, see package search.
 	Votes int
 	// Hooks are those of every trial, unless Play is set.
 	Hooks Hooks
-	// Confirm asks for a longer trial at the rate that was found. The search steps down if
-	// that trial fails. Trials that decide alone are shorter ones then.
+	// Confirm asks for a longer trial at the capacity. If that trial fails, the search goes down. Single
+	// trials that decide about a rate are shorter then.
 	Confirm bool
-	// Play plays one trial of a load, with arrivals of its own seed; nil: in this process,
-	// where a trial ends when the objective cannot be met any more.
+	// Play plays one trial of a load, with arrivals of its own seed. nil: the trial is played in this
+	// process, and ends when the objective can no longer be met.
 	Play func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error)
-	// Host, if given, is observed during every trial. A trial that fails while more than
-	// MaxSteal of the processors are withheld is played again. One that passes counts:
-	// withheld processors only make times longer.
+	// Host is observed during every trial; nil: it is not. A trial that fails while more than MaxSteal of
+	// the processors are withheld is played again. A trial that passes counts, because withheld processors
+	// only make times longer.
 	Host     lab.Host
 	MaxSteal float64
-	// Settle, if given, is called after every trial. It waits until the target has done
-	// its work and returns the time from the last answer until then. A trial fails if
-	// that is longer than the objective lets any operation take.
+	// Settle is called after every trial; nil: it is not. It waits until the target has finished its work
+	// and returns the time from the last answer until then. A trial fails if that time is longer than the
+	// objective permits any operation.
 	Settle func(ctx context.Context) (time.Duration, error)
-	// Probed, if given, is called after every trial.
+	// Probed is called after every trial; nil: it is not.
 	Probed func(probe record.Probe)
 }
 
-// Longer is the length of the trial that confirms a search, in lengths of the others.
+// Longer is the length of the trial that confirms a search, in trials.
 const Longer = 3
 
-// Search finds the highest open rate that meets the objective, beginning at the trial's
-// own rate. It returns the outcome of the last trial at the capacity, or of the lowest
-// rate if none passed, with the capacity in its summary.
+// Search finds the highest open rate that meets the objective, beginning at the trial's own rate. It
+// returns the outcome of the last trial at the capacity, or of the lowest rate if none passed. The
+// summary contains the capacity.
 func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	if t.spec.Load.Rate == "" {
 		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s",
@@ -88,7 +88,7 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	bestRate, seed := 0.0, t.spec.Scenario.Seed
 	of := func(share float64, keep func(Outcome, *record.Probe)) search.Prober {
 		return func(ctx context.Context, rate float64) (record.Probe, error) {
-			seed++ // a fresh trial has its own arrivals
+			seed++ // each trial has other arrivals
 			load := AtRate(t.spec.Load, rate)
 			load.Duration = scenario.Duration(share * float64(t.model.duration))
 			outcome, probe, err := q.probe(ctx, load, rate, seed)
@@ -106,14 +106,14 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 		Resolution: q.Resolution, Votes: q.Votes}
 	if q.Confirm && search.ShortShare*t.model.duration.Seconds() >= shortest.Seconds() {
 		options.Short = of(search.ShortShare, func(outcome Outcome, probe *record.Probe) {
-			if probe.Short = true; best.Results == nil { // nothing better may come
+			if probe.Short = true; best.Results == nil { // keep it in case no better one comes
 				best = outcome
 			}
 		})
 	}
 	if q.Confirm {
 		options.Confirm = of(Longer, func(outcome Outcome, probe *record.Probe) {
-			best, probe.Confirms = outcome, true // those of the last one are shown
+			best, probe.Confirms = outcome, true // the last longer trial is shown
 		})
 	}
 	capacity, err := search.Run(ctx, options, of(1, func(outcome Outcome, probe *record.Probe) {
@@ -128,11 +128,10 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	return best, err
 }
 
-// shortest is the least length of a short trial.
+// shortest is the length of the shortest trial.
 const shortest = time.Second
 
-// playUntilLost plays the load until its end, or until the objective cannot be met any
-// more, whatever is still to come.
+// playUntilLost plays the load until its end, or until the objective can no longer be met.
 func (t *Trial) playUntilLost(ctx context.Context, hooks Hooks, limit objective.Objective) (Outcome, error) {
 	watch, err := t.newLossWatch(limit)
 	if err != nil {
@@ -153,8 +152,8 @@ func (t *Trial) playUntilLost(ctx context.Context, hooks Hooks, limit objective.
 	return t.Play(ctx, hooks)
 }
 
-// probe plays a trial at a rate and judges it. A target that piles up work fails,
-// whatever the percentiles of what did end.
+// probe plays a trial at a rate and judges it. A target whose backlog grows fails, regardless of the
+// percentiles of the operations that did end.
 func (q *Quest) probe(
 	ctx context.Context, load scenario.Load, rate float64, seed uint64,
 ) (Outcome, record.Probe, error) {
@@ -184,10 +183,10 @@ func (q *Quest) probe(
 	}, nil
 }
 
-// maxDisturbed is how often a trial is played if the host disturbs it every time.
+// maxDisturbed is the highest number of times that a trial is played if the host disturbs it every time.
 const maxDisturbed = 3
 
-// measureSteal begins to observe the host. It returns a function that ends that and returns the share of the
+// measureSteal begins to observe the host. The returned function ends that and returns the share of the
 // processors that was withheld.
 func (q *Quest) measureSteal() (steal func() float64, err error) {
 	if q.Host == nil {
@@ -204,7 +203,7 @@ func (q *Quest) measureSteal() (steal func() float64, err error) {
 	}, nil
 }
 
-// threeDigits formats a number with three digits, or without decimals from 1000 on.
+// threeDigits formats a number with three digits, or as a whole number from 1000 on.
 func threeDigits(x float64) string {
 	if math.Abs(x) >= 1000 {
 		return fmt.Sprintf("%.0f", x)
@@ -212,7 +211,7 @@ func threeDigits(x float64) string {
 	return fmt.Sprintf("%.3g", x)
 }
 
-// missed returns the parts of the objective that a trial missed.
+// missed returns the conditions of the objective that a trial missed.
 func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 	_, reasons := q.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
@@ -226,13 +225,12 @@ func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 	return reasons
 }
 
-// longestSettle is how long a target may work after its last answer if the objective
-// limits no time.
+// longestSettle is the longest time that a target may work after its last answer if the objective limits
+// no time.
 const longestSettle = time.Second
 
-// conclusive plays a trial until it decides whether the rate passes: until the client was
-// not the limit, or could not have changed the verdict. settled is how long the target
-// worked after its last answer.
+// conclusive plays a trial until it decides whether the rate passes: the client was not the limit, or
+// could not have changed the verdict. settled is the time that the target worked after its last answer.
 func (q *Quest) conclusive(
 	ctx context.Context, load scenario.Load, rate float64, seed uint64,
 ) (o Outcome, settled time.Duration, err error) {
@@ -259,17 +257,16 @@ func (q *Quest) conclusive(
 	return o, 0, &ClientLimitError{rate, o.Summary.Generator.LimitedBy}
 }
 
-// harmless is the lateness of a client that does not make a trial fail, as a share of the
-// tightest time of the objective.
+// harmless is the lateness of a client that cannot make a trial fail, as a share of the tightest time of
+// the objective.
 const harmless = 0.05
 
-// mayHaveChanged reports whether a client at its limit may have changed the verdict of a
-// trial on its rate. A client that sends late makes response times longer, since they run
-// from when an operation was due. So a trial that passed in spite of that has passed. One
-// that failed has failed if its times would be too long even without the longest delay of
-// the client, or if the client sent 99 % of the operations with a harmless delay. This
-// holds neither for terms on service times or late operations, nor for a client that was
-// short of processors or files.
+// mayHaveChanged reports whether a client at its limit may have changed the verdict of a trial. A client
+// that sends late makes response times longer, since they run from the time at which an operation was
+// due. So a trial that passed in spite of that has passed. A trial that failed has failed if its times
+// would be too long even without the longest delay of the client, or if the client sent 99 % of the
+// operations with a harmless delay. This is not true for conditions on service times or late operations,
+// nor for a client that lacked processors or files.
 func (q *Quest) mayHaveChanged(o *Outcome, settled time.Duration) bool {
 	s := o.Summary
 	dependsOnSends := slices.ContainsFunc(q.Objective.Terms,

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// Settle asks the target for a path and waits, at most for a time, for an answer
-// with a status below 400: a target that answers before its work is done holds it
-// back until all is done. A target that cannot be reached, or answers with a 5xx,
-// may be on its way back and is asked again; any other answer is an error. It
-// returns how long the target took after it was first asked. A target that holds the
-// answer back longer than its work takes says so in the header Server-Timing, as
-// "settle;dur=" and milliseconds.
+// Settle asks the target for a path and waits, for limit at most, for an answer with a status below 400:
+// a target that answers operations before their work is done holds this answer back until all work is
+// done. Settle asks again if the target cannot be reached or answers with a 5xx, because it may be
+// starting; any other answer is an error. It returns the time from the first request until the work was
+// done. A target that holds the answer back longer than its work takes says so in the header
+// Server-Timing, as "settle;dur=" and milliseconds.
 func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (time.Duration, error) {
 	until, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -42,7 +41,7 @@ func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (t
 	}
 }
 
-// settledAfter returns the time that an answer names, or the one that was measured.
+// settledAfter returns the time in the answer's Server-Timing, or else the measured time.
 func settledAfter(answer *http.Response, measured time.Duration) time.Duration {
 	named := regexp.MustCompile(`\bsettle;dur=([0-9.]+)`).FindStringSubmatch(answer.Header.Get("Server-Timing"))
 	if named == nil {

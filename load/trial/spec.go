@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/load/stream"
 )
 
-// HTTP2 is the protocol to ask for: by ALPN with https, without TLS with http.
+// HTTP2 is the protocol HTTP/2: by ALPN with https, in clear text with http.
 const HTTP2 = "http2"
 
 // Defaults of a Spec.
@@ -28,29 +28,28 @@ const (
 	DefaultPacing      = "exact"
 )
 
-// Limits of a Spec, so that a typing mistake does not take the host's memory.
+// Limits of a Spec, so that a typing error does not exhaust the host's memory.
 const (
-	maxLoops       = 64      // of one process
-	maxConnections = 200_000 // of all agents; users have one each
+	maxLoops       = 64      // per process
+	maxConnections = 200_000 // of all agents together; each user has one
 	maxStreams     = 10_000  // on one connection
 )
 
-// Spec is a load as a user gives it. It is plain data, which agents get as JSON.
+// Spec is a load as a user describes it. It is plain data, which agents receive as JSON.
 type Spec struct {
 	Scenario scenario.File `json:"scenario"`
 	Dir      string        `json:"dir,omitempty"` // folder of the files that scenario and load name
-	// Target replaces the scenario's: http://, https://, grpc:// (without TLS) or
-	// grpcs://.
+	// Target replaces the target of the scenario: http://, https://, grpc:// (without TLS) or grpcs://.
 	Target string `json:"target,omitempty"`
 	Unix   string `json:"unix,omitempty"` // path of a socket to use instead of the target's host
-	// Replicas are further addresses of the target, for plain HTTP/1.1. They are loaded with
-	// the permission for the target, so whoever sets them has made these hosts.
+	// Replicas are further addresses of the target, for plain HTTP/1.1. The permission for the target covers
+	// them, so they must be addresses of hosts that Cleave made.
 	Replicas []netip.AddrPort `json:"-"`
-	// Load replaces the scenario's, as a whole, unless it is empty.
+	// Load replaces the whole load of the scenario, unless it is empty.
 	Load scenario.Load `json:"load"`
 
-	Protocol string `json:"protocol,omitempty"` // empty: as the target says; HTTP2
-	// OneUse makes a new connection for every flow, instead of keeping them open.
+	Protocol string `json:"protocol,omitempty"` // empty: by the target; or HTTP2
+	// OneUse makes a new connection for every flow.
 	OneUse   bool   `json:"one_use,omitempty"`
 	Insecure bool   `json:"insecure,omitempty"`  // accept any certificate
 	Roots    []byte `json:"roots,omitempty"`     // certificates to trust, PEM; empty: the host's
@@ -58,32 +57,29 @@ type Spec struct {
 
 	// Loops is the number of sending threads, for plain HTTP/1.1. Zero: one.
 	Loops int `json:"loops,omitempty"`
-	// Part is the number of this agent, from zero, of Of agents. It plays every Of-th flow
-	// with its share of users and connections. Of zero: one agent.
+	// Part is the number of this agent, from 0, among Of agents. It plays every Of-th flow with its share of
+	// users and connections. If Of is 0, there is one agent.
 	Part int `json:"part,omitempty"`
 	Of   int `json:"of,omitempty"`
-	// After is how far loads of other trials with the same scenario have come; see
-	// Outcome.Progress.
+	// After is the progress of other trials with the same scenario; see Outcome.Progress.
 	After scenario.Progress `json:"after,omitzero"`
 
-	// Connections is the size of an open loop's pool, over all agents; zero: DefaultConnections.
+	// Connections is the size of the pool of an open loop, of all agents together; zero: DefaultConnections.
 	Connections int `json:"connections,omitempty"`
-	// Streams is the number of flows at a time on a connection of HTTP/2 or gRPC; zero: 32.
+	// Streams is the number of flows that share a connection of HTTP/2 or gRPC; zero: 32.
 	Streams int               `json:"streams,omitempty"`
 	Timeout scenario.Duration `json:"timeout,omitempty"` // of an operation; zero: DefaultTimeout
 	Pacing  string            `json:"pacing,omitempty"`  // see engine.ParsePacing; empty: DefaultPacing
-	// Lateness is permitted in addition to that of the pacing, before the generator counts
-	// as the limit.
+	// Lateness is permitted in addition to that of the pacing, before the generator is considered the limit.
 	Lateness scenario.Duration `json:"lateness,omitempty"`
 	// TraceShare is that of scenario.Origin.
 	TraceShare float64 `json:"trace_share,omitempty"`
 
-	// Guard decides whether the target may be loaded. The zero value permits this
-	// host's loopback only.
+	// Guard decides whether the target may be loaded. The zero value permits this host's loopback only.
 	Guard consent.Guard `json:"-"`
 }
 
-// Trial is a load that is ready to be played, any number of times, one after the other.
+// Trial is a load that is ready to be played, any number of times, one at a time.
 type Trial struct {
 	spec     Spec
 	at       destination
@@ -93,13 +89,13 @@ type Trial struct {
 	pacing   engine.Pacing
 	roots    *x509.CertPool     // nil: the host's
 	longest  int                // steps of the longest flow
-	progress *scenario.Progress // of all loads so far, also by copies at other rates
-	// answers is the address of the ticket that was reached first, also for copies.
+	progress *scenario.Progress // of all loads so far; shared with copies at other rates
+	// answers is the address of the ticket that was reached first; shared with copies.
 	answers *atomic.Pointer[netip.AddrPort]
 }
 
-// Prepare checks everything, asks whether the target may be loaded and makes
-// ready what can be. All mistakes are named at once.
+// Prepare checks everything, asks whether the target may be loaded and prepares the load. The error names
+// all mistakes.
 func (s Spec) Prepare(ctx context.Context) (*Trial, error) {
 	t, err := s.Check()
 	if err != nil {
@@ -111,8 +107,8 @@ func (s Spec) Prepare(ctx context.Context) (*Trial, error) {
 	return t, t.admit(ctx)
 }
 
-// Check is Prepare without permission to load the target. The trial can answer questions
-// and join what agents did, but it cannot be played.
+// Check is Prepare without permission to load the target. The returned trial can answer questions and
+// join outcomes of agents, but cannot be played.
 func (s Spec) Check() (*Trial, error) {
 	s.fill()
 	t := &Trial{spec: s, progress: &s.After, answers: new(atomic.Pointer[netip.AddrPort])}
@@ -154,7 +150,7 @@ func (s *Spec) fill() {
 	s.Pacing = cmp.Or(s.Pacing, DefaultPacing)
 }
 
-// checkShares checks that the load can be shared out.
+// checkShares checks that the load can be divided among loops and agents.
 func (t *Trial) checkShares() error {
 	s := &t.spec
 	what, n := t.clients()
@@ -182,7 +178,7 @@ func (t *Trial) checkShares() error {
 	return nil
 }
 
-// checkProtocol checks what target, steps and options ask for.
+// checkProtocol checks that target, steps and options agree on the protocol.
 func (t *Trial) checkProtocol() error {
 	s := &t.spec
 	http, grpc := t.plan.Protocols()
@@ -210,7 +206,7 @@ func (t *Trial) checkProtocol() error {
 	return nil
 }
 
-// streams reports whether package stream plays the load: everything but plain HTTP/1.1.
+// streams reports whether package stream plays the load, that is, everything but plain HTTP/1.1.
 func (t *Trial) streams() bool {
 	return t.at.secure() || t.spec.Protocol == HTTP2 || len(t.methods()) > 0
 }
@@ -236,11 +232,11 @@ func (t *Trial) protocol() stream.Protocol {
 	return stream.Protocol(t.spec.Protocol)
 }
 
-// parts returns the number of loops among all agents.
+// parts returns the number of loops of all agents together.
 func (t *Trial) parts() int { return t.spec.Of * t.spec.Loops }
 
-// part returns the number of a loop among all loops of all agents. Together the loops of
-// agent Part have every Of-th flow.
+// part returns the number of a loop among all loops of all agents. The loops of agent Part together have
+// every Of-th flow.
 func (t *Trial) part(loop int) int { return loop*t.spec.Of + t.spec.Part }
 
 // share returns a loop's share of a number.
@@ -252,8 +248,7 @@ func (t *Trial) share(n, loop int) int {
 	return share
 }
 
-// Due counts the flows of the schedule that are due before a time. It is not safe for
-// several goroutines.
+// Due counts the flows of the schedule that are due before a time. One goroutine may use it at a time.
 type Due struct {
 	arrivals schedule.Arrivals
 	next     time.Duration
@@ -261,15 +256,14 @@ type Due struct {
 	n        int64
 }
 
-// Due begins to count. In a closed loop nothing is ever due.
+// Due returns a counter that begins at the start of the schedule. In a closed loop nothing is ever due.
 func (t *Trial) Due() *Due {
 	d := &Due{arrivals: schedule.Share(t.model.open.Arrivals(), t.spec.Part, t.spec.Of)}
 	d.next, d.more = d.arrivals.Next()
 	return d
 }
 
-// Before returns the number of flows due before a time. The time must not decrease from
-// call to call.
+// Before returns the number of flows due before a time, which must not decrease from call to call.
 func (d *Due) Before(at time.Duration) int64 {
 	for d.more && d.next < at {
 		d.n++
@@ -281,17 +275,16 @@ func (d *Due) Before(at time.Duration) int64 {
 // Open reports whether the load is an open loop.
 func (t *Trial) Open() bool { return t.model.users == 0 }
 
-// Duration returns how long flows are begun.
+// Duration returns the time in which flows are begun.
 func (t *Trial) Duration() time.Duration { return t.model.duration }
 
-// Longest returns the longest time that the load can take until the last operation in
-// flight is given up.
+// Longest returns the longest time that the load can take until the last operation in flight is aborted.
 func (t *Trial) Longest() time.Duration { return t.model.duration + 2*time.Duration(t.spec.Timeout) }
 
 // Operations returns the names of the operations, in the order of all results.
 func (t *Trial) Operations() []string { return t.plan.Operations() }
 
-// maxRate returns the highest permitted rate, in flows per second; zero: there is no limit.
+// maxRate returns the highest permitted rate, in flows per second; zero: no limit.
 func (t *Trial) maxRate() float64 {
 	if t.ticket.Own {
 		return 0
@@ -307,7 +300,7 @@ func (t *Trial) withLoad(load scenario.Load, seed uint64) (*Trial, error) {
 	return &other, err
 }
 
-// AtRate returns a load at another constant mean rate, in flows per second.
+// AtRate returns the load at another constant mean rate, in flows per second.
 func AtRate(l scenario.Load, rate float64) scenario.Load {
 	l.Rate = fmt.Sprintf("%.17g", rate)
 	return l

@@ -15,8 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/load/search"
 )
 
-// sumUp fills the summary from results and report. What the generator used is
-// there already.
+// sumUp fills in the summary from results and report. The generator's resources must be known.
 func (t *Trial) sumUp(o *Outcome) {
 	var offered *int64
 	window := o.Report.Window
@@ -26,7 +25,8 @@ func (t *Trial) sumUp(o *Outcome) {
 	}
 	generator := o.Summary.Generator
 	s := o.Results.Summarize(window, offered)
-	if t.model.even && window == t.model.duration { // what it held are whole flows, a little more
+	// The schedule holds whole flows, so its mean rate is a little above that of the load.
+	if t.model.even && window == t.model.duration {
 		s.OfferedRate = &t.model.peak
 	}
 	s.Target, s.Model, s.Unchecked = t.spec.Target, t.describe(), t.plan.Unchecked()
@@ -64,7 +64,7 @@ func (t *Trial) sumUp(o *Outcome) {
 	o.Summary = s
 }
 
-// cores returns the number of cores that a generator must not use up; 0 stands for no limit.
+// cores returns the number of cores that a generator must not use up; 0 means no limit.
 func cores(n float64) float64 {
 	if n == 0 {
 		return math.Inf(1)
@@ -72,7 +72,7 @@ func cores(n float64) float64 {
 	return n
 }
 
-// skipped fills in the steps that were not begun.
+// skipped fills in the number of steps that never began.
 func skipped(s *record.Summary, by []int64) {
 	for i, n := range by {
 		if i < len(s.Operations) {
@@ -82,7 +82,7 @@ func skipped(s *record.Summary, by []int64) {
 	}
 }
 
-// noteReport notes what else the engine reports.
+// noteReport adds notes about the rest of the engine's report.
 func noteReport(s *record.Summary, r *engine.Report) {
 	s.Aborted = r.Stopped
 	note := func(n int64, format string) {
@@ -98,9 +98,8 @@ func noteReport(s *record.Summary, r *engine.Report) {
 	}
 }
 
-// littlesLaw compares the closed loop with its own numbers. All three sums are over the
-// users' own time, so that neither a ramp-up nor operations that outlast the window count
-// as a difference.
+// littlesLaw checks the numbers of the closed loop by Little's law. All three sums cover the users' own
+// time, so neither a ramp-up nor operations that end after the window count as a difference.
 func (t *Trial) littlesLaw(o *Outcome) *record.ClosedLoop {
 	sent := float64(o.Results.Sent(record.All))
 	perUser := o.Report.UserTime.Seconds() / float64(t.users())
@@ -122,7 +121,7 @@ func (t *Trial) users() int {
 	return n
 }
 
-// backlog returns the trend of the number of flows that are due and not done.
+// backlog returns the trend of the number of flows that are due and have not ended.
 func (t *Trial) backlog(ended []int64) search.Growth {
 	values := make([]float64, len(ended))
 	due := t.Due()
@@ -133,8 +132,8 @@ func (t *Trial) backlog(ended []int64) search.Growth {
 		t.model.open.OfferedRate(t.model.duration)/float64(t.spec.Of))
 }
 
-// Join returns the outcome of several agents that played parts of this trial. Nothing is
-// lost: histograms and counts are added. names are those of the agents.
+// Join returns the outcome of several agents that played parts of this trial. It loses nothing:
+// histograms and counts are added. names are the names of the agents.
 func (t *Trial) Join(names []string, parts []Outcome) (Outcome, error) {
 	var sum Outcome
 	var busy []string

@@ -14,21 +14,21 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// destination is a target URL taken apart.
+// destination is a parsed target URL.
 type destination struct {
 	scheme string // http, https, grpc or grpcs
-	name   string // host without brackets
+	name   string // host name without brackets
 	port   uint16
 	host   string // for the header Host
-	path   string // goes before every step's path; without a slash at its end
+	path   string // precedes every step's path; without a slash at its end
 }
 
-// newDestination reads the URL of a target.
+// newDestination parses the URL of a target.
 func newDestination(text string) (destination, error) {
 	u, err := url.Parse(text)
 	var parsing *url.Error
 	if errors.As(err, &parsing) {
-		err = parsing.Err // the text is in our own message
+		err = parsing.Err // our own message contains the text
 	}
 	switch {
 	case text == "":
@@ -50,7 +50,7 @@ func newDestination(text string) (destination, error) {
 	return d, err
 }
 
-// portOf returns the port of a URL, or the scheme's own.
+// portOf returns the port of a URL, or the default port of its scheme.
 func portOf(u *url.URL) (uint16, error) {
 	own := map[string]uint16{"http": 80, "grpc": 80, "https": 443, "grpcs": 443}
 	port, known := own[u.Scheme]
@@ -73,7 +73,7 @@ func (d destination) secure() bool { return d.scheme == "https" || d.scheme == "
 // grpc reports whether the target is for gRPC only.
 func (d destination) grpc() bool { return d.scheme == "grpc" || d.scheme == "grpcs" }
 
-// web returns the scheme of the same port for the web.
+// web returns the scheme for HTTP on the same port.
 func (d destination) web() string {
 	if d.secure() {
 		return "https"
@@ -81,11 +81,11 @@ func (d destination) web() string {
 	return "http"
 }
 
-// origin is scheme and host, as engines want them.
+// origin returns scheme and host, as engines expect them.
 func (d destination) origin() string { return d.web() + "://" + d.host }
 
-// admit finds the addresses and asks whether they may be loaded. It resolves the name
-// once: the load never connects to other addresses.
+// admit resolves the target's name and asks whether its addresses may be loaded. The name is resolved
+// only here: the load never connects to other addresses.
 func (t *Trial) admit(ctx context.Context) error {
 	s := &t.spec
 	if s.Unix != "" {
@@ -113,8 +113,8 @@ func (t *Trial) admit(ctx context.Context) error {
 	return err
 }
 
-// lookUp finds the addresses of a name. The resolver returns IPv4 addresses in IPv6 form,
-// which the guard would refuse.
+// lookUp resolves a name. The resolver returns IPv4 addresses in IPv6 form, which the guard would refuse,
+// so lookUp converts them.
 func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	for i := range addresses {

@@ -10,21 +10,20 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// patience is the number of seconds in a row in which the objective must be missed before
-// a load is broken off.
+// patience is the number of consecutive seconds that must miss the objective before a load is ended
+// early.
 const patience = 5
 
-// lossWatch decides early that a load has lost its objective: when nothing that is still
-// to come can make up for what was measured so far, or when the objective was missed in
-// each of five seconds in a row.
+// lossWatch decides early that a load misses its objective: when the rest of the load cannot make up for
+// the results so far, or when each of five consecutive seconds missed the objective.
 type lossWatch struct {
 	limit   objective.Objective
-	planned int64 // highest number of operations; zero: not known
+	planned int64 // highest number of operations; zero: unknown
 	total   *record.Results
-	missed  int // seconds in a row
+	missed  int // consecutive seconds
 }
 
-// newLossWatch returns the watch of the trial, or of all its parts together.
+// newLossWatch returns the watch for the trial, or for all its parts together.
 func (t *Trial) newLossWatch(limit objective.Objective) (*lossWatch, error) {
 	total, err := record.NewResults(record.Options{Operations: t.Operations()})
 	w := &lossWatch{limit: limit, total: total}
@@ -34,8 +33,7 @@ func (t *Trial) newLossWatch(limit objective.Objective) (*lossWatch, error) {
 	return w, err
 }
 
-// hopeless adds one more second and returns the terms of the objective that cannot be met
-// any more, whatever is still to come.
+// hopeless adds one more second and returns the conditions of the objective that can no longer be met.
 func (w *lossWatch) hopeless(s Second) ([]string, error) {
 	if err := w.total.Merge(s.Results); err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func (w *lossWatch) hopeless(s Second) ([]string, error) {
 	return w.limit.Lost(w.total, w.planned), nil
 }
 
-// second adds one more second and returns why the load is lost; empty: it is not.
+// second adds one more second and returns the reason why the load is lost, or "".
 func (w *lossWatch) second(s Second) (lost string, err error) {
 	reasons, err := w.hopeless(s)
 	at := fmt.Sprintf("after %.0f s ", s.Results.To.Seconds())
@@ -65,14 +63,14 @@ func (w *lossWatch) second(s Second) (lost string, err error) {
 		strings.Join(reasons, "; ")), nil
 }
 
-// AbortedError is the error of a load that was broken off.
+// AbortedError is the error of a load that was ended early.
 type AbortedError struct{ Why string }
 
 // Error returns the reason.
 func (a *AbortedError) Error() string { return "the load was broken off " + a.Why }
 
-// Watched returns a context and a function to call with every second of the load. If
-// abort is set, the context ends when the objective is lost.
+// Watched returns a context for the load and a function to call with every second of it. If abort is set,
+// the context ends when the objective is lost.
 func (t *Trial) Watched(
 	ctx context.Context, limit objective.Objective, abort bool,
 ) (context.Context, func(Second) error, error) {
@@ -90,8 +88,8 @@ func (t *Trial) Watched(
 	}, err
 }
 
-// Aborted turns the error of a Play that was broken off by a context of Watched into a
-// part of the outcome. Other errors stay.
+// Aborted converts the error of a Play that a context of Watched ended into a part of the outcome. It
+// returns other errors unchanged.
 func Aborted(watched context.Context, o Outcome, err error) (Outcome, error) {
 	var why *AbortedError
 	if !errors.As(context.Cause(watched), &why) || o.Results == nil {
