@@ -1,11 +1,10 @@
-// Package fault schedules the faults of a running trial: at a given time after the start of
-// the load it has a unit, a backing service or a node harmed, and healed after a while. It
-// keeps a record of each.
+// Package fault plays the faults of a running trial: at a given time after the start of the load a unit,
+// a backing service or a node is harmed, and healed after a while. It keeps a record of each fault.
 //
-// It neither does faults itself nor judges their effect: whoever started the units harms
-// them and proves it (lab.Harmer), and the audit of the system says whether the trial survived.
+// It neither harms anything itself nor judges the effect: the deployer of the units does the harm and
+// proves it (lab.Harmer), and the audit of the system says whether the trial survived.
 //
-// Entry points: Injector.Check before a trial, Injector.Begin in it.
+// Entry points: Injector.Check before a trial, Injector.Begin during it.
 package fault
 
 import (
@@ -114,8 +113,8 @@ func (p *injection) End() []lab.FaultRecord {
 // now returns the time in seconds since the start of the load.
 func (p *injection) now() float64 { return time.Since(p.start).Seconds() }
 
-// play does a fault to its target, or to every unit, or every replica, in turn. Between the healing of one
-// and the harm of the next there is a pause as long as the fault.
+// play does a fault to its target: to one, or to every unit or replica in turn. The pause between the
+// healing of one and the harm of the next is as long as the fault.
 func (p *injection) play(f lab.Fault) {
 	targets := p.targetsOf(f)
 	if len(targets) == 0 {
@@ -128,8 +127,8 @@ func (p *injection) play(f lab.Fault) {
 	}
 }
 
-// targetsOf returns what the target of a fault stands for: one unit, service or node, every unit, or, for an
-// update, all replicas of a unit.
+// targetsOf returns the targets of a fault: one unit, service or node, every unit, or, for an update, all
+// replicas of a unit.
 func (p *injection) targetsOf(f lab.Fault) []lab.FaultTarget {
 	return slices.DeleteFunc(slices.Clone(p.targets), func(t lab.FaultTarget) bool {
 		return t.Name != f.Target && !(f.Target == lab.EveryUnit && t.Unit) &&
@@ -160,7 +159,7 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		return
 	}
 	r.Began, r.Effective, r.Proof = p.now(), true, proof
-	p.waitUntil(r.Began+f.Heal, nil) // what was harmed is healed even if the load is over
+	p.waitUntil(r.Began+f.Heal, nil) // heals even if the load has ended
 	err = target.Parts.Heal(p.ctx, f)
 	r.Noticed = target.Parts.Noticed(f.Target).Seconds()
 	if err != nil {
@@ -170,8 +169,8 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	r.Healed = p.now()
 }
 
-// waitUntil waits until so many seconds after the start of the load. It returns false, and waits no longer,
-// if the trial ends or over is closed before.
+// waitUntil waits until a time in seconds after the start of the load. It returns false early if the
+// trial ends or over is closed.
 func (p *injection) waitUntil(seconds float64, over <-chan struct{}) bool {
 	timer := time.NewTimer(time.Duration((seconds - p.now()) * float64(time.Second)))
 	defer timer.Stop()

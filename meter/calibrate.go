@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// The calibration is three equal spins of about 10 ms each on a processor of
-// 2.6 GHz, of which the fastest counts: being interrupted once does not show,
-// while a slower clock or a stolen processor slows all three.
+// A calibration consists of three equal spins of about 10 ms each on a processor of 2.6 GHz. The fastest
+// one counts, so one interruption does not matter, while a slower clock or a stolen processor slows all
+// three.
 const (
 	calibrationSpins = 3
 	calibrationSteps = 8_000_000
 )
 
-// spin returns a fixed computation without memory access: a xorshift generator
-// (Marsaglia 2003, "Xorshift RNGs", section 3, triple 13, 7, 17), whose every
-// step needs the one before. The result keeps the compiler from dropping it.
+// spin does a fixed computation without memory access: a xorshift generator (Marsaglia 2003, "Xorshift
+// RNGs", section 3, triple 13, 7, 17), each step of which needs the previous one. It returns the result
+// so that the compiler does not remove the computation.
 func spin(steps int) uint64 {
 	x := uint64(88172645463325252)
 	for range steps {

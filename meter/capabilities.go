@@ -24,14 +24,14 @@ func hardwareCounters() lab.Fact {
 	}, 0, -1)
 }
 
-// clockSampling tries what sampling programs from outside needs: to sample whatever runs on a processor.
+// clockSampling tries to sample the programs on a processor, as sampling from outside needs.
 func clockSampling() lab.Fact {
 	return perfEvent(unix.PerfEventAttr{
 		Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Bits: unix.PerfBitDisabled,
 	}, -1, 0)
 }
 
-// perfEvent tries to open an event: of a process, or of a processor if pid is -1.
+// perfEvent tries to open an event of a process, or of a processor if pid is -1.
 func perfEvent(attributes unix.PerfEventAttr, pid, processor int) lab.Fact {
 	attributes.Size = unix.PERF_ATTR_SIZE_VER0
 	fd, err := unix.PerfEventOpen(&attributes, pid, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
@@ -70,9 +70,8 @@ func (h *Host) pressure() lab.Fact {
 	return lab.Fact{Value: true}
 }
 
-// kernelFeature reports whether the running kernel has a feature, from evidence
-// that changes nothing: the loaded modules, the kernel's own configuration, the
-// modules on disk.
+// kernelFeature reports whether the running kernel has a feature. It only reads: the loaded modules, the
+// kernel's own configuration, the modules on disk.
 func (h *Host) kernelFeature(option, module string) lab.Fact {
 	if h.exists("/sys/module/" + module) {
 		return lab.Fact{Value: true}
@@ -98,9 +97,8 @@ func (h *Host) kernelFeature(option, module string) lab.Fact {
 	}
 }
 
-// kernelOption returns the value of an option: "y", "m", or "" for one that is off. It
-// looks into the configuration that the running kernel shows, or else into the one that
-// its package put into /boot.
+// kernelOption returns the value of an option: "y", "m", or "" if it is off. It reads the configuration
+// in the running kernel, or else the one in /boot.
 func (h *Host) kernelOption(option, release string) (string, error) {
 	shown, err := os.Open(filepath.Join("/", h.root, "/proc/config.gz"))
 	if err == nil {
@@ -118,8 +116,8 @@ func (h *Host) kernelOption(option, release string) (string, error) {
 	return findOption(strings.NewReader(text), option)
 }
 
-// findOption returns the value of "OPTION=value" in a kernel configuration. Options that
-// are off are comments there, or missing.
+// findOption returns the value of "OPTION=value" in a kernel configuration, or "". Options that are off
+// are comments or missing.
 func findOption(text io.Reader, option string) (string, error) {
 	lines := bufio.NewScanner(text)
 	for lines.Scan() {
@@ -130,7 +128,7 @@ func findOption(text io.Reader, option string) (string, error) {
 	return "", lines.Err()
 }
 
-// moduleOnDisk reports whether the index that depmod(8) writes has a module.
+// moduleOnDisk reports whether the index of depmod(8) contains a module.
 func (h *Host) moduleOnDisk(module, release string) bool {
 	text, err := h.read("/lib/modules/" + release + "/modules.dep")
 	return err == nil && strings.Contains(text, "/"+module+".ko")
@@ -139,8 +137,7 @@ func (h *Host) moduleOnDisk(module, release string) bool {
 // unlimited is the value of a limit that is not set.
 const unlimited = "unlimited"
 
-// cgroupCPU returns the lowest limit on processors in the control groups of this
-// process, in cores.
+// cgroupCPU returns the lowest limit on processors in the control groups of this process, in cores.
 func (h *Host) cgroupCPU() lab.Fact {
 	lowest := 0.0
 	note := func(quota, period string) {
@@ -177,7 +174,7 @@ func (h *Host) noLimit() lab.Fact {
 
 // cgroupMemory returns the lowest memory limit in the control groups of this process.
 func (h *Host) cgroupMemory() lab.Fact {
-	// Version 1 writes a number near the largest page count for "no limit".
+	// Version 1 writes a number near the largest page count if there is no limit.
 	const none = int64(1) << 62
 	lowest := none
 	h.eachGroup("memory", func(dir string) {
@@ -197,9 +194,8 @@ func (h *Host) cgroupMemory() lab.Fact {
 	return h.noLimit()
 }
 
-// eachGroup visits the folders of this process's control groups for a
-// controller, from its own up to the root: version 2 at /sys/fs/cgroup, version
-// 1 at /sys/fs/cgroup/<controller>.
+// eachGroup calls visit with the folders of this process's control groups for a controller, from its own
+// up to the root: version 2 at /sys/fs/cgroup, version 1 at /sys/fs/cgroup/<controller>.
 func (h *Host) eachGroup(controller string, visit func(dir string)) {
 	text, err := h.read("/proc/self/cgroup")
 	if err != nil {

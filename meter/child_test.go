@@ -124,8 +124,8 @@ func keepChild(text string) string {
 	return answers.Text()
 }
 
-// touch maps that many bytes and writes to every page. They lie outside the Go
-// heap, so that the race detector's shadow does not count.
+// touch maps a number of bytes and writes to every page. They are outside of the Go heap, so the race
+// detector's shadow memory does not count.
 func touch(amount int) error {
 	block, err := unix.Mmap(-1, 0, amount, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	for i := 0; i < len(block); i += os.Getpagesize() {
@@ -134,7 +134,7 @@ func touch(amount int) error {
 	return err
 }
 
-// writeNowhere writes that many bytes with one call.
+// writeNowhere writes a number of bytes with one call.
 func writeNowhere(amount int) error {
 	sink, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	if err != nil {
@@ -145,7 +145,7 @@ func writeNowhere(amount int) error {
 	return err
 }
 
-// cpuOfSelf returns what getrusage says of this process.
+// cpuOfSelf returns the CPU time of this process by getrusage.
 func cpuOfSelf() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -154,7 +154,7 @@ func cpuOfSelf() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// child is a unit under the test's command.
+// child is a unit that the test controls.
 type child struct {
 	t       *testing.T
 	unit    lab.Unit
@@ -163,7 +163,7 @@ type child struct {
 	output  *bufio.Scanner
 }
 
-// startChild starts a unit and ends it with the test.
+// startChild starts a unit and stops it at the end of the test.
 func startChild(t *testing.T, name, role string) *child {
 	t.Helper()
 	command := exec.Command(os.Args[0])
@@ -183,7 +183,7 @@ func startChild(t *testing.T, name, role string) *child {
 	return c
 }
 
-// do sends a command, waits until it is carried out and returns the answer.
+// do sends a command, waits until it is done and returns the answer.
 func (c *child) do(order string) string {
 	c.t.Helper()
 	if _, err := io.WriteString(c.input, order+"\n"); err != nil {
@@ -195,7 +195,7 @@ func (c *child) do(order string) string {
 	return c.output.Text()
 }
 
-// usage returns what the child says that it has used.
+// usage returns the child's CPU time by its own measurement.
 func (c *child) usage() time.Duration {
 	c.t.Helper()
 	nanoseconds, err := strconv.ParseInt(c.do("usage"), 10, 64)
@@ -205,14 +205,14 @@ func (c *child) usage() time.Duration {
 	return time.Duration(nanoseconds)
 }
 
-// end makes the child end, and collects it.
+// end stops the child and waits for it.
 func (c *child) end() {
 	c.t.Helper()
 	c.leave()
-	_ = c.command.Wait() // how it ended is no matter
+	_ = c.command.Wait() // its exit status does not matter
 }
 
-// leave makes the child end and stay as a process that nobody has collected.
+// leave stops the child without waiting for it, so that it becomes a zombie.
 func (c *child) leave() {
 	c.t.Helper()
 	if _, err := io.WriteString(c.input, "exit\n"); err != nil {

@@ -13,12 +13,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupRoot is the folder in which the kernel shows control groups.
+// groupRoot is the folder of the kernel's control groups.
 const groupRoot = "/sys/fs/cgroup"
 
-// container is a unit whose processes are those of a control group. The group counts the
-// exact CPU time of all its processes, ended ones included. All other accounts are those of
-// its processes. Source: cpuacct.rst and cgroup-v2.rst of the Linux kernel.
+// container is a unit whose processes are those of a control group. The group counts the exact CPU time
+// of all its processes, including ended ones. All other accounts are those of its processes. Source:
+// cpuacct.rst and cgroup-v2.rst of the Linux kernel.
 type container struct {
 	tree
 	group group
@@ -65,7 +65,7 @@ func exists(path string) bool {
 
 // close implements source.
 func (c *container) close() {
-	_ = unix.Close(c.group.dir) // there is nothing to lose
+	_ = unix.Close(c.group.dir) // closing loses nothing
 	c.tree.close()
 }
 

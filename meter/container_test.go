@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// grouped puts a process into a control group of its own, until the test ends.
+// grouped moves a process into a control group of its own, until the test ends.
 func grouped(t *testing.T, pid int) {
 	t.Helper()
 	folder := filepath.Join(groupRoot, "cpuacct", "cleave-meter-test-"+strconv.Itoa(pid))
@@ -34,8 +34,8 @@ func grouped(t *testing.T, pid int) {
 	must(t, os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644))
 }
 
-// TestAContainerIsMeteredByItsControlGroup: what children burn counts exactly, whether they
-// have ended or not.
+// TestAContainerIsMeteredByItsControlGroup: the CPU time of child processes counts exactly, including
+// ended ones.
 func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
 	parent := startChild(t, "server", "system")
 	grouped(t, parent.unit.PID)
@@ -49,7 +49,7 @@ func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
 		t.Errorf("it was metered by %q", about)
 	}
 	used := metered.Roles["system"]
-	// 0.9 s are burnt; starting two programs costs some, too.
+	// 0.9 s are burnt; starting two programs adds some.
 	if used.CPUSeconds < 0.9 || used.CPUSeconds > 1.5 || used.UserSeconds < 0.5 ||
 		used.UserSeconds > used.CPUSeconds {
 		t.Errorf("used %g s of CPU, %g s of them in user space", used.CPUSeconds, used.UserSeconds)
@@ -60,7 +60,7 @@ func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
 	}
 }
 
-// TestGroupsOfVersion2 with a folder in the place of the kernel.
+// TestGroupsOfVersion2 uses a folder in place of the kernel's files.
 func TestGroupsOfVersion2(t *testing.T) {
 	root, process := t.TempDir(), t.TempDir()
 	folder := filepath.Join(root, "system.slice", "docker-1.scope")

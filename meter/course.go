@@ -6,15 +6,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Points of a course are at least pointEvery apart: a second, less what the pauses between
-// sampling rounds may be off by. The last point, at the closing mark, may be nearer.
+// Points of a course are at least pointEvery apart: a second, less the possible error of the pauses
+// between sampling rounds. The last point, at the closing mark, may be nearer.
 const (
 	pointEvery = 950 * time.Millisecond
 	lastPoint  = 500 * time.Millisecond
 )
 
-// course holds what the system's units used from the first mark on, point by point. It is made
-// of what the sampling rounds read anyway.
+// course holds the usage of the system's units from the first mark on, point by point. It uses the
+// readings of the sampling rounds, so it costs nothing extra.
 type course struct {
 	points lab.UsageCourse
 	at     time.Duration // time of the last point, since the first mark
@@ -25,8 +25,8 @@ type course struct {
 // byRoleFrom is the number of units from which on follows gets figures by role instead of by unit.
 const byRoleFrom = 25
 
-// follow adds a point to the course, unless the round lies before the first mark or is too near to the last
-// point. cpu holds the CPU clocks of all units.
+// follow adds a point to the course, unless the round lies before the first mark or is too near to the
+// last point. cpu holds the CPU clocks of all units.
 func (w *worker) follow(cpu []int64) {
 	if len(w.marks) == 0 {
 		return
@@ -68,11 +68,11 @@ func (w *worker) coresSince(cpu []int64, passed time.Duration) map[string]float6
 	return cores
 }
 
-// ofSystem reports whether a unit is part of the system, which the generator is not.
+// ofSystem reports whether a unit belongs to the system; the generator does not.
 func (w *worker) ofSystem(unit int) bool { return w.roles[w.roleOf[unit]] != lab.RoleGenerator }
 
-// usageCourse returns the course of the system, or nil if it has no point or none of its units is metered.
-// The course has no memory if that of one unit cannot be read.
+// usageCourse returns the course of the system, or nil if it has no points or none of its units is
+// metered. The course has no memory figures if the memory of a unit cannot be read.
 func (w *worker) usageCourse() *lab.UsageCourse {
 	points, system := w.course.points, 0
 	for i, p := range w.probes {

@@ -8,13 +8,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestACourseTellsWhenTheSystemWorked: what it burned in the first part is in the points of
-// that part, to what it says itself, and nothing of it in those of its rest. What a generator
-// burns meanwhile is in none.
+// TestACourseTellsWhenTheSystemWorked: the CPU time of the first part is in its points, as the child
+// itself measures it, and none in the points of the rest. The CPU time of a generator is in no point.
 func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 	const size = 32 << 20
 	server, client := startChild(t, "server", "system"), startChild(t, "client", lab.RoleGenerator)
-	server.do("burn 100") // before the load: not to be told
+	server.do("burn 100") // before the load, so it must not count
 	var used, working float64
 	m := between(t, func() {
 		begun, before := time.Now(), server.usage()
@@ -48,7 +47,7 @@ func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 	}
 }
 
-// TestWhoFollowsIsToldOfEachUnit while the meter goes on, and of nothing before the first mark.
+// TestWhoFollowsIsToldOfEachUnit during the metering, from the first mark on.
 func TestWhoFollowsIsToldOfEachUnit(t *testing.T) {
 	server, client := startChild(t, "server", "system"), startChild(t, "client", lab.RoleGenerator)
 	metering := watch(t, server, client)
@@ -90,7 +89,7 @@ func cpuIn(c *lab.UsageCourse) (sum float64) {
 	return sum
 }
 
-// TestACourseCountsAllProcessesOfATree, and says why it has no memory where none can be read.
+// TestACourseCountsAllProcessesOfATree. Without readable memory it gives the reason.
 func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 	parent := startChild(t, "server", "system")
 	parent.unit.Span = lab.SpanTree
@@ -98,7 +97,7 @@ func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 		for range 2 {
 			parent.do("run burn 600")
 		}
-		time.Sleep(lastPoint) // what is used after the last point is not told
+		time.Sleep(lastPoint) // usage after the last point does not count
 	}, parent)
 	if all := cpuIn(m.Course); all < 1.1 || all > m.Total.CPUSeconds+0.05 {
 		t.Errorf("%g s of CPU in the course, %g s between the marks: two children that burned 0.6 s", all,
@@ -113,7 +112,7 @@ func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 	}
 }
 
-// TestThereIsNoCourseOfAGeneratorAlone, nor of what is over at once.
+// TestThereIsNoCourseOfAGeneratorAlone, nor of a window that ends at once.
 func TestThereIsNoCourseOfAGeneratorAlone(t *testing.T) {
 	client := startChild(t, "client", lab.RoleGenerator)
 	if m := between(t, func() { time.Sleep(pointEvery) }, client); m.Course != nil {

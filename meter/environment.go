@@ -12,9 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Environment returns the facts about this host, build and settings. Nothing beside
-// this list ever leaves the machine: no host name, no user, no address, no path, no
-// variable.
+// Environment returns the facts about this host, build and settings. It must not contain personal data:
+// no host name, user, address, path or variable leaves the machine.
 func (h *Host) Environment() lab.Environment {
 	return lab.Environment{
 		"cpu_model":             asFact(h.keyed("/proc/cpuinfo", "model name", ":")),
@@ -47,7 +46,7 @@ func (h *Host) Environment() lab.Environment {
 	}
 }
 
-// coresOnline counts the processors that take work.
+// coresOnline counts the processors that are online.
 func (h *Host) coresOnline() lab.Fact {
 	text, err := h.read("/sys/devices/system/cpu/online")
 	if err != nil {
@@ -94,8 +93,8 @@ func (h *Host) memoryTotal() lab.Fact {
 	return lab.Fact{Value: kib << 10, Unit: "B"}
 }
 
-// portRange returns the range of ports of outgoing connections. Its width bounds the
-// number of connections to one address.
+// portRange returns the port range of outgoing connections. Its size bounds the number of connections to
+// one address.
 func (h *Host) portRange() lab.Fact {
 	text, err := h.read("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {
@@ -104,7 +103,7 @@ func (h *Host) portRange() lab.Fact {
 	return lab.Fact{Value: strings.Join(strings.Fields(text), "-")}
 }
 
-// resourceLimit returns the soft limit of this process.
+// resourceLimit returns the soft limit of this process for a resource.
 func resourceLimit(resource int) lab.Fact {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(resource, &limit); err != nil {
@@ -116,7 +115,7 @@ func resourceLimit(resource int) lab.Fact {
 	return lab.Fact{Value: limit.Cur}
 }
 
-// diskFree returns the space that is left for a user in the current folder, the default place of results.
+// diskFree returns the free space for users in the current folder, the default place of results.
 func diskFree() lab.Fact {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(".", &disk); err != nil {
@@ -133,7 +132,7 @@ func (h *Host) buildVersion() lab.Fact {
 	return lab.Fact{Value: h.version}
 }
 
-// buildCommit returns the revision of the source that the Go tool noted, with "-modified" where the tree
+// buildCommit returns the revision of the source that the Go tool recorded, with "-modified" if the tree
 // had changes.
 func buildCommit() lab.Fact {
 	info, ok := debug.ReadBuildInfo()

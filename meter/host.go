@@ -14,24 +14,24 @@ import (
 
 // Host describes this machine and observes its condition, one trial after another. Use NewHost.
 type Host struct {
-	version string // of Cleave, from the linker; empty: unknown
-	// root is the folder in which tests keep the files of other machines; empty: /.
+	version string // of Cleave, set by the linker; empty: unknown
+	// root is a folder with the files of another machine, for tests; empty: /.
 	root string
-	// calibrated is the last calibration: how many seconds it took, and when.
+	// calibrated is the last calibration: its duration in seconds, and its time.
 	calibrated struct {
 		seconds float64
 		at      time.Time
 	}
 }
 
-// NewHost returns this machine. version is Cleave's own, for example "v1.2.0-3-g1a2b3c4".
+// NewHost returns this machine. version is the version of Cleave, for example "v1.2.0-3-g1a2b3c4".
 func NewHost(version string) *Host { return &Host{version: version} }
 
-// read returns a file's text without blanks around it.
+// read returns the text of a file, trimmed.
 func (h *Host) read(path string) (string, error) {
 	text, err := os.ReadFile(filepath.Join("/", h.root, path))
 	if err != nil {
-		// The path in the error would have the root in front of it.
+		// The path in the error would include the root.
 		var cause *os.PathError
 		if errors.As(err, &cause) {
 			err = cause.Err
@@ -41,7 +41,7 @@ func (h *Host) read(path string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// exists reports whether a path is there.
+// exists reports whether a path exists.
 func (h *Host) exists(path string) bool {
 	_, err := os.Stat(filepath.Join("/", h.root, path))
 	return err == nil
@@ -52,7 +52,7 @@ func unavailable(format string, arguments ...any) lab.Fact {
 	return lab.Fact{Unavailable: fmt.Sprintf(format, arguments...)}
 }
 
-// asFact returns a text as a fact, or the error of reading it as the reason.
+// asFact returns a text as a fact, or the error as the reason for its absence.
 func asFact(text string, err error) lab.Fact {
 	if err != nil {
 		return unavailable("%v", err)
@@ -60,7 +60,7 @@ func asFact(text string, err error) lab.Fact {
 	return lab.Fact{Value: text}
 }
 
-// numberOf returns the whole number that a file holds, as a fact.
+// numberOf returns the whole number in a file as a fact.
 func (h *Host) numberOf(path string) lab.Fact {
 	text, err := h.read(path)
 	if err != nil {

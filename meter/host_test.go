@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// hostLike returns the machine in a folder of testdata.
+// hostLike returns the machine whose files are in a folder of testdata.
 func hostLike(name string) *Host {
 	directory, err := os.Getwd()
 	if err != nil {
@@ -179,7 +179,7 @@ func TestObservationOfThisHost(t *testing.T) {
 	}
 }
 
-// TestOneCalibrationForTwoTrials: where one begins at once when the other has ended.
+// TestOneCalibrationForTwoTrials: a trial that begins directly after another uses its last calibration.
 func TestOneCalibrationForTwoTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, before := NewHost(""), func(h *Host) float64 {
@@ -225,8 +225,7 @@ func TestObservationWithoutAccounts(t *testing.T) {
 }
 
 func TestSpinIsTheXorshiftGenerator(t *testing.T) {
-	// The first value of the generator from Marsaglia's seed, worked out by
-	// hand in 64-bit arithmetic.
+	// The first value of the generator for Marsaglia's seed, computed by hand in 64-bit arithmetic.
 	if got := spin(1); got != 8748534153485358512 {
 		t.Errorf("spin(1) = %d, want 8748534153485358512", got)
 	}

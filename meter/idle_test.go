@@ -7,11 +7,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestWhatUnitsUseBeforeTheFirstMark is told where they rested: the child that works then
-// used about the share of the time that it worked, and the other nothing.
+// TestWhatUnitsUseBeforeTheFirstMark: the idle cores of a child that works before the first mark are its
+// share of that time; those of the other child are zero.
 func TestWhatUnitsUseBeforeTheFirstMark(t *testing.T) {
 	busy, lazy := startChild(t, "busy", "busy"), startChild(t, "lazy", "lazy")
-	busy.do("burn 200") // before it is metered: not to be told
+	busy.do("burn 200") // before it is metered, so it must not count
 	metering := watch(t, busy, lazy)
 	before := busy.usage()
 	busy.do("burn 100")

@@ -8,17 +8,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// lives is a unit that is killed and started again while it is metered, or that starts
-// later than the metering. Its accounts are the sums over its lives; between two lives it
-// uses nothing.
+// lives is a unit that is killed and started again while it is metered, or that starts later than the
+// metering. Its accounts are the sums over its lives, that is, its processes one after the other. Between
+// two lives it uses nothing.
 type lives struct {
 	present source   // nil between two lives
 	former  counters // sums over the lives that have ended
 	ended   int      // number of these lives
 }
 
-// lifeShift puts the number of a life into the upper half of a thread's id: the kernel
-// may give a later life the same numbers.
+// lifeShift moves the number of a life into the upper half of a thread's id, because the kernel may give
+// the same ids to a later life.
 const lifeShift = 32
 
 // close implements source.
@@ -43,7 +43,7 @@ func (l *lives) accounts(s *scratch, c *counters) error {
 	*c = l.former
 	c.cpu, c.tasks, c.missing = cpu, slices.Clone(l.former.tasks), nil
 	noteAll(&c.missing, l.former.missing)
-	c.stat.threads = 0 // those of former lives have ended
+	c.stat.threads = 0 // threads of former lives have ended
 	if l.present == nil {
 		return nil
 	}
@@ -87,13 +87,13 @@ func (l *lives) memoryMissing() string {
 	return l.present.memoryMissing()
 }
 
-// end reads the present life for the last time.
+// end reads the accounts of the present life for the last time.
 func (l *lives) end(s *scratch) error {
 	var last counters
 	if err := l.present.accounts(s, &last); err != nil {
 		return err
 	}
-	cpu, err := l.present.cpu(s) // last, since it matters most and grows until the end
+	cpu, err := l.present.cpu(s) // last, because it matters most and grows until the end
 	if err != nil {
 		return err
 	}

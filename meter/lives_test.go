@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed: both lives count, the time
-// before the first mark does not, and the dead use nothing.
+// TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed: both lives count, but not the time before the
+// first mark, nor that between the lives.
 func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
 	first, other := startChild(t, "orders", "shop"), startChild(t, "stock", "shop")
 	first.do("burn 1000") // before the window
@@ -38,7 +38,7 @@ func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
 	}
 }
 
-// TestAUnitMayStartAfterTheMetering: it uses nothing until then, and its source is known.
+// TestAUnitMayStartAfterTheMetering: it uses nothing until then, and has a source afterwards.
 func TestAUnitMayStartAfterTheMetering(t *testing.T) {
 	metering, err := New().Watch(t.Context(), []lab.Unit{{Name: "spare", Role: "spare", Standby: true}})
 	must(t, err)
@@ -96,8 +96,8 @@ func TestWhatCannotBeSuspendedOrResumed(t *testing.T) {
 	}
 }
 
-// TestBothLivesOfAContainerCountTheirNetwork, whose counters begin anew, and the processes are those of the
-// present life.
+// TestBothLivesOfAContainerCountTheirNetwork, although its counters start again at zero. The processes
+// are those of the present life.
 func TestBothLivesOfAContainerCountTheirNetwork(t *testing.T) {
 	var all counters
 	all.add(counters{received: 500, sent: 50, processes: make([]process, 3)}, 0)

@@ -8,24 +8,23 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Meter reads units that run as Linux processes on this host. The zero value
-// is not ready: use New.
+// Meter meters units that run as Linux processes on this host. Use New: the zero value is not valid.
 type Meter struct {
-	// share of one core that sampling may cost between the marks.
+	// share is the share of one core that sampling may cost between the marks.
 	share float64
-	// shortest pause between two sampling rounds.
+	// shortest is the shortest pause between two sampling rounds.
 	shortest time.Duration
 }
 
-// New returns a meter whose sampling takes at most 0.4 % of one core between the marks
-// of a trial, whatever the number of units: it measures its own cost and samples less
-// often when rounds are expensive. It never samples more often than every 100 ms.
+// New returns a meter whose sampling takes at most 0.4 % of one core between the marks of a trial,
+// regardless of the number of units: it measures its own cost and samples less often if rounds are
+// expensive. It samples at most every 100 ms.
 func New() *Meter {
 	return &Meter{share: 0.004, shortest: 100 * time.Millisecond}
 }
 
-// Watch begins to sample the memory of the units until Stop or until ctx ends.
-// It fails with the unit's name when a unit does not run.
+// Watch samples the memory of the units until Stop or until ctx ends. The error names a unit that does
+// not run.
 func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
 	if len(units) == 0 {
 		return nil, errors.New("no units to meter")
@@ -61,7 +60,7 @@ func (m *Meter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, erro
 	return run, nil
 }
 
-// pause returns the time to wait after a sampling round that took so much CPU time.
+// pause returns the time to wait after a sampling round of the given CPU time.
 func (m *Meter) pause(cost time.Duration) time.Duration {
 	return max(m.shortest, time.Duration(float64(cost)/m.share))
 }

@@ -11,28 +11,27 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// metering joins the callers of Mark and Stop with the one goroutine that does
-// all reading. That goroutine owns its operating system thread, so that the
-// thread's CPU clock is the meter's own cost.
+// metering connects the callers of Mark and Stop with the one goroutine that does all reading. That
+// goroutine has an operating system thread of its own, so the thread's CPU clock is the cost of the
+// meter.
 type metering struct {
 	ctx   context.Context // of Watch: metering ends with it
-	asked chan request    // what the goroutine is to do beside sampling
+	asked chan request    // requests to the goroutine
 	stop  chan struct{}
 	once  sync.Once
 	ended chan struct{}
-	// work belongs to the goroutine until ended is closed.
+	// work is used only by the goroutine until ended is closed.
 	work *worker
 }
 
-// request is something that the reading goroutine is to do.
+// request is a function for the reading goroutine.
 type request struct {
 	do     func() error
 	answer chan error
 }
 
-// Mark notes the counters of all units now. The first mark samples memory
-// before it reads the counters, the second one after: sampling at the marks
-// lies outside the measured window. A third mark is refused.
+// Mark reads the counters of all units now. The first mark samples memory before it reads the counters,
+// the second one after that, so the cost of sampling is outside of the window. A third mark is an error.
 func (m *metering) Mark() error { return m.ask(m.work.mark) }
 
 // Suspend implements lab.Metering.
@@ -53,7 +52,7 @@ func (m *metering) Follow(tell func(lab.UsedSecond)) error {
 	})
 }
 
-// ask has the reading goroutine do something and waits until it is done.
+// ask runs a function on the reading goroutine and waits for its end.
 func (m *metering) ask(do func() error) error {
 	wanted := request{do, make(chan error, 1)}
 	select {
@@ -77,14 +76,14 @@ func (m *metering) over() error {
 	return errors.New("metering has ended")
 }
 
-// Stop ends sampling and returns the use between the two marks.
+// Stop ends sampling and returns the usage between the two marks.
 func (m *metering) Stop() (lab.Metered, error) {
 	m.once.Do(func() { close(m.stop) })
 	<-m.ended
 	return m.work.result()
 }
 
-// loop samples, does what it is asked, and ends with ctx or Stop.
+// loop samples and serves requests until ctx ends or Stop is called.
 func (m *metering) loop(begun chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -112,7 +111,7 @@ func (m *metering) loop(begun chan<- error) {
 		}
 		timer.Reset(m.work.wait)
 		if m.work.complete() {
-			timer.Stop() // units may end from here on; there is nothing left to learn
+			timer.Stop() // units may end from here on, and nothing is left to measure
 		}
 	}
 }

@@ -11,21 +11,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shortestWindow is the number of ticks, of all processors together, below
-// which shares of processor time are not given: /proc/stat counts in ticks, so
-// that one of 50 is already 2 %.
+// shortestWindow is the number of ticks, of all processors together, below which shares of processor time
+// are unavailable: /proc/stat counts in ticks, so one of 50 is already 2 %.
 const shortestWindow = 50
 
 // pressures returns the resources whose stall times are observed.
 func pressures() []string { return []string{"cpu", "io", "memory"} }
 
-// observation is a window on the host's condition.
+// observation is an observation of the host's condition in a window.
 type observation struct {
 	host        *Host
 	calibration float64 // seconds
 	load        float64
 	loadError   error
-	// open and closing are the ends of the window, nil while not reached.
+	// open and closing are the readings at the ends of the window, nil before they are reached.
 	open, closing *reading
 }
 
@@ -34,9 +33,9 @@ type reading struct {
 	at         time.Time
 	own        time.Duration // CPU time of this process
 	processors ticks
-	err        error             // of the processors' accounts
+	err        error             // error of reading the processors' accounts
 	stalled    map[string]int64  // microseconds in which some task waited, by resource
-	reasons    map[string]string // why a resource is missing there
+	reasons    map[string]string // why a resource is missing in stalled
 }
 
 // ticks holds processor times since boot in units of 1/100 s, over all processors.
@@ -46,14 +45,13 @@ type ticks struct {
 	total int64
 }
 
-// calibrationHolds is the age up to which a calibration is used again. Storing a trial, before the next one
-// begins, takes less.
+// calibrationHolds is the age up to which a calibration is reused. It is longer than the storing of a
+// trial before the next one begins.
 const calibrationHolds = 200 * time.Millisecond
 
-// Observe calibrates the host before anything of the trial runs, which takes some 35 ms.
-// It uses the calibration at the end of the last trial again if that was just now. Open
-// and Close are called at the marks of the meter: what happens outside of them would
-// count as use by others.
+// Observe calibrates the host before any unit of the trial runs, which takes some 35 ms. It reuses the
+// calibration at the end of the last trial if that is recent. Open and Close must be called at the marks
+// of the meter: anything between the two pairs would count as usage by others.
 func (h *Host) Observe() (lab.Observation, error) {
 	o := &observation{host: h}
 	o.load, o.loadError = h.loadAverage()
@@ -81,8 +79,8 @@ func (o *observation) Close() {
 	o.closing = &now
 }
 
-// End calibrates again and returns the conditions in the window.
-// unitCPUSeconds is the CPU time that the trial's own units used in it.
+// End calibrates again and returns the conditions in the window. unitCPUSeconds is the CPU time of the
+// trial's own units in it.
 func (o *observation) End(unitCPUSeconds float64) lab.Conditions {
 	o.host.calibrate()
 	c := lab.Conditions{
@@ -119,12 +117,12 @@ func shares(c *lab.Conditions, open, closing reading, unitCPUSeconds float64) {
 	c.StealShare = float64(closing.processors.steal-open.processors.steal) / float64(total)
 	busy := float64(closing.processors.busy-open.processors.busy) / ticksPerSecond
 	others := busy - unitCPUSeconds - (closing.own - open.own).Seconds()
-	// The two sides come from different accounts (ticks and nanoseconds), so the
-	// difference can be slightly below zero on an idle host.
+	// The two times come from different accounts (ticks and nanoseconds), so the difference can be slightly
+	// below zero on an idle host.
 	c.OthersShare = max(0, others/all)
 }
 
-// stalls fills in the share of the window in which some task waited, by resource.
+// stalls fills in the share of the window in which at least one task waited, by resource.
 func stalls(c *lab.Conditions, open, closing reading) {
 	window := closing.at.Sub(open.at)
 	c.PressureShares = make(map[string]float64)
@@ -198,8 +196,8 @@ func (h *Host) processorTicks() (ticks, error) {
 	return t, nil
 }
 
-// stalled returns the time in microseconds since boot in which some task waited for
-// the resource (Linux "Pressure Stall Information").
+// stalled returns the time since boot in which at least one task waited for the resource, in microseconds
+// (Linux "Pressure Stall Information").
 func (h *Host) stalled(resource string) (int64, error) {
 	text, err := h.read("/proc/pressure/" + resource)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a unit whose processes are those of a host, such as the daemons of a platform: all
-// in the PID namespace of its process, or those of some names there. Processes in a namespace
-// below, such as those of containers, are not among them.
+// host is a unit whose processes are those of a host, such as the daemons of a platform: all processes in
+// the PID namespace of its process, or those of some names. It excludes processes in namespaces below,
+// such as those of containers.
 //
-// It leaves out the accounts of ended children: those of a program that has waited for a
-// container's first process hold the time of the container.
+// It does not count the accounts of ended children: a program that has waited for the first process of a
+// container has the time of the container in them.
 type host struct {
 	tree
 	programs  []string // names of its processes; none: all
 	namespace string
 	seen      map[int]int64 // CPU time at the last reading, by process, nanoseconds
-	ended     int64         // CPU time of processes whose number was given again, nanoseconds
+	ended     int64         // CPU time of ended processes whose number was reused, nanoseconds
 }
 
-// openHost finds the processes of a host.
+// openHost opens the processes of a host.
 func openHost(whole tree) (*host, error) {
 	h := &host{tree: whole, programs: whole.root.unit.Span.Programs(), seen: map[int]int64{}}
 	h.find = h.processes
@@ -42,8 +42,8 @@ func openHost(whole tree) (*host, error) {
 	return h, nil
 }
 
-// namespaceOf returns the name of the PID namespace of a process, whose folder lies below an open one, or ""
-// if the process has ended or may not be read.
+// namespaceOf returns the name of the PID namespace of a process, whose folder lies below an open one. It
+// returns "" if the process has ended or may not be read.
 func namespaceOf(dir int, process string, s *scratch) string {
 	n, err := unix.Readlinkat(dir, process+"ns/pid", s.buffer)
 	if err != nil {
@@ -74,8 +74,8 @@ func (h *host) processes(s *scratch) (map[int]bool, error) {
 	return now, unix.Close(proc)
 }
 
-// called reports whether a process has one of the names, or true if there are none. The kernel
-// keeps the first 15 bytes of a name.
+// called reports whether a process has one of the names, or true if there are none. The kernel keeps the
+// first 15 bytes of a name.
 func (h *host) called(proc int, folder string, s *scratch) bool {
 	if len(h.programs) == 0 {
 		return true
@@ -115,8 +115,8 @@ func (h *host) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// daemon returns the name of a process of a platform: its program, and the subcommand in its first argument.
-// Other arguments say nothing about its role.
+// daemon returns the name of a platform's process: its program, with the subcommand in its first
+// argument. Other arguments do not describe its role.
 func (p *probe) daemon(s *scratch) (name, file string) {
 	text, err := s.file(p.dir, "cmdline")
 	words := strings.Split(string(text), "\x00")

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// busy returns a shell that burns processor time, under a name that nothing else here has.
+// busy returns a shell that burns processor time, under a unique name.
 func busy(t *testing.T) (program string) {
 	t.Helper()
 	text, err := os.ReadFile("/bin/sh")
@@ -43,8 +43,8 @@ func begin(t *testing.T, attributes *syscall.SysProcAttr, program string, args .
 
 const burns = "while :; do :; done"
 
-// TestProgramsOfAHostAreMeteredByTheirNames: all of a name, also one that begins or ends
-// meanwhile, and nothing else.
+// TestProgramsOfAHostAreMeteredByTheirNames: all processes of a name count, also those that begin or end
+// during the metering, and no others.
 func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	program := busy(t)
 	unit := lab.Unit{Name: "Docker", Role: "Docker", PID: os.Getpid(),
@@ -60,7 +60,7 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	begin(t, &syscall.SysProcAttr{}, "sh", "-c", burns)
 	ends := begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
 	wantThreads(t, unit, "cleave-busy", 2)
-	often := &Meter{share: 0.5, shortest: 50 * time.Millisecond} // looks at the one that ends before it does
+	often := &Meter{share: 0.5, shortest: 50 * time.Millisecond} // often enough to read the one that ends
 	metering, err := often.Watch(t.Context(), []lab.Unit{unit})
 	if err == nil {
 		err = metering.Mark()
@@ -68,7 +68,7 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	must(t, err)
 	time.Sleep(800 * time.Millisecond)
 	must(t, ends.Process.Kill())
-	_ = ends.Wait() // killed: that is how it ends
+	_ = ends.Wait() // it was killed, so Wait returns an error
 	begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
 	time.Sleep(800 * time.Millisecond)
 	err = metering.Mark()
@@ -100,7 +100,7 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	}
 }
 
-// wantThreads checks that the threads of a unit are so many, and all of one name.
+// wantThreads checks the number of threads of a unit, and that all have one name.
 func wantThreads(t *testing.T, unit lab.Unit, name string, n int) {
 	t.Helper()
 	threads, err := New().Threads([]lab.Unit{unit})
@@ -114,8 +114,8 @@ func wantThreads(t *testing.T, unit lab.Unit, name string, n int) {
 	}
 }
 
-// TestAHostIsMeteredWithoutItsContainers: what sees fewer processes than the host's own do is
-// in a container there.
+// TestAHostIsMeteredWithoutItsContainers: a process in a PID namespace below that of the host is in a
+// container there.
 func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
 	program := busy(t)
 	inner := program + " -c '" + burns + "'"
@@ -144,7 +144,7 @@ func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
 				before = clockOf(t, burns)
 				after = awaitClock(t, burns, before+0.3)
 			}, unit)
-			// the marks are a little apart from it; twice as much were the container
+			// The marks are a little apart from the readings; with the container it would be twice as much.
 			low, high := 0.9*(after-before), 1.5*(after-before)
 			if c.beside == "" {
 				low, high = 0, 0.1
@@ -157,7 +157,7 @@ func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
 	}
 }
 
-// burner returns the process of a program that descends from another one, as soon as it burns.
+// burner returns the process of a program that descends from another process, as soon as it burns.
 func burner(t *testing.T, program string, from int) int {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
@@ -175,7 +175,7 @@ func burner(t *testing.T, program string, from int) int {
 	return 0
 }
 
-// descends reports whether a process does from another one.
+// descends reports whether a process descends from another one.
 func descends(pid, from int) bool {
 	for pid > 1 {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -200,7 +200,7 @@ func clockOf(t *testing.T, pid int) float64 {
 	return float64(clock) / 1e9
 }
 
-// awaitClock waits until a process has used so many seconds, and returns how many they are.
+// awaitClock waits until a process has used a processor time, and returns its processor time in seconds.
 func awaitClock(t *testing.T, pid int, seconds float64) float64 {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {

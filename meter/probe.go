@@ -11,20 +11,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// probe reads one unit. It holds the directory /proc/<pid> open: the
-// descriptor never leads to a later process with the same id.
+// probe reads one process. It holds the directory /proc/<pid> open: the descriptor never refers to a
+// later process with the same id.
 type probe struct {
 	unit  lab.Unit
 	dir   int
 	clock int32
-	// noMemory is the reason why the proportional set size cannot be read. Once
-	// known, it is not tried again.
+	// noMemory is the reason why the proportional set size cannot be read. Once set, reading is not tried
+	// again.
 	noMemory string
-	// last and peak are sizes of its memory, in bytes, if it is one process of a tree.
+	// last and peak are memory sizes in bytes, used if the probe is one process of a tree.
 	last, peak int64
 }
 
-// counters are a unit's accounts at one mark, all since the unit started.
+// counters are a unit's accounts at one mark, since the start of the unit.
 type counters struct {
 	cpu            int64 // nanoseconds
 	stat           stat
@@ -34,34 +34,33 @@ type counters struct {
 	largest        int64     // bytes of the largest resident set
 	processes      []process // of a unit of several processes
 	received, sent int64     // bytes of a container's network
-	// missing holds the reason for every account that cannot be read, by the name
-	// of the metric in lab.Usage; nil: none is missing.
+	// missing holds the reason for every account that cannot be read, by the name of the metric in
+	// lab.Usage; nil: none is missing.
 	missing map[string]string
 }
 
-// task is one thread's context switches since it started.
+// task holds one thread's context switches since its start.
 type task struct {
 	id          int
 	voluntary   int64
 	involuntary int64
 }
 
-// source reads what one unit has used.
+// source reads the usage of one unit.
 type source interface {
 	// cpu returns the CPU time since the unit started, in nanoseconds.
 	cpu(s *scratch) (int64, error)
-	// accounts reads everything except the CPU time, which the caller reads last
-	// before a trial and first after it.
+	// accounts reads everything except the CPU time, which the caller reads last before a trial and first
+	// after it.
 	accounts(s *scratch, c *counters) error
-	// memory returns the proportional set size in bytes. It fails only when the unit
-	// has gone.
+	// memory returns the proportional set size in bytes. It fails only if the unit has gone.
 	memory(s *scratch) (int64, error)
-	// memoryMissing returns the reason why memory cannot be read; empty: it can.
+	// memoryMissing returns the reason why memory cannot be read, or "".
 	memoryMissing() string
 	close()
 }
 
-// openSource finds the unit's processes. about describes the source and what it lacks.
+// openSource finds the unit's processes. about describes the source and its limits.
 func openSource(unit lab.Unit) (_ source, about string, _ error) {
 	p, err := openProbe(unit)
 	if err != nil || unit.Span == "" {
@@ -108,15 +107,15 @@ func openProbe(unit lab.Unit) (*probe, error) {
 	return &probe{unit: unit, dir: dir, clock: processClock(unit.PID)}, nil
 }
 
-// gone returns the error of a unit that does not run any more.
+// gone returns the error for a unit that no longer runs.
 func gone(unit lab.Unit) error {
 	return fmt.Errorf("unit %q (pid %d) has gone; its log says why: %w", unit.Name, unit.PID, os.ErrProcessDone)
 }
 
-// close gives the descriptor back. A failure loses nothing.
+// close closes the descriptor. An error would lose nothing.
 func (p *probe) close() { _ = unix.Close(p.dir) }
 
-// cpu reads the process CPU clock: nanoseconds of all threads, ended ones included.
+// cpu reads the process CPU clock, in nanoseconds of all threads, including ended ones.
 func (p *probe) cpu(s *scratch) (int64, error) {
 	value, err := s.clock(p.clock)
 	if err != nil {
@@ -125,8 +124,8 @@ func (p *probe) cpu(s *scratch) (int64, error) {
 	return value, nil
 }
 
-// life reads the stat file. It fails when the process has ended, even if its parent has
-// not collected it yet.
+// life reads the stat file. It fails if the process has ended, even if its parent has not collected it
+// yet.
 func (p *probe) life(s *scratch) (stat, error) {
 	text, err := s.file(p.dir, "stat")
 	if err != nil {
@@ -156,7 +155,7 @@ func (p *probe) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// note records why quantities cannot be read, by their names.
+// note records the reason why quantities cannot be read, by their names.
 func note(missing *map[string]string, reason string, names ...string) {
 	if *missing == nil {
 		*missing = map[string]string{}
@@ -166,14 +165,14 @@ func note(missing *map[string]string, reason string, names ...string) {
 	}
 }
 
-// noteAll records the reasons of another reading.
+// noteAll adds the reasons of another reading.
 func noteAll(missing *map[string]string, more map[string]string) {
 	for name, reason := range more {
 		note(missing, reason, name)
 	}
 }
 
-// switches reads the context switches of every thread that lives now.
+// switches reads the context switches of every living thread.
 func (p *probe) switches(s *scratch, c *counters) error {
 	ids, err := p.threads(s)
 	if err != nil {
@@ -220,7 +219,7 @@ func (p *probe) threads(s *scratch) (ids []string, err error) {
 	}
 }
 
-// largest reads the high-water mark of the resident set.
+// largest reads the peak of the resident set.
 func (p *probe) largest(s *scratch, c *counters) {
 	text, err := s.file(p.dir, "status")
 	kib, found := lineValue(text, "VmHWM:")
@@ -231,7 +230,7 @@ func (p *probe) largest(s *scratch, c *counters) {
 	c.largest = kib << 10
 }
 
-// transferred reads the bytes through read and write calls.
+// transferred reads the number of bytes of read and write calls.
 func (p *probe) transferred(s *scratch, c *counters) {
 	text, err := s.file(p.dir, "io")
 	if err != nil {

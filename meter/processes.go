@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// process holds what one process of a unit of several has used since it started.
+// process holds the usage of one process of a unit since the start of the process.
 type process struct {
-	probe   *probe // identifies it; the kernel may give its number again
+	probe   *probe // identifies it; the kernel may reuse its number
 	name    string
 	file    string // the script or file that it was started with; empty: none
 	cpu     int64  // nanoseconds
@@ -22,10 +22,10 @@ type process struct {
 	written int64
 }
 
-// restName is the name of the row with what no living process accounts for.
+// restName is the name of the row for usage that no living process accounts for.
 const restName = "processes that have ended"
 
-// readProcesses reads every member, which name names, and starts a new peak for it.
+// readProcesses reads every member, and starts a new peak for it. The function name names it.
 func (t *tree) readProcesses(s *scratch, name func(*probe, *scratch) (name, file string)) []process {
 	all := make([]process, 0, len(t.members))
 	for _, p := range t.members {
@@ -42,12 +42,12 @@ func (t *tree) readProcesses(s *scratch, name func(*probe, *scratch) (name, file
 	return all
 }
 
-// name returns the name of a process: its program, and the script or file that it was started with. It leaves
-// out other arguments, which may be secrets.
+// name returns the name of a process: its program, and the script or file that it was started with. It
+// leaves out other arguments, which may be secrets.
 func (p *probe) name(s *scratch) (name, file string) {
 	text, err := s.file(p.dir, "cmdline")
 	words := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
-	program, _, _ := strings.Cut(words[0], " ") // some write a title over their arguments
+	program, _, _ := strings.Cut(words[0], " ") // some programs write a title over their arguments
 	name = path.Base(strings.TrimRight(program, ":"))
 	if err != nil || program == "" {
 		return "unknown", ""
@@ -66,8 +66,8 @@ func (p *probe) name(s *scratch) (name, file string) {
 	return name, ""
 }
 
-// network returns the bytes that the process's network has received and sent, or zeros if it is the network
-// of this host.
+// network returns the bytes that the process's network has received and sent, or zeros if it is the
+// network of this host.
 func (p *probe) network(s *scratch) (received, sent int64) {
 	var own, theirs unix.Stat_t
 	if unix.Stat("/proc/self/ns/net", &own) != nil || unix.Fstatat(p.dir, "ns/net", &theirs, 0) != nil ||
@@ -80,7 +80,7 @@ func (p *probe) network(s *scratch) (received, sent int64) {
 	}
 	for line := range strings.Lines(string(text)) {
 		device, figures, _ := strings.Cut(line, ":")
-		const sentAt = 8 // after eight figures of what was received
+		const sentAt = 8 // after eight figures about received data
 		if all := strings.Fields(figures); len(all) > sentAt && strings.TrimSpace(device) != "lo" {
 			in, _ := digits([]byte(all[0]))
 			out, _ := digits([]byte(all[sentAt]))
@@ -90,8 +90,8 @@ func (p *probe) network(s *scratch) (received, sent int64) {
 	return received, sent
 }
 
-// processes divides what a unit of several processes used by the names of the processes. A container is one
-// row with the name of its role, that of its service.
+// processes divides the usage of a unit of several processes by the names of the processes. A container
+// is one row with the name of its role, which is that of its service.
 func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
 	unit := w.units[i]
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
@@ -120,7 +120,7 @@ func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
 		rows[at].ReadBytes += now.read - before.read
 		rows[at].WrittenBytes += now.written - before.written
 	}
-	const tick = 1.0 / ticksPerSecond // the kernel's precision for processes that have ended
+	const tick = 1.0 / ticksPerSecond // the kernel's precision for ended processes
 	if len(rows) > 0 && rest > tick {
 		rows = append(rows, lab.ProcessUsage{Unit: unit.Name, Name: restName, CPUSeconds: rest})
 	}

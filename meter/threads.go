@@ -14,8 +14,8 @@ import (
 
 var _ lab.ThreadMeter = (*Meter)(nil)
 
-// Threads implements lab.ThreadMeter. Times are in the kernel's ticks of 10 ms, which is precise
-// enough for the long windows of profiles. It costs more than Watch does.
+// Threads implements lab.ThreadMeter. Times are in the kernel's ticks of 10 ms, which is precise enough
+// for the long windows of profiles. It is more expensive than a round of Watch.
 func (m *Meter) Threads(units []lab.Unit) ([]lab.ThreadUse, error) {
 	var all []lab.ThreadUse
 	for _, unit := range units {
@@ -52,7 +52,7 @@ func processesOf(unit lab.Unit) ([]int, error) {
 	return slices.Collect(maps.Keys(whole.members)), err
 }
 
-// threadsOf returns the threads of a process that have not ended since they were listed.
+// threadsOf returns the threads of a process. It skips threads that have ended since they were listed.
 func threadsOf(unit lab.Unit, pid int) []lab.ThreadUse {
 	folder := fmt.Sprintf("/proc/%d/task", pid)
 	entries, err := os.ReadDir(folder)
@@ -69,7 +69,7 @@ func threadsOf(unit lab.Unit, pid int) []lab.ThreadUse {
 		if err != nil {
 			continue
 		}
-		tid, _ := strconv.Atoi(entry.Name()) // the kernel's own
+		tid, _ := strconv.Atoi(entry.Name()) // a number of the kernel
 		first, last := strings.IndexByte(string(text), '('), strings.LastIndexByte(string(text), ')')
 		all = append(all, lab.ThreadUse{Unit: unit.Name, Role: unit.Role, ID: fmt.Sprintf("%d/%d", pid, tid),
 			PID: pid, First: tid == pid, Name: string(text[first+1 : last]),

@@ -9,24 +9,24 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tree is a unit of several processes: a root with all that descend from it, or only
-// these. A process that has ended counts through its parent: the kernel adds the
-// accounts of a child to those of the parent that waits for it.
+// tree is a unit of several processes: a root and all its descendants, or only these. A process that has
+// ended counts through its parent: the kernel adds the accounts of a child to those of the parent that
+// waits for it.
 //
-// A child whose parent ignores SIGCHLD is lost when it ends. The kernel shows the time
-// of ended children in whole ticks.
+// A child whose parent ignores SIGCHLD is lost when it ends. The kernel counts the time of ended children
+// in whole ticks.
 type tree struct {
 	root     *probe
 	members  map[int]*probe                       // by process id
-	find     func(*scratch) (map[int]bool, error) // the processes that belong to the unit now
+	find     func(*scratch) (map[int]bool, error) // returns the current processes of the unit
 	noMemory string
-	// last is the highest CPU time read so far, in nanoseconds. Whole ticks can make a
-	// later reading lower, by less than one tick per parent.
+	// last is the highest CPU time read so far, in nanoseconds. Because of whole ticks a later reading can
+	// be lower, by less than one tick per parent.
 	last int64
 }
 
-// attempts is how often a tree is read while processes end. The last reading of a tree
-// that changes all the time counts as it is.
+// attempts is the number of times that a tree is read if processes end meanwhile. After that, the last
+// reading counts as it is.
 const attempts = 4
 
 // nanosecondsPerTick is the length of a tick.
@@ -43,7 +43,7 @@ func (t *tree) close() {
 	t.root.close()
 }
 
-// descendants returns the root, unless it only keeps the others, and all that descend from it.
+// descendants returns all descendants of the root, and the root itself unless the unit excludes it.
 func (t *tree) descendants(s *scratch) (map[int]bool, error) {
 	children, err := families(s)
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *tree) descendants(s *scratch) (map[int]bool, error) {
 	return now, nil
 }
 
-// refresh updates the members to the processes that the unit has now.
+// refresh updates the members to the current processes of the unit.
 func (t *tree) refresh(s *scratch) error {
 	if _, err := t.root.life(s); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (t *tree) refresh(s *scratch) error {
 	return nil
 }
 
-// admit adds a process to the members, unless it has ended since.
+// admit adds a process to the members, unless it has ended.
 func (t *tree) admit(pid int) error {
 	unit := t.root.unit
 	unit.PID = pid
@@ -101,7 +101,7 @@ func (t *tree) admit(pid int) error {
 	return nil
 }
 
-// families returns the children of every process of this host.
+// families returns the children of every process of this host, by the number of the parent.
 func families(s *scratch) (map[int][]int, error) {
 	folder, err := os.Open("/proc")
 	if err != nil {
@@ -145,8 +145,8 @@ func (t *tree) cpu(s *scratch) (int64, error) {
 	return t.last, nil
 }
 
-// clocks adds up the CPU time of ended processes, then that of living ones. A process that
-// ends between the two readings is in neither; the sum is not complete then.
+// clocks adds up the CPU time of ended processes, and then that of living ones. A process that ends in
+// between is in neither: then complete is false.
 func (t *tree) clocks(s *scratch) (sum int64, complete bool) {
 	complete = true
 	for _, p := range t.all() {
@@ -163,7 +163,8 @@ func (t *tree) clocks(s *scratch) (sum int64, complete bool) {
 	return sum, complete
 }
 
-// all returns the members, and a root that is none: it has the accounts of orphans.
+// all returns the members, and the root even if it is not a member, because it has the accounts of
+// orphans.
 func (t *tree) all() []*probe {
 	all := make([]*probe, 0, len(t.members)+1)
 	for _, p := range t.members {
@@ -198,7 +199,7 @@ func (t *tree) addAll(s *scratch, c *counters) error {
 	return nil
 }
 
-// addUp adds the accounts of the members and reports whether none has gone.
+// addUp adds the accounts of the members and reports whether none has ended.
 func (t *tree) addUp(s *scratch, c *counters) bool {
 	complete := true
 	for _, p := range t.members {
@@ -219,7 +220,7 @@ func (t *tree) addUp(s *scratch, c *counters) bool {
 	return complete
 }
 
-// addOrphans adds the accounts of ended processes that a root has which is no member.
+// addOrphans adds the accounts of ended processes of a root that is not a member.
 func (t *tree) addOrphans(s *scratch, c *counters) {
 	if t.root.unit.Span != lab.SpanBelow {
 		return
@@ -244,7 +245,7 @@ func (t *tree) memory(s *scratch) (int64, error) {
 	for _, p := range t.members {
 		size, err := p.memory(s)
 		if err != nil {
-			continue // it has ended: what it held is free
+			continue // it has ended, and its memory is free
 		}
 		sum += size
 		p.last, p.peak = size, max(p.peak, size)

@@ -12,11 +12,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tellApart extends the names of processes that share one by what differs between them. lab.Unit.NameBy says
-// what that is: the folder that they work in, the port that they listen on, or an argument. By default it is
-// the folder, or else the port. Processes that share that too, such as the workers of a pool, keep the name.
-// Names are the same in every trial: they hold neither the folder of the root, which may be one of a trial,
-// nor the port that the root was given.
+// tellApart extends the names of processes that share a name by what distinguishes them. lab.Unit.NameBy
+// chooses that: the working folder, the listening port, or an argument. The default is the folder, or
+// else the port. Processes that do not differ in that, such as the workers of a pool, keep the name.
+// Names must be the same in every trial, so they contain neither the folder of the root, which may be a
+// folder of the trial, nor the port that the root was given.
 func tellApart(root *probe, all []process) {
 	sharing := map[string][]*process{}
 	for i := range all {
@@ -42,7 +42,8 @@ func tellApart(root *probe, all []process) {
 	}
 }
 
-// addWhatDiffers appends words to the names of processes if they differ, and reports whether they do.
+// addWhatDiffers appends texts to the names of processes if the texts differ, and reports whether they
+// do.
 func addWhatDiffers(twins []*process, words map[*process]string) bool {
 	different := map[string]bool{}
 	for _, p := range twins {
@@ -57,11 +58,12 @@ func addWhatDiffers(twins []*process, words map[*process]string) bool {
 	return true
 }
 
-// proc returns the path of a file about a process. It never leads to a later process with the same number.
+// proc returns the path of a file about a process. It never refers to a later process with the same
+// number.
 func (p *probe) proc(name string) string { return fmt.Sprintf("/proc/self/fd/%d/%s", p.dir, name) }
 
-// foldersOf returns " in FOLDER" for processes: the folder in the name of the script that they were started
-// with, or else the one that they work in, unless the root works there, too.
+// foldersOf returns " in FOLDER" for processes: the folder of the script that they were started with, or
+// else their working folder, unless the root has the same.
 func foldersOf(root *probe, twins []*process) map[*process]string {
 	words := map[*process]string{}
 	usual, err := os.Readlink(root.proc("cwd"))
@@ -77,12 +79,12 @@ func foldersOf(root *probe, twins []*process) map[*process]string {
 	return words
 }
 
-// argumentsOf returns an argument of each process behind a blank; see lab.Unit.NameBy.
+// argumentsOf returns an argument of each process, after a space; see lab.Unit.NameBy.
 func argumentsOf(twins []*process, argument string) map[*process]string {
 	words := map[*process]string{}
 	number, failed := strconv.Atoi(argument)
 	for _, p := range twins {
-		text, _ := os.ReadFile(p.probe.proc("cmdline")) // nothing where it has ended
+		text, _ := os.ReadFile(p.probe.proc("cmdline")) // empty if it has ended
 		all := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 		if failed == nil && number < len(all) {
 			words[p] = " " + all[number]
@@ -100,8 +102,9 @@ func argumentsOf(twins []*process, argument string) map[*process]string {
 	return words
 }
 
-// portsOf returns " at :PORT" for the processes that listen, with the lowest of their ports. It leaves out
-// the only port that the command or the environment of the root names: that may differ between trials.
+// portsOf returns " at :PORT" for the processes that listen, with the lowest of their ports. If the
+// command or the environment of the root contains exactly one of these ports, it is left out: the root was
+// given it, and it may differ between trials.
 func portsOf(root *probe, all []process) map[*process]string {
 	words, found := map[*process]string{}, map[*process]int{}
 	listening := map[string]int{}
@@ -127,12 +130,12 @@ func portsOf(root *probe, all []process) map[*process]string {
 	return words
 }
 
-// readListening reads the ports that accept connections from a table of the kernel, by the inodes of their
-// sockets (proc_pid_net(5): column 2 is the address, 4 the state, 0A for LISTEN, and 10 the inode).
+// readListening reads the listening ports from a table of the kernel, by the inodes of their sockets
+// (proc_pid_net(5): column 2 is the address, 4 the state, 0A for LISTEN, and 10 the inode).
 func readListening(table string, ports map[string]int) {
 	file, err := os.Open(table)
 	if err != nil {
-		return // a kernel without that family of sockets
+		return // the kernel lacks that family of sockets
 	}
 	defer func() { _ = file.Close() }() // only read
 	for lines := bufio.NewScanner(file); lines.Scan(); {
@@ -155,7 +158,7 @@ func lowestPort(p *probe, listening map[string]int) int {
 		return 0 // it has ended since
 	}
 	for _, file := range files {
-		target, _ := os.Readlink(p.proc("fd/" + file.Name())) // "" where it was closed since
+		target, _ := os.Readlink(p.proc("fd/" + file.Name())) // empty if it was closed meanwhile
 		inode, _ := strings.CutPrefix(target, "socket:[")
 		if port := listening[strings.TrimSuffix(inode, "]")]; port > 0 && (lowest == 0 || port < lowest) {
 			lowest = port
@@ -164,10 +167,10 @@ func lowestPort(p *probe, listening map[string]int) int {
 	return lowest
 }
 
-// mentions reports whether the command or the environment of a process holds a number.
+// mentions reports whether the command or the environment of a process contains a number.
 func (p *probe) mentions(number string) bool {
 	for _, name := range []string{"cmdline", "environ"} {
-		text, _ := os.ReadFile(p.proc(name)) // nothing where it has ended
+		text, _ := os.ReadFile(p.proc(name)) // empty if it has ended
 		for word := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r < '0' || r > '9' }) {
 			if word == number {
 				return true

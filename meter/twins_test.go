@@ -10,9 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestProcessesOfOneProgramAreToldApart by what the user wants, or by their folders, else by their ports. The
-// root is where a trial puts it, and a port that the root was given is another one in each trial: neither is
-// told.
+// TestProcessesOfOneProgramAreToldApart by what the user chooses, or else by their folders, or else by
+// their ports. The folder of the root and a port that the root was given differ between trials, so names
+// do not contain them.
 func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	dir, program := t.TempDir(), filepath.Base(os.Args[0])
 	for _, folder := range []string{"cart", "shelf"} {
@@ -22,7 +22,7 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		by     string
 		orders []string
-		want   []string // behind the program's name; first and second stand for answers to the orders
+		want   []string // after the program's name; first and second stand for the answers to the commands
 	}{
 		"folders": {"", []string{"work " + dir + "/cart", "work " + dir + "/shelf"},
 			[]string{"", " in cart", " in shelf"}},
@@ -60,7 +60,7 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	}
 }
 
-// TestScriptsOfOneNameAreToldApart by the folders that they lie in.
+// TestScriptsOfOneNameAreToldApart by their folders.
 func TestScriptsOfOneNameAreToldApart(t *testing.T) {
 	one, other := &process{name: "node server.js", file: "cart/server.js"},
 		&process{name: "node server.js", file: "/srv/shelf/server.js"}

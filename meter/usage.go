@@ -11,9 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ticksPerSecond is the resolution of the user and system times in
-// /proc/<pid>/stat. Linux shows them in units of 1/100 s on every architecture
-// that Go supports, whatever the timer of the kernel.
+// ticksPerSecond is the unit of the user and system times in /proc/<pid>/stat. Linux uses 1/100 s on
+// every architecture that Go supports, whatever the timer of the kernel.
 const ticksPerSecond = 100
 
 // account holds the sum and the peak of a memory size over samples, in bytes.
@@ -38,7 +37,7 @@ func (a *account) mean() int64 {
 	return a.sum / a.samples
 }
 
-// memory has accounts of units, roles and the total: the peak of a sum is not the sum of
+// memory holds the accounts of units, roles and the total, because the peak of a sum is not the sum of
 // the peaks.
 type memory struct {
 	units []account
@@ -47,7 +46,7 @@ type memory struct {
 	sums  []int64 // one per role, reused from round to round
 }
 
-// newMemory makes room for that many units and roles.
+// newMemory returns the accounts for a number of units and roles.
 func newMemory(units, roles int) memory {
 	return memory{units: make([]account, units), roles: make([]account, roles), sums: make([]int64, roles)}
 }
@@ -135,8 +134,8 @@ func (w *worker) idle() time.Duration {
 	return 0
 }
 
-// difference returns what one unit used between the marks, without memory and without
-// the division into user and system time, for which it returns the ticks.
+// difference returns the usage of one unit between the marks, without memory. It does not divide the CPU
+// time into user and system time; for that it returns the ticks.
 func (w *worker) difference(i int) (lab.Usage, stat) {
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
 	voluntary, involuntary := switchesBetween(open.tasks, closing.tasks)
@@ -168,7 +167,8 @@ func (w *worker) idleCores(i int) float64 {
 	return float64(w.marks[0].units[i].cpu-w.startedCPU[i]) / float64(idle.Nanoseconds())
 }
 
-// missing joins the reasons of both marks and of sampling; nil if nothing is missing.
+// missing returns the reasons for missing quantities, of both marks and of sampling; nil if none is
+// missing.
 func missing(p source, open, closing *counters) map[string]string {
 	var all map[string]string
 	noteAll(&all, open.missing)
@@ -179,9 +179,8 @@ func missing(p source, open, closing *counters) map[string]string {
 	return all
 }
 
-// switchesBetween adds up the context switches of the threads that live at the closing
-// mark. Those of a thread that ended before are lost: the kernel keeps no account of
-// them that others can read.
+// switchesBetween adds up the context switches of the threads that live at the closing mark. Those of
+// threads that have ended are lost: the kernel does not show them.
 func switchesBetween(open, closing []task) (voluntary, involuntary int64) {
 	before := make(map[int]task, len(open))
 	for _, t := range open {
@@ -234,9 +233,9 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 	return total
 }
 
-// splitTicks is the number of ticks per unit that a split needs. The kernel shows whole
-// ticks only, so that every unit of a group hides up to one tick of either kind:
-// with 20 ticks per unit, user and system time are good to 5 % of the CPU time.
+// splitTicks is the number of ticks per unit that a split needs. The kernel counts whole ticks, so every
+// unit of a group may lack up to one tick of either kind: with 20 ticks per unit, the error of user and
+// system time is 5 % of the CPU time.
 const splitTicks = 20
 
 // split divides the exact CPU time in the proportion of the kernel's user and

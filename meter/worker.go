@@ -12,23 +12,23 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// worker reads all units of one trial. One goroutine uses it at a time.
+// worker reads all units of one trial. One goroutine may use it at a time.
 type worker struct {
 	meter   *Meter
-	units   []lab.Unit // in the order given to Watch; of each its present life
+	units   []lab.Unit // in the order given to Watch, each in its present life
 	probes  []source   // one per unit
 	roles   []string   // distinct, in order of appearance
 	roleOf  []int      // index into roles, one per unit
 	scratch *scratch
-	// interrupted reports whether a request waits. A sampling round gives up then: a late
-	// mark would count what units do after the last operation.
+	// interrupted reports whether a request waits. A sampling round stops then, because a late mark would
+	// count usage after the last operation.
 	interrupted func() bool
 
 	started    time.Time
-	startedCPU []int64 // nanoseconds of each unit at Watch
-	startedOwn int64   // nanoseconds of this thread at Watch
-	ownTotal   int64   // nanoseconds of this thread and its helpers, Watch to the end
-	helped     int64   // nanoseconds of helpers at the marks
+	startedCPU []int64 // of each unit at Watch, nanoseconds
+	startedOwn int64   // of this thread at Watch, nanoseconds
+	ownTotal   int64   // of this thread and its helpers from Watch to the end, nanoseconds
+	helped     int64   // of the helpers at the marks, nanoseconds
 	wait       time.Duration
 
 	marks   []mark // at most two
@@ -37,7 +37,7 @@ type worker struct {
 	samples []lab.UsageSample
 	course  course
 	follows func(lab.UsedSecond) // called with every point of the course; nil: none
-	notes   []string             // what the figures do not hold
+	notes   []string             // limits of the figures
 	sources map[string]string    // descriptions of the sources, by role
 }
 
@@ -48,7 +48,7 @@ type mark struct {
 	own   int64      // CPU time of the meter itself then, nanoseconds
 }
 
-// newWorker groups the units by role.
+// newWorker returns the worker for units, which it groups by role.
 func newWorker(m *Meter, units []lab.Unit) *worker {
 	w := &worker{meter: m, units: slices.Clone(units), scratch: newScratch(), wait: m.shortest,
 		sources: map[string]string{}}
@@ -67,21 +67,21 @@ func newWorker(m *Meter, units []lab.Unit) *worker {
 	return w
 }
 
-// close gives all descriptors back.
+// close closes all descriptors.
 func (w *worker) close() {
 	for _, p := range w.probes {
 		p.close()
 	}
 }
 
-// own returns the CPU time of reading so far, in nanoseconds: of this thread and of its helpers. The clock
-// cannot fail on Linux: every thread has it.
+// own returns the CPU time of reading so far, in nanoseconds: that of this thread and of its helpers.
+// Every thread has the clock on Linux, so reading it cannot fail.
 func (w *worker) own() int64 {
 	value, _ := w.scratch.clock(unix.CLOCK_THREAD_CPUTIME_ID)
 	return value + w.helped
 }
 
-// manyUnits is the number of units from which on two threads read a mark, since everybody waits for it.
+// manyUnits is the number of units from which on two threads read a mark, because everybody waits for it.
 const manyUnits = 32
 
 // each calls do for every unit, with its index in the order of Watch, and returns the first error of each
@@ -101,7 +101,7 @@ func (w *worker) each(do func(s *scratch, unit int) error) error {
 	}
 	helped := make(chan error)
 	go func() {
-		runtime.LockOSThread() // whose clock is read
+		runtime.LockOSThread() // its CPU clock is read
 		defer runtime.UnlockOSThread()
 		helper := &worker{scratch: newScratch()}
 		before := helper.own()
@@ -113,7 +113,7 @@ func (w *worker) each(do func(s *scratch, unit int) error) error {
 	return errors.Join(err, <-helped)
 }
 
-// begin notes where the series starts.
+// begin notes the clocks at the start of the metering.
 func (w *worker) begin() error {
 	w.startedOwn = w.own()
 	w.started = time.Now()
@@ -122,12 +122,12 @@ func (w *worker) begin() error {
 	return err
 }
 
-// finish notes what the meter has cost.
+// finish notes the cost of the meter.
 func (w *worker) finish() {
 	w.ownTotal = w.own() - w.startedOwn
 }
 
-// cpu reads the CPU clocks of all units, in nanoseconds, one system call per unit.
+// cpu reads the CPU clocks of all units, in nanoseconds, with one system call per unit.
 func (w *worker) cpu() ([]int64, error) {
 	values := make([]int64, len(w.probes))
 	for i, p := range w.probes {
@@ -142,7 +142,7 @@ func (w *worker) cpu() ([]int64, error) {
 // complete reports whether both marks are taken.
 func (w *worker) complete() bool { return len(w.marks) == 2 }
 
-// mark takes the next mark: memory outside, CPU clocks at the very edge.
+// mark takes the next mark. It reads the CPU clocks at the edge of the window, and memory outside of it.
 func (w *worker) mark() error {
 	next := mark{units: make([]counters, len(w.probes))}
 	switch len(w.marks) {
@@ -178,13 +178,13 @@ func (w *worker) readClocks(m *mark) error {
 	return err
 }
 
-// readAccounts reads everything else that is counted.
+// readAccounts reads all other accounts of every unit into a mark.
 func (w *worker) readAccounts(m *mark) error {
 	return w.each(func(s *scratch, unit int) error { return w.probes[unit].accounts(s, &m.units[unit]) })
 }
 
-// sampleAll takes the sample of a mark, even if requests wait, and sets the pause before
-// the next round by its cost.
+// sampleAll takes the sample of a mark, even if requests wait, and sets the pause before the next round
+// by its cost.
 func (w *worker) sampleAll() error {
 	before := w.own()
 	err := w.each(func(s *scratch, unit int) (err error) {
@@ -198,8 +198,8 @@ func (w *worker) sampleAll() error {
 	return err
 }
 
-// round takes a periodic sample. A unit that has gone spoils the round; the
-// next mark reports it.
+// round takes a periodic sample. If a unit has ended, it drops the sample; the next mark reports the
+// unit.
 func (w *worker) round() {
 	before := w.own()
 	for i, p := range w.probes {
@@ -216,7 +216,8 @@ func (w *worker) round() {
 	}
 }
 
-// keep makes a sample of the memory that was read. If counted, it goes into the mean and the peak.
+// keep stores a sample of the memory that was read. If counted, the sample is part of the mean and the
+// peak.
 func (w *worker) keep(counted bool) error {
 	cpu, err := w.cpu()
 	if err != nil {
@@ -234,7 +235,7 @@ func (w *worker) keep(counted bool) error {
 	return nil
 }
 
-// result returns the use between the marks.
+// result returns the usage between the marks.
 func (w *worker) result() (lab.Metered, error) {
 	if !w.complete() {
 		return lab.Metered{}, fmt.Errorf("%d of 2 marks were taken: mark before the start signal and after the "+

@@ -1,10 +1,9 @@
-// Command bench measures what the meter itself costs: CPU time per sampling
-// round, the interval it chooses, its share of one core and how long a mark
-// takes, for units that sleep and for units that keep every core busy.
+// Command bench measures the cost of the meter: CPU time per sampling round, the interval that it
+// chooses, its share of one core and the duration of a mark, for units that sleep and for units that keep
+// every core busy.
 //
-// It starts itself as the units, prints a table and writes the figures as JSON
-// to the file named by -out. It says nothing about the accuracy of the meter;
-// the tests of package meter do.
+// It starts itself as the units, prints a table and writes the figures as JSON to the file of -out. It
+// does not measure the accuracy of the meter; the tests of package meter do.
 package main
 
 import (
@@ -24,10 +23,10 @@ import (
 	"github.com/cleave-lab/cleave/meter"
 )
 
-// roleVariable makes this program a unit: "sleeping" or "busy".
+// roleVariable makes this program a unit, "sleeping" or "busy".
 const roleVariable = "CLEAVE_METER_BENCH_ROLE"
 
-// scenario is a number of units that do the same, and how they are metered.
+// scenario is a number of equal units, and how they are metered.
 type scenario struct {
 	units   int
 	role    string
@@ -50,7 +49,7 @@ func main() {
 	}
 }
 
-// live is the life of a unit: until its input ends.
+// live is the main function of a unit: it works until its input ends.
 func live(role string) {
 	if role == "busy" {
 		go func() {
@@ -59,12 +58,12 @@ func live(role string) {
 			}
 		}()
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // the end of the input is the message
+	_, _ = io.Copy(io.Discard, os.Stdin) // the end of the input is the signal to stop
 }
 
-// bench measures all scenarios, prints them and writes the file.
+// bench measures all scenarios, prints the figures and writes the file.
 func bench(ctx context.Context, out string) error {
-	// A window has to hold several sampling rounds.
+	// A window must contain several sampling rounds.
 	scenarios := []scenario{
 		{100, "sleeping", 5, 6 * time.Second},
 		{500, "sleeping", 2, 20 * time.Second},
@@ -82,8 +81,7 @@ func bench(ctx context.Context, out string) error {
 	return figures.Publish(os.Stdout, out, all)
 }
 
-// measure starts the units of a scenario, meters them window by window and ends
-// them.
+// measure starts the units of a scenario, meters them window by window and stops them.
 func measure(ctx context.Context, s scenario) (all []figures.Figure, err error) {
 	units, end, err := start(ctx, s)
 	defer func() { err = errors.Join(err, end()) }()
@@ -98,7 +96,7 @@ func measure(ctx context.Context, s scenario) (all []figures.Figure, err error) 
 		}
 		shares = append(shares, metered.OwnShare)
 		marks = append(marks, marking)
-		// Two samples belong to the marks, outside the window.
+		// The two samples of the marks are outside the window.
 		if rounds := float64(len(metered.Samples) - 2); rounds > 0 {
 			costs = append(costs, metered.OwnWindowCPUSeconds/rounds)
 			intervals = append(intervals, metered.WindowSeconds/rounds)
@@ -123,8 +121,7 @@ func measure(ctx context.Context, s scenario) (all []figures.Figure, err error) 
 	}, nil
 }
 
-// window meters the units once and returns also the mean wall time of a mark
-// in seconds.
+// window meters the units once. It also returns the mean wall time of a mark in seconds.
 func window(ctx context.Context, units []lab.Unit, length time.Duration) (lab.Metered, float64, error) {
 	metering, err := meter.New().Watch(ctx, units)
 	if err != nil {
@@ -149,7 +146,7 @@ func window(ctx context.Context, units []lab.Unit, length time.Duration) (lab.Me
 	return metered, marking.Seconds() / 2, err
 }
 
-// start starts the units and returns what ends them.
+// start starts the units and returns a function that stops them.
 func start(ctx context.Context, s scenario) ([]lab.Unit, func() error, error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -157,7 +154,7 @@ func start(ctx context.Context, s scenario) ([]lab.Unit, func() error, error) {
 	}
 	var commands []*exec.Cmd
 	end := func() error {
-		err := writer.Close() // the end of their input ends all units
+		err := writer.Close() // the end of their input stops all units
 		for _, command := range commands {
 			err = errors.Join(err, command.Wait())
 		}
