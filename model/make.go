@@ -14,7 +14,7 @@ import (
 const (
 	// maxOperations limits the operations of a model to the most frequent ones.
 	maxOperations = 200
-	// maxLevels limits the depth of calls. Deeper ones are the work of their caller.
+	// maxLevels limits the depth of calls. Deeper calls count as work of their caller.
 	maxLevels = 24
 )
 
@@ -22,18 +22,20 @@ const (
 type Evidence struct {
 	Name, About string
 	Traces      []*lab.SpanNode
-	// DroppedSpans counts the spans that are in no trace, since there was no room for them.
+	// DroppedSpans counts the spans that are in no trace because there was no room for them.
 	DroppedSpans int
-	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: nobody metered.
+	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: it was not
+	// metered.
 	CPU map[string]float64
-	// StoreOf returns the store that a component of a unit uses in a span; nil: see foreignStore.
+	// StoreOf returns the store that a component of a unit uses in a span; nil: foreignStore is used.
 	StoreOf func(unit, component, span string) Store
-	// Transactions: BEGIN and COMMIT have spans, so that a change outside of both is a commit of its own.
+	// Transactions: BEGIN and COMMIT have spans, so a change outside of a transaction is a commit of its
+	// own.
 	Transactions bool
 	Measured     []Measurement
 }
 
-// foreignStore returns the store that a span of a client names, or else a database of the unit.
+// foreignStore returns the store that a client's span names, or else a database of the unit.
 func foreignStore(unit, _, span string) Store {
 	if _, peer, named := strings.Cut(span, " to "); named {
 		return Store{Name: peer, Kind: "database", Server: true}
@@ -41,7 +43,7 @@ func foreignStore(unit, _, span string) Store {
 	return Store{Name: unit + "-database", Kind: "database", Server: true}
 }
 
-// Make returns the model of a system. It turns every trace into executions of calls. A span in another
+// Make returns the model of a system. It converts every trace to executions of calls. A span in another
 // component or service than its caller begins a call; all other spans are work of their caller. notes say
 // what the model leaves out.
 func Make(from Evidence) (m Model, notes []string, err error) {
@@ -84,34 +86,34 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 // builder turns traces into calls.
 type builder struct {
 	Evidence
-	units    map[string][]string // to their components, in order of appearance
-	unitOf   map[string]string   // components to units
+	units    map[string][]string // components of units, in order of appearance
+	unitOf   map[string]string   // units of components
 	stores   map[string]Store
-	within   map[string]bool      // the stores of a trace that are in a transaction
+	within   map[string]bool      // stores that are in a transaction, for the current trace
 	shares   map[string]cpuShares // by unit; see divide
 	perStore map[string]float64   // time at the store per operation, in seconds
 	notes    []string
 	noted    map[string]bool
 }
 
-// note adds a note, once.
+// note adds a note, unless the same one exists.
 func (b *builder) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); !b.noted[text] {
 		b.noted[text], b.notes = true, append(b.notes, text)
 	}
 }
 
-// node is a call at one place of an operation, with all its executions.
+// node is a call at one place of an operation's tree, with all its executions.
 type node struct {
 	component, name, unit string
 	async, crosses        bool
 	depth                 int
 	caller                *node
 	seen                  []*execution
-	times                 []float64 // of an operation, in seconds
+	times                 []float64 // of an operation's first call, in seconds
 	calls                 []*node
-	before                int // calls that its callers had made before it, summed over its executions
-	together, apart       int // executions that overlapped with the call before, and those that did not
+	before                int // calls that its callers had made before it, summed up over its executions
+	together, apart       int // executions that overlapped with the previous call, and those that did not
 }
 
 // execution is one execution of a call. Times are in seconds.
@@ -122,14 +124,14 @@ type execution struct {
 	run, wait float64
 	visits    map[string]*visit
 	hop       hop
-	made      int        // calls until now
-	last      *execution // the call that it made last
+	made      int        // number of calls so far
+	last      *execution // the last call that it made
 }
 
 // visit holds the work of an execution at a store.
 type visit struct{ statements, commits, inStatements, inCommits float64 }
 
-// hop holds the time of an execution on its way: encoding on both sides, and the rest between.
+// hop holds the times of an execution on its way: encoding on both sides, and the rest in between.
 type hop struct{ caller, callee, between float64 }
 
 // begin adds an execution that ends at a time.
@@ -139,7 +141,7 @@ func (n *node) begin(end int64) *execution {
 	return e
 }
 
-// tidy returns a name without characters, or a length, that model files do not allow.
+// tidy returns a name without characters that model files forbid, cut to their limit.
 func tidy(name string) string {
 	name = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -153,7 +155,7 @@ func tidy(name string) string {
 	return cmp.Or(name, "(no name)")
 }
 
-// UnitName returns the name of the unit of a service in a model.
+// UnitName returns the name of a service's unit in a model.
 func UnitName(service string) string { return tidy(service) }
 
 // componentName returns a name without the characters that separate components in placements.
@@ -190,8 +192,8 @@ func (b *builder) root(roots map[string]*node, t *lab.SpanNode) *node {
 	return roots[key]
 }
 
-// operationName returns the name of the operation that begins with a node: that of the call, with its
-// component where another operation has the same name.
+// operationName returns the name of the operation that begins with a node: that of the call, preceded by
+// its component if another operation has the same name.
 func (n *node) operationName(all []*node) string {
 	for _, other := range all {
 		if other != n && other.name == n.name {
@@ -219,14 +221,14 @@ func (b *builder) frequent(roots map[string]*node) []*node {
 	return all
 }
 
-// clientSpan is a client's span of a call to another unit, while walk is within it.
+// clientSpan is the client's span of a call to another unit, while walk is within that span.
 type clientSpan struct {
 	hop
-	to *execution // the callee's; nil: none was seen
+	to *execution // execution of the callee; nil: there is none
 }
 
-// end adds the times of the client's span to the execution of the callee. Without one, the callee records no
-// spans or nobody has received the message: the caller of a call has waited then.
+// end adds the times of the client's span to the execution of the callee. Without one, the callee records
+// no spans or nobody received the message: then a synchronous caller has waited.
 func (c *clientSpan) end(from *execution, async bool) {
 	switch {
 	case c.to != nil:
@@ -238,8 +240,8 @@ func (c *clientSpan) end(from *execution, async bool) {
 	}
 }
 
-// walk adds a span, and all below it, to the execution that it belongs to. by is the client's span around it;
-// nil: there is none.
+// walk adds a span, and all spans below it, to the execution that it belongs to. by is the client's span
+// around it, or nil.
 func (b *builder) walk(s *lab.SpanNode, e *execution, by *clientSpan) {
 	own := seconds(s.Self)
 	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves
@@ -283,13 +285,13 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 	}
 	v := e.visits[store.Name]
 	if slices.ContainsFunc(s.Children, func(c *lab.SpanNode) bool { return c.Kind == lab.SegmentDatabase }) {
-		v.inStatements += own // of a client around another one, whose statements count
+		v.inStatements += own // a client around another one, whose statements count
 		return
 	}
 	verb, _, _ := strings.Cut(strings.ToUpper(s.Name), " ")
 	commits := verb == "COMMIT" ||
 		b.Transactions && !b.within[store.Name] && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)
-	statement, _, _ := strings.Cut(s.Name, " to ") // a client's span names the store
+	statement, _, _ := strings.Cut(s.Name, " to ") // the name of a client's span includes the store
 	if rollback := strings.EqualFold(statement, "ROLLBACK"); rollback || verb == "BEGIN" || verb == "COMMIT" {
 		b.within[store.Name] = verb == "BEGIN"
 	} else {

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// span returns a span with those below it, in microseconds. Its own time is what they leave.
+// span returns a span with those below it, in microseconds. Its self time is the rest.
 func span(
 	service, name string, kind lab.SegmentKind, start, end int64, below ...*lab.SpanNode,
 ) *lab.SpanNode {
@@ -38,7 +38,7 @@ func async(s *lab.SpanNode) *lab.SpanNode {
 	return s
 }
 
-// of returns a span with the component of its service that it belongs to.
+// of returns a span with its component within the service.
 func of(component string, s *lab.SpanNode) *lab.SpanNode {
 	s.Component = component
 	return s
@@ -51,10 +51,10 @@ const (
 	database  = lab.SegmentDatabase
 )
 
-// order is a trace whose times are known. The shop has two components in one unit: the front (200 us of its
-// own) calls the orders (210 us), which ask their database (two statements of 50 us and a commit of 200 us)
-// and the stock in another unit, twice at once (each time 80 us, 60 us of encoding and 60 us between), and
-// publish a message to the mail (200 us), which takes 50 us.
+// order returns a trace with known times. The shop has two components in one unit: the front (200 us of
+// its own) calls the orders (210 us). These ask their database (two statements of 50 us and a commit of
+// 200 us), call the stock in another unit twice at once (each time 80 us, 60 us of encoding and 60 us
+// between), and publish a message to the mail (200 us), which takes 50 us.
 func order() *lab.SpanNode {
 	reserve := func(start int64) *lab.SpanNode {
 		return span("shop", "Stock/Reserve", transport, start, start+200,
@@ -101,8 +101,8 @@ func expectTime(t *testing.T, what string, d Distribution, want float64) {
 	}
 }
 
-// TestATraceOfKnownTimesMakesAModelOfThem: all times of code are CPU time, an upper bound, all others are
-// not.
+// TestATraceOfKnownTimesMakesAModelOfThem: all times of code become CPU time, which is an upper bound,
+// but other times do not.
 func TestATraceOfKnownTimesMakesAModelOfThem(t *testing.T) {
 	m, notes := made(t, Evidence{Name: "known", Traces: orders(3)})
 	if len(notes) > 0 || len(m.Operations) != 1 || m.Operations[0].Name != "POST /orders" ||
@@ -142,14 +142,14 @@ func TestATraceOfKnownTimesMakesAModelOfThem(t *testing.T) {
 	if front.CPU.Source != Trace || reserve.Hop.CPU.Source != Trace {
 		t.Errorf("the sources are %s and %s", front.CPU.Source, reserve.Hop.CPU.Source)
 	}
-	if got := front.explained() * 1e6; math.Abs(got-910) > 0.01 { // 10 us later began the second of two calls
+	if got := front.explained() * 1e6; math.Abs(got-910) > 0.01 { // one of two parallel calls began 10 us late
 		t.Errorf("its calls explain %g us", got)
 	}
 }
 
-// TestMeteredCPUIsDividedWithoutRemainder: what the meter saw is what all calls have together. It goes to
-// code first (510 us of the shop), then to statements and ways (220), then to the commit and the message
-// (400), and what is left to the four requests and messages of the shop.
+// TestMeteredCPUIsDividedWithoutRemainder: the calls together have the metered CPU time. It goes to code
+// first (510 us of the shop), then to statements and ways (220), then to the commit and the message
+// (400), and the rest to the four requests and messages of the shop.
 func TestMeteredCPUIsDividedWithoutRemainder(t *testing.T) {
 	for name, c := range map[string]struct {
 		shop                                          float64
@@ -161,7 +161,7 @@ func TestMeteredCPUIsDividedWithoutRemainder(t *testing.T) {
 		"more than spans have": {510 + 220 + 400 + 40, 200, 10, 210 + 100 + 200, 0, 60 + 60 + 8 + 10, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// the stock has 8 us for each request beside its code
+			// The stock has 8 us for each request in addition to its code.
 			m, notes := made(t, Evidence{Name: "metered", Traces: orders(4),
 				CPU: map[string]float64{"shop": c.shop / 1e6, "stock": 196e-6, "mail": 50e-6}})
 			front := m.Operations[0].Call
@@ -185,7 +185,7 @@ func TestMeteredCPUIsDividedWithoutRemainder(t *testing.T) {
 	}
 }
 
-// TestAServersCPUGoesToItsVisits by the time at it.
+// TestAServersCPUGoesToItsVisits in proportion to their time.
 func TestAServersCPUGoesToItsVisits(t *testing.T) {
 	visits := func() *lab.SpanNode {
 		return span("shop", "GET /", code, 0, 500, span("shop", "SELECT a", database, 100, 200),
@@ -199,7 +199,7 @@ func TestAServersCPUGoesToItsVisits(t *testing.T) {
 	expectTime(t, "the second visit", front.Calls[0].Visits[0].CPU, 45)
 }
 
-// TestAChangeOutsideOfATransactionIsACommit, where those inside can be told.
+// TestAChangeOutsideOfATransactionIsACommit, if spans show the transactions.
 func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
 	trace := func() *lab.SpanNode {
 		return span("shop", "GET /", code, 0, 900, span("shop", "INSERT a", database, 0, 100),
@@ -218,7 +218,7 @@ func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
 	}
 }
 
-// TestCallsAreInTheirOrder though one operation was slow and ended early.
+// TestCallsAreInTheirOrder although one slow operation ended early.
 func TestCallsAreInTheirOrder(t *testing.T) {
 	first := func(at int64) *lab.SpanNode { return of("x", span("a", "x", code, at, at+10)) }
 	whole := span("a", "GET /", code, 0, 500, first(100), of("y", span("a", "y", code, 200, 300)))
@@ -229,7 +229,7 @@ func TestCallsAreInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestWhatATraceLacks is said, or makes no difference.
+// TestWhatATraceLacks is reported, or does not matter.
 func TestWhatATraceLacks(t *testing.T) {
 	unanswered := span("shop", "GET /", code, 0, 500, span("shop", "GET to bank", transport, 100, 400),
 		span("shop", "SELECT to postgresql", database, 400, 450))

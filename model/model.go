@@ -5,19 +5,19 @@ import "slices"
 // Schema versions model files.
 const Schema = "cleave-model/1"
 
-// Model is a system as it was measured. Times are per execution of a call at low load.
+// Model is a measured system. Times are per execution of a call at low load.
 type Model struct {
 	Schema string `yaml:"schema"`
 	Name   string `yaml:"name"`
-	// About says what the model was made of, for people.
+	// About describes the origin of the model, for people.
 	About string `yaml:"about,omitempty"`
-	// DroppedSpans counts the spans that are not in the model, since there was no room to keep them.
+	// DroppedSpans counts the spans that are not in the model because there was no room for them.
 	DroppedSpans int `yaml:"dropped_spans,omitempty"`
-	// Units are the processes of the system as it is. Each component is in one of them.
+	// Units are the processes of the system in its present placement. Each component is in one of them.
 	Units      []Unit      `yaml:"units"`
 	Stores     []Store     `yaml:"stores,omitempty"`
 	Operations []Operation `yaml:"operations"`
-	// Measured holds what was measured of the system: the truth that a prediction is checked against.
+	// Measured holds measurements of the whole system: the truth for checking predictions.
 	Measured []Measurement `yaml:"measured,omitempty"`
 }
 
@@ -36,8 +36,8 @@ type Unit struct {
 	Name       string   `yaml:"name"`
 	Components []string `yaml:"components,flow"`
 	Replicas   int      `yaml:"replicas,omitempty"` // default 1
-	Cores      float64  `yaml:"cores,omitempty"`    // the most that a replica can use; 0: no limit
-	// Workers is the number of calls that a replica works on at once, while others wait; 0: no limit.
+	Cores      float64  `yaml:"cores,omitempty"`    // the most cores that a replica can use; 0: no limit
+	// Workers is the number of calls that a replica handles at once; others wait. 0: no limit.
 	Workers int `yaml:"workers,omitempty"`
 }
 
@@ -45,10 +45,10 @@ type Unit struct {
 type Store struct {
 	Name string `yaml:"name"`
 	Kind string `yaml:"kind"` // such as sqlite or mariadb
-	// Server: the store is a process of its own, which takes the CPU time of visits. Otherwise it is embedded:
-	// its CPU time is that of the calls.
+	// Server: the store is a process of its own, which uses the CPU time of visits. Otherwise it is
+	// embedded, and its CPU time is part of the calls'.
 	Server bool `yaml:"server,omitempty"`
-	// Workers is the number of visits that the store serves at once, while others wait; 0: no limit.
+	// Workers is the number of visits that the store serves at once; others wait. 0: no limit.
 	Workers int `yaml:"workers,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type Store struct {
 type Operation struct {
 	Name   string  `yaml:"name"`
 	Weight float64 `yaml:"weight"` // its share of all operations is weight / sum of weights
-	// Time is the measured time from the beginning of the first call to its end.
+	// Time is the measured time of the first call.
 	Time   Distribution `yaml:"time,omitempty,flow"`
 	Source Source       `yaml:"source"`
 	N      int          `yaml:"samples,omitempty"`
@@ -64,32 +64,34 @@ type Operation struct {
 	Call Call `yaml:"call"`
 }
 
-// Call is a call of a component, with those that it makes itself in turn. Its own work is done in equal parts
+// Call is a call of a component, with the calls that it makes itself. Its own work is done in equal parts
 // before, between and after these.
 type Call struct {
 	Component string `yaml:"component"`
 	Name      string `yaml:"call"`
-	// Count is how often each execution of the caller makes the call, in the mean: 0.3 is a probability, 2.5 is
-	// twice or three times. Default 1.
+	// Count is the mean number of calls per execution of the caller: 0.3 is a probability, 2.5 is twice or
+	// three times. Default 1.
 	Count float64 `yaml:"count,omitempty"`
-	// Parallel: its executions begin together, and together with the call before it in the list. Otherwise
+	// Parallel: its executions begin together, and together with the previous call in the list. Otherwise
 	// they begin one after the other, after that call.
 	Parallel bool `yaml:"parallel,omitempty"`
-	// Async: nobody waits for its end, as with a message.
+	// Async: the caller does not wait for its end, as with a message.
 	Async bool `yaml:"async,omitempty"`
-	// Source and N (executions of the call that were seen) are those of count, bytes, statements and commits.
+	// Source and N (the number of executions in the traces) are those of count, bytes, statements and
+	// commits.
 	Source Source `yaml:"source"`
 	N      int    `yaml:"samples,omitempty"`
-	// CPU is the CPU time of the component itself, without that of other calls and of hops.
+	// CPU is the CPU time of the component itself, without other calls and hops.
 	CPU Distribution `yaml:"cpu,omitempty,flow"`
-	// Wait is the time in which the component waits for something else than CPU, other calls and stores.
+	// Wait is the time in which the component waits for other things than CPU, calls and stores.
 	Wait Distribution `yaml:"wait,omitempty,flow"`
-	// Background is CPU time that nobody waits for, such as garbage collection and the reading of requests.
+	// Background is CPU time that no caller waits for, such as garbage collection and the reading of
+	// requests.
 	Background Distribution `yaml:"background,omitempty,flow"`
 	In         float64      `yaml:"in_bytes,omitempty"`  // of the request
 	Out        float64      `yaml:"out_bytes,omitempty"` // of the answer
 	Visits     []Visit      `yaml:"visits,omitempty"`
-	// Hop is the cost of a call whose caller is in another unit; a call within a unit has none.
+	// Hop is the cost of a call from another unit; nil within a unit.
 	Hop   *Hop   `yaml:"hop,omitempty"`
 	Calls []Call `yaml:"calls,omitempty"`
 }
@@ -97,7 +99,7 @@ type Call struct {
 // Visit holds the work of one execution of a call at a store, all statements together.
 type Visit struct {
 	Store      string  `yaml:"store"`
-	Statements float64 `yaml:"statements,omitempty"` // beside BEGIN, COMMIT and ROLLBACK
+	Statements float64 `yaml:"statements,omitempty"` // without BEGIN, COMMIT and ROLLBACK
 	Commits    float64 `yaml:"commits,omitempty"`
 	// Wait is the time at the store in which the caller uses no CPU.
 	Wait Distribution `yaml:"wait,omitempty,flow"`
@@ -105,7 +107,7 @@ type Visit struct {
 	CPU Distribution `yaml:"cpu,omitempty,flow"`
 }
 
-// Hop is the price of a call between two units: what goes when both are put together.
+// Hop is the cost of a call between two units, which disappears if they are merged.
 type Hop struct {
 	CPU  Distribution `yaml:"cpu,omitempty,flow"` // of both sides together
 	Wait Distribution `yaml:"wait,omitempty,flow"`
@@ -116,10 +118,10 @@ type Measurement struct {
 	// Placement names the components of each unit, as in "orders+payments,catalog"; empty: as they are.
 	Placement string  `yaml:"placement,omitempty"`
 	Rate      float64 `yaml:"rate"` // operations per second
-	// Users is the number of users who never paused, in a closed loop: Rate is what they got, the capacity. 0:
-	// operations came at the rate.
+	// Users is the number of users in a closed loop without pauses: then Rate is the rate that they
+	// achieved, the capacity. 0: operations came at Rate.
 	Users int `yaml:"users,omitempty"`
-	// Time is the response time that clients saw, of all operations.
+	// Time is the response time of all operations for clients.
 	Time Distribution `yaml:"time,flow"`
 	// CPU is the CPU time of all units and servers per operation.
 	CPU Distribution `yaml:"cpu,flow"`
@@ -159,8 +161,8 @@ func (m Model) UnitOf(component string) int {
 	return slices.IndexFunc(m.Units, func(u Unit) bool { return slices.Contains(u.Components, component) })
 }
 
-// JointLimits returns the cores and the workers of two units that become one: their sums, or none where
-// either has none.
+// JointLimits returns the cores and the workers of two units that are merged: their sums, or 0 (no limit)
+// if either has no limit.
 func (u Unit) JointLimits(other Unit) (cores float64, workers int) {
 	if u.Cores > 0 && other.Cores > 0 {
 		cores = u.Cores + other.Cores
@@ -179,8 +181,8 @@ func (m Model) Weights() (sum float64) {
 	return sum
 }
 
-// Executions calls visit for a call and for all below it, callers first, with the mean number of times that
-// an operation makes each.
+// Executions calls visit for a call and all calls below it, callers first, with the mean number of
+// executions per operation.
 func (c *Call) Executions(visit func(call *Call, times float64)) {
 	c.executions(1, visit)
 }

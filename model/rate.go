@@ -13,12 +13,12 @@ type Rated struct {
 	Value float64
 }
 
-// SameRate reports whether two rates are so close that they count as the same: trials of one planned rate
-// differ a little.
+// SameRate reports whether two rates are so close that they count as the same: the rates of trials with
+// one planned rate differ a little.
 func SameRate(a, b float64) bool { return math.Abs(math.Log(a/b)) <= 0.1 }
 
-// SameLoad reports whether two measurements are of the same load: of nearly one rate, or of as many users who
-// never pause.
+// SameLoad reports whether two measurements have the same load: nearly the same rate, or equally many
+// users who never pause.
 func (m Measurement) SameLoad(other Measurement) bool {
 	return m.Users == other.Users && (m.Users > 0 || SameRate(m.Rate, other.Rate))
 }
@@ -34,7 +34,7 @@ func (m Model) rated(cpu func(Measurement) Distribution) (all []Rated) {
 	measured := slices.DeleteFunc(slices.Clone(m.Measured),
 		func(m Measurement) bool { return m.Placement != "" || cpu(m).Mean == 0 || m.Users > 0 })
 	slices.SortStableFunc(measured, func(a, b Measurement) int { return cmp.Compare(a.Rate, b.Rate) })
-	same := 0.0 // measurements of the last rate
+	same := 0.0 // number of measurements of the last rate
 	for _, m := range measured {
 		last := len(all) - 1
 		if last < 0 || !SameRate(all[last].Rate, m.Rate) {
@@ -98,8 +98,8 @@ func (m Model) AtRate(rate float64, measured []Rated) Model {
 	})
 }
 
-// AtCapacity returns the model with the CPU times on a host that is never idle: those that were measured with
-// users who never pause, or else those at the highest rate.
+// AtCapacity returns the model with the CPU times on a host that is never idle: those that were measured
+// with users who never pause, or else those at the highest rate.
 func (m Model) AtCapacity() Model {
 	busy := Rated{math.MaxFloat64, m.crowdedMean(func(of Measurement) Distribution { return of.CPU })}
 	if busy.Value > 0 {
@@ -123,7 +123,7 @@ func Interpolated(rate float64, measured []Rated) float64 {
 	return low.Value + share*(high.Value-low.Value)
 }
 
-// Rewritten returns a copy of the model in which change has changed every call.
+// Rewritten returns a copy of the model after change was applied to every call.
 func (m Model) Rewritten(change func(*Call)) Model {
 	var copied func(c Call) Call
 	copied = func(c Call) Call {
@@ -145,7 +145,7 @@ func (m Model) Rewritten(change func(*Call)) Model {
 	return m
 }
 
-// CPU returns the CPU time of an operation in the mean over the mix, as the sum of its calls, in seconds.
+// CPU returns the mean CPU time of an operation of the mix, as the sum of its calls, in seconds.
 func (m Model) CPU() (sum float64) {
 	weights := m.Weights()
 	for i := range m.Operations {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// rated returns a model whose calls take 2 ms of CPU time, of which 1.6 ms in the components, and which was
-// measured at some rates with so many milliseconds of CPU time.
+// rated returns a model whose calls take 2 ms of CPU time, 1.6 ms of it in the components, with measured
+// CPU times in milliseconds by rate.
 func rated(measured map[float64]float64) Model {
 	ms := func(n float64) Distribution {
 		return Distribution{Mean: time.Duration(n * 1e6), Source: Meter, N: 100}
@@ -21,8 +21,8 @@ func rated(measured map[float64]float64) Model {
 	return m
 }
 
-// TestCPUTimesAtARate: what was measured there, in the logarithm of the rate between two rates, and as at the
-// nearest rate beyond them. Waiting stays.
+// TestCPUTimesAtARate: at a measured rate the CPU time is that measurement. It is linear in the logarithm
+// of the rate between two rates, and constant beyond them. Waiting does not change.
 func TestCPUTimesAtARate(t *testing.T) {
 	m := rated(map[float64]float64{20: 4, 80: 2, 320: 1})
 	elsewhere := m.Measured[0]
@@ -48,7 +48,7 @@ func TestCPUTimesAtARate(t *testing.T) {
 	}
 }
 
-// TestRatesThatAreTheSame: trials that were to have one rate have it but nearly.
+// TestRatesThatAreTheSame: trials of one planned rate have nearly the same rate.
 func TestRatesThatAreTheSame(t *testing.T) {
 	m := rated(map[float64]float64{59: 3, 60: 2, 61: 1, 120: 1})
 	got := m.RatedCPU()

@@ -14,18 +14,19 @@ import (
 const (
 	// MaxBytes is the size of the largest model file that is read.
 	MaxBytes = 8 << 20
-	// maxDepth allows calls that are 28 deep: each takes two levels of the file.
+	// maxDepth allows 28 levels of calls: each takes two levels of the file.
 	maxDepth = 64
 	maxNodes = 500_000
-	// maxText is the longest name, in bytes.
+	// maxText is the length of the longest name, in bytes.
 	maxText = 200
-	// maxCalls limits the mean number of calls of an operation.
+	// maxCalls limits the mean number of calls per operation.
 	maxCalls = 1e6
 	// longest is the longest time of a call or an operation.
 	longest = time.Hour
 )
 
-// Parse reads a model file. The error is yamlfile.Problems with all mistakes in it. file is for messages.
+// Parse reads a model file. The error is of type yamlfile.Problems and names all mistakes. file is for
+// messages.
 func Parse(file string, data []byte) (Model, error) {
 	r := yamlfile.Reader{File: file, Format: yamlfile.Format{Kind: "model", Schema: Schema, MaxBytes: MaxBytes,
 		MaxDepth: maxDepth, MaxNodes: maxNodes}}
@@ -33,23 +34,23 @@ func Parse(file string, data []byte) (Model, error) {
 	if root := r.Root(data); root != nil {
 		c := checker{Reader: &r, lines: r.Decode(root, &m), components: map[string]string{},
 			stores: map[string]bool{}}
-		if len(r.Problems) == 0 { // what could not be read cannot be judged
+		if len(r.Problems) == 0 { // values of a file that could not be read cannot be checked
 			c.model(&m)
 		}
 	}
 	return m, r.Problems.OrNil()
 }
 
-// checker finds wrong values, and sets defaults. Its methods take the place of a value in the file, such as
-// units[0].name.
+// checker checks values, and sets defaults. The parameter place is the place of a value in the file, such
+// as units[0].name.
 type checker struct {
 	*yamlfile.Reader
 	lines      map[string]int
-	components map[string]string // to their unit
+	components map[string]string // unit by component
 	stores     map[string]bool
 }
 
-// given reports whether the file has a key.
+// given reports whether the file contains a key.
 func (c *checker) given(place string) bool {
 	_, has := c.lines[place]
 	return has
@@ -122,7 +123,8 @@ func (c *checker) unit(place string, u *Unit, known map[string]bool) {
 	known[u.Name] = true
 }
 
-// placement checks that a placement names each component at most once. left are those that it may name.
+// placement checks that a placement names each component at most once. left are the components that it
+// may name.
 func (c *checker) placement(place, text string, left []string) {
 	if text == "" {
 		return
@@ -183,7 +185,7 @@ func (c *checker) call(place string, of *Call) {
 	}
 }
 
-// source checks where the numbers at a place come from.
+// source checks the source and the number of the values at a place.
 func (c *checker) source(place string, source Source, n int) {
 	known := []Source{Meter, Trace, Guess}
 	c.expect(slices.Contains(known, source), place+".source", "is %q, expected one of %s, %s, %s",
@@ -199,7 +201,7 @@ func (c *checker) source(place string, source Source, n int) {
 	c.expect(n >= least, at, "has samples: %d, expected the number of measured values", n)
 }
 
-// distribution checks a distribution; one that the file does not have is fine.
+// distribution checks a distribution, unless the file lacks it.
 func (c *checker) distribution(place string, d Distribution) {
 	if !c.given(place) {
 		return

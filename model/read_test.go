@@ -92,7 +92,7 @@ func TestWhatIsWrittenIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestEveryMistakeIsNamed at its line, all at once.
+// TestEveryMistakeIsNamed: all mistakes are reported at once, each at its line.
 func TestEveryMistakeIsNamed(t *testing.T) {
 	_, err := Parse("mistakes.yaml", []byte(example(t, "mistakes.yaml")))
 	var problems yamlfile.Problems
@@ -110,7 +110,7 @@ func TestEveryMistakeIsNamed(t *testing.T) {
 	}
 }
 
-// TestHugeModelsAreRefused: few lines must not ask for endless work.
+// TestHugeModelsAreRefused: a few lines must not ask for endless work.
 func TestHugeModelsAreRefused(t *testing.T) {
 	call := "{component: a, call: a, source: guess}"
 	for range 20 {
@@ -186,7 +186,7 @@ func TestPoints(t *testing.T) {
 		wantMean, wantMeanSquare float64
 	}{
 		{Distribution{Mean: 2 * ms}, []Point{{0, 2e-3}}, 2e-3, 4e-6},
-		// the mean of the table is 1.5 ms, so that all is twice as long
+		// The mean of the table is 1.5 ms, so all values are doubled.
 		{Distribution{Mean: 3 * ms, Quantiles: table}, []Point{{0, 2e-3}, {0.5, 2e-3}, {1, 6e-3}}, 3e-3,
 			(4e-6 + (4e-6+12e-6+36e-6)/3) / 2},
 		{Distribution{Mean: 2 * ms, Quantiles: Quantiles{"p25": 1 * ms, "p75": 3 * ms}},
@@ -234,8 +234,8 @@ func TestSummarise(t *testing.T) {
 	}
 }
 
-// FuzzParse: every mistake has words; what is accepted is the same after it was written and read again, and
-// small enough to be worked with.
+// FuzzParse: every mistake has a message. An accepted model is the same after writing and reading it
+// again, and small enough to work with.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"shop.yaml", "mistakes.yaml"} {
 		f.Add(example(f, name))
@@ -280,7 +280,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestTheSchemaAndThePageKnowEveryKey holds the keys of the types against both.
+// TestTheSchemaAndThePageKnowEveryKey compares the keys of the types with both.
 func TestTheSchemaAndThePageKnowEveryKey(t *testing.T) {
 	texts := map[string]string{}
 	for _, path := range []string{"../docs/schema/model.schema.json", "../docs/modelling.md"} {

@@ -16,12 +16,12 @@ import (
 const (
 	// fewSamples is the number of executions of a call below which their mean says little.
 	fewSamples = 30
-	// muchUnexplained is the share of an operation's time, or of its CPU time, by which a model may be off
-	// before it counts as weak.
+	// muchUnexplained is the share of an operation's time, or of its CPU time, by which a model may differ
+	// from the measurement before it is reported as weak.
 	muchUnexplained = 0.1
 )
 
-// Show draws the model as text, a tree for each operation, and says what is missing or weak.
+// Show writes the model as text, with a tree for each operation and a list of missing or weak parts.
 func (m Model) Show(w io.Writer) error {
 	fmt.Fprintf(w, "%s\n", m.Name)
 	if m.About != "" {
@@ -149,7 +149,7 @@ func formatTime(d time.Duration) string {
 	return fmt.Sprintf("%d ns", d)
 }
 
-// Weak returns what the model lacks, and which of its numbers rest on few measurements.
+// Weak lists what the model lacks, and which of its numbers rest on few measurements.
 func (m Model) Weak() (weak []string) {
 	note := func(format string, args ...any) { weak = append(weak, fmt.Sprintf(format, args...)) }
 	cpu, metered, guessed, few := m.CPU(), true, 0, 0
@@ -208,8 +208,8 @@ func (c *Call) cpu() float64 {
 	return sum
 }
 
-// explained returns the mean time, in seconds, that the caller of the call waits for one execution according
-// to the model. Of calls in parallel the longest counts.
+// explained returns the mean time, in seconds, that the caller waits for one execution of the call,
+// according to the model. Of parallel calls the longest counts.
 func (c *Call) explained() float64 {
 	sum := c.CPU.Seconds() + c.Wait.Seconds()
 	for _, v := range c.Visits {
@@ -218,7 +218,7 @@ func (c *Call) explained() float64 {
 	if c.Hop != nil {
 		sum += c.Hop.CPU.Seconds() + c.Hop.Wait.Seconds()
 	}
-	together := 0.0 // of the last calls, which run in parallel
+	together := 0.0 // of the last calls that run in parallel
 	for i := range c.Calls {
 		callee := &c.Calls[i]
 		if callee.Async {

@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// OfTrial returns the measurement of a trial of a study with these metrics; false if its CPU time was not
-// measured. Its rate is that of its point: 0 where users never pause.
+// OfTrial returns the measurement of a trial of a study with these metrics, and false if the trial's CPU
+// time was not measured. The rate is that of the trial's point; it is 0 if users never pause.
 func OfTrial(t lab.Trial, metrics []lab.Metric) (Measurement, bool) {
 	measure := func(quantity, per string) float64 {
 		m, _ := lab.FindMetric(metrics, quantity, 0, per)

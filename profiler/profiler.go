@@ -1,18 +1,17 @@
-// Package profiler divides the CPU time of a program by layer: the application, its
-// libraries, the runtime, garbage collection, the kernel. It turns on the profilers that
-// runtimes have built in: the Flight Recorder of Java, V8's sampler in Node.js, pprof in
-// units of ours in Go.
+// Package profiler divides the CPU time of a program by layer: the application, its libraries, the
+// runtime, garbage collection, the kernel. It turns on the built-in profilers of runtimes: the Flight
+// Recorder of Java, V8's sampler in Node.js, and pprof in our own units in Go.
 //
-// Samples divide the time of the sampled threads. The meter knows how much time there was,
-// and how much of it was spent in the kernel and in threads that are not sampled (compilers,
-// garbage collectors). A sample counts for the function that ran, not for its callers;
-// native code without a name of its own counts for its caller.
+// Samples divide the time of the sampled threads. The meter measures that time, and the time that was
+// spent in the kernel and in threads that are not sampled (compilers, garbage collectors). A sample
+// counts for the function that ran, not for its callers; native code without a name of its own counts for
+// its caller.
 //
 // Entry point: Profiler. The rules are in rules.go, the arithmetic is in divide.go.
 package profiler
 
 import (
-	_ "embed" // for what is loaded into programs
+	_ "embed" // for files that are loaded into programs
 	"maps"
 	"slices"
 	"strings"
@@ -37,10 +36,11 @@ const (
 	endNode    = ".cpuprofile"
 	endGo      = ".pprof"
 	ownProfile = ".profile" + endGo
-	// containerFiles is the folder of these files in a container, containerProfiles that of its profiles.
+	// containerFiles is the folder of these files in a container, containerProfiles the folder of its
+	// profiles.
 	containerFiles    = "/cleave-profiler"
 	containerProfiles = "/cleave-profiles"
-	// profilesVariable names the folder into which Node.js writes its profile.
+	// profilesVariable is the variable with the folder for profiles of Node.js.
 	profilesVariable = "CLEAVE_PROFILES"
 )
 
@@ -52,7 +52,8 @@ var (
 	_ lab.Sampler  = Profiler{}
 )
 
-// Sample implements lab.Sampler. It samples if there are foreign programs, which may be in Go.
+// Sample implements lab.Sampler. It samples if there are foreign programs, because they may be written in
+// Go.
 func (Profiler) Sample(layout lab.Layout) (lab.Sampling, error) {
 	if !slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool {
 		return u.Foreign && u.Server == nil && u.Compose == nil
@@ -104,8 +105,8 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 	return layout
 }
 
-// instrumented returns an environment that turns on the profilers: files is the folder that holds their
-// files, profiles the one into which they write.
+// instrumented returns an environment that turns on the profilers. files is the folder with their files,
+// profiles the folder for their profiles.
 func instrumented(env []string, files, profiles string) []string {
 	env = withOption(env, "NODE_OPTIONS", "--require="+files+"/"+nodeFile)
 	env = withOption(env, "JAVA_TOOL_OPTIONS", "-Xlog:jfr+startup=error -XX:StartFlightRecording=settings="+
@@ -113,7 +114,7 @@ func instrumented(env []string, files, profiles string) []string {
 	return append(env, profilesVariable+"="+profiles)
 }
 
-// withOption appends an option to a variable of the environment, which may hold others already.
+// withOption appends an option to a variable of the environment, which may already have others.
 func withOption(env []string, name, option string) []string {
 	env = slices.Clone(env)
 	i := slices.IndexFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })

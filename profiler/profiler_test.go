@@ -123,8 +123,8 @@ func TestLayersOfPackages(t *testing.T) {
 	}
 }
 
-// v8 returns a profile with a stack of main.js, fastify and a native function; every sample
-// is of a millisecond.
+// v8 returns a profile with a stack of main.js, fastify and a native function; every sample is one
+// millisecond.
 func v8(t *testing.T, began time.Time, ids ...int) []byte {
 	t.Helper()
 	node := func(id int, function, url string, children ...int) map[string]any {
@@ -186,7 +186,8 @@ func TestTimeIsDividedAsTheMeterSawIt(t *testing.T) {
 		{Role: "shop", Name: "qtp-31", UserSeconds: 3, SystemSeconds: 1},
 		{Role: "shop", Name: "C2 CompilerThre", UserSeconds: 5},
 		{Role: "shop", Name: "GC Thread#0", UserSeconds: 2},
-		{Role: "shop", Name: "ZWorkerYoung#0", UserSeconds: 1}, {Role: "shop", Name: "ZDriverMajor", UserSeconds: 1},
+		{Role: "shop", Name: "ZWorkerYoung#0", UserSeconds: 1},
+		{Role: "shop", Name: "ZDriverMajor", UserSeconds: 1},
 		{Role: "shop", Name: "Monitor Deflati", UserSeconds: 7},
 		{Role: "shop", Name: "JFR Recorder Th", UserSeconds: 1},
 	})
@@ -314,7 +315,7 @@ func TestAProgramWithoutAModuleIsSampled(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotSampleHasNoSampling: an interface that holds a nil pointer would be one.
+// TestWhoMayNotSampleHasNoSampling: an interface with a nil pointer would not be nil.
 func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
 	sampling, err := (Profiler{}).Sample(lab.Layout{Units: []lab.UnitSpec{{
 		Runnable: lab.Runnable{Foreign: true},
@@ -393,7 +394,7 @@ func TestNodeLeavesAProfile(t *testing.T) {
 	}
 }
 
-// FuzzNode: whatever the bytes are, no weight is negative, and none is smaller than its part in native code.
+// FuzzNode: for any bytes, no weight is negative, and none is smaller than its part in native code.
 func FuzzNode(f *testing.F) {
 	f.Add([]byte(`{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"},"children":[2]},{"id":2,"callFrame":{"functionName":"f","url":"/a.js"}}],"samples":[1,2],"timeDeltas":[5,7],"began":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

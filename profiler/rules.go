@@ -6,22 +6,22 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The runtimes, as reports call them.
+// The runtimes, as reports name them.
 const (
 	runtimeJava = "java"
 	runtimeNode = "node"
 	runtimeGo   = "go"
 )
 
-// rule assigns a layer to all packages whose names begin with one of its prefixes. A prefix that ends with a
-// letter is not followed by another letter: "pg" fits pg-pool, and not pgp.
+// rule assigns a layer to all packages whose names begin with one of its prefixes. If a prefix ends with
+// a letter, the next character of the name must not be a letter: "pg" fits pg-pool, but not pgp.
 type rule struct {
 	layer    lab.Layer
 	prefixes []string
 }
 
-// layerOf returns the layer of the first rule that fits a name. The prefixes of the application's own code
-// come before all rules.
+// layerOf returns the layer of the first rule that fits a name; known is false if none does. The prefixes
+// of the application's own code, own, precede all rules.
 func layerOf(name string, own []string, rules []rule) (layer lab.Layer, known bool) {
 	for _, r := range append([]rule{{lab.LayerApplication, own}}, rules...) {
 		for _, prefix := range r.prefixes {
@@ -45,7 +45,7 @@ func unruledLayer(own []string) lab.Layer {
 	return lab.LayerApplication
 }
 
-// javaRules are for the names of classes.
+// javaRules returns the rules for names of classes.
 func javaRules() []rule {
 	return []rule{
 		{lab.LayerJSON, []string{"com.fasterxml.jackson.", "tools.jackson.", "com.google.gson.", "org.json.",
@@ -67,7 +67,7 @@ func javaRules() []rule {
 	}
 }
 
-// nodeRules are for the names of packages in node_modules, and of modules of Node.js.
+// nodeRules returns the rules for names of packages in node_modules, and of modules of Node.js.
 func nodeRules() []rule {
 	return []rule{
 		{lab.LayerJSON, []string{"fast-json-stringify", "secure-json-parse", "fast-json", "json-", "bourne",
@@ -84,7 +84,7 @@ func nodeRules() []rule {
 	}
 }
 
-// goRules are for the import paths of packages.
+// goRules returns the rules for import paths of packages.
 func goRules() []rule {
 	return []rule{
 		{lab.LayerApplication, []string{"main."}},

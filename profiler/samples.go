@@ -15,13 +15,13 @@ import (
 	"github.com/cleave-lab/cleave/profiler/jfr"
 )
 
-// samples holds the samples of a runtime's profiler by layer. The weight of a sample is its time if the
-// profiler notes that, otherwise 1.
+// samples holds the samples of a profiler by layer. The weight of a sample is its time if the profiler
+// records it, otherwise 1.
 type samples struct {
 	runtime string
 	count   int
 	all     map[lab.Layer]float64 // weights
-	native  map[lab.Layer]float64 // weights of those in native code, which alone makes system calls
+	native  map[lab.Layer]float64 // weights of samples in native code, which alone makes system calls
 }
 
 func newSamples(runtime string) samples {
@@ -45,8 +45,8 @@ func (s *samples) join(other samples) {
 	}
 }
 
-// read returns the samples of a profile that were taken between began and ended. A profile of Go has no
-// times: it begins and ends with the work.
+// read returns the samples of a profile between began and ended. A profile of Go has no times: it begins
+// and ends with the load.
 func read(file string, data []byte, own []string, began, ended time.Time) (samples, error) {
 	switch {
 	case strings.HasSuffix(file, endJava):
@@ -60,8 +60,8 @@ func read(file string, data []byte, own []string, began, ended time.Time) (sampl
 		endJava, endNode, endGo)
 }
 
-// readJava reads the samples by CPU time if the JVM takes those: they see native code too. Otherwise it reads
-// the samples of threads that run Java code.
+// readJava reads the samples by CPU time if there are any, because they include native code. Otherwise it
+// reads the samples of threads that run Java code.
 func readJava(data []byte, own []string, began, ended time.Time) (samples, error) {
 	taken, err := jfr.Read(data)
 	if err != nil {
@@ -87,8 +87,8 @@ func readJava(data []byte, own []string, began, ended time.Time) (samples, error
 	return s, nil
 }
 
-// v8Profile is what V8's sampler writes. Began, the wall clock at its start in
-// milliseconds, is added by node.cjs.
+// v8Profile is a profile of V8's sampler. node.cjs adds Began, the wall clock at its start in
+// milliseconds.
 type v8Profile struct {
 	Nodes []struct {
 		ID        int     `json:"id"`
@@ -105,7 +105,7 @@ type v8Frame struct {
 	URL      string `json:"url"`
 }
 
-// readNode charges the time before each sample to the function that was sampled.
+// readNode assigns the time before each sample to the function that was sampled.
 func readNode(data []byte, own []string, began, ended time.Time) (samples, error) {
 	var p v8Profile
 	if err := json.Unmarshal(data, &p); err != nil {
@@ -141,7 +141,7 @@ func readNode(data []byte, own []string, began, ended time.Time) (samples, error
 }
 
 // layerOfNode returns the layer of a node of the profile. Code without a file (V8's built-in functions,
-// native and generated code) has the layer of its nearest caller that has one.
+// native and generated code) gets the layer of its nearest caller that has a file.
 func layerOfNode(
 	id int, frames map[int]v8Frame, parents map[int]int, own []string, rules []rule,
 ) (layer lab.Layer, native bool) {
@@ -155,7 +155,7 @@ func layerOfNode(
 	case native && (leaf.Function == "parse" || leaf.Function == "stringify"):
 		return lab.LayerJSON, false
 	}
-	for steps := 0; id != 0 && steps <= len(frames); steps++ { // a tree is no deeper
+	for steps := 0; id != 0 && steps <= len(frames); steps++ { // bounded, since the tree is no deeper
 		f := frames[id]
 		if strings.HasPrefix(f.URL, "node:") || strings.HasPrefix(f.URL, "file:") || strings.HasPrefix(f.URL, "/") {
 			return layerOfModule(f.URL, own, rules), native
@@ -181,8 +181,8 @@ func layerOfModule(url string, own []string, rules []rule) lab.Layer {
 	return lab.LayerLibraries
 }
 
-// readGo charges the CPU time of every sample to the function that ran. A thread that was in a system call
-// was in the function that made it.
+// readGo assigns the CPU time of every sample to the function that ran. For a thread in a system call
+// that is the function that made it.
 func readGo(data []byte, own []string) (samples, error) {
 	p, err := profile.Parse(bytes.NewReader(data))
 	if err != nil {
@@ -200,12 +200,12 @@ func readGo(data []byte, own []string) (samples, error) {
 		}
 		layer, native := layerOfGo(names, own, rules)
 		s.add(layer, float64(sample.Value[value]), native)
-		s.count += int(max(0, sample.Value[0]-1)) // equal samples are one with a count
+		s.count += int(max(0, sample.Value[0]-1)) // the profile merges equal samples and counts them
 	}
 	return s, nil
 }
 
-// sampled returns the samples that were taken from outside of the programs of a role.
+// sampled returns the samples that were taken of the programs of a role from outside.
 func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
 	s, rules := newSamples(runtimeGo), goRules()
 	for _, program := range programs {
@@ -213,11 +213,11 @@ func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
 			continue
 		}
 		own := own
-		if program.Own != "" { // what was built of single files has no module
+		if program.Own != "" { // programs that were built from single files have no module
 			own = append([]string{program.Own}, own...)
 		}
 		for _, stack := range program.Stacks {
-			layer, native := lab.LayerLibraries, stack.Kernel // without a name: a library in C
+			layer, native := lab.LayerLibraries, stack.Kernel // code without a name is in a C library
 			if len(stack.Functions) > 0 {
 				layer, _ = layerOfGo(stack.Functions, own, rules)
 			}
@@ -241,8 +241,9 @@ func functions(sample *profile.Sample) []string {
 	return names
 }
 
-// layerOfGo returns the layer of a stack of functions. A function of the garbage collector anywhere on it
-// makes it the collector's; native is true if the running function makes system calls.
+// layerOfGo returns the layer of a stack of functions, the running one first. With a function of the
+// garbage collector anywhere on the stack it is the collector's. native is true if the running function
+// makes system calls.
 func layerOfGo(names, own []string, rules []rule) (layer lab.Layer, native bool) {
 	switch leaf := names[0]; leaf {
 	case "internal/runtime/syscall.Syscall6", "internal/runtime/syscall/linux.Syscall6",
@@ -265,5 +266,5 @@ func layerOfGo(names, own []string, rules []rule) (layer lab.Layer, native bool)
 	if strings.Contains(names[0], "/") && strings.Contains(first, ".") {
 		return lab.LayerLibraries, false
 	}
-	return lab.LayerRuntime, false // of the standard library
+	return lab.LayerRuntime, false // it is in the standard library
 }

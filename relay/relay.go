@@ -1,9 +1,9 @@
-// Package relay forwards TCP connections to a unit and can slow them down: it delays what is sent
-// to the unit, and limits the rate in both directions. It stands in for a slow network where the
-// kernel cannot slow a single unit, and for the network between users and a system.
+// Package relay forwards TCP connections to a unit and can slow them down: it delays the data to the
+// unit, and limits the rate in both directions. It stands in for a slow network if the kernel cannot slow
+// a single unit, and for the network between users and a system.
 //
-// It costs a hop through its process, the conductor or the generator, for the whole trial. A
-// caller of a unit that is gone is not refused: its connection is closed after a while.
+// During the whole trial the data makes a detour through the relay's process, the conductor or the
+// generator. If the unit is gone, a caller is not refused: its connection is closed after a while.
 //
 // Entry points: Before, for the units of a layout that are to be slowed; Listen.
 package relay
@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// pieceBytes is the largest piece that is forwarded at once. In each direction of a connection at most
-	// pieces of them are delayed at the same time; a sender of more has to wait.
+	// pieceBytes is the size of the largest piece that is forwarded at once. pieces is the number of delayed
+	// pieces in one direction of a connection; after that the sender has to wait.
 	pieceBytes, pieces = 16 << 10, 64
-	// dialPatience is how long a unit may take to accept, and dialAgain the pause before the next attempt.
+	// dialPatience is the time in which a unit must accept, and dialAgain the pause before the next attempt.
 	dialPatience, dialAgain = 5 * time.Second, 10 * time.Millisecond
-	// probeSpan is about how long a probe of a rate takes.
+	// probeSpan is the approximate length of a probe of a rate.
 	probeSpan = 200 * time.Millisecond
 )
 
@@ -36,7 +36,7 @@ const (
 type Relay struct {
 	unit     string
 	listener net.Listener
-	ended    context.Context // of the relay's life; end ends it
+	ended    context.Context // ends with the relay, by end
 	end      context.CancelFunc
 	passing  sync.WaitGroup
 
@@ -56,8 +56,8 @@ const (
 	fromUnit
 )
 
-// Listen returns a relay that forwards every connection to a free port of host to the unit at target, until
-// Close.
+// Listen returns a relay that listens on a free port of host and forwards every connection to the unit at
+// target, until Close.
 func Listen(host, unit, target string) (*Relay, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -96,7 +96,7 @@ func (r *Relay) forward(from net.Conn) {
 		return
 	}
 	defer r.drop(from)
-	r.wait(r.due(0, toUnit)) // the connection itself is delayed, too
+	r.wait(r.due(0, toUnit)) // connecting is delayed, too
 	to, err := r.dial()
 	if err != nil || !r.keep(to) {
 		return // its client sees the connection closed
@@ -108,7 +108,7 @@ func (r *Relay) forward(from net.Conn) {
 	back.Wait()
 }
 
-// dial connects to the unit. It tries for dialPatience: the unit may be starting.
+// dial connects to the unit. It tries for dialPatience, because the unit may be starting.
 func (r *Relay) dial() (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(r.ended, dialPatience)
 	defer cancel()
@@ -138,17 +138,17 @@ func (r *Relay) drop(c net.Conn) {
 	r.mu.Lock()
 	delete(r.open, c)
 	r.mu.Unlock()
-	_ = c.Close() // what was to be sent was, or cannot be
+	_ = c.Close() // all data was sent, or cannot be sent
 }
 
-// piece is data that was read and is due at the other side.
+// piece is data that was read and is due on the other side at a time.
 type piece struct {
 	data []byte
 	due  time.Time
 }
 
-// pass copies until the reading side ends, and then half-closes the writing side. If writing fails it closes
-// both: a peer must not wait for an answer that cannot come.
+// pass copies until the reading side ends, and then half-closes the writing side. If writing fails, it
+// closes both sides, because the peer would wait for an answer that cannot come.
 func (r *Relay) pass(from io.ReadCloser, to io.WriteCloser, way direction) {
 	queue := make(chan piece, pieces)
 	spare := make(chan []byte, pieces)
@@ -187,7 +187,7 @@ func (r *Relay) pass(from io.ReadCloser, to io.WriteCloser, way direction) {
 	writing.Wait()
 }
 
-// due returns when bytes that were read now may be written to the other side.
+// due returns the time at which bytes that were read now may be written to the other side.
 func (r *Relay) due(bytes int, way direction) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,7 +220,7 @@ func (r *Relay) wait(then time.Time) {
 	}
 }
 
-// Slow delays everything from now on as the fault says, until Heal. The proof is how long a probe took.
+// Slow delays everything from now on by the fault, until Heal. The proof is the duration of a probe.
 func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error) {
 	before, err := r.probe(ctx, 1)
 	if err != nil {
@@ -258,14 +258,15 @@ func (r *Relay) set(delay time.Duration, rate float64) {
 	r.free = [2]time.Time{}
 }
 
-// probe returns how long so many bytes take through the relay, over a connection that leads to no unit.
+// probe returns the time that a number of bytes takes through the relay, over a connection that leads to
+// no unit.
 func (r *Relay) probe(ctx context.Context, bytes int) (time.Duration, error) {
 	near, in := net.Pipe()
 	out, far := net.Pipe()
 	r.passing.Go(func() { r.pass(in, out, toUnit) })
 	defer func() {
 		for _, side := range []net.Conn{near, in, out, far} {
-			_ = side.Close() // nobody else has them
+			_ = side.Close() // no error: nobody else uses them
 		}
 	}()
 	deadline, limited := ctx.Deadline()
@@ -302,9 +303,9 @@ func (r *Relay) Close() error {
 // Relays are the relays of a deployment, by unit.
 type Relays map[string]*Relay
 
-// Before puts a relay in front of each unit that is to be slowed: in endpoints, the address that others dial
-// becomes that of the relay, which forwards to the former one. A deployer that learns only later where a unit
-// is calls SetTarget. host is the address at which units reach the conductor.
+// Before puts a relay in front of each unit that is to be slowed: it replaces the unit's dial address in
+// endpoints by that of the relay, which forwards to the former one. A deployer that learns the address of
+// a unit later must call SetTarget. host is the address at which units reach the conductor.
 func Before(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string) (Relays, error) {
 	all := Relays{}
 	for _, spec := range units {
@@ -325,8 +326,8 @@ func Before(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string
 	return all, nil
 }
 
-// Behind returns the address of an endpoint itself, for those who must not call its relay, which accepts even
-// if the unit does not listen. Without a relay it is the known address.
+// Behind returns the address of an endpoint itself, for callers that must not use its relay, which
+// accepts connections even if the unit does not listen. If there is no relay, Behind returns known.
 func (r Relays) Behind(endpoint, known string) string {
 	if relay := r[endpoint]; relay != nil {
 		return relay.Target()
@@ -334,7 +335,7 @@ func (r Relays) Behind(endpoint, known string) string {
 	return known
 }
 
-// Slow slows the unit that is the target of a fault.
+// Slow slows the unit that is the target of a fault, and returns the proof.
 func (r Relays) Slow(ctx context.Context, f lab.Fault) (proof string, err error) {
 	relay := r[f.Target]
 	if relay == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// echo returns a unit that sends back what comes, and closes when its peer has.
+// echo returns the address of a unit that sends back all data, and closes after its peer.
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -29,7 +29,7 @@ func echo(t *testing.T) string {
 				return
 			}
 			go func() {
-				_, _ = io.Copy(connection, connection) // its peer may break it
+				_, _ = io.Copy(connection, connection) // the peer may reset the connection
 				_ = connection.Close()
 			}()
 		}
@@ -37,7 +37,7 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// front returns a relay to a target that ends with the test.
+// front returns a relay to a target, which is closed at the end of the test.
 func front(t *testing.T, target string) *Relay {
 	t.Helper()
 	r, err := Listen("127.0.0.1", "stock", target)
@@ -46,7 +46,7 @@ func front(t *testing.T, target string) *Relay {
 	return r
 }
 
-// exchange sends all, ends its side and reads the answer to its end.
+// exchange sends all, ends its side and returns the whole answer.
 func exchange(t *testing.T, address string, all []byte) (answer []byte, took time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -64,14 +64,14 @@ func exchange(t *testing.T, address string, all []byte) (answer []byte, took tim
 
 func TestWhatIsSentComesOutAtTheOtherEnd(t *testing.T) {
 	r := front(t, echo(t))
-	sent := make([]byte, 3<<20) // more than all queues hold
+	sent := make([]byte, 3<<20) // more than all buffers hold
 	_, _ = rand.Read(sent)
 	if answer, _ := exchange(t, r.Address(), sent); !bytes.Equal(answer, sent) {
 		t.Errorf("%d bytes came back of %d, or others", len(answer), len(sent))
 	}
 }
 
-// TestNoDescriptorIsLeft for a caller: the next is served.
+// TestNoDescriptorIsLeft for a caller: it is closed, and the next one is served.
 func TestNoDescriptorIsLeft(t *testing.T) {
 	r := front(t, echo(t))
 	testset.CallWithoutDescriptors(t, r.Address())
@@ -87,7 +87,7 @@ func TestSlowed(t *testing.T) {
 		bytes int
 		least time.Duration
 	}{
-		"a delay": {lab.Fault{Delay: 0.2}, 1, 400 * time.Millisecond}, // connection and byte
+		"a delay": {lab.Fault{Delay: 0.2}, 1, 400 * time.Millisecond}, // for the connection and for the byte
 		"a rate":  {lab.Fault{Rate: 100 << 10}, 50 << 10, 500 * time.Millisecond},
 		"both":    {lab.Fault{Delay: 0.2, Rate: 100 << 10}, 20 << 10, 600 * time.Millisecond},
 	} {
@@ -118,7 +118,7 @@ func TestAUnitThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAProofThatDoesNotCome: within the time that there is nothing passes.
+// TestAProofThatDoesNotCome: no data passes within the time limit.
 func TestAProofThatDoesNotCome(t *testing.T) {
 	r := front(t, echo(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -146,7 +146,7 @@ func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotWaitForAUnitThatAcceptsNobody: its queue is full, and so the kernel answers no caller.
+// TestCloseDoesNotWaitForAUnitThatAcceptsNobody: its queue is full, so the kernel answers no caller.
 func TestCloseDoesNotWaitForAUnitThatAcceptsNobody(t *testing.T) {
 	unit, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	must(t, err)
@@ -199,9 +199,9 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	must(t, relays.Close())
 }
 
-// TestAUnitThatMoves: connections wait until somebody knows where it is, and follow it from there.
+// TestAUnitThatMoves: connections wait until the address of the unit is known, and go there.
 func TestAUnitThatMoves(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // it was there
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // the former address
 	must(t, err)
 	before, now := listener.Addr().String(), echo(t)
 	_ = listener.Close()

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 )
 
-// The answer of Jaeger's /api/traces: model/json of Jaeger 1.
+// Types of the answer of Jaeger's /api/traces: model/json of Jaeger 1.
 type (
 	jaegerDocument struct {
 		Data []jaegerTrace `json:"data"`
@@ -47,7 +47,7 @@ type (
 	}
 )
 
-// isParent reports whether the span that is referred to waits for this one.
+// isParent reports whether the referenced span waits for this one.
 func (r jaegerReference) isParent() bool { return r.RefType == "CHILD_OF" }
 
 // readJaeger reads an answer of Jaeger's query service.
@@ -70,7 +70,7 @@ func readJaeger(document []byte, component string) ([]Span, error) {
 	return all, nil
 }
 
-// span returns the span as a Span.
+// span returns a span of Jaeger as a Span.
 func (s jaegerSpan) span(service, component string) (Span, error) {
 	parent := s.ParentSpanID
 	if i := slices.IndexFunc(s.References, jaegerReference.isParent); i >= 0 {
@@ -99,7 +99,7 @@ func (s jaegerSpan) span(service, component string) (Span, error) {
 	return span, nil
 }
 
-// roleNamed returns the role of a span by its name, in any case.
+// roleNamed returns the role of a name, in any case; the default is internal.
 func roleNamed(name string) trace.SpanKind {
 	switch strings.ToLower(name) {
 	case "client":
@@ -114,8 +114,8 @@ func roleNamed(name string) trace.SpanKind {
 	return trace.SpanKindInternal
 }
 
-// recordOf returns a record with IDs in hexadecimal digits. Leading zeros may be missing, and so may the
-// parent.
+// recordOf returns a record with IDs from hexadecimal digits. Leading zeros may be missing, and so may
+// the parent.
 func recordOf(traceID, id, parent string) (record spans.Record, err error) {
 	record.Trace, err = trace.TraceIDFromHex(padded(traceID, 32))
 	if err == nil {
@@ -131,7 +131,7 @@ func recordOf(traceID, id, parent string) (record spans.Record, err error) {
 	return record, nil
 }
 
-// padded returns hexadecimal digits in lower case with leading zeros.
+// padded returns hexadecimal digits in lower case, with leading zeros.
 func padded(digits string, width int) string {
 	return strings.Repeat("0", max(0, width-len(digits))) + strings.ToLower(digits)
 }

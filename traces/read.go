@@ -22,37 +22,38 @@ import (
 const (
 	// maxFile is the size of the largest file that is read, in bytes.
 	maxFile = 512 << 20
-	// maxSpans is the number of spans that a set may have.
+	// maxSpans is the largest number of spans of a set.
 	maxSpans = 4_000_000
-	// maxName is how much of the name of a span, a service or a component is kept, in bytes.
+	// maxName is the length of the kept part of the name of a span, a service or a component, in bytes.
 	maxName = 200
-	// maxDropped is a number of dropped spans that is too large to be true.
+	// maxDropped is a number of dropped spans that cannot be true.
 	maxDropped = 1e12
 )
 
-// Span is a span as a file has it.
+// Span is a span as a file contains it.
 type Span struct {
 	spans.Record
 	Failed    bool   // its status is an error
 	Component string // the part of the service, by the attribute that the caller of Read names
 }
 
-// Set holds the content of files.
+// Set holds the spans of files.
 type Set struct {
 	Spans []Span
 	Files int
-	// Dropped is the number of spans that the files name as dropped.
+	// Dropped is the number of dropped spans that the files report.
 	Dropped int
 
 	component string
 }
 
-// ErrNone is wrapped in the error of Read if files hold no spans.
+// ErrNone is wrapped by the error of Read if the files hold no spans.
 var ErrNone = errors.New("no spans")
 
-// Read reads the spans of a file, or of all files of a folder whose names end in .json, .jsonl or .ndjson.
-// The content says the format: OTLP, the answers of Tempo, Jaeger and Zipkin, as one JSON document or one in
-// each line. component is the attribute of spans that names a component of a service; "": none does.
+// Read reads the spans of a file, or of all files of a folder whose names end in .json, .jsonl or
+// .ndjson. The content tells the format: OTLP, or an answer of Tempo, Jaeger or Zipkin, as one JSON
+// document or one per line. component is the attribute of spans that names a component of a service; "":
+// there is none.
 func Read(path, component string) (Set, error) {
 	files, err := filesAt(path)
 	if err != nil {
@@ -81,7 +82,7 @@ func filesAt(path string) ([]string, error) {
 	}
 	var files []string
 	for _, ending := range []string{"*.json", "*.jsonl", "*.ndjson"} {
-		found, err := fs.Glob(os.DirFS(path), ending) // the folder's name is no pattern
+		found, err := fs.Glob(os.DirFS(path), ending) // the folder's name must not be used as a pattern
 		if err != nil {
 			return nil, fmt.Errorf("look for spans in %s: %w", path, err)
 		}
@@ -128,8 +129,8 @@ func (s *Set) readFrom(r io.Reader) error {
 	}
 }
 
-// readDocument reads a document in the format that its members show. dropped counts the spans that it
-// names as dropped.
+// readDocument reads a document, whose members tell the format. dropped is the number of dropped spans
+// that it reports.
 func readDocument(document []byte, component string) (all []Span, dropped int, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(document), []byte("[")) {
 		all, err = readZipkin(document, component)
@@ -142,7 +143,7 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 		return nil, 0, errors.New("it is neither an object nor a list: expected OTLP, Tempo, Jaeger or Zipkin")
 	}
 	switch {
-	case members.ResourceSpans != nil: // OTLP, as the file exporter of the collector writes it
+	case members.ResourceSpans != nil: // OTLP, as the collector's file exporter writes it
 		return readOTLP(document, component)
 	case members.Batches != nil: // Tempo's /api/traces/ID
 		return readOTLP(slices.Concat([]byte(`{"resourceSpans":`), members.Batches, []byte("}")), component)
@@ -150,7 +151,7 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 		return readOTLP(members.Trace, component)
 	case members.Result != nil: // Jaeger's /api/v3/traces
 		return readOTLP(members.Result, component)
-	case members.Data != nil: // Jaeger's /api/traces, and what its page downloads
+	case members.Data != nil: // Jaeger's /api/traces, and downloads of its user interface
 		all, err = readJaeger(document, component)
 		return all, 0, err
 	}
@@ -158,11 +159,11 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 		`(Tempo), "result" or "data" (Jaeger)`)
 }
 
-// attributes returns the first of some attributes that a span has, and "" if it has none of them.
+// attributes returns the first of some attributes that a span has, or "".
 type attributes func(keys ...string) string
 
-// newSpan returns the span of a record that holds IDs, times, the service and the role. The name of a client
-// says whom it calls. component is the attribute that names a component.
+// newSpan returns a span from a record that holds IDs, times, the service and the role. The name of a
+// client's span includes the service that it calls. component is the attribute that names a component.
 func newSpan(record spans.Record, name, peer, component string, attribute attributes) Span {
 	if record.Role == trace.SpanKindClient && peer != "" {
 		name += " to " + peer
@@ -171,7 +172,7 @@ func newSpan(record spans.Record, name, peer, component string, attribute attrib
 	return Span{Record: record, Component: shared(attribute(component))}
 }
 
-// shared returns a text of which all spans share one copy, cut to the length that is kept.
+// shared returns one copy of a text for all spans, cut to the kept length.
 func shared(text string) string {
 	if len(text) > maxName {
 		text = strings.ToValidUTF8(text[:maxName], "") // the cut may be within a character

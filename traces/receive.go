@@ -25,35 +25,35 @@ import (
 )
 
 const (
-	// maxExport is the largest export that is taken, in bytes, unpacked.
+	// maxExport is the size of the largest accepted export, in bytes, decompressed.
 	maxExport = 16 << 20
-	// maxReceived is how many spans of a trial are kept.
+	// maxReceived is the number of spans that are kept of a trial.
 	maxReceived = 500_000
-	// maxExports is the number of exports that are read at once. The others wait: reading takes bounded memory.
+	// maxExports is the number of exports that are decoded at once, to bound memory. The others wait.
 	maxExports = 4
-	// exportPatience is how long an exporter may take to send, and to take the answer.
+	// exportPatience is the time in which an exporter must send its data, and read the answer.
 	exportPatience = 10 * time.Second
 )
 
 // Collector receives the spans of trials. It implements lab.Tracer.
 type Collector struct {
-	// Component is the attribute of spans that names a component of a service; empty: none does.
+	// Component is the attribute of spans that names a component of a service; empty: there is none.
 	Component string
-	// Keep is a folder for the spans of all trials, each in a folder with Name in its name; empty: the spans are
-	// only summed up.
+	// Keep is a folder for the spans of all trials, each in a folder whose name contains Name; empty: the
+	// spans are only summed up.
 	Keep, Name string
 }
 
 var _ lab.Tracer = Collector{}
 
-// receiver takes spans over OTLP, by HTTP and by gRPC at the same addresses.
+// receiver receives spans over OTLP, by HTTP and gRPC at the same addresses.
 type receiver struct {
 	Collector
 	ptraceotlp.UnimplementedGRPCServer
 	http    *http.Server
 	serving errgroup.Group
 	listens bool
-	reading chan struct{} // has an element for each export that is read
+	reading chan struct{} // an element for each export that is being decoded
 
 	mu      sync.Mutex
 	spans   []Span
@@ -68,7 +68,7 @@ func (c Collector) Receive() lab.SpanReceiver {
 	posts := http.NewServeMux()
 	posts.HandleFunc("POST /v1/traces", r.post)
 	posts.HandleFunc("POST /v1/", func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxExport)) // metrics and logs, which nobody asked for
+		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxExport)) // metrics and logs are not needed
 	})
 	either := http.HandlerFunc(func(w http.ResponseWriter, of *http.Request) {
 		select {
@@ -101,7 +101,7 @@ func (r *receiver) Listen(host string) ([]string, error) {
 	return r.Serve(listener, listener.Addr().String()), nil
 }
 
-// Serve implements lab.SpanReceiver. The variables are those of OpenTelemetry's SDKs ("OpenTelemetry
+// Serve implements lab.SpanReceiver. It returns the variables for OpenTelemetry's SDKs ("OpenTelemetry
 // Protocol Exporter", section "Configuration Options").
 func (r *receiver) Serve(listener net.Listener, address string) []string {
 	r.listens = true
@@ -115,7 +115,7 @@ func (r *receiver) Serve(listener net.Listener, address string) []string {
 		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"}
 }
 
-// listen listens on a port that is not among those that the kernel gives to clients.
+// listen listens on a port outside of the range that the kernel gives to clients.
 func listen(host string) (listener net.Listener, err error) {
 	const lowest, ports, attempts = 15_000, 17_000, 50
 	for range attempts {
@@ -127,7 +127,7 @@ func listen(host string) (listener net.Listener, err error) {
 	return nil, err
 }
 
-// post takes an export over HTTP.
+// post handles an export over HTTP.
 func (r *receiver) post(w http.ResponseWriter, of *http.Request) {
 	request, err := readExport(of)
 	if err != nil {
@@ -141,11 +141,11 @@ func (r *receiver) post(w http.ResponseWriter, of *http.Request) {
 		write = ptraceotlp.ExportResponse.MarshalJSON
 		w.Header().Set("Content-Type", "application/json")
 	}
-	text, _ := write(answer) // it is empty
-	_, _ = w.Write(text)     // an exporter that has gone needs none
+	text, _ := write(answer) // the answer is empty
+	_, _ = w.Write(text)     // the exporter may be gone
 }
 
-// isJSON reports whether an export is JSON; else it is protobuf.
+// isJSON reports whether an export is JSON; otherwise it is protobuf.
 func isJSON(of *http.Request) bool {
 	return strings.HasPrefix(of.Header.Get("Content-Type"), "application/json")
 }
@@ -171,7 +171,7 @@ func readExport(of *http.Request) (ptraceotlp.ExportRequest, error) {
 	return request, request.UnmarshalProto(text)
 }
 
-// Export takes an export over gRPC.
+// Export handles an export over gRPC.
 func (r *receiver) Export(
 	_ context.Context, request ptraceotlp.ExportRequest,
 ) (ptraceotlp.ExportResponse, error) {
@@ -208,8 +208,8 @@ func (r *receiver) Close(from, to time.Time) (*lab.ReceivedTraces, error) {
 	return &received, nil
 }
 
-// begunBetween keeps, in place, the spans of traces whose first span began between two moments. The last
-// spans of the warm-up may arrive when the measured load is under way.
+// begunBetween keeps, in place, the spans of the traces whose first span began between two moments. The
+// last spans of a warm-up may arrive during the measured load.
 func begunBetween(all []Span, from, to int64) []Span {
 	began := map[trace.TraceID]int64{}
 	for _, s := range all {

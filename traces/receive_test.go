@@ -32,7 +32,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// export returns a trace of one span of a number.
+// export returns an export with one trace of one span, with IDs made of a number.
 func export(number byte) ptraceotlp.ExportRequest {
 	all := ptrace.NewTraces()
 	resource := all.ResourceSpans().AppendEmpty()
@@ -88,7 +88,7 @@ func packed(t *testing.T, text []byte) []byte {
 	return out.Bytes()
 }
 
-// TestSpansAreReceived in every form that an exporter of OpenTelemetry may send.
+// TestSpansAreReceived in every form in which an exporter of OpenTelemetry may send them.
 func TestSpansAreReceived(t *testing.T) {
 	r, address := listening(t, "127.0.0.1")
 	url := "http://" + address + "/v1/traces"
@@ -110,7 +110,7 @@ func TestSpansAreReceived(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	large := export(4) // than the 4 MiB that a server of gRPC takes by default
+	large := export(4) // larger than the 4 MiB that gRPC servers accept by default
 	large.Traces().ResourceSpans().At(0).Resource().Attributes().PutStr("large", strings.Repeat("x", 5<<20))
 	if _, err := ptraceotlp.NewGRPCClient(connection).Export(ctx, large); err != nil {
 		t.Errorf("gRPC: %v", err)
@@ -129,14 +129,14 @@ func TestSpansAreReceived(t *testing.T) {
 	}
 }
 
-// lossy is a listener to which nobody could connect.
+// lossy is a listener that nobody could connect to.
 type lossy struct{ net.Listener }
 
 func (l lossy) Close() error {
 	return errors.Join(l.Listener.Close(), errors.New("nobody could connect"))
 }
 
-// TestWhyNoSpansCameIsTold, and what came is summed up all the same.
+// TestWhyNoSpansCameIsTold: the reason is reported, and received spans are summed up in spite of it.
 func TestWhyNoSpansCameIsTold(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -155,7 +155,7 @@ func TestWhyNoSpansCameIsTold(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoExportIsRefused, also what unpacks to more than the limit.
+// TestWhatIsNoExportIsRefused, and so is an export that decompresses to more than the limit.
 func TestWhatIsNoExportIsRefused(t *testing.T) {
 	r, address := listening(t, "127.0.0.1")
 	large := make([]byte, maxExport+1)
@@ -179,7 +179,7 @@ func TestWhatIsNoExportIsRefused(t *testing.T) {
 	}
 }
 
-// TestTracesOutsideOfTheLoadAreLeftOut, and nothing is said of spans where nobody was told to send them.
+// TestTracesOutsideOfTheLoadAreLeftOut. Without any exporter nothing is reported about spans.
 func TestTracesOutsideOfTheLoadAreLeftOut(t *testing.T) {
 	r := &receiver{}
 	for number := range byte(3) {
@@ -201,7 +201,7 @@ func TestTracesOutsideOfTheLoadAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestNoMoreIsKeptThanThereIsRoomFor: what is dropped is counted.
+// TestNoMoreIsKeptThanThereIsRoomFor: dropped spans are counted.
 func TestNoMoreIsKeptThanThereIsRoomFor(t *testing.T) {
 	var r receiver
 	r.spans = make([]Span, maxReceived-1)
@@ -213,7 +213,7 @@ func TestNoMoreIsKeptThanThereIsRoomFor(t *testing.T) {
 	}
 }
 
-// TestExportsWait while so many are read that more would take too much memory.
+// TestExportsWait while as many exports are decoded as memory permits.
 func TestExportsWait(t *testing.T) {
 	of, address := listening(t, "127.0.0.1")
 	r, _ := of.(*receiver)
@@ -240,8 +240,8 @@ func TestExportsWait(t *testing.T) {
 	}
 }
 
-// TestSpansOfKnownTruth: what the SDK of OpenTelemetry sends of services of known times comes out as these. A
-// front of 100 ms calls at once a cart, which calls prices, and ads, for which nobody waits longest.
+// TestSpansOfKnownTruth: spans of OpenTelemetry's SDK, of services with known times, give these times. A
+// front of 100 ms calls two services at once: a cart, which calls prices, and ads, which ends first.
 func TestSpansOfKnownTruth(t *testing.T) {
 	r, address := listening(t, "127.0.0.1")
 	began := time.Now().Truncate(time.Millisecond)
@@ -303,7 +303,7 @@ func TestSpansOfKnownTruth(t *testing.T) {
 	}
 }
 
-// TestKeptSpansAreNotOverwritten after somebody has removed a folder before them.
+// TestKeptSpansAreNotOverwritten after a user has removed an earlier folder.
 func TestKeptSpansAreNotOverwritten(t *testing.T) {
 	folder := t.TempDir()
 	kept := filepath.Join(folder, "002-a-spans", "spans.jsonl")
@@ -316,8 +316,8 @@ func TestKeptSpansAreNotOverwritten(t *testing.T) {
 	}
 }
 
-// TestReceivedSpansAreKept, those of the measured load alone, with their components, one folder for each
-// trial: what is read of it is what was received.
+// TestReceivedSpansAreKept, but only those of the measured load, with their components, in one folder per
+// trial. Reading the folder returns what was received.
 func TestReceivedSpansAreKept(t *testing.T) {
 	folder := t.TempDir()
 	export := func(number byte, start int64) ptraceotlp.ExportRequest {

@@ -11,14 +11,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxParts is the number of parts of a set. Names that hold a number of a thing make one for each;
-// what comes after that many is counted for its service under Others.
+// maxParts is the highest number of parts of a set. Names that contain numbers can make a part for each;
+// after that many, further names count for their service under Others.
 const maxParts = 2000
 
-// maxTrace is the number of spans that a trace may have to count: its path is walked recursively.
+// maxTrace is the number of spans above which a trace does not count: its path is walked recursively.
 const maxTrace = 100_000
 
-// Others is the operation of the spans of a service whose names are too many.
+// Others is the operation for the spans of a service whose names are too many.
 const Others = "(other names)"
 
 // account holds the costs of the parts of one trace.
@@ -28,13 +28,13 @@ type account struct {
 	parts   map[lab.TracePart]lab.PartCost
 }
 
-// Summary sums up each operation of a set of spans, as the means of a number of batches of its traces. The
-// set cannot be used afterwards: its spans are cut in place.
+// Summary sums up each operation of a set of spans, as the means of a number of batches of its traces.
+// The set cannot be used afterwards: its spans are cut in place.
 func Summary(name string, set Set, batches int) lab.TraceSet {
 	return summary(name, set, batches, func(tree, []criticalpath.Stretch) {})
 }
 
-// summary returns what Summary does, and calls show with every trace and its critical path.
+// summary is Summary, and calls show with every trace and its critical path.
 func summary(name string, set Set, batches int, show func(tree, []criticalpath.Stretch)) lab.TraceSet {
 	names := partNames{known: map[lab.TracePart]bool{}}
 	operations := map[lab.TracePart][]account{}
@@ -52,15 +52,15 @@ func summary(name string, set Set, batches int, show func(tree, []criticalpath.S
 	return sum
 }
 
-// Trees returns the traces of a set that count, as trees, and the numbers of spans and traces. The set cannot
+// Trees returns the valid traces of a set as trees, and the numbers of spans and traces. The set cannot
 // be used afterwards.
 func Trees(name string, set Set) (trees []*lab.SpanNode, counts lab.TraceSet) {
 	counts = eachWhole(name, set, func(t tree) { trees = append(trees, t.node(t.root)) })
 	return trees, counts
 }
 
-// eachWhole calls visit for the trees of all traces that count, with their spans cut to those of their
-// callers.
+// eachWhole calls visit for the trees of all valid traces, with their spans cut to those of their
+// callers. It returns the numbers of spans and traces.
 func eachWhole(name string, set Set, visit func(tree)) lab.TraceSet {
 	sum := lab.TraceSet{Name: name, Files: set.Files, Spans: len(set.Spans), Dropped: set.Dropped}
 	for _, of := range byTrace(set.Spans) {
@@ -84,7 +84,7 @@ func partOrder(a, b lab.TracePart) int {
 		cmp.Compare(a.Kind, b.Kind))
 }
 
-// byTrace returns the spans of each trace, in the order in which the files have them.
+// byTrace returns the spans of each trace, in the order of the files.
 func byTrace(all []Span) [][]*Span {
 	var traces [][]*Span
 	at := map[trace.TraceID]int{}
@@ -99,7 +99,7 @@ func byTrace(all []Span) [][]*Span {
 	return traces
 }
 
-// dropDuplicates returns the spans without those that came twice. Client and server may share an ID.
+// dropDuplicates returns the spans without repeated ones. Client and server may share an ID.
 func dropDuplicates(of []*Span) []*Span {
 	type key struct {
 		id   trace.SpanID
@@ -115,7 +115,8 @@ func dropDuplicates(of []*Span) []*Span {
 	})
 }
 
-// account returns the costs of the spans of a trace, and of the stretches of its critical path.
+// account returns the costs of the parts of a trace: of its spans, and of the stretches of its critical
+// path.
 func (t *tree) account(path []criticalpath.Stretch, names *partNames) account {
 	a := account{start: t.root.Start, seconds: seconds(t.root.End - t.root.Start),
 		parts: map[lab.TracePart]lab.PartCost{}}
@@ -141,14 +142,14 @@ func (t *tree) account(path []criticalpath.Stretch, names *partNames) account {
 	return a
 }
 
-// add adds a cost, times a weight, to that of a part.
+// add adds a cost, multiplied by a weight, to that of a part.
 func (a account) add(part lab.TracePart, cost lab.PartCost, weight float64) {
 	a.parts[part] = a.parts[part].Plus(cost, weight)
 }
 
-// batchMeans returns the means of a number of batches of traces in the order of their start. All batches have
-// the same size: the first traces are left out where the number is not a divisor of theirs. Fewer traces than
-// batches have no means.
+// batchMeans returns the means of batches of traces in the order of their start; number is the number of
+// batches. All batches have the same size: the first traces are left out if their number cannot be
+// divided. It returns nil for fewer traces than batches.
 func batchMeans(of []account, number int) []lab.TraceBatch {
 	size := len(of) / number
 	if size == 0 {
@@ -176,10 +177,10 @@ func batchMeans(of []account, number int) []lab.TraceBatch {
 	return batches
 }
 
-// partNames keeps parts from becoming too many.
+// partNames limits the number of parts.
 type partNames struct{ known map[lab.TracePart]bool }
 
-// of returns the part that a span is counted for.
+// of returns the part for a span.
 func (n *partNames) of(service, operation string, kind lab.SegmentKind) lab.TracePart {
 	part := lab.TracePart{Service: service, Operation: operation, Kind: kind}
 	if !n.known[part] && len(n.known) >= maxParts {

@@ -11,16 +11,16 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tree is the spans of one trace below the one that it begins with.
+// tree holds the spans of one trace.
 type tree struct {
 	root     *Span
-	spans    []*Span // callers before those that they call
+	spans    []*Span // callers before the spans that they call
 	children map[trace.SpanID][]*Span
 	clipped  int
 }
 
-// newTree returns the tree of the spans of a trace. whole is false where a span has no end, or where not all
-// are below one.
+// newTree returns the tree of the spans of a trace. whole is false if a span has no end, or if the spans
+// do not form one tree.
 func newTree(of []*Span) (t tree, whole bool) {
 	splitShared(of)
 	known := map[trace.SpanID]bool{}
@@ -37,7 +37,7 @@ func newTree(of []*Span) (t tree, whole bool) {
 		case t.root != nil:
 			return t, false
 		default:
-			t.root = s // its caller was not traced, or exports no spans
+			t.root = s // its caller was not traced, or its spans were not exported
 			t.root.Parent = trace.SpanID{}
 		}
 	}
@@ -45,14 +45,15 @@ func newTree(of []*Span) (t tree, whole bool) {
 		return t, false
 	}
 	t.spans = []*Span{t.root}
-	for i := 0; i < len(t.spans) && len(t.spans) <= len(of); i++ { // those that share an ID can be in a circle
+	// Bounded, because spans with the same ID can form a circle.
+	for i := 0; i < len(t.spans) && len(t.spans) <= len(of); i++ {
 		t.spans = append(t.spans, t.children[t.spans[i].ID]...)
 	}
 	return t, len(t.spans) == len(of)
 }
 
-// splitShared gives the server's half of a span that client and server share, as Zipkin's may, an ID of its
-// own, and makes it the caller of what it calls.
+// splitShared separates spans that client and server share, as in Zipkin: it gives the server's half an
+// ID of its own, and makes it the parent of the spans that the server calls.
 func splitShared(of []*Span) {
 	clients := map[trace.SpanID]bool{}
 	for _, s := range of {
@@ -60,7 +61,7 @@ func splitShared(of []*Span) {
 			clients[s.ID] = true
 		}
 	}
-	own := map[trace.SpanID]*Span{} // servers by the ID that they shared
+	own := map[trace.SpanID]*Span{} // servers by the shared ID
 	for _, s := range of {
 		if s.Role == trace.SpanKindServer && clients[s.ID] {
 			own[s.ID] = s
@@ -75,13 +76,13 @@ func splitShared(of []*Span) {
 	}
 }
 
-// isMessage reports whether a span hands over a message, or takes one in: nobody waits for it.
+// isMessage reports whether a span sends or receives a message: its caller does not wait for it.
 func isMessage(s *Span) bool {
 	return s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer
 }
 
-// clip cuts every span to the time of its caller, which waits for it, from the first span on. Hosts' clocks
-// differ, and a caller may not have waited to the end.
+// clip cuts every span to the time of its caller, which waits for it, from the first span on. Clocks of
+// hosts differ, and a caller may not have waited to the end.
 func (t *tree) clip() {
 	for _, s := range t.spans {
 		for _, child := range t.children[s.ID] {
@@ -96,7 +97,7 @@ func (t *tree) clip() {
 	}
 }
 
-// self returns the self time of a span: the nanoseconds in which it waits for none of its children.
+// self returns the self time of a span: the nanoseconds in which it does not wait for a child.
 func (t *tree) self(s *Span) int64 {
 	children := slices.DeleteFunc(slices.Clone(t.children[s.ID]), isMessage)
 	slices.SortFunc(children, func(a, b *Span) int { return cmp.Compare(a.Start, b.Start) })
@@ -108,7 +109,7 @@ func (t *tree) self(s *Span) int64 {
 	return self + max(0, s.End-at)
 }
 
-// node returns a span with all below it.
+// node returns a span with all spans below it.
 func (t *tree) node(s *Span) *lab.SpanNode {
 	n := &lab.SpanNode{Service: s.Unit, Component: s.Component, Name: s.Name, Kind: s.Kind, Start: s.Start,
 		End: s.End, Self: t.self(s), Async: isMessage(s),
@@ -120,13 +121,13 @@ func (t *tree) node(s *Span) *lab.SpanNode {
 	return n
 }
 
-// path returns the critical path.
+// path returns the critical path of the trace.
 func (t *tree) path() []criticalpath.Stretch {
 	all := make([]spans.Record, len(t.spans))
 	for i, s := range t.spans {
 		all[i] = s.Record
 	}
-	of, _ := criticalpath.New(all) // it has a root
+	of, _ := criticalpath.New(all) // without an error: it has a root
 	path, _ := of.Until(t.root.End, func(spans.Record) bool { return false })
 	return path
 }

@@ -16,21 +16,22 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// software are events that every kernel counts, also where no processor does: the CPU time of a thread in
-// nanoseconds, and its switches.
+// software are events that every kernel counts, even without counters of the processor: the CPU time of a
+// thread in nanoseconds, and its context switches.
 var software = [2]event{
 	{unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_TASK_CLOCK},
 	{unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CONTEXT_SWITCHES},
 }
 
-// TestMain burns CPU time in new threads when it is told to by its input, and says when it is done.
+// TestMain burns CPU time in new threads if its environment says so, when it gets input, and writes when
+// it is done.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] != "burn" {
 		os.Exit(m.Run())
 	}
 	_, _ = os.Stdout.Write([]byte("x"))
 	_, _ = os.Stdin.Read(make([]byte, 1)) // the counting has begun
-	// More threads at once than the runtime has yet.
+	// More threads at once than the runtime has so far.
 	const threads = 20
 	var there, done sync.WaitGroup
 	there.Add(threads)
@@ -44,10 +45,10 @@ func TestMain(m *testing.M) {
 	}
 	done.Wait()
 	_, _ = os.Stdout.Write([]byte("x"))
-	_, _ = os.Stdin.Read(make([]byte, 1)) // until it is ended
+	_, _ = os.Stdin.Read(make([]byte, 1)) // until the test ends it
 }
 
-// spend uses that much CPU time of the calling thread.
+// spend uses an amount of CPU time on the calling thread.
 func spend(d time.Duration) {
 	used := func() time.Duration {
 		var t unix.Timespec
@@ -58,7 +59,7 @@ func spend(d time.Duration) {
 	}
 }
 
-// TestThreadsThatBeginLaterAreCounted with what they do, and nothing of before.
+// TestThreadsThatBeginLaterAreCounted from their start; what happened before Start does not count.
 func TestThreadsThatBeginLaterAreCounted(t *testing.T) {
 	program := exec.CommandContext(t.Context(), os.Args[0], "burn")
 	in, errIn := program.StdinPipe()
@@ -68,7 +69,7 @@ func TestThreadsThatBeginLaterAreCounted(t *testing.T) {
 	}
 	defer func() { _ = program.Wait() }()
 	defer func() { _ = in.Close() }()
-	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // its runtime has its first threads
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // its runtime has started its first threads
 		t.Fatal(err)
 	}
 	u := lab.ThreadUse{Unit: "u", Role: "r", PID: program.Process.Pid}
@@ -117,7 +118,8 @@ func TestCountersThatTakeTurnsAreScaled(t *testing.T) {
 	}
 }
 
-// TestWhereNoProcessorCountsItIsSaid, or instructions and cycles are counted.
+// TestWhereNoProcessorCountsItIsSaid: Start counts instructions and cycles, or returns an error that
+// names them.
 func TestWhereNoProcessorCountsItIsSaid(t *testing.T) {
 	c, err := Start([]lab.ThreadUse{{Unit: "u", PID: os.Getpid()}})
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package jfr reads recordings of the JDK Flight Recorder, as far as profiles need them:
-// which code was running when a thread was sampled. It reads version 2 of the format, of
-// JDK 9 and later, which describes its own events.
+// Package jfr reads recordings of the JDK Flight Recorder, as far as profiles need them: the code that
+// was running when a thread was sampled. It reads version 2 of the format, of JDK 9 and later, which
+// describes its own events.
 //
-// Source: the format is not specified; what is read here follows the JDK's own reader
+// Source: the format has no specification. This reader follows the JDK's own reader
 // (jdk.jfr.internal.consumer, JDK 17), and is tested with recordings of JDK 17 and 25.
 //
 // Entry point: Read.
@@ -15,43 +15,43 @@ import (
 	"time"
 )
 
-// Events that are samples.
+// Types of events that are samples.
 const (
-	// Execution samples look at threads that run Java code, in turn.
+	// Execution samples are taken of threads that run Java code, in turn.
 	Execution = "jdk.ExecutionSample"
-	// CPUTime samples look at all threads, as often as they use CPU time (JDK 25).
+	// CPUTime samples are taken of all threads, in proportion to their CPU time (JDK 25).
 	CPUTime = "jdk.CPUTimeSample"
 )
 
-// Sample is one look at a thread.
+// Sample is one sample of a thread.
 type Sample struct {
 	Event string
 	Time  time.Time
-	// Frames, the running method first. Empty where the JVM could not walk the stack.
+	// Frames is the stack, the running method first. It is empty if the JVM could not walk the stack.
 	Frames []Frame
 }
 
-// Frame is a method that was being called.
+// Frame is a method on a stack.
 type Frame struct {
-	Class  string // "java.util.HashMap"
+	Class  string // such as "java.util.HashMap"
 	Method string
 	Native bool
 }
 
-// chunk is a part of a recording that can be read by itself.
+// chunk is an independent part of a recording.
 type chunk struct {
 	classes map[int64]*class
-	// pools are the constants, by the name of their class.
+	// pools holds the constants, by the name of their class.
 	pools  map[string]map[int64]value
-	frames map[int64][]Frame // stacks that were resolved, by key
+	frames map[int64][]Frame // resolved stacks, by key
 
 	startNanos, startTicks, ticksPerSecond int64
-	// left is the number of values that may still be read: classes that nest without fields make many values of
+	// left is the number of values that may still be read: nested classes without fields make many values of
 	// few bytes.
 	left int
 }
 
-// The header of a chunk.
+// Positions and sizes in the header of a chunk.
 const (
 	headerSize    = 68
 	offsetSize    = 8
@@ -120,7 +120,7 @@ func readChunk(data []byte) ([]Sample, error) {
 	return c.samples(data)
 }
 
-// eventAt returns an event behind its size and its type, and the type.
+// eventAt returns a decoder for an event, after its size and type, and the type.
 func eventAt(data []byte, at int64) (*decoder, int64, error) {
 	if at < headerSize || at >= int64(len(data)) {
 		return nil, 0, fmt.Errorf("an event is said to be at byte %d of %d", at, len(data))
@@ -135,7 +135,7 @@ func eventAt(data []byte, at int64) (*decoder, int64, error) {
 	return b, kind, b.err
 }
 
-// readPools reads the constants: events that form a chain, from the last to the first.
+// readPools reads the constants, from a chain of events that begins with the last one.
 func (c *chunk) readPools(data []byte, at int64) error {
 	const poolEvent = 1
 	for before := at + 1; ; {
@@ -153,7 +153,7 @@ func (c *chunk) readPools(data []byte, at int64) error {
 		b.number() // start
 		b.number() // duration
 		delta := b.number()
-		b.take(1) // why it was written
+		b.take(1) // the reason why it was written
 		for range b.count() {
 			c.readPool(b)
 		}
@@ -214,7 +214,7 @@ func (c *chunk) samples(data []byte) ([]Sample, error) {
 	return all, nil
 }
 
-// stack resolves a stack by its key.
+// stack returns the frames of a stack by its key.
 func (c *chunk) stack(key int64) []Frame {
 	if frames, known := c.frames[key]; known {
 		return frames
@@ -233,7 +233,7 @@ func (c *chunk) stack(key int64) []Frame {
 	return frames
 }
 
-// symbol returns the text of a symbol, which may itself be a constant.
+// symbol returns the text of a symbol, which may be a constant itself.
 func (c *chunk) symbol(key int64) string {
 	text := c.pools["jdk.types.Symbol"][key].parts["string"]
 	if text.text == "" && text.number != 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// recording reads a recording of the testdata: testdata/README.md says how they were made.
+// recording returns a recording of testdata; testdata/README.md says how it was made.
 func recording(t testing.TB, name string) []byte {
 	t.Helper()
 	file, err := os.Open("testdata/" + name)
@@ -30,7 +30,7 @@ func recording(t testing.TB, name string) []byte {
 	return data
 }
 
-// The counts are those of the JDK's own reader (jfr summary).
+// The numbers are those of the JDK's own reader (jfr summary).
 func TestRecordingsOfTwoJDKsAreRead(t *testing.T) {
 	for _, c := range []struct {
 		file, event string
@@ -103,8 +103,7 @@ func TestWhatIsNoRecordingIsRefused(t *testing.T) {
 	}
 }
 
-// Whatever the bytes are, reading ends, in memory that they account for, and samples have
-// what they promise.
+// FuzzRead: for any bytes, reading ends within memory in proportion to them, and samples are valid.
 func FuzzRead(f *testing.F) {
 	f.Add(recording(f, "spin17.jfr.gz"))
 	f.Add(recording(f, "spin25.jfr.gz"))

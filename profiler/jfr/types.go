@@ -6,14 +6,15 @@ import (
 	"strconv"
 )
 
-// class is a type of values as the recording itself describes it.
+// class is a type of values, by the description in the recording.
 type class struct {
 	id     int64
 	name   string
 	fields []field
 }
 
-// field is a part of a value. A constant is in the pool of its class; the value holds its key.
+// field is a field of a class. For a constant, the value holds a key, and the pool of its class holds the
+// constant.
 type field struct {
 	name     string
 	class    int64
@@ -21,17 +22,17 @@ type field struct {
 	array    bool
 }
 
-// element is a node of the metadata, which are a tree.
+// element is a node of the metadata tree.
 type element struct {
 	name       string
 	attributes map[string]string
 	children   []element
 }
 
-// mostDepth bounds the tree and the nesting of values: those of the JDK have six levels.
+// mostDepth bounds the depth of the tree, and of nested values: those of the JDK have six levels.
 const mostDepth = 32
 
-// readClasses reads a metadata event from behind its size and type.
+// readClasses reads a metadata event, after its size and type.
 func readClasses(b *decoder) map[int64]*class {
 	b.number() // start
 	b.number() // duration
@@ -61,7 +62,7 @@ func readClasses(b *decoder) map[int64]*class {
 }
 
 func integer(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64) // 0 is no class
+	n, _ := strconv.ParseInt(text, 10, 64) // no number is 0, which is no class
 	return n
 }
 
@@ -94,7 +95,7 @@ func readElement(b *decoder, texts []string, depth int) element {
 	return e
 }
 
-// value is the value of a field: a number, a text, a list, or an object with its parts by name.
+// value is the value of a field: a number, a text, a list, or an object with its fields by name.
 type value struct {
 	number int64
 	text   string

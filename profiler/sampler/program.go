@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// program is the executable of a running process, written in Go.
+// program is the executable of a running Go process.
 type program struct {
-	module string // the path of its main module
+	module string // path of its main module
 	table  *gosym.Table
 	mapped []mapping
 	loads  []elf.ProgHeader
 }
 
-// mapping is a part of the executable in memory.
+// mapping is a part of memory that holds a part of the executable.
 type mapping struct{ start, end, offset uint64 }
 
 // openProgram reads the executable of a process.
@@ -35,7 +35,7 @@ func openProgram(pid int) (*program, error) {
 	}
 	defer func() { _ = file.Close() }() // only read
 	lines, text := file.Section(".gopclntab"), file.Section(".text")
-	if lines == nil { // of a position-independent executable
+	if lines == nil { // a position-independent executable
 		lines = file.Section(".data.rel.ro.gopclntab")
 	}
 	if lines == nil || text == nil {
@@ -71,7 +71,7 @@ func executableOf(pid int) ([]mapping, error) {
 	defer func() { _ = maps.Close() }() // only read
 	var all []mapping
 	for lines := bufio.NewScanner(maps); lines.Scan(); {
-		// start-end rights offset device inode path
+		// A line: start-end permissions offset device inode path
 		var m mapping
 		var rights string
 		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x %s %x", &m.start, &m.end, &rights, &m.offset); n == 4 &&
@@ -82,13 +82,13 @@ func executableOf(pid int) ([]mapping, error) {
 	return all, nil
 }
 
-// names returns the names of the functions at addresses of the process. It leaves out addresses that are not
-// in the program's own code, but in the kernel's page or a library in C.
+// names returns the names of the functions at addresses of the process. It leaves out addresses outside
+// of the program's own code, such as those in a C library.
 func (p *program) names(addresses []uint64) []string {
 	var all []string
 	for i, address := range addresses {
 		if i > 0 {
-			address-- // the address of a caller is the one behind its call
+			address-- // the address of a caller is the one after its call
 		}
 		if f := p.table.PCToFunc(p.linked(address)); f != nil {
 			all = append(all, f.Name)
@@ -97,7 +97,8 @@ func (p *program) names(addresses []uint64) []string {
 	return all
 }
 
-// linked turns an address in memory into the address in the executable, or 0 if it is not in there.
+// linked converts an address in memory to the address in the executable, or 0 if it is not in the
+// executable.
 func (p *program) linked(address uint64) uint64 {
 	for _, m := range p.mapped {
 		if address < m.start || address >= m.end {

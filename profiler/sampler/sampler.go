@@ -1,8 +1,8 @@
-// Package sampler samples programs from outside: the kernel's software clock interrupts
-// every processor a thousand times a second and notes the stack that runs (perf_event_open(2)
-// with PERF_COUNT_SW_CPU_CLOCK). Programs need not be prepared for it, and virtual machines
-// without hardware counters have that clock, too. It names the functions of programs in Go,
-// which keep frame pointers and a table of all functions, stripped or not.
+// Package sampler samples programs from outside: the kernel's software clock interrupts every processor a
+// thousand times a second and records the running stack (perf_event_open(2) with
+// PERF_COUNT_SW_CPU_CLOCK). Programs need no preparation, and virtual machines without hardware counters
+// have that clock, too. It names the functions of Go programs, which keep frame pointers and a table of
+// all functions even if they are stripped.
 //
 // Entry points: Start, then Sampling.End.
 package sampler
@@ -23,30 +23,30 @@ import (
 )
 
 const (
-	// frequency is the number of samples of a busy processor in a second: a prime, so that it
-	// does not keep step with what programs do by the clock.
+	// frequency is the number of samples per second of a busy processor: a prime, so that samples are not
+	// synchronous with periodic work.
 	frequency = 997
-	// pages is the size of a processor's ring: it holds the samples of some tenths of a second.
+	// pages is the size of a processor's ring, for the samples of some tenths of a second.
 	pages = 128
 	// drainEvery is the time between two readings of the rings.
 	drainEvery = 50 * time.Millisecond
 )
 
-// Sampling samples all processors until its End.
+// Sampling samples all processors until End.
 type Sampling struct {
 	rings []*ring
 	stop  chan struct{}
 	done  sync.WaitGroup
-	seen  map[int]map[string]*stack // by process, then by the text of the stack
+	seen  map[int]map[string]*stack // by process, and by the text of the stack
 }
 
-// stack is a sample with the number of times that it was taken.
+// stack is a stack with the number of its samples.
 type stack struct {
 	sample
 	count int
 }
 
-// Start begins to sample all processors. Its error names the privilege that is missing.
+// Start begins to sample all processors. The error names the missing privilege.
 func Start() (*Sampling, error) {
 	processors, err := online()
 	if err != nil {
@@ -74,7 +74,7 @@ func Start() (*Sampling, error) {
 	return s, nil
 }
 
-// online returns the numbers of the processors that work.
+// online returns the numbers of the processors that are online.
 func online() ([]int, error) {
 	text, err := os.ReadFile("/sys/devices/system/cpu/online")
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Sampling) take(found sample) {
 	stacks[key].count++
 }
 
-// End ends the sampling and returns the samples of those processes that still run and are programs in Go.
+// End ends the sampling and returns the samples of the processes that still run and are Go programs.
 func (s *Sampling) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 	close(s.stop)
 	s.done.Wait()
@@ -170,7 +170,7 @@ func (s *Sampling) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 
 func (s *Sampling) close() {
 	for _, r := range s.rings {
-		_ = unix.Munmap(r.memory) // nothing was written to it that anybody wants
+		_ = unix.Munmap(r.memory) // its content is no longer needed
 		_ = unix.Close(r.fd)
 	}
 	s.rings = nil
