@@ -76,7 +76,7 @@ func TestAMarkMayFallBetweenTwoLives(t *testing.T) {
 func TestWhatCannotBeSuspendedOrResumed(t *testing.T) {
 	c := startChild(t, "orders", "shop")
 	metering := watch(t, c)
-	for _, step := range []struct {
+	for _, step := range []struct { // done in this order while the list is made
 		want string // empty: it can
 		err  error
 	}{

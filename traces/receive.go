@@ -150,6 +150,7 @@ func isJSON(of *http.Request) bool {
 	return strings.HasPrefix(of.Header.Get("Content-Type"), "application/json")
 }
 
+// readExport decodes the export in a request, which may be compressed. Exports beyond maxExport are an error.
 func readExport(of *http.Request) (ptraceotlp.ExportRequest, error) {
 	request, body := ptraceotlp.NewExportRequest(), io.Reader(of.Body)
 	if of.Header.Get("Content-Encoding") == "gzip" {
@@ -179,7 +180,7 @@ func (r *receiver) Export(
 	return ptraceotlp.NewExportResponse(), nil
 }
 
-// keep keeps the spans of an export, as long as there is room.
+// keep keeps the spans of an export as long as there is room, and counts the others as dropped.
 func (r *receiver) keep(export ptrace.Traces) {
 	spans := fromOTLP(export, r.Component)
 	r.mu.Lock()
@@ -188,7 +189,7 @@ func (r *receiver) keep(export ptrace.Traces) {
 	r.spans, r.dropped = append(r.spans, spans[:room]...), r.dropped+len(spans)-room
 }
 
-// Close implements lab.SpanReceiver.
+// Close implements lab.SpanReceiver. It returns nil if the receiver has never listened.
 func (r *receiver) Close(from, to time.Time) (*lab.ReceivedTraces, error) {
 	wrong := errors.Join(r.http.Close(), r.serving.Wait())
 	if !r.listens {

@@ -164,7 +164,7 @@ func logTime(value gjson.Result) (time.Time, bool) {
 func (d *draft) replayRows(rows []logged) {
 	name := d.name("log")
 	stem := identifier(d.file.Name)
-	whole := !slices.ContainsFunc(rows, func(l logged) bool { return l.at.Nanosecond() != 0 }) // whole seconds only
+	whole := !slices.ContainsFunc(rows, func(l logged) bool { return l.at.Nanosecond() != 0 })
 	spread := 0
 	var times strings.Builder
 	var table [][]string

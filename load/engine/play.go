@@ -124,7 +124,7 @@ func (l *loop) beginFlow() {
 	}
 	if l.limit.From() > l.config.Pacing.Slot(due) {
 		l.report.HeldBack++
-		l.source.pauses(due, l.now)
+		l.source.pauses(due, l.now) // neither the user nor the target is to blame for this delay
 	}
 	l.limit.Take(l.now)
 	l.config.Player.Begin(&c.session)
@@ -201,7 +201,7 @@ func (l *loop) goOn(c *conn, at, due time.Duration) {
 		l.report.Cut++
 		l.flowsEnded++
 		l.release(c)
-	case l.config.Pacing.Slot(due) > l.now || l.now >= l.until:
+	case l.config.Pacing.Slot(due) > l.now || l.now >= l.until: // after until it waits to be cut
 		c.free, c.thinking = 0, true
 		if c.fd >= 0 {
 			c.state = idle

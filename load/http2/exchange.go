@@ -51,7 +51,8 @@ type Exchange struct {
 	bad      error // mistake in the current header block
 }
 
-// Request starts a request with the mandatory fields; Field adds others.
+// Request starts a request with the mandatory fields; Field adds others. A byte from 0x80 on is a whole field
+// of the static table, and the number in appendLiteral the index of a name (RFC 7541, 6.1 and appendix A).
 func (x *Exchange) Request(method, scheme, authority, path string) {
 	if x.done == nil {
 		x.done = make(chan struct{}, 1)
@@ -134,10 +135,11 @@ func (x *Exchange) begin() {
 	if cap(x.Body) > maxRetained {
 		x.Body = nil
 	}
-	x.Status, x.Header, x.Body, x.Truncated, x.Received, x.First, x.Waited = 0, x.Header[:0], x.Body[:0], false,
-		0, 0, false
-	x.err, x.id, x.credit, x.declared, x.size, x.headed, x.bad, x.blocked = nil, 0, 0, -1, 0, false, nil, false
-	x.Encoding, x.begun = x.Encoding[:0], time.Now()
+	x.Status, x.Header, x.Body, x.Encoding = 0, x.Header[:0], x.Body[:0], x.Encoding[:0]
+	x.Truncated, x.Received, x.First, x.Waited = false, 0, 0, false
+	x.err, x.id, x.credit, x.blocked = nil, 0, 0, false
+	x.declared, x.size, x.headed, x.bad = -1, 0, false, nil
+	x.begun = time.Now()
 }
 
 // field takes a field of a header block. After a mistake it ignores all others.

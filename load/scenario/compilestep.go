@@ -146,6 +146,7 @@ func newJSONTemplate(body any, find names) (template, error) {
 		if i+1 < len(t) {
 			behind = t[i+1].text
 		}
+		// A value that is the whole text loses the quotes, unless its kind is always a text.
 		if p := &t[i]; p.slot >= 0 && p.kind != plain && opensText(p.text) && closesText(behind) {
 			if p.kind == anyText {
 				p.form = asJSON

@@ -11,9 +11,9 @@ import (
 
 func draws(t *testing.T, v Value, n int) []string {
 	t.Helper()
-	make, err := newGenerator(v)
+	start, err := newGenerator(v)
 	must(t, err)
-	g, r := make(Origin{Of: 1}), newRandom(1, 0, 0)
+	g, r := start(Origin{Of: 1}), newRandom(1, 0, 0)
 	var all []string
 	for range n {
 		all = append(all, string(g.appendNext(nil, r)))
@@ -67,9 +67,8 @@ func chiSquared(counts []int, probability []float64) float64 {
 	return sum
 }
 
-// TestZipfIsExact holds the generator against the probabilities of the finite
-// distribution, at its seed: 19 degrees of freedom, 43.82 is exceeded by one
-// exact sample in a thousand.
+// TestZipfIsExact compares the generator with the probabilities of the finite distribution. With 19 degrees
+// of freedom, one exact sample in a thousand exceeds 43.82; the seed is fixed.
 func TestZipfIsExact(t *testing.T) {
 	const values, sample, limit = 20, 200_000, 43.82
 	for _, exponent := range []float64{0, 0.5, 0.99, 1, 1.0000001, 1.5, 3} {

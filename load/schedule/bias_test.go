@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// What a host adds to a sleep, in milliseconds.
+// Delays that a host adds to a sleep, in milliseconds.
 const (
-	wakes    = 0.4  // from the end of a sleep to the answer
-	occupied = 1.04 // how long a request that comes keeps the processor from others
+	wakes    = 0.4  // from the end of the sleep to the answer
+	occupied = 1.04 // processor time for receiving a request
 )
 
-// host returns when a request that came at a time, with a sleep of so long, is answered. arrivals are all
-// requests, and last is the index of the last one that came by the end of the sleep.
+// host returns the time of the answer to a request that came at a time and whose server sleeps for a while,
+// in milliseconds. arrivals are all requests, and last is the index of the last one that came before the end
+// of the sleep. phase is the offset of the host's clock ticks.
 type host func(arrivals []float64, last int, came, sleep, phase float64) float64
 
-// hosts are ways in which the end of a sleep depends on the clock and on when requests come.
+// hosts returns hosts on which the end of a sleep depends on the clock, or on the arrivals of other requests.
 func hosts() map[string]host {
 	tick := func(length float64) host {
 		return func(_ []float64, _ int, came, sleep, phase float64) float64 {
@@ -25,11 +26,11 @@ func hosts() map[string]host {
 		}
 	}
 	return map[string]host{
-		// One processor: who wakes up while a request is being taken waits.
+		// One processor: a sleeper that wakes while a request is being received has to wait.
 		"collisions": func(arrivals []float64, last int, came, sleep, _ float64) float64 {
 			return max(came+sleep+wakes, arrivals[last]+occupied)
 		},
-		// The runtime waits in whole milliseconds since it was last woken, as Go's does.
+		// The runtime waits for whole milliseconds since it last woke up, as Go's does.
 		"whole milliseconds": func(arrivals []float64, last int, came, sleep, _ float64) float64 {
 			return arrivals[last] + math.Ceil(came+sleep-arrivals[last]-1e-6) + wakes
 		},
@@ -38,7 +39,7 @@ func hosts() map[string]host {
 	}
 }
 
-// median returns the median response time, in milliseconds, of a server that sleeps so long.
+// median returns the median response time, in milliseconds, of a server that sleeps for each request.
 func median(arrivals []float64, answered host, sleep, phase float64) float64 {
 	var times []float64
 	last := 0
@@ -54,8 +55,8 @@ func median(arrivals []float64, answered host, sleep, phase float64) float64 {
 	return times[len(times)/2]
 }
 
-// ratios returns the ratios of the medians to that of a server which sleeps 20 ms, averaged over trials of 3
-// s at 100/s, each at another phase of the host's clock.
+// ratios returns, for each sleep, the ratio of the median to that of a sleep of 20 ms. It is the mean over
+// trials of arrivals by different seeds, each at another phase of the host's clock.
 func ratios(t *testing.T, arrivals func(seed uint64) Schedule, answered host, sleeps []float64) []float64 {
 	t.Helper()
 	const trials = 100
@@ -81,7 +82,7 @@ func ratios(t *testing.T, arrivals func(seed uint64) Schedule, answered host, sl
 // TestJitteredArrivalsShiftNoTimes: evenly spaced arrivals give the wrong ratios that were measured with real
 // servers (1.065, 1.255 and 1.956 with sleeps of 22, 26 and 40 ms; 1.048 with one in Go of 20.5 ms), because
 // sleeps of whole intervals end when the next request comes. Jittered ones agree with Poisson arrivals, which
-// see what a system is like at any time (Wolff 1982), on every kind of host.
+// sample the system at random times (Wolff 1982), on every kind of host.
 func TestJitteredArrivalsShiftNoTimes(t *testing.T) {
 	even := must(t)(Constant(100, 3*time.Second))
 	sleeps := []float64{20.5, 22, 26, 40}
