@@ -55,7 +55,7 @@ func (l *lives) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// add adds the accounts of one more life.
+// add adds the accounts of one more life, which is number life. Its processes replace those of the former one.
 func (c *counters) add(now counters, life int) {
 	c.stat.userTicks += now.stat.userTicks
 	c.stat.systemTicks += now.stat.systemTicks

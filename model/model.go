@@ -115,7 +115,8 @@ type Hop struct {
 
 // Measurement is one trial of the system.
 type Measurement struct {
-	// Placement names the components of each unit, as in "orders+payments,catalog"; empty: as they are.
+	// Placement names the components of each unit, as in "orders+payments,catalog"; empty: the placement
+	// of Units.
 	Placement string  `yaml:"placement,omitempty"`
 	Rate      float64 `yaml:"rate"` // operations per second
 	// Users is the number of users in a closed loop without pauses: then Rate is the rate that they
@@ -156,7 +157,7 @@ func (m Model) Components() []string {
 	return all
 }
 
-// UnitOf returns the index of the unit of a component in the system as it is; -1 if it is in none.
+// UnitOf returns the index in Units of the unit of a component, or -1 if it is in none.
 func (m Model) UnitOf(component string) int {
 	return slices.IndexFunc(m.Units, func(u Unit) bool { return slices.Contains(u.Components, component) })
 }

@@ -85,7 +85,7 @@ func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 		switch {
 		case unit.Own != "" && !unit.Foreign:
 			unit.Env = append(slices.Clone(unit.Env), lab.ProfileVariable+"={dir}/"+unit.Name+ownProfile)
-		case !unit.Foreign || unit.Server != nil || unit.Compose != nil || unit.Finishes:
+		case !unit.Foreign || unit.Server != nil || unit.Compose != nil || unit.Finishes: // not profiled
 		case unit.Container != nil:
 			unit.Leaves = folder
 			container := *unit.Container

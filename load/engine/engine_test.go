@@ -36,7 +36,7 @@ func newRig(t *testing.T, address string) *rig {
 	}
 }
 
-// step changes the only step of the only flow.
+// step returns the only step of the only flow, which a test may change.
 func (r *rig) step() *scenario.Step { return &r.file.Flows[0].Steps[0] }
 
 // steps replaces the steps of the only flow.
@@ -116,7 +116,7 @@ func (r *rig) playTapped(see func(*record.Sample)) {
 	must(r.t, <-ended)
 }
 
-// want asserts how many operations ended how, and that nothing else happened.
+// want asserts the number of operations by outcome; missing outcomes must have none.
 func want(t *testing.T, results *record.Results, counts map[record.Outcome]int64) {
 	t.Helper()
 	for _, outcome := range record.Outcomes() {

@@ -77,6 +77,7 @@ func (p *pool) settle(ctx context.Context) error {
 	return p.config.checkPool()
 }
 
+// maker returns a function that makes links of the protocol.
 func (p *pool) maker(ctx context.Context) (func() link, error) {
 	switch p.config.Protocol {
 	case HTTP2:
@@ -133,6 +134,7 @@ func (p *pool) open(caller context.Context) error {
 	return caller.Err()
 }
 
+// try connects a link. An error is an UnreachableError that says how long it took.
 func (p *pool) try(ctx context.Context, l link) error {
 	begun := time.Now()
 	if err := l.connect(ctx); err != nil {
@@ -142,7 +144,7 @@ func (p *pool) try(ctx context.Context, l link) error {
 	return nil
 }
 
-// abort ends everything in flight.
+// abort ends all connections with everything in flight.
 func (p *pool) abort() {
 	p.cancel()
 	for _, l := range p.links {
@@ -150,6 +152,7 @@ func (p *pool) abort() {
 	}
 }
 
+// close ends all connections, as a client does that needs them no more.
 func (p *pool) close() {
 	p.cancel()
 	for _, l := range p.links {

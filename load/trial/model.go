@@ -51,14 +51,16 @@ func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
 	case m.duration > longest:
 		return m, tooLong("duration", m.duration)
 	case l.Users != 0:
-		return m, m.closed(l)
+		err := m.closed(l)
+		return m, err
 	case l.Think != 0 || l.RampUp != 0:
 		return m, errors.New("think and ramp-up belong to users: an open loop waits for nobody")
 	}
-	if err := m.setOpen(l, dir); err != nil {
-		return m, err
+	err := m.setOpen(l, dir)
+	if err == nil {
+		err = m.setArrivals(l.Arrivals, seed)
 	}
-	return m, m.setArrivals(l.Arrivals, seed)
+	return m, err
 }
 
 // tooLong returns the error of a time of a load that is above the limit.
