@@ -55,7 +55,7 @@ func (l *lives) accounts(s *scratch, c *counters) error {
 	return nil
 }
 
-// add adds the accounts of one more life, which is number life. Its processes replace those of the former one.
+// add adds the accounts of life number life. The processes are replaced by those of that life.
 func (c *counters) add(now counters, life int) {
 	c.stat.userTicks += now.stat.userTicks
 	c.stat.systemTicks += now.stat.systemTicks

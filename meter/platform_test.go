@@ -83,17 +83,17 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	if used.PeakMemoryBytes < 100<<10 || used.MeanMemoryBytes > used.PeakMemoryBytes {
 		t.Errorf("their memory is %+v", used)
 	}
-	of, ended := 0, 0.0
+	living, ended := 0, 0.0
 	for _, p := range metered.Processes {
 		if p.Name == "cleave-busy apiserver" || p.Name == "cleave-busy" {
-			of += p.Processes
+			living += p.Processes
 		} else if ended = p.CPUSeconds; p.Name != restName {
 			t.Errorf("%s is among them", p.Name)
 		}
 	}
-	if of != 2 || !slices.ContainsFunc(metered.Processes,
+	if living != 2 || !slices.ContainsFunc(metered.Processes,
 		func(p lab.ProcessUsage) bool { return p.Name == "cleave-busy apiserver" }) {
-		t.Errorf("%d processes are there at the end, want 2: %+v", of, metered.Processes)
+		t.Errorf("%d processes are there at the end, want 2: %+v", living, metered.Processes)
 	}
 	if ended < 0.05 {
 		t.Errorf("the one that has ended had used %g s: %+v", ended, metered.Processes)

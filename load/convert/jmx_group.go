@@ -78,7 +78,7 @@ func (p *testPlan) groupEnd(g *threads) {
 	forever, loops := main.truth("LoopController.continue_forever"), main.text("LoopController.loops")
 	rounds, isConstant := p.constant(g.element, loops)
 	n, err := strconv.Atoi(strings.TrimSpace(rounds))
-	switch {
+	switch { // a positive number of iterations counts even with continue_forever; -1 stands for no limit
 	case isConstant && err == nil && n >= 0 && (!forever || n > 0), loops != "" && (!isConstant || err != nil):
 		p.note(g.where(), loops+" iterations per user", "a load ends after a time, not after iterations")
 	case g.load.Duration == 0:

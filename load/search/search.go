@@ -313,6 +313,7 @@ func (s *search) ask(probe Prober, rate float64) (record.Probe, error) {
 func (s *search) confirmLonger() (string, error) {
 	found, step := s.low, math.Sqrt(s.Resolution)
 	s.low = 0
+	// The first two steps down are small; from then on each is twice as large on the logarithmic scale.
 	for rate := found; rate >= s.Min; {
 		p, err := s.ask(s.Confirm, rate)
 		if err != nil {
@@ -336,7 +337,7 @@ func (s *search) confirmLonger() (string, error) {
 	if s.low == 0 {
 		return fmt.Sprintf("%g/s passed, but no longer load held, down to %g/s", found, s.high), nil
 	}
-	for narrow := math.Sqrt(s.Resolution) + roundedOff; s.high > s.low*narrow; {
+	for resolution := math.Sqrt(s.Resolution) + roundedOff; s.high > s.low*resolution; {
 		rate := tidy(math.Sqrt(s.low * s.high))
 		p, err := s.ask(s.Confirm, rate)
 		if err != nil {

@@ -49,7 +49,8 @@ func (l *http2Link) current() *http2Conn {
 	return l.conn
 }
 
-// retire takes the connection out of use, and drops retired ones that have ended.
+// retire takes the connection out of use, and drops retired ones that have ended. The caller holds mu, and
+// there is a connection.
 func (l *http2Link) retire() {
 	l.conn.Leave()
 	kept := l.retired[:0]

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestATrialOfASearchEndsWhenItIsLost: who fails every operation need not be asked for the
-// whole time; who meets the objective is.
+// TestATrialOfASearchEndsWhenItIsLost: a target that fails every operation is not loaded for the whole time,
+// but one that meets the objective is.
 func TestATrialOfASearchEndsWhenItIsLost(t *testing.T) {
 	limit := objective.MustParse("errors<=1%")
 	for status, whole := range map[int]bool{http.StatusInternalServerError: false, http.StatusOK: true} {

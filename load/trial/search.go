@@ -86,7 +86,8 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	}
 	var best Outcome
 	bestRate, seed := 0.0, t.spec.Scenario.Seed
-	of := func(share float64, keep func(Outcome, *record.Probe)) search.Prober {
+	// prober returns a prober of trials of a share of the length, each of which it passes to keep.
+	prober := func(share float64, keep func(Outcome, *record.Probe)) search.Prober {
 		return func(ctx context.Context, rate float64) (record.Probe, error) {
 			seed++ // each trial has other arrivals
 			load := AtRate(t.spec.Load, rate)
@@ -105,19 +106,19 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(),
 		Resolution: q.Resolution, Votes: q.Votes}
 	if q.Confirm && search.ShortShare*t.model.duration.Seconds() >= shortest.Seconds() {
-		options.Short = of(search.ShortShare, func(outcome Outcome, probe *record.Probe) {
+		options.Short = prober(search.ShortShare, func(outcome Outcome, probe *record.Probe) {
 			if probe.Short = true; best.Results == nil { // keep it in case no better one comes
 				best = outcome
 			}
 		})
 	}
 	if q.Confirm {
-		options.Confirm = of(Longer, func(outcome Outcome, probe *record.Probe) {
+		options.Confirm = prober(Longer, func(outcome Outcome, probe *record.Probe) {
 			best, probe.Confirms = outcome, true // the last longer trial is shown
 		})
 	}
-	capacity, err := search.Run(ctx, options, of(1, func(outcome Outcome, probe *record.Probe) {
-		if probe.Pass && probe.Rate >= bestRate || bestRate == 0 {
+	capacity, err := search.Run(ctx, options, prober(1, func(outcome Outcome, probe *record.Probe) {
+		if probe.Pass && probe.Rate >= bestRate || bestRate == 0 { // as long as none passes, the last that failed
 			best = outcome
 		}
 		if probe.Pass {

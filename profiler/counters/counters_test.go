@@ -23,8 +23,8 @@ var software = [2]event{
 	{unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CONTEXT_SWITCHES},
 }
 
-// TestMain burns CPU time in new threads if its environment says so, when it gets input, and writes when
-// it is done.
+// TestMain, with the argument burn, writes a byte, waits for input, burns CPU time in new threads, and writes
+// another byte.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 2 || os.Args[1] != "burn" {
 		os.Exit(m.Run())

@@ -96,7 +96,7 @@ func readChunk(data []byte) ([]Sample, error) {
 		return nil,
 			errors.New("its integers are not compressed, which is not read here: record with compressed integers")
 	}
-	const valuesPerByte = 4
+	const valuesPerByte = 4 // generous: only nested objects have more values than bytes
 	c := &chunk{pools: map[string]map[int64]value{}, frames: map[int64][]Frame{},
 		left:       valuesPerByte * len(data),
 		startNanos: long(data[offsetNanos:]), startTicks: long(data[offsetTicks:]),

@@ -30,7 +30,7 @@ func recording(t testing.TB, name string) []byte {
 	return data
 }
 
-// The numbers are those of the JDK's own reader (jfr summary).
+// TestRecordingsOfTwoJDKsAreRead expects the numbers of the JDK's own reader (jfr summary).
 func TestRecordingsOfTwoJDKsAreRead(t *testing.T) {
 	for _, c := range []struct {
 		file, event string
