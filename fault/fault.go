@@ -61,12 +61,12 @@ func check(f lab.Fault, layout lab.Layout) error {
 		return fmt.Errorf("there is no such unit or backing service; there are %s, and %s",
 			strings.Join(known, ", "), lab.EveryUnit)
 	case f.Kind == lab.FaultDrain && len(node.Pinned) > 0:
-		return fmt.Errorf("the layout wants %s there, which cannot go elsewhere", strings.Join(node.Pinned, ", "))
+		return fmt.Errorf("the layout pins %s to it, which cannot move to another node", strings.Join(node.Pinned, ", "))
 	case onNode && !slices.Contains(node.Faults, f.Kind):
 		return fmt.Errorf("it is a node, to which only these can be done: %v", node.Faults)
 	case f.Kind.Passes() && f.Heal > 0:
-		return fmt.Errorf("it is to last %g s, but what has it is started again at once: leave that out, or let "+
-			"it be %s", f.Heal, lab.FaultKill)
+		return fmt.Errorf("it cannot last %g s, since its target is started again at once: leave the duration "+
+			"out, or use %s", f.Heal, lab.FaultKill)
 	case f.After < 0 || f.Heal < 0:
 		return fmt.Errorf("it begins after %g s and lasts %g s: neither can be negative", f.After, f.Heal)
 	}

@@ -157,7 +157,7 @@ func TestFaultsThatCannotBeDone(t *testing.T) {
 		{lab.Fault{Target: "shop", Kind: lab.FaultUpdate, Heal: 1}, layout, "started again at once"},
 		{lab.Fault{Target: "node-2", Kind: lab.FaultDrain}, nodes, ""},
 		{lab.Fault{Target: "node-3", Kind: lab.FaultDrain}, nodes,
-			"wants front, stock there, which cannot go elsewhere"},
+			"pins front, stock to it, which cannot move"},
 		{lab.Fault{Target: "node-3", Kind: lab.FaultKill}, nodes, "only these can be done: [drain]"},
 		{lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill},
 			lab.Layout{Lead: "core", Units: []lab.UnitSpec{{Name: "core"}}}, "no unit but"},

@@ -64,7 +64,7 @@ type source interface {
 func openSource(unit lab.Unit) (_ source, about string, _ error) {
 	p, err := openProbe(unit)
 	if err != nil || unit.Span == "" {
-		return p, "/proc of its process; context switches of threads that have ended are not told", err
+		return p, "/proc of its process; context switches of ended threads are missing", err
 	}
 	whole := tree{root: p, members: map[int]*probe{}}
 	whole.find = whole.descendants
@@ -74,20 +74,19 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 			whole.close()
 			return nil, "", err
 		}
-		return h, "/proc of its processes; of those that have ended what was seen of their processor time, so " +
-			"nothing of what ran for a moment only", nil
+		return h, "/proc of its processes; an ended process counts with the processor time at its last reading, " +
+			"so very short ones are missing", nil
 	}
 	if unit.Span == lab.SpanContainer {
 		if group, err := openGroup(p, groupRoot); err == nil {
 			c := &container{tree: whole, group: group}
 			c.find = c.processes
 			return c, fmt.Sprintf("its control group (version %d) and /proc of its processes; "+
-				"of those that have ended no memory, threads, context switches or bytes", group.version), nil
+				"memory, threads, context switches and bytes of ended processes are missing", group.version), nil
 		}
 	}
-	return &whole, "/proc of all its processes; of those that have ended the processor time in ticks of 10 " +
-		"ms, and no memory, " +
-		"threads or context switches", nil
+	return &whole, "/proc of all its processes; the processor time of ended ones is in ticks of 10 ms, and their " +
+		"memory, threads and context switches are missing", nil
 }
 
 // memoryMissing implements source.

@@ -122,7 +122,7 @@ func sizeOfAnswer(address string, request []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = connection.Close() }() // it has served
+	defer func() { _ = connection.Close() }() // it was only for the size
 	if _, err := connection.Write(request); err != nil {
 		return 0, err
 	}

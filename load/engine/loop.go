@@ -81,7 +81,8 @@ func newLoop(config Config) (*loop, error) {
 	return l, l.reset(time.Now())
 }
 
-// reset sets time zero.
+// reset sets time zero. The origin of the timer is the same moment on the monotonic clock, with the middle of
+// two readings of the Go clock as the time of its reading.
 func (l *loop) reset(start time.Time) error {
 	before := time.Since(start)
 	at, err := monotonic()

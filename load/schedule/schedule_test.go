@@ -76,7 +76,7 @@ func TestDueTimes(t *testing.T) {
 				t.Errorf("a second walk is due at %v, the first at %v", again, got)
 			}
 			if n := count(c.s, 0, c.s.duration); n != int64(len(c.want)) {
-				t.Errorf("Count = %d, want %d", n, len(c.want))
+				t.Errorf("%d arrivals in the whole schedule, want %d", n, len(c.want))
 			}
 			if n := c.s.Offered(0, c.s.duration); math.Abs(n-float64(len(got))) > 1 {
 				t.Errorf("Offered = %g for %d arrivals", n, len(got))
