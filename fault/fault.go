@@ -61,7 +61,8 @@ func check(f lab.Fault, layout lab.Layout) error {
 		return fmt.Errorf("there is no such unit or backing service; there are %s, and %s",
 			strings.Join(known, ", "), lab.EveryUnit)
 	case f.Kind == lab.FaultDrain && len(node.Pinned) > 0:
-		return fmt.Errorf("the layout pins %s to it, which cannot move to another node", strings.Join(node.Pinned, ", "))
+		return fmt.Errorf("the layout pins %s to it, which cannot move to another node",
+			strings.Join(node.Pinned, ", "))
 	case onNode && !slices.Contains(node.Faults, f.Kind):
 		return fmt.Errorf("it is a node, to which only these can be done: %v", node.Faults)
 	case f.Kind.Passes() && f.Heal > 0:

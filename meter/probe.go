@@ -85,8 +85,8 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 				"memory, threads, context switches and bytes of ended processes are missing", group.version), nil
 		}
 	}
-	return &whole, "/proc of all its processes; the processor time of ended ones is in ticks of 10 ms, and their " +
-		"memory, threads and context switches are missing", nil
+	return &whole, "/proc of all its processes; the processor time of ended ones is in ticks of 10 ms, and " +
+		"their memory, threads and context switches are missing", nil
 }
 
 // memoryMissing implements source.

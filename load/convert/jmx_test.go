@@ -345,7 +345,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsNotKnownIsTheTarget: of a property or of a data file; one of them.
+// TestAServerThatIsNotKnownIsTheTarget: a server from a property or a data file is the target, but only one.
 func TestAServerThatIsNotKnownIsTheTarget(t *testing.T) {
 	to := func(domain string) string {
 		return strings.Replace(sampler("A", "/a", ""), prop("HTTPSampler.domain", "127.0.0.1"),

@@ -42,7 +42,8 @@ func (a *description) step(o *operation, path string) (step scenario.Step, reaso
 	if status == "" {
 		a.note(o.key(), "no answer that is a success is described", "any status from 200 to 399 is accepted")
 	}
-	return step, a.body(o, &step)
+	reason = a.body(o, &step)
+	return step, reason
 }
 
 // firstSuccess returns the lowest success status in the description, with its response.

@@ -65,7 +65,7 @@ func TestNoNumberLiesBetweenEqualBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsOfNumbers: the tighter one counts of two bounds, an included and an excluded one.
+// TestBoundsOfNumbers: if there are an included and an excluded bound, the tighter one counts.
 func TestBoundsOfNumbers(t *testing.T) {
 	for text, want := range map[string][2]float64{
 		`{}`:              {1, 1000},

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// identifier returns a name for a value: the text's letters, digits and underscores, without a digit at
-// the beginning.
+// identifier returns a name for a value: the text's letters and digits, with an underscore for all other
+// characters between two of them, and before a digit at the beginning.
 func identifier(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -40,7 +40,7 @@ func NewHistoryWriter(w io.Writer) *HistoryWriter { return &HistoryWriter{newJSO
 // Write writes a row as a line.
 func (h *HistoryWriter) Write(r Row) error {
 	if r.Resent {
-		r.Sent = r.Intended // the first request left some time in between
+		r.Sent = r.Intended // the first request left between the two
 	}
 	err := h.enc.Encode(Attempt{
 		Operation: r.Operation, End: r.End(), Outcome: r.Outcome.String(), Status: r.Status,

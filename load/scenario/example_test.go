@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// A scenario that is built in Go, with a function that judges answers. What an
-// engine does is done by hand: send the request, hand back the answer.
+// Example builds a scenario in Go, with a function that judges answers. It does the work of an engine by
+// hand: it takes each request and passes back an answer.
 func Example() {
 	file := scenario.File{
 		Schema: scenario.Schema, Name: "orders", Seed: 7,

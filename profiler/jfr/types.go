@@ -103,7 +103,8 @@ type value struct {
 	list   []value
 }
 
-// read reads a value of a class.
+// read reads a value of a class. Values of the types boolean, byte, float and double are skipped, because no
+// sample needs them.
 func (c *chunk) read(b *decoder, of *class, depth int) value {
 	if depth > mostDepth {
 		b.fail(fmt.Errorf("values of %s nest deeper than %d", of.name, mostDepth))
