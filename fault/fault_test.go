@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// parts are stand-ins that note what is done to them, and when.
+// parts stands in for the parts of a run and notes what is done to them, and when.
 type parts struct {
 	begun time.Time
 	takes time.Duration // to start again

@@ -48,7 +48,7 @@ type Relay struct {
 	open   map[net.Conn]bool
 }
 
-// direction is the direction of a stream.
+// direction is the way of data through the relay: to the unit or from it.
 type direction int
 
 const (

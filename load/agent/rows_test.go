@@ -38,7 +38,7 @@ func (c cut) Write(event []byte) (int, error) {
 	return c.Writer.Write(event)
 }
 
-// gathered are the rows of a load by agent.
+// gathered holds the rows of a load by agent.
 type gathered map[string][]record.Row
 
 func (g gathered) gather(r record.Row) error {

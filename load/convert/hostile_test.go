@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// hostile are texts that mean something somewhere: in URLs, headers, YAML,
+// hostile returns texts that mean something somewhere: in URLs, headers, YAML,
 // scenarios, patterns or numbers.
 func hostile() []string {
 	return []string{
@@ -21,7 +21,7 @@ func hostile() []string {
 	}
 }
 
-// some are three of the hostile texts, others for every place: all of them in
+// some returns three of the hostile texts, others for every place: all of them in
 // all places would take a minute.
 func some(place int) []string {
 	all := hostile()

@@ -46,8 +46,8 @@ func (t Term) lost(r *record.Results, planned int64) string {
 			return fmt.Sprintf("%d are %s, objective %s", n, t.Metric, t)
 		}
 	default:
-		rank, kind, is := t.rank()
-		if !is {
+		rank, kind, ok := t.rank()
+		if !ok {
 			return ""
 		}
 		n, share = above(r.Times(kind, record.All), t.Limit), 1-rank
@@ -57,9 +57,9 @@ func (t Term) lost(r *record.Results, planned int64) string {
 		return ""
 	}
 	if share == 0 {
-		return fmt.Sprintf("%d operations speak against %s", n, t)
+		return fmt.Sprintf("%d operations miss %s", n, t)
 	}
-	return fmt.Sprintf("%d operations speak against %s, of at most %d", n, t, planned)
+	return fmt.Sprintf("%d operations miss %s, of at most %d", n, t, planned)
 }
 
 // rank returns the percentile of a condition, as a share, and the kind of its times; ok is false for a

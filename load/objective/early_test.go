@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// resultsOf are operations that took 10 ms each to answer, sent 5 ms late.
+// resultsOf returns results of operations that took 10 ms each to answer, sent 5 ms late.
 func resultsOf(t *testing.T, ok, failed, unsent int) *record.Results {
 	t.Helper()
 	r, err := record.NewResults(record.Options{Operations: []string{"a"}})
@@ -35,16 +35,16 @@ func TestLost(t *testing.T) {
 		want               string // empty: not lost
 	}{
 		{"p50<12ms", 51, 0, 0, 100, ""}, // one more than the share, because ranks are rounded
-		{"p50<12ms", 52, 0, 0, 100, "52 operations speak against p50<12ms, of at most 100"},
+		{"p50<12ms", 52, 0, 0, 100, "52 operations miss p50<12ms, of at most 100"},
 		{"p50<12ms", 52, 0, 0, 0, ""},
 		{"service.p50<12ms", 99, 0, 0, 100, ""},
 		{"service.p90<=9ms", 99, 0, 0, 100, "service.p90<=9ms"},
 		{"max<12ms", 1, 0, 0, 0, ""},
-		{"max<12ms", 2, 0, 0, 0, "2 operations speak against max<12ms"},
+		{"max<12ms", 2, 0, 0, 0, "2 operations miss max<12ms"},
 		{"mean<1ms", 99, 0, 0, 100, ""},
 		{"p50>1s,rate>5/s,achieved>=99%", 99, 0, 0, 100, ""},
 		{"errors<1%", 0, 2, 0, 100, ""},
-		{"errors<1%", 0, 3, 0, 100, "3 operations speak against errors<1%"},
+		{"errors<1%", 0, 3, 0, 100, "3 operations miss errors<1%"},
 		{"late<=3", 3, 0, 0, 0, ""},
 		{"late<=3", 4, 0, 0, 0, "4 are late, objective late<=3"},
 		{"late<10%", 12, 0, 0, 100, "late<10%"},

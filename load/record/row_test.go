@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// agentsRow has every field.
+// agentsRow returns a row with every field set.
 func agentsRow() Row {
 	return Row{
 		Started: time.Unix(1_700_000_000, 123_456_789).UTC(), Elapsed: 12 * ms, FirstByte: 11 * ms, Connect: 2 * ms,

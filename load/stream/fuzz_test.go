@@ -23,7 +23,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// answers are frames that a server may send in answer to the first request: right,
+// answers adds seeds: frames that a server may send in answer to the first request: right,
 // nearly right and wrong.
 func answers(f *testing.F, body []byte, last ...hpack.HeaderField) {
 	head := fields(append([]hpack.HeaderField{{Name: ":status", Value: "200"},

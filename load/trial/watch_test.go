@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// secondOf are operations in one second, all of the same response time.
+// secondOf returns operations of one second, all of the same response time.
 func secondOf(t *testing.T, number, n int, response time.Duration, outcome record.Outcome) Second {
 	t.Helper()
 	results, err := record.NewResults(record.Options{Operations: []string{"GET http://127.0.0.1:1/"}})
@@ -47,8 +47,8 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 		// 1,000 flows are planned: ten may be slow, and one for rounding.
 		{"few slow ones", "p99<50ms", false, []part{{11, slow, record.OK}}, 0, ""},
 		{"too many slow ones", "p99<50ms", false, []part{{100, quick, record.OK}, {12, slow, record.OK}}, 2,
-			"12 operations speak against p99<50ms, of at most 1000"},
-		{"one above the maximum", "max<50ms", false, []part{{2, slow, record.OK}}, 1, "speak against max<50ms"},
+			"12 operations miss p99<50ms, of at most 1000"},
+		{"one above the maximum", "max<50ms", false, []part{{2, slow, record.OK}}, 1, "miss max<50ms"},
 		{"errors", "errors<1%", false, []part{{12, quick, record.Reset}}, 1, "errors<1%"},
 		{"missed in a row", "mean<50ms", false, []part{{1, slow, record.OK}, {1, slow, record.OK},
 			{1, slow, record.OK}, {1, slow, record.OK}, {1, slow, record.OK}}, 5,
