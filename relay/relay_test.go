@@ -71,7 +71,8 @@ func TestWhatIsSentComesOutAtTheOtherEnd(t *testing.T) {
 	}
 }
 
-// TestNoDescriptorIsLeft for a caller: it is closed, and the next one is served.
+// TestNoDescriptorIsLeft calls a relay that has no descriptor left: it closes the connection and serves
+// the next one.
 func TestNoDescriptorIsLeft(t *testing.T) {
 	r := front(t, echo(t))
 	testset.CallWithoutDescriptors(t, r.Address())

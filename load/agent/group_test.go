@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// TestASecondWithoutResults is refused in words.
+// TestASecondWithoutResults gets an error with a reason.
 func TestASecondWithoutResults(t *testing.T) {
 	err := (&member{name: "agent 1"}).takeSecond(lab.Event{Data: []byte("{}")})
 	want := "agent 1: a second of its load cannot be read: it has no results"
@@ -95,8 +95,8 @@ func jobFor(t *testing.T, url string) Job {
 		Load: scenario.Load{Rate: "200", Duration: 500 * ms}, Connections: 8}}
 }
 
-// TestAgentsShareOneLoad: as many operations in the seconds, and as many rows of all agents, as
-// the server saw, with what is known of each; there are more than one event takes.
+// TestAgentsShareOneLoad: the seconds have as many operations as the server saw, and there are as many
+// rows of all agents, with all values of each. There are more rows than fit one event.
 func TestAgentsShareOneLoad(t *testing.T) {
 	url, seen := counted(t)
 	open := jobFor(t, url)
@@ -160,7 +160,7 @@ func TestJoiningLosesNothing(t *testing.T) {
 		for _, bar := range played.Results.Times(record.Response, record.All).Distribution() {
 			counts[bar.From] += bar.Count
 		}
-		// As it travels.
+		// in the form in which it is sent
 		text, err := json.Marshal(Report{Schema: Schema, Outcome: played})
 		must(t, err)
 		report, err := ReadReport(lab.UnitReport{Unit: name, Data: text})
@@ -231,7 +231,7 @@ func TestAgentsThatFailFailTheLoad(t *testing.T) {
 	}
 }
 
-// TestStoppedAgentsHandInWhatTheyDid: the load would last an hour.
+// TestStoppedAgentsHandInWhatTheyDid stops a load that would last an hour.
 func TestStoppedAgentsHandInWhatTheyDid(t *testing.T) {
 	url, seen := counted(t)
 	job := jobFor(t, url)
@@ -253,8 +253,8 @@ func TestStoppedAgentsHandInWhatTheyDid(t *testing.T) {
 	}
 }
 
-// TestAgentsGoOnWhereOthersEnded: the agents of a probe take no value that those of the
-// one before have taken.
+// TestAgentsGoOnWhereOthersEnded: the agents of a probe use no value that the agents of the probe before
+// have used.
 func TestAgentsGoOnWhereOthersEnded(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}

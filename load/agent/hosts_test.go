@@ -14,9 +14,8 @@ import (
 	"testing"
 )
 
-// secondHost makes a network namespace that reaches this one over a pair of
-// addresses for benchmarking (RFC 2544), and returns ours and a command prefix to
-// run something over there.
+// secondHost makes a network namespace that is connected to this one by a pair of addresses for
+// benchmarking (RFC 2544). It returns our address and the prefix of commands that run something there.
 func secondHost(t *testing.T) (address string, there []string) {
 	t.Helper()
 	name := fmt.Sprintf("cleave-test-%d", os.Getpid())
@@ -51,8 +50,8 @@ func secondHost(t *testing.T) (address string, there []string) {
 	return ours, []string{"ip", "netns", "exec", name}
 }
 
-// TestIntegrationAgentsOnTwoHosts: one agent is here and one over there. Each asks
-// for consent where it is; the job says that Cleave made the hosts.
+// TestIntegrationAgentsOnTwoHosts runs one agent here and one in the other namespace. Each asks for
+// consent itself; the job says that Cleave made the hosts.
 func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 	address, there := secondHost(t)
 	listener, err := net.Listen("tcp", address+":0")

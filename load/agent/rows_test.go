@@ -15,8 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// forgetful is the output of an agent that hands in no rows, as one does that is
-// older than they are.
+// forgetful is the output of an agent that hands in no rows, like an agent of a version without rows.
 type forgetful struct{ io.Writer }
 
 func (f forgetful) Write(event []byte) (int, error) {
@@ -53,8 +52,8 @@ func (g gathered) number() (n int64) {
 	return n
 }
 
-// checkRows looks at the rows of one agent: each loop's come in the order in which
-// they ended.
+// checkRows checks the rows of one agent: those of each loop are in the order in which their operations
+// ended.
 func checkRows(t *testing.T, agent string, rows []record.Row) {
 	t.Helper()
 	if len(rows) == 0 {
@@ -84,7 +83,8 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAListThatCannotBeWrittenIsTold: after its first error, and with the results.
+// TestAListThatCannotBeWrittenIsTold: the error comes after the first failed write, and again with the
+// results.
 func TestAListThatCannotBeWrittenIsTold(t *testing.T) {
 	url, _ := counted(t)
 	full := errors.New("no space left")
@@ -99,8 +99,8 @@ func TestAListThatCannotBeWrittenIsTold(t *testing.T) {
 	}
 }
 
-// TestRowsComeInParts: none comes after the load, and those of the warm-up are left
-// out; a history has them all.
+// TestRowsComeInParts: no row comes after the load. The list leaves out the rows of the warm-up; a
+// history has them.
 func TestRowsComeInParts(t *testing.T) {
 	url, seen := counted(t)
 	job := jobFor(t, url)

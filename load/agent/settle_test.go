@@ -38,8 +38,8 @@ func (s *settling) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(s.status)
 }
 
-// TestTheLoadIsOverWhenTheTargetHasSettled: once after the warm-up and once after
-// the last operation the target is asked; the time it takes is the load's.
+// TestTheLoadIsOverWhenTheTargetHasSettled: the target is asked once after the warm-up and once after the
+// last operation. The time that it takes counts as time of the load.
 func TestTheLoadIsOverWhenTheTargetHasSettled(t *testing.T) {
 	target := &settling{questions: make(chan int64, 9), status: http.StatusNoContent,
 		hold: 300 * time.Millisecond}
@@ -71,7 +71,7 @@ func TestTheLoadIsOverWhenTheTargetHasSettled(t *testing.T) {
 	checkSpectra(t, report, sent)
 }
 
-// checkSpectra holds the distributions against the percentiles.
+// checkSpectra compares the distributions with the percentiles.
 func checkSpectra(t *testing.T, report Report, sent int64) {
 	t.Helper()
 	spectra := report.Spectra()

@@ -12,8 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// playLoad plays a load on a server that takes as long as it says, by the number of the request and its own
-// age in loads of so long, and returns the cohorts of the report.
+// playLoad plays a load on a server and returns the cohorts of the report. The function of the server
+// returns the time that an answer takes, by the number of the request and by the age of the server in
+// lengths of a load.
 func playLoad(
 	t *testing.T, load scenario.Load, takes func(number int64, age float64) time.Duration,
 ) lab.Cohorts {

@@ -143,7 +143,8 @@ func TestGeneratorUnit(t *testing.T) {
 	}
 }
 
-// TestTheNetworkBeforeASystemIsHeld: requests take the longer way, and a probe says so.
+// TestTheNetworkBeforeASystemIsHeld: the requests go through a relay that delays them, and a probe proves
+// that.
 func TestTheNetworkBeforeASystemIsHeld(t *testing.T) {
 	url, _ := counted(t)
 	t.Setenv(lab.PeerVariable("front"), strings.TrimPrefix(url, "http://"))
@@ -179,8 +180,8 @@ func TestGeneratorUnitSearches(t *testing.T) {
 	}
 }
 
-// TestWhatASearchFindsIsConfirmed: a longer load is played at the rate that was found, in
-// experiments too, unless the search is to cost little.
+// TestWhatASearchFindsIsConfirmed: a longer load is played at the rate that was found, also in
+// experiments, unless the effort of the search is low.
 func TestWhatASearchFindsIsConfirmed(t *testing.T) {
 	url, _ := counted(t)
 	for votes, confirmed := range map[int]bool{0: true, 1: false} {
@@ -229,8 +230,7 @@ func TestUnitsThatCannotBegin(t *testing.T) {
 	}
 }
 
-// TestTheEndOfOrdersEndsAnAgent: whoever wanted the load is gone, in whatever
-// state the agent is.
+// TestTheEndOfOrdersEndsAnAgent: the end of its input ends an agent in every state.
 func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
 	url, _ := counted(t)
 	for _, state := range []string{"without a job", "ready", "playing"} {
@@ -264,7 +264,7 @@ func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
 	}
 }
 
-// TestAgentsOutliveNoLeader: the leader is killed, as by the kernel.
+// TestAgentsOutliveNoLeader kills the leader, as the kernel may do.
 func TestAgentsOutliveNoLeader(t *testing.T) {
 	url, _ := counted(t)
 	job := jobFor(t, url)

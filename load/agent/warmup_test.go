@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// warming returns a server whose answers take as long as it says, by its age.
+// warming returns a server. The time that an answer takes depends on the age of the server.
 func warming(t *testing.T, takes func(age time.Duration) time.Duration) (url string, seen *atomic.Int64) {
 	begun := time.Now()
 	seen = new(atomic.Int64)
@@ -27,8 +27,8 @@ func warming(t *testing.T, takes func(age time.Duration) time.Duration) (url str
 	return server.URL, seen
 }
 
-// TestAWarmUpGoesOnUntilTheLoadIsSteady, and no longer than its limit. Nothing of it is
-// broken off, and the measured load follows in both cases.
+// TestAWarmUpGoesOnUntilTheLoadIsSteady: it goes on until then, but not longer than its limit. None of
+// its operations is cancelled, and the measured load follows in both cases.
 func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 	testset.Need(t, "it takes a minute where compilers make the load unsteady")
 	const fast, slow = 10 * time.Millisecond, 40 * time.Millisecond

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestOurOwnToolIsMeantByItsName, whatever comes before it among the tools.
+// TestOurOwnToolIsMeantByItsName: the name of our own tool stands for it, regardless of the tools before
+// it.
 func TestOurOwnToolIsMeantByItsName(t *testing.T) {
 	p := plan{memory: 10 * time.Minute, others: 20 * time.Second, scratch: "scratch",
 		tools: []tool{{name: "floor", path: "bench"}, {name: "cleave", path: "scratch/cleave"}, {name: "wrk"}}}

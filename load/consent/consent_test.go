@@ -56,7 +56,7 @@ func names(t *testing.T) func(context.Context, string) ([]netip.Addr, error) {
 // night is within the hours of shop.example.org: 23:00 in Berlin.
 func night() time.Time { return time.Date(2026, 11, 20, 22, 0, 0, 0, time.UTC) }
 
-// guard returns a guard with the lists of testdata, whose targets serve their tokens.
+// guard returns a guard with the list of testdata, whose targets serve their tokens.
 func guard(t *testing.T) Guard {
 	t.Helper()
 	file, err := os.Open("testdata/allowed.yaml")

@@ -39,7 +39,8 @@ func TestLinesOfAccessLogs(t *testing.T) {
 	}
 }
 
-// TestAccessLogsBecomeReplays: rows in the order of their times, those of one second spread over it.
+// TestAccessLogsBecomeReplays: the rows are in the order of their times, and those of one second are
+// spread over it.
 func TestAccessLogsBecomeReplays(t *testing.T) {
 	text := strings.Join([]string{
 		`h - - [21/Nov/2026:07:00:02 +0000] "GET /late HTTP/1.1" 200 5`,

@@ -12,9 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// These tests hold that nothing of the input is dropped silently: they change one
-// thing of a fixture after the other, and the conversion, scenario or notes, has
-// to change with it.
+// These tests check that nothing of the input is dropped silently: they change one thing of a fixture
+// after the other, and each change must change the conversion, in the scenario or in the notes.
 
 // equivalent says why a change of a setting of the fixtures may go unseen; empty
 // for all others.
@@ -75,8 +74,7 @@ func coveredByNote(n *node) bool {
 			"ThroughputController"}, n.tag)
 }
 
-// planMutations calls try for every change of a test plan; what says what was
-// changed.
+// planMutations calls try for every change of a test plan; what describes the change.
 func planMutations(n *node, try func(what string)) {
 	for i := 0; i < len(n.kids); i++ {
 		kid := n.kids[i]
@@ -276,8 +274,8 @@ func TestNothingOfDescriptionsIsDropped(t *testing.T) {
 	}
 }
 
-// isPartOfDescription chooses what is a thing of its own: operations, parameters,
-// bodies, fields of bodies, servers, security. Types and formats only shape them.
+// isPartOfDescription selects the parts that count by themselves: operations, parameters, bodies, fields
+// of bodies, servers, security. Types and formats only shape them.
 func isPartOfDescription(path string) bool {
 	for _, part := range []string{
 		".responses", ".Product.", ".shipped.", ".stock.", // what is not sent

@@ -108,7 +108,7 @@ func TestFixturesBecomeScenarios(t *testing.T) {
 	}
 }
 
-// TestConversionIsRepeatable holds that maps do not decide about the result.
+// TestConversionIsRepeatable checks that the result does not depend on the order of maps.
 func TestConversionIsRepeatable(t *testing.T) {
 	for _, name := range []string{"shop.har", "shop.jmx", "shop.openapi.yaml"} {
 		first := ""
@@ -193,8 +193,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNotesCannotEscapeTheirComment holds that names of the input do not become
-// YAML of the scenario.
+// TestNotesCannotEscapeTheirComment checks that names of the input do not become YAML of the scenario.
 func TestNotesCannotEscapeTheirComment(t *testing.T) {
 	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
 		data := strings.Replace(string(read(t, "shop.jmx")), `testname="Fast"`,
@@ -203,7 +202,7 @@ func TestNotesCannotEscapeTheirComment(t *testing.T) {
 	}
 }
 
-// TestNotesAreSafeForTerminals holds that no control sequence gets through.
+// TestNotesAreSafeForTerminals checks that notes contain no control sequences.
 func TestNotesAreSafeForTerminals(t *testing.T) {
 	n := Note{Where: "a\x1b[31m", What: "b\u202ec", Why: "d\a"}
 	if got, want := n.String(), "a [31m: b c: d"; got != want {

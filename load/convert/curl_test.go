@@ -57,7 +57,7 @@ func TestCurlCommands(t *testing.T) {
 	}
 }
 
-// TestCurlCommandsThatCannotBeSteps says why, without more than a line of the input.
+// TestCurlCommandsThatCannotBeSteps: the error says why, and quotes at most a line of the input.
 func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 	beside := fstest.MapFS{"long.txt": {Data: []byte(strings.Repeat("x\n", maxText))}}
 	for command, want := range map[string]string{
@@ -88,7 +88,7 @@ func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 	}
 }
 
-// TestCurlIsBounded holds that nesting does not exhaust the stack, which would end the program.
+// TestCurlIsBounded checks that nesting does not exhaust the stack, which would end the program.
 func TestCurlIsBounded(t *testing.T) {
 	testset.Need(t, "its parser takes seconds")
 	for _, part := range []string{"$(", "((", "if ", "`", "! ", "${a:-", "\"$(", "a&&"} {

@@ -42,8 +42,8 @@ func valid(t *testing.T, name string, data []byte) error {
 	return err
 }
 
-// TestHostileTextsOfTestPlans puts hostile texts into every place of a test
-// plan: what comes out is a valid scenario or an error.
+// TestHostileTextsOfTestPlans puts hostile texts into every place of a test plan: the result is a valid
+// scenario or an error.
 func TestHostileTextsOfTestPlans(t *testing.T) {
 	top, err := readNodes(read(t, "shop.jmx"))
 	must(t, err)

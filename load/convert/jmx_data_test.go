@@ -72,7 +72,7 @@ func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
 	}
 }
 
-// TestPipesAreNotRead would wait for ever for somebody who writes to the pipe.
+// TestPipesAreNotRead: reading a pipe would wait forever for a writer.
 func TestPipesAreNotRead(t *testing.T) {
 	dir := t.TempDir()
 	text := plan(group("G", 1, tag("CSVDataSet", "Data",

@@ -15,9 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestAStallShowsInResponseTimes: of 300 operations in three seconds, those due while
-// the server stands still for two wait for it, though only those in flight see a slow
-// service.
+// TestAStallShowsInResponseTimes: of 300 operations in three seconds, those wait that are due in the two
+// seconds in which the server stands still. Only the operations in flight have a long service time.
 func TestAStallShowsInResponseTimes(t *testing.T) {
 	const stall = 2 * time.Second
 	var lock sync.RWMutex
@@ -96,8 +95,7 @@ func TestEveryPacingSendsAll(t *testing.T) {
 	}
 }
 
-// TestAStampedAnswerCountsFromWhenItCame: it is read some time after the kernel
-// received it.
+// TestAStampedAnswerCountsFromWhenItCame: the answer is read some time after the kernel received it.
 func TestAStampedAnswerCountsFromWhenItCame(t *testing.T) {
 	listener := listen(t)
 	r := newRig(t, listener.Addr().String())
@@ -209,8 +207,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-// TestAnIdleConnectionThatEndsIsReplaced: a request that crosses the end of its
-// connection on the way is lost, all others are answered on new ones.
+// TestAnIdleConnectionThatEndsIsReplaced: a request that was sent while its connection ended is lost; all
+// others are answered on new connections.
 func TestAnIdleConnectionThatEndsIsReplaced(t *testing.T) {
 	r := newRig(t, serveRaw(t, hangsUp(fine)))
 	r.config.Connections = 1

@@ -21,8 +21,8 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// serveRaw answers every request of every connection by a function, which may
-// do what it wants with the connection; it is closed after an error.
+// serveRaw answers every request of every connection by a function, which may use the connection freely.
+// After an error it closes the connection.
 func serveRaw(t *testing.T, answer func(net.Conn) error) string {
 	t.Helper()
 	listener := listen(t)
@@ -76,7 +76,7 @@ func hangsUp(text string) func(net.Conn) error {
 	return func(conn net.Conn) error { return errors.Join(says(text)(conn), io.EOF) }
 }
 
-// resets takes the connection away so that the client gets a reset.
+// resets closes the connection so that the client gets a reset.
 func resets(conn net.Conn) error {
 	return errors.Join(conn.(*net.TCPConn).SetLinger(0), io.EOF)
 }
@@ -144,7 +144,7 @@ func TestAFailureBehindStatus200IsSeenByAnOracle(t *testing.T) {
 	}
 }
 
-// TestServersThatStallTimeOut: one says nothing, one gives half a body and stays.
+// TestServersThatStallTimeOut: one server sends nothing, the other sends half a body.
 func TestServersThatStallTimeOut(t *testing.T) {
 	for _, text := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"} {
 		r := newRig(t, serveRaw(t, says(text)))
@@ -257,8 +257,8 @@ func TestARequestThatDoesNotFitTheSocketIsSentInPieces(t *testing.T) {
 	}
 }
 
-// TestTheOwnLimitsAreNotTheTargets: without files, ports or memory of our own nothing
-// is known of the target.
+// TestTheOwnLimitsAreNotTheTargets: a lack of our own files, ports or memory says nothing about the
+// target.
 func TestTheOwnLimitsAreNotTheTargets(t *testing.T) {
 	for _, c := range []struct {
 		errno unix.Errno

@@ -51,8 +51,8 @@ func twoSteps(think time.Duration) []scenario.Step {
 	}
 }
 
-// TestAFlowKeepsItsConnection: also while it thinks nobody else uses it, so that
-// logins and purchases alternate on every connection.
+// TestAFlowKeepsItsConnection: no other flow uses the connection while its flow thinks, so logins and
+// purchases alternate on every connection.
 func TestAFlowKeepsItsConnection(t *testing.T) {
 	for _, think := range []time.Duration{0, 30 * time.Millisecond} {
 		for _, pacing := range []string{"exact", "grid:5ms"} {
@@ -73,7 +73,7 @@ func TestAFlowKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// check wants flows of two steps, one after the other, on every connection.
+// check wants flows of two steps, one flow after the other, on every connection.
 func (d *diary) check(t *testing.T, think time.Duration) {
 	t.Helper()
 	for from, visits := range d.byConnection() {
@@ -112,8 +112,7 @@ func TestAStepUsesWhatAnEarlierOneExtracted(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatEndsWhileItsFlowThinksIsReplaced: that is no failure of an
-// operation.
+// TestAConnectionThatEndsWhileItsFlowThinksIsReplaced: its end is no failure of an operation.
 func TestAConnectionThatEndsWhileItsFlowThinksIsReplaced(t *testing.T) {
 	r := newRig(t, serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/buy" {
@@ -135,8 +134,8 @@ func TestAConnectionThatEndsWhileItsFlowThinksIsReplaced(t *testing.T) {
 	}
 }
 
-// TestAServerThatClosesBetweenStepsAtOnce: the next step leaves as the end of its
-// connection arrives. Whoever wins, every operation is counted.
+// TestAServerThatClosesBetweenStepsAtOnce: the next step is sent while the end of its connection arrives.
+// Every operation is counted, regardless of which comes first.
 func TestAServerThatClosesBetweenStepsAtOnce(t *testing.T) {
 	r := newRig(t, serveRaw(t, hangsUp(fine)))
 	r.steps(twoSteps(0)...)
@@ -177,8 +176,7 @@ func TestAFailedStepEndsItsFlow(t *testing.T) {
 	}
 }
 
-// TestTheEndCutsFlows: nothing is begun after it, and flows that had more to do
-// are counted.
+// TestTheEndCutsFlows: no step begins after the end, and flows with steps left are counted.
 func TestTheEndCutsFlows(t *testing.T) {
 	for name, think := range map[string]time.Duration{"due in the load": 400 * time.Millisecond,
 		"due after it": time.Hour} {
@@ -213,7 +211,7 @@ func TestAnAnswerAfterTheEndCutsItsFlow(t *testing.T) {
 	}
 }
 
-// TestOnAGridTheNextStepDoesNotWaitForTheNextFlow: that one is due 500 ms later.
+// TestOnAGridTheNextStepDoesNotWaitForTheNextFlow, which is due 500 ms later.
 func TestOnAGridTheNextStepDoesNotWaitForTheNextFlow(t *testing.T) {
 	r := newRig(t, serve(t, hello))
 	r.steps(twoSteps(0)...)
@@ -261,7 +259,7 @@ func TestEveryStepOfAClosedLoopIsAccountedFor(t *testing.T) {
 	}
 }
 
-// TestSamplesTellWhatWasSentAndCame looks at single operations.
+// TestSamplesTellWhatWasSentAndCame checks single operations.
 func TestSamplesTellWhatWasSentAndCame(t *testing.T) {
 	r := newRig(t, serveRaw(t, says(fine)))
 	r.steps(twoSteps(0)...)

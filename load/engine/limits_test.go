@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// TestTheLimitHoldsInEveryWindow: of flows that are all due at once, never more
-// than n begin in n/rate seconds.
+// TestTheLimitHoldsInEveryWindow: although all flows are due at once, at most n begin in any n/rate
+// seconds.
 func TestTheLimitHoldsInEveryWindow(t *testing.T) {
 	for _, c := range []struct {
 		rate   float64

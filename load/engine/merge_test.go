@@ -8,8 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// TestMergeForgetsNothing: a report merged with one that is all ones has changed
-// everywhere.
+// TestMergeForgetsNothing: after a merge with a report in which everything is 1, every field has changed.
 func TestMergeForgetsNothing(t *testing.T) {
 	start := time.Unix(100, 0)
 	a := Report{Start: start, Stopped: "a", Statuses: map[int]int64{200: 1}, Skipped: []int64{1},

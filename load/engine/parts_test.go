@@ -81,8 +81,8 @@ func TestUsersWhoComeTooLateAreAccountedFor(t *testing.T) {
 	}
 }
 
-// TestPausesWithinFlowsAddUp: two users play flows of two steps, in a load of 100.
-// Their time is what they waited for answers and what they paused, to the tick.
+// TestPausesWithinFlowsAddUp: two users play flows of two steps, in a load of length 100. Their time is
+// exactly the sum of their waits for answers and their pauses.
 func TestPausesWithinFlowsAddUp(t *testing.T) {
 	u := newUsers(Users{Number: 2, Think: 5}, 100, make([]conn, 2))
 	var thinking Agenda[*conn]

@@ -10,8 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// rankIn returns the priority of the calling thread as the kernel tells it: 20 less its
-// niceness.
+// rankIn returns the priority of the calling thread as the kernel reports it: 20 minus its nice value.
 func rankIn(t *testing.T) int {
 	t.Helper()
 	rank, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
@@ -19,8 +18,7 @@ func rankIn(t *testing.T) int {
 	return rank
 }
 
-// TestTheSendingThreadGoesFirst: it, and nothing else, has the highest priority,
-// unless it spins.
+// TestTheSendingThreadGoesFirst: only the sending thread has the highest priority, and not if it spins.
 func TestTheSendingThreadGoesFirst(t *testing.T) {
 	if unix.Geteuid() != 0 {
 		t.Skip("the priority is for root: run the tests as root")

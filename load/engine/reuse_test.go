@@ -12,8 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestEveryUserHasAConnectionOfItsOwn: on each connection a user thinks before its next request. Who took one
-// that another has just left would not, and may not have heard yet that the server had closed it.
+// TestEveryUserHasAConnectionOfItsOwn: on each connection a user thinks before its next request. If users
+// took the connections that others have just left, there would be no pause, and they might not have
+// noticed yet that the server had closed the connection.
 func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
 	const think = 100 * time.Millisecond
 	r := newRig(t, serveRaw(t, hangsUp(fine)))
@@ -47,7 +48,8 @@ func serveOnce(t *testing.T) (address string, second *atomic.Int64) {
 	}), second
 }
 
-// TestARequestOnAConnectionThatHadEndedIsSentAgain: once, on a new connection, and only where that is safe.
+// TestARequestOnAConnectionThatHadEndedIsSentAgain: it is sent once more, on a new connection, and only
+// if that is safe.
 func TestARequestOnAConnectionThatHadEndedIsSentAgain(t *testing.T) {
 	for _, c := range []struct {
 		method string

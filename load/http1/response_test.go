@@ -198,8 +198,8 @@ func TestAnswersTakeNoMemoryAnew(t *testing.T) {
 	}
 }
 
-// FuzzResponse holds what must be true of any bytes: no panic, bounded memory,
-// and the same result however they are cut.
+// FuzzResponse checks what must be true for any bytes: no panic, bounded memory, and the same result for
+// every division into pieces.
 func FuzzResponse(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), 3)
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n0\r\nX: y\r\n\r\n"), 2)
@@ -223,8 +223,8 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// checkKept holds the bounds of what an answer may keep, and that the kept header
-// is whole lines, each with its colon.
+// checkKept checks the limits for what an answer may keep, and that the kept header consists of whole
+// lines, each with its colon.
 func checkKept(t *testing.T, r *Response, taken int, data []byte) {
 	t.Helper()
 	if taken > len(data) || len(r.partial) > maxHead+maxChunkLine || len(r.Body) > maxInspected ||

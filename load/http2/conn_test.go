@@ -69,7 +69,7 @@ func (p *peer) listen() {
 // say sends frames; the client may have closed the connection meanwhile.
 func (p *peer) say(frames ...[]byte) { _, _ = p.conn.Write(bytes.Join(frames, nil)) }
 
-// hear waits for a frame of a kind; acknowledgements of settings are skipped.
+// hear waits for a frame of a kind. It skips acknowledgements of settings.
 func (p *peer) hear(kind byte) frame {
 	p.t.Helper()
 	for f := range p.sent {
@@ -163,8 +163,8 @@ func TestAgainstNetHTTP(t *testing.T) {
 	all.Wait()
 }
 
-// TestAnswersAreRead: right ones, whatever their framing, and what is wrong with
-// others. Long because it is a table.
+// TestAnswersAreRead reads right answers in different framings, and wrong ones. Long because it is a
+// table.
 func TestAnswersAreRead(t *testing.T) {
 	const end, headers = flagEndStream, flagEndHeaders
 	head := func(flags byte, pairs ...string) []byte {
@@ -248,7 +248,7 @@ func TestAnswersAreRead(t *testing.T) {
 	}
 }
 
-// TestEncodingIsOfTheHeader: neither an interim answer nor a trailer says how the body is encoded.
+// TestEncodingIsOfTheHeader: interim answers and trailers do not set the encoding of the body.
 func TestEncodingIsOfTheHeader(t *testing.T) {
 	interim, header, trailer := []string{":status", "103", "content-encoding", "br"}, []string{":status", "200"},
 		[]string{"content-encoding", "gzip"}
@@ -265,8 +265,8 @@ func TestEncodingIsOfTheHeader(t *testing.T) {
 	}
 }
 
-// TestTheServersWindowsAreKept: not a byte more than it permits leaves, on the stream,
-// on the connection, and when it changes its mind.
+// TestTheServersWindowsAreKept: the client sends no more bytes than the server permits, on the stream and
+// on the connection, also after the server has changed its windows.
 func TestTheServersWindowsAreKept(t *testing.T) {
 	c, p := meet(t, time.Minute, setting{settingWindow, 10})
 	x := &Exchange{}
@@ -280,7 +280,7 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 		}
 	}
 	expect(10, 0)
-	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 4}))) // it has had 6 too many
+	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 4}))) // 10 have been sent
 	p.say(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 7}))
 	expect(1, 0)
 	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 6})))
@@ -302,7 +302,7 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 	for got < usualWindow-30 {
 		got += len(p.hear(frameData).payload)
 	}
-	// The answer comes before the rest was permitted: the stream is given up.
+	// The answer comes before the rest of the request was permitted: the client resets the stream.
 	p.say(answer(3))
 	if f := p.hear(frameReset); got != usualWindow-30 || f.stream != 3 {
 		t.Errorf("%d bytes left before the window was greater, want %d; then stream %d was reset", got,
@@ -313,7 +313,7 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 	}
 }
 
-// TestStreamsWait: for one that the server permits, in their order.
+// TestStreamsWait: streams wait in their order until the server permits another.
 func TestStreamsWait(t *testing.T) {
 	c, p := meet(t, time.Minute, setting{settingStreams, 1})
 	var all [3]Exchange
@@ -337,8 +337,8 @@ func TestStreamsWait(t *testing.T) {
 	}
 }
 
-// TestTimeLimits: a stream that is late is reset and its connection stays; one that
-// sends nothing at all is sent a ping, and ended.
+// TestTimeLimits: a late stream is reset and its connection stays. If nothing comes at all, the client
+// sends a ping, and then closes the connection.
 func TestTimeLimits(t *testing.T) {
 	const limit = 50 * time.Millisecond
 	c, p := meet(t, limit)
@@ -368,9 +368,8 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
-// TestTheRestOfALateHeaderIsDropped: an exchange that ran out of time within its
-// header block is used again, and the rest of the block still belongs to the old
-// stream.
+// TestTheRestOfALateHeaderIsDropped: an exchange runs out of time within its header block and is used
+// again. The rest of the block still belongs to the old stream.
 func TestTheRestOfALateHeaderIsDropped(t *testing.T) {
 	c, p := meet(t, 200*time.Millisecond)
 	x := &Exchange{}

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// TestTheEndReachesEveryExchange: the one in flight, the one that waits, and one that comes after.
+// TestTheEndReachesEveryExchange: the one in flight, the one that waits, and one that begins afterwards.
 func TestTheEndReachesEveryExchange(t *testing.T) {
 	c, p := meet(t, time.Minute, setting{settingStreams, 1})
 	var first, second Exchange
@@ -47,8 +47,8 @@ func (h *half) Write(p []byte) (int, error) {
 	return h.Conn.Write(p)
 }
 
-// TestWhatWasSaidIsReadAfterAWriteFails: a server may answer and hang up while we
-// still write.
+// TestWhatWasSaidIsReadAfterAWriteFails: a server may answer and close the connection while we still
+// write.
 func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
 	ours, theirs := net.Pipe()
 	p := &peer{t: t, conn: theirs, sent: make(chan frame, 1000)}

@@ -178,7 +178,7 @@ func TestTheLongestTimeOfAnObjective(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"p99<50ms":                50 * time.Millisecond,
 		"p50<10ms,service.p99<2s": 2 * time.Second,
-		"p50>10ms,errors<1%":      time.Minute, // a lower limit grants nothing
+		"p50>10ms,errors<1%":      time.Minute, // a lower limit bounds no time
 	} {
 		o := MustParse(text)
 		if got := o.LongestTime(time.Minute); got != want {

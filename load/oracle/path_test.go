@@ -69,7 +69,7 @@ func TestDeepDocuments(t *testing.T) {
 	}
 }
 
-// FuzzPath holds validation and search against encoding/json.
+// FuzzPath compares validation and search with encoding/json.
 func FuzzPath(f *testing.F) {
 	f.Add(`{"a":[{"b":"\u00e9"},2.50]}`, "a.0.b")
 	f.Add(`[[1,2],{"":{}}]`, "$[1]['']")

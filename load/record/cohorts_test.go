@@ -8,7 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Operations count where they were due, however late they end. Seconds by their end lack slow ones at first.
+// Operations count in the second in which they were due, however late they end. If they counted by their
+// end, slow ones would be missing at first.
 func TestCohortsCountByWhenOperationsWereDue(t *testing.T) {
 	const rate, load = 100, 3 * time.Second
 	r := newRecorder(t, Options{Operations: []string{"get"}, Window: load, Cohorts: true})

@@ -26,7 +26,7 @@ func TestHistorySaysWhatIsKnown(t *testing.T) {
 		if got := r.End(); got != c.want {
 			t.Errorf("%s %s: %s, want %s", c.outcome, c.status, got, c.want)
 		}
-		r.Resent = true // then the first request may have done it, whatever the second was told
+		r.Resent = true // then the first request may have been carried out, whatever the answer to the second
 		if got := r.End(); (got == EndedOK) != (c.outcome == OK) || got == EndedFail {
 			t.Errorf("%s %s, sent again: %s", c.outcome, c.status, got)
 		}

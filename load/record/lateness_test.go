@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestLatenessIsJudgedByWhatItMoves: the same sendings are harmless beside long times, or
-// where they are few, and matter beside short ones.
+// TestLatenessIsJudgedByWhatItMoves: the same late sends are harmless if response times are long or if
+// they are few, and matter if response times are short.
 func TestLatenessIsJudgedByWhatItMoves(t *testing.T) {
 	us := time.Microsecond
 	for _, c := range []struct {

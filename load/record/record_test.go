@@ -16,7 +16,7 @@ func two() Options {
 		Timeout: 2 * time.Second}
 }
 
-// newResults makes results that have to be right.
+// newResults returns results; an error ends the test.
 func newResults(t *testing.T, o Options) *Results {
 	t.Helper()
 	r, err := NewResults(o)
@@ -24,7 +24,7 @@ func newResults(t *testing.T, o Options) *Results {
 	return r
 }
 
-// newRecorder makes a recorder that has to be right.
+// newRecorder returns a recorder; an error ends the test.
 func newRecorder(t testing.TB, o Options) *Recorder {
 	t.Helper()
 	r, err := NewRecorder(o)
@@ -50,7 +50,7 @@ func gather(t *testing.T, o Options, end time.Duration, samples ...Sample) (*Res
 	return total, intervals
 }
 
-// near reports whether a histogram's value is the wanted one to three digits.
+// near reports whether two values of a histogram agree to three digits.
 func near(got, want time.Duration) bool {
 	return (got - want).Abs() <= max(want/1000, 128)
 }
@@ -149,7 +149,7 @@ func TestIntervals(t *testing.T) {
 	}
 }
 
-// TestCollectLosesNothing of a loop that goes on meanwhile.
+// TestCollectLosesNothing of a loop that records at the same time.
 func TestCollectLosesNothing(t *testing.T) {
 	const n = 4_000
 	r := newRecorder(t, two())
@@ -172,7 +172,7 @@ func TestCollectLosesNothing(t *testing.T) {
 	}
 }
 
-// TestTickHandsOn ends a second in which the last operation is long over.
+// TestTickHandsOn: it ends a second whose last operation ended long before.
 func TestTickHandsOn(t *testing.T) {
 	r := newRecorder(t, two())
 	r.Record(Sample{Finished: 500 * ms})

@@ -8,7 +8,7 @@ import (
 )
 
 func TestExcerptsArePrintable(t *testing.T) {
-	long := strings.Repeat("é", 150) // 300 bytes; 200 end behind a letter
+	long := strings.Repeat("é", 150) // 300 bytes; byte 200 is the last of a letter
 	for body, want := range map[string]string{
 		"":                                 "",
 		"busy":                             "busy",

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/docs/schema"
 )
 
-// stall returns a load of 5,000/s for 20 s in which everything stops for one second
-// from second 15 on: the operations that are due then end at its end.
+// stall returns a load of 5,000/s for 20 s in which everything stops for the 16th second: the operations
+// that are due in it end with it.
 func stall(t *testing.T) *Results {
 	t.Helper()
 	r := newResults(t, Options{Operations: []string{"get"}, Window: 20 * time.Second, Timeout: 5 * time.Second})
@@ -185,7 +185,7 @@ func TestSummaryHasItsSchema(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Every outcome that is an error is known to the schema, and nothing else is.
+	// The schema knows the outcomes that are errors, and no others.
 	for _, o := range Outcomes() {
 		s := full
 		s.Errors = map[string]int64{o.String(): 1}

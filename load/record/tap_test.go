@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// TestTapHandsOnEverySample: the writer begins when the loop has filled all of the
-// memory and waits.
+// TestTapHandsOnEverySample: the writer begins when the loop has filled the whole memory and waits.
 func TestTapHandsOnEverySample(t *testing.T) {
 	const n = 3 * batch * batches
 	recorder := newRecorder(t, Options{Operations: []string{"GET /"}})

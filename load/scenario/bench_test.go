@@ -32,18 +32,18 @@ func (r *round) play(t testing.TB) {
 	}
 }
 
-// oneFixedStep has nothing to write and nothing to read.
+// oneFixedStep returns a step without values and without extractions.
 func oneFixedStep(t testing.TB) round {
 	return newRound(t, Single(Step{Request: "GET /items"}), Answer{Status: 200})
 }
 
-// oneTracedStep is oneFixedStep with a traceparent.
+// oneTracedStep is oneFixedStep with the header traceparent.
 func oneTracedStep(t testing.TB) round {
 	plan := compiled(t, Single(Step{Request: "GET /items"}), "")
 	return round{plan.Player(Origin{Host: "h:80", TraceShare: 1}), new(Session), Answer{Status: 200}}
 }
 
-// valueAssertionExtraction returns one step with one of each.
+// valueAssertionExtraction returns a step with one value, one assertion and one extraction.
 func valueAssertionExtraction(t testing.TB) round {
 	f := Single(Step{
 		Request: "GET /items/${id}", Expect: Expect{JSON: map[string]string{"ok": "true"}},
@@ -53,7 +53,7 @@ func valueAssertionExtraction(t testing.TB) round {
 	return newRound(t, f, Answer{Status: 200, Body: []byte(`{"ok":true,"token":"0123456789abcdef"}`)})
 }
 
-// twoStepsWithCookie hands a token and a cookie from one step to the next.
+// twoStepsWithCookie passes a token and a cookie from one step to the next.
 func twoStepsWithCookie(t testing.TB) round {
 	f := Single(Step{
 		Request: "POST /login", JSON: map[string]any{"name": "${name}"},

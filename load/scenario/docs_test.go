@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// jsonOf turns YAML into JSON, as editors do to hold it against the schema.
+// jsonOf converts YAML to JSON, as editors do to validate it against the schema.
 func jsonOf(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var document any
@@ -26,7 +26,7 @@ func jsonOf(t *testing.T, text []byte) []byte {
 	return out
 }
 
-// TestExampleOfTheDocument: what docs/scenarios.md shows is what the tests play.
+// TestExampleOfTheDocument: the tests play the example that docs/scenarios.md shows.
 func TestExampleOfTheDocument(t *testing.T) {
 	document, err := os.ReadFile(filepath.FromSlash("../../docs/scenarios.md"))
 	must(t, err)
@@ -109,8 +109,7 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 	}
 }
 
-// TestSchemaKnowsEveryKey holds the keys of the types against the schema's, and
-// against the document.
+// TestSchemaKnowsEveryKey compares the keys of the types with those of the schema and of the document.
 func TestSchemaKnowsEveryKey(t *testing.T) {
 	text, err := os.ReadFile(filepath.FromSlash("../../docs/schema/scenario.schema.json"))
 	must(t, err)

@@ -9,8 +9,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// FuzzParse: every mistake stands at a line of the file and has words; what is
-// accepted can be written, read again and played.
+// FuzzParse: every mistake has a line of the file and a message; an accepted file can be written, read
+// again and played.
 func FuzzParse(f *testing.F) {
 	for _, name := range []string{"shop.yaml", "mistakes.yaml"} {
 		f.Add(string(fixture(f, name)))
@@ -64,7 +64,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkProblems holds that every mistake stands at a line of the file and has words.
+// checkProblems checks that every mistake has a line of the file and a message.
 func checkProblems(t *testing.T, err error, lines int) {
 	t.Helper()
 	var problems Problems

@@ -26,8 +26,7 @@ func TestEveryLoadHasKeysOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestEveryLoadGoesOn: sequences and rows go on where the loads before have ended, in
-// every part.
+// TestEveryLoadGoesOn: sequences and rows continue where the loads before have ended, in every part.
 func TestEveryLoadGoesOn(t *testing.T) {
 	folder, from := t.TempDir(), int64(10)
 	write(t, folder, "d.csv", "name\n"+strings.Join([]string{"a", "b", "c", "d", "e", "f", "g", "h"}, "\n"))

@@ -80,8 +80,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCallSaysTheSame holds Call against HTTP1, with an origin's path and the end
-// of the connection.
+// TestCallSaysTheSame compares Call with HTTP1, with an origin that has a path, and on a connection that
+// ends after the answer.
 func TestCallSaysTheSame(t *testing.T) {
 	f := Single(Step{Request: "POST /${n}", Headers: map[string]string{"X": "a${n}", "Connection": "keep-alive"},
 		Body: "b${n}"})
@@ -371,7 +371,7 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// TestBodiesHaveALimit that is what the documents say.
+// TestBodiesHaveALimit: it is the one in the documents.
 func TestBodiesHaveALimit(t *testing.T) {
 	for length, fits := range map[int]bool{16 << 20: true, 16<<20 + 1: false} {
 		file := Single(Step{Request: "POST /", Body: strings.Repeat("x", length)})

@@ -107,8 +107,7 @@ func TestTargetsFromAnswers(t *testing.T) {
 	}
 }
 
-// FuzzTemplate: what a template writes holds its frame, whatever the text and
-// the value are.
+// FuzzTemplate: no value breaks what surrounds it, which is a line, a header or JSON.
 func FuzzTemplate(f *testing.F) {
 	f.Add("/a/${v}?b=$${c}", "x y\r\nHost: evil")
 	f.Add(`${n}"${v}"`, `\"`)

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traceOf returns what OpenTelemetry reads in the header of a request, and in that of a call.
+// traceOf returns what OpenTelemetry reads from the header of a request, and from that of a call.
 func traceOf(t *testing.T, s *Session) (trace.SpanContext, bool) {
 	t.Helper()
 	read := func(header http.Header) trace.SpanContext {
@@ -63,7 +63,7 @@ func TestTraceShare(t *testing.T) {
 	}
 }
 
-// TestWhoSaysNothingOfTraces: requests without a share, and a step with a header of its own.
+// TestWhoSaysNothingOfTraces plays requests without a share, and a step with its own header.
 func TestWhoSaysNothingOfTraces(t *testing.T) {
 	const own = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
 	for share, want := range map[float64]string{0: "", 1: "0123456789abcdef0123456789abcdef"} {

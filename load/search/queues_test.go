@@ -53,7 +53,7 @@ func (q *queue) probe(_ context.Context, rate float64) (record.Probe, error) {
 		nil
 }
 
-// serviceTime is the mean of all stand-ins.
+// serviceTime is the mean service time of all queues.
 const serviceTime = time.Millisecond
 
 // exponential service makes an M/M/1 queue.

@@ -33,11 +33,11 @@ func except(probe Prober, numbers ...int) Prober {
 	}
 }
 
-// none stands for no rate.
+// none means no rate.
 const none = 0
 
-// within passes at rates that one of the spans, from exclusive and to inclusive,
-// holds.
+// within passes at rates that are in one of the spans. A span excludes its lower end and includes its
+// upper one.
 func within(spans ...[2]float64) Prober {
 	return func(_ context.Context, rate float64) (record.Probe, error) {
 		for _, s := range spans {
@@ -121,7 +121,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// checkBracket holds a capacity against its own probes.
+// checkBracket compares a capacity with its own probes.
 func checkBracket(t *testing.T, o Options, c record.Capacity) {
 	t.Helper()
 	passed := make(map[float64]int)
@@ -247,10 +247,10 @@ func TestBacklogGrows(t *testing.T) {
 	}
 }
 
-// TestSlopeInterval repeats a textbook example: the weights in pounds of fifteen
-// women by their height from 58 to 72 inches (McNeil 1977; R's data set
-// "women"). R 4 has slope 3.45, 95 % interval 3.253112 to 3.646888, of residuals that
-// it takes for independent. They are not, so ours is wider.
+// TestSlopeInterval repeats a textbook example: the weights in pounds of fifteen women by their heights
+// from 58 to 72 inches (McNeil 1977; R's data set "women"). R 4 gives slope 3.45 and the 95 % interval
+// 3.253112 to 3.646888, because it assumes independent residuals. They are not independent, so our
+// interval is wider.
 func TestSlopeInterval(t *testing.T) {
 	weights := []float64{115, 117, 120, 123, 126, 129, 132, 135, 139, 142, 146, 150, 154, 159, 164}
 	got := BacklogGrows(weights, time.Second, 1)
@@ -259,8 +259,8 @@ func TestSlopeInterval(t *testing.T) {
 	}
 }
 
-// TestSlopeIntervalHoldsTheTruth of backlogs whose values depend on each other, as those of
-// queues do: nine of ten intervals and more, up to random walks.
+// TestSlopeIntervalHoldsTheTruth: of backlogs whose values depend on each other, as in queues and up to
+// random walks, at least nine of ten intervals contain the true slope.
 func TestSlopeIntervalHoldsTheTruth(t *testing.T) {
 	const draws = 2000
 	random := rand.New(rand.NewPCG(1, 2))
@@ -286,8 +286,8 @@ func TestSlopeIntervalHoldsTheTruth(t *testing.T) {
 	}
 }
 
-// TestOneVoteEndsSoon: with one vote each rate is tried once, and the capacity is
-// taken as it is.
+// TestOneVoteEndsSoon: with one vote each rate is tried once, and the capacity is the last rate that
+// passed.
 func TestOneVoteEndsSoon(t *testing.T) {
 	o := Options{Start: 100, Resolution: 1.25, Votes: 1}
 	c, err := Run(t.Context(), o, upTo(330))
@@ -350,8 +350,8 @@ func TestAShortTrialIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestLoadsIsWhatSearchesPlay on the average, whose capacity lies anywhere between their first rate and twice
-// it, or half of it.
+// TestLoadsIsWhatSearchesPlay: Loads is the average of searches whose capacity lies between half of their
+// first rate and twice that rate.
 func TestLoadsIsWhatSearchesPlay(t *testing.T) {
 	for _, o := range []Options{{}, {Resolution: 1.01}, {Resolution: 1.1, Votes: 1}, {Resolution: 1.3, Votes: 1},
 		{Votes: 5}} {

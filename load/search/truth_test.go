@@ -25,8 +25,7 @@ type stage struct {
 // serviceOf490 is the service time of a server of 490/s.
 const serviceOf490 = time.Second / 490
 
-// trial plays a load: a queue, first come first served, whose backlog is sampled every
-// 100 ms.
+// trial plays a load on a queue, first come first served. It samples the backlog every 100 ms.
 func (s *stage) trial(rate float64, length time.Duration) (record.Probe, error) {
 	s.seed++
 	plan, err := schedule.Constant(rate, length)
@@ -67,7 +66,7 @@ func (s *stage) trial(rate float64, length time.Duration) (record.Probe, error) 
 			lost = free.Truncate(time.Second) + time.Second
 		}
 	}
-	if s.played += length; lost > 0 && lost < length { // the trial was broken off
+	if s.played += length; lost > 0 && lost < length { // the trial was stopped early
 		s.played -= length - lost
 	}
 	for i := range backlog[1:] {
@@ -82,7 +81,8 @@ func (s *stage) trial(rate float64, length time.Duration) (record.Probe, error) 
 		ResponseTime: summary.ResponseTime}, nil
 }
 
-// lostBy returns the share of slow operations from which on a trial cannot pass any more, and what is slow.
+// lostBy returns the share of slow operations from which on a trial can no longer pass, and the time from
+// which on an operation is slow.
 func (s *stage) lostBy() (share float64, slow time.Duration) {
 	if s.limit.Terms[0].Metric == "p50" {
 		share = 0.5
@@ -124,7 +124,7 @@ func (s *stage) truth(t *testing.T) float64 {
 	return low
 }
 
-// noisy returns the service time of an operation beside some other work.
+// noisy returns the service time of an operation on a host with other work.
 func noisy(r *rand.Rand) time.Duration {
 	service := time.Duration((0.5 + r.Float64()) * float64(serviceOf490) * 0.98)
 	if r.IntN(500) == 0 {
@@ -133,9 +133,9 @@ func noisy(r *rand.Rand) time.Duration {
 	return service
 }
 
-// TestSearchesFindTheTruthSoon: nine of ten searches for the capacity of a server of 490/s
-// are within 3 % of the truth, whether they begin at a rate of the user's or at a quarter
-// of the pace of a few users, and take two thirds of the 190 s that they took.
+// TestSearchesFindTheTruthSoon: nine of ten searches for the capacity of a server of 490/s are within 3 %
+// of the truth, whether they begin at a rate of the user's or at a quarter of the rate of a few users.
+// They take two thirds of 190 s, the time that an earlier procedure took.
 func TestSearchesFindTheTruthSoon(t *testing.T) {
 	even := func(*rand.Rand) time.Duration { return serviceOf490 }
 	for i, c := range []struct {

@@ -61,8 +61,8 @@ func TestFailuresHaveNames(t *testing.T) {
 	}
 }
 
-// serveRaw answers every request on a connection by a function, which may do what
-// it wants with it and what lies below; the connection is closed after an error.
+// serveRaw answers every request on a connection by a function, which may use the connection and the one
+// below it freely. After an error it closes the connection.
 func serveRaw(t *testing.T, secure *tls.Config, answer func(conn, below net.Conn) error) net.Addr {
 	t.Helper()
 	return accept(listen(t), func(below net.Conn) {
@@ -134,7 +134,7 @@ func TestConnectionsBreakUnderTLS(t *testing.T) {
 	}
 }
 
-// frame returns one of HTTP/2 (RFC 9113, 4.1).
+// frame returns a frame of HTTP/2 (RFC 9113, 4.1).
 func frame(kind, flags byte, stream uint32, payload ...byte) []byte {
 	head := []byte{byte(len(payload) >> 16), byte(len(payload) >> 8), byte(len(payload)), kind, flags}
 	return append(binary.BigEndian.AppendUint32(head, stream), payload...)
@@ -145,9 +145,9 @@ const (
 	dataFrame, headersFrame, resetFrame, settingsFrame, goAwayFrame = 0, 1, 3, 4, 7
 )
 
-// serveFrames returns a server of HTTP/2 in clear text that answers every request by a
-// function; the connection is closed after an error. It takes its time to say how
-// many streams it permits, and refuses what comes before that was heard.
+// serveFrames returns a server of HTTP/2 in clear text that answers every request by a function. After an
+// error it closes the connection. It sends its settings late, and refuses requests that come before the
+// client has acknowledged them.
 func serveFrames(t *testing.T, answer func(conn net.Conn, stream uint32) error) net.Addr {
 	t.Helper()
 	return accept(listen(t), func(conn net.Conn) {
@@ -195,10 +195,10 @@ func readFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) 
 	}
 }
 
-// Of frames with headers: flags, and what says "status 200".
+// Flags of frames with headers, and the header block of "status 200".
 const endStream, endHeaders, status200 = 1, 4, 0x88
 
-// code returns the payload of a frame that says why.
+// code returns the payload of a frame that holds an error code.
 func code(n byte) []byte { return []byte{0, 0, 0, n} }
 
 func TestStreamsBreak(t *testing.T) {
@@ -250,9 +250,9 @@ func TestStreamsBreak(t *testing.T) {
 	}
 }
 
-// TestGoAwayIsNoFailure: a server that ends a connection in good order serves the
-// next request on the next one. A connection has one stream: of several that are on
-// their way some would meet two ends, and be lost.
+// TestGoAwayIsNoFailure: a server that ends a connection in good order serves the next request on the
+// next one. Each connection has one stream: with several, some requests would meet the ends of two
+// connections and be lost.
 func TestGoAwayIsNoFailure(t *testing.T) {
 	var served atomic.Int64
 	address := serve(t, nil, func(w http.ResponseWriter, r *http.Request) {
@@ -299,7 +299,7 @@ func TestWhatAServerHasNotSeenIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsMayEnd: a server that hangs up while a flow thinks costs a
+// TestIdleConnectionsMayEnd: a server that closes the connection of a flow that thinks costs a
 // connection, not an operation.
 func TestIdleConnectionsMayEnd(t *testing.T) {
 	ca := newAuthority(t)
@@ -334,7 +334,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestTheServerGoesAway: it closes its door after the first connection.
+// TestTheServerGoesAway: it stops listening after the first connection.
 func TestTheServerGoesAway(t *testing.T) {
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		listener := listen(t)
@@ -347,8 +347,8 @@ func TestTheServerGoesAway(t *testing.T) {
 	}
 }
 
-// expectGone checks 20 operations on a server that is gone. Those whose connection
-// was made before it went see that one end; nobody lets the others in.
+// expectGone checks 20 operations on a server that is gone. Operations on a connection from before that
+// see its end; all others cannot connect.
 func expectGone(t *testing.T, results *record.Results, example string) {
 	t.Helper()
 	refused := results.Count(record.All, record.Refused)

@@ -78,7 +78,7 @@ func serveBytes(f *testing.F, frames *atomic.Pointer[[]byte]) net.Addr {
 // itself, and for each byte that comes.
 const memoryOfLoad, memoryOfMessage, memoryPerByte = 64 << 20, 1 << 20, 4096
 
-// fuzz holds what must be true whatever a server says: the operation ends, with the
+// fuzz checks what must be true for every answer of a server: the operation ends, with the
 // connection and not by its time limit, is recorded once, and takes bounded memory.
 func fuzz(f *testing.F, load func(t *testing.T, address net.Addr) *rig) {
 	var answer atomic.Pointer[[]byte]
@@ -130,8 +130,8 @@ func FuzzGRPC(f *testing.F) {
 	})
 }
 
-// FuzzMessage writes any message of an answer as JSON, of a method with a plain
-// answer and of one whose answer nests: it is JSON, or an error that names the method.
+// FuzzMessage decodes any message to JSON, for a method with a plain
+// answer and one whose answer nests: the result is JSON, or an error that names the method.
 func FuzzMessage(f *testing.F) {
 	nested, err := proto.Marshal(structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{
 		structpb.NewNumberValue(math.Inf(1)), structpb.NewStringValue("\u2028</script>"), structpb.NewNullValue(),

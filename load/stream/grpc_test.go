@@ -163,7 +163,7 @@ func TestHeadersTravelWithCalls(t *testing.T) {
 	}
 }
 
-// TestMetadataThatEndsInBinHoldsBytes, as gRPC has it: people write and read base64.
+// TestMetadataThatEndsInBinHoldsBytes, as gRPC specifies: users write and read base64.
 func TestMetadataThatEndsInBinHoldsBytes(t *testing.T) {
 	echo := func(ctx context.Context, request any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any,
 		error) {
@@ -292,7 +292,7 @@ func TestServersThatDoNotDescribeThemselves(t *testing.T) {
 	}
 }
 
-// TestCallsToWhatIsNoGRPC: what was described once answers with a web page.
+// TestCallsToWhatIsNoGRPC: the service is described, but what answers does not speak gRPC.
 func TestCallsToWhatIsNoGRPC(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc

@@ -217,7 +217,7 @@ func answering(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// long answers with two megabytes, and what is looked for at the end.
+// long answers with two megabytes and then the text that is expected.
 func long(w http.ResponseWriter, _ *http.Request) {
 	for range 32 {
 		_, _ = w.Write(make([]byte, 64<<10))

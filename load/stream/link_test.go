@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// TestFlowsShareOneAttempt to connect, and one that gives up does not end it for the others.
+// TestFlowsShareOneAttempt to connect: a flow that gives up does not end the attempt for the others.
 func TestFlowsShareOneAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const flows = 8

@@ -20,8 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// both plays a test on HTTP/1.1 and HTTP/2 over TLS, against a handler that is made
-// anew for each.
+// both plays a test on HTTP/1.1 and HTTP/2 over TLS, each time with a new handler.
 func both(t *testing.T, make func() http.HandlerFunc, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	ca := newAuthority(t)
@@ -63,8 +62,8 @@ func TestAStallIsSeen(t *testing.T) {
 	})
 }
 
-// TestAnOverloadIsBounded: a target that stands still gets no more connections and
-// takes no more memory; what was not sent is counted.
+// TestAnOverloadIsBounded: a target that stands still gets no more connections, and the load takes no
+// more memory; what was not sent is counted.
 func TestAnOverloadIsBounded(t *testing.T) {
 	var open atomic.Int64
 	stuck := func() http.HandlerFunc {
@@ -143,7 +142,7 @@ func TestUsersThinkAndLittlesLawHolds(t *testing.T) {
 // TestAFlowKeepsItsConnection: also while it thinks.
 func TestAFlowKeepsItsConnection(t *testing.T) {
 	var mu sync.Mutex
-	var homes map[string]string // of a flow: the client's address
+	var homes map[string]string // the client's address, by flow
 	homely := func() http.HandlerFunc {
 		homes = make(map[string]string)
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -184,7 +183,7 @@ func TestAFlowKeepsItsConnection(t *testing.T) {
 	}
 }
 
-// TestOperationsAreListed: lists of operations say more than histograms.
+// TestOperationsAreListed: lists of operations hold more than histograms.
 func TestOperationsAreListed(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		r.file.Values = map[string]scenario.Value{"id": {Sequence: new(int64(1))}}
@@ -232,7 +231,7 @@ func TestAFailedStepEndsItsFlow(t *testing.T) {
 	})
 }
 
-// TestFlowsEndWithTheLoad: whoever thinks then has no further step.
+// TestFlowsEndWithTheLoad: flows that think at the end have no further step.
 func TestFlowsEndWithTheLoad(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		r.file.Flows[0].Steps = []scenario.Step{
@@ -249,7 +248,7 @@ func TestFlowsEndWithTheLoad(t *testing.T) {
 	})
 }
 
-// TestThinkingIsNoBacklog: who thinks does not wait for the target.
+// TestThinkingIsNoBacklog: a user who thinks does not wait for the target.
 func TestThinkingIsNoBacklog(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		r.file.Flows[0].Steps = []scenario.Step{
@@ -338,7 +337,7 @@ func TestNothingIsBegunWhenThePermissionIsOver(t *testing.T) {
 	})
 }
 
-// TestStreamsThatTheServerDoesNotPermit: waiting for one is the server's doing.
+// TestStreamsThatTheServerDoesNotPermit: the time of waiting for a stream counts for the server.
 func TestStreamsThatTheServerDoesNotPermit(t *testing.T) {
 	listener := listen(t)
 	server := &http.Server{Protocols: new(http.Protocols), HTTP2: &http.HTTP2Config{MaxConcurrentStreams: 1},

@@ -63,7 +63,7 @@ func (a *authority) server(name string, end time.Time, protocols ...string) *tls
 		NextProtos: protocols}
 }
 
-// rig aims a load at a server of HTTPS that the authority vouches for.
+// rig aims a load at an HTTPS server with a certificate of the authority.
 func (a *authority) rig(t *testing.T, protocol Protocol, address net.Addr) *rig {
 	t.Helper()
 	r := newRig(t, protocol, "https://shop.test", address)
@@ -71,7 +71,7 @@ func (a *authority) rig(t *testing.T, protocol Protocol, address net.Addr) *rig 
 	return r
 }
 
-// soon returns the end of a certificate that is still good.
+// soon returns a time at which a certificate that is still valid expires.
 func soon() time.Time { return time.Now().Add(time.Hour) }
 
 // rig is one load on a server.
@@ -200,7 +200,7 @@ func serveAt(t *testing.T, listener net.Listener, handler http.HandlerFunc) *htt
 
 func hello(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"ok":true}`)) }
 
-// accept serves every connection to a listener by a function.
+// accept calls a function for every connection to a listener.
 func accept(listener net.Listener, serve func(net.Conn)) net.Addr {
 	go func() {
 		for {

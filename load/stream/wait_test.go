@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// patient returns a loop whose pacer looks again in a minute.
+// patient returns a loop whose pacer wakes up only after a minute.
 func patient(t *testing.T) *loop {
 	t.Helper()
 	w, err := newWaiter()
@@ -32,7 +32,7 @@ func patient(t *testing.T) *loop {
 	return l
 }
 
-// TestThePacerIsNudged: what becomes due before it looks again must not wait.
+// TestThePacerIsNudged: operations that become due before the pacer wakes up must not wait for that.
 func TestThePacerIsNudged(t *testing.T) {
 	for _, c := range []struct {
 		name string

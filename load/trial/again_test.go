@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestNoLoadTakesAValueAgain: a warm-up, the load and the probes of a search share
-// sequences and rows, on both engines.
+// TestNoLoadTakesAValueAgain: a warm-up, the load and the probes of a search share sequences and rows, in
+// both engines.
 func TestNoLoadTakesAValueAgain(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]int{}

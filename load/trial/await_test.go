@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// TestAwaitGivesUpWhereTimeChangesNothing: a certificate that nobody here trusts, and a server that speaks
+// TestAwaitGivesUpWhereTimeChangesNothing: the certificate is not trusted here, or the server speaks
 // another protocol.
 func TestAwaitGivesUpWhereTimeChangesNothing(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestALoadEndsWhenItIsEnough, on both engines, open and closed: what is in flight is
-// answered, and what was due later is not missed.
+// TestALoadEndsWhenItIsEnough, in both engines, open and closed: operations in flight are answered, and
+// flows that were due later do not count as unsent.
 func TestALoadEndsWhenItIsEnough(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(20 * time.Millisecond)

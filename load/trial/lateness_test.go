@@ -38,8 +38,8 @@ func TestLatenessThatIsPermittedLimitsNobody(t *testing.T) {
 	}
 }
 
-// TestLatenessThatMovesNoFigureLimitsNobody: of 150 operations of 6 ms two are sent late,
-// as a generator does that shares its processors.
+// TestLatenessThatMovesNoFigureLimitsNobody: two of 150 operations of 6 ms are sent late, as by a
+// generator that shares its processors.
 func TestLatenessThatMovesNoFigureLimitsNobody(t *testing.T) {
 	for late, limited := range map[time.Duration]bool{
 		900 * time.Microsecond: false, 2400 * time.Microsecond: false, 20 * time.Millisecond: true,

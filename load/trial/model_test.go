@@ -81,7 +81,7 @@ func TestArrivalsAreRandomFromTheSeed(t *testing.T) {
 	}
 }
 
-// TestArrivalsCanBeJittered without a change of their number, whatever the rate does.
+// TestArrivalsCanBeJittered: jitter does not change their number, for any course of the rate.
 func TestArrivalsCanBeJittered(t *testing.T) {
 	l := scenario.Load{Rate: "100", Duration: 3 * second, Arrivals: jittered}
 	m, err := newModel(l, 1, "")
@@ -162,8 +162,7 @@ func TestReadArrivals(t *testing.T) {
 	}
 }
 
-// TestListsOfOperationsAreReplayed: later steps of flows do not arrive, they
-// follow.
+// TestListsOfOperationsAreReplayed: only the first steps of flows count as arrivals.
 func TestListsOfOperationsAreReplayed(t *testing.T) {
 	for file, want := range map[string]float64{"jmeter.jtl": 3, "operations.jsonl": 2} {
 		m, err := newModel(scenario.Load{Replay: file}, 1, "testdata")

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// serveOn serves at an address; the test is skipped where the host has no such address.
+// serveOn serves at an address. It skips the test if the host has no such address.
 func serveOn(t *testing.T, address string) netip.AddrPort {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -24,8 +24,8 @@ func serveOn(t *testing.T, address string) netip.AddrPort {
 	return netip.MustParseAddrPort(listener.Addr().String())
 }
 
-// TestEveryAddressOfANameIsTried: the server listens at one of the name's two addresses, for either engine,
-// for the look that waits for it and for the proof of consent.
+// TestEveryAddressOfANameIsTried: the server listens at one of two addresses of the name, for either
+// engine, for waiting until it answers, and for the proof of consent.
 func TestEveryAddressOfANameIsTried(t *testing.T) {
 	for _, listens := range []string{"[::1]:0", "127.0.0.1:0"} {
 		at := serveOn(t, listens)
@@ -46,7 +46,7 @@ func TestEveryAddressOfANameIsTried(t *testing.T) {
 	}
 }
 
-// TestAnAddressThatIsSilentIsNotWaitedFor: the next is tried after the delay of an attempt.
+// TestAnAddressThatIsSilentIsNotWaitedFor: the next address is tried after attemptDelay.
 func TestAnAddressThatIsSilentIsNotWaitedFor(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	must(t, err)
@@ -70,7 +70,7 @@ func TestAnAddressThatIsSilentIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestTheProofComesFromAnAddressThatAnswers: and that one gets the load.
+// TestTheProofComesFromAnAddressThatAnswers: the same address gets the load.
 func TestTheProofComesFromAnAddressThatAnswers(t *testing.T) {
 	s := specFor(t, "http://shop.test/")
 	first, second := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")

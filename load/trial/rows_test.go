@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestRowsOfGRPCNameTheStatus, that of the protocol and not that of the web.
+// TestRowsOfGRPCNameTheStatus: the status is that of gRPC, not that of HTTP.
 func TestRowsOfGRPCNameTheStatus(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)

@@ -65,7 +65,7 @@ func TestAwaitAsksAgain(t *testing.T) {
 	}
 }
 
-// TestSettleWaitsForTheTarget: nobody listens; then the time is up.
+// TestSettleWaitsForTheTarget: nobody listens, so the wait ends with its time limit.
 func TestSettleWaitsForTheTarget(t *testing.T) {
 	listener := listen(t)
 	absent := prepare(t, specFor(t, "http://"+listener.Addr().String()))
@@ -76,7 +76,7 @@ func TestSettleWaitsForTheTarget(t *testing.T) {
 	}
 }
 
-// TestATargetMayKnowBetter: the answer says how long it took until all was done.
+// TestATargetMayKnowBetter: the answer says how long the work took.
 func TestATargetMayKnowBetter(t *testing.T) {
 	for said, known := range map[string]bool{"settle;dur=0.5": true, "cache, settle;dur=0.5": true,
 		"settle;dur=1.2.3": false, "unsettle;dur=0.5": false, "": false} {
@@ -95,8 +95,7 @@ func TestATargetMayKnowBetter(t *testing.T) {
 	}
 }
 
-// TestASearchWaitsForTheWork judges probes by how long the work took after the last
-// answer.
+// TestASearchWaitsForTheWork judges probes by the time that the work took after the last answer.
 func TestASearchWaitsForTheWork(t *testing.T) {
 	limit := objective.MustParse("p99<200ms")
 	for name, c := range map[string]struct {
@@ -121,7 +120,7 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 	}
 }
 
-// TestAVerdictThatTheClientCouldNotTurnStands: late sends make times longer, never shorter.
+// TestAVerdictThatTheClientCouldNotTurnStands: late sends make measured times longer, never shorter.
 func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 	limit := objective.MustParse("p99<100ms")
 	for name, c := range map[string]struct {
@@ -163,7 +162,7 @@ func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 	}
 }
 
-// stolen is a host of which these shares are withheld, one load after the other.
+// stolen returns a host that withholds these shares of processor time, one for each load.
 type stolen struct {
 	lab.Host
 	shares []float64
@@ -183,7 +182,7 @@ func (o observed) End(float64) lab.Conditions {
 	return lab.Conditions{StealShare: float64(o)}
 }
 
-// TestALoadThatTheHostDisturbedIsPlayedAgain: alone, and only where it failed.
+// TestALoadThatTheHostDisturbedIsPlayedAgain: only that load is played again, and only if it failed.
 func TestALoadThatTheHostDisturbedIsPlayedAgain(t *testing.T) {
 	limit := objective.MustParse("p99<100ms")
 	for name, c := range map[string]struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// TestACompressedBodyIsNamed: who expects a text learns why none could be read, on both
-// engines.
+// TestACompressedBodyIsNamed: if an expected text cannot be read because the body is compressed, the
+// complaint says so, in both engines.
 func TestACompressedBodyIsNamed(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "br")
@@ -32,7 +32,7 @@ func TestACompressedBodyIsNamed(t *testing.T) {
 	}
 }
 
-// TestTheOfferedRateIsTheAskedOne: a load of whole flows has a little more of them.
+// TestTheOfferedRateIsTheAskedOne: because flows are whole, a load may have a few more operations.
 func TestTheOfferedRateIsTheAskedOne(t *testing.T) {
 	s := specFor(t, serve(t, fine))
 	s.Load = scenario.Load{Rate: "4", Duration: 300 * ms}

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// TestServicesAreAskedToRecordSpans over every protocol, of the share that was asked for.
+// TestServicesAreAskedToRecordSpans, in every protocol, of the given share of flows.
 func TestServicesAreAskedToRecordSpans(t *testing.T) {
 	var mu sync.Mutex
 	var seen []trace.SpanContext

@@ -132,8 +132,8 @@ func TestTargetsNobodyPermittedGetNoLoad(t *testing.T) {
 	}
 }
 
-// TestTheProofComesFromItsAddress: the name is only sent along, and a redirect is
-// not followed.
+// TestTheProofComesFromItsAddress: the request for the proof goes to that address with the name in its
+// header, and a redirect is not followed.
 func TestTheProofComesFromItsAddress(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == consent.ProofPath && r.Host == "shop.test" {
@@ -215,9 +215,8 @@ func TestNobodyListensIsAnError(t *testing.T) {
 	}
 }
 
-// TestSearchStaysBelowTheCapacity: the server takes 20 ms for each operation, one
-// after the other. At 100/s the last of 40 operations ends 400 ms after it was
-// due or later, whatever the host does meanwhile.
+// TestSearchStaysBelowTheCapacity: the server takes 20 ms for each operation, one after the other. At
+// 100/s the last of 40 operations ends at least 400 ms after it was due, however busy the host is.
 func TestSearchStaysBelowTheCapacity(t *testing.T) {
 	var alone sync.Mutex
 	s := specFor(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -257,8 +256,8 @@ func TestSearchNeedsARate(t *testing.T) {
 	}
 }
 
-// TestThePermissionBinds: somebody else's target gets no more than was permitted,
-// from all loops together, whatever is due.
+// TestThePermissionBinds: a target of somebody else gets no more than the permitted rate, from all loops
+// together, however many flows are due.
 func TestThePermissionBinds(t *testing.T) {
 	s := specFor(t, serve(t, fine))
 	s.Load.Duration, s.Loops = scenario.Duration(1500*time.Millisecond), 2
@@ -282,8 +281,8 @@ func TestThePermissionBinds(t *testing.T) {
 	}
 }
 
-// TestThePlanIsAskedFor: the guard hears the highest rate in operations, all steps
-// of a flow counted.
+// TestThePlanIsAskedFor: the guard gets the highest rate in operations, that is, with all steps of a
+// flow.
 func TestThePlanIsAskedFor(t *testing.T) {
 	s := specFor(t, "http://shop.test/")
 	step := s.Scenario.Flows[0].Steps[0]

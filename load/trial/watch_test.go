@@ -85,7 +85,7 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 	}
 }
 
-// TestALostLoadIsBrokenOff: the load would last an hour.
+// TestALostLoadIsBrokenOff: the load would otherwise last an hour.
 func TestALostLoadIsBrokenOff(t *testing.T) {
 	s := specFor(t, serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
@@ -139,7 +139,7 @@ func TestSecondsWaitForAllSources(t *testing.T) {
 	}
 }
 
-// TestRowsListEveryOperation: two steps, the second follows and fails.
+// TestRowsListEveryOperation: of two steps the second follows the first and fails.
 func TestRowsListEveryOperation(t *testing.T) {
 	var n atomic.Int64
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
