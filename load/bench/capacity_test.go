@@ -18,7 +18,7 @@ func TestOurOwnToolIsMeantByItsName(t *testing.T) {
 			t.Errorf("%s is watched for %v, want %v", p.tools[i].name, got, want)
 		}
 	}
-	if got := p.searching("1")[0]; got != "scratch/cleave" {
+	if got := p.searchCommand("1")[0]; got != "scratch/cleave" {
 		t.Errorf("%s searches for capacities, want scratch/cleave", got)
 	}
 	if _, err := p.read([]string{"load", "http://127.0.0.1/"}); err == nil {

@@ -50,8 +50,8 @@ func (p *testPlan) jsonExtractor(e *element, take func(string, scenario.Extracti
 	}
 }
 
-// match reads the number of the wanted match, from 1. Only the JSON extractor (several) supports other
-// matches than the first. JMeter takes a random match for 0, and if there is no number.
+// match reads the number of the wanted match, from 1. several means that there may be more than one:
+// then JMeter takes a random match for 0, and if there is no number.
 func (p *testPlan) match(e *element, name, written string, several bool) (int, bool) {
 	number, isConstant := p.constant(e, written)
 	number = strings.TrimSpace(number)

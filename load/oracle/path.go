@@ -168,7 +168,7 @@ func skipValue(document []byte, at int) int {
 	return at
 }
 
-// skipString returns the place behind the closing quote.
+// skipString returns the position after the closing quote.
 func skipString(document []byte, at int) int {
 	for at++; document[at] != '"'; at++ {
 		if document[at] == '\\' {
@@ -178,7 +178,7 @@ func skipString(document []byte, at int) int {
 	return at + 1
 }
 
-// skipLiteral returns the place behind a number, true, false or null.
+// skipLiteral returns the position after a number, true, false or null.
 func skipLiteral(document []byte, at int) int {
 	for at < len(document) && document[at] > ' ' && document[at] != ',' && document[at] != ']' &&
 		document[at] != '}' {
