@@ -43,7 +43,7 @@ type k6Request struct {
 	Cookies, Texts                 []string
 	Takes                          []k6Take
 	Statuses                       []int
-	Sleep                          float64 // seconds behind it
+	Sleep                          float64 // pause after it, in seconds
 }
 
 // k6Take is a value that a script extracts from an answer.
