@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// software are events that every kernel counts, even without counters of the processor: the CPU time of a
+// software lists events that every kernel counts, even without counters of the processor: the CPU time of a
 // thread in nanoseconds, and its context switches.
 var software = [2]event{
 	{unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_TASK_CLOCK},
