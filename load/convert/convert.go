@@ -128,7 +128,7 @@ func convertIn(dir, name string, data []byte, options Options) (Conversion, erro
 }
 
 // convert converts a document. The scenario gets the name of the document. The format is that of the
-// options, or else the one that the name tells.
+// options, or else the one that Recognize returns.
 func convert(name string, data []byte, options Options) (Conversion, error) {
 	format := options.Format
 	if format == "" {

@@ -274,7 +274,7 @@ func TestTheOwnLimitsAreNotTheTargets(t *testing.T) {
 		err := &UnreachableError{Target: "127.0.0.1:80", Cause: os.NewSyscallError("connect", c.errno)}
 		if err.Own() != c.own || !strings.Contains(err.Error(), c.want) ||
 			c.own == strings.Contains(err.Error(), "is the server running") {
-			t.Errorf("%v is told as %q (own: %v), want %q", c.errno, err, err.Own(), c.want)
+			t.Errorf("%v is reported as %q (own: %v), want %q", c.errno, err, err.Own(), c.want)
 		}
 	}
 }

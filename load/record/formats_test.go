@@ -13,7 +13,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// seconds of a small load, one Results each, with several outcomes.
+// smallLoad returns the seconds of a small load, one Results each, with several outcomes.
 func smallLoad(t *testing.T) []*Results {
 	t.Helper()
 	var all []*Results

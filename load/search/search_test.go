@@ -373,8 +373,8 @@ func TestLoadsIsWhatSearchesPlay(t *testing.T) {
 			_, err := Run(t.Context(), confirmed, playing(1))
 			must(t, err)
 		}
-		if mean, told := played/searches, o.Loads(); told < 0.8*mean || told > 1.25*mean {
-			t.Errorf("%+v: %.1f loads are expected, %.1f were played on the average", o, told, mean)
+		if mean, expected := played/searches, o.Loads(); expected < 0.8*mean || expected > 1.25*mean {
+			t.Errorf("%+v: %.1f loads are expected, %.1f were played on the average", o, expected, mean)
 		}
 	}
 }

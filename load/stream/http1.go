@@ -75,8 +75,8 @@ func (l *http1Link) hold(conn net.Conn, w *wire) error {
 	return nil
 }
 
-// stale reports whether the server has closed the connection. Earlier data does not count, because it may
-// be part of TLS itself.
+// stale reports whether the server has closed the connection. Unread data alone does not count, because
+// it may be part of TLS itself.
 func (l *http1Link) stale() bool {
 	err := l.raw.Control(func(fd uintptr) {
 		l.polled[0].Fd, l.polled[0].Revents = int32(fd), 0

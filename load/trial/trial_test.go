@@ -227,15 +227,15 @@ func TestSearchStaysBelowTheCapacity(t *testing.T) {
 	}))
 	s.Load.Rate = "25"
 	limit := objective.MustParse("p99<200ms")
-	told := 0
-	o, err := prepare(t, s).Search(t.Context(), Quest{Objective: limit, Probed: func(record.Probe) { told++ }})
+	probes := 0
+	o, err := prepare(t, s).Search(t.Context(), Quest{Objective: limit, Probed: func(record.Probe) { probes++ }})
 	var limited *ClientLimitError
 	if err != nil && !errors.As(err, &limited) { // on a busy host
 		t.Fatal(err)
 	}
 	c := o.Summary.Capacity
-	if c == nil || told != len(c.Probes) || c.Objective != "p99<200ms" {
-		t.Fatalf("capacity %+v after %d probes", c, told)
+	if c == nil || probes != len(c.Probes) || c.Objective != "p99<200ms" {
+		t.Fatalf("capacity %+v after %d probes", c, probes)
 	}
 	if c.Rate != nil && *c.Rate >= 100 {
 		t.Errorf("capacity %g/s, want less than 100/s", *c.Rate)
