@@ -32,7 +32,7 @@ func TestPlanInAnotherEncoding(t *testing.T) {
 	}
 }
 
-// TestMatchesThatAreNotTheFirst: JMeter takes a random match for 0, and where none is given.
+// TestMatchesThatAreNotTheFirst: JMeter takes a random match for 0, and if there is no number.
 func TestMatchesThatAreNotTheFirst(t *testing.T) {
 	for number, want := range map[string]string{"": "a random match of v", "0": "a random match of v",
 		"${n}": "match ${n} of v: not a number"} {

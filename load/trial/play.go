@@ -149,7 +149,7 @@ func (p *performance) record() error {
 
 // collect collects the recorders' results until the recorders are closed.
 func (p *performance) collect() (*record.Results, error) {
-	cpu, _ := engine.ProcessorTime(unix.RUSAGE_SELF) // for the eye only
+	cpu, _ := engine.ProcessorTime(unix.RUSAGE_SELF) // only for display
 	seconds := NewSeconds(len(p.recorders), func(s Second) error {
 		now, _ := engine.ProcessorTime(unix.RUSAGE_SELF)
 		s.CPU, cpu = now-cpu, now
@@ -181,7 +181,7 @@ func (p *performance) collect() (*record.Results, error) {
 	return total, errors.Join(append(errs, seconds.Err(), p.row)...)
 }
 
-// read hands the rows of a loop on.
+// read passes the rows of a loop to Hooks.Row and keeps the first error of all loops.
 func (p *performance) read(loop int, tap *record.Tap) {
 	err := tap.Each(func(s *record.Sample) error {
 		p.mu.Lock()
