@@ -60,7 +60,7 @@ func TestAWarmUpGoesOnUntilTheLoadIsSteady(t *testing.T) {
 			warm := seen.Load()
 			report := u.play()
 			w := report.WarmUp
-			// At its limit a change must be shown, which a busy host may do.
+			// A warm-up that ends at its limit is steady unless a change is found, and a busy host may cause one.
 			if w == nil || w.Steady != c.steady && !(c.steady && c.whole && w.Left > 1) ||
 				c.whole != (w.Seconds >= time.Duration(c.limit).Seconds()) ||
 				w.Seconds < max(3, time.Duration(c.least).Seconds()) {

@@ -166,8 +166,7 @@ func want(t *testing.T, results *record.Results, counts map[record.Outcome]int64
 	}
 }
 
-// serve starts a net/http server that speaks HTTP/1.1 and HTTP/2, over TLS where
-// there is a configuration.
+// serve starts a net/http server that speaks HTTP/1.1 and HTTP/2, over TLS if secure is not nil.
 func serve(t *testing.T, secure *tls.Config, handler http.HandlerFunc) net.Addr {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
