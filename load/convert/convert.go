@@ -313,7 +313,7 @@ func with[V any](m map[string]V, key string, value V) map[string]V {
 func (d *draft) pruneValues() {
 	flows, err := json.Marshal(d.file.Flows)
 	if err != nil {
-		return // it cannot be told which values are unused
+		return // the unused values are not known
 	}
 	maps.DeleteFunc(d.file.Values, func(name string, _ scenario.Value) bool {
 		return !strings.Contains(string(flows), "${"+name+"}")

@@ -108,7 +108,7 @@ func (p *testPlan) skip(e *element, why string) {
 	if below > 0 {
 		what += fmt.Sprintf(" with the %d elements below it", below)
 	}
-	e.reached, e.told = true, true
+	e.reached, e.skipped = true, true
 	if e.enabled && !isBesideRequests(e) {
 		p.lose(e.where(), what, why)
 		return

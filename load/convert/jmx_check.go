@@ -76,6 +76,7 @@ func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	kind, field := int(p.number(a, "Assertion.test_type", typeSubstring)), a.text("Assertion.test_field")
 	var texts []wanted
 	var list []string
+	// JMeter itself writes Asserion.
 	for _, s := range append(a.collection("Asserion.test_strings"), a.collection("Assertion.test_strings")...) {
 		s.used = true
 		pieces := p.pieces(a, s.value, 0)

@@ -20,7 +20,7 @@ const maxData = 64 << 20
 // user-defined variables before a test begins, the others for their scope.
 func (p *testPlan) variables(root *element) {
 	root.walk(func(e *element) bool {
-		if _, _, once := playsOnce(e.class); !e.enabled || e.told || isController(e.class) && !once {
+		if _, _, once := playsOnce(e.class); !e.enabled || e.skipped || isController(e.class) && !once {
 			return false
 		}
 		switch e.class {

@@ -11,7 +11,7 @@ import (
 func (p *testPlan) sweep(e *element) {
 	for _, child := range e.children {
 		switch {
-		case child.told:
+		case child.skipped:
 		case !child.enabled:
 			p.skip(child, "disabled")
 		case !child.reached:

@@ -27,7 +27,7 @@ type element struct {
 	parent   *element
 	children []*element
 	reached  bool              // the conversion has used it, or has listed it
-	told     bool              // a note covers it and everything below it
+	skipped  bool              // a note covers it and everything below it
 	vars     map[string]string // variables that are set here, with what they are in the scenario
 }
 

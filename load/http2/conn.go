@@ -319,27 +319,30 @@ func (c *Conn) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.watching = false
-	now, next := time.Now(), time.Duration(math.MaxInt64)
-	expired := false
+	now, expired := time.Now(), false
+	left := func(x *Exchange) time.Duration { return c.limit - now.Sub(x.begun) }
 	for _, x := range c.exchanges {
-		if left := c.limit - now.Sub(x.begun); left > 0 {
-			next = min(next, left)
-			continue
+		if left(x) <= 0 {
+			expired = true
+			c.reset(x.id, cancel)
+			c.end(x, ErrTimeout)
 		}
-		expired = true
-		c.reset(x.id, cancel)
-		c.end(x, ErrTimeout)
 	}
 	c.waiting = slices.DeleteFunc(c.waiting, func(x *Exchange) bool {
-		left := c.limit - now.Sub(x.begun)
-		if left > 0 {
-			next = min(next, left)
+		if left(x) > 0 {
 			return false
 		}
 		x.err = ErrTimeout
 		x.done <- struct{}{}
 		return true
 	})
+	next := time.Duration(math.MaxInt64)
+	for _, x := range c.exchanges { // with those that were started in place of the ended ones
+		next = min(next, left(x))
+	}
+	for _, x := range c.waiting {
+		next = min(next, left(x))
+	}
 	silent := (expired || c.asked) && now.Sub(c.heard) >= c.limit
 	stuck := !c.writing.IsZero() && now.Sub(c.writing) >= c.limit
 	switch {

@@ -368,6 +368,28 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
+// TestAnExchangeInPlaceOfALateOneHasATimeLimit: the server permits one stream, gives a sign of life and
+// answers neither the first request nor the second, which waits for the stream of the first.
+func TestAnExchangeInPlaceOfALateOneHasATimeLimit(t *testing.T) {
+	const limit = 200 * time.Millisecond
+	c, p := meet(t, limit, setting{settingStreams, 1})
+	first := ask(c, &Exchange{}, "")
+	p.hear(frameHeaders)
+	second := ask(c, &Exchange{}, "")
+	time.Sleep(limit / 2)
+	p.say(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
+	for i, ended := range []<-chan error{first, second} {
+		select {
+		case err := <-ended:
+			if !errors.Is(err, ErrTimeout) {
+				t.Errorf("exchange %d: error %v", i, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("exchange %d goes on after its time limit", i)
+		}
+	}
+}
+
 // TestTheRestOfALateHeaderIsDropped: an exchange runs out of time within its header block and is used
 // again. The rest of the block still belongs to the old stream.
 func TestTheRestOfALateHeaderIsDropped(t *testing.T) {
