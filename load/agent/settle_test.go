@@ -18,8 +18,8 @@ import (
 // settling is a target that has work left for a while after its answers.
 type settling struct {
 	operations atomic.Int64
-	questions  chan int64   // how many operations had come when it was asked
-	between    atomic.Int64 // questions of those that another load followed
+	questions  chan int64   // the number of operations so far, for each question
+	between    atomic.Int64 // number of questions before another load
 	status     int
 	hold       time.Duration
 }

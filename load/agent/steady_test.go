@@ -39,9 +39,10 @@ func playLoad(
 	return *report.Outcome.Cohorts
 }
 
-// TestAnswersOfRealServersCountWhereTheyWereDue: right answers that were still under way at the end of a
-// second made servers with constant times unsteady, and so did a 99th percentile of seconds of 100 answers.
-// Neither hangs on how busy this host is; response times do, so that only a threefold one is looked for.
+// TestAnswersOfRealServersCountWhereTheyWereDue: answers that were still in flight at the end of a second
+// once made servers with constant times look unsteady, and so did the 99th percentile of seconds of 100
+// answers. Neither depends on how busy this host is. Response times do, so the test looks only for a
+// threefold increase.
 func TestAnswersOfRealServersCountWhereTheyWereDue(t *testing.T) {
 	open := scenario.Load{Rate: "100", Duration: 2000 * ms}
 	for name, c := range map[string]struct {

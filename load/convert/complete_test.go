@@ -15,8 +15,8 @@ import (
 // These tests check that nothing of the input is dropped silently: they change one thing of a fixture
 // after the other, and each change must change the conversion, in the scenario or in the notes.
 
-// equivalent says why a change of a setting of the fixtures may go unseen; empty
-// for all others.
+// equivalent returns the reason why a change of a setting of the fixtures may leave the conversion as it
+// is, or "" if it may not.
 func equivalent(name string) string {
 	switch name {
 	case "Argument.metadata":
@@ -66,8 +66,7 @@ func escapeXML(text string) string {
 	return out.String()
 }
 
-// coveredByNote reports whether a note about an element, or about one above it, covers all
-// that is in it.
+// coveredByNote reports whether a note about an element, or about one above it, covers its whole content.
 func coveredByNote(n *node) bool {
 	return n.attrs["enabled"] == "false" ||
 		slices.Contains([]string{"JSR223PostProcessor", "ResultCollector", "IfController",
@@ -154,8 +153,8 @@ func TestNothingOfTestPlansIsDropped(t *testing.T) {
 	}
 }
 
-// mutate calls try for every change of a decoded document: each key removed, each
-// text and number changed. path is where.
+// mutate calls try for every change of a decoded document: each key removed, each text and number
+// changed. path is the position of at in the document.
 func mutate(at any, path string, try func(path string)) {
 	switch v := at.(type) {
 	case map[string]any:

@@ -59,7 +59,7 @@ func wantRefusal(t *testing.T, name, text string, options Options, want string) 
 	return err.Error()
 }
 
-// compiled is compile with other files of data.
+// compiled writes a conversion with these data files, reads it back and compiles it.
 func compiled(t testing.TB, c *Conversion, beside map[string][]byte) (*scenario.Plan, error) {
 	t.Helper()
 	text, err := c.YAML("input")

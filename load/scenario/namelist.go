@@ -2,7 +2,7 @@ package scenario
 
 import "strings"
 
-// newPersonName splits the lists of common first and last names.
+// newPersonName returns a generator of names from lists of common first and last names.
 func newPersonName() personName {
 	const (
 		first = "Ada Aino Alice Amir Ana Anders Aylin Bao Beatriz Ben Carla Carlos Chloe Daan David Dina Elena " +
