@@ -69,7 +69,7 @@ func program(t *testing.T, kind string) []string {
 	return []string{"env", "CLEAVE_TEST_AGENT=" + kind, own}
 }
 
-// counted returns a server and how many requests it saw.
+// counted returns the URL of a server and the number of requests that it has seen.
 func counted(t *testing.T) (url string, seen *atomic.Int64) {
 	t.Helper()
 	seen = new(atomic.Int64)

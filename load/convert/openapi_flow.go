@@ -16,7 +16,7 @@ import (
 type chain struct {
 	*description
 	from  []string          // methods that may provide values for paths; none: only the description may
-	known map[string]string // text of a parameter, by the path up to the parameter
+	known map[string]string // text of a parameter, by the path up to its end
 	steps []scenario.Step
 	used  []*operation
 }
@@ -60,8 +60,8 @@ func (c *chain) add(o *operation, depth int) (reason string) {
 const wholeTarget = "\x00"
 
 // pathValue finds a value for a parameter of a path: in the description, or in the answer of an operation
-// on the part of the path before it. If the chain may use operations, the last parameter of the operation
-// that is read must come from one.
+// on the part of the path before it. before and until are the path before the parameter and up to its end.
+// If the chain may use operations, the last parameter of the operation that is read must come from one.
 func (c *chain) pathValue(o *operation, name, before, until string, depth int) (text, reason string) {
 	last := depth == 0 && !strings.Contains(o.path[len(until):], "{")
 	if len(c.from) == 0 || !last {
@@ -143,7 +143,8 @@ func described(p *openapi3.Parameter) bool {
 }
 
 // identity finds where the answer of an operation contains the value of a path parameter: in its body, or
-// in the header Location if that is the path.
+// in the header Location if that is the path, which whole permits. It returns the extraction and a
+// reference to the value; ref is "" if the answer does not contain it.
 func (c *chain) identity(
 	source *operation, name, collection string, whole bool,
 ) (how scenario.Extraction, ref string) {
