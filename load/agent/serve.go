@@ -255,7 +255,7 @@ func (s *served) hooks(warmUp bool) trial.Hooks {
 	}}
 }
 
-// settleBetween waits like settle, in front of another load.
+// settleBetween waits like settle, before another load.
 func (s *served) settleBetween(ctx context.Context) (time.Duration, error) {
 	return s.settle(ctx, cmp.Or(s.Between, s.Settle.Path))
 }

@@ -148,8 +148,8 @@ func (p *testPlan) reference(e *element, name string, depth int) []piece {
 	return []piece{{text: "${" + name + "}"}}
 }
 
-// function converts a function of JMeter to a generated value. As in JMeter, every call has a value of
-// its own, but one value per flow. A call that names a variable sets it for the thread group.
+// function converts a function of JMeter to a generated value. Every call in the plan has its own value,
+// which is drawn once for each flow. A call that names a variable sets it for the thread group.
 func (p *testPlan) function(e *element, call string, depth int) []piece {
 	name, args := splitCall(call)
 	for i := range args {

@@ -163,7 +163,7 @@ func (o Objective) LongestTime(otherwise time.Duration) time.Duration {
 	return time.Duration(longest * float64(time.Second))
 }
 
-// TightestTime returns the lowest upper limit of the objective's times, or otherwise if there is none.
+// TightestTime returns the lowest upper limit of the objective's times, but at most otherwise.
 func (o Objective) TightestTime(otherwise time.Duration) time.Duration {
 	tightest := otherwise
 	for _, limit := range o.upperTimes {

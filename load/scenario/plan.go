@@ -29,7 +29,8 @@ type flow struct {
 	forgets []int
 }
 
-// compiledValue returns the generators of one Value.
+// compiledValue is a compiled Value: the slot of its name, and the function that returns a player's
+// generator.
 type compiledValue struct {
 	slot  int
 	start func(at Origin) generator
