@@ -26,32 +26,34 @@ type DualWrite struct {
 }
 
 const (
-	// publishWithin bounds one publication. Nobody has a record of the messages, so
-	// nobody tries again.
+	// publishWithin bounds one publication. There is no record of the messages, so
+	// there is no retry.
 	publishWithin = 30 * time.Second
-	// maxLost bounds the losses that wait to be logged.
+	// maxLost is the number of losses that may wait to be logged.
 	maxLost = 64
 )
 
-// NewDualWrite makes the dual writes of a process on a database.
+// NewDualWrite returns the DualWrite of a process that works on a database. The
+// topology says which message types have a queue.
 func NewDualWrite(db *database.DB, to Publisher, topology broker.Topology) *DualWrite {
 	return &DualWrite{db: db, broker: to, routes: routesOf(topology), lost: make(chan error, maxLost)}
 }
 
 // Add publishes messages as soon as the transaction that the context carries is
 // committed, or at once where there is none. The caller of the transaction waits for
-// the broker's confirmation and is not told when there is none: it cannot undo the
-// commit. A message that no queue takes in is left out.
+// the broker's confirmation. A failed publication is only logged (see Run), because
+// the caller can no longer undo the commit. Messages of a type without a queue are
+// dropped.
 func (d *DualWrite) Add(ctx context.Context, messages ...broker.Message) error {
-	told, err := d.routes.only(ctx, messages)
-	if err != nil || len(told) == 0 {
+	wanted, err := d.routes.routed(ctx, messages)
+	if err != nil || len(wanted) == 0 {
 		return err
 	}
-	d.db.AfterCommit(ctx, func() { d.publish(ctx, told) })
+	d.db.AfterCommit(ctx, func() { d.publish(ctx, wanted) })
 	return nil
 }
 
-// publish gives messages to the broker, also when nobody waits for the caller any more.
+// publish sends messages to the broker, even if the caller's context has ended.
 func (d *DualWrite) publish(ctx context.Context, messages []broker.Message) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishWithin)
 	defer cancel()
@@ -63,7 +65,7 @@ func (d *DualWrite) publish(ctx context.Context, messages []broker.Message) {
 	}
 	select {
 	case d.lost <- fmt.Errorf("the messages from %s on are lost: %w", messages[0].ID, err):
-	default: // those before it say enough
+	default: // maxLost errors are waiting already; one more would add nothing
 	}
 }
 

@@ -34,7 +34,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// tabled opens a database with the tables of outbox and inbox, and one for effects.
+// tabled opens a database and creates the tables of outbox and inbox, and one for effects.
 func tabled(t testing.TB, config database.Config) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)
@@ -58,7 +58,7 @@ func count(t testing.TB, db *database.DB, table string) int64 {
 	return n
 }
 
-// eventually waits until something holds.
+// eventually waits until holds returns true. what describes it.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(4 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -68,7 +68,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// beside runs work until the test ends, or stop is called.
+// beside runs a relay or subscriber in the background until the test ends, or stop is called.
 func beside(
 	t testing.TB, run func(ctx context.Context, logError func(error)), logError func(error),
 ) (stop func()) {
@@ -94,12 +94,12 @@ func message(id, key string) broker.Message {
 		Headers: map[string]string{"from": "test"}}
 }
 
-// wire is a broker that keeps what is published.
+// wire is a Publisher that keeps the published messages.
 type wire struct {
-	mu     sync.Mutex
-	told   []broker.Message
-	refuse func(broker.Message) bool
-	after  func() // called when everything is in, before the confirmation
+	mu        sync.Mutex
+	published []broker.Message
+	refuse    func(broker.Message) bool
+	after     func() // called when the messages are kept, before the confirmation
 }
 
 func (w *wire) Publish(_ context.Context, messages ...broker.Message) error {
@@ -110,7 +110,7 @@ func (w *wire) Publish(_ context.Context, messages ...broker.Message) error {
 			failed.Unconfirmed = append(failed.Unconfirmed, i)
 			continue
 		}
-		w.told = append(w.told, m)
+		w.published = append(w.published, m)
 	}
 	w.mu.Unlock()
 	if w.after != nil {
@@ -125,8 +125,8 @@ func (w *wire) Publish(_ context.Context, messages ...broker.Message) error {
 func (w *wire) ids() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ids := make([]string, len(w.told))
-	for i, m := range w.told {
+	ids := make([]string, len(w.published))
+	for i, m := range w.published {
 		ids[i] = m.ID
 	}
 	return ids
@@ -134,20 +134,20 @@ func (w *wire) ids() []string {
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// brokers returns the real ones, by name.
+// brokers returns the starters of the real brokers, by name.
 func brokers() map[string]func(testing.TB) broker.Config {
 	return map[string]func(testing.TB) broker.Config{"nats": natsServer, "rabbitmq": rabbitServer}
 }
 
-// natsServer returns a real server, in a process of its own: what the race detector
-// finds inside it is not about this package.
+// natsServer starts a real server, in a process of its own, so that the race detector
+// reports only races of this package.
 func natsServer(t testing.TB) broker.Config {
 	t.Helper()
 	instance := servers.Started(t, server.NATS, server.Settings{})
 	return broker.Config{Driver: broker.NATS, URL: instance.DSN(""), AckWait: time.Second}
 }
 
-// rabbitServer returns a real server, or the test is skipped.
+// rabbitServer starts a real server, or skips the test where there is none.
 func rabbitServer(t testing.TB) broker.Config {
 	t.Helper()
 	instance := servers.Started(t, server.RabbitMQ, server.Settings{})
@@ -164,7 +164,8 @@ func client(t testing.TB, config broker.Config) broker.Client {
 	return c
 }
 
-// effect writes down each message: a repetition would be seen.
+// effect returns a handler that inserts one row per message, so that a repeated effect
+// shows as a second row.
 func effect(db *database.DB) event.Handler {
 	return func(ctx context.Context, messages []broker.Message) error {
 		for _, m := range messages {

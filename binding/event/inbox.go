@@ -11,33 +11,33 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// inbox notes which messages each consumer has had. The note is part of the
-// transaction in which the message has its effect: both are there or neither.
+// inbox records which messages each consumer has handled. The record is written in
+// the transaction in which the message has its effect: both exist or neither.
 type inbox struct {
 	db     *database.DB
-	insert []string // by number of rows
-	look   []string
+	insert []string // statements by number of rows, as are find and remove
+	find   []string
 	remove []string
 }
 
-// newInbox makes the inbox of a database.
+// newInbox returns the inbox of a database whose tables exist.
 func newInbox(db *database.DB) *inbox {
 	ids := func(begin string) []string {
 		return database.TextsIn(stride, begin+" FROM inbox WHERE consumer = ? AND id IN", "")
 	}
 	keep := db.KeepExisting("id")
-	return &inbox{db: db, look: ids("SELECT id"), remove: ids("DELETE"),
+	return &inbox{db: db, find: ids("SELECT id"), remove: ids("DELETE"),
 		insert: database.Texts(stride, func(rows int) string {
 			return "INSERT INTO inbox (consumer, id, received_us) VALUES " + database.Values(rows, 3) + keep
 		})}
 }
 
-// errRepeats means that some messages of a batch came before.
+// errRepeats means that some messages of a batch were handled before.
 var errRepeats = errors.New("some of the messages came before")
 
-// first notes messages, all of which must be new, in the transaction that the context carries. Of two that
-// note the same message at the same time one waits for the other's end.
-func (i *inbox) first(ctx context.Context, consumer string, messages []broker.Message) error {
+// record records messages in the transaction that the context carries. It returns errRepeats if one of them
+// is recorded already. If two transactions record the same message, one waits for the other's end.
+func (i *inbox) record(ctx context.Context, consumer string, messages []broker.Message) error {
 	values, now := make([]any, 0, 3*len(messages)), time.Now().UnixMicro()
 	for _, m := range messages {
 		values = append(values, consumer, m.ID, now)
@@ -52,7 +52,7 @@ func (i *inbox) first(ctx context.Context, consumer string, messages []broker.Me
 	return nil
 }
 
-// unknown returns the messages that the consumer has not had.
+// unknown returns the messages that the consumer has not handled yet.
 func (i *inbox) unknown(
 	ctx context.Context, consumer string, messages []broker.Message,
 ) ([]broker.Message, error) {
@@ -67,7 +67,7 @@ func (i *inbox) unknown(
 			err := row.Scan(&id)
 			had[id] = true
 			return err
-		}, i.look[len(part)], args...)
+		}, i.find[len(part)], args...)
 		if err != nil {
 			return nil, fmt.Errorf("look into the inbox of %s: %w", consumer, err)
 		}
@@ -75,10 +75,10 @@ func (i *inbox) unknown(
 	return slices.DeleteFunc(slices.Clone(messages), func(m broker.Message) bool { return had[m.ID] }), nil
 }
 
-// prune removes the notes of a consumer that are older than a time, and returns
-// how many there were. What is removed must not come again: keep notes for longer
-// than a message can be under way, in an outbox whose process is down or in a queue
-// whose consumer is.
+// prune removes the records of a consumer that are older than a time and returns
+// their number. A removed message that comes again has its effect a second time: so
+// records must outlive the time that a message can spend in an outbox whose process
+// is down, or in a queue whose consumer is down.
 func (i *inbox) prune(ctx context.Context, consumer string, before time.Time) (int64, error) {
 	removed := int64(0)
 	for {

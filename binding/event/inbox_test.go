@@ -23,7 +23,7 @@ func TestInboxForgetsWhatIsOld(t *testing.T) {
 			messages[n].ID = fmt.Sprint(n)
 		}
 		for consumer, came := range map[string][]broker.Message{"a": messages, "another": messages[:1]} {
-			if err := notes.first(t.Context(), consumer, came); err != nil {
+			if err := notes.record(t.Context(), consumer, came); err != nil {
 				t.Fatalf("%d messages of %s: %v", len(came), consumer, err)
 			}
 		}
@@ -36,7 +36,7 @@ func TestInboxForgetsWhatIsOld(t *testing.T) {
 				t.Errorf("of the notes before %v %d are removed, want %d, %v", c.before, removed, c.removes, err)
 			}
 		}
-		if err := notes.first(t.Context(), "another", messages[:1]); !errors.Is(err, errRepeats) {
+		if err := notes.record(t.Context(), "another", messages[:1]); !errors.Is(err, errRepeats) {
 			t.Errorf("the note of the other consumer is gone (%v)", err)
 		}
 	})

@@ -10,19 +10,19 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// Outbox keeps the messages of the components on a database. There is one
-// of a database in a process, with one Relay.
+// Outbox stores the messages of the components that share a database, until its Relay
+// has published them. A process has one Outbox with one Relay per database.
 type Outbox struct {
 	db     *database.DB
 	owner  string
 	routes routes
-	insert []string // by number of rows
-	wake   chan struct{}
+	insert []string      // statements by number of rows
+	wake   chan struct{} // wakes the relay
 }
 
-// NewOutbox makes the outbox of a process on a database. owner names the process
-// among all that use this database, the same after a restart: it then finds its
-// messages at once.
+// NewOutbox returns the outbox of a process on a database. owner identifies the process
+// among all that use this database. It stays the same after a restart, so that the new
+// process publishes the messages of the old one at once.
 func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox {
 	o := &Outbox{db: db, owner: owner, routes: routesOf(topology), wake: make(chan struct{}, 1)}
 	o.insert = database.Texts(perInsert, func(rows int) string {
@@ -31,21 +31,21 @@ func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox 
 	return o
 }
 
-// Add leaves messages in the transaction that the context carries, or in one of
-// its own: they are told when it is committed. Those of one key are told in the
-// order in which their transactions wrote, provided that something makes these
-// wait for each other: a row that they change before they Add.
+// Add writes messages in the transaction that the context carries, or in one of its
+// own; they are published after its commit. Messages of one key are published in the
+// order of their transactions if these exclude each other, for example because each
+// changes the same row before it calls Add.
 //
-// A message that no queue takes in has nobody to be told to and is left out.
+// Messages of a type without a queue are dropped. A message without an id is an error.
 func (o *Outbox) Add(ctx context.Context, messages ...broker.Message) error {
-	told, err := o.routes.only(ctx, messages)
-	if err != nil || len(told) == 0 {
+	wanted, err := o.routes.routed(ctx, messages)
+	if err != nil || len(wanted) == 0 {
 		return err
 	}
-	return o.db.Do(ctx, func(ctx context.Context) error { return o.write(ctx, told) })
+	return o.db.Do(ctx, func(ctx context.Context) error { return o.write(ctx, wanted) })
 }
 
-// routes holds the types of messages that a queue takes in.
+// routes is the set of message types that have a queue.
 type routes map[string]bool
 
 func routesOf(topology broker.Topology) routes {
@@ -58,26 +58,26 @@ func routesOf(topology broker.Topology) routes {
 	return r
 }
 
-// only returns the messages that a queue takes in, each with the trace of the context.
-func (r routes) only(ctx context.Context, messages []broker.Message) ([]broker.Message, error) {
-	told := make([]broker.Message, 0, len(messages))
+// routed returns the messages whose type has a queue, each with the traceparent of the context.
+func (r routes) routed(ctx context.Context, messages []broker.Message) ([]broker.Message, error) {
+	wanted := make([]broker.Message, 0, len(messages))
 	for _, m := range messages {
 		if !r[m.Type] {
 			continue
 		}
 		if m.ID == "" {
-			return nil, fmt.Errorf("a message of type %s has no id: without one a repetition cannot be told", m.Type)
+			return nil, fmt.Errorf("a message of type %s has no id: without one a repetition cannot be wanted", m.Type)
 		}
 		m.Headers = withTrace(ctx, m)
-		told = append(told, m)
+		wanted = append(wanted, m)
 	}
-	return told, nil
+	return wanted, nil
 }
 
-// perInsert is the number of rows that one statement inserts.
+// perInsert is the number of rows that one statement inserts at most.
 const perInsert = 8
 
-// write inserts rows of messages.
+// write inserts the messages, perRow to a row, and wakes the relay after the commit.
 func (o *Outbox) write(ctx context.Context, messages []broker.Message) error {
 	var values []any
 	for part := range slices.Chunk(messages, perRow) {
@@ -90,7 +90,7 @@ func (o *Outbox) write(ctx context.Context, messages []broker.Message) error {
 	return nil
 }
 
-// notify wakes the relay; waking it twice is once.
+// notify wakes the relay. It does not block: a pending wake-up is enough.
 func (o *Outbox) notify() {
 	select {
 	case o.wake <- struct{}{}:
@@ -98,22 +98,22 @@ func (o *Outbox) notify() {
 	}
 }
 
-// Pending counts what is in the outbox, whoever left it: rows of messages that are
-// not told yet, and the last that were.
+// Pending returns the number of rows in the outbox, of all owners: those that are not
+// published yet and those that are published but not removed yet.
 func Pending(ctx context.Context, db *database.DB) (int64, error) {
 	var pending int64
 	_, err := db.One(ctx, []any{&pending}, "SELECT COUNT(*) FROM outbox")
 	return pending, err
 }
 
-// row holds messages that a transaction left, with their place in the outbox.
+// row is a row of the outbox: messages of one transaction.
 type row struct {
 	position int64
 	owner    string
 	messages []broker.Message
 }
 
-// head reads up to limit rows from the beginning, whoever left them.
+// head returns up to limit rows with the lowest positions, of all owners.
 func (o *Outbox) head(ctx context.Context, limit int) ([]row, error) {
 	var rows []row
 	err := o.db.Each(ctx, func(from database.Row) error {
@@ -132,11 +132,12 @@ func (o *Outbox) head(ctx context.Context, limit int) ([]row, error) {
 	return rows, nil
 }
 
-// remove forgets rows by position.
+// remove deletes rows by position.
 func (o *Outbox) remove(ctx context.Context, positions []int64) error {
 	return o.db.Do(ctx, func(ctx context.Context) error {
 		for part := range slices.Chunk(positions, stride) {
-			// The last position fills the statement up: so there is one text for all.
+			// The last position is repeated to fill the statement up, so that all batches use the
+			// same prepared statement; only a single row, the common case at low load, has its own.
 			args := make([]any, stride)
 			for i := range args {
 				args[i] = part[min(i, len(part)-1)]
@@ -146,12 +147,12 @@ func (o *Outbox) remove(ctx context.Context, positions []int64) error {
 			}
 			text := "DELETE FROM outbox WHERE position IN (" + database.Placeholders(len(args)) + ")"
 			if _, err := o.db.Exec(ctx, text, args...); err != nil {
-				return fmt.Errorf("forget what was told: %w", err)
+				return fmt.Errorf("remove published messages: %w", err)
 			}
 		}
 		return nil
 	})
 }
 
-// errNoOwner is a mistake of who assembles.
+// errNoOwner means that NewOutbox was called without an owner, which a Relay needs.
 var errNoOwner = errors.New("the outbox has no owner: name the process")

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 )
 
-func TestWhatIsRolledBackIsNotTold(t *testing.T) {
+func TestWhatIsRolledBackIsNotPublished(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db, w := tabled(t, open(t)), &wire{}
 		outbox := event.NewOutbox(db, "a", topology())
@@ -30,12 +30,12 @@ func TestWhatIsRolledBackIsNotTold(t *testing.T) {
 		beside(t, event.NewRelay(outbox, w).Run, failing(t))
 		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 		if got := w.ids(); !slices.Equal(got, []string{"kept"}) {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 		want := message("kept", "k")
-		if got := w.told[0]; got.Key != want.Key || got.Type != want.Type ||
+		if got := w.published[0]; got.Key != want.Key || got.Type != want.Type ||
 			string(got.Body) != string(want.Body) || !maps.Equal(got.Headers, want.Headers) {
-			t.Errorf("told %+v, left %+v", got, want)
+			t.Errorf("published %+v, left %+v", got, want)
 		}
 	})
 }
@@ -47,9 +47,9 @@ func TestMessageWithoutIDIsAMistake(t *testing.T) {
 	}
 }
 
-// TestLateCommitIsTold has a transaction that took its position first commit last.
-// Whoever polls for "greater than the last" never sees it.
-func TestLateCommitIsTold(t *testing.T) {
+// TestLateCommitIsPublished has a transaction take its position first and commit last. A
+// relay that polls for positions "greater than the last" would never see it.
+func TestLateCommitIsPublished(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db, w := tabled(t, open(t)), &wire{}
 		if db.Driver() == database.SQLite {
@@ -60,18 +60,18 @@ func TestLateCommitIsTold(t *testing.T) {
 		must(t, db.Do(t.Context(), func(ctx context.Context) error {
 			must(t, outbox.Add(ctx, message("early position", "k1")))
 			must(t, outbox.Add(t.Context(), message("late position", "k2"))) // another transaction
-			eventually(t, "the later one is told", func() bool { return len(w.ids()) == 1 })
+			eventually(t, "the later one is published", func() bool { return len(w.ids()) == 1 })
 			return nil
 		}))
-		eventually(t, "both are told", func() bool { return len(w.ids()) == 2 })
+		eventually(t, "both are published", func() bool { return len(w.ids()) == 2 })
 		if got := w.ids(); !slices.Equal(got, []string{"late position", "early position"}) {
-			t.Errorf("told %v", got)
+			t.Errorf("published %v", got)
 		}
 	})
 }
 
-// TestUnconfirmedIsToldAgain has a broker that refuses some messages for a while.
-func TestUnconfirmedIsToldAgain(t *testing.T) {
+// TestUnconfirmedIsPublishedAgain has a broker that refuses a message three times.
+func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 	db, refused := file(t), 0
 	w := &wire{refuse: func(m broker.Message) bool {
 		if m.ID == "2" && refused < 3 {
@@ -87,20 +87,20 @@ func TestUnconfirmedIsToldAgain(t *testing.T) {
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	stop()
 	if got := w.ids(); !slices.Equal(got, []string{"1", "3", "2"}) || complaints != 3 {
-		t.Errorf("told %v, %d complaints", got, complaints)
+		t.Errorf("published %v, %d complaints", got, complaints)
 	}
 }
 
-// TestRelayDiesBeforeItForgets has a relay end between the broker's confirmation
-// and the note of it: its successor tells the messages again, none is lost.
-func TestRelayDiesBeforeItForgets(t *testing.T) {
+// TestRelayDiesBeforeItRemoves has a relay hang before it learns of the broker's
+// confirmation: its successor publishes the messages again, none is lost.
+func TestRelayDiesBeforeItRemoves(t *testing.T) {
 	db := file(t)
 	outbox := event.NewOutbox(db, "a", topology())
 	must(t, outbox.Add(t.Context(), message("1", "k"), message("2", "k")))
 	dying, over := make(chan struct{}), make(chan struct{})
 	first := &wire{after: func() {
 		close(dying)
-		<-over // it does not come back while the test looks
+		<-over // the first relay gets no confirmation before the test ends
 	}}
 	beside(t, event.NewRelay(outbox, first).Run, silent)
 	t.Cleanup(func() { close(over) })
@@ -109,48 +109,48 @@ func TestRelayDiesBeforeItForgets(t *testing.T) {
 	beside(t, event.NewRelay(event.NewOutbox(db, "a", topology()), second).Run, failing(t))
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	if want := []string{"1", "2"}; !slices.Equal(first.ids(), want) || !slices.Equal(second.ids(), want) {
-		t.Errorf("told %v, then %v", first.ids(), second.ids())
+		t.Errorf("published %v, then %v", first.ids(), second.ids())
 	}
 }
 
-// TestOwnersKeepTheOrderOfAKey has a second process leave a message of a key of
-// which an older one is not told yet.
+// TestOwnersKeepTheOrderOfAKey has a second process add a message while an older one of
+// the same key, of the first process, is not published yet.
 func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 	db, w := file(t), &wire{}
 	a, b := event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())
 	must(t, a.Add(t.Context(), message("a1", "shared")))
 	must(t, b.Add(t.Context(), message("b1", "shared"), message("b2", "other")))
-	// Process a lives, but its relay has not come to it.
+	// Process a is alive, but its relay does not run yet.
 	_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('a', ?)",
 		int64(1)<<60)
 	must(t, err)
 	beside(t, event.NewRelay(b, w).Run, failing(t))
-	eventually(t, "what waits for nothing is told", func() bool { return len(w.ids()) > 0 })
+	eventually(t, "what waits for nothing is published", func() bool { return len(w.ids()) > 0 })
 	if got := w.ids(); !slices.Equal(got, []string{"b2"}) {
-		t.Errorf("b told %v", got)
+		t.Errorf("b published %v", got)
 	}
 	beside(t, event.NewRelay(a, w).Run, failing(t))
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	if got := w.ids(); !slices.Equal(got, []string{"b2", "a1", "b1"}) {
-		t.Errorf("told %v", got)
+		t.Errorf("published %v", got)
 	}
 }
 
-// TestDeadOwnersMessagesAreToldByOthers lets the heartbeat of a process stop.
-func TestDeadOwnersMessagesAreToldByOthers(t *testing.T) {
+// TestDeadOwnersMessagesArePublishedByOthers has an owner whose lease has expired.
+func TestDeadOwnersMessagesArePublishedByOthers(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db, w := tabled(t, open(t)), &wire{}
 		must(t, event.NewOutbox(db, "dead", topology()).Add(t.Context(), message("1", "k")))
 		_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('dead', 1)")
 		must(t, err)
 		beside(t, event.NewRelay(event.NewOutbox(db, "alive", topology()), w).Run, failing(t))
-		eventually(t, "it is told", func() bool { return len(w.ids()) == 1 })
+		eventually(t, "it is published", func() bool { return len(w.ids()) == 1 })
 	})
 }
 
-// TestTwoProcessesTellEverythingInOrder has two relays of one database work while
-// messages come in for few keys; per key the first telling is in order.
-func TestTwoProcessesTellEverythingInOrder(t *testing.T) {
+// TestTwoProcessesPublishEverythingInOrder has two relays work on one database while
+// messages of few keys are added; per key the first publications are in order.
+func TestTwoProcessesPublishEverythingInOrder(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db, w := tabled(t, open(t)), &wire{}
 		outboxes := []*event.Outbox{event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())}
@@ -163,14 +163,14 @@ func TestTwoProcessesTellEverythingInOrder(t *testing.T) {
 		}
 		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 		last, first := map[string]string{}, map[string]bool{}
-		for _, m := range w.told {
+		for _, m := range w.published {
 			if !first[m.ID] && m.ID < last[m.Key] {
-				t.Errorf("key %s: %s was told after %s", m.Key, m.ID, last[m.Key])
+				t.Errorf("key %s: %s was published after %s", m.Key, m.ID, last[m.Key])
 			}
 			first[m.ID], last[m.Key] = true, max(last[m.Key], m.ID)
 		}
 		if len(first) != all {
-			t.Errorf("%d of %d messages were told", len(first), all)
+			t.Errorf("%d of %d messages were published", len(first), all)
 		}
 	})
 }

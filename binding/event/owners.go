@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// keepAlive says that this owner lives, and takes over what dead ones left.
+// keepAlive sends heartbeats for this owner and adopts the messages of dead owners,
+// until the context ends.
 func (r *Relay) keepAlive(ctx context.Context) {
-	tick := time.NewTicker(safetyNet)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		now := time.Now()
@@ -28,7 +29,7 @@ func (r *Relay) keepAlive(ctx context.Context) {
 	}
 }
 
-// beat says until when the owner is not to be taken for dead.
+// beat writes the owner's heartbeat: the owner counts as alive until now + lease.
 func (o *Outbox) beat(ctx context.Context, now time.Time) error {
 	until := now.Add(lease).UnixMicro()
 	return o.db.Do(ctx, func(ctx context.Context) error {
@@ -45,11 +46,11 @@ func (o *Outbox) beat(ctx context.Context, now time.Time) error {
 	})
 }
 
-// orphaned are rows whose owner does not live.
+// orphaned selects the rows of dead owners; its argument is the current time in microseconds.
 const orphaned = " WHERE owner NOT IN (SELECT owner FROM outbox_relays WHERE alive_until_us >= ?)"
 
-// adopt takes over the messages of dead owners and returns how many. An owner that
-// was only slow may tell some of them as well: they are repeated, not lost.
+// adopt takes over the rows of dead owners and returns their number. An owner that
+// was only slow may publish some of them as well: they are repeated, not lost.
 func (o *Outbox) adopt(ctx context.Context, now time.Time) (int64, error) {
 	var waiting int64
 	_, err := o.db.One(ctx, []any{&waiting}, "SELECT COUNT(*) FROM outbox"+orphaned, now.UnixMicro())

@@ -9,17 +9,16 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 )
 
-// Messages that one transaction leaves are one row of the outbox, up to perRow of
-// them: the database writes, reads and removes that row instead of one each.
-
-// perRow is the number of messages that one row holds.
+// perRow is the number of messages that one row of the outbox holds at most. The
+// messages of a transaction share rows, so that the database writes, reads and removes
+// one row instead of many.
 const perRow = 64
 
-// packVersion begins every pack, so that another form can be told from this one.
+// packVersion is the first byte of every pack; it changes with the format.
 const packVersion = 1
 
-// pack writes messages one behind the other: id, type, key and body, then how many
-// headers and these by name, each text with its length before it.
+// pack encodes messages one after another: id, type, key and body, then the number of
+// headers and the headers sorted by name. Every text follows its length.
 func pack(messages []broker.Message) []byte {
 	text := []byte{packVersion}
 	for _, m := range messages {
@@ -39,10 +38,10 @@ func appendText(to []byte, text string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
-// errPack is a row that pack did not write.
+// errPack means that a row was not written by pack.
 var errPack = errors.New("a row of the outbox does not hold messages")
 
-// unpack returns the reverse of pack.
+// unpack decodes what pack has written. It returns errPack for anything else.
 func unpack(text []byte) ([]broker.Message, error) {
 	if len(text) == 0 || text[0] != packVersion {
 		return nil, errPack
@@ -69,7 +68,7 @@ func unpack(text []byte) ([]broker.Message, error) {
 // reader reads what appendText wrote.
 type reader struct {
 	text   []byte
-	broken bool // something was not as it should be
+	broken bool // the text ended early or holds a bad number
 }
 
 func (r *reader) number() uint64 {

@@ -12,34 +12,37 @@ import (
 )
 
 const (
-	// relayBatch is of how many rows the messages are on their way to the broker
-	// together.
+	// relayBatch is the number of rows whose messages are published together.
 	relayBatch = 128
-	// forgetAfter is how long a message that was told may stay in the outbox, so
-	// that many are removed with one commit. A crash in between repeats them.
-	forgetAfter = 20 * time.Millisecond
-	// forgetFrom is how many messages that were told are removed without waiting for that time.
-	forgetFrom = 256
-	// safetyNet is how often the outbox is looked into though nobody said that
-	// there is something, and the heartbeat.
-	safetyNet = time.Second
-	// lease is after how long without a heartbeat an owner counts as dead, and
-	// others tell its messages.
+	// removeAfter is the interval between removals of published rows, so that one
+	// commit removes many. A crash in between repeats their messages.
+	removeAfter = 20 * time.Millisecond
+	// removeFrom is the number of published rows that are removed without waiting for
+	// that interval.
+	removeFrom = 256
+	// pollEvery is the interval in which the relay reads the outbox without being
+	// woken. It is also the interval of heartbeats.
+	pollEvery = time.Second
+	// lease is the time without a heartbeat after which an owner counts as dead and
+	// others publish its messages.
 	lease = 5 * time.Second
-	// blockedFor is the pause before the relay looks again for messages that wait for another owner.
+	// blockedFor is the pause before the relay reads again while its messages wait for
+	// older ones of another owner.
 	blockedFor = 5 * time.Millisecond
 )
 
-// Publisher is a broker as the relay needs it.
+// Publisher publishes messages. It returns nil when the broker has confirmed all of
+// them, and a *broker.PublishError that lists the unconfirmed ones when it has
+// confirmed only some.
 type Publisher interface {
 	Publish(ctx context.Context, messages ...broker.Message) error
 }
 
-// Relay takes messages from an outbox to the broker. Several processes may have
-// one for the same database: each tells what its own process left, and what dead
-// ones left. It always begins at the head of what is there: the positions of
-// concurrent transactions become visible in any order, so "greater than the last"
-// would lose some.
+// Relay publishes the messages of an outbox. Several processes may have one for the
+// same database: each publishes the messages of its own process and those of dead
+// processes. Every read starts at the lowest position in the table: concurrent
+// transactions become visible in any order of positions, so that reading only those
+// "greater than the last" would lose some.
 type Relay struct {
 	// Tracer makes spans of messages that are traced; nil makes none. It is set
 	// before Run.
@@ -49,24 +52,27 @@ type Relay struct {
 	broker   Publisher
 	logError func(error)
 
-	told map[int64]struct{} // rows in the outbox still, or until the next read
-	// partly are the messages, by their index, that were told of other rows.
-	partly map[int64]map[int]bool
+	// published holds the positions of rows that are published and that the next read
+	// may still see, because they are not removed or were removed during the last read.
+	published map[int64]struct{}
+	// partial holds the indexes of the confirmed messages of rows that are published
+	// only in part.
+	partial map[int64]map[int]bool
 
-	mu      sync.Mutex
-	forget  []int64 // told, to be removed
-	removed []int64 // removed since the last read began
-	full    chan struct{}
+	mu       sync.Mutex
+	toRemove []int64       // positions of published rows that are still in the outbox
+	removed  []int64       // positions of rows removed since the last read began
+	full     chan struct{} // wakes keepRemoving when toRemove has removeFrom rows
 }
 
-// NewRelay makes the relay of an outbox.
+// NewRelay returns the relay of an outbox. It publishes nothing before Run.
 func NewRelay(outbox *Outbox, to Publisher) *Relay {
-	return &Relay{outbox: outbox, broker: to, told: map[int64]struct{}{}, partly: map[int64]map[int]bool{},
+	return &Relay{outbox: outbox, broker: to, published: map[int64]struct{}{}, partial: map[int64]map[int]bool{},
 		full: make(chan struct{}, 1)}
 }
 
-// Run tells messages until the context ends. logError hears of what fails; it is
-// tried again.
+// Run publishes messages until the context ends. It retries what fails and reports
+// each failure to logError.
 func (r *Relay) Run(ctx context.Context, logError func(error)) {
 	r.logError = func(err error) {
 		if err != nil && ctx.Err() == nil {
@@ -77,29 +83,29 @@ func (r *Relay) Run(ctx context.Context, logError func(error)) {
 		logError(errNoOwner)
 		return
 	}
-	var beside sync.WaitGroup
-	beside.Go(func() { r.keepForgetting(ctx) })
-	beside.Go(func() { r.keepAlive(ctx) })
-	defer beside.Wait()
-	r.outbox.notify() // there may be something from the last time
-	var failing waiting
+	var background sync.WaitGroup
+	background.Go(func() { r.keepRemoving(ctx) })
+	background.Go(func() { r.keepAlive(ctx) })
+	defer background.Wait()
+	r.outbox.notify() // an earlier process of the same owner may have left messages
+	var retry backoff
 	for ctx.Err() == nil {
-		more, blocked, err := r.tell(ctx)
+		more, blocked, err := r.publishNext(ctx)
 		switch {
 		case err != nil:
 			r.logError(err)
-			failing.pause(ctx)
+			retry.pause(ctx)
 		case more:
-			failing = waiting{}
+			retry = backoff{}
 		case blocked:
 			r.await(ctx, blockedFor)
 		default:
-			r.await(ctx, safetyNet)
+			r.await(ctx, pollEvery)
 		}
 	}
 }
 
-// await waits until somebody has left a message, or time is up.
+// await waits until a message is added, the time has passed or the context ends.
 func (r *Relay) await(ctx context.Context, most time.Duration) {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -110,18 +116,18 @@ func (r *Relay) await(ctx context.Context, most time.Duration) {
 	}
 }
 
-// tell does one round. more says that there were messages; blocked, that some wait
-// for those of another owner.
-func (r *Relay) tell(ctx context.Context) (more, blocked bool, err error) {
+// publishNext reads a batch and publishes it. more reports whether there were messages
+// to publish; blocked, whether some wait for older ones of another owner.
+func (r *Relay) publishNext(ctx context.Context) (more, blocked bool, err error) {
 	r.mu.Lock()
 	gone := r.removed
 	r.removed = nil
 	r.mu.Unlock()
-	// What was removed before this read begins cannot be in it. The rest of told is
-	// still needed: the read may see it.
-	rows, err := r.outbox.head(ctx, relayBatch+len(r.told)-len(gone))
+	// Rows that were removed before this read begins cannot be in it. It may see all other
+	// published rows: the limit leaves room for relayBatch new ones beside them.
+	rows, err := r.outbox.head(ctx, relayBatch+len(r.published)-len(gone))
 	for _, position := range gone {
-		delete(r.told, position)
+		delete(r.published, position)
 	}
 	if err != nil {
 		return false, false, err
@@ -141,21 +147,22 @@ type place struct {
 
 func (p place) message() broker.Message { return p.row.messages[p.index] }
 
-// ready returns the messages to be told now: own ones, unless another owner has an older
-// one of the same key. Without that two processes would mix up the order of a key.
+// ready returns the own messages that may be published now: those of which no other
+// owner has an older one of the same key, so that two processes keep the order of a key.
+// blocked reports whether it left some out for that reason.
 func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 	foreign := map[string]bool{}
 	for i := range rows {
 		candidate := &rows[i]
 		own := candidate.owner == r.outbox.owner
-		if _, told := r.told[candidate.position]; own && told {
+		if _, done := r.published[candidate.position]; own && done {
 			continue
 		}
 		for index, m := range candidate.messages {
 			switch {
 			case !own:
 				foreign[m.Key] = true
-			case r.partly[candidate.position][index]:
+			case r.partial[candidate.position][index]:
 			case foreign[m.Key]:
 				blocked = true
 			default:
@@ -166,7 +173,7 @@ func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 	return ready, blocked
 }
 
-// publish tells messages and notes which the broker has confirmed.
+// publish publishes messages and marks those that the broker has confirmed.
 func (r *Relay) publish(ctx context.Context, ready []place) error {
 	messages := make([]broker.Message, len(ready))
 	for i, p := range ready {
@@ -192,7 +199,7 @@ func (r *Relay) publish(ctx context.Context, ready []place) error {
 			r.confirmed(p)
 		}
 	}
-	if len(r.forget) >= forgetFrom {
+	if len(r.toRemove) >= removeFrom {
 		select {
 		case r.full <- struct{}{}:
 		default:
@@ -201,47 +208,47 @@ func (r *Relay) publish(ctx context.Context, ready []place) error {
 	return err
 }
 
-// confirmed notes that a message was told, and its row with the last one.
+// confirmed marks a message as published, and its row once all its messages are. mu is
+// held.
 func (r *Relay) confirmed(p place) {
 	position := p.row.position
 	if len(p.row.messages) > 1 {
-		if r.partly[position] == nil {
-			r.partly[position] = make(map[int]bool, len(p.row.messages))
+		if r.partial[position] == nil {
+			r.partial[position] = make(map[int]bool, len(p.row.messages))
 		}
-		r.partly[position][p.index] = true
-		if len(r.partly[position]) < len(p.row.messages) {
+		r.partial[position][p.index] = true
+		if len(r.partial[position]) < len(p.row.messages) {
 			return
 		}
-		delete(r.partly, position)
+		delete(r.partial, position)
 	}
-	r.told[position] = struct{}{}
-	r.forget = append(r.forget, position)
+	r.published[position] = struct{}{}
+	r.toRemove = append(r.toRemove, position)
 }
 
-// keepForgetting removes what was told, many rows with one commit, beside the
-// telling.
-func (r *Relay) keepForgetting(ctx context.Context) {
-	tick := time.NewTicker(forgetAfter)
+// keepRemoving removes published rows, many with one commit, until the context ends.
+func (r *Relay) keepRemoving(ctx context.Context) {
+	tick := time.NewTicker(removeAfter)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			// What was told needs not be told again by the next process.
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), safetyNet)
+			// Rows that are removed now are not published again by the next process.
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), pollEvery)
 			defer cancel()
-			_ = r.forgetTold(last) // it is repeated then, which is allowed
+			_ = r.removePublished(last) // a failure only repeats messages, which is allowed
 			return
 		case <-tick.C:
 		case <-r.full:
 		}
-		r.logError(r.forgetTold(ctx))
+		r.logError(r.removePublished(ctx))
 	}
 }
 
-func (r *Relay) forgetTold(ctx context.Context) error {
+func (r *Relay) removePublished(ctx context.Context) error {
 	r.mu.Lock()
-	positions := r.forget
-	r.forget = nil
+	positions := r.toRemove
+	r.toRemove = nil
 	r.mu.Unlock()
 	if len(positions) == 0 {
 		return nil
@@ -250,7 +257,7 @@ func (r *Relay) forgetTold(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		r.forget = append(r.forget, positions...)
+		r.toRemove = append(r.toRemove, positions...)
 		return err
 	}
 	r.removed = append(r.removed, positions...)

@@ -12,12 +12,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// A message that is traced carries so in its headers, from the transaction that tells
-// it over the outbox and the broker to the one that it has its effect in. What it
-// waits for in the outbox and in the broker are the gaps between these spans.
+// A traced message carries a traceparent header from the transaction that sends it,
+// through outbox and broker, to the transaction in which it has its effect. Its waiting
+// times in the outbox and in the broker are the gaps between the spans.
 
-// withTrace returns the headers of a message with the operation that tells it. In a
-// batch that is the operation which the key names.
+// withTrace returns the headers of a message, with the traceparent of the operation that
+// sends it. In a batch that is the operation whose key equals the message's.
 func withTrace(ctx context.Context, m broker.Message) map[string]string {
 	header := spans.Traceparent(ctx, m.Key)
 	if header == "" {
@@ -35,8 +35,8 @@ func withHeader(headers map[string]string, value string) map[string]string {
 	return all
 }
 
-// publishing begins a span of the way to the broker for each message that is traced, and
-// notes it in the message.
+// publishing starts a publish span for each traced message and puts its traceparent into
+// the message's headers. The caller ends the batch.
 func publishing(tracer trace.TracerProvider, messages []broker.Message) spans.Batch {
 	var traced spans.Batch
 	for i, m := range messages {
@@ -50,8 +50,8 @@ func publishing(tracer trace.TracerProvider, messages []broker.Message) spans.Ba
 	return traced
 }
 
-// traced begins a span for each of the messages that is traced, from when this
-// process has got it; what is done with ctx is done for all of them.
+// traced starts a span for each traced message, beginning when this process received it.
+// A span that is started with the returned context belongs to all of them.
 func (w worker) traced(ctx context.Context, deliveries []broker.Delivery) (context.Context, spans.Batch) {
 	var traced spans.Batch
 	for _, d := range deliveries {

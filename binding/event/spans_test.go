@@ -16,9 +16,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestATraceFollowsItsMessages has messages of three operations, two of them traced,
-// each answered by another message, over each broker. They are told and handled in
-// batches all the same.
+// TestATraceFollowsItsMessages sends messages of three operations, two of them traced,
+// over each broker. A handler answers each with a second message. Traced and untraced
+// messages share batches.
 func TestATraceFollowsItsMessages(t *testing.T) {
 	for name, start := range brokers() {
 		t.Run(name, func(t *testing.T) {
@@ -48,23 +48,23 @@ func TestATraceFollowsItsMessages(t *testing.T) {
 	}
 }
 
-// answering tells a second message about each first.
+// answering returns a handler that adds a second message for each first one.
 func answering(db *database.DB, outbox *event.Outbox) event.Handler {
 	return func(ctx context.Context, messages []broker.Message) error {
-		var told []broker.Message
+		var answers []broker.Message
 		for _, m := range messages {
 			if strings.HasPrefix(m.ID, "first") {
-				told = append(told, message("second of "+m.Key, m.Key))
+				answers = append(answers, message("second of "+m.Key, m.Key))
 			}
 		}
-		if err := outbox.Add(ctx, told...); err != nil {
+		if err := outbox.Add(ctx, answers...); err != nil {
 			return err
 		}
 		return effect(db)(ctx, messages)
 	}
 }
 
-// checkChains goes from the last message of each trace back to its entry.
+// checkChains follows the spans of each trace from its last message back to its entry.
 func checkChains(t *testing.T, made *spans.Provider) {
 	t.Helper()
 	dir := t.TempDir()

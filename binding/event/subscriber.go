@@ -15,91 +15,95 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// Handler takes messages in the order in which they came. It works in the
-// transaction that the context carries and returns nil when all of them had their
-// effect; after an error none has, and they come again, each alone. What it
-// returns for one alone decides: an error that is Unavailable is waited out, any
-// other makes the message a dead letter.
+// Handler handles messages in the order in which they came. It works in the
+// transaction that the context carries and returns nil when all messages had their
+// effect. After an error none has: an Unavailable error is retried after a pause, any
+// other makes the broker deliver the messages again, one by one. A message that fails
+// alone, repeatedly, becomes a dead letter.
 type Handler func(ctx context.Context, messages []broker.Message) error
 
-// ErrAgain is returned by a handler that wants the same messages once more, in a
-// new transaction: it now knows how to take them.
+// ErrAgain is returned by a handler that wants the same messages again at once, in a
+// new transaction, because the first attempt taught it how to handle them. It may be
+// returned once per batch.
 var ErrAgain = errors.New("the handler wants the messages once more")
 
-// Source is a broker as a subscriber needs it.
+// Source delivers the messages of a subscription to a handler until the context ends.
 type Source interface {
 	Consume(ctx context.Context, subscription broker.Subscription, handler broker.Handler) error
 }
 
-// Subscriber lets a component take messages from its queue. Several processes may
+// Subscriber delivers the messages of a queue to a component. Several processes may
 // have one for the same queue.
 type Subscriber struct {
-	// Database is the component's. Messages are handled in its transactions, once
-	// each by its inbox; nil for a handler that needs neither.
+	// Database is the component's database. Messages are handled in its transactions, and
+	// its inbox makes sure that each has its effect once. It is nil for a handler that
+	// needs neither transaction nor inbox.
 	Database *database.DB
 	Source   Source
 	Queue    string // also names the consumer in the inbox
 	Handle   Handler
-	Prefetch int // messages that may be held; 0 means 256
+	Prefetch int // unacknowledged messages that the broker may deliver; 0 means 256
 	Batch    int // messages in one transaction; 0 means Prefetch
 	// Tracer makes spans of messages that are traced; nil makes none.
 	Tracer trace.TracerProvider
 }
 
 const (
-	// keepFor is how long the inbox remembers a message.
+	// keepFor is the time for which the inbox remembers a message.
 	keepFor = time.Hour
-	// defaultPrefetch is also how many messages one transaction takes at most. What a
-	// transaction costs is shared by its messages: from 64 to 256 an order of the shop
-	// costs a sixth less, from there to 1024 a twentieth.
+	// defaultPrefetch is also the default of Batch. A transaction's cost is shared by its
+	// messages: a batch of 256 makes an order of the shop a sixth cheaper than one of 64, and
+	// 1024 only a twentieth cheaper than 256.
 	defaultPrefetch = 256
-	// pruneEvery is how often the inbox is pruned.
+	// pruneEvery is the interval in which the inbox is pruned.
 	pruneEvery = time.Minute
-	// handleWithin bounds one attempt, so that a database that hangs is told from
-	// one that works.
+	// handleWithin bounds one attempt, so that a database that hangs counts as
+	// unavailable.
 	handleWithin = 30 * time.Second
 )
 
-// Run handles messages until the context ends; what is being handled then is
-// finished. logError hears of what fails; it is tried again.
+// Run handles messages until the context ends and returns when the current batch is
+// finished. It retries what fails and reports each failure to logError.
 func (s Subscriber) Run(ctx context.Context, logError func(error)) {
 	s.Prefetch = cmp.Or(s.Prefetch, defaultPrefetch)
 	s.Batch = cmp.Or(s.Batch, s.Prefetch)
 	w := worker{Subscriber: s, logError: logError}
 	if s.Database != nil {
 		w.inbox = newInbox(s.Database)
-		var beside sync.WaitGroup
-		defer beside.Wait()
+		var background sync.WaitGroup
+		defer background.Wait()
 		pruning, stop := context.WithCancel(ctx)
 		defer stop()
-		beside.Go(func() { w.keepPruning(pruning) })
+		background.Go(func() { w.keepPruning(pruning) })
 	}
 	subscription := broker.Subscription{Queue: s.Queue, Prefetch: s.Prefetch, Batch: s.Batch}
-	var failing waiting
+	var retry backoff
 	for ctx.Err() == nil {
 		if err := s.Source.Consume(ctx, subscription, w.take); err != nil && ctx.Err() == nil {
 			logError(fmt.Errorf("subscriber of %s: %w", s.Queue, err))
-			failing.pause(ctx)
+			retry.pause(ctx)
 		}
 	}
 }
 
-// worker is a subscriber that runs.
+// worker is the state of a Subscriber while it runs.
 type worker struct {
 	Subscriber
 	inbox    *inbox
 	logError func(error)
 }
 
-// take is a broker.Handler. It returns nil once the messages had their effect, now
-// or before.
+// take is the broker.Handler of a worker. It returns nil when the messages have had
+// their effect, now or in an earlier delivery. It retries transient errors until the
+// context ends; after any other error the broker delivers the messages again, one by
+// one, and only the failure of a single message is logged.
 func (w worker) take(ctx context.Context, deliveries []broker.Delivery) error {
 	messages := distinct(deliveries)
 	ctx, traced := w.traced(ctx, deliveries)
 	defer traced.End()
-	var failing waiting
+	var retry backoff
 	for {
-		// Whoever is told to stop finishes what it has begun.
+		// An attempt that has begun is finished even if the context ends.
 		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), handleWithin)
 		err := w.attempt(attempt, messages)
 		cancel()
@@ -108,20 +112,20 @@ func (w worker) take(ctx context.Context, deliveries []broker.Delivery) error {
 		}
 		err = fmt.Errorf("subscriber of %s: %d messages from %s on: %w", w.Queue, len(messages), messages[0].ID,
 			err)
-		if !heals(err) {
+		if !isTransient(err) {
 			if len(messages) == 1 {
 				w.logError(err)
 			}
 			return err
 		}
 		w.logError(err)
-		if failing.pause(ctx); ctx.Err() != nil {
+		if retry.pause(ctx); ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// distinct returns the messages without those that are in the batch twice.
+// distinct returns the messages of a batch without repetitions.
 func distinct(deliveries []broker.Delivery) []broker.Message {
 	seen := make(map[string]bool, len(deliveries))
 	messages := make([]broker.Message, 0, len(deliveries))
@@ -134,13 +138,13 @@ func distinct(deliveries []broker.Delivery) []broker.Message {
 	return messages
 }
 
-// attempt handles messages in one transaction. It assumes that all are new and
-// only when that fails looks which are: repetitions are rare.
+// attempt handles messages in one transaction. Repetitions are rare: it first assumes
+// that all messages are new, and looks up which are only when that fails.
 func (w worker) attempt(ctx context.Context, messages []broker.Message) error {
 	if w.inbox == nil {
 		return w.handle(ctx, messages)
 	}
-	err := w.together(ctx, messages)
+	err := w.recordAndHandle(ctx, messages)
 	if !errors.Is(err, errRepeats) {
 		return err
 	}
@@ -148,13 +152,14 @@ func (w worker) attempt(ctx context.Context, messages []broker.Message) error {
 	if err != nil || len(fresh) == 0 {
 		return err
 	}
-	return w.together(ctx, fresh)
+	return w.recordAndHandle(ctx, fresh)
 }
 
-// together notes and handles messages that are new.
-func (w worker) together(ctx context.Context, messages []broker.Message) error {
+// recordAndHandle records new messages in the inbox and handles them, in one
+// transaction. It returns errRepeats if some are not new.
+func (w worker) recordAndHandle(ctx context.Context, messages []broker.Message) error {
 	work := func(ctx context.Context) error {
-		if err := w.inbox.first(ctx, w.Queue, messages); err != nil {
+		if err := w.inbox.record(ctx, w.Queue, messages); err != nil {
 			return err
 		}
 		return w.handle(ctx, messages)
@@ -166,8 +171,8 @@ func (w worker) together(ctx context.Context, messages []broker.Message) error {
 	return err
 }
 
-// handle calls the handler. One that panics has failed: the message is to blame,
-// and the others shall go on.
+// handle calls the handler. It turns a panic into an error, so that the message that
+// causes it becomes a dead letter and the process goes on.
 func (w worker) handle(ctx context.Context, messages []broker.Message) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -177,7 +182,7 @@ func (w worker) handle(ctx context.Context, messages []broker.Message) (err erro
 	return w.Handle(ctx, messages)
 }
 
-// keepPruning removes notes that are too old to be needed.
+// keepPruning removes records that are older than keepFor, until the context ends.
 func (w worker) keepPruning(ctx context.Context) {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()

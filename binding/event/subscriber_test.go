@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 )
 
-// script is a broker that hands out what a test says, and tells how each batch
-// ended.
+// script is a Source that delivers the batches of a test and sends the result of each
+// to ends.
 type script struct {
 	batches [][]broker.Message
 	ends    chan error
@@ -35,7 +35,7 @@ func (s script) Consume(ctx context.Context, _ broker.Subscription, handler brok
 	return nil
 }
 
-// play runs a subscriber over batches of ids and returns how each ended.
+// play runs a subscriber over batches of ids and returns the result of each.
 func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]string) []error {
 	t.Helper()
 	s := script{ends: make(chan error)}
@@ -60,7 +60,7 @@ func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]stri
 	return ends
 }
 
-// effects lists what had its effect.
+// effects returns the ids of the messages that had their effect, one for each time.
 func effects(t *testing.T, db *database.DB) []string {
 	t.Helper()
 	var ids []string
@@ -103,9 +103,9 @@ func TestFailureLeavesNothing(t *testing.T) {
 	failing := func(ctx context.Context, messages []broker.Message) error {
 		must(t, effect(db)(ctx, messages[:1]))
 		if messages[0].ID == "panics" {
-			panic("as told")
+			panic("failed by the test")
 		}
-		return errors.New("as told")
+		return errors.New("failed by the test")
 	}
 	for _, id := range []string{"fails", "panics"} {
 		if err := play(t, db, failing, []string{id})[0]; err == nil {
@@ -117,8 +117,8 @@ func TestFailureLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestOutageIsWaitedOut has a part that does not answer at first: the messages are
-// not to blame, so they are neither given back nor counted as failures.
+// TestOutageIsWaitedOut has a handler that is unavailable at first: its messages are
+// retried, neither returned to the broker nor counted as failures.
 func TestOutageIsWaitedOut(t *testing.T) {
 	db, attempts := file(t), 0
 	handle := func(ctx context.Context, messages []broker.Message) error {
@@ -133,7 +133,8 @@ func TestOutageIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestHandlerMayTryAgain has a handler that learns how to take its messages.
+// TestHandlerMayTryAgain has a handler return ErrAgain after its first attempt, whose
+// effects must be rolled back.
 func TestHandlerMayTryAgain(t *testing.T) {
 	db, attempts := file(t), 0
 	handle := func(ctx context.Context, messages []broker.Message) error {
@@ -149,7 +150,7 @@ func TestHandlerMayTryAgain(t *testing.T) {
 	}
 }
 
-// TestPathUnderFaults sends messages all the way while the broker hands each out
+// TestPathUnderFaults sends messages from an outbox to an inbox while each is published
 // twice, acknowledgements are lost after the commit, and one message is poison.
 func TestPathUnderFaults(t *testing.T) {
 	for name, start := range brokers() {
@@ -178,7 +179,7 @@ func TestPathUnderFaults(t *testing.T) {
 			dead := broker.DeadLetters(queue)
 			eventually(t, "the poison is a dead letter, both times", func() bool {
 				depth, err := c.Depth(t.Context(), dead)
-				return err == nil && depth.Ready >= 2 // one that is handed out again meanwhile is one more
+				return err == nil && depth.Ready >= 2 // more if a dead letter's acknowledgement is lost
 			})
 			if got := effects(t, to); len(got) != all-1 || len(slices.Compact(got)) != all-1 {
 				t.Errorf("%d effects, want %d different ones", len(got), all-1)

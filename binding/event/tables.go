@@ -8,8 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// tables are those of outbox and inbox; components that share a database share
-// them. Positions are never used twice, also after the last row was removed.
+// tables defines the tables of outbox and inbox; components that share a database share
+// them. Positions must never be reused, even after the row with the highest one was
+// removed: a relay remembers the positions that it has published.
 const tables = `CREATE TABLE IF NOT EXISTS outbox (
   position {position},
   owner    {text} NOT NULL,
@@ -30,8 +31,8 @@ CREATE TABLE IF NOT EXISTS inbox (
 // Tables returns the names of the tables that CreateTables makes.
 func Tables() []string { return []string{"outbox", "outbox_relays", "inbox"} }
 
-// CreateTables makes the tables where they are missing. It is called before any
-// unit runs, once per database.
+// CreateTables creates the tables that do not exist yet. It is called once per
+// database, before any unit runs.
 func CreateTables(ctx context.Context, db *database.DB) error {
 	for statement := range strings.SplitSeq(tables, ";\n") {
 		if _, err := db.Exec(ctx, db.Define(statement)); err != nil {
@@ -41,5 +42,5 @@ func CreateTables(ctx context.Context, db *database.DB) error {
 	return nil
 }
 
-// stride is how many rows one statement writes or removes.
+// stride is the number of rows that one statement writes or removes at most.
 const stride = 64

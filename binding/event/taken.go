@@ -10,14 +10,14 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 )
 
-// What units ask each other of their consumers. A broker may not tell what it has handed out and
-// nobody has acknowledged (broker.Depth); each unit knows its own.
+// The service and method with which units ask each other about their consumers. Not every broker can report
+// its unacknowledged messages (see broker.Depth); but each unit knows those that it holds.
 const consumers, takenCall = "cleave.event.v1.Consumers", "Taken"
 
-// Working is the answer of a unit that works on a message.
+// Working is the result of Taken while a unit still handles a message.
 const Working = -1
 
-// Taken returns how many messages the consumers of this unit have taken in since it began, or Working.
+// Taken returns the number of messages that this unit's consumers have received since its start, or Working.
 func Taken(client broker.Client) int64 {
 	if client.Held() > 0 {
 		return Working
@@ -25,7 +25,7 @@ func Taken(client broker.Client) int64 {
 	return client.Counts().Delivered
 }
 
-// OfferTaken answers AskTaken over a binding.
+// OfferTaken registers the service that answers AskTaken.
 func OfferTaken(binding grpc.ServiceRegistrar, client broker.Client) {
 	answer := func(
 		_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor,
@@ -39,7 +39,7 @@ func OfferTaken(binding grpc.ServiceRegistrar, client broker.Client) {
 		Methods: []grpc.MethodDesc{{MethodName: takenCall, Handler: answer}}}, client)
 }
 
-// AskTaken is Taken of the unit at the other end of a binding.
+// AskTaken returns Taken of the unit at the other end of a binding.
 func AskTaken(ctx context.Context, unit grpc.ClientConnInterface) (int64, error) {
 	var taken wrapperspb.Int64Value
 	err := unit.Invoke(ctx, "/"+consumers+"/"+takenCall, &emptypb.Empty{}, &taken)

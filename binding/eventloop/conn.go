@@ -25,18 +25,18 @@ type Conn struct {
 	loop       *Loop
 	handler    Handler
 	descriptor int
-	unconsumed []byte // what came before and is not consumed yet
+	unconsumed []byte // received, not consumed by the handler yet
 	unsent     []byte
 	finishing  bool
 	closed     bool
 }
 
-// Handle sets who is told about the connection from now on.
+// Handle replaces the connection's handler.
 func (c *Conn) Handle(handler Handler) { c.handler = handler }
 
-// Write sends data, or keeps a copy of what the socket does not take now and
-// sends it as soon as the peer has read. It fails when the connection is lost;
-// the handler's Closed is then not called.
+// Write sends data. What the socket does not accept now is copied and sent when the
+// socket is writable again. It fails if the connection is lost; the handler's Closed
+// is then not called.
 func (c *Conn) Write(data []byte) error {
 	if c.closed || c.finishing {
 		return fmt.Errorf("write %d bytes: %w", len(data), io.ErrClosedPipe)
@@ -58,8 +58,8 @@ func (c *Conn) Write(data []byte) error {
 	return c.watch(readEvents | unix.EPOLLOUT)
 }
 
-// Close closes the connection at once. What is unsent is dropped. The handler
-// is not told. A second call does nothing.
+// Close closes the connection at once and drops unsent data. It does not call the
+// handler's Closed. A second call does nothing.
 func (c *Conn) Close() {
 	if c.closed {
 		return
@@ -67,14 +67,14 @@ func (c *Conn) Close() {
 	c.closed = true
 	c.loop.conns[c.descriptor] = nil
 	c.unconsumed, c.unsent = nil, nil
-	// Closing also ends the watch. An error would concern data that is dropped.
+	// Closing the descriptor removes it from epoll. An error could only concern dropped data.
 	_ = unix.Close(c.descriptor)
 }
 
-// Finish closes the connection once everything is sent and the peer has closed
-// its side too. Until then what the peer sends is dropped: closing at once with
-// input unread would make the kernel take back what the peer has not read yet.
-// The handler is not told of anything any more.
+// Finish closes the connection once everything is sent and the peer has closed its
+// side too. Until then it drops what the peer sends: if it closed at once with unread
+// input, the kernel would reset the connection and the peer could lose the answer. The
+// handler is not called any more.
 func (c *Conn) Finish() {
 	c.finishing = true
 	c.unconsumed = nil
@@ -99,7 +99,7 @@ func (c *Conn) keep(data []byte) error {
 	return nil
 }
 
-// flush sends what is unsent after the socket has become writable.
+// flush sends unsent data; it is called when the socket has become writable.
 func (c *Conn) flush() {
 	for len(c.unsent) > 0 {
 		n, errno := write(c.descriptor, c.unsent)
@@ -121,8 +121,8 @@ func (c *Conn) flush() {
 	}
 }
 
-// readable reads what has come. ending is set when the peer has closed or the
-// connection is broken: then the end is read too.
+// readable reads the received data. ending means that the peer has closed or the
+// connection is broken: then it reads up to the end of the stream.
 func (c *Conn) readable(ending bool) {
 	for {
 		n, errno := read(c.descriptor, c.loop.input)
@@ -141,8 +141,8 @@ func (c *Conn) readable(ending bool) {
 			return
 		}
 		if n == len(c.loop.input) {
-			// There may be more. Setting the watch again makes epoll report the
-			// rest behind the other connections' events.
+			// There may be more. Re-arming the watch makes epoll report the rest after the
+			// events of other connections.
 			if err := c.watch(c.interest()); err != nil {
 				c.lose(err)
 			}
@@ -179,8 +179,8 @@ func (c *Conn) deliver(data []byte) {
 	c.unconsumed = append(c.unconsumed[:0], rest...)
 }
 
-// end handles the peer's orderly end of its sending direction. The connection
-// is closed whole: none of the protocols here use half of one.
+// end handles the end of the peer's stream. It closes the connection in both
+// directions: no protocol here uses half-closed connections.
 func (c *Conn) end() {
 	if len(c.unconsumed) > 0 || len(c.unsent) > 0 {
 		c.lose(fmt.Errorf("peer closed with %d bytes unconsumed and %d unsent: %w",

@@ -1,9 +1,8 @@
 //go:build linux
 
 // Package eventloop runs many stream connections on one thread: a Linux epoll
-// loop over TCP or Unix sockets that calls a handler with the bytes that have
-// come and takes bytes to send. Where a message begins and ends is the caller's
-// business (package leanhttp frames HTTP/1.1 on top of it). It starts no
+// loop over TCP or Unix sockets that passes received bytes to a handler and sends
+// bytes. It does not frame messages (package leanhttp frames HTTP/1.1 on top of it). It starts no
 // goroutine, keeps no buffer for a connection that has nothing half-read or
 // half-sent, and allocates nothing per message. It has no timers and no TLS.
 //
@@ -27,8 +26,8 @@ const (
 	maxUnsent = 4 << 20
 )
 
-// Config says how a loop waits. The zero value is fit for
-// a loop beside other goroutines.
+// Config configures how a loop waits. The zero value suits a process that also runs
+// other goroutines.
 type Config struct {
 	// Dedicated is for processes that do nothing but run this loop and collect
 	// no garbage while they do: the loop then waits without telling the Go
@@ -43,12 +42,12 @@ type Config struct {
 	Yield bool
 }
 
-// Handler is told what happens on a connection.
+// Handler handles the events of a connection.
 type Handler interface {
-	// Data gets the bytes that have come and not been consumed yet; they are
-	// valid during the call. It returns how many it has consumed; it is called
-	// with the rest again when more has come. After an error the connection is
-	// closed and Closed is called with that error.
+	// Data gets the received bytes that are not consumed yet; they are valid during the
+	// call. It returns the number of bytes that it has consumed, and gets the rest again
+	// together with the next bytes. After an error the connection is closed and Closed is
+	// called with that error.
 	Data(c *Conn, data []byte) (consumed int, err error)
 	// Closed is called once when the connection is lost, but not after
 	// Conn.Close. The error is nil when the peer has closed in between messages,
@@ -61,7 +60,7 @@ type Loop struct {
 	config    Config
 	poller    int
 	events    [eventsPerWait]unix.EpollEvent
-	input     []byte // what was just read, shared by all connections
+	input     []byte // read buffer, shared by all connections
 	conns     []*Conn
 	listeners []*Listener
 	stopping  bool
@@ -93,11 +92,11 @@ func (l *Loop) Run() error {
 	return l.failure
 }
 
-// Stop makes Run return nil once it has handled what has already come.
+// Stop makes Run return nil after the current batch of events.
 func (l *Loop) Stop() { l.stopping = true }
 
-// Fail makes Run return err once it has handled what has already come. The
-// first failure stays; it also ends every later Run at once.
+// Fail makes Run return err after the current batch of events. The first error is
+// kept; every later Run returns it at once.
 func (l *Loop) Fail(err error) {
 	if l.failure == nil {
 		l.failure = err
@@ -119,9 +118,9 @@ func (l *Loop) Close() error {
 	return unix.Close(l.poller)
 }
 
-// dispatch never trusts what the event says about the state of a descriptor: an
-// earlier event of the same batch may have closed it and opened another under
-// its number. Reading and writing tell the truth.
+// dispatch handles an event. It does not rely on the event for the state of the
+// descriptor: an earlier event of the same batch may have closed it and opened another
+// with its number. Only the results of reads and writes count.
 func (l *Loop) dispatch(event *unix.EpollEvent) {
 	descriptor := int(event.Fd)
 	if descriptor < len(l.conns) && l.conns[descriptor] != nil {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// recorder notes what a loop tells about a connection and stops it when the
-// connection is lost.
+// recorder is a Handler that records its calls and stops the loop when the connection
+// is lost.
 type recorder struct {
 	loop     *Loop
 	take     func(c *Conn, data []byte) (int, error) // nil consumes everything
@@ -51,7 +51,7 @@ func newLoop(t testing.TB, config Config) *Loop {
 	return loop
 }
 
-// serve makes the loop listen and returns the address.
+// serve listens on a free address of the network and returns it.
 func serve(t testing.TB, loop *Loop, network string, handler Handler) string {
 	t.Helper()
 	address := "127.0.0.1:0"
@@ -91,7 +91,7 @@ func TestEchoOfMuchData(t *testing.T) {
 			sent := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/16)
 			got := make(chan []byte)
 			go func() {
-				go func() { _, _ = conn.Write(sent) }() // the comparison tells
+				go func() { _, _ = conn.Write(sent) }() // an error shows in the comparison
 				received := make([]byte, len(sent))
 				_, _ = io.ReadFull(conn, received)
 				_ = conn.Close()
@@ -125,7 +125,7 @@ func TestUnconsumedBytesComeAgain(t *testing.T) {
 	conn := dial(t, "unix", serve(t, loop, "unix", server))
 	go func() {
 		for _, b := range []byte("one\ntwo\nthree\nfour\n") {
-			_, _ = conn.Write([]byte{b}) // the comparison tells
+			_, _ = conn.Write([]byte{b}) // an error shows in the comparison
 		}
 		_ = conn.Close()
 	}()
@@ -166,7 +166,7 @@ func TestLostConnections(t *testing.T) {
 			}
 			conn := dial(t, "unix", serve(t, loop, "unix", server))
 			go func() {
-				_, _ = conn.Write(make([]byte, 10)) // the loop tells
+				_, _ = conn.Write(make([]byte, 10)) // an error shows in the loop
 				if !errors.Is(test.want, ErrPeerTooSlow) {
 					_ = conn.Close()
 				}
@@ -189,7 +189,7 @@ func TestFinishDeliversWhatWasWritten(t *testing.T) {
 	server.take = func(c *Conn, data []byte) (int, error) {
 		err := c.Write(answer)
 		c.Finish()
-		return 0, err // what follows is not read, and must not cut the answer off
+		return 0, err // the unread rest of the input must not cut the answer off
 	}
 	accepted := 0
 	address := filepath.Join(t.TempDir(), "s")
@@ -203,7 +203,7 @@ func TestFinishDeliversWhatWasWritten(t *testing.T) {
 	conn := dial(t, "unix", address)
 	got := make(chan int)
 	go func() {
-		_, _ = io.WriteString(conn, "question and more") // the count tells
+		_, _ = io.WriteString(conn, "question and more") // an error shows in the count
 		data, _ := io.ReadAll(conn)
 		second, err := net.Dial("unix", address) // ends the loop
 		if err == nil {
@@ -213,7 +213,7 @@ func TestFinishDeliversWhatWasWritten(t *testing.T) {
 	}()
 	must(t, loop.Run())
 	if n := <-got; n != len(answer) || server.closed != 0 || server.calls != 1 {
-		t.Errorf("peer got %d bytes of %d; handler called %d times, told %d times of the end", n, len(answer),
+		t.Errorf("peer got %d bytes of %d; %d calls of Data and %d of Closed, want 1 and 0", n, len(answer),
 			server.calls, server.closed)
 	}
 }
@@ -235,7 +235,7 @@ func TestWriteAfterClose(t *testing.T) {
 	}
 	must(t, loop.Run())
 	if server.closed != 0 {
-		t.Error("handler was told of its own Close")
+		t.Error("Closed was called after the handler's own Close")
 	}
 }
 
@@ -301,8 +301,8 @@ func TestNothingIsAllocatedPerMessage(t *testing.T) {
 	}
 }
 
-// BenchmarkRoundTrip is a message and its echo within one loop: the loop's own
-// cost and the kernel's, without a process switch.
+// BenchmarkRoundTrip measures a message and its echo within one loop: the cost of the
+// loop and of the kernel, without a process switch.
 func BenchmarkRoundTrip(b *testing.B) {
 	for _, network := range []string{"tcp", "unix"} {
 		b.Run(network, func(b *testing.B) {

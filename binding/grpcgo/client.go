@@ -23,7 +23,7 @@ import (
 // implements grpc.ClientConnInterface.
 type Client struct {
 	rpc.Unary
-	address string // for people
+	address string // for messages
 	faults  rpc.Faults
 	codec   rpc.Codec
 	grpc    *grpc.ClientConn
@@ -31,10 +31,10 @@ type Client struct {
 
 var _ grpc.ClientConnInterface = (*Client)(nil)
 
-// NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
-// connected before the first call. A server that was away is looked for every second:
-// grpc-go's own pauses grow to two minutes. secured protects the connection; if it is nil, it is
-// plain.
+// NewClient returns a client of the server at an address: host:port, or unix:PATH. It
+// connects with the first call. While the server is down it tries to reconnect at least
+// every second; grpc-go's default backoff grows to two minutes. secured is the TLS
+// configuration; nil means no TLS.
 func NewClient(
 	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) (*Client, error) {
@@ -70,7 +70,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 		ctx = metadata.AppendToOutgoingContext(ctx, spans.Header, call.Traceparent())
 		in, out = traced{message: in, call: call}, traced{message: out, call: call}
 	}
-	if call != nil || c.codec != rpc.Codec(rpc.Protobuf{}) { // else grpc-go remains as it comes
+	if call != nil || c.codec != rpc.Codec(rpc.Protobuf{}) { // else grpc-go's default codec is used
 		options = append(options, grpc.ForceCodecV2(newCodec(c.codec, nil)))
 	}
 	if err := c.grpc.Invoke(ctx, method, in, out, options...); err != nil {

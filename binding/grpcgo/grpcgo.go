@@ -1,9 +1,9 @@
 // Package grpcgo carries calls with grpc-go, client and server, the way a Go team
-// deploys it today: as it comes, with limits, and with errors that keep their kind.
-// Package grpcunary speaks the same protocol, costs less and is ours.
+// deploys it today: with its defaults, with limits, and with errors that keep their
+// kind. Package grpcunary is our own, cheaper implementation of the same protocol.
 //
-// Only a traced call is carried differently: its message is wrapped, so that the codec,
-// which knows no context, can say when it encodes and decodes.
+// Only the messages of a traced call are wrapped: a codec gets no context, so the
+// wrapper gives it the call whose encoding and decoding it records.
 //
 // Entry points: NewServer, NewClient.
 package grpcgo
@@ -24,16 +24,16 @@ import (
 type traced struct {
 	message any
 	call    *spans.Part
-	ends    bool // the call is over once the message is encoded
+	ends    bool // the message is the answer: the codec ends the call's span after encoding it
 }
 
-// codec is that of an encoding, and tells of traced messages.
+// codec is the codec of an encoding; it also records the spans of traced messages.
 type codec struct {
 	encoding.CodecV2
-	logError func(error) // receives why a message cannot be encoded; nil: nobody does
+	logError func(error) // receives encoding errors; may be nil
 }
 
-// newCodec returns grpc-go's own for Protocol Buffers.
+// newCodec returns the codec of an encoding: for Protocol Buffers that of grpc-go.
 func newCodec(of rpc.Codec, logError func(error)) codec {
 	if of == rpc.Codec(rpc.Protobuf{}) {
 		return codec{encoding.GetCodecV2("proto"), logError}
@@ -41,7 +41,7 @@ func newCodec(of rpc.Codec, logError func(error)) codec {
 	return codec{adapted{of}, logError}
 }
 
-// adapted is an encoding that grpc-go does not bring.
+// adapted makes an encoding that grpc-go does not provide its codec.
 type adapted struct{ of rpc.Codec }
 
 // Name implements encoding.CodecV2.
@@ -77,7 +77,8 @@ func (c codec) Marshal(message any) (mem.BufferSlice, error) {
 	return c.encode(t.message)
 }
 
-// encode encodes a message. That it cannot be is a failure of who sends it.
+// encode encodes a message. It logs errors itself, because grpc-go reports them only to
+// the peer, which is not to blame.
 func (c codec) encode(message any) (mem.BufferSlice, error) {
 	data, err := c.CodecV2.Marshal(message)
 	if err != nil && c.logError != nil {

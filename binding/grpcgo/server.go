@@ -20,24 +20,24 @@ import (
 
 // The limits of a connection.
 const (
-	greetingTimeout = 5 * time.Second // in which a client must have said that it speaks HTTP/2
-	maxHead         = 16 << 10        // bytes of the header of a call
-	maxCalls        = 4_096           // at once
+	greetingTimeout = 5 * time.Second // time for the connection preface of HTTP/2
+	maxHead         = 16 << 10        // bytes of a call's header
+	maxCalls        = 4_096           // concurrent calls
 )
 
-// Server answers calls. It implements grpc.ServiceRegistrar; services are
+// Server answers calls. It implements grpc.ServiceRegistrar; services must be
 // registered before Serve.
 type Server struct {
 	faults   rpc.Faults
 	codec    rpc.Codec
-	tracer   trace.TracerProvider // nil where nothing is traced
+	tracer   trace.TracerProvider // nil: no tracing
 	logError func(error)
 	grpc     *grpc.Server
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer makes a server whose messages may have up to maxBody bytes.
+// NewServer returns a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	sum := rpc.Sum(rpc.Protobuf{}, options)
 	return &Server{faults: faults, codec: sum.Codec, tracer: sum.Tracer,
@@ -48,8 +48,8 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 		)}
 }
 
-// RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
-// out.
+// RegisterService implements grpc.ServiceRegistrar. It does not register streaming
+// methods.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	ours := *desc
 	ours.Streams, ours.Methods = nil, slices.Clone(desc.Methods)
@@ -65,7 +65,8 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.grpc.RegisterService(&ours, impl)
 }
 
-// answer carries out one call.
+// answer carries out one call with carryOut, which decodes the request and calls the
+// method. It traces the call and turns errors into gRPC statuses.
 func (s *Server) answer(
 	ctx context.Context, name string, decode func(any) error,
 	carryOut func(context.Context, func(any) error) (any, error),
@@ -92,7 +93,7 @@ func (s *Server) answer(
 	case err == nil && call != nil:
 		return traced{message: reply, call: call, ends: true}, nil
 	case err != nil && unreadable == nil:
-		method, _ := grpc.Method(ctx) // it is a call of a server
+		method, _ := grpc.Method(ctx) // always present in a server's context
 		err = rpc.Failed(s.faults, s.logError, method, err).Status().Err()
 	case unreadable != nil:
 		err = rpc.Unreadable(unreadable).Status().Err()
@@ -109,8 +110,8 @@ func (s *Server) Serve(listener net.Listener) error {
 	return nil // Shutdown came first
 }
 
-// Shutdown takes no more calls, waits for those that are being answered, and
-// closes all connections. When the context ends first, the rest is cut off.
+// Shutdown accepts no new calls, waits for the running ones and closes all connections.
+// If the context ends first, it cancels the running calls and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.grpc.Stop)()
 	s.grpc.GracefulStop()

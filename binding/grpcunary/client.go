@@ -27,11 +27,11 @@ type Client struct {
 	rpc.Unary
 	network, address string
 	faults           rpc.Faults
-	secured          *tls.Config         // nil: the connection is not protected
-	common           []hpack.HeaderField // that every request begins with
+	secured          *tls.Config         // nil: no TLS
+	common           []hpack.HeaderField // the first header fields of every request
 	contentType      string
 	messages         messages
-	dialing          chan struct{} // one place: who makes the connection
+	dialing          chan struct{} // a semaphore: one call dials at a time
 
 	mu      sync.Mutex
 	current *conn // the connection for new calls, if any
@@ -41,8 +41,8 @@ type Client struct {
 
 var _ grpc.ClientConnInterface = (*Client)(nil)
 
-// NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
-// connected before the first call. secured protects the connection; if it is nil, it is plain.
+// NewClient returns a client of the server at an address: host:port, or unix:PATH. It
+// connects with the first call. secured is the TLS configuration; nil means no TLS.
 func NewClient(
 	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) (*Client, error) {
@@ -65,8 +65,8 @@ func NewClient(
 	return c, nil
 }
 
-// Invoke implements grpc.ClientConnInterface. Options are those of another
-// transport and do nothing here.
+// Invoke implements grpc.ClientConnInterface. It ignores the options, which are those
+// of grpc-go's transport.
 func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
 	ctx, call := spans.Call(ctx, method)
 	defer call.End()
@@ -76,7 +76,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	}
 	defer c.messages.put(message)
 	s, err := c.roundTrip(ctx, method, *message, call)
-	if errors.Is(err, errLeaving) { // it was not carried out
+	if errors.Is(err, errLeaving) { // the server has not carried it out: a retry is safe
 		s, err = c.roundTrip(ctx, method, *message, call)
 	}
 	if err != nil {
@@ -107,12 +107,12 @@ func (c *Client) roundTrip(
 	return s, c.exchange(ctx, connection, s, method, message, call.Traceparent())
 }
 
-// lost is the error of a call that was not brought to its end.
+// lost returns the error of a call that got no answer.
 func (c *Client) lost(ctx context.Context, cause error) error {
 	return c.faults.Decode(rpc.Lost(ctx, c.address), cause)
 }
 
-// connection returns the one that can take a call; it is made where there is none.
+// connection returns a connection that takes new calls. It dials if there is none.
 func (c *Client) connection(ctx context.Context) (*conn, error) {
 	if ready, err := c.ready(); ready != nil || err != nil {
 		return ready, err
@@ -124,7 +124,7 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 		return nil, ctx.Err()
 	}
 	if ready, err := c.ready(); ready != nil || err != nil {
-		return ready, err // another call has made it meanwhile
+		return ready, err // another call has dialed meanwhile
 	}
 	raw, err := secure.Dial(ctx, c.network, c.address, c.secured)
 	if err != nil {
@@ -133,7 +133,8 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 	return c.take(raw)
 }
 
-// ready returns the current connection while it takes calls; nil where there is none.
+// ready returns the current connection if it takes new calls, else nil. It fails after
+// Close.
 func (c *Client) ready() (*conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +152,8 @@ func (c *Client) ready() (*conn, error) {
 	return c.current, nil
 }
 
-// take makes a connection the current one and reads it until it is over.
+// take makes a connection the current one and starts to read it. When the connection
+// ends, so do its calls.
 func (c *Client) take(raw net.Conn) (*conn, error) {
 	made := newConn(raw)
 	made.next = 1
@@ -166,7 +168,7 @@ func (c *Client) take(raw net.Conn) (*conn, error) {
 	c.current = made
 	c.all[made] = struct{}{}
 	go func() {
-		why := made.run(func(f frame) error { return made.answered(f) })
+		why := made.run(func(f frame) error { return made.handle(f) })
 		made.mu.Lock()
 		made.fail(why)
 		for _, s := range made.streams {
@@ -205,11 +207,11 @@ func (c *Client) exchange(
 	if on.giveUp(s) {
 		return ctx.Err()
 	}
-	<-s.done // it had just ended
+	<-s.done // the answer came just before the context ended
 	return s.lost
 }
 
-// send opens a stream with a request. On error nothing is open.
+// send opens a stream and sends a request. After an error no stream is open.
 func (c *conn) send(ctx context.Context, s *stream, message []byte, lists ...[]hpack.HeaderField) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -235,17 +237,19 @@ func (c *conn) send(ctx context.Context, s *stream, message []byte, lists ...[]h
 	return nil
 }
 
-// errLeaving means that the server ends and takes no more calls.
+// errLeaving means that the server has not carried out the call, because the connection
+// takes no new ones: the server shuts down, or the stream numbers are used up.
 var errLeaving = errors.New("the server takes no more calls on this connection")
 
-// giveUp takes a call back; false where it has ended already.
+// giveUp resets the stream of a call. It reports false if the call has ended already.
 func (c *conn) giveUp(s *stream) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.drop(s)
 }
 
-// end hands a call back to who waits for it. mu is held.
+// end wakes the goroutine that waits for a call; lost is why there is no answer, or nil.
+// mu is held.
 func (c *conn) end(s *stream, lost error) {
 	c.remove(s)
 	s.lost = lost
@@ -255,12 +259,12 @@ func (c *conn) end(s *stream, lost error) {
 	}
 }
 
-// answered takes what the server says of calls.
-func (c *conn) answered(f frame) error {
+// handle handles a client's frames of calls, and GOAWAY.
+func (c *conn) handle(f frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f.kind == frameGoAway {
-		c.leave(binary.BigEndian.Uint32(f.payload) & windowLimit)
+		c.goAway(binary.BigEndian.Uint32(f.payload) & windowLimit)
 		return nil
 	}
 	s := c.streams[f.stream]
@@ -288,9 +292,9 @@ func (c *conn) answered(f frame) error {
 	return nil
 }
 
-// leave ends the calls that the server will not carry out, and takes no new ones.
-// mu is held.
-func (c *conn) leave(last uint32) {
+// goAway ends the calls after stream last, which the server will not carry out, and
+// takes no new ones. mu is held.
+func (c *conn) goAway(last uint32) {
 	c.leaving = true
 	for _, s := range c.streams {
 		if s.id > last {

@@ -17,20 +17,20 @@ import (
 // errClosed means that a connection was closed on this side.
 var errClosed = errors.New("the connection is closed")
 
-// conn holds the state that both ends of a connection have in common: frames are written by
-// whoever has something to say, and read by one goroutine.
+// conn is the part of a connection that client and server share. Any goroutine writes
+// frames; one goroutine reads them.
 //
-// What is written gathers while another goroutine writes, so under load many calls
-// share one system call; alone, a call is written at once.
+// Frames are queued in out while another goroutine writes, so under load many calls
+// share one system call; a single call is written at once.
 type conn struct {
 	net.Conn
 
-	mu      sync.Mutex // guards all below
-	room    *sync.Cond // on mu: a window has grown, a stream has gone, or all is over
-	out     []byte     // gathered
-	spare   []byte     // memory for the next gathering
-	writing bool       // somebody writes what gathers
-	failed  error      // why the connection is over
+	mu      sync.Mutex // guards all fields up to streamLimit
+	room    *sync.Cond // on mu: a window has grown, a stream has ended, or the connection has failed
+	out     []byte     // queued frames
+	spare   []byte     // memory for the next queue
+	writing bool       // a goroutine writes the queue
+	failed  error      // why the connection has ended; nil while it is usable
 	leaving bool       // no new streams
 	next    uint32     // of a client: the number of its next stream
 	waiting int        // goroutines that wait for room
@@ -39,32 +39,32 @@ type conn struct {
 	block   bytes.Buffer
 	encoder *hpack.Encoder // into block
 
-	// What the peer takes.
-	window       int64 // of all streams together
-	streamWindow int64 // of a new stream
+	// The limits that the peer has set.
+	window       int64 // bytes left of the connection's window
+	streamWindow int64 // initial window of a new stream
 	frameSize    int
 	streamLimit  int
 
-	// Of the goroutine that reads.
+	// These belong to the goroutine that reads.
 	decoder   *hpack.Decoder
 	got       fields // of the header block that is being read
-	gotBytes  int    // of its frames
-	continued frame  // HEADERS whose block goes on; kind 0: none
-	consumed  int64  // bytes of messages since the peer's window was made whole
+	gotBytes  int    // size of that block so far
+	continued frame  // a HEADERS frame whose block continues; kind 0: none
+	consumed  int64  // bytes received since the last WINDOW_UPDATE for the connection
 }
 
 // stream is one call on a connection.
 type stream struct {
 	id     uint32
-	window int64  // what the peer takes of it; guarded by conn.mu
+	window int64  // bytes left of the window that the peer has set; guarded by conn.mu
 	body   []byte // received so far; guarded by conn.mu
 	fields fields // received
 
-	ended  bool               // of a server's call: the whole request has come; guarded by conn.mu
-	done   chan struct{}      // of a client's call: it is over
-	lost   error              // why it has no answer
-	cancel context.CancelFunc // of a server's call that is being carried out
-	gone   bool               // the caller has given up; guarded by conn.mu
+	ended  bool               // server: the whole request has come; guarded by conn.mu
+	done   chan struct{}      // client: receives a value when the call has ended
+	lost   error              // client: why there is no answer; set before done
+	cancel context.CancelFunc // server: cancels the call while it runs
+	gone   bool               // server: the caller has given up; guarded by conn.mu
 }
 
 func newConn(raw net.Conn) *conn {
@@ -83,7 +83,7 @@ func (c *conn) writeFields(stream uint32, end bool, lists ...[]hpack.HeaderField
 	c.block.Reset()
 	for _, list := range lists {
 		for _, field := range list {
-			_ = c.encoder.WriteField(field) // memory takes everything
+			_ = c.encoder.WriteField(field) // writes to a bytes.Buffer never fail
 		}
 	}
 	kind, flags := byte(frameHeaders), byte(0)
@@ -103,12 +103,13 @@ func (c *conn) writeFields(stream uint32, end bool, lists ...[]hpack.HeaderField
 	}
 }
 
-// writeData appends a message, and waits where the peer's windows are too small or too much is unsent, for
-// accept.AnswerTimeout at most. mu is held; it is released meanwhile.
+// writeData queues a message in DATA frames; end sets END_STREAM on the last. It waits, for accept.AnswerTimeout
+// at most, while the peer's windows are full or too much is unsent. It returns nil if the stream has ended
+// meanwhile. mu is held; it is released while waiting.
 func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) error {
 	for waits := false; ; {
 		n := int(min(int64(min(len(data), c.frameSize)), c.window, s.window))
-		if (n > 0 || len(data) == 0) && len(c.out) < fullyGathered {
+		if (n > 0 || len(data) == 0) && len(c.out) < fullQueue {
 			flags := byte(0)
 			if end && n == len(data) {
 				flags = flagEndStream
@@ -127,19 +128,19 @@ func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) 
 			ctx, waits = limited, true
 		}
 		err := c.await(ctx, func() bool {
-			return c.window > 0 && s.window > 0 && len(c.out) < fullyGathered || c.streams[s.id] != s
+			return c.window > 0 && s.window > 0 && len(c.out) < fullQueue || c.streams[s.id] != s
 		})
 		if err != nil {
 			return err
 		}
 		if c.streams[s.id] != s {
-			return nil // it is over: nobody reads the rest
+			return nil // the peer has ended the stream and does not read the rest
 		}
 	}
 }
 
-// await waits until a condition holds, the connection is over or ctx ends. mu is
-// held; it is released meanwhile.
+// await flushes and waits until a condition holds (nil), the connection fails or ctx
+// ends (their error). mu is held; it is released while waiting.
 func (c *conn) await(ctx context.Context, holds func() bool) error {
 	if c.failed != nil || holds() {
 		return c.failed
@@ -162,8 +163,8 @@ func (c *conn) await(ctx context.Context, holds func() bool) error {
 	return c.failed
 }
 
-// flush writes what has gathered, unless somebody does already, who then writes
-// this too. mu is held; it is released meanwhile.
+// flush writes the queued frames. If another goroutine is writing, it returns at once,
+// because that goroutine writes these too. mu is held; it is released during writes.
 func (c *conn) flush() {
 	if c.isWriting() {
 		return
@@ -191,26 +192,27 @@ func (c *conn) flush() {
 	}
 }
 
-// isWriting reports whether somebody writes what gathers. A peer that reads none of it and has more gather,
-// by frames that are answered at once, loses its connection. mu is held.
+// isWriting reports whether a goroutine writes the queue. It fails the connection if the queue has become
+// longer than maxQueued: the peer sends frames that are answered at once (PING, SETTINGS) but reads no
+// answers. mu is held.
 func (c *conn) isWriting() bool {
-	if c.writing && len(c.out) > maxGathered {
+	if c.writing && len(c.out) > maxQueued {
 		c.fail(fmt.Errorf("the peer does not read: %d bytes are unsent", len(c.out)))
 	}
 	return c.writing
 }
 
-// Limits of what gathers, in bytes: messages wait beyond the first, and the second ends the connection.
-const fullyGathered, maxGathered = 1 << 20, 4 << 20
+// Limits of the queue in bytes: writeData waits from fullQueue on, and beyond maxQueued the connection fails.
+const fullQueue, maxQueued = 1 << 20, 4 << 20
 
-// quiet reports whether no call is left and all is written. mu is held.
+// quiet reports whether no call is open and all frames are written. mu is held.
 func (c *conn) quiet() bool { return len(c.streams) == 0 && len(c.out) == 0 && !c.writing }
 
-// keptMemory is how much memory, in bytes, is kept for the next write or message.
+// keptMemory is the size, in bytes, of the largest buffer that is kept for reuse.
 const keptMemory = 64 << 10
 
-// flushBeside writes for the goroutine that reads, which must not wait for a peer
-// that waits for it. mu is held.
+// flushBeside flushes in another goroutine. The reading goroutine uses it: if it waited
+// for a peer that waits for it to read, both would hang. mu is held.
 func (c *conn) flushBeside() {
 	if c.isWriting() {
 		return
@@ -222,17 +224,17 @@ func (c *conn) flushBeside() {
 	}()
 }
 
-// fail ends the connection; the first reason stays. mu is held.
+// fail closes the connection and wakes all waiters; the first reason is kept. mu is held.
 func (c *conn) fail(why error) {
 	if c.failed != nil {
 		return
 	}
 	c.failed = why
-	_ = c.Close() // it is over in any case
+	_ = c.Close() // nothing can be done about an error
 	c.room.Broadcast()
 }
 
-// remove forgets a stream. mu is held.
+// remove removes a stream and wakes those that wait for room. mu is held.
 func (c *conn) remove(s *stream) {
 	delete(c.streams, s.id)
 	if c.waiting > 0 {
@@ -240,7 +242,7 @@ func (c *conn) remove(s *stream) {
 	}
 }
 
-// drop ends a call before its end, and reports whether it was open. mu is held.
+// drop resets a stream that has not ended, and reports whether it was open. mu is held.
 func (c *conn) drop(s *stream) bool {
 	if c.streams[s.id] != s {
 		return false
@@ -251,7 +253,8 @@ func (c *conn) drop(s *stream) bool {
 	return true
 }
 
-// run reads frames and hands those of calls on, until the connection is over.
+// run reads frames until the connection ends and returns why. It passes the frames of
+// calls, and GOAWAY, to take.
 func (c *conn) run(take func(frame) error) error {
 	memory := make([]byte, 4*(defaultFrameSize+framePrefix))
 	from, to := 0, 0
@@ -282,7 +285,7 @@ func (c *conn) run(take func(frame) error) error {
 	}
 }
 
-// reject tells the peer what it did wrong.
+// reject returns err. If it is a mistake of the peer, it sends GOAWAY with the error's code first.
 func (c *conn) reject(err error) error {
 	var mistake *protocolError
 	if errors.As(err, &mistake) {
@@ -294,8 +297,8 @@ func (c *conn) reject(err error) error {
 	return err
 }
 
-// dispatch handles what concerns the connection and hands the rest on, with whole
-// header blocks in c.got.
+// dispatch handles the frames that concern the connection and passes the others to
+// take: HEADERS only once the header block is complete in c.got.
 func (c *conn) dispatch(f frame, take func(frame) error) error {
 	if c.continued.kind != 0 && (f.kind != frameContinuation || f.stream != c.continued.stream) {
 		return wrong("a header block is interrupted")
@@ -318,10 +321,11 @@ func (c *conn) dispatch(f frame, take func(frame) error) error {
 	case frameSettings, framePing, frameWindow:
 		return c.control(f)
 	}
-	return nil // of a kind that is to be ignored
+	return nil // PRIORITY, PUSH_PROMISE and unknown kinds are ignored
 }
 
-// readBlock decodes a header block; what it returns has kind 0 until it is whole.
+// readBlock decodes a frame of a header block into c.got. It returns the block's HEADERS
+// frame once the block is complete, and a frame of kind 0 before.
 func (c *conn) readBlock(f frame) (whole frame, err error) {
 	block := f.payload
 	if f.kind == frameHeaders {
@@ -354,7 +358,8 @@ func (c *conn) readBlock(f frame) (whole frame, err error) {
 	return whole, nil
 }
 
-// giveBack makes the window of all streams together whole again, now and then.
+// giveBack counts n received bytes and, once they are half of the connection's window,
+// returns them to the peer with a WINDOW_UPDATE.
 func (c *conn) giveBack(n int) {
 	if c.consumed += int64(n); c.consumed < ourConnection/2 {
 		return
@@ -393,7 +398,7 @@ func (c *conn) control(f frame) error {
 	return nil
 }
 
-// grow makes a window larger. mu is held.
+// grow enlarges the window of a stream, or of the connection if id is 0. mu is held.
 func (c *conn) grow(id uint32, by int64) error {
 	if id == 0 {
 		c.window += by
@@ -407,7 +412,7 @@ func (c *conn) grow(id uint32, by int64) error {
 	return nil
 }
 
-// settle takes over the peer's settings. mu is held.
+// settle applies the peer's settings. mu is held.
 func (c *conn) settle(pairs []byte) error {
 	if len(pairs)%6 != 0 {
 		return &protocolError{codeFrameSize, "SETTINGS of another length"}

@@ -28,11 +28,15 @@ const (
 
 // Settings (section 6.5.2).
 const (
-	settingTableSize  = 0x1
-	settingPush       = 0x2
-	settingStreams    = 0x3
-	settingWindow     = 0x4
-	settingFrameSize  = 0x5
+	settingTableSize = 0x1
+	settingPush      = 0x2
+	settingStreams   = 0x3
+	settingWindow    = 0x4
+	settingFrameSize = 0x5
+)
+
+// Sizes and limits of the protocol, of gRPC and of this package, in bytes unless stated.
+const (
 	defaultWindow     = 65_535
 	defaultFrameSize  = 16_384
 	defaultTableSize  = 4_096
@@ -41,13 +45,13 @@ const (
 	messagePrefix     = 5 // bytes of gRPC before a message
 	preface           = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	unlimitedStreams  = 1<<31 - 1
-	lastUsefulStream  = 1 << 30 // a connection that has come so far is replaced
+	lastUsefulStream  = 1 << 30 // beyond this stream number a client replaces the connection
 	maxHeaderBlock    = 64 << 10
 	maxHeaderValue    = 16 << 10
-	ourWindow         = 16 << 20 // more than a message has: no stream ever waits for us
-	ourConnection     = 1 << 30  // of all streams together, given back by halves
+	ourWindow         = 16 << 20 // of a stream: the longest message fits, so no stream waits for it
+	ourConnection     = 1 << 30  // window of a connection; returned whenever half is used
 	maxResponse       = ourWindow - messagePrefix
-	concurrentStreams = 4_096 // calls at once that a server takes on one connection
+	concurrentStreams = 4_096 // concurrent calls that a server accepts per connection
 )
 
 // Errors (section 7).
@@ -61,7 +65,7 @@ const (
 	codeCompression  = 0x9
 )
 
-// protocolError ends a connection.
+// protocolError is a mistake of the peer that ends the connection.
 type protocolError struct {
 	code uint32
 	what string
@@ -82,8 +86,8 @@ type frame struct {
 
 func (f frame) has(flag byte) bool { return f.flags&flag != 0 }
 
-// parseFrame takes a frame off the beginning of data; taken is 0 where it is not
-// whole yet.
+// parseFrame returns the first frame of data and its length; taken is 0 if the frame is
+// incomplete.
 func parseFrame(data []byte) (f frame, taken int, err error) {
 	if len(data) < framePrefix {
 		return f, 0, nil
@@ -121,18 +125,18 @@ func (f frame) content() ([]byte, error) {
 	return payload[:len(payload)-padding], nil
 }
 
-// appendPrefix begins a frame.
+// appendPrefix appends the header of a frame whose payload has the given length.
 func appendPrefix(dst []byte, length int, kind, flags byte, stream uint32) []byte {
 	dst = append(dst, byte(length>>16), byte(length>>8), byte(length), kind, flags)
 	return binary.BigEndian.AppendUint32(dst, stream)
 }
 
-// appendNumber returns a frame whose payload is one number: RST_STREAM, WINDOW_UPDATE.
+// appendNumber appends a frame whose payload is one number: RST_STREAM, WINDOW_UPDATE.
 func appendNumber(dst []byte, kind byte, stream, number uint32) []byte {
 	return binary.BigEndian.AppendUint32(appendPrefix(dst, 4, kind, 0, stream), number)
 }
 
-// appendSettings returns a SETTINGS frame of pairs of setting and value.
+// appendSettings appends a SETTINGS frame; pairs alternates setting and value.
 func appendSettings(dst []byte, pairs ...uint32) []byte {
 	dst = appendPrefix(dst, 3*len(pairs), frameSettings, 0, 0)
 	for i := 0; i < len(pairs); i += 2 {
@@ -142,7 +146,8 @@ func appendSettings(dst []byte, pairs ...uint32) []byte {
 	return dst
 }
 
-// appendGoAway says up to which stream calls are carried out.
+// appendGoAway appends a GOAWAY frame: calls up to stream last are carried out, later
+// ones are not.
 func appendGoAway(dst []byte, last, code uint32) []byte {
 	dst = appendPrefix(dst, 8, frameGoAway, 0, 0)
 	dst = binary.BigEndian.AppendUint32(dst, last)

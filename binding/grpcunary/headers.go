@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// fields are the header fields that calls need, of requests and of answers.
+// fields holds the header fields of a request or an answer that calls need.
 type fields struct {
 	method, path, timeout, trace string // of requests
 	answer                       string // HTTP status
@@ -23,7 +23,7 @@ type fields struct {
 	code, message, details       string // gRPC status
 }
 
-// take keeps a field that is needed.
+// take stores a field if calls need it.
 func (f *fields) take(field hpack.HeaderField) {
 	switch field.Name {
 	case ":method":
@@ -55,7 +55,7 @@ func contentTypeOf(codec rpc.Codec) string {
 	return rpc.GRPCType + "+" + rpc.GRPCName(codec)
 }
 
-// status returns what the fields at the end of an answer say.
+// status returns the gRPC status of an answer.
 func (f *fields) status() *status.Status {
 	if f.details != "" {
 		var detailed statuspb.Status
@@ -71,7 +71,8 @@ func (f *fields) status() *status.Status {
 	return status.New(codes.Code(code), unescape(f.message))
 }
 
-// statusFields returns the fields at the end of an answer that is a fault.
+// statusFields returns the trailer fields of a fault. They are marked sensitive so that HPACK keeps them out
+// of its table.
 func statusFields(s *status.Status) []hpack.HeaderField {
 	all := []hpack.HeaderField{
 		{Name: "grpc-status", Value: strconv.Itoa(int(s.Code()))},
@@ -84,7 +85,7 @@ func statusFields(s *status.Status) []hpack.HeaderField {
 	return all
 }
 
-// escape returns the percent-encoding of grpc-message, cut where it is very long.
+// escape returns the percent-encoding of grpc-message, cut after about a quarter of maxHeaderValue.
 func escape(text string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var b strings.Builder
@@ -98,7 +99,7 @@ func escape(text string) string {
 	return b.String()
 }
 
-// unescape undoes escape; what is no escape stays.
+// unescape reverses escape; invalid escapes remain as they are.
 func unescape(text string) string {
 	if !strings.Contains(text, "%") {
 		return text
@@ -131,7 +132,8 @@ func appendTimeout(dst []byte, left time.Duration) []byte {
 	return append(dst, "99999999H"...)
 }
 
-// parseTimeout reads a grpc-timeout; ok is false where there is none.
+// parseTimeout returns the value of a grpc-timeout, at most rpc.MaxTimeout; ok is false
+// if it is absent or invalid.
 func parseTimeout(value string) (left time.Duration, ok bool) {
 	if len(value) < 2 || len(value) > 9 {
 		return 0, false

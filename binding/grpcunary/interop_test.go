@@ -22,8 +22,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// echo is a service with one method that answers with what it was asked, or with
-// the error that the text names.
+// echoDesc describes a service whose one method returns its request. The texts "hang"
+// and "fail..." make it wait for the end of the context, or fail.
 var echoDesc = grpc.ServiceDesc{ServiceName: "cleave.test.Echo", HandlerType: (*any)(nil),
 	Methods: []grpc.MethodDesc{{
 		MethodName: "Say",
@@ -50,7 +50,7 @@ func say(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringVal
 	return in, nil
 }
 
-// statusFaults hands over what gRPC says.
+// statusFaults carries errors as gRPC statuses, without kinds of its own.
 type statusFaults struct{}
 
 func (statusFaults) Encode(err error) rpc.Fault {
@@ -64,7 +64,7 @@ func (statusFaults) Decode(f rpc.Fault, cause error) error {
 	return status.Error(f.Status().Code(), f.Detail)
 }
 
-// ends are an implementation of each end.
+// ends starts servers and clients of one implementation.
 type ends struct {
 	serve func(t *testing.T, listener net.Listener)
 	dial  func(t *testing.T, address string) grpc.ClientConnInterface
@@ -105,8 +105,9 @@ func theirs() ends {
 	}
 }
 
-// TestOthersUnderstandUs holds each end against grpc-go's other end: short and long
-// messages, which need windows and several frames, faults, deadlines, many at once.
+// TestOthersUnderstandUs runs each end against grpc-go's other end: many calls at once
+// with short and long messages (which need flow control and several frames), faults and
+// deadlines.
 func TestOthersUnderstandUs(t *testing.T) {
 	for name, pair := range map[string]struct{ server, client ends }{
 		"our server, their client": {ours(), theirs()}, "their server, our client": {theirs(), ours()},
@@ -191,7 +192,7 @@ func TestDataBehindTheEndOfARequestIsAStreamError(t *testing.T) {
 		}
 		if f.kind == frameReset && f.stream == 1 && binary.BigEndian.Uint32(f.payload) == codeStreamClosed {
 			reset = true
-			for calls.Load() == 0 { // or that of stream 3 would be taken for it
+			for calls.Load() == 0 { // the handler blocks its first call: that must be stream 1
 				time.Sleep(time.Millisecond)
 			}
 			go func() { _, _ = near.Write(request(3)) }()

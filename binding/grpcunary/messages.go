@@ -10,13 +10,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// messages encode and decode, and keep the memory of calls for the next ones.
+// messages encodes and decodes messages, and pools buffers and streams.
 type messages struct {
 	codec          rpc.Codec
 	bytes, streams sync.Pool
 }
 
-// encode writes a message with its prefix into memory that put takes back.
+// encode returns a message with its prefix, in a buffer that put returns to the pool.
 func (m *messages) encode(message any, call *spans.Part) (*[]byte, error) {
 	part := call.Begin("encode", lab.SegmentEncoding)
 	defer part.End()
@@ -39,7 +39,7 @@ func (m *messages) put(memory *[]byte) {
 	}
 }
 
-// decode reads the one message of a body.
+// decode decodes a body, which must hold exactly one uncompressed message.
 func (m *messages) decode(body []byte, into any, call *spans.Part) error {
 	part := call.Begin("decode", lab.SegmentEncoding)
 	defer part.End()
@@ -52,7 +52,7 @@ func (m *messages) decode(body []byte, into any, call *spans.Part) error {
 	return m.codec.Unmarshal(body[messagePrefix:], into)
 }
 
-// stream returns an unused stream, which release takes back when nobody knows it any more.
+// stream returns an unused stream. release returns it to the pool; after that nobody may use it.
 func (m *messages) stream() *stream {
 	if used, ok := m.streams.Get().(*stream); ok {
 		return used

@@ -21,17 +21,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Server answers calls. It implements grpc.ServiceRegistrar; services are
+// Server answers calls. It implements grpc.ServiceRegistrar; services must be
 // registered before Serve.
 type Server struct {
 	rpc.Methods
-	faults   rpc.Faults
-	maxBody  int
-	messages messages
-	tracer   trace.TracerProvider // nil where nothing is traced
-	logError func(error)
-	begin    []hpack.HeaderField // of every answer
-	fine     []hpack.HeaderField // at the end of one that is no fault
+	faults       rpc.Faults
+	maxBody      int
+	messages     messages
+	tracer       trace.TracerProvider // nil: no tracing
+	logError     func(error)
+	answerFields []hpack.HeaderField // of every answer
+	okFields     []hpack.HeaderField // at the end of one that is no fault
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -42,15 +42,16 @@ type Server struct {
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer makes a server whose messages may have up to maxBody bytes.
+// NewServer returns a server whose messages may have up to maxBody bytes, and no more
+// than a stream's window.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	sum := rpc.Sum(rpc.Protobuf{}, options)
 	return &Server{
 		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), Methods: rpc.Methods{},
 		messages: messages{codec: sum.Codec}, tracer: sum.Tracer, logError: sum.LogError,
-		begin: []hpack.HeaderField{{Name: ":status", Value: "200"},
+		answerFields: []hpack.HeaderField{{Name: ":status", Value: "200"},
 			{Name: "content-type", Value: contentTypeOf(sum.Codec)}},
-		fine:      []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
+		okFields:  []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
 		listeners: map[net.Listener]struct{}{}, served: map[*served]struct{}{},
 	}
 }
@@ -61,7 +62,7 @@ func (s *Server) Serve(listener net.Listener) error {
 	closing := s.closing
 	s.listeners[listener] = struct{}{}
 	s.mu.Unlock()
-	if closing { // the end came first
+	if closing { // Shutdown or Stop came before Serve
 		return listener.Close()
 	}
 	err := accept.Each(listener, s.enter)
@@ -78,10 +79,11 @@ type served struct {
 	*conn
 	server *Server
 	ctx    context.Context // ends with the connection
-	last   uint32          // the newest stream; guarded by conn.mu
+	last   uint32          // number of the newest stream; guarded by conn.mu
 }
 
-// enter registers a connection and reads it, unless the server ends.
+// enter registers a connection and serves it in a goroutine. It closes it if the server
+// is closing.
 func (s *Server) enter(raw net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +112,8 @@ func (s *Server) enter(raw net.Conn) {
 // greetingTimeout is the time in which a client must have said that it speaks HTTP/2.
 const greetingTimeout = 5 * time.Second
 
-// converse greets the client and takes its calls until the connection is over.
+// converse exchanges the connection prefaces and serves calls until the connection ends.
+// It returns why it ended.
 func (c *served) converse() error {
 	if err := c.SetReadDeadline(time.Now().Add(greetingTimeout)); err != nil {
 		return err
@@ -130,11 +133,11 @@ func (c *served) converse() error {
 	c.out = appendNumber(c.out, frameWindow, 0, ourConnection-defaultWindow)
 	c.flush()
 	c.mu.Unlock()
-	return c.run(c.asked)
+	return c.run(c.handle)
 }
 
-// asked takes what the client says of calls.
-func (c *served) asked(f frame) error {
+// handle handles a server's frames of calls.
+func (c *served) handle(f frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.streams[f.stream]
@@ -151,7 +154,7 @@ func (c *served) asked(f frame) error {
 		return wrong("a request with two header blocks")
 	case frameData:
 		if s == nil {
-			return nil // refused, or given up
+			return nil // the rest of a refused or abandoned request
 		}
 		content, err := f.content()
 		if err != nil {
@@ -172,7 +175,8 @@ func (c *served) asked(f frame) error {
 	return nil
 }
 
-// open begins a call. mu is held.
+// open starts a call from its complete header block. It refuses the call if the server
+// is closing, has too many calls, or does not accept the header. mu is held.
 func (c *served) open(f frame) error {
 	if f.stream%2 == 0 || f.stream <= c.last {
 		return wrong(fmt.Sprintf("stream %d after %d", f.stream, c.last))
@@ -199,7 +203,7 @@ func (c *served) open(f frame) error {
 	return nil
 }
 
-// abandon ends a call whose caller has given up. mu is held.
+// abandon cancels a call that the caller has given up. mu is held.
 func (c *served) abandon(s *stream) {
 	c.remove(s)
 	s.gone = true
@@ -208,15 +212,15 @@ func (c *served) abandon(s *stream) {
 	}
 }
 
-// refuse answers a call that is not carried out. mu is held.
+// refuse answers a call with a status, without carrying it out. mu is held.
 func (c *served) refuse(s *stream, why *status.Status) {
-	c.writeFields(s.id, true, c.server.begin, statusFields(why))
-	c.out = appendNumber(c.out, frameReset, s.id, codeNone) // the rest need not be sent
+	c.writeFields(s.id, true, c.server.answerFields, statusFields(why))
+	c.out = appendNumber(c.out, frameReset, s.id, codeNone) // the client need not send the rest
 	c.remove(s)
 	c.flushBeside()
 }
 
-// answer carries out one call.
+// answer carries out one call and sends its answer.
 func (c *served) answer(s *stream) {
 	ctx, cancel := c.contextOf(s)
 	defer cancel()
@@ -230,14 +234,14 @@ func (c *served) answer(s *stream) {
 		return // the caller has given up
 	}
 	if why != nil {
-		c.writeFields(s.id, true, c.server.begin, statusFields(why))
+		c.writeFields(s.id, true, c.server.answerFields, statusFields(why))
 	} else {
-		c.writeFields(s.id, false, c.server.begin)
+		c.writeFields(s.id, false, c.server.answerFields)
 		if err := c.writeData(c.ctx, s, *message, false); err != nil || c.streams[s.id] != s {
 			c.drop(s)
 			return
 		}
-		c.writeFields(s.id, true, c.server.fine)
+		c.writeFields(s.id, true, c.server.okFields)
 	}
 	c.remove(s)
 	c.flush()
@@ -247,7 +251,8 @@ func (c *served) answer(s *stream) {
 	c.server.messages.release(s)
 }
 
-// contextOf returns the context of a call: it ends with the caller's time or patience.
+// contextOf returns the context of a call. It ends at the caller's deadline, when the
+// caller gives up, or with the connection.
 func (c *served) contextOf(s *stream) (ctx context.Context, cancel context.CancelFunc) {
 	if left, limited := parseTimeout(s.fields.timeout); limited {
 		ctx, cancel = context.WithTimeout(c.ctx, left)
@@ -263,7 +268,7 @@ func (c *served) contextOf(s *stream) (ctx context.Context, cancel context.Cance
 	return ctx, cancel
 }
 
-// carryOut calls the method and encodes its answer, or says why not.
+// carryOut calls the method and returns its encoded answer, or the status of its failure.
 func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[]byte, *status.Status) {
 	m, known := s.Methods[in.fields.path]
 	if !known {
@@ -288,8 +293,8 @@ func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[
 	return message, nil
 }
 
-// Shutdown takes no more calls, waits for those that are being answered, and
-// closes all connections. When the context ends first, the rest is cut off.
+// Shutdown accepts no new calls, waits for the running ones and closes all connections.
+// If the context ends first, it cancels the running calls and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	defer context.AfterFunc(ctx, s.Stop)()
 	open := s.close()
@@ -302,7 +307,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	for _, c := range open {
 		c.mu.Lock()
-		_ = c.await(context.Background(), c.quiet) // an error is the end of it as well
+		_ = c.await(context.Background(), c.quiet) // it fails only if the connection has ended
 		c.fail(errClosed)
 		c.mu.Unlock()
 	}
@@ -329,7 +334,7 @@ func (s *Server) close() []*served {
 	defer s.mu.Unlock()
 	s.closing = true
 	for listener := range s.listeners {
-		_ = listener.Close() // it ends in any case
+		_ = listener.Close() // nothing can be done about an error
 	}
 	clear(s.listeners)
 	var all []*served

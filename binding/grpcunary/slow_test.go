@@ -114,7 +114,7 @@ func TestAPeerThatAsksAndReadsNothing(t *testing.T) {
 			if _, err := near.Write(pings); err != nil {
 				break
 			}
-			if sent > 2*maxGathered {
+			if sent > 2*maxQueued {
 				t.Fatalf("the server takes %d bytes of pings and more from who reads no answer", sent)
 			}
 		}

@@ -166,7 +166,7 @@ func (c *collector) Lost(_ *Client, err error) {
 
 func TestClientOfNetHTTP(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body) // the comparison tells
+		body, _ := io.ReadAll(r.Body) // an error shows in the comparison
 		if r.URL.Path == "/missing" {
 			w.WriteHeader(http.StatusNotFound)
 		}
@@ -230,7 +230,7 @@ func answerOnce(listener net.Listener, answer string) {
 	defer func() { _ = conn.Close() }() // nothing is buffered
 	buffer := make([]byte, 1<<10)
 	if _, err := conn.Read(buffer); err == nil {
-		_, _ = io.WriteString(conn, answer) // the client tells
+		_, _ = io.WriteString(conn, answer) // an error shows in the client
 	}
 }
 

@@ -1,23 +1,22 @@
-// Package spans says where the time of an operation goes, from process to process:
-// bindings, database clients and entries make spans with the OpenTelemetry API, and
-// a Provider keeps them until the process ends.
+// Package spans records where the time of an operation goes, across processes:
+// bindings, database clients and entries start spans with the OpenTelemetry API, and
+// a Provider keeps them until they are written to a file.
 //
-//   - Few operations are traced: the entry decides by the trace's number (head
-//     sampling), and everybody after it follows. An operation that is not traced
-//     carries nothing from process to process and allocates nothing.
-//   - What is traced crosses as the W3C Trace Context does: a traceparent in a
-//     header of a call or of a message.
-//   - Every span says what its own time went into, as a lab.SegmentKind.
-//   - A batch that does the work of several traced messages at once makes its spans
+//   - Few operations are traced: the entry decides by the trace id (head sampling), and
+//     all processes after it follow. An untraced operation adds no header to calls and
+//     allocates nothing.
+//   - The context of a trace travels as W3C Trace Context: in the traceparent header of
+//     a call or of a message.
+//   - Every span has a lab.SegmentKind that says what its own time was spent on.
+//   - A batch that does the work of several traced messages at once records its spans
 //     for each of them (Join).
 //
-// The Provider is small because it is on while others are measured (docs/tracing.md
-// has its cost beside that of OpenTelemetry's SDK). Whoever makes spans knows only
-// the API, so any other provider can take its place.
+// The Provider is small because it runs during measurements (docs/tracing.md compares
+// its cost with that of OpenTelemetry's SDK). Code that starts spans uses only the API,
+// so any other provider can replace it.
 //
-// It draws no conclusions: package criticalpath does. Business code does not know
-// it.
+// Package criticalpath analyses the spans. Business code does not import this package.
 //
-// Entry points: NewProvider; Enter, Serve, Begin and Over for those who make spans;
-// Write and Read for the files.
+// Entry points: NewProvider; Enter, Serve, Begin and Over start spans; Write and Read
+// are for files.
 package spans

@@ -17,10 +17,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Record is a span that has ended, as it was written down.
+// Record is a span as read from a file.
 type Record struct {
 	Trace      trace.TraceID
-	ID, Parent trace.SpanID // Parent is invalid for the first of a trace
+	ID, Parent trace.SpanID // Parent is invalid for the first span of a trace
 	Unit       string       // the process
 	Role       trace.SpanKind
 	Name       string
@@ -79,13 +79,13 @@ const (
 // File returns the file of a unit in a directory.
 func File(dir, unit string) string { return filepath.Join(dir, prefix+unit+suffix) }
 
-// Write adds what the provider has kept to the unit's file in a directory and
-// forgets it. It adds how many spans were dropped since it was last called. A unit that
-// had a life before goes on in the same file.
+// Write appends the kept spans to the unit's file in a directory, and the number of
+// spans that were dropped since the last call. The provider then forgets these spans. A
+// restarted unit appends to the file of the process before it.
 func (p *Provider) Write(dir, unit string) (err error) {
 	p.mu.Lock()
-	all, dropped := p.kept, p.counts.Dropped-p.told
-	p.kept, p.told = nil, p.counts.Dropped
+	all, dropped := p.kept, p.counts.Dropped-p.reported
+	p.kept, p.reported = nil, p.counts.Dropped
 	p.mu.Unlock()
 	file, err := os.OpenFile(File(dir, unit), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -149,8 +149,8 @@ func Files(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Read reads the files of all units in a directory. A last line that is cut off, by
-// the death of its writer, is left out.
+// Read returns the spans in the files of all units in a directory. It ignores a last
+// line that is incomplete because its writer died.
 func Read(dir string) ([]Record, error) {
 	names, err := Files(dir)
 	if err != nil {

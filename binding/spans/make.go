@@ -12,26 +12,26 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Process begins the name of a span in which messages are taken from a queue, whose name
-// follows.
+// Process is the prefix of the name of a span in which messages are handled; the name of
+// the queue follows.
 const Process = "process "
 
 const (
-	// Header names what carries a trace from process to process.
+	// Header is the name of the header that carries a trace from process to process.
 	Header = "traceparent"
-	// separator is between those of several operations that share a call, which only
-	// this package understands: the standard knows one.
+	// separator separates the traceparents of several operations that share a call. The
+	// standard allows one only: no other software understands such a header.
 	separator = ","
 )
 
-// scope names who makes the spans.
+// scope is the instrumentation scope of all spans.
 const scope = "github.com/cleave-lab/cleave"
 
-// Part is a span under way; nil where the operation is not traced, and then it does
-// nothing.
+// Part is a span that has started. It is nil if the operation is not traced; the methods
+// of a nil Part do nothing.
 type Part struct {
 	span trace.Span
-	ctx  context.Context // of what happens inside
+	ctx  context.Context // parent of the spans inside
 }
 
 // End ends the span.
@@ -41,7 +41,7 @@ func (p *Part) End() {
 	}
 }
 
-// Begin begins a part of the part.
+// Begin starts a child span.
 func (p *Part) Begin(name string, kind lab.SegmentKind) *Part {
 	if p == nil {
 		return nil
@@ -50,8 +50,8 @@ func (p *Part) Begin(name string, kind lab.SegmentKind) *Part {
 	return part
 }
 
-// Traceparent returns the header that takes the operation on to another process; empty
-// where it is not traced.
+// Traceparent returns the header that continues the trace in another process, or "" if
+// the operation is not traced.
 func (p *Part) Traceparent() string {
 	if p == nil {
 		return ""
@@ -66,23 +66,24 @@ func (p *Part) Note(key, value string) {
 	}
 }
 
-// Name names the span anew: who begins it may not know yet what it is.
+// Name renames the span, for callers that do not know the name when they start it.
 func (p *Part) Name(name string) {
 	if p != nil {
 		p.span.SetName(name)
 	}
 }
 
-// Call begins a call to another process: its own time is transport. method is as gRPC
-// has it, /package.Service/Method.
+// Call starts the span of a call to another process, of kind transport. method is a full
+// gRPC name, /package.Service/Method.
 func Call(ctx context.Context, method string) (context.Context, *Part) {
 	return Begin(ctx, Method(method), lab.SegmentTransport)
 }
 
-// Method is Service/Method of /package.Service/Method.
+// Method returns Service/Method of /package.Service/Method.
 func Method(full string) string { return full[strings.LastIndexByte(full, '.')+1:] }
 
-// Enter begins an operation, which is traced or not as the provider decides.
+// Enter starts the first span of an operation. If the provider does not sample it, Enter
+// returns ctx and nil.
 func Enter(ctx context.Context, provider trace.TracerProvider, name string) (context.Context, *Part) {
 	inside, span := provider.Tracer(scope).Start(ctx, name)
 	if !span.IsRecording() {
@@ -92,9 +93,9 @@ func Enter(ctx context.Context, provider trace.TracerProvider, name string) (con
 	return inside, &Part{span, inside}
 }
 
-// Serve continues an operation that another process traces, as the header says. An empty
-// header, or one of an operation that is not traced, begins nothing. began is when this
-// process got the request; zero means now.
+// Serve starts a span that continues the trace of a header from another process. If the
+// header is empty or not sampled, it returns ctx and nil. began is the time when this
+// process received the request; zero means now.
 func Serve(
 	ctx context.Context, provider trace.TracerProvider, header, name string, kind lab.SegmentKind,
 	role trace.SpanKind, began time.Time,
@@ -118,7 +119,7 @@ func Serve(
 	return inside, &Part{span, inside}
 }
 
-// serveSeveral continues the operations that share a call.
+// serveSeveral continues the traces of all operations that share a call.
 func serveSeveral(
 	ctx context.Context, provider trace.TracerProvider, headers, name string, kind lab.SegmentKind,
 	role trace.SpanKind, began time.Time,
@@ -135,15 +136,15 @@ func serveSeveral(
 	return inside, &Part{batch.members, inside}
 }
 
-// Begin begins a part of what the context belongs to, where that is traced. The
-// context it returns is for what happens inside.
+// Begin starts a child of the context's span. It returns the context for work inside it,
+// and nil as the Part if the context is not traced.
 func Begin(ctx context.Context, name string, kind lab.SegmentKind) (context.Context, *Part) {
 	around := trace.SpanFromContext(ctx)
 	if !around.IsRecording() {
 		return ctx, nil
 	}
 	role := trace.SpanKindInternal
-	if kind == lab.SegmentTransport { // a way to another process is its client
+	if kind == lab.SegmentTransport { // this process is the client of the call
 		role = trace.SpanKindClient
 	}
 	inside, span := around.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(role))
@@ -151,7 +152,7 @@ func Begin(ctx context.Context, name string, kind lab.SegmentKind) (context.Cont
 	return inside, &Part{span, inside}
 }
 
-// Over makes the span of a part that ends now.
+// Over records a child of the context's span that ends now, for work that is over.
 func Over(ctx context.Context, name string, kind lab.SegmentKind, began time.Time) {
 	around := trace.SpanFromContext(ctx)
 	if !around.IsRecording() {
@@ -166,9 +167,9 @@ func segment(kind lab.SegmentKind) attribute.KeyValue {
 	return attribute.String(lab.SegmentAttribute, string(kind))
 }
 
-// Traceparent returns the header that takes the operation of the context on to another
-// process; empty where it is not traced. Of a batch (see Join) it is that of the
-// operation with the key; without a key all of them, which share a call then.
+// Traceparent returns the header that continues the context's trace in another process,
+// or "" if it is not traced. In a batch (see Join) it returns the header of the operation
+// with that key, or, if key is "", those of all operations for a call that they share.
 func Traceparent(ctx context.Context, key string) string {
 	span := trace.SpanFromContext(ctx)
 	if all, many := span.(several); many {
@@ -186,7 +187,7 @@ func Traceparent(ctx context.Context, key string) string {
 	return carrier[Header]
 }
 
-// Remote reads a header. What is none is no operation.
+// Remote parses a traceparent header; the result is invalid if the header is.
 func Remote(header string) trace.SpanContext {
 	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{Header: header})
 	return trace.SpanContextFromContext(ctx)

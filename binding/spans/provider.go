@@ -14,23 +14,24 @@ import (
 )
 
 const (
-	// maxKept is the number of spans that a process keeps: about 20 MB. Further ones are counted.
+	// maxKept is the number of spans that a process keeps, about 20 MB. Further spans are
+	// dropped and counted.
 	maxKept = 1 << 17
-	// perPiece is the number of spans that are kept, and written, together.
+	// perPiece is the number of spans that are allocated, and written as one line, together.
 	perPiece = 512
 )
 
-// Provider makes spans and keeps those that have ended. It implements
-// trace.TracerProvider, with one tracer under every name.
+// Provider starts spans and keeps those that have ended. It implements
+// trace.TracerProvider, with one tracer for all names.
 type Provider struct {
 	embedded.TracerProvider
 	tracer tracer
-	bound  uint64 // a new trace is sampled if its number is below
+	bound  uint64 // a new trace is sampled if the last 63 bits of its id are below
 
-	mu     sync.Mutex
-	kept   [][]kept // in pieces: a slice that grows would be copied again and again
-	counts Counts
-	told   int64 // of the dropped ones, how many a file has told
+	mu       sync.Mutex
+	kept     [][]kept // in pieces: a slice that grows would be copied again and again
+	counts   Counts
+	reported int64 // dropped spans that are reported in a file already
 }
 
 var _ trace.TracerProvider = (*Provider)(nil)
@@ -46,14 +47,14 @@ func NewProvider(share float64) *Provider {
 // Tracer implements trace.TracerProvider.
 func (p *Provider) Tracer(string, ...trace.TracerOption) trace.Tracer { return &p.tracer }
 
-// Counts tell what became of the spans of a process.
+// Counts holds the numbers of spans that a process has kept and dropped.
 type Counts struct {
 	Kept int64 `json:"kept"`
-	// Dropped had no room.
+	// Dropped counts the spans beyond maxKept.
 	Dropped int64 `json:"dropped,omitempty"`
 }
 
-// Counts reads the counts.
+// Counts returns the counts so far.
 func (p *Provider) Counts() Counts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,8 +83,8 @@ type tracer struct {
 	provider *Provider
 }
 
-// Start implements trace.Tracer. An operation that is not sampled gets its context
-// back as it is, and a span that does nothing.
+// Start implements trace.Tracer. If the operation is not sampled, it returns ctx and a
+// span that does nothing.
 func (t *tracer) Start(
 	ctx context.Context, name string, options ...trace.SpanStartOption,
 ) (context.Context, trace.Span) {
@@ -109,8 +110,8 @@ func (t *tracer) Start(
 	return trace.ContextWithSpan(ctx, s), s
 }
 
-// begin draws the number of a new trace and reports whether it is sampled: if its last
-// 63 bits are below the bound, as OpenTelemetry's own sampler by trace id decides.
+// begin draws a trace id and reports whether the trace is sampled. It decides as
+// OpenTelemetry's sampler by trace id does: the last 63 bits must be below the bound.
 func (p *Provider) begin() (id trace.TraceID, sampled bool) {
 	low := rand.Uint64()
 	if low>>1 >= p.bound {
@@ -121,7 +122,7 @@ func (p *Provider) begin() (id trace.TraceID, sampled bool) {
 	return id, id.IsValid()
 }
 
-// newSpanID draws a number that is not zero.
+// newSpanID draws a span id, which must not be zero.
 func newSpanID() (id trace.SpanID) {
 	binary.BigEndian.PutUint64(id[:], 1+rand.Uint64N(math.MaxUint64))
 	return id

@@ -13,16 +13,15 @@ import (
 // Batch is work that is done for several operations at once, some of them traced.
 type Batch struct{ members several }
 
-// Add takes in the span of an operation; nil is none. The key tells the operations
-// apart.
+// Add adds the span of an operation, identified by its key. It ignores nil.
 func (b *Batch) Add(key string, part *Part) {
 	if part != nil {
 		b.members.all = append(b.members.all, member{key, part.span})
 	}
 }
 
-// Join returns the context of the work: a span that begins there begins for every
-// operation of the batch that is traced.
+// Join returns the context of the batch's work: a span that is started with it is
+// recorded for every traced operation of the batch.
 func (b *Batch) Join(ctx context.Context) context.Context {
 	if len(b.members.all) == 0 {
 		return ctx
@@ -39,15 +38,15 @@ type member struct {
 	span trace.Span
 }
 
-// several is a span of each operation of a batch. It stands for them only where
-// parts begin; it has no number of its own: to other processes each operation crosses
-// by itself, with its key in a message and beside the others in a shared call.
+// several combines the spans of a batch's operations. It has no span id of its own:
+// other processes get the traceparent of one operation with a message (by its key), or
+// those of all operations with a shared call.
 type several struct {
 	noop.Span
 	all []member
 }
 
-// of returns the span of the operation with that key, nil where that is not traced.
+// of returns the span of the operation with that key, or nil if it is not traced.
 func (s several) of(key string) trace.Span {
 	for _, m := range s.all {
 		if m.key == key {
@@ -93,7 +92,7 @@ func (s several) End(options ...trace.SpanEndOption) {
 // TracerProvider implements trace.Span.
 func (s several) TracerProvider() trace.TracerProvider { return ofSeveral{of: s} }
 
-// ofSeveral makes the tracer of a batch.
+// ofSeveral is the TracerProvider of a batch.
 type ofSeveral struct {
 	embedded.TracerProvider
 	of several
@@ -102,7 +101,7 @@ type ofSeveral struct {
 // Tracer implements trace.TracerProvider.
 func (p ofSeveral) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracers{of: p.of} }
 
-// tracers are those of each operation of a batch.
+// tracers is the tracer of a batch: it starts a span for each operation.
 type tracers struct {
 	embedded.Tracer
 	of several

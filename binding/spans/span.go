@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// kept is a span that has ended, in little memory.
+// kept is a span that has ended, in a compact form.
 type kept struct {
 	trace      trace.TraceID
 	id, parent trace.SpanID
@@ -20,11 +20,11 @@ type kept struct {
 	name       string
 	segment    lab.SegmentKind
 	start, end int64                // nanoseconds since 1970
-	extra      []attribute.KeyValue // beside the kind of the segment
+	extra      []attribute.KeyValue // all attributes except the segment kind
 }
 
-// span is a span under way. What it does not keep (events, links, errors) is what
-// the embedded span leaves out.
+// span is a span that has started. The embedded noop.Span ignores events, links and
+// errors.
 type span struct {
 	noop.Span
 	provider *Provider
@@ -87,8 +87,8 @@ func (s *span) End(options ...trace.SpanEndOption) {
 		return
 	}
 	s.ended = true
-	// Both by the host's clock, though it may be set right in between: other processes
-	// read the same.
+	// Both times are of the host's wall clock, so that they compare with those of other
+	// processes. If the clock is adjusted in between, the length is wrong.
 	s.kept.start, s.kept.end = s.began.UnixNano(), ended.UnixNano()
 	s.provider.keep(s.kept)
 }
