@@ -1,5 +1,5 @@
-// Package accept takes connections, also when no file descriptor is left for a moment, shares the
-// connections of one address between two servers, and ends those whose peers do not read.
+// Package accept accepts connections (and survives a temporary lack of file descriptors), shares the
+// connections of one address between two servers, and limits how long a write waits for its reader.
 //
 // Entry points: Each, Next, Fork, LimitWrites.
 package accept
@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// pause is the wait before a listener is asked again after a failure.
+// pause is the wait before the next Accept after a failure.
 const pause = 10 * time.Millisecond
 
-// Next returns the next connection of a listener. It fails only when the listener is closed: other
-// failures, such as a want of descriptors, pass.
+// Next returns the next connection of a listener. It fails only when the listener is closed; it retries
+// after other failures, such as a lack of descriptors.
 func Next(listener net.Listener) (net.Conn, error) {
 	for {
 		connection, err := listener.Accept()
@@ -25,7 +25,8 @@ func Next(listener net.Listener) (net.Conn, error) {
 	}
 }
 
-// Each hands the connections of a listener to take, one after the other, until the listener is closed.
+// Each calls take with each connection of a listener, one after the other. It returns when the listener is
+// closed.
 func Each(listener net.Listener, take func(net.Conn)) error {
 	for {
 		connection, err := Next(listener)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patience bounds the time in which a client has to say which branch of a fork it is for.
+// patience is the time in which a client has to send enough bytes to choose its branch of a fork.
 const patience = 10 * time.Second
 
 // branch is a listener that gets some of the connections of another one.
@@ -19,8 +19,8 @@ type branch struct {
 	close        func() error
 }
 
-// Fork shares the connections of a listener: the first branch gets those that begin with a text, the second
-// all others. Nothing is read of them. The listener is closed when both branches are.
+// Fork splits a listener into two: the first gets the connections whose first bytes are text, the second all
+// others. It only peeks at these bytes. The listener is closed when both branches are.
 func Fork(listener net.Listener, text string) (those, others net.Listener) {
 	var open sync.WaitGroup
 	newBranch := func() *branch {
@@ -32,7 +32,7 @@ func Fork(listener net.Listener, text string) (those, others net.Listener) {
 	first, second := newBranch(), newBranch()
 	go func() {
 		open.Wait()
-		_ = listener.Close() // nobody would hear of it
+		_ = listener.Close() // there is no caller to return an error to
 	}()
 	go func() {
 		_ = Each(listener, func(c net.Conn) { go share(c, text, first, second) }) // until it is closed
@@ -40,11 +40,12 @@ func Fork(listener net.Listener, text string) (those, others net.Listener) {
 	return first, second
 }
 
-// share hands a connection to one of two branches. One that says too little in time is closed.
+// share passes a connection to one of two branches. It closes a connection that sends too little within
+// patience.
 func share(connection net.Conn, text string, those, others *branch) {
 	is, err := begins(connection, text)
 	if err != nil {
-		_ = connection.Close() // nobody has it
+		_ = connection.Close() // no branch gets it
 		return
 	}
 	to := others
@@ -54,11 +55,11 @@ func share(connection net.Conn, text string, those, others *branch) {
 	select {
 	case to.connections <- connection:
 	case <-to.closed:
-		_ = connection.Close() // it is late
+		_ = connection.Close() // its branch was closed meanwhile
 	}
 }
 
-// begins reports whether the first bytes of a connection are a text. They stay to be read.
+// begins reports whether the first bytes of a connection are text. It leaves them unread.
 func begins(connection net.Conn, text string) (bool, error) {
 	with, is := connection.(syscall.Conn)
 	if !is {
@@ -78,7 +79,7 @@ func begins(connection net.Conn, text string) (bool, error) {
 		if errors.Is(failed, syscall.EAGAIN) {
 			return false
 		}
-		// What has come may be the beginning of the text; nothing has where the other end has closed.
+		// Wait for more only while the received bytes are a proper prefix of text. n is 0 if the peer has closed.
 		return failed != nil || n == 0 || n == len(text) || string(head[:n]) != text[:n]
 	})
 	if err != nil {

@@ -89,7 +89,8 @@ func send(t *testing.T, to net.Addr, parts []string) (sent string) {
 	return sent
 }
 
-// endsWithBoth closes the branches: somebody listens until both are closed, and nobody then.
+// endsWithBoth closes the branches: the address accepts connections until both are closed, and not after
+// that.
 func endsWithBoth(t *testing.T, at net.Addr, those, others net.Listener, ends <-chan error) {
 	t.Helper()
 	listens := func() bool {

@@ -8,15 +8,16 @@ import (
 // AnswerTimeout bounds the time in which a peer of a unit has to read an answer.
 const AnswerTimeout = 10 * time.Second
 
-// limited is a connection whose writes end in time.
+// limited is a connection whose writes have a deadline.
 type limited struct {
 	net.Conn
 	timeout time.Duration
-	until   time.Time // the deadline of writing
+	until   time.Time // current write deadline
 }
 
-// LimitWrites returns the connection with a limit for its writes: one that the peer does not read fails when
-// it has lasted between one and two timeouts. A timeout of 0 limits nothing. One goroutine writes at a time.
+// LimitWrites returns a connection whose writes fail if the peer does not read for longer than the timeout; a
+// write can take up to twice the timeout to fail. A timeout of 0 means no limit. Only one goroutine may write
+// at a time.
 func LimitWrites(connection net.Conn, timeout time.Duration) net.Conn {
 	if timeout == 0 {
 		return connection
@@ -24,8 +25,8 @@ func LimitWrites(connection net.Conn, timeout time.Duration) net.Conn {
 	return &limited{Conn: connection, timeout: timeout}
 }
 
-// Write implements net.Conn. A deadline costs more than a look at the clock: it is set once in a timeout
-// only.
+// Write implements net.Conn. Setting a deadline costs more than reading the clock, so it is set at most once
+// per timeout, two timeouts ahead.
 func (l *limited) Write(data []byte) (int, error) {
 	if now := time.Now(); l.until.Sub(now) < l.timeout {
 		l.until = now.Add(2 * l.timeout)

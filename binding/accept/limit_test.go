@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestLimitWrites: a write that nobody reads fails in time, however long the connection was idle before, and
-// one that is read does not.
+// TestLimitWrites: a write that the peer does not read fails after one to two timeouts, no matter how long
+// the connection was idle before; one that is read succeeds.
 func TestLimitWrites(t *testing.T) {
 	for _, idle := range []time.Duration{0, time.Second / 2, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

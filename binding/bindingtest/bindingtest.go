@@ -1,6 +1,6 @@
-// Package bindingtest is the contract of bindings of calls as a test: what a call
-// means does not depend on what carries it. It uses gRPC's own health service,
-// whose one message each way has a text and a number.
+// Package bindingtest tests the contract that all bindings of calls share: a call has
+// the same effect over each. It uses gRPC's health service, whose request has a text
+// and whose answer has a number.
 package bindingtest
 
 import (
@@ -31,19 +31,19 @@ type Binding struct {
 	// calls that are being answered, up to the context's end.
 	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 		options ...rpc.Option) (stop func(context.Context) error)
-	// Client calls the server at host:port or unix:PATH, with protected connections where secured is not nil.
+	// Client returns a client of the server at host:port or unix:PATH, over TLS if secured is not nil.
 	Client func(t *testing.T, address string, faults rpc.Faults, secured *tls.Config,
 		options ...rpc.Option) grpc.ClientConnInterface
 }
 
-// Server is a server of calls, as bindings have it.
+// Server is the interface of the servers of all bindings.
 type Server interface {
 	grpc.ServiceRegistrar
 	Serve(listener net.Listener) error
 	Shutdown(ctx context.Context) error
 }
 
-// Begin has a server answer on the listener until stop is called.
+// Begin starts a server on the listener. stop shuts it down and returns the error of Shutdown.
 func Begin(
 	t *testing.T, server Server, listener net.Listener, register func(grpc.ServiceRegistrar),
 ) (stop func(context.Context) error) {
@@ -59,13 +59,13 @@ func Begin(
 	}
 }
 
-// Client is a client of calls, as bindings have it.
+// Client is the interface of the clients of all bindings.
 type Client interface {
 	grpc.ClientConnInterface
 	Close() error
 }
 
-// Closed returns the client, which is closed when the test ends.
+// Closed returns the client and closes it when the test ends. It fails the test on err.
 func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
 	Must(t, err)
 	t.Cleanup(func() {
@@ -76,10 +76,10 @@ func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
 	return client
 }
 
-// MaxBody is the longest message, in bytes, that servers under test shall take.
+// MaxBody is the longest message, in bytes, that servers under test must accept.
 const MaxBody = 64 << 10
 
-// Run holds a binding against the contract, over TCP, over a Unix socket and with mutual TLS.
+// Run tests a binding against the contract, over TCP, over a Unix socket and with mutual TLS.
 func Run(t *testing.T, b Binding) {
 	t.Run("strangers are refused", func(t *testing.T) { refusesStrangers(t, b) })
 	t.Run("every encoding", func(t *testing.T) { encodings(t, b) })
@@ -123,13 +123,13 @@ type bench struct {
 	address string
 	network string
 	secured *tls.Config       // of callers
-	own     *secure.Transport // the callee's
+	own     *secure.Transport // of the callee
 	stop    func(context.Context) error
 	calls   grpc.ClientConnInterface
 	client  grpc_health_v1.HealthClient
-	traced  *spans.Provider // what the server makes
-	log     *requestlog.Log // of the calls that the server answers; nil: none
-	// logError receives the errors of the server; nil: nobody does.
+	traced  *spans.Provider // the server's spans
+	log     *requestlog.Log // the server's request log; nil: none
+	// logError receives the errors of the server; may be nil.
 	logError func(error)
 }
 
@@ -173,7 +173,7 @@ func (x *bench) serve(t *testing.T, listener net.Listener) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		_ = x.stop(ctx) // tests that are about it look at it themselves
+		_ = x.stop(ctx) // the tests of stopping check the error themselves
 	})
 }
 
@@ -238,7 +238,7 @@ type kindError struct {
 
 func (k *kindError) Error() string { return fmt.Sprintf("%s: %s: %v", k.Kind, k.Detail, k.cause) }
 
-// faults translate kindErrors.
+// faults translates kindErrors.
 type faults struct{}
 
 func (faults) Encode(err error) rpc.Fault {
@@ -256,7 +256,7 @@ func (faults) Encode(err error) rpc.Fault {
 
 func (faults) Decode(f rpc.Fault, cause error) error { return &kindError{f, cause} }
 
-// kind returns the kind of an error, or what it says.
+// kind returns the kind of a kindError, or the text of any other error.
 func kind(err error) string {
 	var known *kindError
 	if errors.As(err, &known) {
@@ -265,7 +265,7 @@ func kind(err error) string {
 	return fmt.Sprint(err)
 }
 
-// patience is how long anything in these tests may take.
+// patience is the longest time that any step of these tests may take.
 const patience = 3 * time.Minute
 
 func within(t *testing.T) context.Context {
@@ -274,7 +274,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// Must fails a test that cannot go on after an error.
+// Must ends the test if there is an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

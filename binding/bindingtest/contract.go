@@ -20,7 +20,7 @@ func answers(t *testing.T, x *bench) {
 	}
 }
 
-// answers calls the service with a text and reports whether it answers as it should.
+// answers calls the service with a text and reports whether the answer is right.
 func (x *bench) answers(t *testing.T, text string) bool {
 	t.Helper()
 	n, err := x.check(within(t), text)
@@ -43,7 +43,7 @@ func faultsKeepTheirKind(t *testing.T, x *bench) {
 	x.answers(t, "after")
 }
 
-// withoutDescriptors: a server that cannot take a caller goes on, and takes the next.
+// withoutDescriptors: a server that lacks a descriptor for one connection accepts the next.
 func withoutDescriptors(t *testing.T, x *bench) {
 	if x.network == "tcp" {
 		testset.CallWithoutDescriptors(t, x.address)
@@ -67,7 +67,7 @@ func deadlines(t *testing.T, x *bench) {
 	if left := x.service.left; left > time.Hour || left < time.Hour-patience {
 		t.Errorf("the callee has %v left, want about an hour", left)
 	}
-	ctx, cancel = context.WithTimeout(t.Context(), time.Second) // in which the call must begin
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second) // long enough for the call to reach the callee
 	defer cancel()
 	if _, err := x.check(ctx, "hang"); kind(err) != rpc.DeadlineExceeded {
 		t.Errorf("a call without answer: %v, want %s", err, rpc.DeadlineExceeded)
@@ -138,13 +138,13 @@ func nobodyListens(t *testing.T, x *bench) {
 	}
 }
 
-// dyingCallee cuts a call off in the middle.
+// dyingCallee stops the callee during a call.
 func dyingCallee(t *testing.T, x *bench) {
 	go func() {
 		<-x.service.begun
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		_ = x.stop(ctx) // that calls still run is the point
+		_ = x.stop(ctx) // it fails because a call still runs, as intended
 	}()
 	_, err := x.check(within(t), "hang")
 	if k := kind(err); k != rpc.Unavailable {
@@ -179,13 +179,13 @@ func comesBack(t *testing.T, x *bench) {
 	x.begin(t)
 }
 
-// end ends the callee, when its calls are answered.
+// end shuts the callee down after its calls are answered.
 func (x *bench) end(t *testing.T) {
 	t.Helper()
 	Must(t, x.stop(within(t)))
 }
 
-// begin has the callee listen again, and calls it until it answers.
+// begin restarts the callee at the same address and calls it until it answers.
 func (x *bench) begin(t *testing.T) {
 	t.Helper()
 	x.serve(t, x.listen(t, strings.TrimPrefix(x.address, "unix:")))

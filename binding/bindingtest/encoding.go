@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// encodings: calls mean the same in every encoding, and a server refuses those in another one than its own.
+// encodings: calls have the same effect in every encoding, and a server refuses requests in another encoding.
 func encodings(t *testing.T, b Binding) {
 	all := []rpc.Codec{rpc.JSON{}, rpc.Protobuf{}, msgpack.Codec{}}
 	for i, codec := range all {
@@ -23,7 +23,7 @@ func encodings(t *testing.T, b Binding) {
 			largeMessages(t, x)
 			faultsKeepTheirKind(t, x)
 			tracing(t, x)
-			if codec == rpc.Codec(rpc.Protobuf{}) { // the others encode it
+			if codec == rpc.Codec(rpc.Protobuf{}) { // only Protocol Buffers refuse invalid UTF-8
 				unencodable(t, x)
 			}
 			other := all[(i+1)%len(all)]
@@ -37,7 +37,7 @@ func encodings(t *testing.T, b Binding) {
 	}
 }
 
-// encoded returns the binding with an encoding at each end.
+// encoded returns the binding with the given encodings of callee and caller.
 func (b Binding) encoded(callee, caller rpc.Codec) Binding {
 	return Binding{
 		Serve: func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,

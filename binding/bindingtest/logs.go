@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 )
 
-// logging: a line tells of a call what became of it, and which trace it belongs to. The cause of a failure
-// inside of the callee is reported, and no refusal is.
+// logging: a call's line in the log has its status and trace. Errors inside of the callee are reported to
+// logError with their causes; refusals are not.
 func logging(t *testing.T, x *bench) {
 	var text bytes.Buffer
 	var causes []string
@@ -53,7 +53,7 @@ func logging(t *testing.T, x *bench) {
 		}
 		found[is.Status] = is.Trace
 	}
-	// Some bindings refuse what is too long before they know whom it is for.
+	// Some bindings refuse a long message before they know its operation, and write no line for it.
 	delete(found, rpc.InvalidArgument)
 	if want := map[string]string{"ok": "", "conflict": trace, rpc.Internal: trace}; fmt.Sprint(found) !=
 		fmt.Sprint(want) {
@@ -61,8 +61,8 @@ func logging(t *testing.T, x *bench) {
 	}
 }
 
-// unencodable: an answer that cannot be encoded is a failure inside of the callee, and its cause is reported.
-// A request that cannot be is no sign of a callee that is away.
+// unencodable: an answer that cannot be encoded is an internal fault of the callee, reported with its cause.
+// A request that cannot be encoded is an internal fault too, and does not count as an unavailable callee.
 func unencodable(t *testing.T, x *bench) {
 	var causes []string
 	x.logError = func(err error) { causes = append(causes, err.Error()) }

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// replica counts what it is asked. One that is slow answers when it is released.
+// replica counts its calls. A slow one answers only when it is released.
 type replica struct {
 	grpc_health_v1.UnimplementedHealthServer
 	asked          atomic.Int64
@@ -33,12 +33,13 @@ func (r *replica) Check(
 	return &grpc_health_v1.HealthCheckResponse{}, nil
 }
 
-// unclosed is a client that its test closes.
+// unclosed is a client whose Close does nothing, because the test closes it.
 type unclosed struct{ grpc.ClientConnInterface }
 
 func (unclosed) Close() error { return nil }
 
-// balances: a replica that does not answer goes on to get its share by round robin, and one call otherwise.
+// balances: a replica that does not answer keeps getting its share with round robin, and gets at most one
+// call with the other kinds of balancing.
 func balances(t *testing.T, b Binding) {
 	const calls = 30
 	for name, c := range map[string]struct {

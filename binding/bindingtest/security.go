@@ -57,7 +57,7 @@ func trusting(identity, other []byte) []byte {
 	return append(own, other[strings.LastIndex(string(other), begin):]...)
 }
 
-// refusesStrangers: whoever lacks the right certificate is neither called nor served.
+// refusesStrangers: a peer without the right certificate is neither called nor served.
 func refusesStrangers(t *testing.T, b Binding) {
 	ours, others := newAuthority(t), newAuthority(t)
 	of, to := issued(t, ours, caller), issued(t, ours, callee)

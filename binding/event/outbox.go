@@ -66,7 +66,7 @@ func (r routes) routed(ctx context.Context, messages []broker.Message) ([]broker
 			continue
 		}
 		if m.ID == "" {
-			return nil, fmt.Errorf("a message of type %s has no id: without one a repetition cannot be wanted", m.Type)
+			return nil, fmt.Errorf("a message of type %s has no id: repetitions would go unnoticed", m.Type)
 		}
 		m.Headers = withTrace(ctx, m)
 		wanted = append(wanted, m)

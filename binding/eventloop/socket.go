@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backlog is how many connections may wait to be accepted; the kernel lowers it
+// backlog is the number of connections that may wait to be accepted; the kernel limits it
 // to net.core.somaxconn.
 const backlog = 1 << 16
 
@@ -22,10 +22,10 @@ type Listener struct {
 	accept     func(*Conn) Handler
 }
 
-// Listen accepts connections at an address from now on: network "tcp" with
-// address "127.0.0.1:8080" (no names), or "unix" with a path, which is removed
-// when the loop is closed. accept is called for every new connection and returns
-// who handles it; a connection for which it returns nil is closed.
+// Listen starts to accept connections at an address: network "tcp" with an address
+// such as "127.0.0.1:8080" (no host names), or "unix" with a path, which is removed
+// when the loop is closed. accept returns the handler of a new connection, or nil to
+// close it.
 func (l *Loop) Listen(network, address string, accept func(*Conn) Handler) (*Listener, error) {
 	endpoint, domain, err := resolve(network, address)
 	if err != nil {
@@ -52,8 +52,8 @@ func (l *Loop) Listen(network, address string, accept func(*Conn) Handler) (*Lis
 	return listener, nil
 }
 
-// Address returns where the listener can be reached: for TCP with the port that the
-// kernel chose where the caller asked for port 0.
+// Address returns the address of the listener: for TCP with the port that the kernel
+// chose if the caller asked for port 0.
 func (s *Listener) Address() (string, error) {
 	if s.path != "" {
 		return s.path, nil
@@ -71,9 +71,8 @@ func (s *Listener) Address() (string, error) {
 	return "", fmt.Errorf("read address of listener: unexpected kind %T", name)
 }
 
-// Dial connects to an address, written as for Listen, and returns when the
-// connection stands. On one host that is at once, unless the listener's queue
-// of new connections is full.
+// Dial connects to an address, as for Listen. It blocks until the connection is
+// established. On one host that is at once, unless the listener's backlog is full.
 func (l *Loop) Dial(network, address string, handler Handler) (*Conn, error) {
 	endpoint, domain, err := resolve(network, address)
 	if err != nil {
@@ -91,8 +90,8 @@ func (l *Loop) Dial(network, address string, handler Handler) (*Conn, error) {
 	return c, nil
 }
 
-// acceptAll takes all waiting connections. Running out of descriptors fails the
-// loop: going on would report the same connection for ever.
+// acceptAll accepts all waiting connections. Running out of descriptors fails the
+// loop, because epoll would report the same connection for ever.
 func (s *Listener) acceptAll() {
 	for {
 		descriptor, errno := accept(s.descriptor)
@@ -193,7 +192,7 @@ func listen(domain int, endpoint unix.Sockaddr) (int, error) {
 	return descriptor, nil
 }
 
-// connect blocks until the connection stands and only then makes it
+// connect blocks until the connection is established and only then makes it
 // non-blocking.
 func connect(domain int, endpoint unix.Sockaddr) (int, error) {
 	descriptor, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

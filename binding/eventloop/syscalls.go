@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The calls of the hot path. Sockets are non-blocking, so these return at once
-// and need not tell the Go scheduler that the thread may block.
+// The system calls of the hot path. Sockets are non-blocking, so these return at once:
+// they are raw system calls, which do not inform the Go scheduler.
 
 // read uses recvfrom, which takes a shorter way through the kernel than read.
 func read(descriptor int, buffer []byte) (int, unix.Errno) {

@@ -103,9 +103,9 @@ func (c *conn) writeFields(stream uint32, end bool, lists ...[]hpack.HeaderField
 	}
 }
 
-// writeData queues a message in DATA frames; end sets END_STREAM on the last. It waits, for accept.AnswerTimeout
-// at most, while the peer's windows are full or too much is unsent. It returns nil if the stream has ended
-// meanwhile. mu is held; it is released while waiting.
+// writeData queues a message in DATA frames; end sets END_STREAM on the last. It waits, for
+// accept.AnswerTimeout at most, while the peer's windows are full or too much is unsent. It returns nil if
+// the stream has ended meanwhile. mu is held; it is released while waiting.
 func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) error {
 	for waits := false; ; {
 		n := int(min(int64(min(len(data), c.frameSize)), c.window, s.window))

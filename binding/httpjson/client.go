@@ -29,12 +29,12 @@ type Client struct {
 	faults           rpc.Faults
 	codec            rpc.Codec
 	mediaType        string      // of requests
-	secured          *tls.Config // nil: connections are not protected
+	secured          *tls.Config // nil: no TLS
 	encoders         encoders
-	places           chan struct{} // one for each connection that may exist
+	places           chan struct{} // a semaphore: one place per connection
 
 	mu     sync.Mutex
-	idle   []*conn // the last one used is the next one used
+	idle   []*conn // a stack: the last one used is the next one used
 	closed bool
 }
 
@@ -44,12 +44,12 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 type conn struct {
 	net.Conn
 	in   []byte
-	call *spans.Part // the call that it carries, nil where that is not traced
+	call *spans.Part // the call that it carries; nil if that is not traced
 }
 
-// NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
-// connected before the first call. At most connections calls run at once;
-// others wait. secured protects the connections; if it is nil, they are plain.
+// NewClient returns a client of the server at an address: host:port, or unix:PATH. It
+// connects with the first call. At most connections calls run at once; others wait.
+// secured is the TLS configuration; nil means no TLS.
 func NewClient(
 	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) *Client {
@@ -62,8 +62,8 @@ func NewClient(
 	return c
 }
 
-// Invoke implements grpc.ClientConnInterface. Options are those of another
-// transport and do nothing here.
+// Invoke implements grpc.ClientConnInterface. It ignores the options, which are those
+// of grpc-go's transport.
 func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
 	ctx, call := spans.Call(ctx, method)
 	defer call.End()
@@ -72,13 +72,14 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	case c.places <- struct{}{}:
 		defer func() { <-c.places }()
 	case <-ctx.Done():
+		waiting.End()
 		return c.lost(ctx, ctx.Err())
 	}
 	connection, err := c.connection(ctx)
+	waiting.End()
 	if err != nil {
 		return c.lost(ctx, err)
 	}
-	waiting.End()
 	connection.call = call
 	response, err := c.exchange(ctx, connection, method, in)
 	if err != nil {
@@ -99,12 +100,12 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	return err
 }
 
-// lost is the error of a call that was not brought to its end.
+// lost returns the error of a call that got no answer.
 func (c *Client) lost(ctx context.Context, cause error) error {
 	return c.faults.Decode(rpc.Lost(ctx, c.address), cause)
 }
 
-// connection takes an idle connection or makes one.
+// connection takes an idle connection, or dials if there is none.
 func (c *Client) connection(ctx context.Context) (*conn, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -125,7 +126,7 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 	return &conn{Conn: made, in: make([]byte, 0, 4<<10)}, nil
 }
 
-// release keeps a connection for the next call.
+// release keeps a connection for the next call, or closes it.
 func (c *Client) release(connection *conn, reuse bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,12 +138,12 @@ func (c *Client) release(connection *conn, reuse bool) {
 }
 
 // exchange sends the request and waits for the response, which lies in the
-// connection's memory.
+// connection's buffer.
 func (c *Client) exchange(
 	ctx context.Context, connection *conn, method string, in any,
 ) (leanhttp.Response, error) {
 	var response leanhttp.Response
-	// an error would mean it is closed
+	// Unblocks reads and writes when ctx ends. An error could only mean that the connection is closed.
 	stop := context.AfterFunc(ctx, func() { _ = connection.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
 	if err := c.send(ctx, connection, method, in); err != nil {
@@ -168,7 +169,7 @@ func (c *Client) exchange(
 	}
 }
 
-// errEncode is a mistake of the caller, and no sign of a callee that is away.
+// errEncode is a mistake of the caller: it must not look like an unavailable callee.
 var errEncode = errors.New("the request cannot be encoded")
 
 // send writes the request.
@@ -202,7 +203,7 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 	return err
 }
 
-// read takes the message, or the fault, out of a response.
+// read decodes the message of a response into out, or returns its fault as an error.
 func (c *Client) read(response leanhttp.Response, out any) error {
 	if response.Status == statusOK {
 		if err := c.codec.Unmarshal(response.Body, out); err != nil {
@@ -213,7 +214,7 @@ func (c *Client) read(response leanhttp.Response, out any) error {
 	return c.faults.Decode(rpc.FaultOfHTTP(c.address, response.Status, response.Body), nil)
 }
 
-// Close closes the idle connections; others are closed when their calls end.
+// Close closes the idle connections; the others are closed when their calls end.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

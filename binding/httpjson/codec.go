@@ -8,14 +8,14 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// encoder is memory for messages that are being written.
+// encoder holds the buffers for encoding one message.
 type encoder struct {
 	body bytes.Buffer
 	json *json.Encoder
 	out  []byte
 }
 
-// encode writes a message. JSON needs no memory of its own here, since its encoder is kept.
+// encode encodes a message into body. For JSON it uses the kept json.Encoder, which saves allocations.
 func (e *encoder) encode(codec rpc.Codec, message any) error {
 	if codec == rpc.Codec(rpc.JSON{}) {
 		return e.json.Encode(message)
@@ -25,7 +25,7 @@ func (e *encoder) encode(codec rpc.Codec, message any) error {
 	return err
 }
 
-// encoders keeps the memory of encoders for the next call.
+// encoders is a pool of encoders.
 type encoders struct{ pool sync.Pool }
 
 func (e *encoders) get() *encoder {
@@ -39,7 +39,7 @@ func (e *encoders) get() *encoder {
 	return fresh
 }
 
-// largest is how much memory, in bytes, an encoder may take back to the pool.
+// largest is the size, in bytes, of the largest buffers that are kept for reuse.
 const largest = 64 << 10
 
 func (e *encoders) put(used *encoder) {

@@ -20,10 +20,10 @@ import (
 
 const (
 	statusOK  = http.StatusOK
-	faultType = "application/json" // of faults, whatever messages are encoded in
+	faultType = "application/json" // of faults, in every encoding of messages
 )
 
-// Server answers calls. It implements grpc.ServiceRegistrar; services are
+// Server answers calls. It implements grpc.ServiceRegistrar; services must be
 // registered before Serve.
 type Server struct {
 	*leanhttp.Server
@@ -32,16 +32,16 @@ type Server struct {
 	codec     rpc.Codec
 	mediaType string // of messages
 	encoders  encoders
-	tracer    trace.TracerProvider // nil where nothing is traced
+	tracer    trace.TracerProvider // nil: no tracing
 	logError  func(error)
 }
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// requestTimeout bounds the time of a request that comes in parts. One that comes whole needs no deadline.
+// requestTimeout bounds the time from the first to the last part of a request.
 const requestTimeout = 10 * time.Second
 
-// NewServer makes a server whose messages may have up to maxBody bytes.
+// NewServer returns a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
 	sum := rpc.Sum(rpc.JSON{}, options)
 	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec),
@@ -52,7 +52,7 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, 
 	return s, err
 }
 
-// answer carries out one call.
+// answer carries out one call and appends its answer to out.
 func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last bool, out []byte) []byte {
 	if left, limited := rpc.ParseTimeout(string(request.Context)); limited {
 		var cancel context.CancelFunc
@@ -61,7 +61,7 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 	}
 	e := s.encoders.get()
 	defer s.encoders.put(e)
-	var call *spans.Part // nil where it is not traced
+	var call *spans.Part // nil: not traced
 	if request.Trace != nil {
 		ctx, call = spans.Serve(ctx, s.tracer, string(request.Trace), spans.Method(string(request.Target)),
 			lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
@@ -75,7 +75,7 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 	return leanhttp.AppendResponse(out, status, "", mediaType, e.body.Bytes(), last)
 }
 
-// carryOut calls the method and encodes its answer, or the fault.
+// carryOut calls the method and encodes its answer, or the fault, into e. It returns the HTTP status.
 func (s *Server) carryOut(
 	ctx context.Context, e *encoder, request *leanhttp.Request, call *spans.Part,
 ) (status int) {
@@ -111,15 +111,15 @@ func (s *Server) carryOut(
 	return statusOK
 }
 
-// fail encodes a fault.
+// fail encodes a fault into e and returns its HTTP status.
 func (s *Server) fail(e *encoder, fault rpc.Fault) int {
 	if err := e.json.Encode(fault); err != nil {
-		e.body.Reset() // two texts cannot fail to encode; the status says enough
+		e.body.Reset() // cannot happen with two strings; the status would be enough
 	}
 	return fault.HTTPStatus()
 }
 
-// refuse answers what is not a request.
+// refuse returns the answer to an invalid HTTP request.
 func (s *Server) refuse(cause *leanhttp.Error) (mediaType string, body []byte) {
 	e := s.encoders.get()
 	defer s.encoders.put(e)

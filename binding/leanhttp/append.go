@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendRequest appends a request to dst. A body is sent when contentType is not
-// empty.
+// AppendRequest appends a request to dst. body is only sent if contentType is not empty or
+// the method is POST or PUT; otherwise it must be empty.
 func AppendRequest(dst []byte, method, host, target, contentType string, body []byte) []byte {
 	dst = append(dst, method...)
 	dst = append(dst, ' ')
@@ -20,12 +20,11 @@ func AppendRequest(dst []byte, method, host, target, contentType string, body []
 	return append(dst, body...)
 }
 
-// Field is a header field that a response has beside those that AppendResponse knows.
-// Neither part may have a line end in it.
+// Field is an additional header field of a response. Neither part may contain a line end.
 type Field struct{ Name, Value string }
 
-// AppendResponse appends a response to dst. date is the value of its Date field,
-// left out where empty; last says that the connection will be closed behind it.
+// AppendResponse appends a response to dst. date is the value of its Date field, which is
+// omitted if empty. last announces that the server closes the connection after it.
 func AppendResponse(
 	dst []byte, status int, date, contentType string, body []byte, last bool, more ...Field,
 ) []byte {
@@ -36,7 +35,7 @@ func AppendResponse(
 	return append(append(dst, "\r\n\r\n"...), body...)
 }
 
-// appendHead appends the head but for its last line end, so that fields can follow.
+// appendHead appends the head without its last line end, so that fields can follow.
 func appendHead(dst []byte, status int, date, contentType string, length int, last bool) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = strconv.AppendInt(dst, int64(status), 10)

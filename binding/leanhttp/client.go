@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/eventloop"
 )
 
-// Receiver is told what comes back on a client's connection.
+// Receiver receives the responses and the end of a client's connection.
 type Receiver interface {
 	// Response is called for each request, in the order of Send. The response
 	// is valid during the call.
@@ -21,7 +21,7 @@ type Receiver interface {
 	Lost(c *Client, err error)
 }
 
-// Client is one kept connection to a server.
+// Client is one persistent connection to a server.
 type Client struct {
 	conn        *eventloop.Conn
 	host        string
@@ -43,9 +43,9 @@ func Dial(loop *eventloop.Loop, address string, limits Limits, receiver Receiver
 	return client, nil
 }
 
-// Send sends a request. It does not wait: several may be outstanding, which are
-// answered in order. It fails when the connection is lost; Lost is then not
-// called. HEAD is refused, because its response looks as if a body followed.
+// Send sends a request without waiting for the response; several may be outstanding. It
+// fails if the connection is lost; Lost is then not called. It refuses HEAD, whose
+// response has a Content-Length but no body.
 func (c *Client) Send(method, target, contentType string, body []byte) error {
 	if method == http.MethodHead {
 		return errors.New("send HEAD: not supported, use GET")

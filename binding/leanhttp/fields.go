@@ -5,12 +5,12 @@ import (
 	"net/http"
 )
 
-// fields holds the header fields of a message that matter here.
+// fields holds the header fields of a message that this package uses.
 type fields struct {
 	contentType    []byte
 	context        []byte
 	trace          []byte
-	length         int // of the body, -1 where the message does not say
+	length         int // of the body; -1 if there is no Content-Length
 	hosts          int
 	expects        bool
 	saysClose      bool
@@ -18,7 +18,7 @@ type fields struct {
 	hasContentType bool
 }
 
-// keepAlive follows RFC 9112 section 9.3.
+// keepAlive reports whether the sender keeps the connection open (RFC 9112 section 9.3).
 func (f *fields) keepAlive(version10 bool) bool {
 	if f.saysClose {
 		return false
@@ -47,7 +47,7 @@ func parseFields(lines []byte, limits Limits) (fields, error) {
 	return found, nil
 }
 
-// take notes a field. The length of the name singles out the few that matter.
+// take stores a field if this package uses it.
 func (f *fields) take(name, value []byte, limits Limits) error {
 	switch {
 	case named(name, "content-length"):
@@ -97,7 +97,7 @@ func (f *fields) takeConnection(value []byte) {
 	}
 }
 
-// named compares without regard to case; want is in small letters.
+// named reports whether a name equals want, ignoring case. want is in lower case.
 func named(name []byte, want string) bool {
 	if len(name) != len(want) {
 		return false
@@ -114,8 +114,8 @@ func named(name []byte, want string) bool {
 	return true
 }
 
-// parseNumber reads digits and nothing else. From a thousand million on, further
-// digits are not added up: the number is beyond every limit and shall not wrap.
+// parseNumber returns the number that text consists of; only digits are allowed. From 1e9
+// on it ignores further digits: the number is beyond every limit and must not overflow.
 func parseNumber(text []byte) (int, bool) {
 	if len(text) == 0 {
 		return 0, false
@@ -141,7 +141,8 @@ func validToken(name []byte) bool {
 	return len(name) > 0
 }
 
-// validTarget allows visible ASCII: anything else must come percent-encoded.
+// validTarget reports whether a target has only visible ASCII: anything else must be
+// percent-encoded.
 func validTarget(target []byte) bool {
 	for _, b := range target {
 		if b <= ' ' || b >= 0x7f {

@@ -17,8 +17,9 @@ import (
 	"time"
 )
 
-// Front has a handler of net/http answer: what it sees and says is the same. It cannot
-// flush, hijack or push; an answer is sent whole.
+// Front returns a Respond that calls a handler of net/http. The handler gets the same
+// requests, and clients the same answers, as with a server of net/http, but it cannot
+// flush, hijack or push: an answer is sent whole.
 func Front(handler http.Handler) Respond {
 	var writers sync.Pool
 	clock := &Clock{}
@@ -44,7 +45,7 @@ func Front(handler http.Handler) Respond {
 	}
 }
 
-// requestOf returns the request as handlers of net/http know it.
+// requestOf converts a request for handlers of net/http.
 func requestOf(ctx context.Context, r *Request) (*http.Request, error) {
 	target, err := url.ParseRequestURI(string(r.Target))
 	if err != nil {
@@ -70,10 +71,10 @@ func requestOf(ctx context.Context, r *Request) (*http.Request, error) {
 	return request.WithContext(ctx), nil
 }
 
-// writer takes what a handler says.
+// writer is an http.ResponseWriter that collects an answer.
 type writer struct {
 	header http.Header
-	status int // 0: nothing was said yet
+	status int // 0: not set yet
 	body   []byte
 }
 
@@ -102,26 +103,25 @@ func (w *writer) WriteString(text string) (int, error) {
 	return len(text), nil
 }
 
-// appendTo appends the answer. Its length, its date and what becomes of the connection are
-// the server's to say.
+// appendTo appends the answer. The server itself sets Content-Length, Date and Connection.
 func (w *writer) appendTo(out []byte, date string, last, headOnly bool) []byte {
 	w.WriteHeader(http.StatusOK)
 	contentType, length := w.header.Get("Content-Type"), len(w.body)
 	if contentType == "" && length > 0 {
 		contentType = http.DetectContentType(w.body)
 	}
-	if told, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && headOnly {
-		length = told
+	if sent, err := strconv.Atoi(w.header.Get("Content-Length")); err == nil && headOnly {
+		length = sent
 	}
 	out = appendHead(out, w.status, date, contentType, length, last)
 	for key, values := range w.header {
 		switch key {
 		case "Content-Type", "Content-Length", "Date", "Connection", "Transfer-Encoding":
-			continue // the server itself says these
+			continue // set by appendHead, or not supported
 		}
 		for _, value := range values {
 			out = append(append(append(out, "\r\n"...), key...), ": "...)
-			out = append(out, strings.NewReplacer("\r", " ", "\n", " ").Replace(value)...) // it ends no line
+			out = append(out, strings.NewReplacer("\r", " ", "\n", " ").Replace(value)...) // as net/http does
 		}
 	}
 	out = append(out, "\r\n\r\n"...)
@@ -131,9 +131,9 @@ func (w *writer) appendTo(out []byte, date string, last, headOnly bool) []byte {
 	return append(out, w.body...)
 }
 
-// Clock is the Date that RFC 9110 section 6.6.1 asks of a server with a clock, formatted
-// once a second. It may be used from several goroutines.
-type Clock struct{ told atomic.Pointer[second] }
+// Clock formats the Date field, which RFC 9110 section 6.6.1 requires of a server with a
+// clock, once a second. It is safe for concurrent use.
+type Clock struct{ date atomic.Pointer[second] }
 
 type second struct {
 	unix int64
@@ -143,10 +143,10 @@ type second struct {
 // Date returns the value of the field for now.
 func (c *Clock) Date() string {
 	now := time.Now()
-	told := c.told.Load()
-	if told == nil || told.unix != now.Unix() {
-		told = &second{now.Unix(), now.UTC().Format(http.TimeFormat)}
-		c.told.Store(told)
+	date := c.date.Load()
+	if date == nil || date.unix != now.Unix() {
+		date = &second{now.Unix(), now.UTC().Format(http.TimeFormat)}
+		c.date.Store(date)
 	}
-	return told.text
+	return date.text
 }

@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// talkative returns a handler that does what handlers do.
+// talkative returns a handler that uses much of net/http: path values, queries, bodies, statuses, fields.
 func talkative() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /plain/{id}", func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func talkative() http.Handler {
 	return mux
 }
 
-// lean serves on a free address until the test ends.
+// lean serves a handler on a free address until the test ends, and returns the address.
 func lean(t *testing.T, handler http.Handler, patience Patience) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -71,7 +71,7 @@ func lean(t *testing.T, handler http.Handler, patience Patience) string {
 	return listener.Addr().String()
 }
 
-// TestAFrontAnswersAsNetHTTP holds every answer against that of net/http.
+// TestAFrontAnswersAsNetHTTP compares every answer with that of net/http.
 func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -83,7 +83,7 @@ func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 		"GET /plain/7?q=a%20b HTTP/1.1\r\nHost: shop\r\nx-asked:  well \r\n\r\n",
 		"HEAD /plain/7 HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Type: text/x\r\nContent-Length: 5\r\n\r\nflour",
-		// net/http would close the connection of a body that it has not read; here it has come.
+		// net/http closes the connection after an unread body; here the request asks for that, so that both do.
 		"POST /echo HTTP/1.1\r\nHost: shop\r\nConnection: close\r\nContent-Type: text/x\r\nContent-Length: " +
 			"101\r\n\r\n" + strings.Repeat("x", 101),
 		"GET /echo HTTP/1.1\r\nHost: shop\r\n\r\n",
@@ -96,15 +96,16 @@ func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 			time.Unix(2e9, 0).UTC().Format(http.TimeFormat) + "\r\n\r\n",
 		"GET /plain/1 HTTP/1.1\r\nHost: shop\r\nConnection: close\r\n\r\n",
 	} {
-		want, got := told(t, listener.Addr().String(), sent), told(t, address, sent)
+		want, got := answerText(t, listener.Addr().String(), sent), answerText(t, address, sent)
 		if got != want {
 			t.Errorf("%q\ngot  %s\nwant %s", sent, got, want)
 		}
 	}
 }
 
-// told returns an answer as text, but for its date. The kept connection is used twice.
-func told(t *testing.T, address, sent string) string {
+// answerText sends a request twice over one connection, unless the server closes it, and returns the answers
+// as text, without their dates.
+func answerText(t *testing.T, address, sent string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
 	must(t, err)
@@ -137,7 +138,7 @@ func told(t *testing.T, address, sent string) string {
 	return text.String()
 }
 
-// TestAFrontHasNoPatienceWithHalfARequest, whether it stops or goes on byte by byte.
+// TestAFrontHasNoPatienceWithHalfARequest: a request that stops, or continues byte by byte, times out.
 func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
 	for _, more := range []string{"", "x"} {
 		address := lean(t, talkative(), Patience{Request: 50 * time.Millisecond, Idle: time.Minute})
@@ -149,7 +150,7 @@ func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
 		_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
 		go func() {
 			for err := error(nil); more != "" && err == nil; time.Sleep(10 * time.Millisecond) {
-				_, err = io.WriteString(connection, more) // the reader sees the end
+				_, err = io.WriteString(connection, more) // fails once the server has closed the connection
 			}
 		}()
 		text, err := io.ReadAll(connection)
@@ -159,7 +160,7 @@ func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
 	}
 }
 
-// TestTheContextOfARequestEndsWithItsClient: who has hung up needs no answer.
+// TestTheContextOfARequestEndsWithItsClient: the context ends when the client hangs up.
 func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
 	began, ended := make(chan bool), make(chan bool, 1)
 	address := lean(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -183,8 +184,8 @@ func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
 	}
 }
 
-// TestAFrontHasNoPatienceWithAReaderWhoStops: a client that reads no answer holds neither its connection nor
-// the end of the server.
+// TestAFrontHasNoPatienceWithAReaderWhoStops: a client that does not read its answer loses its connection,
+// and does not delay Shutdown.
 func TestAFrontHasNoPatienceWithAReaderWhoStops(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), 32<<20) // more than the sockets hold
 	address := lean(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) }),

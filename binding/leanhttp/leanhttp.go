@@ -1,15 +1,13 @@
 // Package leanhttp speaks HTTP/1.1 with little work per message: a strict parser
 // and writer for requests and responses, and on Linux a server and a client on
-// top of package eventloop. Connections are kept; bodies have a Content-Length.
-// It has no chunked bodies, no upgrades, no TLS and no proxies, and says so to
-// the peer (501) instead of guessing. What arrives is checked against RFC 9112
-// more strictly than the RFC asks: bare line feeds, folded lines, blanks before
-// a colon and repeated lengths are refused, because lenient readers disagree
-// about them.
+// top of package eventloop. Connections are persistent; bodies have a Content-Length.
+// It supports no chunked bodies, upgrades or proxies, and refuses them with 501
+// instead of guessing. It is stricter than RFC 9112: it refuses bare line feeds,
+// folded lines, blanks before a colon and repeated lengths, because lenient readers
+// disagree about them.
 //
 // Entry points: ParseRequest, ParseResponse, AppendRequest, AppendResponse; Serve and
-// Dial on a loop; NewServer for handlers that wait for others, such as those of net/http
-// (Front).
+// Dial on a loop; NewServer for handlers that block, such as those of net/http (Front).
 package leanhttp
 
 import "fmt"
@@ -17,7 +15,7 @@ import "fmt"
 // Limits bound what one message may be, in bytes. Fields that are 0 mean 8 KiB
 // of head and 1 MiB of body.
 type Limits struct {
-	Head int // start line and header fields, with the empty line behind them
+	Head int // start line and header fields, with the empty line after them
 	Body int
 }
 
@@ -45,11 +43,10 @@ type Request struct {
 	Body        []byte
 	// Fields are the lines of the header fields as they were sent, each with its line end.
 	Fields []byte
-	// Context holds what the caller says of the call beside its message: the
-	// value of the field Cleave-Context, nil where there is none.
+	// Context is the value of the field Cleave-Context, which has the caller's timeout
+	// (rpc.TimeoutHeader); nil if there is none.
 	Context []byte
-	// Trace is the trace that the call belongs to: the value of the field traceparent
-	// (W3C Trace Context), nil where there is none.
+	// Trace is the value of the field traceparent (W3C Trace Context); nil if there is none.
 	Trace []byte
 	// KeepAlive is true when the client wants to use the connection again.
 	KeepAlive bool
@@ -65,7 +62,7 @@ type Response struct {
 	KeepAlive bool
 }
 
-// Error says why a message was refused, and with which status a server answers it.
+// Error is the reason why a message was refused, and the status with which a server answers it.
 type Error struct {
 	Status int
 	Reason string

@@ -5,9 +5,9 @@ import (
 	"net/http"
 )
 
-// ParseRequest reads one request from the front of data into r and returns how
-// many bytes it takes. It returns 0 when data does not hold the whole request
-// yet, and an *Error when it can never become one.
+// ParseRequest parses the request at the front of data into r and returns its length in
+// bytes. It returns 0 if the request is incomplete, and an *Error if data cannot become
+// a valid one.
 func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 	limits = limits.filled()
 	start, lines, head, err := splitHead(data, limits)
@@ -41,9 +41,9 @@ func ParseRequest(data []byte, limits Limits, r *Request) (int, error) {
 	return head + length, nil
 }
 
-// ParseResponse reads one response from the front of data into r and returns
-// how many bytes it takes. It returns 0 when data does not hold the whole
-// response yet, and an *Error when it can never become one.
+// ParseResponse parses the response at the front of data into r and returns its length
+// in bytes. It returns 0 if the response is incomplete, and an *Error if data cannot
+// become a valid one.
 func ParseResponse(data []byte, limits Limits, r *Response) (int, error) {
 	limits = limits.filled()
 	start, lines, head, err := splitHead(data, limits)
@@ -63,7 +63,7 @@ func ParseResponse(data []byte, limits Limits, r *Response) (int, error) {
 	switch {
 	case r.Status < 200:
 		return 0, refuse(http.StatusNotImplemented, "response is interim (status %d)", r.Status)
-	case r.Status == 204 || r.Status == 304: // no body, whatever the length says
+	case r.Status == 204 || r.Status == 304: // they have no body, even with a Content-Length
 		length = 0
 	case length < 0:
 		return 0, refuse(http.StatusNotImplemented, "response has no Content-Length")
@@ -90,16 +90,16 @@ func splitHead(data []byte, limits Limits) (start, lines []byte, length int, err
 		return nil, nil, 0, refuse(http.StatusRequestHeaderFieldsTooLarge, "head is longer than %d bytes",
 			limits.Head)
 	}
-	// Nonsense is refused early: a first byte that cannot begin a message (an
-	// encrypted greeting, an empty line) need not fill the buffer first.
+	// A first byte that cannot begin a message (a TLS handshake, an empty line) is refused
+	// at once, instead of waiting for the end of the head.
 	if len(data) > 0 && !isToken[data[0]] {
 		return nil, nil, 0, refuse(http.StatusBadRequest, "message begins with byte 0x%02x", data[0])
 	}
 	return nil, nil, 0, nil
 }
 
-// nextLine cuts the first line off and refuses bytes that may not be in one:
-// controls other than the tab (RFC 9110 section 5.5), so also bare line ends.
+// nextLine splits off the first line. It refuses control bytes other than the tab (RFC
+// 9110 section 5.5), and so bare line ends.
 func nextLine(lines []byte) (line, rest []byte, err error) {
 	for i, b := range lines {
 		if b >= ' ' && b != 0x7f || b == '\t' {

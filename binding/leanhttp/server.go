@@ -12,8 +12,8 @@ import (
 // Handler answers requests, one at a time and in the order in which each
 // connection sent them.
 type Handler interface {
-	// Handle fills a in, which is an empty 200 before. The request is valid
-	// during the call; the body of the answer until the next one.
+	// Handle fills in a, which starts as an empty 200. The request is only valid during
+	// the call; the body of the answer must stay valid until the next call.
 	Handle(r *Request, a *Answer)
 }
 
@@ -24,8 +24,8 @@ type Answer struct {
 	Body        []byte
 }
 
-// server handles all connections of one address: between messages HTTP/1.1 has
-// no state that would have to be kept per connection.
+// server handles all connections of one address. It keeps no state per connection,
+// because HTTP/1.1 has none between messages.
 type server struct {
 	limits  Limits
 	handler Handler
@@ -35,8 +35,8 @@ type server struct {
 	clock   Clock
 }
 
-// Serve answers requests at an address (IP:port) of the loop from now on. What
-// is no request is answered with its status (400, 413, 431, 501, ...) and the
+// Serve starts to answer requests at an address (IP:port) on the loop. An invalid
+// request is answered with the status of its Error (400, 413, 431, 501, ...) and the
 // reason, and the connection is closed.
 func Serve(
 	loop *eventloop.Loop, address string, limits Limits, handler Handler,
@@ -45,8 +45,7 @@ func Serve(
 	return loop.Listen("tcp", address, func(*eventloop.Conn) eventloop.Handler { return s })
 }
 
-// Data implements eventloop.Handler: it answers all requests that are complete,
-// with one write.
+// Data implements eventloop.Handler: it answers all complete requests with one write.
 func (s *server) Data(c *eventloop.Conn, data []byte) (consumed int, err error) {
 	s.output = s.output[:0]
 	last := false
@@ -75,8 +74,7 @@ func (s *server) Data(c *eventloop.Conn, data []byte) (consumed int, err error) 
 	return consumed, nil
 }
 
-// Closed implements eventloop.Handler. A client that goes away takes nothing
-// with it that the server needs.
+// Closed implements eventloop.Handler. There is no state to clean up.
 func (s *server) Closed(*eventloop.Conn, error) {}
 
 func (s *server) respond(last bool) {

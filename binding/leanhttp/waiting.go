@@ -16,20 +16,20 @@ import (
 	"github.com/cleave-lab/cleave/binding/secure"
 )
 
-// Respond answers a request: it appends the whole answer to out and returns that. ctx ends
-// when the peer hangs up and when the server is cut off. It says that the connection ends
-// with the answer (AppendResponse) where last is true.
+// Respond answers a request: it appends the whole answer to out and returns the result.
+// ctx ends when the peer hangs up or Shutdown runs out of time. If last is true, the
+// answer must announce the end of the connection (see AppendResponse).
 type Respond func(ctx context.Context, r *Request, last bool, out []byte) []byte
 
-// Patience is how long a Server waits for a peer; 0 means for ever.
+// Patience holds the timeouts of a Server; 0 means none.
 type Patience struct {
-	Request time.Duration // until a request that has begun is complete
+	Request time.Duration // from the first bytes of a request to its end
 	Idle    time.Duration // between requests
-	Answer  time.Duration // until the peer has taken an answer
+	Answer  time.Duration // until the peer has read an answer; see accept.LimitWrites
 }
 
-// Server answers requests whose handlers may wait for others: each connection has a
-// goroutine of its own.
+// Server answers requests with handlers that may block: each connection has a goroutine
+// of its own.
 type Server struct {
 	limits   Limits
 	patience Patience
@@ -44,7 +44,7 @@ type Server struct {
 	running  sync.WaitGroup
 }
 
-// NewServer makes a server. refuse says what peers are told whose message is no request.
+// NewServer returns a server. refuse returns the answer to an invalid request.
 func NewServer(
 	limits Limits, patience Patience, respond Respond, refuse func(*Error) (contentType string, body []byte),
 ) (*Server, error) {
@@ -83,8 +83,8 @@ type served struct {
 	net.Conn
 	cancel  context.CancelFunc // of the request that is being answered
 	busy    bool               // a request is being answered; guarded by Server.mu
-	begun   bool               // a part of a request has come, and its time runs
-	limited bool               // reading has a deadline
+	begun   bool               // a part of a request was received, and Patience.Request runs
+	limited bool               // a read deadline is set
 }
 
 // serve answers the requests of one connection in turn.
@@ -93,14 +93,14 @@ func (s *Server) serve(accepted net.Conn) {
 	defer cancel()
 	c := &served{Conn: accept.LimitWrites(accepted, s.patience.Answer), cancel: cancel}
 	if !s.enter(c) {
-		_ = accepted.Close() // refused: the server ends
+		_ = accepted.Close() // the server is closing
 		return
 	}
 	forget := s.watch.add(accepted, cancel)
 	defer func() {
 		forget()
 		s.leave(c)
-		_ = accepted.Close() // whatever was to be said has been said
+		_ = accepted.Close() // all answers are written
 	}()
 	if secure.Handshake(accepted) != nil {
 		return
@@ -136,10 +136,11 @@ func (s *Server) serve(accepted net.Conn) {
 	}
 }
 
-// keptBytes is how much memory a connection keeps for its answers.
+// keptBytes is the size of the largest answer buffer that a connection keeps.
 const keptBytes = 64 << 10
 
-// read reads more of a request, or waits for the next one. Further parts of a request do not extend its time.
+// read waits for the next request, or reads more of one that has begun. Patience.Request bounds the whole
+// request: more data does not extend it.
 func (s *Server) read(c *served, in *[]byte) error {
 	if !c.begun {
 		patience := s.patience.Idle
@@ -148,7 +149,7 @@ func (s *Server) read(c *served, in *[]byte) error {
 		}
 		if patience > 0 || c.limited {
 			c.limited = patience > 0
-			var until time.Time // zero: for ever
+			var until time.Time // zero: no deadline
 			if c.limited {
 				until = time.Now().Add(patience)
 			}
@@ -161,7 +162,7 @@ func (s *Server) read(c *served, in *[]byte) error {
 	return err
 }
 
-// Fill reads what there is and appends it to the buffer.
+// Fill does one read and appends the data to the buffer, which it enlarges if it is full.
 func Fill(from io.Reader, buffer *[]byte) (int, error) {
 	b := *buffer
 	if len(b) == cap(b) {
@@ -170,12 +171,12 @@ func Fill(from io.Reader, buffer *[]byte) (int, error) {
 	n, err := from.Read(b[len(b):cap(b)])
 	*buffer = b[:len(b)+n]
 	if n > 0 {
-		err = nil // what came first counts first
+		err = nil // the data comes before the error, which the next read returns again
 	}
 	return n, err
 }
 
-// enter registers a connection, unless the server ends.
+// enter registers a connection. It returns false if the server is closing.
 func (s *Server) enter(c *served) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +192,8 @@ func (s *Server) leave(c *served) {
 	delete(s.served, c)
 }
 
-// begin marks a connection as busy, so that Shutdown waits for it, unless the
-// server ends.
+// begin marks a connection as busy, so that Shutdown waits for its answer. It returns
+// false if the server is closing.
 func (s *Server) begin(c *served) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,7 +201,7 @@ func (s *Server) begin(c *served) bool {
 	return c.busy
 }
 
-// end marks it as idle again and reports whether it may go on.
+// end marks a connection as idle again. It returns false if the server is closing.
 func (s *Server) end(c *served) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,25 +209,26 @@ func (s *Server) end(c *served) bool {
 	return !s.closing
 }
 
-// refuseRequest answers what is not a request.
+// refuseRequest answers an invalid request.
 func (s *Server) refuseRequest(c *served, cause error) {
 	refused := &Error{Status: http.StatusBadRequest, Reason: cause.Error()}
-	_ = errors.As(cause, &refused) // else it is that
+	_ = errors.As(cause, &refused) // otherwise refused keeps the status 400
 	contentType, body := s.refuse(refused)
 	_, _ = c.Write(AppendResponse(nil, refused.Status, "", contentType, body, true)) // the peer may be gone
-	// Closed while the peer still sends, the connection would be reset, and the answer lost.
+	// Read on for a moment: closing while the peer still sends would reset the connection and lose the answer.
 	_ = c.SetReadDeadline(time.Now().Add(lingerFor))
 	_, _ = io.CopyN(io.Discard, c, lingerMost)
 }
 
-// How long, and for how many bytes, whoever was refused may go on sending.
+// The time and the bytes for which a refused peer may go on sending.
 const (
 	lingerFor  = 500 * time.Millisecond
 	lingerMost = 1 << 20
 )
 
-// Shutdown takes no more requests, waits for those that are being answered, and
-// closes all connections. When the context ends first, the rest is cut off.
+// Shutdown accepts no new requests, waits for the running ones and closes all
+// connections. If the context ends first, it cancels the running requests and returns an
+// error. It may be called once.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closing = true
@@ -236,7 +238,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	for c := range s.served {
 		if !c.busy {
-			_ = c.Close() // its goroutine sees that and ends
+			_ = c.Close() // ends its goroutine, which waits for a request
 		}
 	}
 	s.mu.Unlock()
@@ -255,12 +257,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(append(errs, s.watch.close())...)
 }
 
-// cutOff closes the connections of requests that take too long.
+// cutOff cancels the running requests and closes their connections.
 func (s *Server) cutOff() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.served {
 		c.cancel()
-		_ = c.Close() // nobody waits for what it would still say
+		_ = c.Close() // nothing can be done about an error
 	}
 }

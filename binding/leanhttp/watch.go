@@ -12,9 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch notices callers that hang up while their call is being carried out. One
-// thread waits for all connections, so it costs a call nothing; reading ahead
-// would take a second goroutine for each.
+// watch notices peers that hang up during a request. One thread waits for all
+// connections, at no cost per request; reading ahead would need a second goroutine per
+// connection.
 type watch struct {
 	epoll, wake int
 	ended       chan struct{}
@@ -44,8 +44,8 @@ func newWatch() (*watch, error) {
 	return w, nil
 }
 
-// add calls cancel when the peer of a connection hangs up, until forget is called.
-// A connection that cannot be watched is served all the same.
+// add calls cancel when the peer of a connection hangs up, until forget is called. It
+// ignores errors: a connection that cannot be watched is served without.
 func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func()) {
 	if protected, is := connection.(*tls.Conn); is {
 		connection = protected.NetConn()

@@ -1,7 +1,7 @@
-// Package msgpack encodes messages as MessagePack: a message is a map of field names, as in JSON, numbers are
-// numbers, and bytes are binary. Fields that are not set are left out, and fields that the reader does not
-// know are skipped. It goes through protoreflect and has no generated code; github.com/tinylib/msgp reads and
-// writes the format itself.
+// Package msgpack encodes messages of Protocol Buffers as MessagePack: a message is a map by field names, as
+// in JSON, numbers are numbers, and bytes are binary. Unset fields are omitted; unknown fields are skipped
+// when reading. It walks messages with protoreflect, without generated code, and uses github.com/tinylib/msgp
+// for the format itself.
 //
 // Entry points: Codec.
 package msgpack
@@ -47,7 +47,7 @@ func (Codec) Unmarshal(data []byte, message any) error {
 	return err
 }
 
-// deepest is how deep messages may lie in each other.
+// deepest is the largest depth of nested messages that Unmarshal accepts.
 const deepest = 100
 
 func appendMessage(dst []byte, m protoreflect.Message) []byte {
@@ -111,7 +111,7 @@ func appendOne(dst []byte, kind protoreflect.Kind, value protoreflect.Value) []b
 	return msgp.AppendInt64(dst, value.Int())
 }
 
-// readMessage reads a message and returns what follows it.
+// readMessage decodes a message into m and returns the data after it.
 func readMessage(data []byte, m protoreflect.Message, depth int) ([]byte, error) {
 	if depth == 0 {
 		return nil, fmt.Errorf("messages lie in each other more than %d deep", deepest)
@@ -134,7 +134,8 @@ func readMessage(data []byte, m protoreflect.Message, depth int) ([]byte, error)
 	return data, err
 }
 
-// readField reads the value of a field, in the place of an earlier one.
+// readField decodes the value of a field and sets it; it replaces an earlier value. It returns the data after
+// it.
 func readField(
 	data []byte, m protoreflect.Message, field protoreflect.FieldDescriptor, depth int,
 ) (rest []byte, err error) {
@@ -172,10 +173,10 @@ func readField(
 	return data, err
 }
 
-// errText means that a text is no text.
+// errText means that a string is not valid.
 var errText = errors.New("a string is not in UTF-8")
 
-// readOne reads a value that is neither a list nor a map. fresh makes a message.
+// readOne decodes a value that is neither a list nor a map. fresh returns a new message for it.
 func readOne(
 	data []byte, kind protoreflect.Kind, fresh func() protoreflect.Value, depth int,
 ) (v protoreflect.Value, rest []byte, err error) {

@@ -92,7 +92,8 @@ func TestWhatIsNoMessageIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal: what is read can be written, is then the same, and takes memory in proportion.
+// FuzzUnmarshal: a message that was decoded can be encoded and decoded again to an equal one, and its memory
+// is proportional to the input.
 func FuzzUnmarshal(f *testing.F) {
 	for _, m := range messages(f) {
 		data, err := Codec{}.Append(nil, m)

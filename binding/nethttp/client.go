@@ -20,11 +20,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Client calls one server over a bounded pool of kept connections. It implements
+// Client calls one server over a bounded pool of persistent connections. It implements
 // grpc.ClientConnInterface.
 type Client struct {
 	rpc.Unary
-	address string // for people
+	address string // for messages
 	base    string // of URLs
 	faults  rpc.Faults
 	codec   rpc.Codec
@@ -35,15 +35,15 @@ type Client struct {
 
 var _ grpc.ClientConnInterface = (*Client)(nil)
 
-// NewClient calls the server at an address: host:port, or unix:PATH. Nothing is
-// connected before the first call. At most connections calls run at once, all of
-// whose connections are kept; others wait. secured protects the connections; if it is nil,
-// they are plain. They carry HTTP/1.1 in both cases.
+// NewClient returns a client of the server at an address: host:port, or unix:PATH. It
+// connects with the first call. At most connections calls run at once, and as many
+// connections are kept; others wait. secured is the TLS configuration; nil means no TLS.
+// The protocol is HTTP/1.1 in both cases.
 func NewClient(
 	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) *Client {
 	codec := rpc.Sum(rpc.JSON{}, options).Codec
-	// net/http keeps two idle connections by itself: under load most calls would dial.
+	// net/http keeps only two idle connections per host by default: under load most calls would dial.
 	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
 		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2, TLSClientConfig: secured,
 		TLSHandshakeTimeout: headTimeout}
@@ -63,8 +63,8 @@ func NewClient(
 	return c
 }
 
-// Invoke implements grpc.ClientConnInterface. Options are those of another
-// transport and do nothing here.
+// Invoke implements grpc.ClientConnInterface. It ignores the options, which are those
+// of grpc-go's transport.
 func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...grpc.CallOption) error {
 	ctx, call := spans.Call(ctx, method)
 	defer call.End()
@@ -72,7 +72,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	if err != nil {
 		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: "the request cannot be encoded"}, err)
 	}
-	status, body, err := c.exchange(request)
+	status, body, err := c.exchange(request, call)
 	var tooLong bounded.Error
 	if errors.As(err, &tooLong) {
 		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered: " + err.Error()}, err)
@@ -91,7 +91,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	return nil
 }
 
-// request encodes a call.
+// request returns the HTTP request of a call.
 func (c *Client) request(
 	ctx context.Context, call *spans.Part, method string, in any,
 ) (*http.Request, error) {
@@ -100,12 +100,6 @@ func (c *Client) request(
 	encoding.End()
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", in, err)
-	}
-	if call != nil {
-		waiting := call.Begin("wait for a connection", lab.SegmentQueueing)
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
-			waiting.End()
-		}})
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+method, bytes.NewReader(body))
 	if err != nil {
@@ -122,8 +116,14 @@ func (c *Client) request(
 }
 
 // exchange sends a request and reads the whole answer, so that the connection can
-// be used again.
-func (c *Client) exchange(request *http.Request) (status int, body []byte, err error) {
+// be reused.
+func (c *Client) exchange(request *http.Request, call *spans.Part) (status int, body []byte, err error) {
+	if call != nil {
+		waiting := call.Begin("wait for a connection", lab.SegmentQueueing)
+		defer waiting.End() // does nothing if there was a connection
+		request = request.WithContext(httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { waiting.End() }}))
+	}
 	response, err := c.http.Do(request)
 	if err != nil {
 		return 0, nil, err
@@ -133,7 +133,7 @@ func (c *Client) exchange(request *http.Request) (status int, body []byte, err e
 	return response.StatusCode, body, err
 }
 
-// Close closes the idle connections; others are closed when they have been idle.
+// Close closes the idle connections; the others are closed after their idle timeout.
 func (c *Client) Close() error {
 	c.kept.CloseIdleConnections()
 	return nil

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,6 +19,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/bindingtest"
 	"github.com/cleave-lab/cleave/binding/httpjson"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 func TestContract(t *testing.T) {
@@ -64,7 +67,7 @@ func leanServe(
 	return bindingtest.Begin(t, lean, listener, register)
 }
 
-// TestLimits: whoever sends what is no call, too much or too slowly is told so, or cut
+// TestLimits: a peer that sends no call, too much or too slowly gets an error, or is cut
 // off, in the time and with the memory that the limits allow.
 func TestLimits(t *testing.T) {
 	const halfABody = "POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
@@ -125,7 +128,8 @@ func answerTo(
 	return string(answer)
 }
 
-// TestAnAnswerThatIsTooLongIsNamed by both clients, and as a fault of the callee: nobody shall ask it again.
+// TestAnAnswerThatIsTooLongIsNamed: both clients report it as an internal fault of the callee, which is not
+// retried.
 func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		text := `"` + strings.Repeat("x", rpc.MaxAnswer) + `"`
@@ -144,6 +148,32 @@ func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 			t.Errorf("%s: %v, want a fault of the callee that names the limit", name, err)
 		}
 		bindingtest.Must(t, client.Close())
+	}
+}
+
+// TestAWaitWithoutAConnectionIsTraced: the wait of a call that gets no connection is a span of the call.
+func TestAWaitWithoutAConnectionIsTraced(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	bindingtest.Must(t, err)
+	address, faults := listener.Addr().String(), rpc.Problems(nil)
+	bindingtest.Must(t, listener.Close())
+	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, faults, nil),
+		"the lean one": httpjson.NewClient(address, 1, faults, nil)} {
+		traced, dir := spans.NewProvider(1), t.TempDir()
+		ctx, entry := spans.Enter(t.Context(), traced, "entry")
+		if err := client.Invoke(ctx, "/t/Read", struct{}{}, nil); err == nil {
+			t.Errorf("%s: a call to nobody succeeds", name)
+		}
+		entry.End()
+		bindingtest.Must(t, errors.Join(client.Close(), traced.Write(dir, "unit")))
+		all, err := spans.Read(dir)
+		bindingtest.Must(t, err)
+		waits := func(s spans.Record) bool {
+			return s.Name == "wait for a connection" && s.Kind == lab.SegmentQueueing
+		}
+		if !slices.ContainsFunc(all, waits) {
+			t.Errorf("%s: no span of the wait in %+v", name, all)
+		}
 	}
 }
 

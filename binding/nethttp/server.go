@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The limits of a connection. A peer that is slower than these is cut off.
+// The limits of a connection. It is closed if the peer is slower than these.
 const (
 	headTimeout = 5 * time.Second
 	readTimeout = 10 * time.Second // of a whole request
@@ -27,14 +27,14 @@ const (
 	maxHead     = 8 << 10 // bytes; net/http adds 4 KiB
 )
 
-// Server answers calls. It implements grpc.ServiceRegistrar; services are
+// Server answers calls. It implements grpc.ServiceRegistrar; services must be
 // registered before Serve.
 type Server struct {
 	faults    rpc.Faults
 	codec     rpc.Codec
 	mediaType string // of messages
 	maxBody   int64
-	tracer    trace.TracerProvider // nil where nothing is traced
+	tracer    trace.TracerProvider // nil: no tracing
 	logError  func(error)
 	routes    *http.ServeMux
 	http      http.Server
@@ -42,7 +42,7 @@ type Server struct {
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer makes a server whose messages may have up to maxBody bytes.
+// NewServer returns a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	sum := rpc.Sum(rpc.JSON{}, options)
 	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec), maxBody: int64(maxBody),
@@ -56,8 +56,8 @@ func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	return s
 }
 
-// RegisterService implements grpc.ServiceRegistrar. Methods that stream are left
-// out.
+// RegisterService implements grpc.ServiceRegistrar. It does not register streaming
+// methods.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	for _, m := range desc.Methods {
 		s.routes.HandleFunc("POST /"+desc.ServiceName+"/"+m.MethodName,
@@ -75,8 +75,8 @@ func (s *Server) Serve(listener net.Listener) error {
 	return nil
 }
 
-// Shutdown takes no more calls, waits for those that are being answered, and
-// closes all connections. When the context ends first, the rest is cut off.
+// Shutdown accepts no new calls, waits for the running ones and closes all connections.
+// If the context ends first, it cancels the running calls and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if err := s.http.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("calls still running: %w", err), s.http.Close())
@@ -133,17 +133,17 @@ func (s *Server) fail(w http.ResponseWriter, fault rpc.Fault) {
 	writeFault(w, fault.HTTPStatus(), fault)
 }
 
-// writeFault answers with a fault, which is JSON whatever messages are encoded in.
+// writeFault answers with a fault, which is JSON in every encoding of messages.
 func writeFault(w http.ResponseWriter, status int, fault rpc.Fault) {
-	body, _ := json.Marshal(fault) // two texts cannot fail to encode
+	body, _ := json.Marshal(fault) // two strings cannot fail to encode
 	write(w, status, "application/json", body)
 }
 
-// write answers. How long the call itself takes is the caller's choice, so the limit
-// for writing begins here.
+// write sends an answer. It sets the write deadline only now, because the duration of
+// the call itself is the caller's choice.
 func write(w http.ResponseWriter, status int, mediaType string, body []byte) {
 	until := time.Now().Add(accept.AnswerTimeout)
-	_ = http.NewResponseController(w).SetWriteDeadline(until) // an error: the peer is trusted
+	_ = http.NewResponseController(w).SetWriteDeadline(until) // after an error the write has no deadline
 	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the peer may be gone

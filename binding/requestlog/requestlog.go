@@ -1,6 +1,6 @@
 // Package requestlog writes a line for every request that a unit answers: those of clients, and calls of
-// other units over any binding. A line is JSON, as log/slog writes it, and has no buffer: whoever reads the
-// log sees a request when it has been answered.
+// other units over any binding. A line is JSON of log/slog, and is written without a buffer as soon as the
+// request has been answered.
 //
 // Entry points: New; Handler for clients, Registrar for calls.
 package requestlog
@@ -20,7 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// The members of a line beside those of log/slog, its message, and the status of a call that has an answer.
+// The keys of a line, in addition to those of log/slog; its message; and the status of a successful call.
 const (
 	keyUnit      = "unit"
 	keyOperation = "operation"
@@ -35,13 +35,13 @@ const (
 // Log writes lines for one unit. A nil Log writes none.
 type Log struct{ lines *slog.Logger }
 
-// New returns a log of a unit, whose lines go to a writer, each in one call of Write.
+// New returns the log of a unit. It writes each line with one call of Write.
 func New(to io.Writer, unit string) *Log {
 	return &Log{slog.New(slog.NewJSONHandler(to, nil)).With(keyUnit, unit)}
 }
 
-// Handler returns a handler that also writes a line for each request over HTTP. Its operation is the pattern
-// of the request, if the handler sets it, else its method: what else is in a path or a query may be secret.
+// Handler returns a handler that also writes a line for each request over HTTP. The line's operation is the
+// request's pattern, if the handler sets it, else its method: paths and queries may hold secrets.
 func (l *Log) Handler(answer http.Handler) http.Handler {
 	if l == nil {
 		return answer
@@ -53,7 +53,7 @@ func (l *Log) Handler(answer http.Handler) http.Handler {
 	})
 }
 
-// Client writes the line of a client's request that was answered just now.
+// Client writes the line of a client's request that has just been answered; bytes is the size of the answer.
 func (l *Log) Client(ctx context.Context, began time.Time, operation string, status, bytes int) {
 	if l == nil {
 		return
@@ -71,7 +71,7 @@ func (l *Log) write(ctx context.Context, began time.Time, members ...slog.Attr) 
 	l.lines.LogAttrs(ctx, slog.LevelInfo, message, members...)
 }
 
-// recorder notes what is answered.
+// recorder is an http.ResponseWriter that records the status and the size of the answer.
 type recorder struct {
 	http.ResponseWriter
 	status, bytes int
@@ -93,8 +93,8 @@ func (w *recorder) Write(body []byte) (int, error) {
 // Unwrap returns the writer for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Registrar returns a registrar of the same binding whose services also write a line for each call. Its
-// status is ok, or the kind of the fault that the caller gets.
+// Registrar returns a registrar of the same binding whose services also write a line for each call. The
+// line's status is ok, or the kind of the fault that the caller gets.
 func (l *Log) Registrar(binding grpc.ServiceRegistrar, faults rpc.Faults) grpc.ServiceRegistrar {
 	if l == nil {
 		return binding
@@ -102,7 +102,7 @@ func (l *Log) Registrar(binding grpc.ServiceRegistrar, faults rpc.Faults) grpc.S
 	return registrar{binding, l, faults}
 }
 
-// registrar registers services that write lines.
+// registrar is the result of Log.Registrar.
 type registrar struct {
 	binding grpc.ServiceRegistrar
 	log     *Log

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestEveryRequestHasItsLine, which tells what was asked for and what was answered, and no secret.
+// TestEveryRequestHasItsLine: it has the operation, the status and the size of the answer, and no secrets.
 func TestEveryRequestHasItsLine(t *testing.T) {
 	var text bytes.Buffer
 	routes := http.NewServeMux()

@@ -2,18 +2,18 @@ package resilient
 
 import "sync"
 
-// savings is the number of calls whose retries are paid for before the first one.
+// savings is the size of a budget in calls: it starts with the retries of that many calls, and saves no more.
 const savings = 50
 
-// budget bounds retries as Finagle and gRPC do: calls pay in, retries take out. That of
-// failsafe-go bounds the share of retries among what is in flight, and calls that wait for their retry are in
-// flight, too: where failures are quick, it lets nearly all retries through.
+// budget bounds retries as Finagle and gRPC do: each call adds a part of a retry, each retry takes one away.
+// The budget of failsafe-go bounds the share of retries among the calls in flight, but counts calls that wait
+// for their retry as in flight: if calls fail fast, it lets nearly all retries through.
 type budget struct {
 	mu      sync.Mutex
 	retries float64
 }
 
-// earn pays for a part of a retry.
+// earn adds a call's part of a retry, up to the size of the budget. A nil budget ignores it.
 func (b *budget) earn(part float64) {
 	if b == nil {
 		return
@@ -23,14 +23,14 @@ func (b *budget) earn(part float64) {
 	b.retries = min(b.retries+part, savings*part)
 }
 
-// refund puts back a retry that was paid for and not sent.
+// refund returns a retry that was taken but not sent.
 func (b *budget) refund() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.retries++
 }
 
-// pay takes out a retry and reports whether there was one.
+// pay takes a retry and reports whether there was one.
 func (b *budget) pay() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

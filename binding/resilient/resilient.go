@@ -1,6 +1,6 @@
-// Package resilient guards calls against callees that are slow or away: with a timeout, retries, a circuit
-// breaker and a bulkhead. The last three are those of failsafe-go; the budget of retries is our own. It
-// counts the calls that callers ask for and the attempts that are sent.
+// Package resilient guards calls against callees that are slow or unavailable: with a timeout, retries, a
+// circuit breaker and a bulkhead. The last three are those of failsafe-go; the retry budget is our own. It
+// counts the calls of callers and the attempts that are sent for them.
 //
 // Entry points: New; Guard for a client of a binding, ForUnit for others.
 package resilient
@@ -24,12 +24,13 @@ import (
 type Settings struct {
 	Timeout time.Duration // of one attempt
 	Retries int           // attempts after the first one
-	// Budget is the number of retries that each call pays for, such as 0.2. Retries then wait for a time that
-	// grows and is random. 0: they follow at once, without a bound.
+	// Budget is the number of retries per call on average, such as 0.2. Retries then wait with a random,
+	// exponential backoff. 0: retries follow at once, without a budget.
 	Budget   float64
-	Breaker  bool // open for a second when half of the calls of the last seconds have failed
-	Bulkhead uint // calls at once to one unit; more are refused
-	// Repeatable reports whether a call of a method may be carried out twice: no other is retried. nil: all may.
+	Breaker  bool // opens for a second when half of the calls of the last seconds have failed
+	Bulkhead uint // concurrent calls to one unit; more are refused; 0: no limit
+	// Repeatable reports whether a call of a method may be carried out twice; only such calls are retried. nil:
+	// all may.
 	Repeatable func(method string) bool
 }
 
@@ -37,26 +38,27 @@ const (
 	// Pauses before retries with a budget.
 	firstPause, longestPause = 20 * time.Millisecond, 500 * time.Millisecond
 	jitter                   = 0.5
-	// When a breaker opens: at this share of failures of at least so many calls of a period.
+	// A breaker opens when this share of at least tripsAfter calls within tripsWithin has failed.
 	tripsAt, tripsAfter = 0.5, 20
 	tripsWithin         = 5 * time.Second
 	staysOpen           = time.Second
-	probes              = 5 // calls that have to succeed before it closes
+	probes              = 5 // calls that must succeed before it closes
 )
 
-// Guards make a guard for each unit that is called, and count for all of them.
+// Guards creates a guard for each unit that is called, and counts the calls of all. A nil Guards guards
+// nothing.
 type Guards struct {
 	settings        Settings
 	faults          rpc.Faults
 	calls, attempts atomic.Int64
 }
 
-// New returns guards with these settings. Faults make the errors of calls that are not sent.
+// New returns guards with these settings. faults creates the errors of calls that are not sent.
 func New(settings Settings, faults rpc.Faults) *Guards {
 	return &Guards{settings: settings, faults: faults}
 }
 
-// Counts returns how many calls were asked for so far, and how many attempts were sent for them.
+// Counts returns the number of calls so far, and of the attempts that were sent for them.
 func (g *Guards) Counts() (calls, attempts int64) {
 	if g == nil {
 		return 0, 0
@@ -75,9 +77,9 @@ func (g *Guards) Guard(client rpc.Client) rpc.Client {
 // Guard guards the calls of one unit. A nil Guard guards none.
 type Guard struct {
 	guards *Guards
-	// once has all policies but retries, and retrying these, too. nil: a call is one attempt.
+	// once applies all policies except retries, and retrying applies retries too. nil: no policies.
 	once, retrying failsafe.Executor[any]
-	budget         *budget // nil: retries cost nothing
+	budget         *budget // nil: retries without a budget
 }
 
 // ForUnit returns the guard of a unit; nil Guards return nil.
@@ -88,7 +90,7 @@ func (g *Guards) ForUnit() *Guard {
 	of := &Guard{guards: g}
 	var policies []failsafe.Policy[any]
 	failed := func(_ any, err error) bool { return hasFailed(err) }
-	// The bulkhead is around the breaker, which would count its refusals as successes.
+	// The bulkhead is outside of the breaker, which would count the bulkhead's refusals as successes.
 	if g.settings.Bulkhead > 0 {
 		policies = append(policies, bulkhead.New[any](g.settings.Bulkhead))
 	}
@@ -114,7 +116,7 @@ func (g *Guards) ForUnit() *Guard {
 	return of
 }
 
-// Do makes a call of a method, which attempt sends once.
+// Do makes a guarded call of a method. attempt sends it once; Do may call it several times.
 func (of *Guard) Do(ctx context.Context, method string, attempt func(context.Context) error) error {
 	if of == nil {
 		return attempt(ctx)
@@ -146,7 +148,7 @@ func (of *Guard) attempt(ctx context.Context, send func(context.Context) error) 
 	return send(ctx)
 }
 
-// hasFailed reports whether an error says that the callee is slow or away. Others are answers.
+// hasFailed reports whether an error means that the callee is slow or unavailable. Other errors are answers.
 func hasFailed(err error) bool {
 	var problem *rpc.Problem
 	return errors.As(err, &problem) && (problem.Kind == rpc.Unavailable || problem.Kind == rpc.DeadlineExceeded)

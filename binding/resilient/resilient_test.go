@@ -15,12 +15,12 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// callee answers what the test says: at once, late, or not at all.
+// callee counts its calls. It fails while away is set, and otherwise answers once held is closed.
 type callee struct {
 	grpc_health_v1.UnimplementedHealthServer
 	asked atomic.Int64
 	away  atomic.Bool
-	held  chan struct{} // closed: it answers at once
+	held  chan struct{}
 }
 
 func (c *callee) Check(
@@ -42,7 +42,7 @@ func problems() rpc.Faults {
 	return rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "away", "broken") })
 }
 
-// start serves a callee and returns guarded calls of it.
+// start serves a callee and returns it, its guards, and a function that makes a guarded call.
 func start(t *testing.T, settings resilient.Settings) (*callee, *resilient.Guards, func() error) {
 	t.Helper()
 	c := &callee{held: make(chan struct{})}
@@ -71,7 +71,7 @@ func start(t *testing.T, settings resilient.Settings) (*callee, *resilient.Guard
 	}
 }
 
-// amplification returns the attempts for each call of many callers at once whose callee is away.
+// amplification returns the number of attempts per call of 50 concurrent callers whose callee is away.
 func amplification(t *testing.T, settings resilient.Settings) float64 {
 	c, guards, call := start(t, settings)
 	c.away.Store(true)
@@ -93,8 +93,8 @@ func amplification(t *testing.T, settings resilient.Settings) float64 {
 	return float64(attempts) / float64(calls)
 }
 
-// TestARetryStormIsStopped: callers who retry at once send four times as much to a callee that is away, and
-// the budget and the breaker keep most of that back.
+// TestARetryStormIsStopped: callers that retry at once quadruple the load of a callee that is away; a budget
+// or a breaker prevents most of it.
 func TestARetryStormIsStopped(t *testing.T) {
 	if storm := amplification(t, resilient.Settings{Retries: 3}); storm != 4 {
 		t.Errorf("retries at once send %.2f attempts for each call, want all 4", storm)
@@ -108,7 +108,7 @@ func TestARetryStormIsStopped(t *testing.T) {
 	}
 }
 
-// TestRetriesBringAnAnswer: a callee that comes back is asked again.
+// TestRetriesBringAnAnswer: a retry reaches a callee that has come back.
 func TestRetriesBringAnAnswer(t *testing.T) {
 	c, _, call := start(t, resilient.Settings{Retries: 3, Budget: 0.2})
 	close(c.held)
@@ -119,7 +119,8 @@ func TestRetriesBringAnAnswer(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatMayBeRepeatedIsRetried: all else is sent once, with the other guards.
+// TestOnlyWhatMayBeRepeatedIsRetried: calls of other methods are sent once; the other guards apply to them
+// too.
 func TestOnlyWhatMayBeRepeatedIsRetried(t *testing.T) {
 	for repeatable, want := range map[bool]float64{true: 4, false: 1} {
 		settings := resilient.Settings{Retries: 3, Repeatable: func(method string) bool {
@@ -135,7 +136,7 @@ func TestOnlyWhatMayBeRepeatedIsRetried(t *testing.T) {
 	}
 }
 
-// TestWithoutAGuardACallIsOneAttempt.
+// TestWithoutAGuardACallIsOneAttempt: nil Guards send a call once.
 func TestWithoutAGuardACallIsOneAttempt(t *testing.T) {
 	var none *resilient.Guards
 	sent := 0
@@ -145,7 +146,7 @@ func TestWithoutAGuardACallIsOneAttempt(t *testing.T) {
 	}
 }
 
-// TestSlowCalleesAreGivenUp: by a timeout, and by a bulkhead for those who would wait with others.
+// TestSlowCalleesAreGivenUp: a timeout ends a slow call, and a bulkhead refuses a second call meanwhile.
 func TestSlowCalleesAreGivenUp(t *testing.T) {
 	c, _, call := start(t, resilient.Settings{Timeout: 50 * time.Millisecond})
 	if begun, err := time.Now(), call(); err == nil || time.Since(begun) > 30*time.Second {
@@ -173,7 +174,8 @@ func TestSlowCalleesAreGivenUp(t *testing.T) {
 	}
 }
 
-// TestRefusalsOfABulkheadAreNoSuccesses: they do not keep a breaker closed whose callee is away.
+// TestRefusalsOfABulkheadAreNoSuccesses: a bulkhead's refusals do not keep the breaker closed while the
+// callee is away.
 func TestRefusalsOfABulkheadAreNoSuccesses(t *testing.T) {
 	c, _, call := start(t, resilient.Settings{Breaker: true, Bulkhead: 1})
 	first := make(chan error, 1)

@@ -19,7 +19,7 @@ const (
 	maxCapacity = 1 << 30
 
 	slotBytes = 8
-	lapShift  = 32 // a slot is the lap in the upper half, the message in the lower
+	lapShift  = 32 // a slot has the lap in its upper half and the message in its lower
 	filled    = 1  // added to the lap of a slot that holds a message
 )
 
@@ -49,8 +49,8 @@ type Inbox struct {
 	head   uint32 // next position to be read
 }
 
-// slotsFor returns the number of slots an inbox gets that must hold capacity messages:
-// the next power of two.
+// slotsFor returns the number of slots of an inbox for capacity messages: the next power
+// of two.
 func slotsFor(capacity int) int {
 	return 1 << bits.Len(uint(max(capacity, 2)-1))
 }
@@ -62,8 +62,8 @@ func Size(capacity int) int {
 	return (bytes + Line - 1) / Line * Line
 }
 
-// Attach lays a row of inboxes over shared memory, which starts at a multiple of
-// Line and has inboxes * Size(capacity) bytes. All processes must name the same
+// Attach lays a row of inboxes over shared memory, which must start at a multiple of
+// Line and have inboxes * Size(capacity) bytes. All processes must pass the same
 // numbers.
 func Attach(memory []byte, inboxes, capacity int) (Row, error) {
 	if capacity < 1 || capacity > maxCapacity || inboxes < 1 {
@@ -103,10 +103,10 @@ func (r *Row) Reader(inbox int) Inbox { return Inbox{header: r.header(inbox), ma
 // Send puts a message into an inbox and wakes the reader if it sleeps. It
 // fails with ErrFull, and never blocks.
 //
-// A slot's lap says whose turn it is. Positions of one lap around the ring share
-// their upper bits, the lap; bit 0 of it is free because a ring has at least two
+// A slot's lap decides who may use it. Positions of one lap around the ring share
+// their upper bits, the lap; bit 0 of it is unused because a ring has at least two
 // slots. A slot with the lap of a position is free for that position; with
-// filled added, it holds that position's message. The reader sets it to the
+// filled added, it holds that position's message. The reader then sets it to the
 // next lap. Positions wrap at 2^32, and laps with them.
 func (r *Row) Send(inbox int, message uint32) error {
 	h := r.header(inbox)
@@ -147,9 +147,9 @@ func (i *Inbox) Receive() (message uint32, ok bool) {
 // Sleep returns when a message can be received. Other goroutines run meanwhile.
 func (i *Inbox) Sleep() error { return i.sleep(Wait) }
 
-// SleepAlone is Sleep for a process whose only goroutine is the reader: it does
-// not tell the Go scheduler, which would cost more than the switch to another
-// process. Any other goroutine may starve, and a collection cannot begin.
+// SleepAlone is Sleep for a process whose only goroutine is the reader: it sleeps
+// without informing the Go scheduler, which would cost more than the switch to another
+// process. Other goroutines may starve, and a garbage collection cannot begin.
 func (i *Inbox) SleepAlone() error { return i.sleep(WaitAlone) }
 
 // sleep announces the reader's sleep, then looks into the ring once more. A

@@ -14,8 +14,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Balance spreads calls over replicas of one callee, at least one, of which all always get calls. It does not
-// repeat a call that failed: whether it was carried out is unknown.
+// Balance returns a connection that spreads calls over the replicas of one callee, at least one. Unlike
+// Spread it does not check whether they are reachable. It does not retry failed calls, which may have been
+// carried out.
 func Balance(by Balancing, replicas ...grpc.ClientConnInterface) grpc.ClientConnInterface {
 	s := &spread{by: by}
 	for _, of := range replicas {
@@ -31,11 +32,11 @@ type Client interface {
 	Close() error
 }
 
-// Spread returns a client of every replica of a unit, whose addresses are separated by commas:
-// calls go to all of them, as clients of a headless service have it. A replica
-// that a call has failed at is looked at, and passed over while it accepts no connections; so
-// is one on standby (lab.StandbyMark) from the beginning. A call that failed is not repeated.
-// One address gets the client itself.
+// Spread returns a client that spreads calls over all replicas of a unit, whose addresses are
+// separated by commas; connect makes the client of one. After a failed call it checks whether the
+// replica accepts connections, and skips it while it does not. A replica on standby
+// (lab.StandbyMark) is checked from the beginning. Failed calls are not retried. For a single
+// address it returns the client of connect.
 func Spread(addresses string, by Balancing, connect func(address string) (Client, error)) (Client, error) {
 	s := &spread{by: by, closed: make(chan struct{})}
 	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
@@ -59,14 +60,14 @@ func Spread(addresses string, by Balancing, connect func(address string) (Client
 	return s, nil
 }
 
-// spread are the clients of several replicas.
+// spread is a client of several replicas.
 type spread struct {
 	by   Balancing
 	all  []*replica
 	next atomic.Uint64
-	here atomic.Pointer[[]*replica] // those that get calls, at least one
+	here atomic.Pointer[[]*replica] // the replicas that get calls, at least one
 
-	mu      sync.Mutex // of away and looked
+	mu      sync.Mutex // guards away and looked of all replicas
 	looking sync.WaitGroup
 	once    sync.Once
 	closed  chan struct{}
@@ -76,8 +77,8 @@ type spread struct {
 type replica struct {
 	callee
 	client       Client
-	address      string // "": it always gets calls
-	away, looked bool   // it accepts no connections; somebody looks whether it does
+	address      string // "": made by Balance, never checked
+	away, looked bool   // it accepts no connections; a goroutine checks it
 }
 
 // Invoke implements grpc.ClientConnInterface.
@@ -101,8 +102,8 @@ func (s *spread) turn() *replica {
 	return choose(s.by, s.next.Add(1), *s.here.Load())
 }
 
-// choose has calls go to the replicas that are not away; where all are, to all. The mutex is
-// held, or nobody else knows of s.
+// choose updates the replicas that get calls: those that are not away, or all if all are. mu is
+// held, or s is not shared yet.
 func (s *spread) choose() {
 	here := slices.DeleteFunc(slices.Clone(s.all), func(r *replica) bool { return r.away })
 	if len(here) == 0 {
@@ -112,15 +113,15 @@ func (s *spread) choose() {
 }
 
 const (
-	// lookAgain is how long after a replica that is away is looked for again.
+	// lookAgain is the pause between checks of a replica that is away.
 	lookAgain = 100 * time.Millisecond
-	// lookPatience is how long one may take to accept a connection.
+	// lookPatience is the time in which a replica must accept a connection.
 	lookPatience = 500 * time.Millisecond
 )
 
-// lookAt finds out whether a replica accepts connections and, where it does not, waits in the
-// background until it does. A refusal of what was asked for looks like a failure here: then
-// the replica is there.
+// lookAt checks in the background whether a replica accepts connections, and marks it as away
+// until it does. The check is needed because a failed call need not mean an unreachable replica:
+// it may have refused the request.
 func (s *spread) lookAt(r *replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +158,7 @@ func (s *spread) accepts(r *replica) bool {
 	return Reachable(ctx, r.address) == nil
 }
 
-// Close implements Client. What Balance has made has nothing to close.
+// Close implements Client. It does nothing for a spread of Balance, which does not own its clients.
 func (s *spread) Close() error {
 	if s.closed == nil {
 		return nil

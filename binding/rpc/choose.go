@@ -8,14 +8,14 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Balancing names a way to choose among the replicas of a callee. Callers know their own calls alone.
+// Balancing is a way to choose among the replicas of a callee. It counts only the calls of its own process.
 type Balancing int
 
 // The ways to choose.
 const (
 	RoundRobin    Balancing = iota // one after the other
 	LeastRequests                  // the one with the fewest open calls; among equals, one after the other
-	TwoChoices                     // of two that are drawn, the one with fewer open calls
+	TwoChoices                     // the one with fewer open calls of two random ones
 )
 
 // callee is a replica that can be chosen. Streams are not counted: no binding carries them.
@@ -33,7 +33,7 @@ func (c *callee) Invoke(ctx context.Context, method string, in, out any, options
 
 func (c *callee) openCalls() int64 { return c.open.Load() }
 
-// choose returns one of several replicas, of which there is at least one. The turn grows by one each time.
+// choose returns one of at least one replicas. The caller increases turn by one with each call.
 func choose[R interface{ openCalls() int64 }](by Balancing, turn uint64, replicas []R) R {
 	n := len(replicas)
 	first := replicas[turn%uint64(n)]
@@ -49,7 +49,7 @@ func choose[R interface{ openCalls() int64 }](by Balancing, turn uint64, replica
 	case by == TwoChoices && n > 1:
 		i, j := rand.IntN(n), rand.IntN(n-1)
 		if j >= i {
-			j++ // two that differ
+			j++ // j differs from i
 		}
 		if first = replicas[i]; replicas[j].openCalls() < first.openCalls() {
 			first = replicas[j]

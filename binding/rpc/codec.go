@@ -7,21 +7,21 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Codec is an encoding of messages. Each binding has one of its own and takes others (Encoded). Values of
-// its implementations can be compared. Faults have their own encoding, whatever the codec is.
+// Codec is an encoding of messages. Each binding has a default, which Encoded replaces. Implementations must
+// be comparable. The encoding of faults does not depend on it.
 type Codec interface {
-	// Name is the end of the media type: application/NAME.
+	// Name returns the subtype of the media type application/NAME.
 	Name() string
-	// Append appends the encoding of a message. On error it returns nothing of use.
+	// Append appends the encoding of a message to dst. After an error its result is undefined.
 	Append(dst []byte, message any) ([]byte, error)
-	// Unmarshal reads a whole message. The data can change afterwards.
+	// Unmarshal decodes one message into message. It keeps no reference to data.
 	Unmarshal(data []byte, message any) error
 }
 
 // MediaType returns the type of HTTP messages in an encoding.
 func MediaType(c Codec) string { return "application/" + c.Name() }
 
-// GRPCName returns what gRPC calls an encoding: application/grpc+NAME.
+// GRPCName returns gRPC's name of an encoding, as in application/grpc+NAME.
 func GRPCName(c Codec) string {
 	if c == Codec(Protobuf{}) {
 		return "proto"
@@ -29,7 +29,7 @@ func GRPCName(c Codec) string {
 	return c.Name()
 }
 
-// JSON is encoding/json, by the tags of generated messages.
+// JSON encodes with encoding/json, by the struct tags of generated messages.
 type JSON struct{}
 
 var _ Codec = JSON{}
@@ -41,7 +41,7 @@ func (JSON) Name() string { return "json" }
 func (JSON) Append(dst []byte, message any) ([]byte, error) {
 	data, err := json.Marshal(message)
 	if err != nil || len(dst) == 0 {
-		return data, err // not copied
+		return data, err // saves the copy
 	}
 	return append(dst, data...), nil
 }
@@ -75,7 +75,7 @@ func (Protobuf) Unmarshal(data []byte, message any) error {
 	return proto.Unmarshal(data, known)
 }
 
-// Message returns a message that generated code has handed over, or why it is none.
+// Message returns message as a proto.Message, or an error if it is none.
 func Message(message any) (proto.Message, error) {
 	known, ok := message.(proto.Message)
 	if !ok {

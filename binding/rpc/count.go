@@ -7,13 +7,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// counting counts the calls that are begun.
+// counting counts calls and streams when they begin.
 type counting struct {
 	grpc.ClientConnInterface
 	calls *atomic.Int64
 }
 
-// Counted returns the connection, with its calls added to a count.
+// Counted returns the connection, with each call added to calls.
 func Counted(connection grpc.ClientConnInterface, calls *atomic.Int64) grpc.ClientConnInterface {
 	return counting{connection, calls}
 }

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// GRPCType is the content type of gRPC; +NAME behind it names the encoding of messages.
+// GRPCType is the content type of gRPC; a suffix +NAME names the encoding of messages.
 const GRPCType = "application/grpc"
 
-// domain marks the reasons that are kinds of faults.
+// domain is the domain of ErrorInfos whose reason is the kind of a fault.
 const domain = "cleave"
 
 // Status returns the fault as a status of gRPC: the kind travels as the reason of an
@@ -21,13 +21,13 @@ func (f Fault) Status() *status.Status {
 	plain := status.New(f.code(), f.Detail)
 	detailed, err := plain.WithDetails(&errdetails.ErrorInfo{Reason: f.Kind, Domain: domain})
 	if err != nil {
-		return plain // the code alone still says the most
+		return plain // without details the code still tells most
 	}
 	return detailed
 }
 
-// CheckGRPCType returns why a call of a content type is not for a server of an encoding; nil if it is. A call
-// that names no encoding is in Protocol Buffers.
+// CheckGRPCType returns nil if a server whose encoding is own accepts the content type sent, else the status
+// to refuse it with. A content type without an encoding means Protocol Buffers.
 func CheckGRPCType(sent string, own Codec) *status.Status {
 	name, is := strings.CutPrefix(sent, GRPCType)
 	if i := strings.IndexByte(name, ';'); i >= 0 {
@@ -42,7 +42,7 @@ func CheckGRPCType(sent string, own Codec) *status.Status {
 	return status.Newf(codes.Unimplemented, "the request is %q: send %s+%s", sent, GRPCType, GRPCName(own))
 }
 
-// code returns the nearest that gRPC itself has for a kind.
+// code returns the gRPC code that is nearest to the kind.
 func (f Fault) code() codes.Code {
 	switch f.Kind {
 	case InvalidArgument:
@@ -59,8 +59,8 @@ func (f Fault) code() codes.Code {
 	return codes.FailedPrecondition
 }
 
-// DecodeStatus makes the caller's error of a status. What has no kind was made by
-// gRPC itself, at either end.
+// DecodeStatus returns the caller's error for the status of a failed call. A status
+// without a kind was created by gRPC itself, at either end; its code decides then.
 func DecodeStatus(ctx context.Context, faults Faults, callee string, answered *status.Status) error {
 	for _, detail := range answered.Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == domain {

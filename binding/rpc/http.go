@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// TimeoutHeader is the header of an HTTP request that tells how much time is left for
-// the call.
+// TimeoutHeader is the header of an HTTP request with the time left for the call.
 const TimeoutHeader = "Cleave-Context"
 
 // MaxAnswer is the longest answer, in bytes, that a client over HTTP reads.
@@ -38,8 +37,8 @@ func ParseTimeout(value string) (left time.Duration, ok bool) {
 	return time.Duration(n) * time.Microsecond, true
 }
 
-// OtherMediaType reports whether a request is in another encoding than that of the server, and the fault that
-// says so. A request that does not say its type is taken for one of the server's; parameters do not matter.
+// OtherMediaType reports whether a request's Content-Type differs from the server's own, and returns the
+// fault to refuse it with. An empty type is accepted; parameters are ignored.
 func OtherMediaType[T string | []byte](sent T, own string) (Fault, bool) {
 	if len(sent) == 0 || len(sent) >= len(own) && strings.EqualFold(string(sent[:len(own)]), own) &&
 		(len(sent) == len(own) || sent[len(own)] == ';') {
@@ -48,8 +47,8 @@ func OtherMediaType[T string | []byte](sent T, own string) (Fault, bool) {
 	return Fault{Kind: InvalidArgument, Detail: fmt.Sprintf("the request is %.60q: send %s", sent, own)}, true
 }
 
-// HTTPStatus returns the status of an answer that is a fault. The kind tells the caller
-// all; the status is for people who look at the wire.
+// HTTPStatus returns the HTTP status for a fault. Callers decide by the kind; the status
+// is for people who look at the wire.
 func (f Fault) HTTPStatus() int {
 	switch f.Kind {
 	case InvalidArgument:
@@ -64,8 +63,8 @@ func (f Fault) HTTPStatus() int {
 	return http.StatusConflict
 }
 
-// FaultOfHTTP returns the fault that an answer holds. What is none was not made by a
-// binding.
+// FaultOfHTTP returns the fault in the body of an answer. If the body is not a fault, the
+// answer does not come from a binding, and the result is an Internal fault with the status.
 func FaultOfHTTP(callee string, status int, body []byte) Fault {
 	var fault Fault
 	if err := json.Unmarshal(body, &fault); err != nil || fault.Kind == "" {

@@ -6,36 +6,35 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Option sets something about a server or a client that most do without.
+// Option changes one of the Options of a server or a client.
 type Option func(*Options)
 
-// Options holds the sum of the options of a server or a client.
+// Options holds the optional settings of a server or a client.
 type Options struct {
-	// Tracer makes spans of the calls whose caller is traced; nil makes none. It is for servers.
+	// Tracer starts the spans of calls whose caller is traced; nil disables tracing. Servers only.
 	Tracer trace.TracerProvider
 	// Codec is the encoding of messages. Both ends must have the same.
 	Codec Codec
-	// LogError receives the errors of calls that failed inside of the callee; nil: nobody does. It is for
-	// servers.
+	// LogError receives the errors of calls that failed inside of the callee; may be nil. Servers only.
 	LogError func(error)
 }
 
-// Traced has a server make spans of the calls whose caller is traced.
+// Traced makes a server trace the calls whose caller is traced.
 func Traced(tracer trace.TracerProvider) Option {
 	return func(o *Options) { o.Tracer = tracer }
 }
 
-// LogErrors has a server report the calls that failed inside of the callee.
+// LogErrors makes a server report the errors of calls that failed inside of it.
 func LogErrors(logError func(error)) Option {
 	return func(o *Options) { o.LogError = logError }
 }
 
-// Encoded has a binding use another encoding than its own; nil changes nothing.
+// Encoded replaces a binding's default encoding; nil keeps it.
 func Encoded(codec Codec) Option {
 	return func(o *Options) { o.Codec = cmp.Or(codec, o.Codec) }
 }
 
-// Sum returns what options of a binding with an encoding of its own add up to.
+// Sum applies options to the defaults of a binding, whose encoding is own.
 func Sum(own Codec, options []Option) Options {
 	sum := Options{Codec: own}
 	for _, set := range options {

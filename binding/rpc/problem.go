@@ -6,17 +6,17 @@ import (
 	"fmt"
 )
 
-// Kind says what a caller can make of a failure. Bindings carry it unchanged.
+// Kind classifies a failure for the caller. Bindings carry it unchanged.
 type Kind string
 
 // Problem is the error of a system that crosses between its units.
 type Problem struct {
 	Kind   Kind
-	Detail string // for people; holds no secrets
-	Cause  error  // stays on this side of a binding; nil where there is none
+	Detail string // human-readable; must not hold secrets
+	Cause  error  // not sent over a binding; may be nil
 }
 
-// Problemf makes a problem without a cause.
+// Problemf returns a problem with a formatted detail and without a cause.
 func Problemf(kind Kind, format string, args ...any) *Problem {
 	return &Problem{Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
@@ -32,11 +32,11 @@ func (p *Problem) Error() string {
 // Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
 
-// Fault returns what of the problem crosses.
+// Fault returns the part of the problem that crosses a binding.
 func (p *Problem) Fault() Fault { return Fault{Kind: string(p.Kind), Detail: p.Detail} }
 
-// Problems are the Faults of a system; the function makes a problem of any error. Kind and detail
-// cross, and the cause stays where it is.
+// Problems implements Faults for a system whose errors are Problems. The function converts any error
+// to a problem, usually by ProblemOf.
 type Problems func(error) *Problem
 
 var _ Faults = Problems(nil)
@@ -49,9 +49,9 @@ func (Problems) Decode(fault Fault, cause error) error {
 	return &Problem{Kind(fault.Kind), fault.Detail, cause}
 }
 
-// ProblemOf makes a problem of any error: itself where it is one, else by what the error
-// says of itself. Its detail then says nothing of the inside, but one of two texts: that
-// a part does not answer, or that the system has failed.
+// ProblemOf returns err itself if it is a Problem. Otherwise it derives the kind from the
+// error; the detail then reveals nothing of the error: it is the text unavailable if err is
+// Unavailable, or the text internal for unknown errors.
 func ProblemOf(err error, unavailable, internal string) *Problem {
 	var problem *Problem
 	var part interface{ Unavailable() bool }

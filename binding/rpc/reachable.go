@@ -8,8 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Reachable is nil when a peer, or each of its replicas but those on standby, accepts
-// connections: at the host:port that the deployer has given, or at "unix:" with a path.
+// Reachable returns nil if a peer accepts connections, or the first error. addresses is the peer's
+// address from the deployer (host:port or unix:PATH) or those of its replicas; replicas on standby
+// are skipped.
 func Reachable(ctx context.Context, addresses string) error {
 	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
 		if strings.HasPrefix(address, lab.StandbyMark) {

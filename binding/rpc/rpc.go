@@ -1,6 +1,6 @@
-// Package rpc holds what all bindings of calls share: what of an error crosses
-// from one component to another, and what of a call's context does. Calls
-// themselves are those of generated gRPC code: a client is a
+// Package rpc holds the parts that all bindings of calls share: the errors and the
+// deadlines that cross from one component to another, encodings, and balancing over
+// replicas. Calls themselves are those of generated gRPC code: a client is a
 // grpc.ClientConnInterface, a server a grpc.ServiceRegistrar, and a binding is a
 // pair of the two.
 package rpc
@@ -17,23 +17,24 @@ type Fault struct {
 	Detail string `json:"detail"`
 }
 
-// The kinds that bindings themselves make. A system may have more.
+// The kinds of fault that bindings create. A system may have more.
 const (
 	InvalidArgument  = "invalid-argument"  // the request cannot be read
 	Unavailable      = "unavailable"       // the callee does not answer; the call may have been carried out
 	DeadlineExceeded = "deadline-exceeded" // time was up; the call may have been carried out
 	Cancelled        = "cancelled"         // the caller gave up; the call may have been carried out
-	Internal         = "internal"          // a fault of the callee itself
+	Internal         = "internal"          // an error inside of the callee
 )
 
-// Faults translate between the errors of a system and what crosses. They are
-// used by several goroutines.
+// Faults translates between the errors of a system and the faults that cross a
+// binding. It must be safe for concurrent use.
 type Faults interface {
-	// Encode says what of an error the caller may know. The errors of a context are
-	// DeadlineExceeded and Cancelled: the callee can notice them first.
+	// Encode returns the part of an error that the caller may see. It must turn the
+	// errors of an ended context into DeadlineExceeded and Cancelled, because the callee
+	// can notice them before the caller does.
 	Encode(err error) Fault
-	// Decode makes the error that the caller gets. The cause is this side's own,
-	// nil where the fault came from the callee.
+	// Decode returns the caller's error for a fault. cause is an error on the caller's
+	// side, or nil if the callee sent the fault.
 	Decode(fault Fault, cause error) error
 }
 
@@ -42,8 +43,8 @@ func Unreadable(err error) Fault {
 	return Fault{InvalidArgument, "the message cannot be read: " + err.Error()}
 }
 
-// Failed returns the fault of a call that the callee could not carry out. If the callee itself is to blame,
-// logError receives the error with its cause, which the caller does not get; nil: nobody does.
+// Failed returns the fault of a call whose method returned an error. If its kind is Internal, it passes the
+// error with its cause, which the caller does not get, to logError, which may be nil.
 func Failed(faults Faults, logError func(error), method string, err error) Fault {
 	fault := faults.Encode(err)
 	if fault.Kind == Internal && logError != nil {
@@ -52,7 +53,8 @@ func Failed(faults Faults, logError func(error), method string, err error) Fault
 	return fault
 }
 
-// Failure is the error of an operation. It makes its text on request: under load logs leave most out.
+// Failure is the error of an operation. It formats its text only on request, because logs drop most errors
+// under load.
 type Failure struct {
 	Operation string
 	Err       error
@@ -69,7 +71,7 @@ func Unexpected(callee string) Fault {
 	return Fault{Internal, callee + " answered what is not the expected message"}
 }
 
-// Lost returns the fault of a call that a transport failed to bring to its end.
+// Lost returns the fault of a call that got no answer.
 func Lost(ctx context.Context, callee string) Fault {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
@@ -80,8 +82,9 @@ func Lost(ctx context.Context, callee string) Fault {
 	return Fault{Unavailable, callee + " does not answer"}
 }
 
-// timeIsUp asks the clock: the socket and the callee have the same deadline and
-// can end a call before the context's own timer fires.
+// timeIsUp reports whether the deadline of ctx has passed. It asks the clock instead of
+// ctx.Err: the socket and the callee have the same deadline and can end a call before
+// the context's own timer fires.
 func timeIsUp(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return limited && !time.Now().Before(deadline)

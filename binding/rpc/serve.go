@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Serve serves a binding on the listener until ctx ends, and then the calls in
-// flight, for which they have so long.
+// Serve serves a binding on the listener until ctx ends. It then waits up to drain for
+// the calls in flight.
 func Serve(ctx context.Context, listener net.Listener, server interface {
 	Serve(net.Listener) error
 	Shutdown(context.Context) error

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Unary is the part of a client that carries no streams, for bindings to embed.
+// Unary makes a client refuse streams; bindings without streams embed it.
 type Unary struct{}
 
 // NewStream implements grpc.ClientConnInterface; it always fails.
@@ -17,8 +17,8 @@ func (Unary) NewStream(
 	return nil, errors.New("this binding carries calls of one message each way, no streams")
 }
 
-// Methods hold the methods of registered services by their full names, /package.Service/Method, for servers
-// to embed. Methods that stream are left out.
+// Methods holds the unary methods of registered services by their full names, /package.Service/Method.
+// Servers embed it. Streaming methods are not registered.
 type Methods map[string]Method
 
 // Method is a method of a service that was registered.

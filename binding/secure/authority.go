@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// skew bounds by how much the clock of a unit's host may be behind the conductor's.
+	// skew is the most that the clock of a unit's host may lag behind the conductor's.
 	skew = 24 * time.Hour
 	// lifetime is longer than any trial.
 	lifetime = 90 * 24 * time.Hour
@@ -26,7 +26,7 @@ type Authority struct {
 	certificate *x509.Certificate
 }
 
-// NewAuthority returns a new authority, which only the units that it issues certificates for trust.
+// NewAuthority returns a new authority with a self-signed certificate.
 func NewAuthority() (*Authority, error) {
 	key, err := newKey()
 	if err != nil {
@@ -45,8 +45,8 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{key, certificate}, err
 }
 
-// Issue returns the identity of units with these names, valid for longer than any trial. It is the content of
-// a file for Read, with a private key in it.
+// Issue returns an identity for units with these names, valid for longer than any trial: the content of a
+// file for Read, in PEM, with the private key, its certificate and that of the authority.
 func (a *Authority) Issue(names ...string) ([]byte, error) {
 	return a.IssueFor(time.Now().Add(-skew), time.Now().Add(lifetime), names...)
 }

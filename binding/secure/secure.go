@@ -1,7 +1,7 @@
-// Package secure protects the connections of calls with TLS 1.3, as crypto/tls has it. An authority is made
-// for each trial. Every unit gets one file with its private key, its certificate and that of the authority.
-// A certificate names units, not hosts: the address that is dialled may be that of a relay or a balancer. A
-// caller's certificate has to be of the authority, whatever unit it names.
+// Package secure protects the connections of calls with TLS 1.3 of crypto/tls. Each trial has an authority of
+// its own. Every unit gets one file with its private key, its certificate and that of the authority. A
+// certificate names units, not hosts, because the dialled address may be that of a relay or a balancer. A
+// caller's certificate must come from the authority, but may name any unit.
 //
 // Entry points: NewAuthority for the conductor, Read for a unit.
 package secure
@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// Greeting begins every connection that is protected, and no request of HTTP.
+	// Greeting holds the first bytes of every TLS connection; no HTTP request starts so.
 	Greeting = "\x16\x03"
-	// http2 is HTTP/2 in the negotiation of protocols. Clients of gRPC ask for it.
+	// http2 is the ALPN name of HTTP/2, which gRPC clients require.
 	http2 = "h2"
 	// dialTimeout bounds a new connection with its handshake.
 	dialTimeout = 10 * time.Second
@@ -28,14 +28,15 @@ const (
 	handshakeTimeout = 5 * time.Second
 )
 
-// Transport protects the connections of a unit. A nil Transport leaves them as they are.
+// Transport protects the connections of a unit. A nil Transport means no TLS.
 type Transport struct {
 	certificate tls.Certificate
 	authority   *x509.CertPool
 	mutual      bool
 }
 
-// Read reads the identity of a unit from a file. With mutual, callers have to identify themselves, too.
+// Read returns the Transport of a unit whose identity is in a file. mutual makes callers present a
+// certificate, too.
 func Read(path string, mutual bool) (*Transport, error) {
 	identity, err := os.ReadFile(path)
 	if err != nil {
@@ -48,8 +49,8 @@ func Read(path string, mutual bool) (*Transport, error) {
 	return t, nil
 }
 
-// New returns the protection of a unit with an identity that Issue returned. With mutual, callers have to
-// identify themselves, too.
+// New returns the Transport of a unit with an identity from Issue. mutual makes callers present a
+// certificate, too.
 func New(identity []byte, mutual bool) (*Transport, error) {
 	certificate, err := tls.X509KeyPair(identity, identity)
 	if err == nil && len(certificate.Certificate) != 2 {
@@ -64,7 +65,7 @@ func New(identity []byte, mutual bool) (*Transport, error) {
 	}
 	t := &Transport{certificate: certificate, authority: x509.NewCertPool(), mutual: mutual}
 	t.authority.AddCert(authority)
-	t.certificate.Certificate = certificate.Certificate[:1] // peers have the other one
+	t.certificate.Certificate = certificate.Certificate[:1] // peers have the authority's already
 	return t, nil
 }
 
@@ -81,8 +82,7 @@ func (t *Transport) Listener(listener net.Listener) net.Listener {
 	return tls.NewListener(listener, config)
 }
 
-// Client returns the configuration of connections to a unit, which must identify itself by this name; nil
-// where they are not protected.
+// Client returns the configuration of connections to a unit, whose certificate must name it; nil without TLS.
 func (t *Transport) Client(unit string) *tls.Config {
 	if t == nil {
 		return nil
@@ -94,8 +94,8 @@ func (t *Transport) Client(unit string) *tls.Config {
 	return config
 }
 
-// Handshake completes the handshake of a connection that a Listener has accepted; others have none. It fails
-// if the peer takes too long. net/http and grpc-go limit handshakes themselves.
+// Handshake completes the TLS handshake of an accepted connection; it does nothing without TLS. It fails
+// after handshakeTimeout. net/http and grpc-go limit handshakes themselves.
 func Handshake(accepted net.Conn) error {
 	protected, is := accepted.(*tls.Conn)
 	if !is {
@@ -106,7 +106,7 @@ func Handshake(accepted net.Conn) error {
 	return protected.HandshakeContext(ctx)
 }
 
-// OverHTTP2 returns a configuration that asks for HTTP/2; nil remains nil.
+// OverHTTP2 returns a copy of a configuration that negotiates HTTP/2; nil remains nil.
 func OverHTTP2(config *tls.Config) *tls.Config {
 	if config == nil {
 		return nil
@@ -116,7 +116,7 @@ func OverHTTP2(config *tls.Config) *tls.Config {
 	return config
 }
 
-// Dial connects to an address and, where there is a configuration, protects the connection.
+// Dial connects to an address, over TLS if config is not nil.
 func Dial(ctx context.Context, network, address string, config *tls.Config) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestHandshakeDoesNotWaitForEver: a peer that says nothing is given up, and connections without protection
+// TestHandshakeDoesNotWaitForEver: the handshake with a silent peer times out, and connections without TLS
 // have no handshake.
 func TestHandshakeDoesNotWaitForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

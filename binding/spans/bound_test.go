@@ -32,7 +32,7 @@ func TestSpansAreBounded(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	dir := t.TempDir()
-	for range 2 { // what was told is not told again
+	for range 2 { // dropped spans are reported once
 		if err := p.Write(dir, "shop-1"); err != nil {
 			t.Fatal(err)
 		}

@@ -16,10 +16,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// read writes the spans of a provider and reads them back, by name.
+// read writes the spans of a provider to a file and returns what it reads back, by name.
 func read(t *testing.T, p *spans.Provider) map[string]spans.Record {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "[1]") // a user's folder has any name
+	dir := filepath.Join(t.TempDir(), "[1]") // a name that must not be taken for a glob pattern
 	must(t, errors.Join(os.Mkdir(dir, 0o700), p.Write(dir, "unit")))
 	all, err := spans.Read(dir)
 	must(t, err)
@@ -33,7 +33,7 @@ func read(t *testing.T, p *spans.Provider) map[string]spans.Record {
 	return byName
 }
 
-// TestACallIsOneTrace goes from an entry over a call to another process and back.
+// TestACallIsOneTrace checks the spans of an entry, a call, and the process that serves it.
 func TestACallIsOneTrace(t *testing.T) {
 	here, there := spans.NewProvider(1), spans.NewProvider(0)
 	ctx, entry := spans.Enter(t.Context(), here, "POST /orders")
@@ -84,7 +84,7 @@ func TestACallIsOneTrace(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTracedCostsNothing: neither memory nor headers.
+// TestWhatIsNotTracedCostsNothing: an untraced operation allocates nothing and sends no headers.
 func TestWhatIsNotTracedCostsNothing(t *testing.T) {
 	p := spans.NewProvider(0)
 	ctx := t.Context()
@@ -112,7 +112,8 @@ func TestWhatIsNotTracedCostsNothing(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatTheCallerTracesIsServed has headers that begin nothing.
+// TestOnlyWhatTheCallerTracesIsServed: Serve starts no span for headers that are empty, invalid or not
+// sampled.
 func TestOnlyWhatTheCallerTracesIsServed(t *testing.T) {
 	p := spans.NewProvider(1)
 	for _, header := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "00-0-0-01",
@@ -149,8 +150,8 @@ func TestTheShareIsKept(t *testing.T) {
 	}
 }
 
-// TestABatchWorksForEachOfItsMessages: what is done once belongs to every trace, also
-// in the process that a shared call goes to, and each goes on by its key.
+// TestABatchWorksForEachOfItsMessages: a span of the batch is recorded in every trace, also in the
+// process that serves a shared call, and the key selects the trace of a message.
 func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	p := spans.NewProvider(1)
 	var batch spans.Batch
@@ -200,8 +201,7 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	}
 }
 
-// TestAUnitThatWasKilled: its file ends in the midst of a line, and its next life goes
-// on in the same file.
+// TestAUnitThatWasKilled: a restarted unit appends to the file, and a line that was cut off is ignored.
 func TestAUnitThatWasKilled(t *testing.T) {
 	dir := t.TempDir()
 	for range 2 {
@@ -232,8 +232,7 @@ func TestAUnitThatWasKilled(t *testing.T) {
 	}
 }
 
-// FuzzTraceparent: what is served goes on in the caller's trace; whatever else a
-// header says begins nothing.
+// FuzzTraceparent: a sampled header continues the caller's trace; any other header starts no span.
 func FuzzTraceparent(f *testing.F) {
 	f.Add("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	f.Add("00-00000000000000000000000000000000-b7ad6b7169203331-01")
@@ -243,7 +242,7 @@ func FuzzTraceparent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, header string) {
 		_, part := spans.Serve(t.Context(), p, header, "serve", lab.SegmentBusiness, trace.SpanKindServer,
 			time.Time{})
-		callers := strings.Split(header, ",") // calls that share a message have a header for several operations
+		callers := strings.Split(header, ",") // a shared call has the traceparents of several operations
 		sampled := slices.ContainsFunc(callers, func(c string) bool { return spans.Remote(c).IsSampled() })
 		if (part != nil) != sampled {
 			t.Fatalf("served is %v, the header says sampled is %v", part != nil, sampled)
@@ -255,7 +254,7 @@ func FuzzTraceparent(f *testing.F) {
 	})
 }
 
-// FuzzRead: a file of anything is read or refused.
+// FuzzRead: any file is either read, with valid ids, or refused.
 func FuzzRead(f *testing.F) {
 	const good = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},"scopeSpans":[{"spans":[` +
 		`{"traceId":"0af7651916cd43dd8448eb211c80319c","spanId":"b7ad6b7169203331","name":"x","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}` + "\n"
@@ -278,7 +277,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// BenchmarkSpan: a span of a sampled operation, as bindings make it.
+// BenchmarkSpan measures one span of a sampled operation.
 func BenchmarkSpan(b *testing.B) {
 	p := spans.NewProvider(1)
 	ctx, _ := spans.Enter(context.Background(), p, "x")
@@ -289,7 +288,7 @@ func BenchmarkSpan(b *testing.B) {
 	}
 }
 
-// BenchmarkUntraced: the same where nothing is sampled.
+// BenchmarkUntraced measures an operation with a call that is not sampled.
 func BenchmarkUntraced(b *testing.B) {
 	p := spans.NewProvider(0)
 	b.ReportAllocs()

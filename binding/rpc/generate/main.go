@@ -1,8 +1,8 @@
-// Command generate is a plugin of protoc. For each service it writes what makes a component of it: the
-// interface as business code sees it, without a transport; what offers one to other units on a binding;
-// what calls one in another unit; and what tells somebody of its calls.
+// Command generate is a plugin of protoc. For each service it writes the code of a component: the interface
+// that business code uses, without a transport; Offer, which serves a component on a binding; Call, which
+// calls one in another unit; and Follow, which reports the begin and end of each call.
 //
-// Run it by make generate.
+// make generate runs it.
 package main
 
 import (

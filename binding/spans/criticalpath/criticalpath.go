@@ -1,17 +1,15 @@
-// Package criticalpath says what an operation waited for, moment by moment, from the
-// spans that all processes have made of it.
+// Package criticalpath computes the critical path of an operation, what it waited for at
+// each moment, from its spans in all processes.
 //
 // It walks backwards from the moment at which the operation was done: at each moment
-// the operation waited for the part that ended last before (Yang and Miller 1988,
+// the operation waited for the child span that ended last before (Yang and Miller 1988,
 // "Critical Path Analysis for the Execution of Parallel and Distributed Programs",
-// section 3). Where no part of a span was under way the time is the span's own. A
-// part that went on beside a later one is not on the path.
+// section 3). While no child was running, the time is the span's own. A child that ran
+// in parallel with one that ended later is not on the path.
 //
-// Messages are parts that nobody waits for. From the first span of the process that
-// took one in the walk goes on to where it came from: the broker, the process that
-// published it, its outbox, and the transaction that left it there.
-//
-// It does not know what the operation was, nor who asked for it.
+// No span waits for a message. From the span that handles one, the walk continues to
+// its origin: the broker, the process that published it, its outbox, and the transaction
+// that wrote it there.
 //
 // Entry point: New.
 package criticalpath
@@ -38,11 +36,12 @@ type Stretch struct {
 // Trace holds the spans of one operation from all processes.
 type Trace struct {
 	byID  map[trace.SpanID]*spans.Record
-	parts map[trace.SpanID][]*spans.Record // by what they are a part of, the last to end first
-	first *spans.Record
+	parts map[trace.SpanID][]*spans.Record // children by parent, the last to end first
+	first *spans.Record                    // the root
 }
 
-// New makes a trace of its spans. It has none without a first one.
+// New returns the trace of an operation's spans. whole is false, and the trace unusable, if
+// the root span is missing.
 func New(records []spans.Record) (t Trace, whole bool) {
 	t = Trace{byID: map[trace.SpanID]*spans.Record{}, parts: map[trace.SpanID][]*spans.Record{}}
 	for i := range records {
@@ -61,12 +60,13 @@ func New(records []spans.Record) (t Trace, whole bool) {
 	return t, t.first != nil
 }
 
-// First returns the span that the operation began with.
+// First returns the root span.
 func (t Trace) First() spans.Record { return *t.first }
 
-// Until returns the path from the beginning of the first span to the moment at which the
-// operation was done, or to the end of the span in which that was. It was done in a span that ends reports
-// true for: the last of these that began before. whole is false where spans on the way are missing.
+// Until returns the path from the beginning of the root span to done, the moment at which
+// the operation was done. It starts its walk in the last span that began before done and for
+// which ends returns true, or else in the root. The path ends with that span if the span ends
+// before done. whole is false if spans on the way are missing.
 func (t Trace) Until(done int64, ends func(spans.Record) bool) (path []Stretch, whole bool) {
 	at := t.first
 	for _, r := range t.byID {
@@ -92,10 +92,10 @@ type walk struct {
 	trace  Trace
 	at     int64
 	path   []Stretch
-	walked map[*spans.Record]bool // files may lie: a span can be its own origin
+	walked map[*spans.Record]bool // ends the walk if a damaged file has a cycle
 }
 
-// back goes back in time; what lies between was spent on that.
+// back moves the walk back to a time and adds the stretch in between to the path.
 func (w *walk) back(to int64, unit string, kind lab.SegmentKind, name string) {
 	if to >= w.at {
 		return
@@ -109,12 +109,12 @@ func (w *walk) back(to int64, unit string, kind lab.SegmentKind, name string) {
 	w.at = to
 }
 
-// through goes back to the beginning of a span, through those of its parts that it
-// waited for.
+// through walks back to the beginning of a span, through the children that it waited
+// for.
 func (w *walk) through(s *spans.Record) {
 	w.walked[s] = true
 	for _, part := range w.trace.parts[s.ID] {
-		if apart(part) || part.End > w.at || part.Start < s.Start || w.walked[part] {
+		if isAsynchronous(part) || part.End > w.at || part.Start < s.Start || w.walked[part] {
 			continue
 		}
 		w.back(part.End, s.Unit, s.Kind, s.Name)
@@ -123,13 +123,13 @@ func (w *walk) through(s *spans.Record) {
 	w.back(s.Start, s.Unit, s.Kind, s.Name)
 }
 
-// apart reports whether a span goes on without anybody who waits for it.
-func apart(s *spans.Record) bool {
+// isAsynchronous reports whether the parent of a span does not wait for it.
+func isAsynchronous(s *spans.Record) bool {
 	return s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer
 }
 
-// origin goes from the beginning of a span to what it was waited for in, and returns
-// that; nil where it is missing.
+// origin walks back from the beginning of a span to its parent, and returns the parent; nil
+// if it is missing.
 func (w *walk) origin(s *spans.Record) *spans.Record {
 	from := w.trace.byID[s.Parent]
 	switch {
@@ -145,9 +145,9 @@ func (w *walk) origin(s *spans.Record) *spans.Record {
 	return from
 }
 
-// committed returns the transaction of a span that had left a message in the outbox when
-// it was found there: the last one. A message can be found a moment before its
-// transaction hears that it is committed.
+// committed returns the transaction of a span that wrote a message which the relay found
+// at w.at: the last one that began to commit before. The relay can find a message before
+// the COMMIT span ends.
 func (w *walk) committed(in *spans.Record) *spans.Record {
 	for _, part := range w.trace.parts[in.ID] {
 		if part.Kind == lab.SegmentDatabase && part.Name == "COMMIT" && part.Start < w.at {
