@@ -1,12 +1,12 @@
-// Package cache is the client of a cache: values of bytes by their key, in Redis, in
-// memcached or in the process itself, with one meaning over all of them.
+// Package cache is the client of a cache: values by key, in Redis, in memcached or in the
+// process itself, with the same semantics in all of them.
 //
-// What was set may be gone at any time: a cache drops what was not used for the longest
-// time when its memory is full, and everything when it ends. It never hands out what was
-// deleted, replaced or is older than it may become. Callers keep the truth elsewhere and
-// go on without a cache that does not answer.
+// A value may be gone at any time: a cache evicts the least recently used values when its
+// memory is full, and loses everything when it ends. It never returns a value that was
+// deleted, replaced or has expired. Callers keep the data elsewhere and go on without a
+// cache that does not answer.
 //
-// It starts no server (backing/server does) and knows nothing of what the values mean.
+// It starts no server (backing/server does).
 //
 // Entry points: Open, Cache; Embedded for studies.
 package cache
@@ -23,51 +23,51 @@ import (
 	"time"
 )
 
-// Bounds of what callers may ask for.
+// The limits of arguments.
 const (
 	MaxKey    = 250     // bytes
 	MaxValue  = 1 << 20 // bytes
 	MaxExpiry = 30 * 24 * time.Hour
 )
 
-// What errors.Is finds in the errors of a Cache, beside the end of a context.
+// The errors of a Cache, for errors.Is, in addition to those of contexts.
 var (
-	// ErrKey is a key that is empty, too long, or has other bytes than visible ASCII.
+	// ErrKey means that a key is empty, too long, or has other bytes than visible ASCII.
 	ErrKey = fmt.Errorf("a key has 1 to %d visible characters of ASCII, and no space", MaxKey)
-	// ErrTooLarge is a value with more than MaxValue bytes.
+	// ErrTooLarge means that a value has more than MaxValue bytes.
 	ErrTooLarge = fmt.Errorf("the value has more than %d bytes", MaxValue)
-	// ErrUnavailable is a cache that did not answer in time. What was asked may have been
+	// ErrUnavailable means that the cache did not answer in time. The request may have been
 	// carried out.
 	ErrUnavailable = errors.New("the cache does not answer")
 )
 
-// Options are the knobs of a client.
+// Options configures a client.
 type Options struct {
-	// Connections is how many requests are open at a time, each on a connection of its
+	// Connections is the maximum number of concurrent requests, each on a connection of its
 	// own; 0 means 32. Further calls wait for their turn, or the end of their context.
 	Connections int
-	// Timeout bounds what one request takes; 0 means a second.
+	// Timeout bounds one request; 0 means a second.
 	Timeout time.Duration
 }
 
-// Cache is a client. Its methods may be called from any number of goroutines.
+// Cache is a client. It is safe for concurrent use.
 type Cache struct {
 	driver       driver
-	open         chan struct{} // has an entry for every request that is under way
+	open         chan struct{} // a semaphore with an entry per running request
 	hits, misses atomic.Int64
 }
 
-// driver is one kind of cache. Keys, values and times that it is given are checked.
+// driver is one kind of cache. Its caller has checked all arguments.
 type driver interface {
-	// get returns the values that there are; the caller may change them.
+	// get returns the values that exist; the caller may change them.
 	get(ctx context.Context, keys []string) (map[string][]byte, error)
-	// set keeps a copy of the value for so many seconds; 0: for as long as there is room.
+	// set stores a copy of the value for that many seconds; 0: until it is evicted.
 	set(ctx context.Context, key string, value []byte, seconds int) error
 	remove(ctx context.Context, keys []string) error
 	close() error
 }
 
-// Open makes a client and proves that the cache answers. The address holds a password:
+// Open returns a client and checks that the cache answers. The address holds a password:
 // keep it out of arguments and messages.
 //
 //	memory://?bytes=67108864              in this process, which shares it with no other
@@ -82,7 +82,7 @@ func Open(ctx context.Context, address string, options Options) (*Cache, error) 
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("open cache: its address is not a URL") // err has the password in it
+		return nil, errors.New("open cache: its address is not a URL") // err contains the password
 	}
 	c := &Cache{open: make(chan struct{}, options.Connections)}
 	switch {
@@ -104,17 +104,17 @@ func Open(ctx context.Context, address string, options Options) (*Cache, error) 
 	return c, nil
 }
 
-// Close ends the connections. Nothing may be under way.
+// Close closes the connections. No method may be running.
 func (c *Cache) Close() error { return c.driver.close() }
 
-// Get returns a value; found is false where there is none. The caller may change it.
+// Get returns a value; found is false if there is none. The caller may change it.
 func (c *Cache) Get(ctx context.Context, key string) (value []byte, found bool, err error) {
 	values, err := c.GetMany(ctx, key)
 	value, found = values[key]
 	return value, found, err
 }
 
-// GetMany returns those of the values that there are, by their keys, with one request.
+// GetMany returns the values that exist, by key, with one request.
 func (c *Cache) GetMany(ctx context.Context, keys ...string) (values map[string][]byte, err error) {
 	if len(keys) == 0 {
 		return map[string][]byte{}, nil
@@ -132,8 +132,8 @@ func (c *Cache) GetMany(ctx context.Context, keys ...string) (values map[string]
 	return values, nil
 }
 
-// Set puts a value in the place of the one of that key, if there is any. It is gone after
-// the time given, which is rounded up to seconds; 0: when there is no room for it.
+// Set stores a value, in the place of an earlier one. It expires after the given time,
+// rounded up to seconds; 0 means never, but it may be evicted.
 func (c *Cache) Set(ctx context.Context, key string, value []byte, expiry time.Duration) error {
 	if len(value) > MaxValue {
 		return fmt.Errorf("set %s in the cache: %d bytes: %w", named([]string{key}), len(value), ErrTooLarge)
@@ -150,7 +150,7 @@ func (c *Cache) Set(ctx context.Context, key string, value []byte, expiry time.D
 	return nil
 }
 
-// Delete removes values, where there are any.
+// Delete removes the values that exist.
 func (c *Cache) Delete(ctx context.Context, keys ...string) error {
 	if len(keys) == 0 {
 		return nil
@@ -161,10 +161,10 @@ func (c *Cache) Delete(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// Found says how many of the keys that were asked for had a value, and how many had none.
+// Found returns the number of requested keys that had a value, and of those that had none.
 func (c *Cache) Found() (hits, misses int64) { return c.hits.Load(), c.misses.Load() }
 
-// request carries out one request when its turn has come.
+// request checks the keys and calls work when fewer than Connections requests are running.
 func (c *Cache) request(ctx context.Context, keys []string, work func() error) error {
 	for _, key := range keys {
 		if len(key) == 0 || len(key) > MaxKey || slices.ContainsFunc([]byte(key),
@@ -184,7 +184,8 @@ func (c *Cache) request(ctx context.Context, keys []string, work func() error) e
 	return work()
 }
 
-// named returns what a message calls keys: the first one, which may be anything.
+// named returns the name of keys for a message: the first one, quoted and shortened, and the number of
+// others.
 func named(keys []string) string {
 	first := keys[0]
 	if len(first) > 60 {

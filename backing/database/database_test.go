@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 )
 
-// TestDatabases holds the contract of a DB over every kind of database.
+// TestDatabases tests the contract of a DB with every kind of database.
 func TestDatabases(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		for name, check := range map[string]func(t *testing.T, config database.Config){
@@ -28,7 +28,7 @@ func TestDatabases(t *testing.T) {
 			"panics roll back":         checkPanic,
 			"conditional updates":      checkConditional,
 			"deadlocks are retried":    checkDeadlock,
-			"also of one statement":    checkDeadlockAlone,
+			"of one statement, too":    checkDeadlockAlone,
 			"rows in order of keys":    checkKeyOrder,
 			"snapshots do not change":  checkSnapshot,
 			"counters and observer":    checkCounters,
@@ -194,7 +194,7 @@ func checkPanic(t *testing.T, config database.Config) {
 	}
 }
 
-// checkConditional has many take from one row at once: never more than there is.
+// checkConditional has 25 concurrent transactions take 1 from a row of 10: exactly 10 must succeed.
 func checkConditional(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()
@@ -231,7 +231,7 @@ func checkSnapshot(t *testing.T, config database.Config) {
 	}
 }
 
-// recorder keeps the kinds of statements and their values.
+// recorder is an Observer that keeps the kind, the arguments and the rows of each statement.
 type recorder struct{ lines []string }
 
 func (r *recorder) Observe(_ context.Context, s database.Statement) {
@@ -268,8 +268,8 @@ func checkCounters(t *testing.T, config database.Config) {
 	checkWrites(t, db)
 }
 
-// checkWrites counts commits that have changed rows, of transactions and of single
-// statements, and no others.
+// checkWrites: Writes counts the commits, of transactions and of single statements, that
+// changed rows, and no others.
 func checkWrites(t *testing.T, db *database.DB) {
 	ctx, no := context.Background(), errors.New("no")
 	update := func(to int, name string) func(context.Context) error {
@@ -309,8 +309,8 @@ func checkWrites(t *testing.T, db *database.DB) {
 	}
 }
 
-// checkSyncs: a server knows how often it has forced its files to the disk, and
-// commits do.
+// checkSyncs: servers report the number of their syncs to disk, and each commit adds at
+// least one. SQLite does not report any.
 func checkSyncs(t *testing.T, config database.Config) {
 	ctx := context.Background()
 	db := table(t, config)
@@ -327,7 +327,7 @@ func checkSyncs(t *testing.T, config database.Config) {
 			t.Fatal(err)
 		}
 	}
-	if err := db.Close(); err != nil { // PostgreSQL tells of a session when it is over
+	if err := db.Close(); err != nil { // PostgreSQL publishes the statistics of a session at its end
 		t.Fatal(err)
 	}
 	again := databasetest.Open(t, config)
@@ -365,8 +365,8 @@ func checkCancelled(t *testing.T, config database.Config) {
 	}
 }
 
-// checkLateCommit ends the context of a transaction after its last statement. The pool has rolled it back
-// before it is committed, which must look like neither a failure of the database nor one of the program.
+// checkLateCommit ends the context of a transaction after its last statement. The pool rolls the transaction
+// back before the commit; Do must return the end of the context, not an error of the database.
 func checkLateCommit(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx, cancel := context.WithCancel(t.Context())

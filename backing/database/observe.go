@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// StatementKind says what a Statement is.
+// StatementKind is the kind of a Statement.
 type StatementKind string
 
 // The kinds of statements.
@@ -22,7 +22,7 @@ const (
 // Statement is one round trip to the database.
 type Statement struct {
 	Kind  StatementKind
-	Text  string // as the database got it
+	Text  string // as sent to the database
 	Args  []any
 	Rows  int64 // changed (exec) or read (query)
 	Began time.Time
@@ -30,13 +30,14 @@ type Statement struct {
 	Err   error
 }
 
-// Observer is told of every statement after it, in the goroutine that ran it. It
-// must be quick and keep nothing of Args but copies.
+// Observer gets every statement after it has run, in the same goroutine. It must be
+// quick and may keep Args only as copies.
 type Observer interface {
 	Observe(ctx context.Context, statement Statement)
 }
 
-// observe tells the trace and the observer and returns the error as this package's.
+// observe reports a statement to the trace and the observer. It returns the statement's
+// error as an error of this package.
 func (db *DB) observe(ctx context.Context, statement Statement, began begun) error {
 	db.note(ctx, statement, began)
 	if db.observer != nil {
@@ -46,8 +47,8 @@ func (db *DB) observe(ctx context.Context, statement Statement, began begun) err
 	return ended(ctx, db.failed(statement.Text, statement.Err))
 }
 
-// ended returns an error as the end of the context, too, if that has ended: database/sql then takes the
-// transaction away, and what the next statement or the commit says of that does not tell why.
+// ended adds the error of the context to err if the context has ended: database/sql then rolls the
+// transaction back, and the error of the next statement or of the commit does not name the cause.
 func ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
@@ -55,23 +56,23 @@ func ended(ctx context.Context, err error) error {
 	return errors.Join(err, ctx.Err())
 }
 
-// Counters hold what a DB has done since it was opened.
+// Counters counts the work of a DB since it was opened.
 type Counters struct {
-	Statements  int64 `json:"statements"` // beside BEGIN, COMMIT and ROLLBACK
+	Statements  int64 `json:"statements"` // without BEGIN, COMMIT and ROLLBACK
 	RowsRead    int64 `json:"rows_read"`
 	RowsChanged int64 `json:"rows_changed"`
 	Commits     int64 `json:"commits"`   // of transactions; single statements commit by themselves
-	Writes      int64 `json:"writes"`    // commits that changed rows, single statements among them
+	Writes      int64 `json:"writes"`    // commits that changed rows, including single statements
 	Rollbacks   int64 `json:"rollbacks"` // of transactions
-	Retries     int64 `json:"retries"`   // of transactions that others got in the way of
+	Retries     int64 `json:"retries"`   // of transactions, after contention
 }
 
 type counters struct {
 	statements, rowsRead, rowsChanged, commits, writes, rollbacks, retries atomic.Int64
 }
 
-// changed counts rows that a statement has changed, for its transaction where it
-// is in one.
+// changed counts the rows that a statement has changed. In a transaction it marks the
+// transaction as writing; otherwise it counts the statement's own commit.
 func (db *DB) changed(ctx context.Context, rows int64) {
 	if rows <= 0 {
 		return
@@ -84,7 +85,7 @@ func (db *DB) changed(ctx context.Context, rows int64) {
 	db.counters.writes.Add(1)
 }
 
-// Counters reads the counters.
+// Counters returns the counts so far.
 func (db *DB) Counters() Counters {
 	c := &db.counters
 	return Counters{

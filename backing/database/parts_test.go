@@ -12,8 +12,8 @@ import (
 
 var errRule = errors.New("a rule of the caller")
 
-// TestTryUndoesOnlyItsPart has parts of a transaction fail, also one in another,
-// and the transaction go on.
+// TestTryUndoesOnlyItsPart has parts of a transaction fail, nested ones too, while the
+// transaction goes on.
 func TestTryUndoesOnlyItsPart(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db := databasetest.Open(t, open(t))
@@ -26,7 +26,7 @@ func TestTryUndoesOnlyItsPart(t *testing.T) {
 						return err
 					}
 				}
-				// A Do that fails inside dooms the part, and the part alone.
+				// A Do that fails inside a part dooms only that part.
 				if end != nil {
 					return db.Do(ctx, func(context.Context) error { return end })
 				}
@@ -48,8 +48,8 @@ func TestTryUndoesOnlyItsPart(t *testing.T) {
 	})
 }
 
-// TestTryDoesNotHideAHiddenFailure has a part swallow the failure of a Do in it:
-// the part fails, the transaction need not.
+// TestTryDoesNotHideAHiddenFailure has a part ignore the error of a Do inside it: Try
+// must return ErrDoomed, but the transaction can still commit.
 func TestTryDoesNotHideAHiddenFailure(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db := databasetest.Open(t, open(t))

@@ -9,17 +9,16 @@ import (
 	"modernc.org/sqlite"
 )
 
-// maxPrepared bounds the statements that a connection keeps prepared. A program
-// has a fixed number of texts; the bound is for one that has not.
+// maxPrepared is the number of statements that a connection keeps prepared. Programs
+// usually have a fixed set of texts; the limit protects against those that build texts.
 const maxPrepared = 500
 
-// cachingConnector opens connections that keep their statements prepared. The
-// pool of database/sql prepares a statement per handle and looks for a free
-// connection to do so, which blocks when all are in transactions; a cache in the
-// connection itself cannot.
+// cachingConnector opens connections that cache their prepared statements. A sql.Stmt
+// needs a free connection of the pool to prepare itself, which blocks if all are in
+// transactions; a cache in the connection never does.
 type cachingConnector struct {
 	driver.Connector
-	// unwatched statements do not end with their context.
+	// unwatched means that a running statement is not cancelled when its context ends.
 	unwatched bool
 }
 
@@ -55,22 +54,22 @@ type statement interface {
 	driver.StmtQueryContext
 }
 
-// cachingConn is one connection with its prepared statements by text. As all of
-// database/sql's connections it is used by one goroutine at a time.
+// cachingConn is one connection with its prepared statements by text. database/sql
+// uses a connection from one goroutine at a time.
 type cachingConn struct {
 	connection
 	unwatched bool
 	prepared  map[string]statement
 }
 
-// ResetSession implements driver.SessionResetter: the pool hands the connection out
-// again.
+// ResetSession implements driver.SessionResetter. The pool calls it before it reuses the
+// connection.
 func (c *cachingConn) ResetSession(ctx context.Context) error {
 	gotConnection(ctx)
 	return c.connection.ResetSession(ctx)
 }
 
-// CheckNamedValue implements driver.NamedValueChecker with what the driver has.
+// CheckNamedValue implements driver.NamedValueChecker with the driver's checker, if any.
 func (c *cachingConn) CheckNamedValue(value *driver.NamedValue) error {
 	if checker, ok := c.connection.(driver.NamedValueChecker); ok {
 		return checker.CheckNamedValue(value)
@@ -97,7 +96,7 @@ func (c *cachingConn) ExecContext(
 	return result, err
 }
 
-// QueryContext implements driver.QueryerContext. A statement beyond the bound is
+// QueryContext implements driver.QueryerContext. A statement beyond maxPrepared is
 // left to database/sql, which closes it after its rows.
 func (c *cachingConn) QueryContext(
 	ctx context.Context, text string, args []driver.NamedValue,
@@ -116,7 +115,8 @@ func (c *cachingConn) QueryContext(
 	return prepared.QueryContext(ctx, args)
 }
 
-// prepare returns the statement of that text and whether the connection keeps it.
+// prepare returns the statement of a text, and whether the connection keeps it; if not,
+// the caller must close it.
 func (c *cachingConn) prepare(ctx context.Context, text string) (statement, bool, error) {
 	if kept, ok := c.prepared[text]; ok {
 		return kept, true, nil
@@ -137,7 +137,8 @@ func (c *cachingConn) prepare(ctx context.Context, text string) (statement, bool
 	return able, true, nil
 }
 
-// watch returns the context for a statement.
+// watch returns the context to run a statement with: ctx, or one that never ends if the
+// connection is unwatched. It fails if ctx has ended already.
 func (c *cachingConn) watch(ctx context.Context) (context.Context, error) {
 	if !c.unwatched {
 		return ctx, nil
@@ -157,5 +158,5 @@ func (c *cachingConn) Close() error {
 	if errors.As(err, &ofFile) {
 		return err
 	}
-	return nil // a server lets go of a connection also when it cannot be told so, as one that was restarted
+	return nil // a server drops the connection anyway; a message to one that was restarted fails
 }

@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// lockWaitSeconds is how long a transaction that is to be prepared waits for a lock: the locks of another
-	// one may be held for as long as its coordinator is away.
+	// lockWaitSeconds is the time that a transaction in Prepare waits for a lock. It is short because a prepared
+	// transaction keeps its locks for as long as its coordinator is away.
 	lockWaitSeconds = 1
 	// preparing is the statement of PostgreSQL that prepares a transaction.
 	preparing = "PREPARE TRANSACTION"
-	// undoing bounds what ends a transaction whose work has failed.
+	// undoing bounds the rollback of a transaction whose work has failed.
 	undoing = 5 * time.Second
 )
 
-// preparable are the names that all databases take.
+// preparable matches the names that all databases accept for prepared transactions.
 var preparable = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// CheckPrepare returns an error that says what to set, if the server is set to prepare no transactions:
-// PostgreSQL is so by default.
+// CheckPrepare returns an error with the remedy if the server's configuration does not allow prepared
+// transactions, which is PostgreSQL's default.
 func (db *DB) CheckPrepare(ctx context.Context) error {
 	if db.driver != PostgreSQL {
 		return nil
@@ -46,12 +46,13 @@ func (db *DB) CheckPrepare(ctx context.Context) error {
 	return err
 }
 
-// Prepare runs work in a transaction of its own, as Do does, and prepares it under a name that no other one
-// of the server has: it is durable and keeps its locks until End commits it or rolls it back, also when
-// this program or the server ends meanwhile. After an error it may be prepared or not; Prepared tells.
+// Prepare runs work in a transaction of its own, as Do does, and prepares it under a name that must be unique
+// on the server. The prepared transaction is durable and keeps its locks until End commits it or rolls it
+// back, even if this program or the server ends meanwhile. After an error it may or may not be prepared; see
+// Prepared.
 //
-// To MariaDB a prepared transaction belongs to its connection as long as that is open: the DB keeps it apart
-// from the pool until then, and End must be called on the same DB, or after this one is closed.
+// In MariaDB a prepared transaction belongs to its connection while that is open: the DB keeps the connection
+// out of the pool until End, which must be called on the same DB, or after it is closed.
 func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Context) error) error {
 	if db.driver == SQLite {
 		return fmt.Errorf("prepare a transaction of %s: %w", db.driver, errors.ErrUnsupported)
@@ -68,7 +69,7 @@ func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Co
 	})
 }
 
-// prepareOn is Prepare, once, on a connection.
+// prepareOn is one attempt of Prepare, on a connection that it returns to the pool, holds or closes.
 func (db *DB) prepareOn(
 	ctx context.Context, conn *sql.Conn, name string, work func(ctx context.Context) error,
 ) error {
@@ -102,14 +103,14 @@ func (db *DB) prepareOn(
 	return nil
 }
 
-// undo ends a transaction whose work has failed. A connection of which that is not certain is closed, which
-// undoes what is not prepared.
+// undo rolls back a transaction whose work has failed. If that fails, it closes the connection, which rolls
+// back a transaction that is not prepared.
 func (db *DB) undo(ctx context.Context, conn *sql.Conn, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
 	texts := []string{"ROLLBACK"}
 	if db.driver == MariaDB {
-		// After a deadlock it says that all is rolled back, and has ended the transaction nevertheless.
+		// After a deadlock XA END returns an error, but ends the transaction nevertheless.
 		_ = db.execPlain(ctx, conn, KindExec, "XA END "+db.xid(name))
 		texts = []string{"XA ROLLBACK " + db.xid(name)}
 	}
@@ -121,12 +122,13 @@ func (db *DB) undo(ctx context.Context, conn *sql.Conn, name string) {
 	_ = conn.Close() // back to the pool
 }
 
-// spoil closes a connection for good.
+// spoil closes a connection instead of returning it to the pool.
 func spoil(conn *sql.Conn) {
-	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // which closes it
+	_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // makes database/sql discard the connection
 }
 
-// xid returns how MariaDB writes the name of a transaction of this database.
+// xid returns the name of a transaction of this database as MariaDB writes it, with the database as
+// qualifier.
 func (db *DB) xid(name string) string { return "'" + name + "','" + db.name + "'" }
 
 func (db *DB) beginStatements(name string) []string {
@@ -156,7 +158,8 @@ func (db *DB) endStatement(name string, commit bool) string {
 	return "XA " + verb + " " + db.xid(name)
 }
 
-// execPlain runs statements on a connection without preparing them: each has a text of its own.
+// execPlain runs statements on a connection without preparing them, because the text of each is used only
+// once.
 func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind, texts ...string) error {
 	for _, text := range texts {
 		watched, began := db.begin(ctx)
@@ -165,7 +168,7 @@ func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind,
 			case *stdlib.Conn:
 				tag, err := c.Conn().Exec(ctx, text, pgx.QueryExecModeSimpleProtocol)
 				if err == nil && strings.HasPrefix(text, preparing) && tag.String() != preparing {
-					err = ErrDoomed // it has rolled back what had failed before, and reports no error
+					err = ErrDoomed // PostgreSQL reports no error when it rolls back a failed transaction instead
 				}
 				return err
 			case *cachingConn:
@@ -183,16 +186,17 @@ func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind,
 	return nil
 }
 
-// End commits the prepared transaction of a name, or rolls it back. Where there is none, it has ended before.
+// End commits the prepared transaction of a name, or rolls it back. It returns nil if there is none, because
+// it has ended before.
 func (db *DB) End(ctx context.Context, name string, commit bool) error {
 	if !preparable.MatchString(name) {
 		return fmt.Errorf("end transaction %q: nothing is prepared under such a name", name)
 	}
-	// Two may end it at the same time.
+	// Two callers may end it at the same time: one of them is refused and has to look again.
 	return db.retry(ctx, func() error { return db.endOnce(ctx, name, commit) })
 }
 
-// endOnce is End, tried once.
+// endOnce is one attempt of End.
 func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 	var conn *sql.Conn
 	kept, held := db.held.LoadAndDelete(name)
@@ -206,7 +210,7 @@ func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 	}
 	err := db.execPlain(ctx, conn, KindCommit, db.endStatement(name, commit))
 	if held && err != nil {
-		spoil(conn) // any other may end it
+		spoil(conn) // once the connection is closed, any other can end the transaction
 		return err
 	}
 	_ = conn.Close() // back to the pool
@@ -224,8 +228,8 @@ func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 	return err
 }
 
-// checkNotPrepared returns an error if a transaction that could not be ended is prepared: another connection
-// holds it.
+// checkNotPrepared returns an error if a transaction that End did not find is prepared after all: in MariaDB
+// another connection may hold it.
 func (db *DB) checkNotPrepared(ctx context.Context, name string) error {
 	if db.driver == PostgreSQL {
 		return nil
@@ -246,7 +250,7 @@ func isUnknown(err error) bool {
 		errors.As(err, &ofPostgreSQL) && ofPostgreSQL.Code == undefinedObject
 }
 
-// endsElsewhere reports whether an error says that somebody else is ending the transaction.
+// endsElsewhere reports whether an error means that another session is ending the transaction.
 func endsElsewhere(err error) bool {
 	const notInPrerequisiteState = "55000"
 	var ofPostgreSQL *pgconn.PgError
@@ -279,7 +283,7 @@ func (db *DB) Prepared(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-// releaseHeld closes the connections of prepared transactions, which stay prepared.
+// releaseHeld closes the connections of prepared transactions; the transactions stay prepared.
 func (db *DB) releaseHeld() {
 	db.held.Range(func(name, conn any) bool {
 		db.held.Delete(name)

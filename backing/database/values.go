@@ -6,20 +6,20 @@ import (
 	"strings"
 )
 
-// Values writes the placeholders of that many rows and columns:
+// Values returns the placeholders of that many rows and columns, for example
 // "(?, ?), (?, ?)".
 func Values(rows, columns int) string {
 	row := "(" + Placeholders(columns) + ")"
 	return strings.TrimSuffix(strings.Repeat(row+", ", rows), ", ")
 }
 
-// Placeholders writes that many of them: "?, ?".
+// Placeholders returns that many placeholders, for example "?, ?".
 func Placeholders(count int) string {
 	return strings.TrimSuffix(strings.Repeat("?, ", count), ", ")
 }
 
-// Texts builds the texts of a statement for 0 to most rows once, so that running
-// it builds nothing.
+// Texts returns the texts of a statement for 0 to most rows, by number of rows, so that
+// running the statement need not build them.
 func Texts(most int, build func(rows int) string) []string {
 	texts := make([]string, most+1)
 	for rows := range texts {
@@ -28,13 +28,14 @@ func Texts(most int, build func(rows int) string) []string {
 	return texts
 }
 
-// TextsIn builds the texts of a statement for 0 to most keys, which stand in parentheses between two parts.
+// TextsIn returns the texts of a statement for 0 to most keys, by number of keys. Their placeholders, in
+// parentheses, are between before and after.
 func TextsIn(most int, before, after string) []string {
 	return Texts(most, func(keys int) string { return before + " (" + Placeholders(keys) + ")" + after })
 }
 
-// EachOf is Each for some keys, with as few queries as may be. texts are those of the
-// query by the number of its keys, see TextsIn; the keys are their only values.
+// EachOf runs a query for many keys, with as few statements as possible, and calls scan for
+// each row. texts come from TextsIn; the keys are the query's only arguments.
 func EachOf[K any](ctx context.Context, db *DB, scan func(Row) error, texts []string, keys []K) error {
 	for part := range slices.Chunk(keys, len(texts)-1) {
 		args := make([]any, len(part))
@@ -48,7 +49,8 @@ func EachOf[K any](ctx context.Context, db *DB, scan func(Row) error, texts []st
 	return nil
 }
 
-// Pairs reads the two columns of a query for some keys, see EachOf.
+// Pairs runs a query of two columns for many keys (see EachOf) and returns the second
+// column by the first.
 func Pairs[K comparable, V any](ctx context.Context, db *DB, texts []string, keys []K) (map[K]V, error) {
 	found := map[K]V{}
 	err := EachOf(ctx, db, func(row Row) error {
@@ -61,9 +63,8 @@ func Pairs[K comparable, V any](ctx context.Context, db *DB, texts []string, key
 	return found, err
 }
 
-// ExecRows is Exec for rows of that many values each, with as few statements as may
-// be, and returns how many rows they have changed. texts are those of the statement by
-// the number of its rows, see Texts.
+// ExecRows runs a statement for many rows, with as few statements as possible, and returns
+// the number of changed rows. values has columns values per row; texts come from Texts.
 func (db *DB) ExecRows(
 	ctx context.Context, texts []string, columns int, values []any,
 ) (changed int64, err error) {

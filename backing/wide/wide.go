@@ -1,13 +1,11 @@
-// Package wide is the client of a wide-column store: records of blobs by their key,
-// in Apache Cassandra (CQL through Apache's driver) or in SQLite, with one meaning
-// over both.
+// Package wide is the client of a wide-column store: records of blobs by key, in Apache
+// Cassandra (CQL through Apache's driver) or in SQLite, with the same semantics in both.
 //
-// A record is on the disk when Insert returns, in both. A server that acknowledges
-// earlier, as Cassandra does where commitlog_sync is periodic, is refused unless its
-// address asks for that.
+// A record is on the disk when Insert returns, in both. Open refuses a server that
+// acknowledges earlier, such as Cassandra with a periodic commitlog_sync, unless the
+// address allows it.
 //
-// It starts no server (backing/server does), knows nothing of what the blobs mean and
-// has no secondary indexes.
+// It starts no server (backing/server does) and has no secondary indexes.
 //
 // Entry points: Open, Store.
 package wide
@@ -24,54 +22,54 @@ import (
 	"sync"
 )
 
-// Table is a set of records. Its key is a column of its own, beside these.
+// Table describes a set of records. The key is a column in addition to Columns.
 type Table struct {
 	Name    string   // lower-case letters, digits and underscores, as the columns
 	Columns []string // blobs, in the order of a record's values
 }
 
-// Options are the knobs of a client.
+// Options configures a client.
 type Options struct {
-	// Keyspace is the database that the tables are in; it is made where it is missing.
+	// Keyspace is the database of the tables; it is created if it does not exist.
 	Keyspace string
-	// Connections is how many there are to each host; 0 means 8.
+	// Connections is the number of connections to each host; 0 means 8.
 	Connections int
-	// InFlight bounds the requests whose answers are awaited; 0 means 1024. Further calls
-	// wait until it is their turn, or for the end of their context.
+	// InFlight is the maximum number of concurrent requests; 0 means 1024. Further calls
+	// wait for their turn or the end of their context.
 	InFlight int
 }
 
-// MaxRecord is how many bytes the values of one record may have in all.
+// MaxRecord is the largest sum of the lengths of a record's values, in bytes.
 const MaxRecord = 1 << 20
 
-// What errors.Is finds in the errors of a Store, beside the end of a context.
+// The errors of a Store, for errors.Is, in addition to those of contexts.
 var (
-	// ErrNotFound is a record that is not there.
+	// ErrNotFound means that there is no record with that key.
 	ErrNotFound = errors.New("there is no such record")
-	// ErrTooLarge is a record with more than MaxRecord bytes.
+	// ErrTooLarge means that a record has more than MaxRecord bytes.
 	ErrTooLarge = fmt.Errorf("the record has more than %d bytes", MaxRecord)
-	// ErrUnavailable is a store that did not answer, or refuses all work for now. What was
-	// asked may have been carried out.
+	// ErrUnavailable means that the store did not answer, or refuses all work for now. The
+	// request may have been carried out.
 	ErrUnavailable = errors.New("the store does not answer")
 )
 
-// Store is a client. Its methods may be called from any number of goroutines, and
-// repeated: doing something twice does the same as doing it once.
+// Store is a client. It is safe for concurrent use. All its methods are idempotent: they
+// may be repeated.
 type Store struct {
 	driver driver
-	open   chan struct{} // has an entry for every request that is under way
+	open   chan struct{} // a semaphore with an entry per running request
 	mu     sync.RWMutex
 	tables map[string]*statements
 }
 
-// driver is one kind of a store. Tables, records and keyspaces that it is given are
-// checked.
+// driver is one kind of store. Its caller has checked all arguments.
 type driver interface {
 	createTable(ctx context.Context, table Table) error
 	insert(ctx context.Context, table *statements, key [16]byte, values [][]byte) error
-	// get returns nil where there is no such record.
+	// get returns nil if there is no such record.
 	get(ctx context.Context, table *statements, key [16]byte) ([][]byte, error)
-	// page returns some records and where the next ones begin; nil: these were the last.
+	// page returns some records from a position (nil: the first), and the position of the
+	// next page, which is nil after the last one.
 	page(ctx context.Context, table Table, from []byte) (records []record, next []byte, err error)
 	close() error
 }
@@ -81,10 +79,10 @@ type record struct {
 	values [][]byte
 }
 
-// pageSize is how many records are fetched at a time.
+// pageSize is the number of records that are fetched at a time.
 const pageSize = 500
 
-// Open connects and proves that the store answers and keeps what it acknowledges. The
+// Open connects, and checks that the store answers and keeps what it acknowledges. The
 // address holds a password: keep it out of arguments and messages.
 //
 //	sqlite:///folder                                             a file for each keyspace
@@ -103,7 +101,7 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("open wide-column store: its address is not a URL") // err has the password in it
+		return nil, errors.New("open wide-column store: its address is not a URL") // err contains the password
 	}
 	store := &Store{open: make(chan struct{}, options.InFlight), tables: map[string]*statements{}}
 	switch {
@@ -121,7 +119,8 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 	return store, nil
 }
 
-// checkNames refuses names that a store could take for something else.
+// checkNames returns an error for names that would have to be quoted in a statement or could have a special
+// meaning there. what is the kind of name, for the message.
 func checkNames(what string, names ...string) error {
 	good := regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 	for _, name := range names {
@@ -133,11 +132,11 @@ func checkNames(what string, names ...string) error {
 	return nil
 }
 
-// Close ends the connections. Nothing may be under way.
+// Close closes the connections. No method may be running.
 func (s *Store) Close() error { return s.driver.close() }
 
-// CreateTables makes tables where they are missing. The other methods know tables that
-// were given to it.
+// CreateTables creates the tables that do not exist. The other methods know only tables
+// that were passed to it.
 func (s *Store) CreateTables(ctx context.Context, tables ...Table) error {
 	for _, table := range tables {
 		if len(table.Columns) == 0 {
@@ -156,8 +155,8 @@ func (s *Store) CreateTables(ctx context.Context, tables ...Table) error {
 	return nil
 }
 
-// Insert writes a record, with a value for each column. It replaces the one of that key,
-// if there is any. A value that is nil is kept as an empty one.
+// Insert writes a record, with a value for each column. It replaces a record with the
+// same key. A nil value is stored as an empty one.
 func (s *Store) Insert(ctx context.Context, table string, key [16]byte, values ...[]byte) error {
 	t, err := s.table(table)
 	if err != nil {
@@ -180,7 +179,7 @@ func (s *Store) Insert(ctx context.Context, table string, key [16]byte, values .
 	return nil
 }
 
-// Get reads a record, or returns ErrNotFound.
+// Get returns the values of a record, or ErrNotFound.
 func (s *Store) Get(ctx context.Context, table string, key [16]byte) (values [][]byte, err error) {
 	t, err := s.table(table)
 	if err != nil {
@@ -199,7 +198,7 @@ func (s *Store) Get(ctx context.Context, table string, key [16]byte) (values [][
 	return notNil(values), nil
 }
 
-// notNil makes values empty that are nil: not every driver tells the two apart.
+// notNil replaces nil values by empty ones in place: not every driver distinguishes them.
 func notNil(values [][]byte) [][]byte {
 	for n, value := range values {
 		if value == nil {
@@ -209,8 +208,9 @@ func notNil(values [][]byte) [][]byte {
 	return values
 }
 
-// Each hands all records to visit, in no particular order, until that returns an error.
-// What is written meanwhile may be among them. visit may use the Store.
+// Each calls visit for all records, in no particular order, until it returns an error,
+// which Each returns. Records that are written meanwhile may be among them. visit may use
+// the Store.
 func (s *Store) Each(
 	ctx context.Context, table string, visit func(key [16]byte, values [][]byte) error,
 ) error {
@@ -236,7 +236,7 @@ func (s *Store) Each(
 	return nil
 }
 
-// table returns one that CreateTables was given.
+// table returns a table that was passed to CreateTables.
 func (s *Store) table(name string) (*statements, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -247,7 +247,7 @@ func (s *Store) table(name string) (*statements, error) {
 	return table, nil
 }
 
-// request carries out one request when its turn has come.
+// request calls work when fewer than InFlight requests are running.
 func (s *Store) request(ctx context.Context, work func() error) error {
 	select {
 	case s.open <- struct{}{}:

@@ -157,9 +157,8 @@ func TestParseResponse(t *testing.T) {
 	}
 }
 
-// FuzzParseRequest checks that what is accepted, net/http accepts too and reads
-// the same from it; that no part of a message is taken for a whole one; and that
-// the pieces lie where they should.
+// FuzzParseRequest checks that net/http reads the same from every accepted request,
+// unless it refuses it, and that no prefix of a request is taken for a whole one.
 func FuzzParseRequest(f *testing.F) {
 	for _, seed := range []string{
 		"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -189,9 +188,7 @@ func FuzzParseRequest(f *testing.F) {
 		}
 		standard, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(data[:n])))
 		if err != nil {
-			// net/http knows more kinds of fields and checks their values, and
-			// parses the target.
-			t.Skip(err)
+			t.Skip(err) // net/http checks more: the values of more fields, and the target
 		}
 		body, err := io.ReadAll(standard.Body)
 		if err != nil || !bytes.Equal(body, r.Body) || standard.Method != string(r.Method) ||
@@ -202,7 +199,8 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
-// FuzzParseResponse does the same for responses.
+// FuzzParseResponse checks that net/http reads the same from every accepted response,
+// unless it refuses it.
 func FuzzParseResponse(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npong", "HTTP/1.1 204 No Content\r\n\r\n",

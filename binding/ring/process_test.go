@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// partVariable makes the test binary one of the processes of a test: "echo" or
-// the number of a sender.
+// partVariable is the environment variable that makes the test binary one of the
+// processes of a test: "echo" or the number of a sender.
 const partVariable = "CLEAVE_RING_TEST_PART"
 
-// What the processes of a test agree on.
+// The sizes that all processes of a test use.
 const (
 	processCapacity = 8
 	processInboxes  = 2
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// play is the life of a process of a test, on the memory that it inherits.
+// play runs a process of a test, on the memory of descriptor 3, which it inherits.
 func play(part string) error {
 	row, err := mapRow(3)
 	if err != nil {
@@ -70,15 +70,15 @@ func echo(row *Row) error {
 }
 
 func mapRow(descriptor int) (Row, error) {
-	const size = processInboxes * 128
-	memory, err := syscall.Mmap(descriptor, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
+	memory, err := syscall.Mmap(descriptor, 0, processInboxes*Size(processCapacity),
+		syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {
 		return Row{}, err
 	}
 	return Attach(memory, processInboxes, processCapacity)
 }
 
-// startParts starts a process per part on common memory.
+// startParts starts a process per part and returns their shared inboxes.
 func startParts(t *testing.T, parts ...string) Row {
 	t.Helper()
 	descriptor, err := unix.MemfdCreate("ring", unix.MFD_CLOEXEC)
@@ -97,7 +97,7 @@ func startParts(t *testing.T, parts ...string) Row {
 		must(t, command.Start())
 		t.Cleanup(func() {
 			if t.Failed() {
-				_ = command.Process.Kill() // it may wait for what never comes
+				_ = command.Process.Kill() // it may wait for a message that never comes
 			}
 			if err := command.Wait(); err != nil && !t.Failed() {
 				t.Errorf("process %s: %v", part, err)

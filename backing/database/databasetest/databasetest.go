@@ -1,8 +1,8 @@
-// Package databasetest lets a test run over every kind of database: SQLite in a
-// file, MariaDB and PostgreSQL on private servers. It is for tests only.
+// Package databasetest runs a test with every kind of database: SQLite in a file,
+// MariaDB and PostgreSQL on private servers. It is for tests only.
 //
 // All tests of a program share the servers; each use gets an empty database of its own.
-// Where a server's program is missing, the test of that database is skipped with the
+// If a server's program is not installed, the test of that database is skipped with the
 // reason.
 package databasetest
 
@@ -19,8 +19,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/servers"
 )
 
-// Each runs a test over every kind of database, as sub-tests named after it. open
-// makes an empty database; a test may open several.
+// Each runs a test with every kind of database, as subtests named after the kind. open
+// creates an empty database; a test may create several.
 func Each(t *testing.T, run func(t *testing.T, open func(t testing.TB) database.Config)) {
 	for _, driver := range database.Drivers() {
 		t.Run(string(driver), func(t *testing.T) {
@@ -29,7 +29,7 @@ func Each(t *testing.T, run func(t *testing.T, open func(t testing.TB) database.
 	}
 }
 
-// Open opens a database for a test and closes it after.
+// Open opens a database and closes it when the test ends.
 func Open(t testing.TB, config database.Config) *database.DB {
 	t.Helper()
 	db, err := database.Open(context.Background(), config)
@@ -44,10 +44,10 @@ func Open(t testing.TB, config database.Config) *database.DB {
 	return db
 }
 
-// connections are enough for tests that run side by side, each with all units of a system.
+// connections is the limit of a server: enough for parallel tests, each with all units of a system.
 const connections = 500
 
-// Fresh makes an empty database of that kind.
+// Fresh creates an empty database of that kind and returns the configuration to open it.
 func Fresh(t testing.TB, driver database.Driver) database.Config {
 	t.Helper()
 	kind, served := map[database.Driver]server.Kind{database.MariaDB: server.MariaDB,
@@ -67,8 +67,8 @@ func Fresh(t testing.TB, driver database.Driver) database.Config {
 	return database.Config{Driver: driver, DSN: instance.DSN(name)}
 }
 
-// Around returns a place on the server of a database of PostgreSQL that Fresh has made;
-// the names of all databases there begin with that one's.
+// Around returns a Place on the server of a PostgreSQL database from Fresh. The names of all
+// databases of the Place begin with the name of that database and an underscore.
 func Around(t testing.TB, config database.Config) database.Place {
 	t.Helper()
 	place, err := database.ParsePlace(strings.Replace(config.DSN, "?", "_?", 1))
