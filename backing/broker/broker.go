@@ -1,26 +1,26 @@
 // Package broker is the client of a message broker: RabbitMQ (quorum or classic
-// durable queues) or NATS JetStream, behind one interface that means the same
-// over both.
+// durable queues) or NATS JetStream, behind one interface with the same semantics
+// for both.
 //
-// What holds over both, and is tested against the real servers:
+// Guarantees for both, tested against the real servers:
 //
-//   - At least once. A message whose Publish returned nil is in every queue that
-//     takes its type, on the disk, and stays there until a handler has returned
-//     nil for it. It may come more than once: a handler tells repetitions by ID.
-//   - Nothing unrouted. A type that no queue takes in is an error.
+//   - At least once. A message whose Publish returned nil is in every queue for its
+//     type, on the disk, and stays there until a handler has returned nil for it. It
+//     may be delivered more than once: a handler recognises repetitions by ID.
+//   - Nothing unrouted. A type without a queue is an error.
 //   - Order. One Publish puts its messages into a queue in their order. A Consume
-//     that is the only one of its queue hands messages to the handler one after
-//     the other, in the order of the queue, also when the handler fails and is
-//     called again. After a consumer or the broker died, messages that were not
-//     acknowledged come again, and may come after newer ones.
+//     that is the only one of its queue passes messages to the handler one after
+//     the other, in the order of the queue, even if the handler fails and is called
+//     again. After the death of a consumer or the broker, unacknowledged messages
+//     are delivered again, possibly after newer ones.
 //   - Bounded work. A Consume holds at most Prefetch messages.
 //   - No poison. A message whose handler failed DeliveryLimit times is moved to
 //     the dead-letter queue of its queue, and only then acknowledged. Attempts
 //     that ended with the death of the consumer count as well, except over
 //     classic queues, which do not count them.
-//   - A broker that restarts is waited for.
+//   - Restarts. Calls wait for a broker that restarts.
 //
-// It starts no server (backing/server does) and knows no events.
+// It starts no server (backing/server does).
 //
 // Entry points: Open, Client.
 package broker
@@ -37,101 +37,98 @@ import (
 
 // Message is one message, as it is published.
 type Message struct {
-	ID      string // names the event for ever: a repetition has the same
-	Type    string // decides which queues take it: words, digits, dots
-	Key     string // names what the message is about
+	ID      string // unique; repetitions of the message have the same
+	Type    string // determines its queues: words of letters, digits, - and _, joined by dots
+	Key     string // identifies the subject of the message
 	Headers map[string]string
 	Body    []byte
 }
 
-// Delivery is a message that a queue hands out.
+// Delivery is a message that a queue delivers.
 type Delivery struct {
 	Message
 	Queue string
-	// Attempt counts how often the message was handed to a handler, this time
-	// included, as far as the broker and this client know.
+	// Attempt is the number of deliveries of the message, including this one, as far as
+	// the broker and this client know.
 	Attempt int
-	// Received is when this client got the message, of one that has headers: what
-	// waits for its handler can be told from what waits in the broker.
+	// Received is the time at which this client got the message, if it has headers. Traces
+	// use it to separate the wait for the handler from the wait in the broker.
 	Received time.Time
 }
 
-// Handler does a consumer's work on deliveries in their order: one,
-// or as many as Subscription.Batch allows. All are acknowledged when it returns
-// nil, so what it does must be committed by then. After an error with several
-// deliveries each is handed over alone; one alone comes again until the queue's
-// DeliveryLimit.
+// Handler handles deliveries in their order: one, or as many as Subscription.Batch
+// allows. All are acknowledged when it returns nil, so their effects must be committed
+// by then. After an error with several deliveries, each is delivered alone; a single
+// one is delivered again until the queue's DeliveryLimit.
 type Handler func(ctx context.Context, deliveries []Delivery) error
 
-// Queue is a durable queue. There is a dead-letter queue beside each, named by
-// DeadLetters.
+// Queue is a durable queue. Each has a dead-letter queue, see DeadLetters.
 type Queue struct {
 	Name  string   // lower-case letters, digits, hyphens
-	Types []string // the message types that it takes in
-	// DeliveryLimit is how often a message is handed to a failing handler; 0
-	// means 10.
+	Types []string // the message types that it receives
+	// DeliveryLimit is the number of times that a message is delivered to a failing
+	// handler; 0 means 10.
 	DeliveryLimit int
 }
 
-// DeadLetters returns the name of a queue's dead-letter queue. It is consumed as any
-// other queue, but has no dead letters of its own: its messages come again
-// without end.
+// DeadLetters returns the name of a queue's dead-letter queue. It is consumed like any
+// other queue, but has no dead letters of its own: a message that keeps failing is
+// delivered again without end.
 func DeadLetters(queue string) string { return queue + "-dead" }
 
-// Topology describes the queues that a system needs of its broker.
+// Topology describes the exchange and the queues of a system.
 type Topology struct {
 	Exchange string // lower-case letters, digits, hyphens
 	Queues   []Queue
 }
 
-// Subscription says how a queue is consumed. The zero values of the numbers mean
-// what stands behind them.
+// Subscription configures the consumption of a queue. The defaults of zero values are in
+// parentheses.
 type Subscription struct {
 	Queue    string
-	Prefetch int // how many messages may be unacknowledged (64)
-	Batch    int // how many messages a handler may get at once (1)
+	Prefetch int // unacknowledged messages at most (64)
+	Batch    int // messages at most per call of the handler (1)
 }
 
 // Depth holds the numbers of messages in a queue.
 type Depth struct {
-	Ready int // to be handed out
-	// Unacked are handed out and neither acknowledged nor given back; -1 means
-	// that the client cannot know (RabbitMQ without Config.Unacked).
+	Ready int // not delivered
+	// Unacked counts messages that are delivered and not settled; -1 means that the client
+	// cannot know (RabbitMQ without Config.Unacked).
 	Unacked int
 }
 
-// Client works with one broker. Its methods may be called from many goroutines.
+// Client is a client of one broker. It is safe for concurrent use.
 type Client interface {
-	// Declare makes the topology where it is missing and remembers it: Publish
-	// and Consume know the queues from it. It may be repeated, by every unit.
+	// Declare creates the parts of the topology that do not exist, and remembers it for
+	// Publish and Consume. Every unit may call it, any number of times.
 	Declare(ctx context.Context, topology Topology) error
-	// Publish returns nil when the broker has confirmed every message, which
-	// means that all are on its disk. Otherwise it returns a *PublishError that
-	// says which are not confirmed; those may be in the queues or not, and may be
-	// published again.
+	// Publish returns nil when the broker has confirmed every message, which means that
+	// all are on its disk. Otherwise it returns a *PublishError with the unconfirmed ones;
+	// those may or may not be in the queues, and may be published again.
 	Publish(ctx context.Context, messages ...Message) error
-	// Consume hands the messages of a queue to the handler until ctx is done,
-	// then returns nil. It outlives the loss of the connection. The handler's
-	// context is ctx: a handler that is under way when it is done may still
-	// finish, and its messages are acknowledged if it returns nil.
+	// Consume passes the messages of a queue to the handler until ctx ends, then returns
+	// nil. It survives the loss of the connection. The handler's context is ctx: a handler
+	// that is running when ctx ends may finish, and its messages are acknowledged if it
+	// returns nil.
 	Consume(ctx context.Context, subscription Subscription, handler Handler) error
-	// Depth looks into a queue or a dead-letter queue.
+	// Depth returns the depth of a queue or a dead-letter queue.
 	Depth(ctx context.Context, queue string) (Depth, error)
-	// Delete removes what Declare made, with all messages.
+	// Delete removes everything that Declare has created, with all messages.
 	Delete(ctx context.Context) error
-	// Held is the number of messages that this client's consumers have received and not settled:
-	// they are in no queue that others see.
+	// Held returns the number of messages that this client's consumers have received and
+	// not settled: other clients cannot see them in a queue.
 	Held() int
-	// Counts returns what this client has done since it was opened.
+	// Counts returns the counts of messages since the client was opened.
 	Counts() Counts
-	// Close ends the connections. Consumers must have ended.
+	// Close closes the connections. All calls of Consume must have returned.
 	Close() error
 }
 
-// PublishError says which messages of a Publish the broker did not confirm.
+// PublishError lists the messages of a Publish that the broker did not confirm.
 type PublishError struct {
-	Unconfirmed []int // indexes into the arguments, rising
-	Err         error // what happened to one of them
+	Unconfirmed []int // indexes into the arguments, ascending
+	Err         error // the error of one of them
 }
 
 // Error implements error.
@@ -139,10 +136,10 @@ func (e *PublishError) Error() string {
 	return fmt.Sprintf("publish: %d messages are not confirmed: %v", len(e.Unconfirmed), e.Err)
 }
 
-// Unwrap gives the cause.
+// Unwrap returns Err.
 func (e *PublishError) Unwrap() error { return e.Err }
 
-// add notes that a message was not confirmed.
+// add adds an unconfirmed message. A nil receiver becomes a new error.
 func (e *PublishError) add(index int, err error) *PublishError {
 	if e == nil {
 		e = &PublishError{Err: err}
@@ -151,7 +148,7 @@ func (e *PublishError) add(index int, err error) *PublishError {
 	return e
 }
 
-// result is the error, or a true nil.
+// result returns e as an error: a nil e becomes a nil error.
 func (e *PublishError) result() error {
 	if e == nil {
 		return nil
@@ -160,13 +157,13 @@ func (e *PublishError) result() error {
 	return e
 }
 
-// Errors that callers tell apart.
+// The errors of a Client, for errors.Is.
 var (
-	// ErrUnrouted is a message that no queue takes in.
+	// ErrUnrouted means that no queue receives the type of a message.
 	ErrUnrouted = errors.New("no queue takes in this type of message")
-	// ErrClosed is a client that was closed.
+	// ErrClosed means that the client was closed.
 	ErrClosed = errors.New("the broker's client is closed")
-	// ErrUnknownQueue is a queue that is not in the declared topology.
+	// ErrUnknownQueue means that a queue is not in the declared topology.
 	ErrUnknownQueue = errors.New("the declared topology has no such queue")
 )
 
@@ -179,21 +176,20 @@ const (
 	NATS     Driver = "nats"
 )
 
-// Config says which broker and how. The zero values of the numbers mean what
-// stands behind them.
+// Config configures a client. The defaults of zero values are in parentheses.
 type Config struct {
 	Driver Driver
-	// URL has the credentials: nats://..., or amqp://...; behind that,
-	// ?prefix=cleave_... is what the names of all exchanges and queues begin with, on a
-	// RabbitMQ that others use, too. See Sweep.
+	// URL is nats://... or amqp://..., with credentials. On a RabbitMQ that others use,
+	// too, ?prefix=cleave_... is the prefix of the names of all exchanges and queues. See
+	// Sweep.
 	URL string
-	// Classic asks RabbitMQ for classic durable queues instead of quorum queues.
+	// Classic selects RabbitMQ's classic durable queues instead of quorum queues.
 	Classic bool
-	// AckWait is after what time NATS gives the messages of a consumer that
-	// died to another (5 s). RabbitMQ does so when it sees the connection end.
+	// AckWait is the time after which NATS delivers the messages of a dead consumer to
+	// another (5 s). RabbitMQ does so when it sees the connection end.
 	AckWait time.Duration
-	// Unacked counts what RabbitMQ's consumers have not acknowledged, by queue:
-	// AMQP itself does not tell. Depth uses it where it is set.
+	// Unacked returns the numbers of RabbitMQ's unacknowledged messages by queue, which AMQP
+	// does not report. Depth uses it if it is set.
 	Unacked func(ctx context.Context) (map[string]int, error)
 }
 
@@ -201,12 +197,13 @@ const (
 	defaultDeliveryLimit = 10
 	defaultPrefetch      = 64
 	defaultAckWait       = 5 * time.Second
-	// window limits the messages that one Publish may have on their way. NATS commits up to 1000 at once.
+	// window is the number of messages that one Publish sends before it waits for confirmations. NATS commits
+	// up to 1000 at once.
 	window = 256
 )
 
-// Open makes a client. It connects when there is something to do, and waits for
-// the broker as long as the context of that call allows.
+// Open returns a client. It connects with the first call, which waits for the broker as
+// long as its context allows.
 func Open(config Config) (Client, error) {
 	config.AckWait = cmp.Or(config.AckWait, defaultAckWait)
 	switch config.Driver {
@@ -218,7 +215,7 @@ func Open(config Config) (Client, error) {
 	return nil, fmt.Errorf("there is no broker %q (there are %s and %s)", config.Driver, RabbitMQ, NATS)
 }
 
-// check names every mistake in a topology.
+// check returns all mistakes in a topology as one error.
 func (t Topology) check() error {
 	name := regexp.MustCompile(`^[a-z][a-z0-9-]{0,59}$`)
 	kind := regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
@@ -254,7 +251,7 @@ func (t Topology) check() error {
 	return errors.Join(mistakes...)
 }
 
-// withDefaults fills in what was left open.
+// withDefaults returns the topology with the defaults of zero values.
 func (t Topology) withDefaults() Topology {
 	t.Queues = slices.Clone(t.Queues)
 	for n := range t.Queues {
@@ -263,7 +260,7 @@ func (t Topology) withDefaults() Topology {
 	return t
 }
 
-// deliveryLimit returns the delivery limit of a queue; dead-letter queues have none, which is 0.
+// deliveryLimit returns the delivery limit of a queue: 0, which means none, for dead-letter queues.
 func (t Topology) deliveryLimit(queue string) (int, error) {
 	for _, q := range t.Queues {
 		switch queue {
@@ -285,7 +282,7 @@ func (t Topology) allQueues() []string {
 	return names
 }
 
-// withDefaults fills in what was left open.
+// withDefaults returns the subscription with the defaults of zero values.
 func (s Subscription) withDefaults() Subscription {
 	if s.Prefetch <= 0 {
 		s.Prefetch = defaultPrefetch

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// consumerJob is the configuration of the consumer's process: a Config, but for its function.
+// consumerJob is the part of a Config that can be passed to the consumer's process, as JSON.
 type consumerJob struct {
 	Driver  Driver
 	URL     string
@@ -45,8 +45,8 @@ func holdOneMessage(job string) error {
 		})
 }
 
-// killConsumer has another process consume, and kills it when it holds a message.
-// It returns that message's ID.
+// killConsumer starts a process that consumes, kills it when it holds a message, and
+// returns the ID of that message.
 func killConsumer(t *testing.T, f *fixture) string {
 	t.Helper()
 	text, err := json.Marshal(consumerJob{f.config.Driver, f.config.URL, f.config.Classic, f.config.AckWait})
@@ -90,7 +90,7 @@ func poisonIsBuried(t *testing.T, f *fixture) {
 	}
 	s := newSink()
 	consume(t, c, Subscription{Queue: "views"}, s.handle)
-	if f.config.Classic { // such queues tell a repetition, but do not count: broker.go says so
+	if f.config.Classic { // classic queues mark a redelivery, but do not count attempts: see the package comment
 		if d := s.await(t, 1)[0]; d.ID != "poison" || d.Attempt != 2 {
 			t.Errorf("handled %+v", d)
 		}
@@ -157,8 +157,8 @@ func (l *ledger) publish(ctx context.Context, c Client) {
 	}
 }
 
-// compare lists confirmed messages that were not handled, and handled ones that nobody sent.
-// The publisher has ended.
+// compare returns the ids of messages that were confirmed but not handled, and of those that were
+// handled but never published. The publisher must have ended.
 func (l *ledger) compare(s *sink) (missing, unknown []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,8 +177,8 @@ func (l *ledger) compare(s *sink) (missing, unknown []string) {
 	return missing, unknown
 }
 
-// confirmedOutlivesKill publishes and consumes while the broker is killed and
-// started again, twice.
+// confirmedOutlivesKill publishes and consumes while the broker is killed and restarted
+// twice: all confirmed messages must be handled.
 func confirmedOutlivesKill(t *testing.T, f *fixture) {
 	c := f.impatient().client(t, shop())
 	s := newSink()

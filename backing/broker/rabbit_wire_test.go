@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// socket keeps what is written, one entry for each write.
+// socket is a connection that keeps each write as an entry of writes.
 type socket struct {
 	net.Conn
 	writes []string
@@ -50,7 +50,7 @@ func TestWireGathersUntilItSends(t *testing.T) {
 	write(t, w, "alone")
 	w.gather()
 	write(t, w, "a")
-	w.gather() // somebody else, too
+	w.gather() // a second caller
 	write(t, w, "b")
 	expectWrites(t, s, "alone")
 	w.send()
@@ -72,8 +72,8 @@ func TestWireHoldsNoMoreThanItsBound(t *testing.T) {
 	expectWrites(t, s, part+part)
 }
 
-// TestWireThatBreaksIsClosed loses what was gathered: the connection's user must not
-// wait for an answer.
+// TestWireThatBreaksIsClosed: when gathered data cannot be sent, the connection is closed, so
+// that its user does not wait for an answer.
 func TestWireThatBreaksIsClosed(t *testing.T) {
 	s := &socket{err: errors.New("broken pipe")}
 	w := &wire{Conn: s}

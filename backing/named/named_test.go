@@ -31,7 +31,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// running returns a server that somebody else runs, as far as this package can see.
+// running starts a server and names it in the environment, as a user would do with a server of theirs.
 func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	t.Helper()
 	instance := servers.Started(t, kind, server.Settings{})
@@ -47,13 +47,14 @@ func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	return b, instance
 }
 
-// content is how a test writes into a trial's service and sees what a server has.
+// content writes into a trial's service, in a way that fails the second time, and lists the names on a
+// server.
 type content struct {
 	write func(ctx context.Context, address, name string) error
 	names func(ctx context.Context, b Backing, instance *servers.Instance) ([]string, error)
 }
 
-// sql makes a database with a table.
+// sql returns the content of MariaDB and PostgreSQL: a database with a table.
 func sql() content {
 	names := func(ctx context.Context, b Backing, _ *servers.Instance) (all []string, err error) {
 		place, err := database.ParsePlace(b.address.String())
@@ -74,13 +75,13 @@ func sql() content {
 		if err != nil {
 			return err
 		}
-		_, err = db.Exec(ctx, "CREATE TABLE words (word VARCHAR(10))") // fails where there is one
+		_, err = db.Exec(ctx, "CREATE TABLE words (word VARCHAR(10))") // fails if it exists
 		return errors.Join(err, db.Close())
 	}
 	return content{write, names}
 }
 
-// documents writes a document.
+// documents returns the content of MongoDB: a database with a document.
 func documents() content {
 	return content{
 		write: func(ctx context.Context, address, name string) error {
@@ -91,7 +92,7 @@ func documents() content {
 			whole := strings.TrimPrefix(u.Path, "/") + name
 			u.Path = "/"
 			return Backing{address: u}.mongo(ctx, func(client *mongo.Client) error {
-				// fails where there is one
+				// fails if it exists
 				_, err := client.Database(whole).Collection("words").InsertOne(ctx, bson.D{{Key: "_id", Value: "a"}})
 				return err
 			})
@@ -105,10 +106,10 @@ func documents() content {
 	}
 }
 
-// queues has a message in a queue.
+// queues returns the content of RabbitMQ: a queue with a message.
 func queues() content {
 	write := func(ctx context.Context, address, name string) error {
-		if i := strings.LastIndexByte(name, '_'); i > 0 { // as another process has called it
+		if i := strings.LastIndexByte(name, '_'); i > 0 { // the prefix of a trial of another process
 			address, name = address+"?prefix="+name[:i+1], name[i+1:]
 		}
 		client, err := broker.Open(broker.Config{Driver: broker.RabbitMQ, URL: address, Classic: true})
@@ -136,8 +137,8 @@ func queues() content {
 	return content{write, names}
 }
 
-// TestTrialsShareAServer: each has databases of its own, which go with it; those of
-// a process that is gone go, too, and nobody else's.
+// TestTrialsShareAServer: each trial has databases of its own, which Release removes. Clean
+// removes those of dead processes, and no others.
 func TestTrialsShareAServer(t *testing.T) {
 	for kind, c := range map[server.Kind]content{server.MariaDB: sql(), server.Postgres: sql(),
 		server.Mongo: documents(), server.RabbitMQ: queues()} {
@@ -147,8 +148,8 @@ func TestTrialsShareAServer(t *testing.T) {
 			ctx := t.Context()
 			own, err := launch.Own()
 			must(t, err)
-			// Process 1 runs, but was not started at tick 0: this is of another one. What
-			// became of a process in another container cannot be told.
+			// Process 1 runs, but was not started at tick 0: so this name is of a dead process with
+			// the same number. Processes of another container cannot be checked.
 			dead, unknown := "cleave_"+own.Place+"_1_0_1_orders", "cleave_000000_1_0_1_orders"
 			owner, err := owner()
 			must(t, err)
@@ -188,7 +189,7 @@ func TestTrialsShareAServer(t *testing.T) {
 	}
 }
 
-// expectNames looks which databases there are, but for the server's own.
+// expectNames compares the names on a server, without the server's own.
 func expectNames(t *testing.T, c content, b Backing, instance *servers.Instance, want ...string) {
 	t.Helper()
 	all, err := c.names(t.Context(), b, instance)
@@ -220,13 +221,13 @@ func TestAddressesThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.text, err, c.want)
 		}
 		if err != nil && strings.Contains(err.Error(), ":secret") {
-			t.Errorf("the password is told: %v", err)
+			t.Errorf("the error contains the password: %v", err)
 		}
 	}
 }
 
-// TestAddressesOfTrials: a trial's prefix is added to an address that may leave out
-// its port and, over RabbitMQ, has a virtual host of its own.
+// TestAddressesOfTrials: a trial's prefix is added to an address, which may lack a port and,
+// for RabbitMQ, may have a virtual host.
 func TestAddressesOfTrials(t *testing.T) {
 	for _, c := range []struct{ variable, kind, text, want string }{
 		{"CLEAVE_USE_POSTGRES", "postgres", "postgres://u:p@127.0.0.1", "postgres://u:p@127.0.0.1:5432/cleave_1_"},
@@ -243,8 +244,7 @@ func TestAddressesOfTrials(t *testing.T) {
 	}
 }
 
-// TestWrongCredentials: the server says what it thinks of them, and the error where
-// they were used.
+// TestWrongCredentials: the error has the server's refusal and its address.
 func TestWrongCredentials(t *testing.T) {
 	for kind, want := range map[server.Kind]string{server.MariaDB: "denied",
 		server.RabbitMQ: "username or password not allowed"} {
@@ -264,7 +264,7 @@ func TestWrongCredentials(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsAway is missed before anything is started.
+// TestAServerThatIsAway: Preflight fails and says what to do.
 func TestAServerThatIsAway(t *testing.T) {
 	found, err := FromEnvironment(func(name string) (string, bool) {
 		return "amqp://u:secret@127.0.0.1:9", name == "CLEAVE_USE_RABBITMQ"

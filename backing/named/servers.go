@@ -17,17 +17,17 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// patience is how long a server may take to forget what a trial has had there.
+// patience is the time for a server to remove a trial's databases or queues.
 const patience = 30 * time.Second
 
-// answersWithin is how long a server may take to accept a connection.
+// answersWithin is the time for a server to accept a connection.
 const answersWithin = 5 * time.Second
 
-// variables hold the addresses of servers that the user names, credentials included:
-// not arguments, which others could read.
+// variables is the prefix of the environment variables with the addresses of the user's
+// servers. Addresses hold credentials, and other users could read arguments.
 const variables = "CLEAVE_USE_"
 
-// The servers that are neither of package database.
+// The servers that package database does not support.
 const (
 	mongodb  = "mongo"
 	rabbitmq = "rabbitmq"
@@ -35,10 +35,10 @@ const (
 
 // nameable is a server that the user can name.
 type nameable struct {
-	name   string // of the server, and in capitals the end of its variable
-	scheme string // of its address
-	port   string // where its address has none
-	kinds  []string
+	name   string   // of the server, and in capitals the end of its variable
+	scheme string   // of its address
+	port   string   // the default of its address
+	kinds  []string // of backing services that it can provide
 }
 
 func nameables() []nameable {
@@ -50,10 +50,10 @@ func nameables() []nameable {
 	}
 }
 
-// variable returns the name of the server's.
+// variable returns the name of the server's environment variable.
 func (s nameable) variable() string { return variables + strings.ToUpper(s.name) }
 
-// parse reads an address. Its errors do not repeat the password.
+// parse parses and completes an address. Its errors do not contain the password.
 func (s nameable) parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s nameable) parse(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// version asks the server what it is: the first use of the user's credentials.
+// version asks the server for its version. It is the first use of the user's credentials.
 func (b Backing) version(ctx context.Context) (version string, err error) {
 	switch b.server.name {
 	case rabbitmq:
@@ -99,8 +99,8 @@ func (b Backing) version(ctx context.Context) (version string, err error) {
 	return place.Version(ctx)
 }
 
-// remove drops what is on the server under names that a condition names: databases,
-// or exchanges and queues by their prefix.
+// remove drops the databases of the server for whose names which returns true; on
+// RabbitMQ the exchanges and queues with such prefixes.
 func (b Backing) remove(ctx context.Context, which func(name string) bool) error {
 	switch b.server.name {
 	case rabbitmq:
@@ -127,7 +127,7 @@ func (b Backing) dropDocuments(ctx context.Context, which func(name string) bool
 	})
 }
 
-// mongo works with a client of the server.
+// mongo calls work with a client that is connected to the server.
 func (b Backing) mongo(ctx context.Context, work func(*mongo.Client) error) error {
 	client, err := mongo.Connect(options.Client().ApplyURI(b.address.String()))
 	if err != nil {

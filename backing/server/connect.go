@@ -7,10 +7,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// DSN returns the address of the server, which is reached at host:port, with the credentials
-// in it, in the form that the Go client of the server takes. The database is that of the
-// name; brokers have none. It is a secret: it belongs in environments and files, not in
-// arguments.
+// DSN returns the address of a database of the server, which is reached at host:port, in the
+// form that the server's Go client uses. Brokers and caches ignore the database. The address
+// contains the credentials: it belongs in environments and files, not in arguments.
 func (s *Server) DSN(at, database string) string {
 	switch s.Kind {
 	case MariaDB:
@@ -23,7 +22,7 @@ func (s *Server) DSN(at, database string) string {
 		return s.address("nats", at, "")
 	case Cassandra:
 		if s.settings.Periodic {
-			return s.address("cassandra", at, "?commitlog_sync=periodic") // which its client refuses unless told
+			return s.address("cassandra", at, "?commitlog_sync=periodic") // without it the client refuses such a server
 		}
 		return s.address("cassandra", at, "")
 	case Redis, Memcached:
@@ -32,13 +31,13 @@ func (s *Server) DSN(at, database string) string {
 	return s.address("mongodb", at, "/"+database+"?directConnection=true&authSource=admin")
 }
 
-// address returns a URL with the credentials. at is not escaped: it may be what a deployer
-// replaces (lab.AddressOf).
+// address returns a URL with the credentials. at is not escaped: it may be a placeholder that
+// a deployer replaces (lab.AddressOf).
 func (s *Server) address(scheme, at, rest string) string {
 	return scheme + "://" + url.UserPassword(s.user, s.password).String() + "@" + at + rest
 }
 
-// mysqlDSN returns the Go driver's form of an address.
+// mysqlDSN returns an address as the Go driver of MySQL expects it.
 func (s *Server) mysqlDSN(at, database string) string {
 	config := mysql.NewConfig()
 	config.User, config.Passwd = s.user, s.password
@@ -48,9 +47,9 @@ func (s *Server) mysqlDSN(at, database string) string {
 	return config.FormatDSN()
 }
 
-// URL returns the address of the server, which is reached at host:port, as one URL with the
-// credentials. Databases are named by who uses them: those of MariaDB and PostgreSQL are
-// made through database.Place, the other servers make theirs when they are first used.
+// URL returns the address of the server, which is reached at host:port, with the credentials
+// and without a database: the user of the address chooses it. Databases of MariaDB and
+// PostgreSQL are created by database.Place; the other servers create theirs on first use.
 func (s *Server) URL(at string) string {
 	if s.Kind == MariaDB || s.Kind == Postgres {
 		return s.address(string(s.Kind), at, "")
@@ -58,6 +57,6 @@ func (s *Server) URL(at string) string {
 	return s.DSN(at, "")
 }
 
-// attemptWithin bounds one look whether a server is ready, where the context has no
+// attemptWithin bounds one check whether a server is ready, if the context has no
 // deadline.
 const attemptWithin = 5 * time.Second

@@ -1,6 +1,6 @@
 // Package sqlite provides SQLite as a backing service: a folder of files for each
-// trial. SQLite is part of the units that use it, so nothing runs and nothing is
-// metered beside them.
+// trial. SQLite runs inside of the units that use it, so there is no server to start
+// or to meter.
 //
 // Entry point: New.
 package sqlite
@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Kind is its name in study files.
+// Kind is the name of this backing in study files.
 const Kind = "sqlite"
 
 // Backing provides folders.
@@ -26,13 +26,13 @@ var (
 	_ lab.FileBacking      = Backing{}
 )
 
-// New makes the backing.
+// New returns the backing.
 func New() Backing { return Backing{} }
 
 // Kind implements lab.Backing.
 func (Backing) Kind() string { return Kind }
 
-// Preflight implements lab.Backing: SQLite is part of the program.
+// Preflight implements lab.Backing. SQLite is compiled in, so there is nothing to check.
 func (Backing) Preflight() error { return nil }
 
 // Embedded implements lab.EmbeddedBacking.
@@ -75,13 +75,13 @@ func (s service) About() string {
 	return "SQLite (modernc.org/sqlite " + moduleVersion() + "), embedded"
 }
 
-// Server implements lab.Service: there is none.
+// Server implements lab.Service. There is none.
 func (s service) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 
 // Release implements lab.Service.
 func (s service) Release() error { return os.RemoveAll(s.folder) }
 
-// moduleVersion returns the module version of the module that SQLite comes in, as far as it is known.
+// moduleVersion returns the version of the SQLite module, or a text if it is unknown.
 func moduleVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

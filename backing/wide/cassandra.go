@@ -15,18 +15,18 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// cassandra speaks to one node. The driver prepares statements and keeps them.
+// cassandra is the driver for one node of Cassandra. gocql caches prepared statements.
 type cassandra struct {
 	session     *gocql.Session
 	connections int
 }
 
 const (
-	// answerWithin bounds a request where its context does not.
+	// answerWithin bounds a request whose context has no earlier deadline.
 	answerWithin = 10 * time.Second
-	// connectWithin bounds the making of a connection, whatever the context says.
+	// connectWithin bounds each connection attempt, in addition to the context.
 	connectWithin = 5 * time.Second
-	// lookAgain is how often a node that has gone is looked for, where no requests come.
+	// lookAgain is the interval of attempts to reach a node that is away, while there are no requests.
 	lookAgain = 250 * time.Millisecond
 )
 
@@ -51,8 +51,8 @@ func openCassandra(ctx context.Context, address *url.URL, options Options) (driv
 	return cassandra{session, options.Connections}, nil
 }
 
-// connectCassandra dials the node of the address, and no other: what a node says of where
-// it and its peers are need not be true from here.
+// connectCassandra opens a session that dials only the node of the address: the addresses
+// that a node reports for itself and its peers need not be reachable from here.
 func connectCassandra(
 	ctx context.Context, address *url.URL, keyspace string, connections int,
 ) (*gocql.Session, error) {
@@ -72,14 +72,14 @@ func connectCassandra(
 	cluster.AddressTranslator = gocql.AddressTranslatorFunc(func(net.IP, int) (net.IP, int) {
 		return node[0].IP, port
 	})
-	cluster.Metadata.CacheMode = gocql.Disabled // nobody asks the driver for it
+	cluster.Metadata.CacheMode = gocql.Disabled // the schema metadata is not used
 	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true
 	cluster.Timeout, cluster.ConnectTimeout = answerWithin, connectWithin
 	only := &onlyNode{}
 	cluster.ConvictionPolicy, cluster.ReconnectInterval = only, 0
-	// The node gives times that only rise; those of several clients may not.
+	// The node's own timestamps are monotonic; those of several clients are not.
 	cluster.DefaultTimestamp = false
-	// Who is alone would wait for others whose request could share a system call.
+	// Otherwise a single request waits for others to share a system call with.
 	cluster.WriteCoalesceWaitTime = 0
 	session, err := cluster.CreateSession()
 	if err != nil {
@@ -90,8 +90,8 @@ func connectCassandra(
 	return session, nil
 }
 
-// nameDialer connects to a name, as host:port, instead of to the one address of it that the
-// driver knows: net.Dialer tries all of them (RFC 8305).
+// nameDialer dials host:port by name. The driver knows only one address of the host;
+// net.Dialer tries all of them (RFC 8305).
 type nameDialer string
 
 // DialContext implements gocql.Dialer.
@@ -99,16 +99,16 @@ func (d nameDialer) DialContext(ctx context.Context, network, _ string) (net.Con
 	return (&net.Dialer{Timeout: connectWithin}).DialContext(ctx, network, string(d))
 }
 
-// onlyNode keeps the node in use while it is away: there is no other to go to. The driver would
-// mark it as down and look for it, and can lose it so for good: who marks it as down removes the connections
-// of who has found it meanwhile, and a node that is up without connections is looked for no more.
+// onlyNode is a conviction policy that never marks the node as down: there is no other. The driver can lose a
+// node that it has marked as down for good: a goroutine that marks it removes the connections that another
+// one has just made, and the driver does not reconnect to a node that is up without connections.
 type onlyNode struct{ session atomic.Pointer[gocql.Session] }
 
-// AddFailure implements gocql.ConvictionPolicy. Every request without a connection has the driver
-// make one; in case none comes there is one of ours.
+// AddFailure implements gocql.ConvictionPolicy. A request without a connection makes the driver
+// connect; this sends one in case the caller sends none.
 func (n *onlyNode) AddFailure(error, *gocql.HostInfo) (down bool) {
 	if session := n.session.Load(); session != nil {
-		// or the next failure tries again
+		// If it fails, AddFailure is called again.
 		time.AfterFunc(lookAgain, func() { _ = session.Query("SELECT key FROM system.local").Exec() })
 	}
 	return false
@@ -117,8 +117,8 @@ func (n *onlyNode) AddFailure(error, *gocql.HostInfo) (down bool) {
 // Reset implements gocql.ConvictionPolicy.
 func (n *onlyNode) Reset(*gocql.HostInfo) {}
 
-// checkDurable refuses a server that may lose what it has acknowledged, unless the
-// address says that this is meant.
+// checkDurable returns an error if the server may lose acknowledged writes, unless the
+// address allows that.
 func checkDurable(ctx context.Context, session *gocql.Session, address *url.URL) error {
 	var sync string
 	err := session.Query("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").
@@ -168,9 +168,9 @@ func (c cassandra) get(ctx context.Context, table *statements, key [16]byte) ([]
 	return values, cassandraFailure(err)
 }
 
-// retryCanceled runs a statement, which may be repeated, and runs it again if the driver's connection has
-// ended under it, as each of them may have: the driver then says that a context was canceled, which was
-// not the caller's.
+// retryCanceled runs an idempotent statement, and again if the driver's connection ended meanwhile: the
+// driver then returns context.Canceled although the caller's context has not ended. All its connections may
+// have ended, so it tries once more than there are.
 func (c cassandra) retryCanceled(ctx context.Context, run func() error) error {
 	for range 1 + c.connections {
 		err := run()
@@ -181,7 +181,7 @@ func (c cassandra) retryCanceled(ctx context.Context, run func() error) error {
 	return errors.New("the driver's connections end as they begin")
 }
 
-// page goes on where the server says.
+// page implements driver; a position is the server's paging state.
 func (c cassandra) page(
 	ctx context.Context, table Table, from []byte,
 ) (records []record, next []byte, err error) {
@@ -198,7 +198,7 @@ func (c cassandra) page(
 	}
 }
 
-// closePatience bounds the driver's closing of a session.
+// closePatience is the time for the driver to close a session.
 const closePatience = 10 * time.Second
 
 func (c cassandra) close() error {
@@ -206,9 +206,8 @@ func (c cassandra) close() error {
 	return nil
 }
 
-// closeSession leaves a session that the driver does not close in time to the end of the process: gocql
-// 2.1.2 waits for ever where it is just making its control connection again, which waits for what Close has
-// stopped.
+// closeSession closes a session, or gives up after closePatience and leaves it open. gocql 2.1.2 can hang in
+// Close while it reconnects its control connection, which waits for a goroutine that Close has stopped.
 func closeSession(session *gocql.Session) {
 	closed := make(chan struct{})
 	go func() {
@@ -221,8 +220,8 @@ func closeSession(session *gocql.Session) {
 	}
 }
 
-// cassandraFailure tells a statement that the server finds wrong from a server that does
-// not answer or cannot do its work now.
+// cassandraFailure returns errors of contexts and of wrong statements as they are, and all
+// others as ErrUnavailable: the server does not answer or cannot work now.
 func cassandraFailure(err error) error {
 	var answer gocql.RequestError
 	switch {

@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// TestCassandra is one server: what it does to it gets worse and worse.
+// TestCassandra runs all tests on one server, from harmless to destructive.
 func TestCassandra(t *testing.T) {
 	instance := servers.Started(t, server.Cassandra, server.Settings{})
 	t.Run("contract", func(t *testing.T) { contract(t, openerOf(t, instance.URL(), "people")) })
@@ -31,7 +31,7 @@ func TestCassandra(t *testing.T) {
 	t.Run("kill", func(t *testing.T) { kill(t, instance) })
 }
 
-// comesAndGoes: a server that is away for moments, again and again, is found when it stays.
+// comesAndGoes: the client works again after a server that was unreachable for many short periods.
 func comesAndGoes(t *testing.T, instance *servers.Instance) {
 	address, err := url.Parse(instance.URL())
 	must(t, err)
@@ -60,20 +60,20 @@ func comesAndGoes(t *testing.T, instance *servers.Instance) {
 	}
 	close(ending)
 	users.Wait()
-	time.Sleep(3 * time.Second) // nobody asks meanwhile
+	time.Sleep(3 * time.Second) // without requests that would make the driver reconnect
 	must(t, store.Insert(within(t), "gated", key(1), []byte("a"), nil))
 }
 
-// gate leads to a server, or is closed to all but the one that came first and is there still: the
-// driver's own connection, by whose loss it would learn of everybody's.
+// gate is a TCP proxy to a server. Closing it ends all connections except the oldest one, which is
+// the driver's control connection: by its loss the driver would notice that the server is away.
 type gate struct {
 	address, server string
 	listener        net.Listener
 	accepting       sync.WaitGroup
-	passing         []*passage // of whoever accepts, or closes
+	passing         []*passage // used by the accepting goroutine, or by close after its end
 }
 
-// passage is a client's connection and the one to the server.
+// passage is a client's connection and its connection to the server.
 type passage struct {
 	client, server net.Conn
 	ended          atomic.Bool
@@ -109,7 +109,7 @@ func (g *gate) open(t *testing.T) {
 	})
 }
 
-// carry passes on in one direction; the other one ends with it.
+// carry copies in one direction and then closes both connections.
 func (p *passage) carry(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	p.end()
@@ -129,8 +129,8 @@ func (g *gate) close() {
 	}
 }
 
-// kill: everything acknowledged is found, the same client goes on with
-// the server that comes back, and a server that is gone is told in time.
+// kill: no acknowledged record is lost, requests fail with ErrUnavailable while the server
+// is down, and the same client works again after its restart.
 func kill(t *testing.T, instance *servers.Instance) {
 	store := created(t, openerOf(t, instance.URL(), "people"), "killed")
 	var written sync.Map // what was acknowledged
@@ -152,7 +152,7 @@ func kill(t *testing.T, instance *servers.Instance) {
 					acknowledged.Add(1)
 				case errors.Is(err, ErrUnavailable):
 					refused.Add(1)
-					time.Sleep(10 * time.Millisecond) // nobody is there: not at full speed
+					time.Sleep(10 * time.Millisecond) // do not spin while the server is down
 				default:
 					t.Error(err)
 				}
@@ -170,7 +170,7 @@ func kill(t *testing.T, instance *servers.Instance) {
 	await("inserts", func() bool { return acknowledged.Load() > 500 })
 	must(t, instance.Kill())
 	await("an insert that is refused", func() bool { return refused.Load() > 0 })
-	expectTold(t, store)
+	expectUnavailable(t, store)
 	before := acknowledged.Load()
 	must(t, instance.Restart(context.Background()))
 	await("inserts after the restart", func() bool { return acknowledged.Load() > before+500 })
@@ -183,8 +183,8 @@ func kill(t *testing.T, instance *servers.Instance) {
 	t.Logf("%d inserts acknowledged, %d refused", acknowledged.Load(), refused.Load())
 }
 
-// expectTold asks a server that is gone.
-func expectTold(t *testing.T, store *Store) {
+// expectUnavailable checks the error of a request to a server that is down.
+func expectUnavailable(t *testing.T, store *Store) {
 	t.Helper()
 	begin := time.Now()
 	if _, err := store.Get(within(t), "killed", key(0)); !errors.Is(err, ErrUnavailable) {
@@ -195,8 +195,8 @@ func expectTold(t *testing.T, store *Store) {
 	}
 }
 
-// pause: who does not want to wait for a server does not have to, and the client
-// goes on with it.
+// pause: a request to a paused server ends with its context, and the client works again
+// after the pause.
 func pause(t *testing.T, instance *servers.Instance) {
 	store := created(t, openerOf(t, instance.URL(), "people"), "paused")
 	must(t, instance.Pause())
@@ -212,7 +212,8 @@ func pause(t *testing.T, instance *servers.Instance) {
 	expect(t, store, "paused", key(2), "b", "")
 }
 
-// TestCassandraMustKeepWhatItAcknowledges: else the address must say that it need not.
+// TestCassandraMustKeepWhatItAcknowledges: Open refuses a server with periodic commitlog_sync, unless the
+// address allows it.
 func TestCassandraMustKeepWhatItAcknowledges(t *testing.T) {
 	instance := servers.Started(t, server.Cassandra, server.Settings{Periodic: true})
 	store, err := Open(within(t), instance.URL(), Options{Keyspace: "k"})
@@ -233,7 +234,7 @@ func TestCassandraThatIsNotThere(t *testing.T) {
 	}
 }
 
-// wrongPassword is refused, and no message repeats it.
+// wrongPassword: Open fails, and its error does not contain the password.
 func wrongPassword(t *testing.T, instance *servers.Instance) {
 	_, password, _ := strings.Cut(strings.Split(instance.URL(), "@")[0], "cleave:")
 	_, err := Open(within(t), strings.ReplaceAll(instance.URL(), password, "wrong-word"), Options{Keyspace: "k"})
@@ -243,7 +244,7 @@ func wrongPassword(t *testing.T, instance *servers.Instance) {
 	}
 }
 
-// TestAConnectionEndsUnderAStatement: what the driver calls canceled, and nobody has, is asked again.
+// TestAConnectionEndsUnderAStatement: a statement that the driver, not the caller, has canceled is retried.
 func TestAConnectionEndsUnderAStatement(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// sqlite keeps a keyspace as a file.
+// sqlite is the driver for SQLite: a keyspace is a file.
 type sqlite struct{ db *database.DB }
 
 func openSQLite(ctx context.Context, folder string, options Options) (driver, error) {
@@ -28,7 +28,7 @@ func openSQLite(ctx context.Context, folder string, options Options) (driver, er
 func (s sqlite) createTable(ctx context.Context, table Table) error {
 	var columns strings.Builder
 	for _, column := range table.Columns {
-		_, _ = fmt.Fprintf(&columns, ", %q BLOB NOT NULL", column) // a builder takes everything
+		_, _ = fmt.Fprintf(&columns, ", %q BLOB NOT NULL", column) // writes to a Builder never fail
 	}
 	_, err := s.db.Exec(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %q (%q BLOB PRIMARY KEY%s) WITHOUT ROWID",
 		table.Name, keyColumn, columns.String()))
@@ -53,7 +53,7 @@ func (s sqlite) get(ctx context.Context, table *statements, key [16]byte) ([][]b
 	return values, nil
 }
 
-// page goes on behind the last key.
+// page implements driver; a position is the last key of the page before.
 func (s sqlite) page(
 	ctx context.Context, table Table, from []byte,
 ) (records []record, next []byte, err error) {
