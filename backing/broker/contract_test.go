@@ -107,7 +107,7 @@ func shop() Topology {
 	}}
 }
 
-// TestContract tests what broker.go says of every Client.
+// TestContract tests the guarantees of the package comment with every broker.
 func TestContract(t *testing.T) {
 	promises := []struct {
 		name string

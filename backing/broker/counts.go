@@ -7,8 +7,8 @@ import "sync/atomic"
 type Counts struct {
 	Published      int64 // given to Publish, dead letters excluded
 	Delivered      int64 // received from queues
-	PublishedBytes int64 // bodies of what was published, in bytes
-	DeliveredBytes int64 // bodies of what was received, in bytes
+	PublishedBytes int64 // bytes of published bodies
+	DeliveredBytes int64 // bytes of received bodies
 }
 
 // counters are the live form of Counts.

@@ -25,7 +25,7 @@ type natsClient struct {
 	connection *nats.Conn
 	closed     bool
 	server     atomic.Pointer[jetstream.JetStream]
-	slots      chan struct{} // bounds how many batches are under way
+	slots      chan struct{} // a semaphore: one entry per running batch
 	session    atomic.Pointer[session]
 }
 
@@ -44,11 +44,11 @@ func (c *natsClient) renew() {
 }
 
 const (
-	// confirmWithin is how long a message may be on its way to its confirmation.
+	// confirmWithin is the time for the server to confirm a message.
 	confirmWithin = 30 * time.Second
 	// maxUnacked bounds what all consumers of a queue may hold together.
 	maxUnacked = 1 << 16
-	// headers of a message beside those of its sender.
+	// The headers that this client adds to those of the sender.
 	natsID, natsType, natsKey = "Cleave-Id", "Cleave-Type", "Cleave-Key"
 )
 
@@ -62,8 +62,8 @@ func openNATS(config Config) (*natsClient, error) {
 	return c, nil
 }
 
-// tied is ctx until the connection is lost: what was sent over it may be lost, and
-// nobody answers.
+// tied returns a context that ends with ctx or with the connection: requests that were
+// sent over a lost connection get no answer.
 func (c *natsClient) tied(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, abandon := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.session.Load().ctx, func() { abandon(errLost) })
@@ -135,9 +135,9 @@ func (c *natsClient) Declare(ctx context.Context, topology Topology) error {
 // of the same name.
 const storeBusy jetstream.ErrorCode = 10049
 
-// declareStream creates the stream unless it is there. It does not update one: all
-// units declare at once, and nats-server 2.15 rewrites the settings of a stream
-// beside those who add consumers to it.
+// declareStream creates the stream if it does not exist. It does not update it: all
+// units declare at the same time, and in nats-server 2.15 an update of a stream races
+// with the creation of its consumers.
 func declareStream(ctx context.Context, server jetstream.JetStream, exchange string) error {
 	for attempt := 1; ; attempt++ {
 		_, err := server.CreateStream(ctx, jetstream.StreamConfig{
@@ -158,9 +158,9 @@ func (c *natsClient) declareQueue(
 ) error {
 	consumer := jetstream.ConsumerConfig{
 		AckPolicy: jetstream.AckExplicitPolicy, AckWait: c.config.AckWait, MaxAckPending: maxUnacked,
-		// The client itself moves dead letters, by the server's count of
-		// deliveries: a server that stops handing a message out only says so to
-		// those who listen at that moment.
+		// No limit: the client itself moves dead letters, by the server's count of
+		// deliveries. A server with a limit reports an exhausted message only to clients
+		// that listen at that moment.
 		MaxDeliver: -1,
 	}
 	dead := consumer

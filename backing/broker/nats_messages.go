@@ -147,7 +147,7 @@ func fromNATS(m jetstream.Msg) Message {
 	return message
 }
 
-// fetchWithin is how long the server may wait for messages to hand out.
+// fetchWithin is the time that one fetch waits for messages.
 const fetchWithin = 2 * time.Second
 
 // Consume implements Client.
@@ -236,7 +236,7 @@ func giveSlots(slots chan struct{}, n int) {
 	}
 }
 
-// fetchOnce hands up to n messages to the worker as they come and says how many.
+// fetchOnce passes up to n messages to the worker as they come, and returns their number.
 func (w *worker) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n int) (got int, err error) {
 	limited, cancel := context.WithTimeout(ctx, fetchWithin)
 	defer cancel()

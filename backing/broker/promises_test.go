@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// consumption is a Consume that runs beside the test.
+// consumption is a Consume that runs in the background.
 type consumption struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -45,7 +45,7 @@ func (c *consumption) stop(t *testing.T) {
 	}
 }
 
-// sink is a handler that keeps what it gets, and fails where it is told to.
+// sink is a handler that keeps its deliveries and fails if the test asks for it.
 type sink struct {
 	mu   sync.Mutex
 	all  []Delivery // handled
@@ -105,8 +105,8 @@ func numbered(n int, kind string) []Message {
 	return all
 }
 
-// awaitDepth waits until a queue holds what it should: brokers count beside
-// their other work.
+// awaitDepth waits until a queue has a depth, because brokers update their counts
+// asynchronously.
 func awaitDepth(t *testing.T, c Client, queue string, want Depth) {
 	t.Helper()
 	var got Depth
@@ -310,7 +310,7 @@ func stoppedConsumer(t *testing.T, f *fixture) {
 		return ctx.Err()
 	})
 	<-begun
-	awaitDelivered(t, c, 5) // what is still on its way comes again late
+	awaitDelivered(t, c, 5) // a message that is still in flight is redelivered only after AckWait
 	running.stop(t)
 	s := newSink()
 	consume(t, c, Subscription{Queue: "views"}, s.handle)

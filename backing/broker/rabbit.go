@@ -171,10 +171,10 @@ func (r *rabbit) declare(channel *amqp.Channel, topology Topology) error {
 	return nil
 }
 
-// savedAfter is how long RabbitMQ may need to save that a quorum queue exists. It
-// does so half a second after the declaration (ra 2.2, ra_directory: the
-// auto_save of its table). A broker that is killed before starts the queue anew,
-// without what it confirmed. Declare of a new queue waits for twice as long.
+// savedAfter is the time that Declare waits for RabbitMQ to save the existence of a new
+// quorum queue. RabbitMQ does so half a second after the declaration (ra 2.2,
+// ra_directory: the auto_save of its table). If it is killed before, it recreates the
+// queue without the messages that it has confirmed.
 const savedAfter = time.Second
 
 // lacks reports whether the broker does not have a queue of the topology yet.
@@ -251,12 +251,12 @@ func whenUp(ctx context.Context, work func() error) error {
 	}
 }
 
-// How long a queue may take to come up, and how often to look.
+// The time for a queue to become usable, and the interval of checks.
 const upWithin, upEvery = time.Minute, 50 * time.Millisecond
 
-// comingUp reports whether a queue is there and cannot be used yet. RabbitMQ says
-// so, with the code of a queue that is not there, of one that another client
-// declares at this moment, and of one that it recovers after a start.
+// comingUp reports whether an error means that a queue exists but cannot be used yet:
+// another client is declaring it, or RabbitMQ is recovering it after a start. The code of
+// the error is that of a missing queue.
 func comingUp(err error) bool {
 	var refused *amqp.Error
 	return errors.As(err, &refused) && refused.Code == amqp.NotFound &&

@@ -31,12 +31,12 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 		w.start(ctx)
 		w.receive(ctx, messages)
 		w.finish()
-		_ = channel.Close() // gives back what is not acknowledged; it may be lost already
+		_ = channel.Close() // requeues unacknowledged messages; fails if the connection is lost already
 	}
 	return nil
 }
 
-// permanent tells mistakes from a broker that is away.
+// permanent reports whether an error is a mistake, which a retry cannot fix, and not a broker that is away.
 func permanent(err error) bool {
 	var refused *amqp.Error
 	return errors.Is(err, ErrClosed) || errors.As(err, &refused) && !comingUp(err) &&
@@ -84,8 +84,8 @@ func (w *worker) receive(ctx context.Context, messages <-chan amqp.Delivery) {
 	}
 }
 
-// attempt reads how often the broker handed the message out. Classic queues tell
-// a repetition only.
+// attempt returns the number of deliveries of a message, including this one. Classic
+// queues do not count: for them it is at most 2.
 func attempt(m amqp.Delivery) int {
 	count, counted := m.Headers["x-delivery-count"].(int64)
 	switch {

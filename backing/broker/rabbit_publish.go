@@ -171,8 +171,8 @@ func (r *rabbit) openConfirming(ctx context.Context) (*confirming, error) {
 	return &confirming{channel: channel, wire: r.publishing.current(), returned: returned}, nil
 }
 
-// give takes a channel back. After a failure it may still get confirmations that
-// nobody waits for, so it is closed.
+// give returns a channel to the pool, or closes it after a failure: it could still get
+// confirmations of earlier messages.
 func (r *rabbit) give(c *confirming, failed *PublishError) {
 	if failed == nil && !c.channel.IsClosed() {
 		r.idle <- c

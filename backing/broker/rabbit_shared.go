@@ -13,9 +13,10 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// On a RabbitMQ that others use, too, the names of what a client makes begin with a
-// prefix. A client cannot ask which queues a broker has. So it first notes in a queue
-// what it is about to make, where Sweep finds it, whatever became of the client.
+// On a RabbitMQ that others use, too, all names of a client begin with a prefix. AMQP
+// cannot list the queues of a broker. So a client first writes a note with the names that
+// it is about to declare into a queue, the registry, where Sweep finds them even if the
+// client dies.
 const (
 	// root begins every prefix.
 	root = "cleave_"
@@ -55,8 +56,8 @@ func (r *rabbit) noteOf(topology Topology) note {
 	return n
 }
 
-// writeNote tells the registry what Declare will make. The registry can be deleted between its
-// declaration and the publication, when it was empty: then it is made again.
+// writeNote writes the names that Declare will create into the registry. An empty registry can
+// be deleted between its declaration and the publication: then writeNote tries again.
 func (r *rabbit) writeNote(ctx context.Context, topology Topology) error {
 	if r.prefix == "" {
 		return nil
@@ -90,9 +91,9 @@ func Version(ctx context.Context, address string) (version string, err error) {
 	return version, err
 }
 
-// Sweep removes all that clients have declared on the RabbitMQ at an address under
-// prefixes for which which says so, with all messages in it. The clients must have
-// ended. What has no prefix, or another, stays.
+// Sweep removes the exchanges and queues, with their messages, that clients have declared
+// on the RabbitMQ at an address under prefixes for which which returns true. These clients
+// must have ended.
 func Sweep(ctx context.Context, address string, which func(prefix string) bool) error {
 	return connected(ctx, address, func(connection *amqp.Connection) error {
 		if err := sweepAlone(ctx, connection); err != nil {
@@ -128,8 +129,9 @@ func connected(ctx context.Context, address string, work func(*amqp.Connection) 
 	return err
 }
 
-// sweepAlone waits until no other connection sweeps: to read a note is to take it
-// away for a moment. The queue that says so goes with its connection.
+// sweepAlone waits until no other connection sweeps, because reading a note takes it out
+// of the registry for a moment. The lock is an exclusive queue, which disappears with its
+// connection.
 func sweepAlone(ctx context.Context, connection *amqp.Connection) error {
 	for {
 		channel, err := connection.Channel()
@@ -152,7 +154,7 @@ func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, e
 	for {
 		m, found, err := channel.Get(registry, false)
 		if err != nil {
-			return 0, ignore(err, amqp.NotFound) // nobody has noted anything
+			return 0, ignore(err, amqp.NotFound) // there is no registry
 		}
 		if !found {
 			break
@@ -177,8 +179,8 @@ func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, e
 	return len(kept), nil
 }
 
-// isOurs reports whether a note names nothing but what is of its prefix: it is only a
-// message, which others can write, too.
+// isOurs reports whether all names of a note have its prefix. A note is only a message,
+// which other programs could write, too.
 func (n note) isOurs() bool {
 	return strings.HasPrefix(n.Prefix, root) && !slices.ContainsFunc(append([]string{n.Exchange}, n.Queues...),
 		func(name string) bool {
@@ -186,7 +188,7 @@ func (n note) isOurs() bool {
 		})
 }
 
-// remove deletes what a client has made; what is gone already is no error.
+// remove deletes the queues and the exchange of a note, if they exist.
 func (n note) remove(channel *amqp.Channel) error {
 	for _, queue := range n.Queues {
 		if _, err := channel.QueueDelete(queue, false, false, false); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 )
 
-// sharedTopology has one queue, so that what is left can be listed.
+// sharedTopology has one queue, so that the leftovers are easy to list.
 func sharedTopology() Topology {
 	return Topology{Exchange: "events", Queues: []Queue{{Name: "orders", Types: []string{"order.placed"}}}}
 }

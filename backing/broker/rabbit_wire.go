@@ -12,7 +12,7 @@ type wire struct {
 	net.Conn
 
 	mu        sync.Mutex
-	gatherers int    // how many gather now
+	gatherers int    // calls of gather without their send
 	gathered  []byte // not written yet
 }
 
@@ -36,8 +36,8 @@ func (w *wire) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// gather holds back what is written until send. Who has called it must not wait
-// for the broker before send.
+// gather buffers writes until send, which the caller must call before it waits for the
+// broker.
 func (w *wire) gather() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *wire) send() {
 	defer w.mu.Unlock()
 	w.gatherers--
 	if w.flush() != nil {
-		// The library hears of it as of any lost connection.
+		// The library then treats it as a lost connection.
 		_ = w.Close()
 	}
 }

@@ -17,15 +17,14 @@ type received struct {
 	ackAll func() error
 	// release gives the message back; nil where the end of the session does.
 	release func()
-	// extend tells the broker that the message is still being worked on; nil
-	// where it does not ask.
+	// extend resets the broker's acknowledgement timeout of the message; nil if it has none.
 	extend func()
 	// sequence identifies a message that has extend in its queue.
 	sequence uint64
 }
 
-// worker hands received messages to a handler, in the order in which they came. It belongs to one session
-// with the broker: when that ends, what is left is dropped, as the broker will hand it out again.
+// worker passes received messages to a handler, in their order. It belongs to one session with the broker:
+// when that ends, it drops its messages, because the broker will deliver them again.
 type worker struct {
 	subscription Subscription
 	handler      Handler
@@ -33,7 +32,7 @@ type worker struct {
 	bury         func(context.Context, Delivery) error
 	// freed is called for every message that leaves the worker; may be nil where none has extend.
 	freed       func()
-	extendEvery time.Duration // how often a message that has extend is extended
+	extendEvery time.Duration // interval of calls of extend
 	counters    *counters
 
 	ctx       context.Context // of the handler
@@ -158,8 +157,8 @@ func (w *worker) handleOne(r *received) {
 	w.forget(r)
 }
 
-// settle acknowledges what was handled. When that does not reach the broker it
-// hands the message out again: this is what at least once means.
+// settle acknowledges handled messages. If an acknowledgement is lost, the broker
+// delivers the message again: that is allowed by at-least-once.
 func (w *worker) settle(batch []*received) {
 	// Messages are settled in the order in which they came, so all before the last are: one that was left
 	// unsettled was itself the last.

@@ -29,7 +29,7 @@ func (s *settled) message(n int) *received {
 		ack: say("one "), ackAll: say("all to ")}
 }
 
-// TestABatchIsAcknowledgedAtOnce: what was handled together is acknowledged with its last message.
+// TestABatchIsAcknowledgedAtOnce: acknowledging its last message acknowledges a whole batch.
 func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string

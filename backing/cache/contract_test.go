@@ -34,7 +34,7 @@ func opened(t *testing.T, address string, options cache.Options) *cache.Cache {
 	return client
 }
 
-// got reads keys and says what there is, as key=value.
+// got reads keys and returns the values found, as key=value.
 func got(t *testing.T, client *cache.Cache, keys ...string) string {
 	t.Helper()
 	values, err := client.GetMany(t.Context(), keys...)
@@ -117,7 +117,7 @@ func setAndGot(t *testing.T, client *cache.Cache) {
 	}
 }
 
-// callersOwn: whoever changes a value that was set or got changes nobody else's.
+// callersOwn: changing a value after Set or Get does not change the cache.
 func callersOwn(t *testing.T, client *cache.Cache) {
 	mine := []byte("mine")
 	must(t, client.Set(t.Context(), "own", mine, 0))
@@ -264,7 +264,8 @@ func wrongPassword(t *testing.T, instance *servers.Instance) {
 	}
 }
 
-// TestMemoryDropsWhatWasNotUsed: what is used stays, what has expired makes room by itself.
+// TestMemoryDropsWhatWasNotUsed: a full cache evicts the least recently used values, and expired ones make
+// room.
 func TestMemoryDropsWhatWasNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, client := t.Context(), opened(t, memoryFor(3000), cache.Options{})

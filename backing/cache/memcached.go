@@ -35,8 +35,8 @@ func openMemcached(u *url.URL, options Options) memcachedCache {
 	return memcachedCache{client}
 }
 
-// logIn is the first thing that a connection to a memcached with users says: its text
-// protocol takes the name and the password as the value of any key.
+// logIn authenticates a connection: in memcached's text protocol the first command must set any
+// key to the name and the password.
 func logIn(connection net.Conn, user *url.Userinfo, within time.Duration) error {
 	if err := connection.SetDeadline(time.Now().Add(within)); err != nil {
 		return err
@@ -46,7 +46,8 @@ func logIn(connection net.Conn, user *url.Userinfo, within time.Duration) error 
 	if _, err := fmt.Fprintf(connection, "set login 0 0 %d\r\n%s\r\n", len(says), says); err != nil {
 		return err
 	}
-	// It says no more than this before it is asked. A line that is longer than the buffer is an error.
+	// The server sends only one line, so the buffered reader takes nothing else. A line that is longer than the
+	// buffer is an error.
 	line, err := bufio.NewReader(connection).ReadSlice('\n')
 	if err != nil {
 		return err

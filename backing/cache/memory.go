@@ -21,8 +21,8 @@ const Memory = "memory"
 // memoryBytes is its limit where its address has none: the same as a server's.
 const memoryBytes = 64 << 20
 
-// entryBytes is about what an entry takes beside its key and its value: that of the list, and its share of
-// the map.
+// entryBytes is the approximate overhead of an entry, without key and value: its list element and its share
+// of the map.
 const entryBytes = 160
 
 // memory is a cache of this process: the entry that was not used for the longest time
@@ -48,7 +48,7 @@ func openMemory(u *url.URL) (m *memory, err error) {
 			return nil, fmt.Errorf("bytes is %q: give how many bytes it may keep", text)
 		}
 	}
-	// It bounds how many entries there are, not their bytes: set does.
+	// The LRU could only limit the number of entries; set limits their bytes.
 	m.entries, err = simplelru.NewLRU(math.MaxInt, func(key string, e entry) { m.room += size(key, e) })
 	return m, err
 }

@@ -70,8 +70,8 @@ func (r redisCache) remove(ctx context.Context, keys []string) error {
 
 func (r redisCache) close() error { return r.pool.Close() }
 
-// do sends a command and returns what the server answers. It tells what the server refused from a
-// server that is not there, and this client's own deadline from the end of the caller's context.
+// do sends a command and returns the answer. Its error is that of the caller's context if that has
+// ended, the server's if it has refused the command, and otherwise ErrUnavailable.
 func (r redisCache) do(ctx context.Context, command string, arguments ...any) (any, error) {
 	bounded, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -80,7 +80,7 @@ func (r redisCache) do(ctx context.Context, command string, arguments ...any) (a
 		deadline, _ := bounded.Deadline()
 		var answer any
 		answer, err = redis.DoWithTimeout(connection, time.Until(deadline), command, arguments...)
-		_ = connection.Close() // it goes back to the others, or err says what is wrong with it
+		_ = connection.Close() // returns it to the pool; if it is broken, err has the reason
 		if err == nil {
 			return answer, nil
 		}

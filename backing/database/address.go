@@ -13,18 +13,18 @@ import (
 	"strings"
 )
 
-// Place is a place of databases: a server, or a folder of files. It is read from an
-// address, such as a deployer hands to units:
+// Place is a server or a folder of files that has databases. ParsePlace reads it from an
+// address, such as units get from their deployer:
 //
 //	sqlite:///folder                          a file for each database
 //	mariadb://user:password@host:port/prefix
 //	postgres://user:password@host:port/prefix
 //
-// On a server that others use, too, the names of all databases begin with a prefix.
+// On a server that others use, too, the names of all databases begin with the prefix.
 //
-// What is in a place is named by its database, or "database.schema" for a schema in a
-// database of PostgreSQL: unqualified names of tables mean those of the schema. Opened
-// as "database.one,two", they are looked for in several schemas, in that order.
+// A database is opened by its name, or, in PostgreSQL, as "database.schema": unqualified
+// table names then mean those of the schema. "database.one,two" searches several schemas
+// in that order.
 type Place struct {
 	driver Driver
 	url    *url.URL

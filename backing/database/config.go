@@ -31,7 +31,7 @@ func Drivers() []Driver { return []Driver{SQLite, MariaDB, PostgreSQL} }
 // defaultConnections is the size of the pool where a Config does not say.
 const defaultConnections = 16
 
-// Config says which database to open, and how.
+// Config configures a DB.
 type Config struct {
 	Driver Driver `json:"driver"`
 	// DSN is the path of the file (SQLite), user:password@tcp(host:port)/name
@@ -40,7 +40,7 @@ type Config struct {
 	DSN string `json:"dsn"`
 	// Connections bounds the pool; 0 means 16. SQLite has one more, for writing.
 	Connections int `json:"connections,omitempty"`
-	// Observer is told of every statement; nil where nobody asks.
+	// Observer gets every statement; may be nil.
 	Observer Observer `json:"-"`
 }
 
@@ -64,7 +64,7 @@ func OpenSQLite(ctx context.Context, config Config) (*DB, error) {
 	return open(ctx, config, openSQLite, classifySQLite)
 }
 
-// open opens a database by its driver. classify says what an error of the driver means.
+// open opens a database with connect. classify returns the meaning of a driver's error.
 func open(
 	ctx context.Context, config Config, connect func(*DB, Config) error, classify func(error) failure,
 ) (*DB, error) {
@@ -84,7 +84,7 @@ func open(
 	return db, nil
 }
 
-// busyMilliseconds is how long SQLite waits for another process's lock.
+// busyMilliseconds is the time that SQLite waits for a lock of another process.
 const busyMilliseconds = 10_000
 
 // openSQLite has one connection write and the others read: waiting for the one in Go is fair and
@@ -148,7 +148,8 @@ func openPostgreSQL(db *DB, c Config) error {
 	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut),
 		stdlib.OptionResetSession(handedOut))
 	db.writers = pool(connector, c.Connections)
-	db.preparers = pool(connector, c.Connections) // who waits for a lock keeps nobody from releasing it
+	// A pool of its own: a Prepare that waits for a lock must not block the End that releases it.
+	db.preparers = pool(connector, c.Connections)
 	db.readers = db.writers
 	return nil
 }

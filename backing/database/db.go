@@ -13,7 +13,7 @@ import (
 // one transaction, from one at a time.
 type DB struct {
 	driver   Driver
-	classify func(error) failure // says what an error of its driver means
+	classify func(error) failure // returns the meaning of a driver's error
 	writers  *sql.DB
 	readers  *sql.DB // the same as writers, except SQLite's
 	observer Observer
@@ -57,10 +57,10 @@ type Row interface {
 	Scan(destinations ...any) error
 }
 
-// Exec runs a statement and returns how many rows it has changed. In MariaDB a
-// row that already was as the statement wants it does not count: guard updates so
-// that they always change the rows they match. Outside of Do it commits by itself,
-// and is tried again when others got in the way, which has undone all of it.
+// Exec runs a statement and returns the number of rows that it has changed. MariaDB does
+// not count rows that have the new values already: write updates so that they always
+// change the rows that they match. Outside of Do a statement commits by itself, and is
+// retried after contention, which has rolled it back.
 func (db *DB) Exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
 	query = db.rebind(query)
 	if db.InTransaction(ctx) {
@@ -114,7 +114,8 @@ func (db *DB) each(ctx context.Context, query string, args []any, scan func(Row)
 	return db.observe(ctx, Statement{Kind: KindQuery, Text: query, Args: args, Rows: count, Err: err}, began)
 }
 
-// readRows returns how many rows were handed out.
+// readRows runs a query and calls scan for each row while it returns true. It returns the number of rows
+// read.
 func readRows(
 	ctx context.Context, on executor, query string, args []any, scan func(Row) (bool, error),
 ) (count int64, err error) {
@@ -179,8 +180,8 @@ func (db *DB) KeepExisting(column string) string {
 	return " ON CONFLICT DO NOTHING"
 }
 
-// ForUpdate returns the end of a SELECT whose rows come, and are locked, in the order of the
-// key, and which nobody else changes until the transaction ends.
+// ForUpdate returns the end of a SELECT that locks its rows in the order of the key: other
+// transactions cannot change them until this one ends.
 func (db *DB) ForUpdate(key string) string {
 	if db.driver == SQLite {
 		return " ORDER BY " + key // it has one writer

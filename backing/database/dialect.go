@@ -2,10 +2,10 @@ package database
 
 import "strings"
 
-// Append returns the assignment of an UPDATE that appends a text, its one parameter, to a column.
+// Append returns an assignment for UPDATE that appends a text, the one argument, to a column.
 func (db *DB) Append(column string) string { return column + " = " + db.Appended(column) }
 
-// Appended returns what a column is with a text, its one parameter, at its end.
+// Appended returns the expression of a column with a text, the one argument, appended.
 func (db *DB) Appended(column string) string {
 	if db.driver == MariaDB {
 		return "CONCAT(" + column + ", ?)"
@@ -13,7 +13,7 @@ func (db *DB) Appended(column string) string {
 	return column + " || ?"
 }
 
-// Integer returns the placeholder of a whole number where nothing else tells its type, as in a CASE.
+// Integer returns the placeholder of an integer whose type PostgreSQL cannot infer, as in a CASE.
 func (db *DB) Integer() string {
 	if db.driver == PostgreSQL {
 		return "CAST(? AS BIGINT)"
@@ -21,14 +21,15 @@ func (db *DB) Integer() string {
 	return "?"
 }
 
-// Define returns the text of a statement that makes a table, with this database's words for:
+// Define returns a CREATE TABLE statement with these placeholders replaced for this database:
 //
-//	{number} a 64-bit key that is given       {position} one that the database counts up
-//	{id}     36 ASCII characters              {key}      up to 64 of them
-//	{word}   up to 16 of them                 {text}     up to 120
-//	{journal} up to 255                       {name}     text, compared byte by byte
-//	{bytes}  what is no text
-//	{rows}   end of a table with a number as key          {keyed} of one with another key
+//	{number}   a 64-bit primary key           {position} a 64-bit primary key that counts up by itself
+//	{id}       36 ASCII characters            {key}      up to 64 ASCII characters
+//	{word}     up to 16 ASCII characters      {text}     up to 120 ASCII characters
+//	{journal}  up to 255 ASCII characters     {name}     up to 255 characters, compared byte by byte
+//	{bytes}    binary data
+//	{rows}     at the end of a table whose primary key is a number
+//	{keyed}    at the end of a table with any other primary key
 func (db *DB) Define(statement string) string {
 	words := []string{"{number}", "INTEGER", "{position}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{id}", "TEXT",
 		"{key}", "TEXT", "{word}", "TEXT", "{text}", "TEXT", "{journal}", "TEXT", "{name}", "TEXT",

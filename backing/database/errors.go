@@ -16,7 +16,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// failure says what an error means, whichever database it came from.
+// failure is the meaning of an error, independent of the database.
 type failure int
 
 const (
@@ -91,7 +91,7 @@ func (db *DB) failed(statement string, err error) error {
 func classifyMariaDB(err error) failure {
 	var coded *mysql.MySQLError
 	switch {
-	case errors.As(err, &coded): // its code says more
+	case errors.As(err, &coded): // its code is more specific than the cases below
 	case errors.Is(err, mysql.ErrInvalidConn):
 		return unavailable
 	default:

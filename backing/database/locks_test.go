@@ -17,7 +17,7 @@ import (
 func checkDeadlock(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()
-	var first sync.WaitGroup // both have their first row; SQLite has no two at once
+	var first sync.WaitGroup // both have locked their first row; not for SQLite, with one writer at a time
 	first.Add(2)
 	together(t, 2, func(i int) error {
 		names := []string{"a", "b"}
@@ -45,17 +45,18 @@ func checkDeadlock(t *testing.T, config database.Config) {
 	}
 }
 
-// checkDeadlockAlone has one statement outside of Do lock the rows that a transaction
-// wants. The transaction has changed more, and waits later: the statement gives way.
-// PostgreSQL has whoever has waited for a second look for a deadlock, once: on a host
-// on which the transaction comes later than that, it is the one, and nothing is learnt.
+// checkDeadlockAlone has a single statement outside of Do lock rows that a transaction
+// wants. The transaction has changed more rows (MariaDB), and starts to wait later
+// (PostgreSQL): so the database ends the statement, which must be retried. In PostgreSQL
+// each waiter checks for deadlocks once, after a second: on a slow host it can be the
+// transaction that finds one, and that attempt of the test proves nothing.
 //
-// The statement may have to give way more than once: a row that it lets go of is free
-// until the transaction, which waits for it, is awake, and the statement's next attempt
-// may be quicker. So every deadlock must have been met with one retry, be they one or two.
+// The statement can be ended more than once: a row that it releases is free until the
+// transaction wakes up, and the statement's next attempt may lock it first. So there must
+// be one retry per deadlock, whatever their number.
 func checkDeadlockAlone(t *testing.T, config database.Config) {
 	if config.Driver == database.SQLite {
-		t.Skip("SQLite has one writer at a time: nobody waits with a lock in his hand")
+		t.Skip("SQLite has one writer at a time: there are no deadlocks")
 	}
 	var deadlocks deadlocks
 	config.Observer = &deadlocks
@@ -70,11 +71,11 @@ func checkDeadlockAlone(t *testing.T, config database.Config) {
 	t.Error("the transaction gave way five times, want the statement to")
 }
 
-// deadlockAlone reports whether the statement, and not the transaction, gave way.
+// deadlockAlone reports whether the database ended the statement, not the transaction.
 func deadlockAlone(t *testing.T, db *database.DB, deadlocks *deadlocks) bool {
 	ctx := context.Background()
 	retries, refused := db.Counters().Retries, deadlocks.seen.Load()
-	var alone []chan error // of every time that the transaction begins
+	var alone []chan error // results of the statement, one per attempt of the transaction
 	err := db.Do(ctx, func(inside context.Context) error {
 		if _, err := db.Exec(inside,
 			"UPDATE items SET amount = amount + 1 WHERE name IN ('b', 'c', 'd', 'e')"); err != nil {
@@ -111,7 +112,7 @@ func deadlockAlone(t *testing.T, db *database.DB, deadlocks *deadlocks) bool {
 	return true
 }
 
-// deadlocks counts the statements that a server has ended for one.
+// deadlocks is an Observer that counts failed statements.
 type deadlocks struct{ seen atomic.Int64 }
 
 func (d *deadlocks) Observe(_ context.Context, s database.Statement) {
@@ -120,15 +121,15 @@ func (d *deadlocks) Observe(_ context.Context, s database.Statement) {
 	}
 }
 
-// checkKeyOrder holds the first row by key while another transaction wants all of
-// them: it must wait without holding the others, in whatever order they lie in the
-// table or are named.
+// checkKeyOrder locks the row with the lowest key while a statement wants all rows: the
+// statement must wait without having locked the others, independent of the order of the
+// rows in the table and of its arguments.
 func checkKeyOrder(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()
-	run(t, db, "UPDATE items SET amount = amount + 1 WHERE name = 'a'") // PostgreSQL now has it last
+	run(t, db, "UPDATE items SET amount = amount + 1 WHERE name = 'a'") // moves it to the end in PostgreSQL
 	if db.Driver() == database.PostgreSQL {
-		run(t, db, "ANALYZE items") // and knows that reading the whole table is cheapest
+		run(t, db, "ANALYZE items") // so that the planner reads the whole table in its order
 	}
 	all := "UPDATE items SET amount = amount + 1 WHERE " + db.InKeyOrder("items", "name", 3)
 	second := make(chan error, 1)
@@ -156,8 +157,8 @@ func checkKeyOrder(t *testing.T, config database.Config) {
 	}
 }
 
-// awaitLockWait returns when somebody waits for a row. SQLite has no such thing:
-// its second writer waits for the first one's end.
+// awaitLockWait waits until a session waits for a row lock. For SQLite, which has none, it
+// returns at once.
 func awaitLockWait(t *testing.T, db *database.DB) {
 	t.Helper()
 	waiting := map[database.Driver]string{
@@ -173,8 +174,8 @@ func awaitLockWait(t *testing.T, db *database.DB) {
 	}
 }
 
-// lookAgain: MariaDB shows a state up to a tenth of a second old, and for ever the
-// same to who asks more often.
+// lookAgain is the pause between checks. MariaDB caches its answer for a tenth of a
+// second, and each query within that time renews the cached one.
 const lookAgain = 150 * time.Millisecond
 
 func together(t *testing.T, n int, work func(i int) error) {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Try runs work as a part of the transaction that the context carries, which goes
-// on without it when it fails: what the part has changed is undone, what was done
-// before stays. Without a transaction it is Do.
+// Try runs work as a part of the transaction that the context carries. If work fails,
+// only its changes are undone (by a savepoint), and the transaction can go on. Without a
+// transaction Try is Do.
 //
-// The caller may go on only after a failure that it understands, such as a rule of
-// its own. Any other error it returns, because the database may have ended the
-// whole transaction (deadlock).
+// The caller may go on only after errors that it expects, such as those of its own rules.
+// It must return any other error, because the database may have ended the whole
+// transaction (deadlock).
 func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) error {
 	current := db.ambient(ctx)
 	if current == nil {

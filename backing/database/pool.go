@@ -26,7 +26,8 @@ func (p Pool) ExecContext(ctx context.Context, text string, args ...any) (sql.Re
 	return driver.RowsAffected(changed), nil
 }
 
-// QueryContext runs a query. How many rows were read, and whether that has failed, Read is told.
+// QueryContext runs a query. The caller must report the number of rows that it reads, and a failure to read,
+// to Read.
 func (p Pool) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	ctx, began := p.db.begin(ctx)
 	rows, err := p.db.executor(ctx, p.db.readers).QueryContext(ctx, text, args...)

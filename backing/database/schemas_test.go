@@ -17,7 +17,7 @@ func TestSchemasOfADatabase(t *testing.T) {
 	ctx := t.Context()
 	place := databasetest.Around(t, databasetest.Fresh(t, database.PostgreSQL))
 	names := []string{"shop.orders", "shop.payments"}
-	for range 2 { // what is there stays
+	for range 2 { // creating them again changes nothing
 		must(t, place.Create(ctx, names...))
 	}
 	orders, payments := table(t, place.Config(names[0], 2)), table(t, place.Config(names[1], 2))

@@ -12,24 +12,23 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Statements that belong to a traced operation, by the span that their context
-// carries, become spans: one for the wait for a connection, which is queueing, and
-// one for the database. SQLite has one connection that writes, so there that wait is
-// for the other writers.
+// A statement with a traced context becomes two spans: one for the wait for a
+// connection, of kind queueing, and one for the database. SQLite has only one writing
+// connection, so that there the wait is for other writers.
 
-// begun holds the time at which a statement began; zero where nobody wants to know.
+// begun holds the time at which a statement began; zero if neither a trace nor an observer needs it.
 type begun struct {
 	at     time.Time
-	traced *connected // nil where its operation is not traced
+	traced *connected // nil if the statement is not traced
 }
 
-// connected holds the time at which a statement got its connection; zero where it had one before.
+// connected holds the time at which a statement got its connection; zero if its transaction had one already.
 type connected struct{ at time.Time }
 
 // connectedKey is the context key of *connected.
 type connectedKey struct{}
 
-// begin reads the time only where somebody observes or traces.
+// begin returns the context to run a statement with. It reads the clock only for a trace or an observer.
 func (db *DB) begin(ctx context.Context) (context.Context, begun) {
 	if trace.SpanFromContext(ctx).IsRecording() {
 		c := &connected{}
@@ -41,14 +40,14 @@ func (db *DB) begin(ctx context.Context) (context.Context, begun) {
 	return ctx, begun{}
 }
 
-// gotConnection is called by connections when the pool hands them out.
+// gotConnection notes the time. Connections call it when the pool assigns them.
 func gotConnection(ctx context.Context) {
 	if c, traced := ctx.Value(connectedKey{}).(*connected); traced {
 		c.at = time.Now()
 	}
 }
 
-// note makes the spans of a statement that has ended.
+// note records the spans of a statement that has ended.
 func (db *DB) note(ctx context.Context, s Statement, began begun) {
 	if began.traced == nil {
 		return
@@ -63,8 +62,8 @@ func (db *DB) note(ctx context.Context, s Statement, began begun) {
 	span.End()
 }
 
-// BeginSpan begins the span of a call to a store, named by its verb and what it is about: the operation waits
-// for the store. The span does nothing where the operation is not traced.
+// BeginSpan starts the span of a call to a store, named "VERB ABOUT", of kind database. If the context is not
+// traced, it returns ctx and a span that does nothing.
 func BeginSpan(ctx context.Context, verb, about string) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, noop.Span{}
@@ -72,7 +71,7 @@ func BeginSpan(ctx context.Context, verb, about string) (context.Context, trace.
 	return beginSpan(ctx, verb+" "+about, lab.SegmentDatabase, time.Now())
 }
 
-// beginSpan begins a span of the traced operation of ctx.
+// beginSpan starts a child of the span of ctx, which must be recording.
 func beginSpan(
 	ctx context.Context, name string, kind lab.SegmentKind, from time.Time,
 ) (context.Context, trace.Span) {
@@ -82,7 +81,8 @@ func beginSpan(
 	return inside, span
 }
 
-// subject returns what a statement does and to which table: "INSERT orders".
+// subject returns the verb and the table of a statement, such as "INSERT orders", or the whole text of
+// another one.
 func subject(text string) string {
 	verb, rest, _ := strings.Cut(text, " ")
 	before := map[string]string{"INSERT": "INTO ", "SELECT": "FROM ", "DELETE": "FROM "}[verb]

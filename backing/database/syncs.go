@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// Syncs reads how often the server, for all its databases, has forced what it wrote
-// onto the disk since it was started: log and data (MariaDB), the write-ahead log
-// (PostgreSQL, which tells of a session when that has ended or was idle for ten
-// seconds). known is false for SQLite, which counts nothing: there every commit
-// that writes, forces the log.
+// Syncs returns the number of syncs to disk that the server has made for all its databases
+// since it was started: of log and data (MariaDB), or of the write-ahead log (PostgreSQL,
+// which publishes the numbers of a session at its end or after ten idle seconds). known is
+// false for SQLite, which has no such number: there every writing commit syncs the log.
 func (db *DB) Syncs(ctx context.Context) (syncs int64, known bool, err error) {
 	var query string
 	switch db.driver {

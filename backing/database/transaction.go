@@ -10,8 +10,7 @@ import (
 )
 
 const (
-	// maxAttempts bounds how often a transaction is tried that others got in the
-	// way of.
+	// maxAttempts is the number of attempts of a transaction under contention.
 	maxAttempts = 10
 	// firstPause is the mean pause before the second attempt; it doubles.
 	firstPause = 2 * time.Millisecond
@@ -142,10 +141,10 @@ func (db *DB) attempt(
 	return nil
 }
 
-// AfterCommit calls a function once the transaction that the context carries is
-// committed, in the goroutine of its outermost Do; at once where there is none. It
-// is not called where nothing was committed, or nobody knows. It must not fail, and
-// who called Do waits for it.
+// AfterCommit calls a function after the commit of the transaction that the context
+// carries, in the goroutine of its outermost Do, which waits for it; without a
+// transaction, at once. It is not called if the transaction was not committed, or if
+// that is unknown.
 func (db *DB) AfterCommit(ctx context.Context, call func()) {
 	if current := db.ambient(ctx); current != nil {
 		current.after = append(current.after, call)

@@ -22,8 +22,8 @@ func change(db *database.DB, name string, to int64) func(context.Context) error 
 	}
 }
 
-// checkPrepared: a prepared transaction is seen by nobody, keeps its locks, outlives its client, and ends
-// as it is told, by whoever comes then. Work that fails leaves nothing.
+// checkPrepared: the changes of a prepared transaction are invisible, it keeps its locks and outlives its
+// client, and another client can commit it or roll it back. Work that fails prepares nothing.
 func checkPrepared(t *testing.T, config database.Config) {
 	ctx, db := t.Context(), table(t, config)
 	if config.Driver == database.SQLite {
@@ -60,7 +60,7 @@ func checkPrepared(t *testing.T, config database.Config) {
 		}
 	}
 	must(t, db.End(ctx, "back", false), db.End(ctx, "on", true), db.End(ctx, "on", true), client.Close())
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server has yet to notice
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server has to notice the close
 		if err = db.End(ctx, "orphan", true); err == nil || time.Now().After(end) {
 			break
 		}
@@ -78,7 +78,7 @@ func checkPrepared(t *testing.T, config database.Config) {
 		other.Do(ctx, change(other, "b", 7)))
 }
 
-// endsOnce has several end a transaction at the same time: one does, and no other is refused.
+// endsOnce: several goroutines may end a transaction at the same time, and none gets an error.
 func endsOnce(t *testing.T, db *database.DB) {
 	t.Helper()
 	for range 10 {
@@ -95,7 +95,7 @@ func endsOnce(t *testing.T, db *database.DB) {
 	}
 }
 
-// TestAServerThatPreparesNoTransactions is told from one that does.
+// TestAServerThatPreparesNoTransactions: CheckPrepare fails for it, and only for it.
 func TestAServerThatPreparesNoTransactions(t *testing.T) {
 	instance := servers.Started(t, server.Postgres, server.Settings{})
 	place, err := database.ParsePlace(instance.URL())

@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// toBSON turns a JSON object into the store's form. Fields keep their order.
+// toBSON converts a JSON object to BSON. Fields keep their order. It returns an error for anything else, and
+// for numbers that do not fit 64 bits.
 func toBSON(body json.RawMessage) (bson.D, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -21,22 +23,22 @@ func toBSON(body json.RawMessage) (bson.D, error) {
 	if !ok {
 		return nil, errors.New("its body is not a JSON object")
 	}
-	if decoder.More() {
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) { // More would overlook a bracket
 		return nil, errors.New("its body has something behind the JSON object")
 	}
 	return object, nil
 }
 
-// storable says what is wrong with a body: what one store takes, the other must take.
+// storable returns an error if MongoDB could not store a body; both stores must accept the same bodies.
 func storable(body json.RawMessage) error {
 	if json.Valid(body) && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) && !longNumbers(body) {
-		return nil // so are nearly all, and finding that out costs a tenth
+		return nil // nearly all bodies, and this check takes a tenth of the time of toBSON
 	}
 	_, err := toBSON(body)
 	return err
 }
 
-// longNumbers reports whether a JSON text may have numbers that do not fit: with more
+// longNumbers reports whether a JSON text has numbers that may not fit 64 bits: with more
 // than 18 digits, or an exponent.
 func longNumbers(text []byte) bool {
 	digits, quoted := 0, false
@@ -60,7 +62,7 @@ func longNumbers(text []byte) bool {
 	return false
 }
 
-// readValue reads the next value.
+// readValue decodes the next value: a bson.D, a bson.A, an int64, a float64, a string, a bool or nil.
 func readValue(decoder *json.Decoder) (any, error) {
 	token, err := decoder.Token()
 	if err != nil {
@@ -78,7 +80,7 @@ func readValue(decoder *json.Decoder) (any, error) {
 		}
 		return readArray(decoder)
 	}
-	return token, nil // a text, true, false or nil
+	return token, nil // a string, a bool or nil
 }
 
 func readObject(decoder *json.Decoder) (bson.D, error) {
@@ -92,7 +94,7 @@ func readObject(decoder *json.Decoder) (bson.D, error) {
 		if err != nil {
 			return nil, err
 		}
-		object = append(object, bson.E{Key: name.(string), Value: value}) // JSON: a name is a text
+		object = append(object, bson.E{Key: name.(string), Value: value}) // names are always strings
 	}
 	_, err := decoder.Token()
 	return object, err

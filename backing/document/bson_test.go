@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestStorableIsWhatBothStoresTake holds the quick look at a body against the form
-// that the other store gets.
+// TestStorableIsWhatBothStoresTake compares storable, with its shortcut, with the conversion to BSON.
 func TestStorableIsWhatBothStoresTake(t *testing.T) {
 	for _, body := range []string{
 		`{}`, ` {"a":1}`, "\t\r\n{\"a\":[1,2.5,-3,true,false,null,\"e9\"]}", `{"a":"12345678901234567890"}`,
@@ -18,6 +17,15 @@ func TestStorableIsWhatBothStoresTake(t *testing.T) {
 		_, err := toBSON(json.RawMessage(body))
 		if got := storable(json.RawMessage(body)); (got == nil) != (err == nil) {
 			t.Errorf("%s: %v, but as a document of the other store %v", body, got, err)
+		}
+	}
+}
+
+// TestOnlyOneObjectIsStorable: SQLite's JSON functions fail on text behind an object, when it is read.
+func TestOnlyOneObjectIsStorable(t *testing.T) {
+	for _, body := range []string{`{"a":1}}`, `{"a":1}]`, `{"a":1} {}`, `{"a":1} x`} {
+		if storable(json.RawMessage(body)) == nil {
+			t.Errorf("%s is storable", body)
 		}
 	}
 }

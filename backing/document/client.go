@@ -8,16 +8,15 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// client checks what its driver is asked for, and says what has failed. It makes a span of
-// every call that belongs to a traced operation, by the span that its context carries: the
-// operation waits for the store. What the driver's own client makes, as package database
-// does of statements, is a part of it.
+// client checks the arguments of calls, wraps errors, and records a span of every call of a
+// traced operation. Spans of the driver's own client, such as those of package database, are
+// children of that span.
 type client struct {
 	driver
 	declared sync.Map // Collection by its name
 }
 
-// driver is one kind of store. Collections, queries and numbers of documents that it gets are checked.
+// driver is one kind of store. Its caller has checked collections, queries and the number of ids.
 type driver interface {
 	declare(ctx context.Context, collection Collection) error
 	upsert(ctx context.Context, collection string, documents []Document) (applied int, err error)

@@ -199,7 +199,7 @@ func twiceInABatch(t *testing.T, open func() Store) {
 	expect(t, store, order("p", 1, "d"))
 }
 
-// newAndOldInABatch writes first and later versions of what is there and of what is not.
+// newAndOldInABatch writes new, newer and older documents in one batch.
 func newAndOldInABatch(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	upsert(t, store, 3, order("a", 1, "old"), order("b", 2, "old"), order("e", 0, "before the first"))

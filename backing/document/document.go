@@ -1,6 +1,6 @@
 // Package document is the client of a document store for read models: MongoDB's
 // protocol through the official driver, or SQLite's JSON, behind one interface
-// that means the same over both.
+// with the same semantics for both.
 //
 // A document is JSON with a name and a version. A newer version replaces an older
 // one and never the other way round, so events may be applied late, twice or out
@@ -11,7 +11,7 @@
 //
 // Calls that belong to a traced operation are spans (docs/tracing.md).
 //
-// It starts no server (backing/server does) and knows no read model.
+// It starts no server (backing/server does).
 //
 // Entry points: Open, Store.
 package document
@@ -38,16 +38,16 @@ type Document struct {
 // Collection is a set of documents.
 type Collection struct {
 	Name string // lower-case letters, digits, underscores
-	// Indexed are the fields at the top of the body that Find can ask for; they
-	// hold texts.
+	// Indexed lists the top-level fields of the body that a Query can select by; their
+	// values are strings.
 	Indexed []string
 }
 
 // Query selects documents in the order of their IDs.
 type Query struct {
 	Field      string // an indexed field; empty: all documents
-	Value      string // what the field must be
-	After      string // the ID after which to begin; empty: from the start
+	Value      string // the value of the field
+	After      string // the last ID of the page before; empty: the first page
 	Descending bool   // from the last ID to the first
 	Limit      int    // documents in a page, 1 to MaxPage
 }
@@ -55,32 +55,31 @@ type Query struct {
 // MaxPage is the largest page.
 const MaxPage = 1000
 
-// ErrNotFound is a document that is not there.
+// ErrNotFound means that there is no document with that ID.
 var ErrNotFound = errors.New("there is no such document")
 
-// Store keeps collections. Its methods may be called from several goroutines, and
-// repeated.
+// Store is a client. It is safe for concurrent use. Its methods are idempotent: they may
+// be repeated.
 type Store interface {
-	// Declare makes collections and their indexes where they are missing. The
-	// other methods know collections that were declared.
+	// Declare creates the collections and indexes that do not exist. The other methods
+	// know only declared collections.
 	Declare(ctx context.Context, collections ...Collection) error
-	// Upsert writes documents and returns how many of them were new or newer than
-	// what was there. After an error some may be written, others not.
+	// Upsert writes documents and returns the number of those that were new or newer than
+	// the stored version. After an error some may be written, others not.
 	Upsert(ctx context.Context, collection string, documents ...Document) (applied int, err error)
-	// Get reads a document, or returns ErrNotFound.
+	// Get returns a document, or ErrNotFound.
 	Get(ctx context.Context, collection, id string) (Document, error)
-	// GetMany reads those of these documents that are there, in no order; at most MaxPage.
+	// GetMany returns the documents that exist, in no order, of at most MaxPage ids.
 	GetMany(ctx context.Context, collection string, ids ...string) ([]Document, error)
-	// Find reads a page. The next one begins After its last ID; a page with fewer
-	// documents than Limit is the last.
+	// Find returns a page. A page with fewer documents than Limit is the last.
 	Find(ctx context.Context, collection string, query Query) ([]Document, error)
 	// Clear removes all documents of a collection.
 	Clear(ctx context.Context, collection string) error
-	// Close ends the connections.
+	// Close closes the connections.
 	Close() error
 }
 
-// Each reads all documents of a collection, page by page.
+// Each calls read for all documents of a collection, page by page, until it returns an error.
 func Each(ctx context.Context, store Store, collection string, read func(Document) error) error {
 	for query := (Query{Limit: MaxPage}); ; {
 		page, err := store.Find(ctx, collection, query)
@@ -108,7 +107,7 @@ const (
 	Mongo  Driver = "mongo"
 )
 
-// Config says which store, and how.
+// Config configures a store.
 type Config struct {
 	Driver Driver
 	// DSN is the path of a file (SQLite) or a mongodb:// URL that names a
@@ -116,10 +115,10 @@ type Config struct {
 	DSN string
 }
 
-// connections bounds the pool of a client.
+// connections is the size of a client's pool.
 const connections = 16
 
-// Open connects and proves that the store answers.
+// Open connects and checks that the store answers.
 func Open(ctx context.Context, config Config) (Store, error) {
 	open := map[Driver]func(ctx context.Context, dsn string) (driver, error){SQLite: openSQLite,
 		Mongo: openMongo}[config.Driver]
@@ -133,9 +132,9 @@ func Open(ctx context.Context, config Config) (Store, error) {
 	return &client{driver: opened}, nil
 }
 
-// OpenAt opens a database of the document store at an address, as a deployer gives it:
+// OpenAt opens a database of the document store at an address from a deployer:
 // sqlite:///folder or mongodb://... On a server that others use, too, the path of the address is
-// the prefix of its name.
+// the prefix of the database's name.
 func OpenAt(ctx context.Context, address, database string) (Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -148,7 +147,7 @@ func OpenAt(ctx context.Context, address, database string) (Store, error) {
 	return Open(ctx, Config{Driver: Mongo, DSN: u.String()})
 }
 
-// check names what is wrong with a collection's names.
+// check returns an error if a name of a collection is not allowed.
 func (c Collection) check() error {
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 	field := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,39}$`)
@@ -164,7 +163,7 @@ func (c Collection) check() error {
 	return nil
 }
 
-// check names what is wrong with a query.
+// check returns an error if a query does not fit the collection.
 func (q Query) check(c Collection) error {
 	if q.Limit < 1 || q.Limit > MaxPage {
 		return fmt.Errorf("find in %s: limit %d: a page has 1 to %d documents", c.Name, q.Limit, MaxPage)

@@ -22,7 +22,7 @@ type mongoStore struct {
 	database *mongo.Database
 }
 
-// selectWithin is how long a call looks for a server that answers.
+// selectWithin is the time that a call waits for an available server.
 const selectWithin = 10 * time.Second
 
 // record is a document as it is stored.
@@ -103,8 +103,8 @@ func (s *mongoStore) upsert(ctx context.Context, collection string, documents []
 	return applied, err
 }
 
-// write sends models in their order. It returns how many changed something, and which were
-// refused as duplicates.
+// write sends models as one unordered batch. It returns the number of those that changed something,
+// and the indexes of those that were refused as duplicates.
 func (s *mongoStore) write(
 	ctx context.Context, collection string, models []mongo.WriteModel,
 ) (applied int, refused []int, err error) {

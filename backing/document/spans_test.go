@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 )
 
-// callsAreSpans: one for each call, around whatever the client makes itself, and none
-// where the operation is not traced.
+// callsAreSpans: each call of a traced operation is one child span of it, and calls that
+// are not traced record none.
 func callsAreSpans(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	use := func(ctx context.Context) {
@@ -47,7 +47,7 @@ func callsAreSpans(t *testing.T, open func() Store) {
 	}
 }
 
-// TestWhatIsNotTracedCostsNothing holds what most calls pay for the few that are traced.
+// TestWhatIsNotTracedCostsNothing: tracing allocates nothing in calls that are not traced.
 func TestWhatIsNotTracedCostsNothing(t *testing.T) {
 	ctx := t.Context()
 	collection := "orders"

@@ -1,8 +1,8 @@
 // Package named uses servers that the user runs, instead of private ones. Every trial
 // has databases, or queues and exchanges, of its own there, whose names begin with
-// "cleave_" and say which process made them; they go with the trial, and those of a
-// process that is gone go before the next. What the server is, and what else it holds,
-// is the user's matter: it is not metered and not started afresh, and About says so.
+// "cleave_" and the id of the process that created them. They are removed at the end of
+// the trial; those of a dead process are removed before the next trial. The server itself
+// is not restarted and not metered, as About says.
 //
 // Entry points: FromEnvironment, Clean.
 package named
@@ -109,8 +109,9 @@ func (b Backing) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Se
 	}, nil
 }
 
-// Clean removes what processes that are gone have left on servers, and names it. What
-// is of processes of which that cannot be told from here is unclear, and stays.
+// Clean removes the leftovers of dead processes on servers and returns their names. unclear
+// names those of processes that cannot be checked from here, such as those of another
+// container; they stay.
 func Clean(ctx context.Context, servers map[string]Backing) (removed, unclear []string, err error) {
 	for _, kind := range slices.Sorted(maps.Keys(servers)) {
 		b := servers[kind]
@@ -131,7 +132,7 @@ func Clean(ctx context.Context, servers map[string]Backing) (removed, unclear []
 	return removed, unclear, err
 }
 
-// where names what is on a server.
+// where returns a name with its server, for messages.
 func (b Backing) where(name string) string {
 	return fmt.Sprintf("%s on %s at %s", name, b.server.name, b.address.Host)
 }
@@ -171,7 +172,7 @@ type service struct {
 	about   string
 }
 
-// Address implements lab.Service: it says what names begin with.
+// Address implements lab.Service: the address contains the prefix of the trial's names.
 func (s service) Address(string) string {
 	u := *s.backing.address
 	if s.backing.server.name == rabbitmq { // its path is a virtual host

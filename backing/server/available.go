@@ -24,7 +24,7 @@ type Installed struct {
 	StandIn string
 }
 
-// MissingError says that a server's program is not on this host.
+// MissingError means that a server's program is not installed on this host.
 type MissingError struct {
 	Kind    Kind
 	What    string // what is missing
@@ -34,20 +34,20 @@ type MissingError struct {
 // Error implements error.
 func (e *MissingError) Error() string { return e.Unwrap().Error() }
 
-// Unwrap returns what is missing as a host's part like any other.
+// Unwrap returns the error as a lab.MissingError.
 func (e *MissingError) Unwrap() error {
 	return &lab.MissingError{What: fmt.Sprintf("%s is not installed (%s)", e.Kind, e.What), Install: e.Install}
 }
 
-// Availability says whether this host can start a server.
+// Availability is the result of the search for a server's program on this host.
 type Availability struct {
 	Kind    Kind
 	Server  *Server
 	Missing *MissingError // nil where it is installed; Server is nil otherwise
 }
 
-// Available says for every server what is installed here, or what to type. NATS
-// needs no installation: it is part of Cleave.
+// Available returns, for every kind of server, the installed program or an error with the
+// command that installs it. NATS needs no installation: it is part of Cleave.
 func Available() []Availability {
 	var all []Availability
 	for _, kind := range Kinds() {

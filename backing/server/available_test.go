@@ -50,7 +50,7 @@ func TestMissingProgramNamesItsPackage(t *testing.T) {
 	}
 }
 
-// fakeProgram makes an executable that says something.
+// fakeProgram creates an executable that prints a text, and returns its folder.
 func fakeProgram(t *testing.T, name, says string) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestEveryTrialHasAServerOfItsOwn: none knows the password of another, nobody reads one
-// in arguments or environment, and units find the server wherever it is deployed.
+// TestEveryTrialHasAServerOfItsOwn: each server has a password of its own, which is neither in
+// arguments nor in the environment, and the address works wherever the server is deployed.
 func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 	for _, b := range Backings(t.TempDir()) {
 		t.Run(b.Kind(), func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestCassandraSyncsAsAsked: before it acknowledges unless somebody wants otherwise, which
-// the address tells its clients.
+// TestCassandraSyncsAsAsked: by default Cassandra syncs before it acknowledges; if the study asks for
+// periodic syncs, the address allows them.
 func TestCassandraSyncsAsAsked(t *testing.T) {
 	for asked, want := range map[string]string{"": "batch", "batch": "batch", "periodic": "periodic",
 		"never": ""} {

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// connectionsOfCaches is how many more clients caches let in than databases do: one
-// costs them little.
+// connectionsOfCaches is the factor by which caches accept more connections than databases:
+// a connection costs them little.
 const connectionsOfCaches = 5
 
 func installedRedis() (Installed, error) { return installed(Redis, "redis-server", "--version") }
@@ -37,12 +37,12 @@ func installedMemcached() (Installed, error) {
 	return installed(Memcached, "memcached", "--version")
 }
 
-// describeMemcached gives it values as large as its client's, and half the threads that
-// it has where nobody says otherwise: hosts are small here.
+// describeMemcached configures memcached with the client's limit of values, and with half of the
+// default threads, because hosts are small here.
 func describeMemcached(s *Server, unit *lab.UnitSpec) {
 	unit.Files["users"] = lines(s.user + ":" + s.password)
 	unit.Args = []string{
-		// who it is where that is root
+		// -u: root must name the user to run as
 		"-l", "{host}", "-p", "{port}", "-U", "0", "-Y", "{dir}/users", "-u", "root",
 		"-m", fmt.Sprint(max(s.settings.Memory>>20, 8)), "-I", fmt.Sprint(2 * cache.MaxValue),
 		"-c", fmt.Sprint(connectionsOfCaches * s.settings.Connections), "-t", "2",

@@ -70,7 +70,7 @@ func describeCassandra(s *Server, unit *lab.UnitSpec) {
 		"-Dcassandra.storagedir={dir}/"+dataFolder,
 		"-Dcassandra.logdir={dir}/log",
 		"-Dcassandra-foreground=yes",
-		// It is alone, so it waits for nobody. Without a JMX port it opens none.
+		// A single node need not wait for others. Without a JMX port it opens none.
 		"-Dcassandra.initial_token=0",
 		"-Dcassandra.ring_delay_ms=100",
 		"-Dcassandra.skip_wait_for_gossip_to_settle=0",

@@ -22,7 +22,7 @@ func (s *Server) DSN(at, database string) string {
 		return s.address("nats", at, "")
 	case Cassandra:
 		if s.settings.Periodic {
-			return s.address("cassandra", at, "?commitlog_sync=periodic") // without it the client refuses such a server
+			return s.address("cassandra", at, "?commitlog_sync=periodic") // else the client refuses the server
 		}
 		return s.address("cassandra", at, "")
 	case Redis, Memcached:

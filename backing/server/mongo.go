@@ -30,10 +30,9 @@ func standInInstall() string {
 		lab.AptInstall("python3-venv"), folder, folder, secantusVersion)
 }
 
-// installedMongo prefers a mongod. Where there is none it takes SecantusDB, a
-// server of its own that speaks MongoDB's protocol on MongoDB's storage engine
-// (WiredTiger), and says so. It is a separate process: its licence (GPL-2.0) does
-// not touch ours.
+// installedMongo returns the installed mongod, or else SecantusDB, another server for
+// MongoDB's protocol on MongoDB's storage engine (WiredTiger), with StandIn set. It runs
+// as a separate process, so that its licence (GPL-2.0) does not affect ours.
 func installedMongo() (Installed, error) {
 	if found, err := installed(Mongo, "mongod", "--version"); err == nil {
 		return found, nil
@@ -75,7 +74,7 @@ func describeMongo(s *Server, unit *lab.UnitSpec) {
 func pythonFolders(environment string) []string {
 	python, err := filepath.EvalSymlinks(filepath.Join(environment, "bin", "python3"))
 	if err != nil || strings.HasPrefix(python, "/usr/") {
-		return []string{environment} // without its Python it does not start, and says so
+		return []string{environment} // without its Python it fails to start, with a message
 	}
 	return []string{environment, filepath.Dir(filepath.Dir(python))}
 }
@@ -115,8 +114,8 @@ func mongoReady(ctx context.Context, s *Server, address string) error {
 	})
 }
 
-// withMongo connects, works and disconnects. The context says how long to wait for
-// the server, up to the driver's 30 seconds.
+// withMongo calls work with a connected client. It waits for the server until the
+// context ends, but not longer than the driver's 30 seconds.
 func withMongo(ctx context.Context, uri string, work func(*mongo.Client) error) error {
 	client, err := mongo.Connect(options.Client().ApplyURI(uri))
 	if err != nil {

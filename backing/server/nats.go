@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// natsConfig is the file that jetstream.Run reads. Its form stands there and here,
-// as whoever starts a server shall not carry one; a test compares the two.
+// natsConfig is the configuration file of jetstream.Run. It is declared here a second
+// time, because this package must not link the NATS server; a test compares the two.
 type natsConfig struct {
 	Address  string `json:"address"`
 	User     string `json:"user"`

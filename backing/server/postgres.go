@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// installedPostgres follows links: initdb stands beside the server itself.
+// installedPostgres returns the path of PostgreSQL with links resolved, because initdb is in the folder of
+// the real program.
 func installedPostgres() (Installed, error) {
 	found, err := installed(Postgres, "postgres", "--version", "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// RabbitMQ listens on two ports beside that of its clients: the Erlang distribution, and
-// the port mapper (epmd), of which every broker starts one of its own: the host's one
-// would listen for everybody and outlive the broker.
+// RabbitMQ listens on two more ports than that for clients: the Erlang distribution, and
+// the port mapper (epmd). Every broker starts a port mapper of its own: that of the host
+// would listen on all addresses and outlive the broker.
 const distributionPort, mapperPort = "distribution", "mapper"
 
 // RabbitNode is the broker's name in its own Erlang world of one.

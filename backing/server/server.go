@@ -1,17 +1,16 @@
-// Package server says how the servers that backing services need are run: MariaDB,
+// Package server describes the servers of backing services as units: MariaDB,
 // PostgreSQL, RabbitMQ, NATS JetStream, a MongoDB-protocol server, Cassandra, and the
-// caches Redis and memcached. A deployer runs them, as units like any other.
+// caches Redis and memcached. A deployer runs them like any other unit.
 //
-// A server is private to one trial: it keeps everything in the volume of its unit,
-// listens at its own addresses only, has random credentials that stand in files of mode
-// 0600 and never in arguments, and runs with full durability and small caches. A cache
-// keeps nothing on the disk: what it had is gone when it ends.
+// A server is private to one trial: it keeps all files in the volume of its unit, listens
+// only at its own addresses, has random credentials in files of mode 0600 and never in
+// arguments, and runs with full durability and small caches. A cache writes nothing to
+// the disk.
 //
-// The package knows nothing of what is stored: schemas, queues and collections
-// are made by the clients (backing/database, backing/broker, backing/document,
-// backing/wide, backing/cache).
+// Schemas, queues and collections are created by the clients (backing/database,
+// backing/broker, backing/document, backing/wide, backing/cache).
 //
-// Entry points: Backings for studies; New for one server; Available for what this host has.
+// Entry points: Backings for studies; New for one server; Available for this host.
 package server
 
 import (
@@ -55,11 +54,11 @@ type Settings struct {
 	// Cassandra keeps as much until it writes it out, in a heap of five times that.
 	// Of Redis and memcached it is all that they keep.
 	Memory int64
-	// Connections is how many clients may be connected; 0 means 200. Redis and memcached
-	// let in five times as many.
+	// Connections is the maximum number of connections; 0 means 200. Redis and memcached
+	// accept five times as many.
 	Connections int
-	// Periodic has Cassandra acknowledge what is not on the disk yet, as it does where
-	// nobody says otherwise: a crash may cost the last ten seconds.
+	// Periodic lets Cassandra acknowledge writes before they are on the disk, as it does by
+	// default: a crash may lose those of the last ten seconds.
 	Periodic bool
 }
 
@@ -115,7 +114,7 @@ func New(kind Kind, settings Settings) (*Server, error) {
 		password: secret()}, nil
 }
 
-// About says what the server really is.
+// About returns the name and version of the server, including that of a stand-in.
 func (s *Server) About() string {
 	if s.StandIn != "" {
 		return fmt.Sprintf("%s %s, a stand-in for %s", s.StandIn, s.Version, s.Kind)

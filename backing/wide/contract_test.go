@@ -191,7 +191,7 @@ func oversize(t *testing.T, open opener) {
 	expectCount(t, store, "large", 1)
 }
 
-// manyUsers counts what is under way in the driver.
+// manyUsers checks that no more than InFlight requests run in the driver at once.
 func manyUsers(t *testing.T, open opener) {
 	store := open(Options{InFlight: 8})
 	must(t, store.CreateTables(within(t), table("users")))
@@ -215,8 +215,8 @@ func manyUsers(t *testing.T, open opener) {
 	expectCount(t, store, "users", 1000)
 }
 
-// countingDriver notes how many inserts are under way at most, and holds them up
-// where it is told to.
+// countingDriver records the maximum number of concurrent inserts, and delays them if the
+// test asks for it.
 type countingDriver struct {
 	driver
 	now, most atomic.Int64

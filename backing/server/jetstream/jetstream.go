@@ -116,8 +116,8 @@ func stop(s *server.Server) {
 	s.WaitForShutdown()
 }
 
-// Run is the main function of a server's own process: it reads the configuration
-// file, serves until it is told to end (SIGTERM, SIGINT) and ends in good order.
+// Run is the main function of the server's process: it reads the configuration file,
+// serves until SIGTERM or SIGINT and shuts down gracefully.
 func Run(configFile string) error {
 	text, err := os.ReadFile(configFile)
 	if err != nil {
