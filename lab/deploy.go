@@ -11,14 +11,14 @@ import (
 // between trials and is closed after the last.
 type Deployer interface {
 	Name() string
-	// Can returns its capabilities beside running units.
+	// Can returns its capabilities in addition to running units.
 	Can() Capabilities
-	// Preflight refuses a layout for which this host lacks descriptors, processes or memory, before anything is
-	// started. The error says what to do. It waits for daemons and hosts up to limits of its own, and not after
-	// the end of ctx.
+	// Preflight returns an error, with the remedy, if this host lacks descriptors, processes, memory or other
+	// needs of a layout. It starts nothing. It waits for daemons and hosts up to limits of its own, but not
+	// longer than ctx.
 	Preflight(ctx context.Context, layout Layout) error
-	// Deploy starts every unit. dir is a private, existing directory for what the
-	// deployment keeps on this host; Stop removes it. On error nothing is left running.
+	// Deploy starts every unit. dir is a private, existing directory for the
+	// deployment's files on this host; Stop removes it. After an error nothing is left running.
 	Deploy(ctx context.Context, layout Layout, dir string) (Deployment, error)
 }
 
@@ -28,30 +28,31 @@ type Incapable struct{ Why string }
 // Error implements error.
 func (i *Incapable) Error() string { return i.Why }
 
-// Capabilities lists the abilities of a deployer beside running units; the zero value has none.
+// Capabilities lists the abilities of a deployer in addition to running units; the zero value has none.
 type Capabilities struct {
-	// Faults are the kinds of faults that it can do to units.
+	// Faults lists the kinds of faults that it can inject into units.
 	Faults []FaultKind
-	// Nodes returns the hosts of a layout that faults can be done to; nil: it has none.
+	// Nodes returns the hosts of a layout into which faults can be injected; nil: it has none.
 	Nodes func(layout Layout) []Node
-	// Links returns nil if the links of its hosts can be shaped, or the reason why not; nil: it makes no hosts.
+	// Links returns nil if the links of its hosts can be shaped, or the reason why not; nil: it creates no
+	// hosts.
 	Links func() error
 	// Autoscale returns what this host lacks for a platform that adds replicas; nil: the platform adds none.
 	Autoscale func() error
 	// Disk describes the replicated disk for volumes, such as "GlusterFS 10.3, 3 copies"; nil: it has none.
 	Disk func() string
-	// Spans: the deployer makes Layout.Spans listen at an address that units reach.
+	// Spans: units can reach the receiver at Layout.Spans.
 	Spans bool
 }
 
-// Node is a host of a deployment, and which faults can be done to it.
+// Node is a host of a deployment, with the kinds of faults that can be injected into it.
 type Node struct {
 	Name   string
 	Faults []FaultKind
 	Pinned []string // units that the layout places there, which cannot move to other nodes
 }
 
-// Nodes returns hosts to which the same faults can be done.
+// Nodes returns nodes with the same kinds of faults.
 func Nodes(names []string, faults ...FaultKind) (all []Node) {
 	for _, name := range names {
 		all = append(all, Node{Name: name, Faults: faults})
@@ -59,8 +60,8 @@ func Nodes(names []string, faults ...FaultKind) (all []Node) {
 	return all
 }
 
-// On returns the layout with the nodes of a deployer that faults can be done to. The error says that the
-// layout needs a replicated disk and the deployer has none.
+// On returns the layout with the nodes of a deployer. It returns an error if the layout needs a replicated
+// disk and the deployer has none.
 func (l Layout) On(d Deployer) (Layout, error) {
 	if nodes := d.Can().Nodes; nodes != nil {
 		l.Nodes = nodes(l)
@@ -93,21 +94,21 @@ func Deployments() []string {
 
 // Endpoint is the address of a unit. Both sides are host:port.
 type Endpoint struct {
-	// Bind is the address on which the unit listens, Dial the one that others call. They differ where the
-	// unit sees other addresses than its peers do, as in a container.
+	// Bind is the address on which the unit listens, Dial the one that others call. They differ if the
+	// unit has other addresses inside than outside, as in a container.
 	Bind, Dial string
 }
 
-// Readiness is the readiness check of a unit without our protocol: its log, then a command. A unit with one
-// starts before the others, as one with UnitSpec.Ready does.
+// Readiness is the readiness check of a unit that does not speak the control protocol: its log, then a
+// command. Like units with UnitSpec.Ready, units with such a check start before the others.
 type Readiness struct {
 	// Log is a part of a line that the unit writes; empty: none.
 	Log string
-	// Command is a program of the conductor's host and its arguments, which runs, in
-	// UnitSpec.Dir and with the unit's environment, until it ends with 0; empty: none. {host} and
-	// {port} in it stand for the unit's address as that host reaches it.
+	// Command is a program with arguments that is run on the conductor's host, in UnitSpec.Dir and with
+	// the unit's environment, until it exits with 0; empty: none. {host} and {port} in it are replaced by
+	// the unit's address as seen from that host.
 	Command []string
-	// Healthy: until the health check of its container says so.
+	// Healthy waits for the health check of the unit's container.
 	Healthy bool
 	// Within limits the wait for each check; 0: the limit of servers.
 	Within time.Duration
@@ -123,8 +124,8 @@ const (
 	// ReachUsual is the address that the deployment gives to peers. It stays the same when the unit is started
 	// again.
 	ReachUsual Reach = ""
-	// ReachDirect is the unit's own address, with nothing of the platform before it. Where the usual address is
-	// another one, it may change when the unit is started again.
+	// ReachDirect is the unit's own address, without a service or proxy of the platform. Unless it is also the
+	// usual one, it may change when the unit is started again.
 	ReachDirect Reach = "direct"
 	// ReachPublished is a port of the unit's node, which the platform forwards to the unit.
 	ReachPublished Reach = "published"
@@ -133,13 +134,13 @@ const (
 // Deployment is a running layout. Its methods may be called from several
 // goroutines. A unit that ends before Stop is a failure of the trial.
 type Deployment interface {
-	// Units lists what runs, in the order of the layout.
+	// Units lists the running units, in the order of the layout.
 	Units() []Unit
 	// Endpoint returns the address of a unit that listens, seen from the conductor's host.
 	Endpoint(unit string) (Endpoint, error)
-	// Failed is closed when a unit reports "failed", or ends although nobody asked for
-	// it; Failure says which, and is nil until then. Of several it is the first, but
-	// rather the end of a server than what its clients say of it.
+	// Failed is closed when a unit reports "failed", or ends unexpectedly. Failure returns
+	// the reason, and nil before. Of several failures it is the first, but the end of a server
+	// takes precedence over the failures of its clients.
 	Failed() <-chan struct{}
 	Failure() error
 	// Await returns the next event of the named kind from the lead unit. It
@@ -154,15 +155,15 @@ type Deployment interface {
 	// without a report is left out; foreign units go on until Stop.
 	Reports(ctx context.Context) ([]UnitReport, error)
 	// EndForeign ends foreign units that are no servers as Stop does, and waits for it.
-	// Files in the folder UnitSpec.Leaves of their volumes are then among those of
-	// HandedOver, each after the name of its unit: "UNIT.FILE".
+	// The files in the folder UnitSpec.Leaves of their volumes are then in HandedOver,
+	// as "UNIT.FILE".
 	EndForeign(ctx context.Context) error
-	// HandedOver is the folder of this host with the files that the units have handed
-	// over (EventFile). It is complete after Reports, and gone after Stop.
+	// HandedOver returns the folder of this host with the files that the units have handed
+	// over (EventFile). It is complete after Reports, and removed by Stop.
 	HandedOver() string
-	// Logs returns what each unit has written to its standard error, by name; of
-	// foreign units also what they wrote to their standard output. Units that
-	// wrote nothing are left out. Long logs keep their end.
+	// Logs returns the standard error of each unit by name, and for foreign units also
+	// their standard output. Units without output are left out. Only the end of a long log
+	// is kept.
 	Logs() map[string]string
 	// Stop ends every unit that still runs, by id, and removes the directory.
 	// It is safe to call twice and after a failure; it fails when anything is left.
@@ -176,24 +177,24 @@ type Deployment interface {
 type Platform interface {
 	// NodeOf returns the node that a unit is on now; empty: it is on the conductor's host.
 	NodeOf(unit string) string
-	// Links returns how probes found the links of hosts that the layout wants changed, by host.
+	// Links returns the probed state of the links that the layout changes, by host.
 	Links() map[string]string
 	// Clocks reads the clock of every unit that speaks the control protocol and waits for a command. It
-	// returns none where all units run on the conductor's host, which has one clock.
+	// returns none if all units run on the conductor's host, which has one clock.
 	Clocks(ctx context.Context) ([]ClockReading, error)
-	// Arrivals tells of every replica that the platform adds, when it can be used, until ctx ends. It returns
-	// at once where none can be added.
+	// Arrivals calls tell for every replica that the platform adds, as soon as it is usable, until ctx ends. It
+	// returns at once if the platform adds none.
 	Arrivals(ctx context.Context, tell func(Arrived) error) error
-	// Meter returns a meter of the units where no meter of this host can read them; nil: one can.
+	// Meter returns a meter for the units if those of this host cannot read them, else nil.
 	Meter() Meter
-	// Accounts returns what the platform has said until now of what units used between two moments; note says
-	// why it said nothing, or less than there was. Both are empty where it meters no units.
+	// Accounts returns the usage of units between two moments as the platform has reported it until now; note
+	// is the reason if it has reported nothing or not everything. Both are empty if it meters no units.
 	Accounts(from, to time.Time) (said []PlatformUsage, note string)
-	// PlatformCost returns what it took until the units were ready.
+	// PlatformCost returns the cost of making the units ready.
 	PlatformCost() PlatformCost
-	// Daemons returns the processes of this host that are the platform itself, for a meter: the role is a part
-	// of the platform. Where there are none, why says why nobody can read them; both are empty where nothing
-	// stands between the units and the kernel.
+	// Daemons returns the processes of the platform itself on this host, for a meter; their roles are the parts
+	// of the platform. If they cannot be read, why is the reason; both are empty if there is no platform
+	// between the units and the kernel.
 	Daemons() (daemons []Unit, why string)
 }
 
@@ -202,45 +203,45 @@ type Unit struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
 	PID  int    `json:"pid"`
-	// Span says which processes are the unit: PID alone, unless set.
+	// Span selects the processes of the unit; empty: PID alone.
 	Span Span `json:"span,omitempty"`
-	// NameBy tells how to name its processes of one program: NameByFolder, NameByPort, an argument by its
-	// name ("--service": the word behind it, or behind "--service=") or by its number from 1 on; empty: by
-	// their folders, else by their ports.
+	// NameBy selects how processes of the same program are named: NameByFolder, NameByPort, an argument by its
+	// name ("--service": the value of that flag) or by its number, counted from 1; empty: by their folders if
+	// these differ, else by their ports.
 	NameBy string `json:"-"`
 	// Standby units do not run yet: the platform may add them (see Platform.Arrivals).
 	Standby bool `json:"-"`
 }
 
-// What tells processes of one program apart, beside an argument.
+// The values of Unit.NameBy that are not arguments.
 const (
-	NameByFolder = "folder" // that of their script, else the one that they work in
-	NameByPort   = "port"   // the lowest that they listen on
+	NameByFolder = "folder" // that of their script, else their working directory
+	NameByPort   = "port"   // the lowest port on which they listen
 )
 
-// Span says which processes belong to a unit.
+// Span selects the processes that belong to a unit, starting from one process.
 type Span string
 
 // Spans other than the process alone.
 const (
-	// SpanTree: the process with all that descend from it.
+	// SpanTree: the process and all its descendants.
 	SpanTree Span = "tree"
-	// SpanContainer: all in the control group of the process, which is a container's.
+	// SpanContainer: all processes in the control group of the process, which is a container's.
 	SpanContainer Span = "container"
-	// SpanBelow: all that descend from the process, which itself only keeps them.
+	// SpanBelow: all descendants of the process, without the process itself.
 	SpanBelow Span = "below"
-	// SpanHost: all that see the same processes as the process does, but not what is in
-	// containers there: the processes of a host itself.
+	// SpanHost: all processes in the PID namespace of the process, without those of
+	// containers: the processes of a host itself.
 	SpanHost Span = "host"
 )
 
-// programs begins the span of the programs of a host.
+// programs is the prefix of a SpanPrograms.
 const programs = "host: "
 
-// SpanPrograms is SpanHost for programs of these names alone.
+// SpanPrograms returns a SpanHost limited to programs with these names.
 func SpanPrograms(names ...string) Span { return Span(programs + strings.Join(names, ",")) }
 
-// Programs returns the names of a SpanPrograms; none: it is another span.
+// Programs returns the names of a SpanPrograms, or nil for another span.
 func (s Span) Programs() []string {
 	list, is := strings.CutPrefix(string(s), programs)
 	if !is {
@@ -249,48 +250,48 @@ func (s Span) Programs() []string {
 	return strings.Split(list, ",")
 }
 
-// PeerVariable returns the environment variable in which a deployer hands a unit the
-// address of another: CLEAVE_ADDRESS_CORE for the unit core, CLEAVE_ADDRESS_CORE_ADMIN for its port admin.
+// PeerVariable returns the name of the environment variable with a peer's address:
+// CLEAVE_ADDRESS_CORE for the unit core, CLEAVE_ADDRESS_CORE_ADMIN for its port admin (core:admin).
 func PeerVariable(unit string) string {
 	return "CLEAVE_ADDRESS_" + strings.ToUpper(strings.NewReplacer("-", "_", ":", "_").Replace(unit))
 }
 
-// Direct returns the name by which a unit with a proxy beside it knows a peer past the proxies, for what is
-// no call.
+// Direct returns the name under which a unit with a sidecar proxy reaches a peer without the proxies, for
+// connections that are no calls.
 func Direct(peer string) string { return peer + "-direct" }
 
-// AddressOf stands, in the environment of a unit and in the files of a foreign one, for
-// the host:port at which it reaches a peer.
+// AddressOf returns the placeholder for a peer's host:port, in the environment of a unit
+// and in the files of a foreign one. The deployer replaces it.
 func AddressOf(peer string) string { return "{address:" + peer + "}" }
 
-// AddressSeparator stands between the addresses of a peer that runs several times.
+// AddressSeparator separates the addresses of a peer's replicas.
 const AddressSeparator = ","
 
-// StandbyMark is before the address of a replica that need not be there yet.
+// StandbyMark is the prefix of the address of a replica that may not be running yet.
 const StandbyMark = "?"
 
 // Variables that a deployer gives to a unit that it reaches over the network.
 const (
-	// EnvironmentVariable names a file with more variables, the following among them:
-	// a JSON object of texts, which nobody else may read.
+	// EnvironmentVariable is the path of a file with more variables, including the
+	// following: a JSON object of strings. It contains secrets: only the unit may read it.
 	EnvironmentVariable = "CLEAVE_ENVIRONMENT"
 	// ControlVariable is the host:port at which the unit waits for its conductor, and
-	// TokenVariable what the conductor sends first, as a line, to prove that it is one.
+	// TokenVariable the secret that the conductor sends as its first line.
 	ControlVariable = "CLEAVE_CONTROL"
 	TokenVariable   = "CLEAVE_TOKEN"
-	// MemoryVariable names the file that is the memory which all units share, where
-	// they have not inherited it.
+	// MemoryVariable is the path of the file with the memory that all units share, if
+	// they have not inherited it as a descriptor.
 	MemoryVariable = "CLEAVE_MEMORY"
 )
 
-// EventKind names what a unit tells the conductor.
+// EventKind is the kind of a message from a unit to the conductor.
 type EventKind string
 
 // Events, in the order a unit sends them. Every unit may send failed.
 const (
 	// EventReady: all units of the system are connected and wait for start.
 	EventReady EventKind = "ready"
-	// EventLoaded: what the lead saw in a second of its load, as a LoadSecond.
+	// EventLoaded: one second of the lead's load, as a LoadSecond.
 	EventLoaded EventKind = "loaded"
 	// EventFinished: every operation has reached its final state.
 	EventFinished EventKind = "finished"
@@ -300,9 +301,9 @@ const (
 	EventUsage EventKind = "usage"
 	// EventFile: a piece of a file that the unit hands over, as a FilePiece.
 	EventFile EventKind = "file"
-	// EventReport: the unit's own account of its work; the last thing it sends.
+	// EventReport: the unit's report of its work; the last message that it sends.
 	EventReport EventKind = "report"
-	// EventFailed: the unit gives up; Error says why.
+	// EventFailed: the unit cannot go on; Error is the reason.
 	EventFailed EventKind = "failed"
 )
 
@@ -316,28 +317,28 @@ type Event struct {
 	Data           json.RawMessage `json:"data,omitempty"`
 }
 
-// FilePiece is a piece of a file that a unit hands over. The pieces of a file come
-// in its order.
+// FilePiece is a piece of a file that a unit hands over. The pieces of a file are sent
+// in order.
 type FilePiece struct {
-	// File is a plain file name that no other unit of the layout uses.
+	// File is a file name without a folder that no other unit of the layout uses.
 	File string `json:"file"`
 	Data []byte `json:"data"`
 }
 
-// CommandKind names what the conductor tells a unit.
+// CommandKind is the kind of a message from the conductor to a unit.
 type CommandKind string
 
-// Commands. Only the lead unit is told to start.
+// The kinds of commands. Only the lead unit gets a start command. Units answer clock and usage while they
+// wait for another command.
 const (
-	CommandStart CommandKind = "start" // begin the job; the clock starts here
-	CommandStop  CommandKind = "stop"  // finish what is under way, hand over, report and end
-	CommandClock CommandKind = "clock" // answer, while another command is awaited, with what the clock says
-	// answer, while another command is awaited, with what the process has used
-	CommandUsage CommandKind = "usage"
+	CommandStart CommandKind = "start" // begin the job; ElapsedSeconds counts from here
+	CommandStop  CommandKind = "stop"  // finish the running work, hand over files, report and exit
+	CommandClock CommandKind = "clock" // answer with the time of the unit's clock (EventClock)
+	CommandUsage CommandKind = "usage" // answer with the usage of the process (EventUsage)
 )
 
 // Command is one line that a unit reads from its standard input, as JSON.
-// The end of that input means that the conductor is gone: the unit ends.
+// The end of that input means that the conductor is gone: the unit exits.
 type Command struct {
 	Command CommandKind `json:"command"`
 }

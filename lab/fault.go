@@ -7,53 +7,52 @@ import (
 	"time"
 )
 
-// Fault is something that is done to a trial on purpose.
+// Fault is a fault to inject into a trial.
 type Fault struct {
 	// Target is a unit or a backing service of the layout, a node of its deployment, or EveryUnit.
 	Target string `json:"target"`
-	// Kind says what is done.
+	// Kind is the kind of fault.
 	Kind FaultKind `json:"kind"`
 	// After is the time of the fault, in seconds since the start of the load.
 	After float64 `json:"after_seconds"`
 	// Heal is the time until the target is started again, in seconds.
 	Heal float64 `json:"heal_seconds"`
-	// Delay (slow) is how much later what is sent to the target comes, in seconds.
+	// Delay (slow) is added to the latency of packets to the target, in seconds.
 	Delay float64 `json:"delay_seconds,omitempty"`
-	// Rate (slow) is how much can be sent to the target and come from it at most, in bytes
-	// per second in each direction; 0 means no limit.
+	// Rate (slow) limits the traffic of the target, in bytes per second in each direction; 0
+	// means no limit.
 	Rate float64 `json:"rate_bytes_per_second,omitempty"`
 }
 
-// EveryUnit as a target stands for all units of the system, without the generator. They have the fault one
-// after another. Between two of them nothing is wrong for as long as the fault lasts.
+// EveryUnit as a target stands for all units of the system, without the generator. The fault is injected into
+// one after another, with a pause as long as the fault in between.
 const EveryUnit = "every-unit"
 
-// FaultKind names what is done to a target.
+// FaultKind is a kind of fault.
 type FaultKind string
 
-// The kinds of faults. Deployers say which of them they can do (Capabilities.Faults).
+// The kinds of faults. Capabilities.Faults lists those that a deployer supports.
 const (
-	// FaultKill ends the target with SIGKILL; it is started again when that is over,
-	// with the same address and content. A node that is killed has lost all processes, its
-	// memory and its network.
+	// FaultKill ends the target with SIGKILL. Healing starts it again, with the same address
+	// and files. A killed node loses all processes, its memory and its network.
 	FaultKill FaultKind = "kill"
-	// FaultRestart ends it in the same way and starts it again at once: the target is
-	// gone for as long as its start takes. It has no Heal.
+	// FaultRestart ends the target with SIGKILL and starts it again at once: it is down for
+	// the time of its start. It has no Heal.
 	FaultRestart FaultKind = "restart"
-	// FaultPause keeps every process of the target from running; it goes on afterwards.
+	// FaultPause stops every process of the target; healing continues them.
 	FaultPause FaultKind = "pause"
-	// FaultCut takes the target off the network; a node with all units on it.
+	// FaultCut disconnects the target from the network, a node with all its units.
 	FaultCut FaultKind = "cut"
-	// FaultSlow slows down what is sent to the target and comes from it (Delay, Rate).
+	// FaultSlow slows down the traffic of the target (Delay, Rate).
 	FaultSlow FaultKind = "slow"
-	// FaultFill lets the target's volume become full: nothing more can be written to it.
+	// FaultFill fills the target's volume: writes to it fail.
 	FaultFill FaultKind = "fill"
-	// FaultDrain has the platform empty a node, as for its maintenance: the units there end
-	// and begin another life on other nodes. Healed, the node takes units again.
+	// FaultDrain makes the platform drain a node, as for maintenance: its units end and are
+	// started on other nodes. Healing makes the node schedulable again.
 	FaultDrain FaultKind = "drain"
-	// FaultUpdate has the platform put a new process in the target's place, as for a new
-	// version of its program, in the way that it has for this: of a unit that runs several
-	// times one replica after another. It has no Heal.
+	// FaultUpdate makes the platform replace the target's process, as for a new version of
+	// its program, by the platform's own rolling update: one replica after another. It has
+	// no Heal.
 	FaultUpdate FaultKind = "update"
 )
 
@@ -63,18 +62,17 @@ func FaultKinds() []FaultKind {
 		FaultUpdate}
 }
 
-// Ends reports whether the target's life ends with the fault, and another begins when it
-// is healed.
+// Ends reports whether the fault ends the target's processes, and healing starts new ones.
 func (k FaultKind) Ends() bool { return k == FaultKill || k == FaultRestart }
 
-// Replaces reports whether lives end with the fault and others begin in it: when it has taken
-// effect, all units can be used.
+// Replaces reports whether the fault itself ends processes and starts new ones: once it has
+// taken effect, all units are usable.
 func (k FaultKind) Replaces() bool { return k == FaultDrain || k == FaultUpdate }
 
-// Passes reports whether the fault is over by itself: it has no Heal.
+// Passes reports whether the fault ends without healing: it has no Heal.
 func (k FaultKind) Passes() bool { return k == FaultRestart || k == FaultUpdate }
 
-// DefaultHeal returns how long a fault lasts where nothing is said, in seconds.
+// DefaultHeal returns the default duration of a fault, in seconds.
 func (k FaultKind) DefaultHeal() float64 {
 	if k.Passes() {
 		return 0
@@ -82,7 +80,7 @@ func (k FaultKind) DefaultHeal() float64 {
 	return 1
 }
 
-// Check returns the mistake in the delay and the rate of a fault. It does not look at times and targets.
+// Check returns an error if the delay and the rate do not fit the kind. It does not check times and targets.
 func (f Fault) Check() error {
 	switch slow := f.Kind == FaultSlow; {
 	case !slow && (f.Delay != 0 || f.Rate != 0):
@@ -96,8 +94,8 @@ func (f Fault) Check() error {
 	return nil
 }
 
-// Readied returns the layout with the faults of each unit, so that deployers can prepare for them. Backing
-// services are among the units already.
+// Readied returns the layout with the faults of each unit, so that deployers can prepare for them. The layout
+// must already have the units of its backing services.
 func (l Layout) Readied(faults []Fault) Layout {
 	l.Units = slices.Clone(l.Units)
 	for i, u := range l.Units {
@@ -117,54 +115,54 @@ type FaultRecord struct {
 	// taken effect, and when the target could be used again.
 	Began  float64 `json:"began_seconds"`
 	Healed float64 `json:"healed_seconds"`
-	// Noticed is the number of seconds until the platform reported the loss of a node that was killed or cut
-	// off; 0: it has not reported it, or nobody looks.
+	// Noticed is the time until the platform reported the loss of a node that was killed or cut off, in
+	// seconds; 0: it did not report it, or reports no losses.
 	Noticed float64 `json:"noticed_seconds,omitempty"`
-	// Effective: the fault has really taken effect, and Proof says what was seen of
-	// that; Error says what went wrong.
+	// Effective reports whether the fault has been observed to take effect. Proof describes the
+	// observation; Error is what went wrong.
 	Effective bool   `json:"effective"`
 	Proof     string `json:"proof,omitempty"`
 	Error     string `json:"error,omitempty"`
 }
 
-// Harmer does faults to units and nodes. The Target of a fault is the name of one of them; others decide when
-// it begins and ends.
+// Harmer injects faults into units and nodes. The Target of a fault is the name of one of them. The caller
+// decides when a fault begins and ends.
 type Harmer interface {
-	// Harm does a fault and returns when it has taken effect, with what was seen of that.
+	// Harm injects a fault and returns when it has taken effect, with a description of what was observed.
 	// From then on the trial does not fail because the unit is absent.
 	Harm(ctx context.Context, fault Fault) (proof string, err error)
-	// Heal undoes it and returns when the unit can be used again.
+	// Heal ends a fault and returns when the target is usable again.
 	Heal(ctx context.Context, fault Fault) error
-	// Noticed returns how long the platform took to say of a node, which was last killed or cut off, that it
-	// is lost; 0: it had not said so before the node was there again, or does not look.
+	// Noticed returns the time that the platform needed to report the loss of a node, in its last kill or cut;
+	// 0: it did not report it before the node was back, or reports no losses.
 	Noticed(node string) time.Duration
 }
 
-// Injector does faults to running trials.
+// Injector injects the faults of a trial at their times.
 type Injector interface {
-	// Check returns why faults cannot be done to a layout, such as a target that it does not have.
+	// Check returns an error if faults cannot be injected into a layout, such as for an unknown target.
 	Check(faults []Fault, layout Layout) error
-	// Begin plays the faults, whose times count from now on, and returns at once.
-	// When ctx ends, nothing more is done, healing included.
+	// Begin starts to inject the faults, whose times count from now, and returns at once.
+	// After the end of ctx it neither injects nor heals.
 	Begin(ctx context.Context, faults []Fault, targets []FaultTarget) Injection
 }
 
-// Injection is faults being played.
+// Injection is a running series of faults.
 type Injection interface {
-	// Over is called when the load is over: no fault begins any more.
+	// Over tells it that the load has ended: no further fault begins.
 	Over()
-	// End does what Over does, waits until the faults under way are healed, and returns what became of each, in
-	// the order of doing. A fault of EveryUnit has one record per unit.
+	// End calls Over, waits until all running faults are healed, and returns the record of each, in the order
+	// of injection. A fault of EveryUnit has one record per unit.
 	End() []FaultRecord
 }
 
-// FaultTarget is a part of a trial that faults can be done to.
+// FaultTarget is a part of a trial into which faults can be injected.
 type FaultTarget struct {
 	Name string
 	// Unit is true for units of the system, false for backing services.
 	Unit bool
-	// Group is the unit of which it is a replica; "": it is none, or the first.
+	// Group is the unit of which the target is a further replica; "": it is the first, or has none.
 	Group string
-	// Parts harms and heals the target by its name.
+	// Parts harms and heals the target.
 	Parts Harmer
 }

@@ -2,7 +2,7 @@ package lab
 
 import "time"
 
-// PastRun holds the parts of a run that a history reads.
+// PastRun holds the parts of a run that a History uses.
 type PastRun struct {
 	Name        string
 	Created     time.Time
@@ -13,14 +13,14 @@ type PastRun struct {
 	Comparisons []Comparison
 }
 
-// History is a headline over the runs of a study.
+// History follows the headline of a run over all runs of its study.
 type History struct {
-	Headline Headline // of the run that it is about
-	Runs     []HistoryRun
+	Headline Headline
+	Runs     []HistoryRun    // the oldest first
 	Courses  []HistoryCourse // one for each bar of the headline
 }
 
-// HistoryRun is one run of a history, the oldest first.
+// HistoryRun is one run of a History.
 type HistoryRun struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
@@ -31,18 +31,18 @@ type HistoryRun struct {
 // HistoryCourse follows one bar of a headline over the runs.
 type HistoryCourse struct {
 	Bar     Bar             `json:"bar"`
-	Ratios  []*Ratio        `json:"ratios"` // by run; null where it was not compared
+	Ratios  []*Ratio        `json:"ratios"` // by run; null if the run did not compare it
 	Changes []HistoryChange `json:"changes"`
-	// Unsearched says why no changes were looked for; empty: they were.
+	// Unsearched is the reason why no changes were searched for; empty: they were.
 	Unsearched string `json:"unsearched,omitempty"`
 }
 
 // HistoryChange is a change of the level of a course.
 type HistoryChange struct {
-	Run    int     `json:"run"` // the first one on the new level
+	Run    int     `json:"run"` // index of the first run on the new level
 	Factor float64 `json:"factor"`
 	P      float64 `json:"p"`
-	// Elsewhere: the environment of that run is not that of the last run before it that has the ratio, or has
-	// changed in between.
+	// Elsewhere means that the environment has changed since the last run before it that has the ratio, so that
+	// the change may not come from the system.
 	Elsewhere bool `json:"elsewhere"`
 }

@@ -5,7 +5,7 @@ import "time"
 // NotesSchema versions notes.json.
 const NotesSchema = "cleave-notes/1"
 
-// Notes are the tags and the note that the user gave a run: notes.json of a result folder.
+// Notes holds the user's tags and note of a run: notes.json of a result folder.
 type Notes struct {
 	Schema string   `json:"schema"`
 	Tags   []string `json:"tags"`
@@ -24,11 +24,11 @@ type ListedRun struct {
 	Sentence string   // of the answer
 	Headline *Headline
 	Valid    int // trials that count
-	Planned  int // trials; 0: not known yet
+	Planned  int // trials; 0: unknown
 	Host     string
 	Commit   string
 	Notes    Notes
-	Damaged  string // why some of it cannot be read; empty: all can
+	Damaged  string // why parts of it cannot be read; empty: it is intact
 }
 
 // RunState is the state of a run.
@@ -36,14 +36,14 @@ type RunState string
 
 // The states of runs.
 const (
-	RunPlaying  RunState = "playing"  // a Cleave plays into the folder
-	RunReported RunState = "reported" // its report is there
-	RunStopped  RunState = "stopped"  // nobody plays it, and there is no report
+	RunPlaying  RunState = "playing"  // a process of Cleave is writing into the folder
+	RunReported RunState = "reported" // it has a report
+	RunStopped  RunState = "stopped"  // no process is writing, and there is no report
 )
 
 // ListedTrial is a trial in the list of those of a run.
 type ListedTrial struct {
-	Name           string // of its folder: "0012", or "0012-1" of an attempt that does not count
+	Name           string // of its folder: "0012", or "0012-1" for an invalid attempt
 	Number         int
 	Attempt        int
 	Block          int
@@ -51,22 +51,22 @@ type ListedTrial struct {
 	Point          string
 	Started        time.Time
 	Valid          bool
-	Reason         string // why it does not count
+	Reason         string // why it is invalid
 	Operations     int64
 	ElapsedSeconds float64
-	Damaged        string // why some of it cannot be read; empty: all can
+	Damaged        string // why parts of it cannot be read; empty: it is intact
 }
 
-// LeftOut counts the entries of a folder that a list of runs, or of trials, does not show.
+// LeftOut counts the runs or trials that a list does not show.
 type LeftOut struct {
-	Beyond int  // more of them than a list has
-	Unread int  // whose files were not read, since those of the others had as many bytes as are read for a list
-	Unseen bool // there are more folders than are looked into, or more entries of one than are read
+	Beyond int  // beyond the maximum length of a list
+	Unread int  // not read, because the files of the others had reached the byte limit of a list
+	Unseen bool // the folders, or the entries of one, exceed the limits of the search
 }
 
 // LogEnd is the end of the log of a unit.
 type LogEnd struct {
 	Unit string
 	Text string
-	Cut  int64 // bytes before it
+	Cut  int64 // bytes of the log before Text
 }

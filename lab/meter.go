@@ -6,28 +6,29 @@ import (
 	"time"
 )
 
-// Meter reads what units use. Its own cost is part of every reading.
+// Meter measures the resource usage of units. The meter's own cost is part of every reading.
 type Meter interface {
 	// Watch begins to sample the units' memory until Stop.
 	Watch(ctx context.Context, units []Unit) (Metering, error)
 }
 
-// Metering is one meter at work on the units of one trial.
+// Metering is a running measurement of the units of one trial.
 type Metering interface {
-	// Mark notes the counters of all units now. A trial has two marks: before
+	// Mark reads the counters of all units now. A trial has two marks: before
 	// the start signal and after the last operation.
 	Mark() error
 	// Suspend reads the named unit for the last time before it is killed on
-	// purpose. What it has used until now counts; from now on it uses nothing.
+	// purpose. Its usage until now counts; from now on it uses nothing.
 	Suspend(unit string) error
-	// Resume goes on with a suspended unit, which has a process of its own again.
+	// Resume continues to meter a suspended unit, which has a new process.
 	Resume(unit Unit) error
-	// Stop ends sampling and returns the use between the first and last mark.
+	// Stop ends sampling and returns the usage between the first and the last mark.
 	Stop() (Metered, error)
 }
 
-// ShortestIdle is the shortest time before the first mark of which the idle usage is recorded. In a shorter
-// one, reading the counters of all units may take as long, and the units have just become ready.
+// ShortestIdle is the shortest idle time before the first mark for which the idle usage is recorded. In a
+// shorter time the reading of the counters itself would be a large part, and the units have just become
+// ready.
 const ShortestIdle = 150 * time.Millisecond
 
 // Metered holds the usage of a trial between its marks.
@@ -36,18 +37,18 @@ type Metered struct {
 	Roles map[string]Usage `json:"roles"`
 	// Units has one row per unit, in the order given to Watch.
 	Units []UnitUsage `json:"-"`
-	// Processes are those of units of several processes, added up by name.
+	// Processes holds the processes of units with several processes, summed by name.
 	Processes []ProcessUsage `json:"processes,omitempty"`
 	// Samples has one row per sampling round, oldest first.
 	Samples []UsageSample `json:"-"`
-	// Course holds the course of the system's usage, for a load that has a course itself; nil: it was not
-	// metered, or the load was over at once.
+	// Course is the system's usage over time, for loads that are recorded over time; nil: it was not metered, or
+	// the load was too short.
 	Course *UsageCourse `json:"course,omitempty"`
 	// OwnCPUSeconds is the CPU time of the meter itself from Watch to Stop. Most of it falls to the marks,
 	// outside the measured window.
 	OwnCPUSeconds float64 `json:"own_cpu_seconds"`
-	// WindowSeconds is the wall time between the marks, OwnWindowCPUSeconds what
-	// the meter burned in it, and OwnShare the latter over the former: the share
+	// WindowSeconds is the wall time between the marks, OwnWindowCPUSeconds the CPU
+	// time of the meter in it, and OwnShare the latter divided by the former: the share
 	// of one core that the meter took from the trial.
 	WindowSeconds       float64 `json:"window_seconds"`
 	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"`
@@ -57,16 +58,16 @@ type Metered struct {
 	IdleSeconds float64 `json:"idle_seconds,omitempty"`
 	// Nodes holds the usage of the units on each node, by its name, where the deployment has nodes.
 	Nodes map[string]NodeUsage `json:"nodes,omitempty"`
-	// Sources names, by role, where the figures come from and what is unknown there.
+	// Sources describes, by role, the source of the figures and what it does not report.
 	Sources map[string]string `json:"sources,omitempty"`
-	// Platform holds the figures of the deployment's platform itself for its units meanwhile.
+	// Platform holds the figures that the platform itself reports for the units.
 	Platform []PlatformUsage `json:"platform,omitempty"`
-	// Notes say what the figures do not hold.
+	// Notes lists what is missing in the figures.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Used returns the sum of all roles but the generator and those apart: proxies in front of a system and its
-// backing services are a part of its cost.
+// Used returns the CPU time and memory of all roles, without the generator and the roles in apart. Proxies in
+// front of a system and its backing services are included: they are a part of its cost.
 func (m Metered) Used(apart ...string) Usage {
 	var sum Usage
 	for role, usage := range m.Roles {
@@ -81,21 +82,21 @@ func (m Metered) Used(apart ...string) Usage {
 	return sum
 }
 
-// PlatformUsage compares a platform's figure of the processors that a unit used, or all of a role, with the
-// count of its control group in the same windows.
+// PlatformUsage compares a platform's figure for the CPU usage of a unit, or of a role, with that of the
+// control group in the same windows.
 type PlatformUsage struct {
 	Unit   string `json:"unit,omitempty"` // empty: all of the role
 	Role   string `json:"role"`
-	Source string `json:"source"` // who said it
-	// Samples counts the new figures, and WindowSeconds is the mean time over which these were averages.
+	Source string `json:"source"` // of the platform's figure
+	// Samples is the number of new figures, and WindowSeconds the mean length of their windows.
 	Samples       int     `json:"samples"`
 	WindowSeconds float64 `json:"window_seconds"`
-	// Millicores is the mean of what it said, MostMillicores the largest, and
-	// GroupMillicores the mean of what the control group counted in these windows.
+	// Millicores is the mean of the platform's figures, MostMillicores the largest, and
+	// GroupMillicores the mean of the control group in these windows.
 	Millicores      float64 `json:"millicores"`
 	MostMillicores  float64 `json:"most_millicores"`
 	GroupMillicores float64 `json:"group_millicores"`
-	// LagSeconds is the mean time from the middle of a window until it was said.
+	// LagSeconds is the mean time from the middle of a window until its figure was reported.
 	LagSeconds float64 `json:"lag_seconds"`
 }
 
@@ -116,10 +117,11 @@ type Usage struct {
 	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
 	MeanMemoryBytes int64 `json:"mean_memory_bytes"`
 	// PeakResidentBytes is the sum of the units' largest resident sets since
-	// they started. It misses no peak, but counts shared pages in every unit.
+	// they started. Unlike the sampled peak it misses no short peak, but it counts
+	// shared pages in every unit.
 	PeakResidentBytes int64 `json:"peak_resident_bytes"`
-	// Bytes through read and write calls, files and sockets alike. Calls such
-	// as sendmsg and memory-mapped transfers are not in it.
+	// ReadBytes and WrittenBytes count read and write calls, of files and sockets.
+	// Calls such as sendmsg and memory-mapped transfers are not included.
 	ReadBytes    int64             `json:"read_bytes"`
 	WrittenBytes int64             `json:"written_bytes"`
 	Unavailable  map[string]string `json:"unavailable,omitempty"`
@@ -132,21 +134,21 @@ type NodeUsage struct {
 	MeanMemoryBytes int64   `json:"mean_memory_bytes"`
 }
 
-// UnitUsage is the use of one unit.
+// UnitUsage is the usage of one unit.
 type UnitUsage struct {
 	Unit Unit
 	Host UnitHost
 	Usage
 }
 
-// UnitHost is the host that a unit runs on. Zero: nobody there can tell.
+// UnitHost is the host that a unit runs on. Zero: unknown.
 type UnitHost struct {
-	KernelRun  string `json:"kernel_run"` // units with the same one share a host
+	KernelRun  string `json:"kernel_run"` // the same for units on the same host
 	Processors int    `json:"processors"`
 }
 
-// ProcessUsage holds the usage of the processes of one name in a unit that is a command with all that it
-// starts, or of one container of a compose file.
+// ProcessUsage holds the usage of the processes with one name, in a unit that is a command with its child
+// processes; or of one container of a compose file.
 type ProcessUsage struct {
 	Unit string `json:"unit"`
 	// Name is the program with the script or file that it was started with, or the service.
@@ -161,15 +163,15 @@ type ProcessUsage struct {
 	SentBytes     int64 `json:"sent_bytes,omitempty"`
 }
 
-// UsageCourse holds the usage of all units of a system but the generator, from the first mark on: a point
-// each second, or as often as they were sampled.
+// UsageCourse holds the usage of a system over time, without the generator, from the first mark on: a point
+// per second, or per sample if these are rarer.
 type UsageCourse struct {
 	End []float64 `json:"end"` // seconds since the mark
-	// Cores are the processors that were used on average since the point before, Memory is
-	// the proportional set size in bytes at the point.
+	// Cores holds the mean number of processors in use since the point before, Memory the
+	// proportional set size in bytes at the point.
 	Cores  []float64 `json:"cores,omitempty"`
 	Memory []int64   `json:"memory,omitempty"`
-	// Unavailable says why it has no "CPU" or no "memory".
+	// Unavailable has the reasons why "CPU" or "memory" is missing.
 	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
@@ -182,9 +184,9 @@ type UsageSample struct {
 
 // Host describes the machine and its condition.
 type Host interface {
-	// Environment captures what the host is. Facts that cannot be had carry the reason.
+	// Environment returns the facts about the host. An unavailable fact has the reason.
 	Environment() Environment
-	// Observe calibrates the host before a trial: nothing of the trial runs yet.
+	// Observe calibrates the host before a trial, while no unit of the trial is running.
 	Observe() (Observation, error)
 }
 
@@ -194,8 +196,8 @@ type Observation interface {
 	Open()
 	Close()
 	// End calibrates the host again, after the trial, and returns the
-	// conditions. unitCPUSeconds is what the trial's own units used in the
-	// window, to tell it from what others used. Without a window the
+	// conditions. unitCPUSeconds is the CPU time of the trial's own units in the
+	// window, to separate it from that of other processes. Without a window the
 	// conditions in it are unavailable.
 	End(unitCPUSeconds float64) Conditions
 }
@@ -219,7 +221,7 @@ type Conditions struct {
 	StealShare float64 `json:"steal_share"`
 	// OthersShare is the share of all processors used by other processes.
 	OthersShare float64 `json:"others_share"`
-	// PressureShares: share of the trial in which some task waited, by resource.
+	// PressureShares holds the share of the trial in which some task waited, by resource.
 	PressureShares map[string]float64 `json:"pressure_shares,omitempty"`
 	LoadBefore     float64            `json:"load_before"`
 	Unavailable    map[string]string  `json:"unavailable,omitempty"`

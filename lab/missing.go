@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// MissingError is a part that a host lacks, with the command that brings it.
+// MissingError is a part that a host lacks, with the command that installs it.
 type MissingError struct {
 	What    string // `there is no program "haproxy" here`
 	Install string // the command for a shell that installs it
@@ -18,19 +18,19 @@ type MissingError struct {
 // Error implements error.
 func (m *MissingError) Error() string { return m.What + ": type: " + m.Install }
 
-// ProgramMissing returns the error of a unit whose program is not on this host, with what installs it.
+// ProgramMissing returns the error for a unit whose program is not on this host.
 func (u UnitSpec) ProgramMissing() error {
 	return &MissingError{What: fmt.Sprintf("there is no program %q here", u.Program), Install: u.Install}
 }
 
-// aptInstall begins the command that installs packages of Debian and Ubuntu.
+// aptInstall is the command that installs packages of Debian and Ubuntu, without their names.
 const aptInstall = "sudo apt-get install --no-install-recommends "
 
 // AptInstall returns the command that installs packages of Debian and Ubuntu.
 func AptInstall(packages ...string) string { return aptInstall + strings.Join(packages, " ") }
 
-// MissingPrograms returns a MissingError that names every program which is not in PATH, or nil if all are
-// there. packages holds the package of each program; why says what needs the programs.
+// MissingPrograms returns a MissingError with all programs that are not in PATH, or nil. packages holds the
+// package of each program; why is the subject of the message: "X needs ...".
 func MissingPrograms(why string, packages map[string]string) error {
 	var missing, needed []string
 	for _, program := range slices.Sorted(maps.Keys(packages)) {
@@ -46,8 +46,8 @@ func MissingPrograms(why string, packages map[string]string) error {
 		Install: AptInstall(slices.Compact(needed)...)}
 }
 
-// InstallAll joins commands that install parts to one line. Packages come first, in one command; every other
-// command follows once, in its order. A comment says where to run make.
+// InstallAll joins installation commands into one line: one command for all packages, then every other
+// command once, in its order. If one of them is make, a comment names its folder.
 func InstallAll(commands []string) string {
 	var packages, others []string
 	for _, command := range commands {
@@ -76,11 +76,11 @@ const whereToMake = " # make: in the folder of Cleave's sources"
 // Lack is one part that a host lacks for a variant.
 type Lack struct {
 	Variant string
-	Points  []string // where the variant needs it; empty: everywhere
+	Points  []string // the points at which the variant needs it; empty: all
 	Err     error
 }
 
-// Leaves returns the errors that errors.Join has put together, at any depth, without those of the same text.
+// Leaves returns the errors that errors.Join has joined, at any depth, without repetitions of the same text.
 func Leaves(err error) []error {
 	all := []error{err}
 	if several, is := err.(interface{ Unwrap() []error }); is {

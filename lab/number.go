@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Plain writes a number that was set, such as a rate, for people: with all of its whole digits, and
-// four significant ones at most behind the point: "12345", "196.8", "0.1667".
+// Plain formats a number that a user has set, such as a rate: with all integer digits, and with decimals only
+// up to four significant digits: "12345", "196.8", "0.1667".
 func Plain(value float64) string {
 	const significant = 4
 	decimals := significant

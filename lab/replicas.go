@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// MaxReplicas bounds how often a unit may run.
+	// MaxReplicas is the maximum number of replicas of a unit.
 	MaxReplicas = 20
 	// AllUnits stands for every unit but the lead in the limits of a variant.
 	AllUnits = "all"
@@ -89,8 +89,8 @@ func replicaNames(unit string, n int) []string {
 	return names
 }
 
-// checkReplicas returns an error for replicas of units that the layout does not have, or that cannot run
-// twice.
+// checkReplicas returns an error for replicas of units that the layout does not have, or that cannot be
+// replicated.
 func (v Variant) checkReplicas(l Layout) error {
 	var scalable []string
 	taken := map[string]bool{}
@@ -128,7 +128,7 @@ func (v Variant) checkReplicas(l Layout) error {
 	return errors.Join(mistakes...)
 }
 
-// LimitsOf returns the limits of a unit: its own, else those of all.
+// LimitsOf returns the limits of a unit: its own, or else those of AllUnits.
 func (v Variant) LimitsOf(unit string) Limits {
 	if own, has := v.Limits[unit]; has {
 		return own
@@ -136,8 +136,8 @@ func (v Variant) LimitsOf(unit string) Limits {
 	return v.Limits[AllUnits]
 }
 
-// limit gives units and backing services the limits of the variant. The limits of a unit take precedence over
-// those of all.
+// limit sets the limits of units and backing services. The limits of a unit take precedence over those of
+// AllUnits.
 func (v Variant) limit(l *Layout) error {
 	l.Units = slices.Clone(l.Units)
 	for i := range l.Units {
@@ -151,14 +151,14 @@ func (v Variant) limit(l *Layout) error {
 		func(s *ServiceSpec, limits Limits) { s.Limits = limits })
 }
 
-// place puts units and backing services on the nodes of the variant.
+// place sets the nodes of units and backing services.
 func (v Variant) place(l *Layout) error {
 	return assign(l, "nodes", v.Nodes, func(u *UnitSpec, node string) { u.Node = node },
 		func(s *ServiceSpec, node string) { s.Node = node })
 }
 
-// assign gives units and backing services the values that a key of a variant has for their names. The error
-// lists names of neither.
+// assign calls unit or service for each unit or backing service that has a value. The error lists the names
+// that are neither; key is the key of the variant, for the error.
 func assign[T any](
 	l *Layout, key string, values map[string]T, unit func(*UnitSpec, T), service func(*ServiceSpec, T),
 ) error {
@@ -183,8 +183,8 @@ func assign[T any](
 		strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 }
 
-// addPeers gives a unit whose peer is replicated the addresses of all replicas. If the platform scales the
-// peer, all but the first are marked as ones that may not be there yet.
+// addPeers replaces, in a unit that has group as a peer, the address of group by those of all its replicas.
+// If the platform scales the peer, all but the first get the StandbyMark.
 func (u *UnitSpec) addPeers(group string, replicas []string, scaled bool) {
 	at := slices.Index(u.Peers, group)
 	if at < 0 || len(replicas) == 1 {

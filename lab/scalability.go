@@ -14,24 +14,24 @@ type ScalingFit struct {
 	X        []float64 `json:"x"`      // levels, one per point, rising
 	Y        []float64 `json:"y"`      // means over the blocks that have all points, one per point
 	Blocks   int       `json:"blocks"` // that have all points; 0: Y is over all trials
-	// Refused says why the law is not fitted; all that follows but Words is absent then.
+	// Refused is the reason why the law is not fitted; all fields below except Words are absent then.
 	Refused string `json:"refused,omitempty"`
-	// Lambda is the throughput of one, Sigma the contention and Kappa the coherency.
+	// Lambda is the throughput of one user, core or replica, Sigma the contention and Kappa the coherency.
 	Lambda *Estimate `json:"lambda,omitempty"`
 	Sigma  *Estimate `json:"sigma,omitempty"`
 	Kappa  *Estimate `json:"kappa,omitempty"`
-	// Peak is the level with the highest throughput; absent: it lies beyond Curve. A High that is null may lie
-	// beyond it.
+	// Peak is the level with the highest throughput; absent if it is beyond Curve. Its High is null if that may
+	// be beyond Curve.
 	Peak *Estimate `json:"peak,omitempty"`
-	// Worst is the largest distance of a mean from the law, as a share.
+	// Worst is the largest relative deviation of a mean from the law.
 	Worst float64 `json:"worst,omitempty"`
-	// Curve holds the throughputs by the law, at levels up to twice the largest.
+	// Curve holds the fitted throughputs, at levels up to twice the largest measured one.
 	Curve []ScalingPoint `json:"curve,omitempty"`
 	Words string         `json:"words"`
 }
 
-// From names the first and the last point of a fit, since those along one factor may differ in other levels;
-// or the first and the last variant.
+// From returns the names of the first and the last point, or of the first and the last variant, to tell fits
+// of the same factor apart.
 func (f ScalingFit) From() string {
 	if len(f.Points) == 0 {
 		return ""
@@ -42,12 +42,12 @@ func (f ScalingFit) From() string {
 	return f.Points[0] + " to " + f.Points[len(f.Points)-1]
 }
 
-// ScalingPoint is the throughput by the law at a level.
+// ScalingPoint is the fitted throughput at a level.
 type ScalingPoint struct {
 	Level float64 `json:"level"`
 	Estimate
 	Beyond bool `json:"beyond,omitempty"` // beyond the largest level that was measured
 }
 
-// ScalingFactors lists the factors whose levels count what works at the same time.
+// ScalingFactors lists the factors whose levels are numbers of parallel users, cores or replicas.
 func ScalingFactors() []string { return []string{FactorUsers, FactorCores, FactorReplicas} }

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// recipes returns a format with limits that are quickly reached.
+// recipes returns a format with small limits.
 func recipes() Format {
 	return Format{Kind: "recipe", Schema: "recipe/1", MaxBytes: 60, MaxDepth: 3, MaxNodes: 8}
 }
@@ -101,7 +101,8 @@ func TestProblemsAreOneError(t *testing.T) {
 	}
 }
 
-// TestMessagesShowExcerpts: no message shows more of a file than a line, and not all of a long one.
+// TestMessagesShowExcerpts: a message quotes at most one line of a file, and only the beginning of a long
+// one.
 func TestMessagesShowExcerpts(t *testing.T) {
 	long := strings.Repeat("x", longestExcerpt)
 	for text, want := range map[string]string{
@@ -116,8 +117,8 @@ func TestMessagesShowExcerpts(t *testing.T) {
 	}
 }
 
-// FuzzRoot: every text has a root or a reason, and every reason has words and the
-// name of the file.
+// FuzzRoot: every text has a root or a problem, and every problem has a message and
+// the name of the file.
 func FuzzRoot(f *testing.F) {
 	for _, text := range []string{"", "a: [1, {b: c}]", "a: b\n---\nc", "&x a: *x", "a: b: c", "\xff",
 		"[a, b:{port}]", "- {a}b"} {
@@ -140,7 +141,7 @@ func FuzzRoot(f *testing.F) {
 	})
 }
 
-// words is a list that may be written as one text.
+// words is a list that a file may write as one text.
 type words []string
 
 func (w *words) UnmarshalText(text []byte) error {
@@ -148,7 +149,7 @@ func (w *words) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// recipe has every kind of value that files have.
+// recipe has a field of every kind that Decode supports.
 type recipe struct {
 	Schema string            `yaml:"schema"`
 	Steps  words             `yaml:"steps"`

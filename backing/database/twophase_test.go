@@ -60,7 +60,7 @@ func checkPrepared(t *testing.T, config database.Config) {
 		}
 	}
 	must(t, db.End(ctx, "back", false), db.End(ctx, "on", true), db.End(ctx, "on", true), client.Close())
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server has to notice the close
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server must notice the close
 		if err = db.End(ctx, "orphan", true); err == nil || time.Now().After(end) {
 			break
 		}
