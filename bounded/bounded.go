@@ -1,5 +1,5 @@
-// Package bounded limits what is read from hosts, agents, units, daemons and registries: any of them may send
-// without end.
+// Package bounded limits the size of messages from hosts, agents, units, daemons and registries: any of them
+// may send without end.
 //
 // Entry points: New, ReadAll.
 package bounded
@@ -17,18 +17,18 @@ type Reader struct {
 	left atomic.Int64
 }
 
-// New returns a reader of messages of at most so many bytes each. A longer message is an error; its rest is
-// not read.
+// New returns a reader of messages of at most most bytes each. For a longer message Read returns an Error;
+// the caller must stop then.
 func New(from io.Reader, most int64) *Reader {
 	r := &Reader{from: from, most: most}
 	r.Next()
 	return r
 }
 
-// ReadAll reads a message of at most so many bytes to its end.
+// ReadAll reads to the end. It returns an Error if there are more than most bytes.
 func ReadAll(from io.Reader, most int64) ([]byte, error) { return io.ReadAll(New(from, most)) }
 
-// Next begins the next message: the limit counts anew. It may be called from another goroutine than Read.
+// Next begins the next message: it resets the limit. It may be called from another goroutine than Read.
 func (r *Reader) Next() { r.left.Store(r.most) }
 
 // Read implements io.Reader.

@@ -1,6 +1,6 @@
 package lab
 
-// Against is one run held against an earlier one of the same variants: the document of
+// Against compares a run with an earlier one of the same variants: the document of
 // `cleave report BEFORE AFTER --json`.
 type Against struct {
 	Schema string  `json:"schema"`
@@ -10,9 +10,9 @@ type Against struct {
 	// matters: those of the later run.
 	Confidence float64 `json:"confidence"`
 	Margin     float64 `json:"margin"`
-	// Environment has what is not the same of the two, host and settings.
+	// Environment lists the differences between hosts and settings.
 	Environment []EnvironmentChange `json:"environment"`
-	// Missing says what one of the runs has and the other has not.
+	// Missing lists what only one of the runs has, in sentences.
 	Missing []string      `json:"missing"`
 	Metrics []Metric      `json:"metrics"` // of both
 	Changes []Change      `json:"changes"`
@@ -23,12 +23,12 @@ type Against struct {
 type RunNote struct {
 	Folder string `json:"folder"`
 	Study  string `json:"study"`
-	Trials int    `json:"trials"` // that count
+	Trials int    `json:"trials"` // valid ones
 	// Calibration is the median time in seconds of a fixed amount of computation.
 	Calibration float64 `json:"calibration_median_seconds"`
 }
 
-// EnvironmentChange is a fact that is not the same in both runs, each as text.
+// EnvironmentChange is a fact that differs between the runs, with its values as texts.
 type EnvironmentChange struct {
 	Fact   string `json:"fact"`
 	Before string `json:"before"`
@@ -36,8 +36,8 @@ type EnvironmentChange struct {
 }
 
 // Change is after / before of a metric of one variant at one point. The samples are the
-// trials of each run: what differs between the two sittings beside what was changed is in
-// the ratio, and not in its interval.
+// trials of each run: other differences between the two runs, such as the state of the
+// host, affect the ratio but are not in its interval.
 type Change struct {
 	Metric  string  `json:"metric"`
 	Variant string  `json:"variant"`
@@ -47,16 +47,17 @@ type Change struct {
 	Ratio
 	Verdict ComparisonVerdict `json:"verdict"`
 	Words   string            `json:"words"`
-	// Unsteady says why the figure may be another with longer trials, and Instability by which
-	// factor, either way: verdicts and gates bear that. Absent where both runs are steady.
+	// Unsteady is the reason why longer trials may give another figure, and Instability the
+	// factor, in either direction: verdicts and gates account for it. Absent if both runs
+	// are steady.
 	Unsteady    string  `json:"unsteady,omitempty"`
 	Instability float64 `json:"instability,omitempty"`
 }
 
-// GateVerdict tells whether a change kept within its limit.
+// GateVerdict reports the changes beyond the limit of a gate.
 type GateVerdict struct {
-	Gate string `json:"gate"` // as it was asked for: "p99>1.05x"
-	// Failed are the changes that are shown to be beyond the limit, Open those that may be.
+	Gate string `json:"gate"` // as the user wrote it: "p99>1.05x"
+	// Failed lists the changes that are beyond the limit, Open those that may be.
 	Failed []Change `json:"failed"`
 	Open   []Change `json:"open"`
 }

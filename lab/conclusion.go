@@ -2,14 +2,14 @@ package lab
 
 import "slices"
 
-// Conclusion is the answer of an experiment, chosen once. Every report shows it, and none
-// picks a headline or writes a sentence of its own.
+// Conclusion is the answer of an experiment. It is chosen once, and every report shows it:
+// no report chooses a headline or writes a sentence of its own.
 type Conclusion struct {
 	// Sentence lists the decided effects, the largest first.
 	Sentence string `json:"sentence"`
 	// Point is the point at which the sentence compares the variants; reports show them side by side there.
 	Point string `json:"point"`
-	// Headline is the comparison that the sentence is about; nil where nothing was compared.
+	// Headline is the comparison of the sentence; nil if nothing was compared.
 	Headline *Headline `json:"headline,omitempty"`
 	// Findings are further results: one sentence for each metric or topic.
 	Findings []Finding `json:"findings"`
@@ -18,7 +18,7 @@ type Conclusion struct {
 	Withheld []string `json:"withheld"`
 	// Sure lists the evidence for the answer, in sentences.
 	Sure []string `json:"sure"`
-	// NotTested lists what could change the answer and was not tried.
+	// NotTested lists factors that could change the answer and were not varied.
 	NotTested []string `json:"not_tested"`
 }
 
@@ -46,8 +46,8 @@ type Bar struct {
 	Point    string `json:"point"`
 	Variant  string `json:"variant"`
 	Baseline string `json:"baseline"`
-	// Begin is where the bar begins on the axis: 1, or the end of the step before it. The bar ends at Begin
-	// times the ratio.
+	// Begin is the ratio at which the bar begins: 1, or the end of the step before it. The bar ends at Begin
+	// times its own ratio.
 	Begin float64 `json:"begin"`
 	Ratio
 	Verdict ComparisonVerdict `json:"verdict"`
@@ -56,13 +56,13 @@ type Bar struct {
 // mostExplained limits the metrics whose steps an answer explains.
 const mostExplained = 6
 
-// ExplainedWaterfalls returns the waterfalls that an answer explains: those of the first metrics that have
-// any.
+// ExplainedWaterfalls returns the waterfalls that an answer explains: those of the first mostExplained
+// metrics.
 func ExplainedWaterfalls(all []Waterfall) []Waterfall {
 	return ofFirstMetrics(all, func(w Waterfall) string { return w.Metric })
 }
 
-// ofFirstMetrics returns the elements of the first metrics in a list, as many as an answer explains.
+// ofFirstMetrics returns the elements of the first mostExplained metrics in a list.
 func ofFirstMetrics[T any](all []T, metricOf func(T) string) []T {
 	var metrics []string
 	var first []T

@@ -10,33 +10,33 @@ type TraceSet struct {
 	Name   string `json:"name,omitempty"` // of the file or folder
 	Files  int    `json:"files,omitempty"`
 	Spans  int    `json:"spans"`
-	Traces int    `json:"traces"` // those of which every span has its caller: only they count
-	// Broken are traces that do not count: spans are missing or have no end, or there are over 100,000.
+	Traces int    `json:"traces"` // complete ones: every span has its caller; only they count
+	// Broken counts traces that do not count: spans are missing or have no end, or there are over 100,000.
 	Broken int `json:"broken_traces"`
-	// Duplicates are spans that the files have more than once; one of each counts.
+	// Duplicates counts repetitions of spans in the files; one of each counts.
 	Duplicates int `json:"duplicate_spans"`
-	// Clipped are spans that began before their caller or ended after it, by the clocks of their hosts. What
-	// lies outside of the caller is left out.
+	// Clipped counts spans that began before their caller or ended after it, by the clocks of their hosts. The
+	// time outside of the caller is ignored.
 	Clipped int `json:"clipped_spans"`
-	// Dropped are spans of a trial for which there was no room.
+	// Dropped counts spans of a trial that exceeded the limit.
 	Dropped int `json:"dropped_spans,omitempty"`
-	// Operations are the traces by the span that they begin with.
+	// Operations groups the traces by their root span.
 	Operations []TracedOperation `json:"operations,omitempty"`
 }
 
-// TracedOperation is an operation that traces begin with.
+// TracedOperation groups the traces whose root span has this service and operation.
 type TracedOperation struct {
 	Service   string `json:"service"`
 	Operation string `json:"operation"`
 	Traces    int    `json:"traces"`
-	// Batches are the traces in the order of their start, cut into parts of equal size; none where there are
+	// Batches holds the traces in the order of their start, divided into parts of equal size; none if there are
 	// too few.
 	Batches []TraceBatch `json:"batches"`
 }
 
 // TraceBatch holds the means over some traces of one operation.
 type TraceBatch struct {
-	Seconds float64    `json:"seconds"` // from the start of the first span to its end
+	Seconds float64    `json:"seconds"` // duration of the root span
 	Parts   []PartCost `json:"parts"`
 }
 
@@ -47,14 +47,14 @@ type TracePart struct {
 	Kind      SegmentKind `json:"kind,omitempty"` // of the self time
 }
 
-// PartCost is the mean cost of a part in an operation.
+// PartCost is the mean cost of a part per operation.
 type PartCost struct {
 	TracePart
 	Calls   float64 `json:"calls"`           // spans
-	Entered float64 `json:"entered"`         // of these, the ones without a caller in the same service
-	Self    float64 `json:"self_seconds"`    // in which no span that it waits for is under way
-	Waiting float64 `json:"waiting_seconds"` // in which one is
-	Path    float64 `json:"path_seconds"`    // on the critical path; all parts make the operation's time
+	Entered float64 `json:"entered"`         // spans without a caller in the same service
+	Self    float64 `json:"self_seconds"`    // time without a running span for which it waits
+	Waiting float64 `json:"waiting_seconds"` // time with one
+	Path    float64 `json:"path_seconds"`    // on the critical path: all parts sum up to the operation
 	Errors  float64 `json:"errors"`
 }
 
@@ -69,23 +69,23 @@ func (c PartCost) Plus(more PartCost, times float64) PartCost {
 	return c
 }
 
-// SpanNode is a span with those that it called.
+// SpanNode is a span with its children.
 type SpanNode struct {
 	Service   string
-	Component string // a part of the service, where an attribute of the span says which
+	Component string // a part of the service, if an attribute of the span names it
 	Name      string
 	Kind      SegmentKind // of its own time
-	// Serves: the span answers a call of a span of another service, or takes in its message.
+	// Serves: the span serves a call, or handles a message, from a span of another service.
 	Serves bool
-	// Async: nobody waits for the span.
+	// Async: its caller does not wait for the span.
 	Async bool
-	// Start and End are nanoseconds since 1970. Self is the self time: the nanoseconds in which the span waits
-	// for none that it called.
+	// Start and End are nanoseconds since 1970. Self is the self time: the nanoseconds in which the span does
+	// not wait for a child.
 	Start, End, Self int64
 	Children         []*SpanNode // in the order of their start
 }
 
-// Tracer makes receivers of spans.
+// Tracer creates receivers of spans.
 type Tracer interface {
 	// Receive returns the receiver of one trial, which does not listen yet.
 	Receive() SpanReceiver
@@ -93,17 +93,17 @@ type Tracer interface {
 
 // SpanReceiver receives the spans of one trial.
 type SpanReceiver interface {
-	// Listen begins to receive at an address of this host. It returns variables that tell units to send their
-	// spans there.
+	// Listen starts to receive at an address of this host. It returns the environment variables that make units
+	// send their spans there.
 	Listen(host string) ([]string, error)
-	// Serve receives from a listener instead, which units reach at an address.
+	// Serve starts to receive from a listener that units reach at an address, and returns the same variables.
 	Serve(listener net.Listener, address string) []string
-	// Close ends receiving. It sums up the traces that began between two moments; nil if it did not listen.
-	// A failure to receive spans is no error, but part of the sum.
+	// Close stops receiving. It summarizes the traces that began between two moments; nil if it did not listen.
+	// A failure to receive spans is not an error but ReceivedTraces.Wrong.
 	Close(from, to time.Time) (*ReceivedTraces, error)
 }
 
-// ReceivedTraces sums up the traces of a trial.
+// ReceivedTraces summarizes the traces of a trial.
 type ReceivedTraces struct {
 	TraceSet // one batch of each operation
 	// Paths holds the paths of a median and of a slow trace, and the mean of all.
@@ -111,28 +111,27 @@ type ReceivedTraces struct {
 	// Traffic counts the calls between services, per trace. A service that records no spans has the name under
 	// which it was called.
 	Traffic []Traffic
-	// Wrong says why spans may be missing; nil: nothing went wrong.
+	// Wrong is the reason why spans may be missing; nil: nothing went wrong.
 	Wrong error
 }
 
-// TraceComparison is one set of traces held against another: the document of `cleave traces BEFORE AFTER
-// --json`.
+// TraceComparison compares two sets of traces: the document of `cleave traces BEFORE AFTER --json`.
 type TraceComparison struct {
 	Schema     string   `json:"schema"`
 	Before     TraceSet `json:"before"`
 	After      TraceSet `json:"after"`
 	Confidence float64  `json:"confidence"` // of the intervals
-	// Batches is the number of parts into which the traces of each operation are cut: the sample size of the
-	// intervals.
+	// Batches is the number of parts into which the traces of each operation are divided: the sample size of
+	// the intervals.
 	Batches int `json:"batches"`
 	TraceContrast
 }
 
 // TraceContrast compares the operations of one set of traces with those of another.
 type TraceContrast struct {
-	// Compared are the operations that both have, with the weights that both are given.
+	// Compared lists the operations that both sets have, with their common weights.
 	Compared []ComparedOperation `json:"compared"`
-	// Left says what is in one of the sets and not compared, and why.
+	// Left lists what is not compared, and why.
 	Left []string `json:"left"`
 	// Seconds is the time of an operation, and Ratio after / before of it.
 	Seconds TraceChange `json:"seconds"`
@@ -143,8 +142,8 @@ type TraceContrast struct {
 	Parts    []PartChange `json:"parts"`
 }
 
-// TracedVariant is a variant against the baseline at one point, by the spans of its units. The trials are the
-// sample, each with the baseline's of its block.
+// TracedVariant compares a variant with the baseline at one point, by the spans of its units. The sample are
+// the trials, each paired with the baseline's trial of its block.
 type TracedVariant struct {
 	Variant  string   `json:"variant"`
 	Baseline string   `json:"baseline"`

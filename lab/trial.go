@@ -17,11 +17,11 @@ type Trial struct {
 	Started time.Time `json:"started"`
 	// Lengthened is the factor by which load and warm-up were longer than planned; 0: as planned.
 	Lengthened float64 `json:"lengthened,omitempty"`
-	// Profiled: under the profilers of the runtimes; its times are compared with nothing.
+	// Profiled: the trial ran under the profilers of the runtimes; its times are not compared.
 	Profiled bool `json:"profiled,omitempty"`
 	// Layers divides the CPU time of a profiled trial among layers.
 	Layers []RoleLayers `json:"layers,omitempty"`
-	// Valid trials count. Reason says why one does not.
+	// Valid: the trial counts. Reason is why it does not.
 	Valid  bool   `json:"valid"`
 	Reason string `json:"reason,omitempty"`
 	// Units counts the units that ran.
@@ -33,51 +33,51 @@ type Trial struct {
 	LifetimeSeconds float64 `json:"lifetime_seconds"`
 	// Phases divides the trial's time, from its first calibration to its last. Only PhaseJob is measured.
 	Phases []Phase `json:"phases,omitempty"`
-	// Parts are the picture of the architecture: what ran, and what it used.
+	// Parts holds the running parts of the architecture, with their usage, for its picture.
 	Parts   []Part  `json:"parts,omitempty"`
 	Metered Metered `json:"metered"`
-	// Static holds the cost of the layout beside run time; nil: the trial was not played to its end.
+	// Static holds the costs of the layout other than run time; nil: the trial did not reach its end.
 	Static *StaticCost `json:"static,omitempty"`
-	// Platform holds the usage of the units' platform beside them.
+	// Platform holds the cost of the units' platform.
 	Platform   *PlatformCost `json:"platform,omitempty"`
 	Conditions Conditions    `json:"conditions"`
 	Audit      Audit         `json:"audit"`
-	// Services tells what each backing service really was, with its version, by name.
+	// Services holds the program and version of each backing service, by name.
 	Services map[string]string `json:"services,omitempty"`
 	// Measures holds the system's own figures of a trial, by the name of the metric (SystemInfo.Metrics).
 	Measures map[string]float64 `json:"measures,omitempty"`
-	// Unmeasured are metrics that this trial cannot tell, with the reason.
+	// Unmeasured holds the metrics that this trial could not measure, with the reason.
 	Unmeasured map[string]string `json:"unmeasured,omitempty"`
-	// Late: the generator sent so late that some times from when operations were due are Unmeasured.
+	// Late: the generator sent so late that some times from the intended start are Unmeasured.
 	Late bool `json:"late,omitempty"`
-	// Clocks are those of the units' hosts; nil: all have the conductor's.
+	// Clocks compares the clocks of the units' hosts; nil: all have the conductor's.
 	Clocks *Clocks `json:"clocks,omitempty"`
-	// Spectra are the distributions behind them, by quantity.
+	// Spectra holds the distributions behind Measures, by quantity.
 	Spectra map[string][]Quantile `json:"spectra,omitempty"`
-	// ByOperation holds the results of each operation of the load, where it has several.
+	// ByOperation holds the results of each operation of the load, if it has several.
 	ByOperation []OperationOutcome `json:"by_operation,omitempty"`
-	// Course holds the course of the load, second by second.
+	// Course holds the results of the load, second by second.
 	Course []Slice `json:"course,omitempty"`
-	// Cohorts are its operations by when they were due.
+	// Cohorts groups the operations of the load by their intended start.
 	Cohorts *Cohorts `json:"cohorts,omitempty"`
 	// Search records the search for the capacity; nil: there was none.
 	Search *Search `json:"search,omitempty"`
-	// WarmUp describes the load before it, where that lasts until it is steady.
+	// WarmUp describes a warm-up that lasted until the load was steady.
 	WarmUp *WarmUp `json:"warm_up,omitempty"`
-	// Network is a probe's report of the network before the system, from before the load.
+	// Network is a probe's report on the network in front of the system, before the load.
 	Network string `json:"network,omitempty"`
-	// Links holds probes' reports of the links of hosts, by host, from before the load.
+	// Links holds the reports of probes on the links of hosts, by host, before the load.
 	Links map[string]string `json:"links,omitempty"`
-	// Remarks are the generator's on the load: what the server said with unexpected
-	// statuses, and what a closed loop may hide; and why spans may be missing.
+	// Remarks holds the generator's remarks on the load, such as the texts of unexpected
+	// statuses or the limits of a closed loop, and why spans may be missing.
 	Remarks []string `json:"remarks,omitempty"`
-	// Paths show where the time of single operations went.
+	// Paths holds the critical paths of single operations.
 	Paths []Path `json:"paths,omitempty"`
-	// Traced holds the operations that the spans of the units describe; nil: nobody asked for them.
+	// Traced holds the operations described by the spans of the units; nil: they were not asked for.
 	Traced *TraceSet `json:"traced,omitempty"`
-	// Arrivals are replicas that the platform has added, in their order.
+	// Arrivals lists the replicas that the platform has added, in order.
 	Arrivals []Arrival `json:"arrivals,omitempty"`
-	// Faults lists the faults of the trial, in the order in which they were done.
+	// Faults lists the faults of the trial, in the order of injection.
 	Faults []FaultRecord `json:"faults,omitempty"`
 }
 
@@ -87,15 +87,15 @@ type Phase struct {
 	Seconds float64   `json:"seconds"`
 }
 
-// PhaseName names a part of a trial.
+// PhaseName is the name of a phase.
 type PhaseName string
 
-// The phases of a trial, in their order. One that fails ends early.
+// The phases of a trial, in order. A trial that fails has only the first ones.
 const (
 	PhaseCalibration PhaseName = "calibration" // of the host; also the last of all
 	PhaseStart       PhaseName = "start"       // backing services, preparations, units
-	PhaseReady       PhaseName = "ready"       // until the lead unit is
-	PhaseIdle        PhaseName = "idle"        // nobody asks anything of the units; see UnitSpec.Rest
+	PhaseReady       PhaseName = "ready"       // until the lead unit is ready
+	PhaseIdle        PhaseName = "idle"        // the units get no requests; see UnitSpec.Rest
 	PhaseJob         PhaseName = "job"         // from mark to mark of the meter
 	PhaseReports     PhaseName = "reports"     // units finish, hand over and report
 	PhaseAudit       PhaseName = "audit"       // and what the system measures itself
@@ -103,8 +103,7 @@ const (
 )
 
 // Values returns the trial's metrics by name. A metric that could not be
-// measured is absent. What the system measured itself replaces what follows
-// from the units as a whole.
+// measured is absent. The system's own Measures replace metrics of the same name.
 func (t Trial) Values() map[string]float64 {
 	total := t.Metered.Total
 	values := map[string]float64{"elapsed": t.ElapsedSeconds, "lifetime": t.LifetimeSeconds}
@@ -126,21 +125,22 @@ func (t Trial) Values() map[string]float64 {
 	return values
 }
 
-// TrialStore keeps what an experiment has produced. Save returns after the
-// record and the logs of the units, by name, are safe on disk.
+// TrialStore stores the trials of an experiment. Save returns after the record and
+// the logs of the units, by name, are on the disk.
 type TrialStore interface {
 	Save(trial Trial, logs map[string]string) error
 	// Trials returns every saved record, in playing order.
 	Trials() ([]Trial, error)
 }
 
-// StoppingRule looks at the data of an experiment that is still played: what they answer
-// already and, of one that stops when all is decided, which trials it still needs.
+// StoppingRule evaluates the data of a running experiment: the answers so far and, for an
+// experiment that stops when all is decided, the trials that are still needed.
 type StoppingRule interface {
-	// Answers are all that the experiment can answer, given the records of some blocks.
+	// Answers returns the answers to all questions of the experiment, given the records of
+	// some blocks.
 	Answers(played []Trial) []Answer
-	// Needed returns what tells whether a planned trial is needed, given all records of
-	// the blocks before. Of the same records it always says the same.
+	// Needed returns a function that reports whether a planned trial is needed, given all
+	// records of the blocks before. It is deterministic.
 	Needed(played []Trial) func(PlannedTrial) bool
 	// Lengths returns the factors by which the load and its warm-up become longer from now on, by point,
 	// given all records of the blocks before; none: they stay as planned. The same records give the same
@@ -152,19 +152,19 @@ type StoppingRule interface {
 
 // Answer is an experiment's answer to one of its questions before its end.
 type Answer struct {
-	Question string // it tells answers apart
+	Question string // identifies the answer
 	Verdict  string // empty: undecided
 	Text     string // question and verdict in a few words
 }
 
-// Progress is told how an experiment goes. Implementations show it.
+// Progress shows the progress of an experiment.
 type Progress interface {
 	Begin(plan Plan, done int)
-	// Further says which trials are played beyond the plan, before they are.
+	// Further announces trials that are added to the plan.
 	Further(trials []PlannedTrial)
 	TrialStarted(planned PlannedTrial, attempt int)
 	TrialEnded(trial Trial)
-	// Look shows the headline over all blocks so far, the given one being the last.
+	// Look shows the headline over all blocks up to the given one.
 	Look(block int, headline Headline)
 	Note(text string)
 	End()

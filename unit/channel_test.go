@@ -44,7 +44,7 @@ func TestAwait(t *testing.T) {
 	}
 }
 
-// TestAUnitThatWaitsTellsItsClock, and goes on waiting.
+// TestAUnitThatWaitsTellsItsClock: Await answers a clock command and waits on.
 func TestAUnitThatWaitsTellsItsClock(t *testing.T) {
 	var out bytes.Buffer
 	before := time.Now()
@@ -53,8 +53,8 @@ func TestAUnitThatWaitsTellsItsClock(t *testing.T) {
 	var event lab.Event
 	var answer lab.ClockAnswer
 	must(t, errors.Join(json.Unmarshal(out.Bytes(), &event), json.Unmarshal(event.Data, &answer)))
-	told := time.Unix(0, answer.Nanoseconds)
-	if event.Event != lab.EventClock || told.Before(before) || time.Since(told) < 0 {
+	at := time.Unix(0, answer.Nanoseconds)
+	if event.Event != lab.EventClock || at.Before(before) || time.Since(at) < 0 {
 		t.Errorf("the unit said %s", out.String())
 	}
 	if run, err := os.ReadFile(lab.KernelRun); err == nil && strings.TrimSpace(string(run)) != answer.KernelRun {

@@ -15,25 +15,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Decode fills a struct from the root of a file by its yaml tags: a key without
-// "omitempty" must be given. Types that implement encoding.TextUnmarshaler read
-// texts themselves. It returns the line of every value by its place in the file, such
+// Decode fills a struct from the root of a file by its yaml tags: keys without
+// "omitempty" are required. Types that implement encoding.TextUnmarshaler parse their
+// texts themselves. It returns the line of every value by its path in the file, such
 // as flows[0].name; "" is the root.
 //
-// Fields that the file does not have keep their value. A field of type yaml.Node takes what stands there as
-// it is, for DecodeAt. Keys of embedded structs are those of the struct.
+// Fields that the file does not have keep their value. A field of type yaml.Node gets the node undecoded, for
+// a later DecodeAt. The keys of embedded structs belong to the outer struct.
 func (r *Reader) Decode(root *yaml.Node, into any) map[string]int {
 	lines := map[string]int{}
 	r.DecodeAt("", root, into, lines)
 	return lines
 }
 
-// DecodeAt is Decode for a value that stands at a place of the file; it adds to lines.
+// DecodeAt is Decode for the value at a path of the file; it adds to lines.
 func (r *Reader) DecodeAt(place string, node *yaml.Node, into any, lines map[string]int) {
 	(&decoder{r, lines}).read(node, place, reflect.ValueOf(into).Elem())
 }
 
-// Number fills a number that is written in a unit of the format. what is it in messages.
+// Number fills a number that is written in a unit of the format. what names the value in messages.
 func (r *Reader) Number(node *yaml.Node, what, unit string, into *float64) {
 	value, ok := r.Units[unit].Parse(node.Value)
 	if node.Kind != yaml.ScalarNode || !ok {
@@ -43,14 +43,14 @@ func (r *Reader) Number(node *yaml.Node, what, unit string, into *float64) {
 	*into = value
 }
 
-// decoder fills values. place is the path of a node in the document.
+// decoder fills values. In its methods, place is the path of a node in the document.
 type decoder struct {
 	*Reader
 	lines map[string]int // by place
 }
 
-// Pairs calls visit for every key of a mapping, in order, and returns the keys; nil
-// where it is none. what is it in messages.
+// Pairs calls visit for every key of a mapping, in order, and returns the keys, or nil if
+// the node is no mapping. what names the node in messages.
 func (r *Reader) Pairs(node *yaml.Node, what string, visit func(key, value *yaml.Node)) map[string]bool {
 	if node.Kind != yaml.MappingNode {
 		r.Problem(node.Line, "%s is %s, expected keys with values", what, show(node))
@@ -72,8 +72,8 @@ func (r *Reader) Pairs(node *yaml.Node, what string, visit func(key, value *yaml
 	return seen
 }
 
-// Object calls visit for every key of a mapping that is among the known ones. Unknown, repeated and missing
-// keys are problems. what is it in messages.
+// Object calls visit for every known key of a mapping. Unknown, repeated and missing keys are problems. what
+// names the node in messages.
 func (r *Reader) Object(
 	node *yaml.Node, what string, known, required []string, visit func(key, value *yaml.Node),
 ) {
@@ -91,7 +91,7 @@ func (r *Reader) Object(
 	}
 }
 
-// List calls visit for every element of a list. what is it in messages.
+// List calls visit for every element of a list. what names the node in messages.
 func (r *Reader) List(node *yaml.Node, what string, visit func(i int, element *yaml.Node)) {
 	if node.Kind != yaml.SequenceNode {
 		r.Problem(node.Line, "%s is %s, expected a list", what, show(node))
@@ -136,8 +136,8 @@ func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 	}
 }
 
-// pointer fills what may be left out. A key without value means that something
-// without settings is wanted, as in "uuid:".
+// pointer fills an optional value. A key without a value, as in "uuid:", sets a pointer to
+// an empty struct.
 func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
 	if into.IsNil() {
 		into.Set(reflect.New(into.Type().Elem()))
@@ -148,7 +148,7 @@ func (r *decoder) pointer(node *yaml.Node, place string, into reflect.Value) {
 	r.read(node, place, into.Elem())
 }
 
-// structure fills a struct.
+// structure fills a struct. A number whose tag ends in a unit of the format is parsed in that unit.
 func (r *decoder) structure(node *yaml.Node, place string, into reflect.Value) {
 	known, required := Keys(into.Type())
 	r.Object(node, r.called(place), slices.Sorted(maps.Keys(known)), required, func(key, value *yaml.Node) {
@@ -170,7 +170,7 @@ func within(object string, key *yaml.Node) string {
 	return strings.TrimPrefix(object+"."+key.Value, ".")
 }
 
-// Keys returns the keys of a struct with their fields, and those that must be given.
+// Keys returns the keys of a struct with their fields, and the required ones.
 func Keys(t reflect.Type) (known map[string]reflect.StructField, required []string) {
 	known = map[string]reflect.StructField{}
 	for _, field := range reflect.VisibleFields(t) {
@@ -201,7 +201,7 @@ func (r *decoder) mapping(node *yaml.Node, place string, into reflect.Value) {
 	r.pairs(node, place, func(key, value *yaml.Node, inner string) {
 		element := reflect.New(into.Type().Elem()).Elem()
 		if isNull(value) && value.Value == "null" && element.Kind() == reflect.String {
-			element.SetString("null") // as JSON's: expect: {json: {error: null}}
+			element.SetString("null") // the value null of JSON, as in expect: {json: {error: null}}
 		} else {
 			r.read(value, inner, element)
 		}
@@ -281,7 +281,7 @@ func (r *decoder) number(node *yaml.Node, place string, into reflect.Value) {
 	into.Set(value)
 }
 
-// anyJSON returns the value of JSON that a node stands for; nil for null, and after a mistake.
+// anyJSON converts a node to a value of JSON. It returns nil for null, and after a problem.
 func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -303,7 +303,7 @@ func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 		return nil
 	case "!!int", "!!float", "!!bool":
 		if node.Tag == "!!float" && json.Valid([]byte(node.Value)) {
-			return json.Number(node.Value) // all of its digits; YAML has long whole numbers as floats, too
+			return json.Number(node.Value) // keeps all digits, also of integers too long for YAML
 		}
 		if err := node.Decode(&value); err == nil && isJSONValue(value) {
 			return value
@@ -312,11 +312,11 @@ func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 			show(node))
 		return nil
 	}
-	return node.Value // times too stay as they are written
+	return node.Value // including times, which JSON writes as strings
 }
 
-// isJSONValue reports whether JSON can hold a value of YAML. It cannot hold infinite numbers, nor whole ones
-// in YAML's own form that are so large that digits are lost.
+// isJSONValue reports whether JSON can represent a value of YAML. It cannot represent infinite numbers, nor
+// integers in YAML's own notation that were so large that digits are lost.
 func isJSONValue(value any) bool {
 	f, isFloat := value.(float64)
 	return !isFloat || isFinite(f) && (f != math.Trunc(f) || math.Abs(f) < 1<<63)
@@ -324,7 +324,7 @@ func isJSONValue(value any) bool {
 
 func isFinite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-// Unprintable reports whether a text has characters that a terminal obeys.
+// Unprintable reports whether a text has control characters other than line feed and tab.
 func Unprintable(text string) bool {
 	return strings.ContainsFunc(text, func(c rune) bool {
 		return unicode.IsControl(c) && c != '\n' && c != '\t'
@@ -333,7 +333,7 @@ func Unprintable(text string) bool {
 
 func isNull(node *yaml.Node) bool { return node.Kind == yaml.ScalarNode && node.Tag == "!!null" }
 
-// called returns what a message calls a place.
+// called returns the name of a place in messages.
 func (r *decoder) called(place string) string {
 	if place == "" {
 		return "the " + r.Kind

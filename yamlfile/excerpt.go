@@ -8,12 +8,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// longestExcerpt is the number of characters of a text that a message shows: a file may hold secrets, and
-// may not be of the kind that it was taken for.
+// longestExcerpt is the number of characters of a text that a message shows. The user may have named the
+// wrong file, and it may hold secrets.
 const longestExcerpt = 80
 
-// Excerpt returns the first line of a text, and " ..." in place of the end of a long one and of further
-// lines.
+// Excerpt returns the beginning of the first line of a text; " ..." replaces the rest.
 func Excerpt(text string) string {
 	line, _, more := strings.Cut(text, "\n")
 	line = strings.TrimSuffix(line, "\r")
@@ -26,7 +25,7 @@ func Excerpt(text string) string {
 	return line
 }
 
-// Message formats a message in which %q shows only an excerpt of a text.
+// Message is fmt.Sprintf, except that %q shows only an excerpt of a string.
 func Message(format string, args ...any) string {
 	for i, arg := range args {
 		if text, isText := arg.(string); isText {
@@ -45,7 +44,7 @@ func (q quoted) Format(state fmt.State, verb rune) {
 	if verb == 'q' {
 		text = Excerpt(text)
 	}
-	_, _ = fmt.Fprintf(state, fmt.FormatString(state, verb), text) // reported by whoever prints
+	_, _ = fmt.Fprintf(state, fmt.FormatString(state, verb), text) // fmt reports errors itself
 }
 
 // show describes a node in a message: a mapping and a list by their kind, a text by an excerpt.

@@ -13,9 +13,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// natsClient is the client of NATS JetStream. A topology is a stream that keeps
-// messages as long as a queue is interested in them, a durable consumer in it
-// for each queue, and the same for the dead letters.
+// natsClient is the client of NATS JetStream. A topology becomes a stream that keeps
+// messages until all queues for their type have acknowledged them, with a durable
+// consumer for each queue, and a second stream of the same kind for dead letters.
 type natsClient struct {
 	counters
 	config   Config
@@ -29,13 +29,13 @@ type natsClient struct {
 	session    atomic.Pointer[session]
 }
 
-// session is the time until the connection is lost; then ctx ends.
+// session is a period without loss of the connection; ctx ends with it.
 type session struct {
 	ctx context.Context
 	end context.CancelCauseFunc
 }
 
-// renew ends the session, if there is one, and begins the next.
+// renew ends the current session, if any, and begins the next.
 func (c *natsClient) renew() {
 	ctx, end := context.WithCancelCause(context.Background())
 	if old := c.session.Swap(&session{ctx: ctx, end: end}); old != nil {
@@ -46,7 +46,8 @@ func (c *natsClient) renew() {
 const (
 	// confirmWithin is the time for the server to confirm a message.
 	confirmWithin = 30 * time.Second
-	// maxUnacked bounds what all consumers of a queue may hold together.
+	// maxUnacked is the number of unacknowledged messages that all consumers of a queue may
+	// hold together.
 	maxUnacked = 1 << 16
 	// The headers that this client adds to those of the sender.
 	natsID, natsType, natsKey = "Cleave-Id", "Cleave-Type", "Cleave-Key"
@@ -73,8 +74,8 @@ func (c *natsClient) tied(ctx context.Context) (context.Context, context.CancelF
 	}
 }
 
-// jetStream connects where that is not done yet. Afterwards the library itself
-// connects again whenever the server was away.
+// jetStream returns the connection's JetStream. The first call connects; after that the
+// library itself reconnects.
 func (c *natsClient) jetStream(ctx context.Context) (jetstream.JetStream, error) {
 	if server := c.server.Load(); server != nil {
 		return *server, nil
@@ -131,7 +132,7 @@ func (c *natsClient) Declare(ctx context.Context, topology Topology) error {
 	return nil
 }
 
-// storeBusy is the server's message while it still removes the files of a stream
+// storeBusy is the server's error while it still removes the files of a deleted stream
 // of the same name.
 const storeBusy jetstream.ErrorCode = 10049
 
@@ -179,7 +180,7 @@ func (c *natsClient) declareQueue(
 
 func subject(exchange, kind string) string { return exchange + "." + kind }
 
-// streamOf returns the stream that holds a queue's messages.
+// streamOf returns the name of the stream with a queue's messages.
 func (t Topology) streamOf(queue string) string {
 	if slices.ContainsFunc(t.Queues, func(q Queue) bool { return DeadLetters(q.Name) == queue }) {
 		return DeadLetters(t.Exchange)
@@ -187,7 +188,7 @@ func (t Topology) streamOf(queue string) string {
 	return t.Exchange
 }
 
-// consumer finds the server's side of a queue.
+// consumer returns the server's consumer of a queue.
 func (c *natsClient) consumer(ctx context.Context, queue string) (jetstream.Consumer, error) {
 	topology := c.topology.Load()
 	if _, err := topology.deliveryLimit(queue); err != nil {

@@ -14,8 +14,8 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-// rabbit is the client of RabbitMQ. It publishes and consumes over connections
-// of their own: the broker holds back a connection that publishes too fast, and
+// rabbit is the client of RabbitMQ. It publishes and consumes over separate
+// connections: the broker throttles a connection that publishes too fast, and
 // acknowledgements must not wait for that.
 type rabbit struct {
 	counters
@@ -24,13 +24,13 @@ type rabbit struct {
 	topology   atomic.Pointer[Topology]
 	publishing *link
 	consuming  *link
-	// idle are channels in confirm mode that no Publish uses; slots bounds how
-	// many there are.
+	// idle holds the unused channels in confirm mode; slots limits the number of channels
+	// in use.
 	idle  chan *confirming
 	slots chan struct{}
 }
 
-// publishers is the number of calls of Publish that can be under way at a time.
+// publishers is the maximum number of concurrent calls of Publish.
 const publishers = 16
 
 func openRabbit(config Config) (*rabbit, error) {
@@ -50,8 +50,7 @@ func openRabbit(config Config) (*rabbit, error) {
 	return r, nil
 }
 
-// link is a connection that is made when it is needed and made anew when it was
-// lost.
+// link is a connection that is established on demand, and again after it was lost.
 type link struct {
 	url        string
 	mu         sync.Mutex
@@ -67,13 +66,13 @@ const (
 	heartbeat    = 10 * time.Second
 )
 
-// channel opens a channel. It waits for the broker until ctx is done; wrong
-// credentials end the waiting at once.
+// channel opens a channel. It waits for the broker until ctx ends, but fails at once with
+// wrong credentials.
 func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
 	return connectTo(ctx, RabbitMQ, l.tryChannel, ErrClosed, amqp.ErrCredentials, amqp.ErrVhost)
 }
 
-// connectTo tries to connect until that works, ctx is done, or the error is one of those that stay.
+// connectTo retries try until it succeeds, ctx ends, or it returns one of the permanent errors in stay.
 func connectTo[C any](ctx context.Context, to Driver, try func() (C, error), stay ...error) (C, error) {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
 		connection, err := try()
@@ -103,7 +102,7 @@ func (l *link) tryChannel() (*amqp.Channel, error) {
 	return l.connection.Channel()
 }
 
-// dial is called while a connection is made.
+// dial dials for amqp.DialConfig and keeps the wire. mu is held.
 func (l *link) dial(network, address string) (net.Conn, error) {
 	connection, err := amqp.DefaultDial(dialWithin)(network, address)
 	if err != nil {
@@ -113,7 +112,7 @@ func (l *link) dial(network, address string) (net.Conn, error) {
 	return l.wire, nil
 }
 
-// current returns the wire of the connection there is.
+// current returns the wire of the current connection.
 func (l *link) current() *wire {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -157,7 +156,7 @@ func (r *rabbit) Declare(ctx context.Context, topology Topology) error {
 	return nil
 }
 
-// declare makes the exchange and the queues.
+// declare declares the exchange and the queues.
 func (r *rabbit) declare(channel *amqp.Channel, topology Topology) error {
 	if err := channel.ExchangeDeclare(r.prefix+topology.Exchange, amqp.ExchangeDirect, true, false, false,
 		false, nil); err != nil {
@@ -201,12 +200,12 @@ func (r *rabbit) declareQueue(channel *amqp.Channel, exchange string, queue Queu
 		return err
 	}
 	arguments := r.arguments()
-	arguments["x-dead-letter-exchange"] = "" // the default one, which goes by the queue's name
+	arguments["x-dead-letter-exchange"] = "" // the default exchange, which routes by the queue's name
 	arguments["x-dead-letter-routing-key"] = dead
 	if !r.config.Classic {
-		// The client moves a message that its handler cannot take. What kills its
-		// consumer is moved by the broker, safely: it keeps the message until the
-		// other queue has it. The client is one attempt earlier.
+		// The client itself moves a message that its handler rejects, one attempt before
+		// this limit. The broker moves a message that kills its consumers; at-least-once
+		// keeps it until the dead-letter queue has it.
 		arguments["x-delivery-limit"] = queue.DeliveryLimit
 		arguments["x-dead-letter-strategy"] = "at-least-once"
 		arguments["x-overflow"] = "reject-publish"
@@ -229,20 +228,20 @@ func (r *rabbit) arguments() amqp.Table {
 	return amqp.Table{"x-queue-type": "quorum"}
 }
 
-// with lends a channel for administration. Such a channel is used once: the
-// broker closes it at the first mistake.
+// with calls work with a new channel for administration. It is not reused, because the
+// broker closes a channel at the first error.
 func (r *rabbit) with(ctx context.Context, work func(*amqp.Channel) error) error {
 	return whenUp(ctx, func() error {
 		channel, err := r.consuming.channel(ctx)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = channel.Close() }() // it may be closed by a mistake
+		defer func() { _ = channel.Close() }() // an error may have closed it already
 		return work(channel)
 	})
 }
 
-// whenUp repeats work while a queue of it comes up.
+// whenUp retries work while it fails because a queue is coming up.
 func whenUp(ctx context.Context, work func() error) error {
 	for deadline := time.Now().Add(upWithin); ; pause(ctx, upEvery) {
 		if err := work(); !comingUp(err) || ctx.Err() != nil || time.Now().After(deadline) {

@@ -13,13 +13,13 @@ import (
 type confirming struct {
 	channel *amqp.Channel
 	wire    *wire
-	// returned gets the messages that no queue took. The broker sends one back
-	// before it confirms it, and the library hands it over before it looks at the
-	// confirmation; there is room for all that can be on their way.
+	// returned gets the messages that no queue accepted. The broker returns a message
+	// before it confirms it, and the library delivers it here before the confirmation;
+	// the buffer has room for a whole window, so that the library never blocks.
 	returned chan amqp.Return
 }
 
-// errLost is a message whose channel was closed before its confirmation came.
+// errLost means that the channel of a message was closed before its confirmation.
 var errLost = errors.New("the connection was lost before the broker confirmed")
 
 // Publish implements Client.
@@ -31,11 +31,11 @@ func (r *rabbit) Publish(ctx context.Context, messages ...Message) error {
 	}).result()
 }
 
-// outgoing is the n-th message of a Publish and where it goes.
+// outgoing returns the n-th message of a Publish with its exchange and routing key.
 type outgoing func(n int) (exchange, key string, m amqp.Publishing)
 
 // publishAll publishes n messages over one channel and waits for their
-// confirmations, with up to window messages on their way.
+// confirmations, with up to window messages in flight.
 func (r *rabbit) publishAll(ctx context.Context, n int, message outgoing) *PublishError {
 	if n == 0 {
 		return nil
@@ -55,19 +55,19 @@ func (r *rabbit) publishAll(ctx context.Context, n int, message outgoing) *Publi
 	return p.failed
 }
 
-// batch is one Publish that is under way.
+// batch is one running Publish.
 type batch struct {
 	*confirming
 	ctx      context.Context
 	ids      []string
-	waiting  []*amqp.DeferredConfirmation // nil: was not sent
+	waiting  []*amqp.DeferredConfirmation // nil: not sent, or settled
 	unrouted map[string]bool              // by ID
 	failed   *PublishError
 }
 
-// publish sends all messages and waits for the confirmations. It sends as many as
-// may be on their way, then waits for half of them, so that messages leave in
-// batches and the broker is never idle.
+// publish sends all messages and waits for the confirmations. It fills the window, then
+// waits until half of it is confirmed, so that messages are sent in batches while the
+// broker still has work.
 func (b *batch) publish(n int, message outgoing) {
 	awaited := 0
 	for next := 0; next < n; {
@@ -85,7 +85,7 @@ func (b *batch) publish(n int, message outgoing) {
 	}
 }
 
-// send sends the n-th message. It is mandatory: one that no queue takes comes back.
+// send sends the n-th message. It is mandatory: the broker returns it if no queue accepts it.
 func (b *batch) send(n int, message outgoing) {
 	exchange, key, m := message(n)
 	b.ids[n] = m.MessageId
@@ -133,7 +133,7 @@ func (b *batch) collectReturned() {
 	}
 }
 
-// take lends a channel in confirm mode.
+// take returns a channel in confirm mode, which give returns to the pool.
 func (r *rabbit) take(ctx context.Context) (*confirming, error) {
 	select {
 	case r.slots <- struct{}{}:
@@ -166,8 +166,8 @@ func (r *rabbit) openConfirming(ctx context.Context) (*confirming, error) {
 		return nil, fmt.Errorf("ask rabbitmq for confirmations: %w", err)
 	}
 	returned := channel.NotifyReturn(make(chan amqp.Return, window+1))
-	// Where the connection was lost since, this is another's wire, and the channel of
-	// no use.
+	// If the connection was lost meanwhile, this is the wire of the next one; the channel
+	// is closed then, and its wire does not matter.
 	return &confirming{channel: channel, wire: r.publishing.current(), returned: returned}, nil
 }
 
@@ -182,10 +182,10 @@ func (r *rabbit) give(c *confirming, failed *PublishError) {
 	<-r.slots
 }
 
-// keyHeader carries Message.Key; AMQP has properties for the rest.
+// keyHeader carries Message.Key; the other fields have properties in AMQP.
 const keyHeader = "cleave-key"
 
-// toAMQP returns a durable message in AMQP's form.
+// toAMQP converts a message to a durable one of AMQP.
 func toAMQP(m Message) amqp.Publishing {
 	headers := amqp.Table{keyHeader: m.Key}
 	for name, value := range m.Headers {

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// settled is a broker's side of messages: which were acknowledged, one by one or with
-// all before.
+// settled records the acknowledgements of messages: of a single one, or of all up to one.
 type settled struct {
 	mu   sync.Mutex
 	said []string
@@ -33,7 +32,7 @@ func (s *settled) message(n int) *received {
 func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		fails int // the message that cannot be taken together with others
+		fails int // the message that fails in a batch
 		want  []string
 	}{
 		{"all are handled together", 0, []string{"one 1", "all to 4"}},
@@ -81,9 +80,9 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 	}
 }
 
-// TestAMessageThatComesAgainMeanwhileIsNoAttempt: a broker that has lost patience hands
-// out again what waits for the handler, and counts. It is handled once, and is no dead
-// letter for that; what comes when it is settled is another delivery.
+// TestAMessageThatComesAgainMeanwhileIsNoAttempt: after its timeout a broker redelivers a
+// message that still waits for the handler, and counts that. The message must be handled
+// once and must not become a dead letter; a delivery after its settlement is handled again.
 func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
 	var broker settled
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})

@@ -20,7 +20,7 @@ func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) err
 	doomed, after := current.doomed, len(current.after)
 	current.parts++
 	defer func() { current.parts-- }()
-	// Names differ by depth: a database may forget an outer savepoint of that name.
+	// Names differ by depth: a nested savepoint of the same name may replace the outer one.
 	name := fmt.Sprintf("part_%d", current.parts)
 	if err := db.control(ctx, "SAVEPOINT "+name); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) err
 		return db.control(ctx, "RELEASE SAVEPOINT "+name)
 	}
 	if undone := db.control(ctx, "ROLLBACK TO SAVEPOINT "+name); undone != nil {
-		current.doomed = err // the transaction is gone, or holds half of the part
+		current.doomed = err // the transaction has ended, or still contains changes of the part
 		return err
 	}
 	current.doomed, current.after = doomed, current.after[:after]

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 )
 
-// TestPoolJoinsTheTransaction: what runs on a Pool is undone with the transaction that the context carries,
-// and counted; its errors are this package's.
+// TestPoolJoinsTheTransaction: statements of a Pool are rolled back with the transaction that the context
+// carries, they are counted, and their errors are those of this package.
 func TestPoolJoinsTheTransaction(t *testing.T) {
 	db := table(t, databasetest.Fresh(t, database.SQLite))
 	before, no := db.Counters(), errors.New("no")

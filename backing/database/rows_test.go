@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// checkManyRows writes and reads more rows than a statement takes.
+// checkManyRows writes and reads more rows than fit into one statement.
 func checkManyRows(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()
@@ -37,8 +37,8 @@ func checkManyRows(t *testing.T, config database.Config) {
 	}
 }
 
-// checkContended has work see twice that others got in its way: what it did is undone,
-// and it is tried again.
+// checkContended has work fail by contention twice: its changes are undone, and it is
+// retried.
 func checkContended(t *testing.T, config database.Config) {
 	db := table(t, config)
 	tried := 0

@@ -10,9 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 )
 
-// TestSchemasOfADatabase: tables of the same name in two schemas are two tables, also
-// through the statements that connections keep prepared, and one connection that
-// finds both schemas changes them in one transaction.
+// TestSchemasOfADatabase: tables of the same name in two schemas are two tables, with
+// prepared statements too, and a connection with both schemas in its search path can
+// change both in one transaction.
 func TestSchemasOfADatabase(t *testing.T) {
 	ctx := t.Context()
 	place := databasetest.Around(t, databasetest.Fresh(t, database.PostgreSQL))
@@ -50,7 +50,7 @@ func TestSchemasOfADatabase(t *testing.T) {
 	}
 }
 
-// TestNamesThatCannotBe are refused before a server is asked.
+// TestNamesThatCannotBe: Create refuses such names without connecting to a server.
 func TestNamesThatCannotBe(t *testing.T) {
 	for _, c := range []struct{ address, name, want string }{
 		{"postgres://user:secret@127.0.0.1:9", "shop.a,b", "lower-case letters"},

@@ -17,17 +17,17 @@ const (
 	maxPause   = 100 * time.Millisecond
 )
 
-// ErrDoomed means that a part of a transaction has failed and its caller went on
-// as if it had not. Nothing was committed.
+// ErrDoomed means that a part of a transaction has failed and its caller ignored the
+// error. Nothing was committed.
 var ErrDoomed = errors.New("a part of the transaction has failed, so nothing was committed")
 
 // transaction is the state that a context carries from Do to Do.
 type transaction struct {
 	tx     executor
-	doomed error    // the failure of a part
-	parts  int      // savepoints that are open, see Try
+	doomed error    // the error of a failed part
+	parts  int      // open savepoints, see Try
 	writes bool     // it has changed rows
-	after  []func() // to be called once it is committed
+	after  []func() // calls of AfterCommit
 }
 
 // carried is the context key of the transaction of one database.
@@ -42,15 +42,14 @@ func (db *DB) ambient(ctx context.Context) *transaction {
 // InTransaction reports whether the context carries a transaction of this database.
 func (db *DB) InTransaction(ctx context.Context) bool { return db.ambient(ctx) != nil }
 
-// Do runs work in a transaction and commits it when work returns nil. Where the
-// context already carries a transaction of this database, work becomes a part of
-// that: it is committed with the whole or not at all, and when it fails, the whole
-// fails.
+// Do runs work in a transaction and commits it when work returns nil. If the context
+// already carries a transaction of this database, work becomes a part of that one: it
+// is committed with the whole or not at all, and if it fails, the whole fails.
 //
-// Only the outermost Do (and an Exec outside of any) tries again, when others got in the way (deadlock,
-// serialisation failure), so work must be fit to run more than once: it changes
-// nothing but the database, and sets results anew each time. After an error that
-// IsUnavailable reports, the commit may have happened or not.
+// Only the outermost Do (and an Exec outside of any) retries after contention (deadlock,
+// serialisation failure). So work must be repeatable: it changes nothing but the
+// database, and resets its results at its begin. After an error for which IsUnavailable
+// is true, the commit may or may not have happened.
 func (db *DB) Do(ctx context.Context, work func(ctx context.Context) error) error {
 	if current := db.ambient(ctx); current != nil {
 		err := work(ctx)
@@ -62,20 +61,20 @@ func (db *DB) Do(ctx context.Context, work func(ctx context.Context) error) erro
 	return db.retry(ctx, func() error { return db.attempt(ctx, db.writers, nil, work) })
 }
 
-// Snapshot runs work, which only reads, on one unchanging state of the database.
-// Inside Do it sees what Do sees.
+// Snapshot runs work, which may only read, on a consistent snapshot of the database.
+// Inside Do it runs in the transaction instead.
 func (db *DB) Snapshot(ctx context.Context, work func(ctx context.Context) error) error {
 	if db.ambient(ctx) != nil {
 		return work(ctx)
 	}
 	options := &sql.TxOptions{ReadOnly: true, Isolation: sql.LevelRepeatableRead}
 	if db.driver == SQLite {
-		options.Isolation = sql.LevelDefault // a reader always sees one state
+		options.Isolation = sql.LevelDefault // a read transaction always sees one snapshot
 	}
 	return db.retry(ctx, func() error { return db.attempt(ctx, db.readers, options, work) })
 }
 
-// retry repeats an attempt that others got in the way of.
+// retry calls attempt until it does not fail by contention, at most maxAttempts times.
 func (db *DB) retry(ctx context.Context, attempt func() error) error {
 	for tried := 1; ; tried++ {
 		err := attempt()
@@ -164,7 +163,8 @@ func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
 	return db.observe(ctx, Statement{Kind: KindCommit, Text: "COMMIT", Err: err}, began)
 }
 
-// rollback keeps the cause. A connection that is gone has rolled back already.
+// rollback rolls a transaction back and returns cause. An error of the rollback itself does
+// not matter: a lost connection has rolled back already.
 func (db *DB) rollback(ctx context.Context, tx *sql.Tx, cause error) error {
 	ctx, began := db.begin(ctx)
 	err := tx.Rollback()
@@ -172,7 +172,6 @@ func (db *DB) rollback(ctx context.Context, tx *sql.Tx, cause error) error {
 	if errors.Is(err, sql.ErrTxDone) {
 		err = nil
 	}
-	// What the statement has said matters more than how the end went.
 	_ = db.observe(ctx, Statement{Kind: KindRollback, Text: "ROLLBACK", Err: err}, began)
 	return ended(ctx, cause)
 }

@@ -14,8 +14,8 @@ const connectionsOfCaches = 5
 
 func installedRedis() (Installed, error) { return installed(Redis, "redis-server", "--version") }
 
-// describeRedis has it keep nothing but in memory, where the value that was not used for
-// the longest time makes room.
+// describeRedis configures Redis without persistence, and with eviction of the least
+// recently used values.
 func describeRedis(s *Server, unit *lab.UnitSpec) {
 	unit.Files["redis.conf"] = lines(
 		"bind {host}",

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// askPatience is how long a caller may take to send its request.
+	// askPatience is the time for a caller to send its request.
 	askPatience = 10 * time.Second
-	// dialPatience is how long a unit may take to accept.
+	// dialPatience is the time to resolve a name or to connect to a unit.
 	dialPatience = 5 * time.Second
 	// longestLine is the longest line of a request, in bytes.
 	longestLine = 512
 )
 
-// Door connects callers that prove with TLS that they have the key in a file to addresses in a network, such
-// as 198.18.0.0/22. It returns when it can listen no longer.
+// Door serves a TCP proxy into a network of units, such as 198.18.0.0/22. Callers must prove with TLS that
+// they have the key in a file. It returns an error when it cannot listen.
 func Door(address, network, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -49,20 +49,21 @@ func Door(address, network, keyFile string) error {
 		func(caller net.Conn) error { return admit(caller, inside) })
 }
 
-// serveEach serves every caller and sends it the error, if there is one, until the listener is closed.
+// serveEach calls serve for every connection, in a goroutine, and sends its error to the caller. It returns
+// when the listener is closed.
 func serveEach(listener net.Listener, serve func(net.Conn) error) error {
 	return accept.Each(listener, func(caller net.Conn) {
 		go func() {
-			defer func() { _ = caller.Close() }() // everything was sent
+			defer func() { _ = caller.Close() }()
 			if err := serve(caller); err != nil {
-				_, _ = fmt.Fprintln(caller, err) // it may be gone
+				_, _ = fmt.Fprintln(caller, err) // the caller may be gone
 			}
 		}()
 	})
 }
 
-// admit carries out the request of one caller: it counts the addresses of a name, or connects the caller to
-// one.
+// admit carries out the request of one caller: it returns the number of addresses of a name, or connects the
+// caller to an address.
 func admit(caller net.Conn, inside netip.Prefix) error {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return err
@@ -90,7 +91,7 @@ func admit(caller net.Conn, inside netip.Prefix) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = unit.Close() }() // everything was sent
+	defer func() { _ = unit.Close() }()
 	if _, err := io.WriteString(caller, lab.ProxyOpen+"\n"); err != nil {
 		return err
 	}
@@ -101,7 +102,7 @@ func admit(caller net.Conn, inside netip.Prefix) error {
 	return nil
 }
 
-// dial connects to an address, which must be inside.
+// dial connects to a host:port whose IP address must be inside the network.
 func dial(address string, inside netip.Prefix) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
 	defer cancel()
@@ -136,8 +137,8 @@ func readLine(from *bufio.Reader) (string, error) {
 	return string(text[:len(text)-1]), nil
 }
 
-// forward copies in both directions between a caller, which is read through from, and a unit, until both have
-// ended.
+// forward copies in both directions between a caller and a unit until both have closed. from is the caller's
+// buffered reader, which may hold data already.
 func forward(caller net.Conn, from io.Reader, unit net.Conn) {
 	back := make(chan struct{})
 	go func() {

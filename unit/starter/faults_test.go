@@ -20,13 +20,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The parts of the test program that a container of the tests has, as its first argument.
+// The roles of the test program in a container of the tests: its first argument.
 const (
-	partFirst   = "first"   // the starter, with its orders
-	partProgram = "program" // the unit's, with the address that it listens on
+	partFirst   = "first"   // the starter; the second argument is its orders
+	partProgram = "program" // the unit's program; the second argument is its address
 )
 
-// TestMain lets the test program be what runs in a container.
+// TestMain runs the test program in a role if it is started in a container.
 func TestMain(m *testing.M) {
 	if len(os.Args) != 3 || os.Args[1] != partFirst && os.Args[1] != partProgram {
 		os.Exit(m.Run())
@@ -45,8 +45,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// serve is a program that has a child with a session of its own and tells callers which life of it
-// this is; a caller who says something ends it.
+// serve is the unit's program. It starts a child in another session, counts its starts in a file
+// and answers each caller with that number. A caller that sends a text ends it.
 func serve(address string) error {
 	lives, err := os.OpenFile("lives", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -82,14 +82,14 @@ func serve(address string) error {
 	}
 }
 
-// contained is a starter in a container, as far as processes go.
+// contained is a starter in PID and mount namespaces of its own, like the first process of a container.
 type contained struct {
 	*exec.Cmd
 	log           *strings.Builder
 	unit, starter string // addresses
 }
 
-// contain starts one whose unit can have faults.
+// contain starts a starter that accepts requests for faults, and waits until its unit listens.
 func contain(t *testing.T) contained {
 	t.Helper()
 	dir := volume(t)
@@ -101,7 +101,7 @@ func contain(t *testing.T) contained {
 	self, err := os.Executable()
 	must(t, err)
 	text, err := os.ReadFile(self)
-	program := filepath.Join(dir, "program") // where nobody may go
+	program := filepath.Join(dir, "program") // a folder that the user nobody may enter
 	if err = errors.Join(err, os.WriteFile(program, text, 0o755)); err != nil {
 		t.Fatal(err)
 	}
@@ -131,19 +131,19 @@ func contain(t *testing.T) contained {
 
 func (c contained) port() string { return c.unit[strings.LastIndex(c.unit, ":")+1:] }
 
-// tell returns what the starter answers to a caller.
+// tell sends a request to the starter and returns its answer, or the text of an error.
 func (c contained) tell(token, what string) string {
 	connection, err := net.Dial("tcp", c.starter)
 	if err != nil {
 		return err.Error()
 	}
-	defer func() { _ = connection.Close() }() // the answer is in
+	defer func() { _ = connection.Close() }() // the answer is read by then
 	_, _ = io.WriteString(connection, token+"\n"+what+"\n")
 	answer, _ := io.ReadAll(connection)
 	return string(answer)
 }
 
-// life returns what the program says; "": nothing.
+// life returns the number of the program's start, or "" if it does not answer.
 func (c contained) life() string {
 	connection, err := net.DialTimeout("tcp", c.unit, time.Second)
 	if err != nil {
@@ -155,8 +155,8 @@ func (c contained) life() string {
 	return strings.TrimSpace(text)
 }
 
-// TestFaults: all processes of a container end, start, stop and go on for who knows the token, and
-// the container ends with its program where that is no fault.
+// TestFaults: with the token, a caller can end, start, stop and continue all processes of a
+// container. If the program ends by itself, the container ends with its status.
 func TestFaults(t *testing.T) {
 	c := contain(t)
 	for _, step := range []struct{ token, what, says, life string }{
@@ -199,7 +199,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestStopBetweenLives: a container whose unit a fault has ended ends when it is told to.
+// TestStopBetweenLives: SIGTERM ends a container whose unit a fault has ended.
 func TestStopBetweenLives(t *testing.T) {
 	c := contain(t)
 	if said := c.tell("token", lab.StarterEnd); !strings.HasPrefix(said, lab.StarterDone) {
@@ -212,7 +212,7 @@ func TestStopBetweenLives(t *testing.T) {
 	}
 }
 
-// TestFaultsOfOthers: a starter that is not alone with its unit harms nobody.
+// TestFaultsOfOthers: a starter that is not the first process of a container refuses to inject faults.
 func TestFaultsOfOthers(t *testing.T) {
 	_, err := Run(ordered(t, lab.StarterOrders{Run: []string{"/bin/true"},
 		Faults: &lab.StarterFaults{Address: "127.0.0.1:0"}}))
