@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Feeds the public interface of the airline with what a property-based fuzzer makes of its
-# OpenAPI description (Schemathesis), and holds every answer against that.
+# Tests the public interface of the airline with a property-based fuzzer (Schemathesis): it generates requests
+# from the OpenAPI description and checks every answer against it.
 #
-#   scripts/airline-fuzz.sh RUNTIME ARCHITECTURE [EXAMPLES]   go, java or node (built before: make airline);
+#   scripts/airline-fuzz.sh RUNTIME ARCHITECTURE [EXAMPLES]   go, java or node (build them first: make airline);
 #                                                             monolith or services; cases per operation (300)
-#   scripts/airline-fuzz.sh install                           only bring the fuzzer, as RUNTIME does too
+#   scripts/airline-fuzz.sh install                           only install the fuzzer, as RUNTIME does too
 #
-# Exit codes: 0 nothing found, 1 something found, 2 bad arguments, 3 the fuzzer cannot be had.
+# Exit codes: 0 nothing found, 1 something found, 2 bad arguments, 3 the fuzzer cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -39,7 +39,7 @@ case "${1:-} ${2:-}" in
       -run "^TestFuzzer$/^$1$/^$2$" -count=1 -timeout=2h -v
     ;;
   *)
-    sed -n '/^#   /s/^# *//p' "$0" >&2
+    sed -n '/^#   /s/^# *//p' scripts/airline-fuzz.sh >&2
     exit 2
     ;;
 esac

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Counts the instructions that a request to the airline takes, in all its units, in an
-# emulator (Valgrind's lackey): for hosts whose processors show no counters. It takes
-# minutes, and is no measure of time.
+# Counts the instructions per request to the airline, in all its units, in an emulator
+# (Valgrind's lackey): for hosts without hardware counters. It takes minutes; the result
+# is not a measure of time.
 #
 #   scripts/airline-instructions.sh RUNTIME ARCHITECTURE [REQUESTS]
-#     go, java or node (built before: make airline); monolith or services; requests that count (200)
+#     go, java or node (build them first: make airline); monolith or services; measured requests (200)
 #
 # Exit codes: 0 counted, 1 not, 2 bad arguments.
 set -euo pipefail
@@ -15,7 +15,7 @@ case "${1:-} ${2:-}" in
       -run "^TestInstructions$/^$1$/^$2$" -count=1 -timeout=2h -v
     ;;
   *)
-    sed -n '/^#   /s/^# *//p' "$0" >&2
+    sed -n '/^#   /s/^# *//p' scripts/airline-instructions.sh >&2
     exit 2
     ;;
 esac

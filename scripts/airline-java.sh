@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the airline of Java into bin/airline/java, a folder that runs from anywhere, read-only, with
-# `run`. With "check" it looks at the format, compiles with all warnings and runs the unit tests.
+# Builds the airline in Java into bin/airline/java. The folder can be moved and can be read-only; `run` in it
+# starts a unit. With "check" it checks the format, compiles with all warnings and runs the unit tests.
 #
 #   scripts/airline-java.sh [build|check]
 set -euo pipefail
@@ -17,17 +17,17 @@ for tool in java javac mvn; do
   fi
 done
 
-# The optimizing compiler costs more than it wins in Maven's few seconds.
+# In Maven's few seconds the JVM's optimizing compiler costs more time than it saves.
 export MAVEN_OPTS="-XX:TieredStopAtLevel=1 ${MAVEN_OPTS-}"
 
-# maven GOAL...: prints nothing but what is wrong.
+# maven GOAL... runs Maven; it prints only errors.
 maven() {
   mvn --quiet --batch-mode --no-transfer-progress --file "$source/pom.xml" "$@"
 }
 
 case ${1:-build} in
 build)
-  # What was deleted or renamed must not stay in the folder.
+  # A clean build: deleted or renamed files must not stay in the folder.
   maven clean package -DskipTests
   rm -rf "$out"
   mkdir -p "$out"

@@ -1,6 +1,6 @@
-// Package scripts tests scripts that nothing else runs.
+// Package scripts tests scripts that no other test runs.
 //
-// Entry points: TestDistRunsAlone for dist.sh.
+// Entry points: TestDistRunsAlone for dist.sh, TestUsageFromAnyFolder for those of the airline.
 package scripts
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 )
 
-// debianFile is the file that scripts/need.sh makes in the cache folder.
+// debianFile is the name of the file that scripts/need.sh creates in the cache folder.
 const debianFile = "debian-bookworm.tar"
 
-// TestDistRunsAlone unpacks the archive of make dist in an empty container of Debian,
-// which has no network, and plays the demo there.
+// TestDistRunsAlone unpacks the archive of make dist in a plain Debian container without
+// network, and plays the demo there.
 func TestDistRunsAlone(t *testing.T) {
 	dockertest.Start(t)
 	cache, err := os.UserCacheDir()
@@ -106,7 +106,7 @@ func checkDist(t *testing.T, archive string) {
 	}
 }
 
-// dockerSays runs a command of Docker's and returns what it says.
+// dockerSays runs a docker command and returns its output.
 func dockerSays(t *testing.T, args ...string) string {
 	t.Helper()
 	text, err := exec.Command("docker", args...).CombinedOutput()

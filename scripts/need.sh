@@ -1,39 +1,39 @@
 #!/usr/bin/env bash
-# Makes sure that this machine has what building and testing needs. Installs
-# what is missing where it may (Debian or Ubuntu, as root), and otherwise says
-# what to type. Does nothing, quickly, when all is there.
+# Checks that this machine has the programs for building and testing. It installs
+# missing ones if it can (Debian or Ubuntu, as root), and otherwise prints the command
+# to type. If nothing is missing, it ends quickly.
 #
 #   scripts/need.sh build     Go, Node.js, npm, git
-#   scripts/need.sh test      these; where it may also a C compiler, which the race
-#                             detector needs: without one tests run without it
+#   scripts/need.sh test      these; optional: a C compiler for the race detector,
+#                             without which tests run without it
 #   scripts/need.sh test-all  these, a C compiler, chromium (report tests), shellcheck
-#                             (lint), a JDK and Maven (the airline in Java); where it
-#                             may also the servers that the backing services are
-#                             tested with: without one its tests are skipped
-#   scripts/need.sh cluster   Go, Node.js, npm, git; where it may also what private
-#                             clusters run on: without it their tests are skipped
+#                             (lint), a JDK and Maven (the airline in Java); optional:
+#                             the servers of backing services, without which their
+#                             tests are skipped
+#   scripts/need.sh cluster   Go, Node.js, npm, git; optional: the programs of private
+#                             clusters, without which their tests are skipped
 #   scripts/need.sh generate  Go, Node.js, npm, git, protoc
 #
-# Exit codes: 0 all there, 2 bad arguments, 3 something is missing.
+# Exit codes: 0 nothing is missing, 2 bad arguments, 3 something is missing.
 set -euo pipefail
 
 readonly go_least="1.26" node_least="20.19"
 missing=()  # packages of the distribution
-optional=() # packages that the tests can do without
-problems=() # what only people can mend
+optional=() # missing packages without which tests are skipped
+problems=() # messages about missing parts that the user has to install
 
-# need COMMAND PACKAGE: the package brings the command.
+# need COMMAND PACKAGE adds the package to missing unless the command exists.
 need() {
   command -v "$1" >/dev/null 2>&1 || missing+=("$2")
 }
 
-# prefer COMMAND PACKAGE [FOLDER]: the package brings the command, which may stand in a folder
-# outside of PATH, and which the tests can do without.
+# prefer COMMAND PACKAGE [FOLDER] adds the package to optional unless the command exists, in PATH
+# or in the folder (/usr/sbin).
 prefer() {
   command -v "$1" >/dev/null 2>&1 || compgen -G "${3:-/usr/sbin}/$1" >/dev/null || optional+=("$2")
 }
 
-# at_least HAVE WANT: compares versions.
+# at_least HAVE WANT succeeds if the version HAVE is WANT or later.
 at_least() {
   [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
 }
@@ -75,7 +75,7 @@ install_missing() {
   fi
 }
 
-# What cannot be installed of this is said and not a failure.
+# install_optional installs the optional packages. What it cannot install it reports, without failing.
 install_optional() {
   local by_hand="sudo apt-get install --no-install-recommends ${optional[*]}"
   if [ "${#optional[@]}" -eq 0 ]; then
@@ -96,15 +96,15 @@ install_optional() {
   if [[ " ${optional[*]} " == *" openssh-server "* ]]; then
     mkdir -p /etc/ssh && touch /etc/ssh/sshd_not_to_be_run
   fi
-  local package # one by one: what one of them lacks must not keep the others away
+  local package # one by one, so that a failure does not affect the others
   for package in "${optional[@]}"; do
     apt-get install -y -qq --no-install-recommends "$package" >&2 ||
       echo "need: apt-get could not install $package: some tests will be skipped" >&2
   done
 }
 
-# pip_install PACKAGE VERSION FOLDER PROGRAM TESTS: pip installs the package, which brings the
-# program, into a folder of the cache. Where it cannot, the tests will be skipped.
+# pip_install PACKAGE VERSION FOLDER PROGRAM TESTS installs a package with its program into a
+# folder of the cache, with pip. If it fails, it reports that the tests will be skipped.
 pip_install() {
   local folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/$3"
   if [ -x "$folder/bin/$4" ]; then
@@ -120,9 +120,9 @@ pip_install() {
   fi
 }
 
-# Cassandra from Maven Central: its own libraries and those that they need, a hundred,
-# each compared with the checksum that stands there. The folder and the version are those
-# of backing/server/cassandra.go: a test there compares them.
+# install_cassandra installs Cassandra from Maven Central: its own libraries and about a
+# hundred dependencies, with their checksums verified. Folder and version must be those of
+# backing/server/cassandra.go: a test there compares them.
 install_cassandra() {
   local version=5.0.6 folder work
   folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/cassandra-$version"
@@ -144,14 +144,14 @@ END
   if (cd "$work" && mvn -B -q --strict-checksums "-Dmaven.repo.local=$work/repository" \
     org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies \
     -DoutputDirectory=libraries -DincludeScope=runtime) >&2; then
-    mv -T "$work/libraries" "$folder" || [ -d "$folder" ] # or somebody else was quicker
+    mv -T "$work/libraries" "$folder" || [ -d "$folder" ] # or a parallel run was faster
   else
     echo "need: the tests over Cassandra will be skipped: Maven could not fetch it" >&2
   fi
   rm -rf "$work"
 }
 
-# The library with which github-action-benchmark reads its files, in its version.
+# install_zod installs the library, and its version, with which github-action-benchmark reads its files.
 install_zod() {
   local version=4.1.5 folder
   folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/zod-$version"
@@ -162,8 +162,8 @@ install_zod() {
   }
 }
 
-# The files of a small Debian, in which a test starts the archive of make dist as a
-# container. The test knows the name, too.
+# install_debian creates an archive of a small Debian, for a test that runs the archive of
+# make dist in a container. The test uses the same file name.
 install_debian() {
   local archive="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/debian-bookworm.tar" work
   if [ -e "$archive" ] || [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
@@ -231,15 +231,15 @@ need git git
 install_missing
 install_optional
 if [ "$1" = test-all ]; then
-  # The stand-in for MongoDB is a process of its own (GPL-2.0; nothing of ours links to it). Its folder and
-  # version are those of backing/server/mongo.go, Otava's and zod's those of report/ci/ci_test.go.
+  # The stand-in for MongoDB is GPL-2.0: it runs as a separate process, and Cleave does not link to it. Its folder
+  # and version must be those of backing/server/mongo.go, Otava's and zod's those of report/ci/ci_test.go.
   command -v mongod >/dev/null || command -v secantusd-py >/dev/null ||
     pip_install secantusdb 0.7.0b3 secantusdb secantusd-py "the tests over MongoDB's protocol"
   pip_install apache-otava 0.8.0 otava-0.8.0 otava "the tests of the series for Otava"
   install_zod
   install_cassandra
   install_debian
-  "${BASH_SOURCE%/*}/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2
+  "$(dirname "${BASH_SOURCE[0]}")/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2
 fi
 check_go
 check_node

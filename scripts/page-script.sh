@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes the script of a system's page, page.js, from page.ts in the same folder. With
-# "check" it writes nothing and fails where page.js is not what would be written.
+# Compiles page.ts, the script of a system's page, to page.js in the same folder. With
+# "check" it writes nothing and fails if page.js is not up to date.
 #
 #   scripts/page-script.sh FOLDER [check]
 set -euo pipefail

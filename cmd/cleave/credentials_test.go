@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// TestWrongCredentialsAreNamed: a unit that a server does not let in says which one
-// and why, and does not tell the password.
+// TestWrongCredentialsAreNamed: the error of a unit that a server refuses has the kind of
+// server and the reason, but not the password.
 func TestWrongCredentialsAreNamed(t *testing.T) {
 	for kind, c := range map[server.Kind]struct{ architecture, knob, service, want string }{
 		server.MariaDB:  {"monolith", "database", "DATABASE", "Access denied for user 'cleave'"},
@@ -34,7 +34,7 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 				"CLEAVE_SERVICE_DATABASE=sqlite://" + t.TempDir(), "CLEAVE_SERVICE_DOCUMENTS=sqlite://" + t.TempDir(),
 				fmt.Sprintf("CLEAVE_SERVICE_%s=%s://cleave:s3same@%s", c.service, scheme(kind), instance.Address()),
 			}
-			if _, err := unit.StdinPipe(); err != nil { // its end would mean that the conductor is gone
+			if _, err := unit.StdinPipe(); err != nil { // kept open: its end would end the unit
 				t.Fatal(err)
 			}
 			said, err := unit.Output()
@@ -53,7 +53,7 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 	}
 }
 
-// expectRefused has cleave use a server of the user's with a wrong password.
+// expectRefused makes cleave use a server of the user with a wrong password, and checks its error.
 func expectRefused(t *testing.T, kind server.Kind, architecture, address, want string) {
 	t.Helper()
 	e := &experiment{t: t, dir: t.TempDir()}

@@ -135,7 +135,7 @@ func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experim
 	return a.experiment(command, plan, flags, a.reported)
 }
 
-// orResumed wants these arguments, or none where an experiment is resumed, whose folder holds the plan.
+// orResumed accepts the wanted arguments, or none with --resume, whose folder has the plan.
 func orResumed(wanted cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) == 0 && command.Flags().Changed("resume") {
@@ -145,8 +145,8 @@ func orResumed(wanted cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// playOwn plans and plays a command on a study, a system or a model that its only argument names. Without an
-// argument it goes on with the plan of the folder of --resume.
+// playOwn plans and plays a command on a study, a system or a model, which is its only argument. Without an
+// argument it continues the plan in the folder of --resume.
 func (a app) playOwn(
 	command *cobra.Command, args []string, flags *experimentFlags, planner func(name string) (lab.Plan, error),
 	report reporter,
@@ -181,7 +181,7 @@ func (a app) goOn(command *cobra.Command, flags *experimentFlags, report reporte
 	return a.experiment(command, plan, flags, report)
 }
 
-// plays reports whether a command plays the study of a name. run plays any.
+// plays reports whether a command can continue a study with that name. run can continue any.
 func plays(command, study string) bool {
 	switch command {
 	case "run":
@@ -194,17 +194,18 @@ func plays(command, study string) bool {
 	return study == command
 }
 
-// reporter shows what came out of an experiment, and returns the verdict as the error of the command.
+// reporter shows the results of an experiment. verdict is the error with which the command ends because of
+// the results; err is a failure to show them.
 type reporter func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error)
 
-// experiment plays a plan and reports what came out. With --plan it only shows the plan.
+// experiment plays a plan and reports the results. With --plan it only shows the plan.
 func (a app) experiment(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags, report reporter,
 ) error {
 	if err := flags.documents.check(); err != nil {
 		return err
 	}
-	if flags.resume == "" { // whose folder has the plan
+	if flags.resume == "" { // with --resume the plan comes from the folder, later
 		if err := checkClusters(command.Flags(), plan.Study.Variants); err != nil {
 			return err
 		}
@@ -251,8 +252,8 @@ func (a app) reported(folder *store.Folder, plan lab.Plan, flags *experimentFlag
 	return verdict(folder, plan.Study, analysis, flags.mustKnow), nil
 }
 
-// begin returns the conductor of a plan, and the locked folder for its results. With --resume the plan is
-// that of the folder.
+// begin returns the conductor of a plan, the locked folder for its results, and the plan: with --resume that
+// of the folder.
 func (a app) begin(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, *store.Folder, lab.Plan, error) {
@@ -274,8 +275,8 @@ func (a app) begin(
 	return conductor, folder, plan, err
 }
 
-// resumed opens the folder of an interrupted experiment. Its plan is played: a flag
-// that would make another one is refused.
+// resumed returns the folder of an interrupted experiment and its plan. It refuses flags
+// that would change the plan.
 func (a app) resumed(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*store.Folder, lab.Plan, error) {
@@ -301,7 +302,7 @@ func (a app) resumed(
 	return folder, begun, err
 }
 
-// conductor joins the rooms that play the plan; only the store is missing.
+// conductor returns the conductor that plays the plan, without its store.
 func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, error) {
 	label, err := launch.Own()
 	if err != nil {
@@ -337,12 +338,12 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	}, nil
 }
 
-// stopping returns the rule by which an experiment stops when it is decided.
+// stopping returns the rule that stops an experiment when it is decided.
 func stopping(plan lab.Plan, system lab.SystemInfo) lab.StoppingRule {
 	return analysis.Rule{Input: analysis.Input{Plan: plan, System: system}}
 }
 
-// play plays the plan into the folder, shows it to out, and leaves nothing behind.
+// play plays the plan into the folder, exports its progress to out, and removes the scratch folder.
 func (a app) play(
 	ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder, out outFlag,
 ) error {
@@ -387,7 +388,7 @@ func (a app) progressForm(name progressFlag) progress.Form {
 	return progress.Plain
 }
 
-// adviseResume ends the messages with the command that continues the experiment.
+// adviseResume prints the number of kept trials and the command that continues the experiment.
 func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	trials, err := folder.Trials()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// explainName is the study of every explanation.
+// explainName is the name of the study of every explanation.
 const explainName = "explain"
 
 func (a app) explainCommand() *cobra.Command {
@@ -58,7 +58,7 @@ loop instead. docs/explaining.md says how to read the answer.` + exitCodesHelp(m
 	return command
 }
 
-// explain explains a system of Cleave, or what is between two of the user's.
+// explain explains a system of Cleave, or the differences between two systems of the user.
 func (a app) explain(command *cobra.Command, args []string, flags *explainFlags) error {
 	foreign, err := ofUser(command, args, "from", "tuned", factorsFlag, "level", backingFlag)
 	switch {
@@ -72,11 +72,10 @@ func (a app) explain(command *cobra.Command, args []string, flags *explainFlags)
 	return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.reported)
 }
 
-// explainedStudy is a built-in study that explains something beside the systems.
+// explainedStudy is the built-in study that explain can play although it is no system.
 const explainedStudy = "network"
 
-// explainStudy plays that study. What only ways from one architecture to another have is
-// refused.
+// explainStudy plays explainedStudy. It refuses flags that reproduce does not have.
 func (a app) explainStudy(command *cobra.Command, args []string, flags *explainFlags) error {
 	plays := a.reproduceCommand().Flags()
 	wrong := setFlags(command, func(f *pflag.Flag) bool { return plays.Lookup(f.Name) == nil })
@@ -87,8 +86,8 @@ func (a app) explainStudy(command *cobra.Command, args []string, flags *explainF
 	return a.playOwn(command, args, &flags.experimentFlags, flags.ofBuiltIn, a.reported)
 }
 
-// explanations returns the systems that can be explained, and what is explained of each
-// unless flags say otherwise.
+// explanations returns a line for each system that can be explained, with the default
+// architectures and rate.
 func explanations() (lines string) {
 	for _, name := range systemsThat[lab.Explainable]() {
 		system, _ := systemNamed[lab.Explainable](name, conditions{})

@@ -15,8 +15,8 @@ import (
 // factorsFlag is the name of the flag that asks for a factorial design.
 const factorsFlag = "factors"
 
-// planFactors makes the plan of a factorial design over knobs of --from. All mistakes in the flags are named
-// at once, and so are all combinations that the system refuses.
+// planFactors returns the plan of a factorial design over knobs of --from. Its error lists all mistakes in
+// the flags, or all combinations that the system refuses.
 func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKnobs) (lab.Plan, error) {
 	info := system.Describe()
 	var clash error
@@ -60,8 +60,8 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKno
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// factorsOf reads the factors: knobs of an architecture, "logging", each with its second value where it has
-// more than two, "security=mtls".
+// factorsOf parses the factors: knobs of an architecture ("logging"), with their second value if they have
+// several others ("security=mtls").
 func factorsOf(a lab.Architecture, base lab.Variant, texts []string) ([]lab.Factor, error) {
 	var factors []lab.Factor
 	var mistakes []error
@@ -78,7 +78,7 @@ func factorsOf(a lab.Architecture, base lab.Variant, texts []string) ([]lab.Fact
 	return factors, errors.Join(mistakes...)
 }
 
-// factorOf reads one factor. Its error says what to type.
+// factorOf parses one factor. Its error says what to type.
 func factorOf(a lab.Architecture, base lab.Variant, text string) (lab.Factor, error) {
 	name, high, named := strings.Cut(strings.TrimSpace(text), "=")
 	i := slices.IndexFunc(a.Knobs, func(k lab.Knob) bool { return k.Name == name })
@@ -111,7 +111,7 @@ func knobsOf(factors []lab.Factor) []string {
 	return study.NamesOf(factors, func(f lab.Factor) string { return f.Knob })
 }
 
-// runsOf returns the runs of a design as variants. Its error names every combination that the system refuses.
+// runsOf returns the runs of a design as variants. Its error lists every combination that the system refuses.
 func runsOf(info lab.SystemInfo, base lab.Variant, design lab.Factorial) ([]lab.Variant, error) {
 	var variants []lab.Variant
 	var refused []error
@@ -153,8 +153,8 @@ func atHigh(base lab.Variant, set []lab.Factor) lab.Variant {
 	return v
 }
 
-// allTurn returns an error that names a factor without effect, both with the others at their low and at their
-// high levels.
+// allTurn returns an error for a factor that changes nothing in the system, neither with the others at their
+// low levels nor with them at their high levels.
 func allTurn(info lab.SystemInfo, base lab.Variant, factors []lab.Factor) error {
 	if info.Changes == nil {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// needServers skips a test of servers that are not on this host.
+// needServers skips the test if one of the servers is not installed.
 func needServers(t *testing.T, kinds ...server.Kind) {
 	t.Helper()
 	for _, kind := range kinds {
@@ -30,8 +30,8 @@ func needServers(t *testing.T, kinds ...server.Kind) {
 	}
 }
 
-// labelled returns the command lines of the living processes that a cleave has started, by their numbers.
-// With a name, it returns only those that contain it.
+// labelled returns the command lines of the living processes with the label of a cleave, by PID; only those
+// that contain name, unless it is "".
 func labelled(label, name string) map[int]string {
 	found := map[int]string{}
 	processes, _ := filepath.Glob("/proc/[0-9]*")
@@ -55,10 +55,10 @@ func expectNobody(t *testing.T, label string) {
 	await(t, "no process of "+label+" is left", func() bool { return len(labelled(label, "")) == 0 })
 }
 
-// TestPartsAreKilledInMidLoad: whatever is killed with kill -9 while orders come in,
-// and started again, nothing is lost, nothing doubled, and every order final. Each client
-// that has to come back is in one case: of HTTP and of our gRPC, of each server, alone and
-// in batches.
+// TestPartsAreKilledInMidLoad kills units and servers with kill -9 during the load and
+// restarts them: no order may be lost or doubled, and every order must become final. The
+// cases cover every client that has to reconnect: HTTP, our gRPC and each server, with
+// single messages and with batches.
 func TestPartsAreKilledInMidLoad(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 	}
 }
 
-// expectKilled looks at a trial in which so many parts were killed.
+// expectKilled checks the record of a valid trial in which that many parts were killed.
 func expectKilled(t *testing.T, trial lab.Trial, killed int) {
 	t.Helper()
 	if !trial.Valid || trial.Audit.Verdict != lab.AuditValid {
@@ -130,14 +130,14 @@ func expectKilled(t *testing.T, trial lab.Trial, killed int) {
 			t.Errorf("fault %+v in a load of %.2f s", f, trial.ElapsedSeconds)
 		}
 	}
-	counts := trial.Audit.Counts // an order is not tried whose product's price could not be changed before
+	counts := trial.Audit.Counts // an order is not attempted if the change of its product's price has failed
 	if counts["attempts"]+counts["prices"] < 600 || counts["ok"] == 0 {
 		t.Errorf("the load did not go on: %v", counts)
 	}
 }
 
-// TestOneOfTwoMayDie: behind a balancer a unit that is killed costs the orders in
-// flight and no other.
+// TestOneOfTwoMayDie: killing one of two units behind a balancer fails only the orders in
+// flight.
 func TestOneOfTwoMayDie(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	needPrograms(t, "haproxy")
@@ -156,9 +156,9 @@ func TestOneOfTwoMayDie(t *testing.T) {
 	}
 }
 
-// TestTheAddressOfAPairMoves: whatever ends on the way to the shop, a balancer, its node or
-// a node behind it, clients are without an answer for less time than it is gone; the address
-// goes to the other balancer and does not come back when the first is healed.
+// TestTheAddressOfAPairMoves kills a balancer and a node behind it, and cuts off the balancer's
+// node: the outage for clients is shorter than each fault. The address moves to the other
+// balancer and does not move back when the first is healed.
 func TestTheAddressOfAPairMoves(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	needPrograms(t, "haproxy", "keepalived")
@@ -179,7 +179,7 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 	expectNobody(t, label)
 	trial := trialsOf(t, e.dir)[0]
 	if without := trial.Values()["outage"]; without <= 0 || without > gone-1 {
-		t.Errorf("clients were without an answer for %.2f s, of %d that something was gone", without, gone)
+		t.Errorf("clients were without an answer for %.2f s, during faults of %d s", without, gone)
 	}
 	for _, f := range trial.Faults {
 		if !f.Effective || f.Proof == "" || f.Error != "" {
@@ -198,7 +198,7 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 	}
 }
 
-// frontStudy is a shop whose front a test disturbs while orders come in.
+// frontStudy plays a shop; a test sends bad requests to its front during the load.
 const frontStudy = `
 schema: cleave-study/1
 name: front
@@ -211,9 +211,9 @@ load: {duration: 10s}
 design: {blocks: 1, max_repeats: 0, gates: {steal: 99%%, calibration: 99%%}}
 `
 
-// TestBadClientsGetProblems: through the real units of each kind of front, a body
-// that is too large and a client that is too slow are answered with typed problems,
-// and leave nothing in the shop.
+// TestBadClientsGetProblems: the real units of each kind of front answer a body that is
+// too large, and a client that is too slow, with typed problems, and the shop is not
+// changed.
 func TestBadClientsGetProblems(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()
@@ -243,14 +243,15 @@ func TestBadClientsGetProblems(t *testing.T) {
 	}
 }
 
-// answersOK reports whether a GET is answered with 200; a balancer answers without,
-// while nobody is behind it.
+// answersOK reports whether a GET is answered with 200. A balancer without a healthy unit
+// answers with another status.
 func answersOK(url string) bool {
 	response, err := http.Get(url)
 	return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// frontAddress returns where the unit listens whose command line has a text in it.
+// frontAddress returns the address of the unit whose command line contains front, once it accepts
+// connections.
 func frontAddress(label, front string) (string, bool) {
 	for pid := range labelled(label, front) {
 		environment, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
@@ -267,8 +268,8 @@ func frontAddress(label, front string) (string, bool) {
 	return "", false
 }
 
-// expectProblem sends an order whose body is announced with a length and may come
-// only in part, and reads the answer.
+// expectProblem sends an order whose body may be shorter than the announced length, and
+// checks that the answer is a problem.
 func expectProblem(t *testing.T, address, body string, length, status int, kind string) {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
@@ -279,7 +280,7 @@ func expectProblem(t *testing.T, address, body string, length, status int, kind 
 	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
-	go func() { // the answer may come before all is sent
+	go func() { // in parallel, because the answer may come before everything is sent
 		_, _ = fmt.Fprintf(connection, "POST /orders HTTP/1.1\r\nHost: shop\r\nContent-Type: "+
 			"application/json\r\nIdempotency-Key: %s\r\nContent-Length: %d\r\n\r\n%s", kind, length, body)
 	}()
@@ -295,8 +296,8 @@ func expectProblem(t *testing.T, address, body string, length, status int, kind 
 	}
 }
 
-// TestAFullDiskIsNamedAndNothingIsLeft: databases, logs and history of a trial fill
-// the disk that holds them.
+// TestAFullDiskIsNamedAndNothingIsLeft plays a trial whose files fill the disk: the error
+// names the disk, and all files are removed.
 func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	disk := t.TempDir()

@@ -18,40 +18,40 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// foreignFlags are the flags of commands that play systems which somebody else wrote.
+// foreignFlags are the flags of commands that play systems of the user.
 type foreignFlags struct {
 	designFlags
-	request  loadFlags // what is sent, without a scenario
+	request  loadFlags // the requests, without a scenario
 	scenario string
 	path     string
 	arrivals string
 	cores    string
-	url      string // the loaded URL of compose files
-	command  bool   // compose files run through the compose command
+	url      string // the URL that is loaded in compose files and manifests
+	command  bool   // run compose files with the compose command
 	build    bool
-	audit    string           // command that judges every system
+	audit    string           // the command that audits every system
 	builds   []external.Build // of images of compose files
 	notes    []string
 }
 
-// foreignGroup is the title of the flags that are for systems of the user's alone, in the help of commands
-// that take the systems of Cleave, too.
+// foreignGroup is the title of the flags that are only for systems of the user, in the help of commands that
+// also play the systems of Cleave.
 const foreignGroup = "A system of yours (a file, a command or a URL)"
 
-// addForeign adds those flags.
+// addForeign adds the flags for systems of the user.
 func (f *foreignFlags) addForeign(command *cobra.Command) {
 	f.request.isSet, f.cores = command.Flags().Changed, "none"
 	addGroup(command, foreignGroup, f.addSent, f.request.addRequest, f.request.addAnswers, f.request.addClient,
 		f.request.addAllowed, f.addTrusted, f.addCompose)
 }
 
-// addSent adds the flags of what every system is asked.
+// addSent adds the flags that select the requests.
 func (f *foreignFlags) addSent(flags *pflag.FlagSet) {
 	flags.StringVar(&f.scenario, "scenario", "", "scenario `file` with the requests and the right answers")
 	flags.StringVar(&f.path, "path", "/", "`path` that is requested of every system, without a scenario")
 }
 
-// addTrusted adds the flag that starts whatever a file asks for.
+// addTrusted adds the flag that allows risky compose files and plans.
 func (f *foreignFlags) addTrusted(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.trust, "trust", false, "do not ask before starting compose files that want power over "+
 		"this host, or the plan of somebody else's result folder")
@@ -66,7 +66,7 @@ func (f *foreignFlags) addCompose(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.build, "build", false, "build the images of services that have build, before all trials")
 }
 
-// isForeign reports whether arguments name systems of the user: a file, or what is no plain word.
+// isForeign reports whether arguments name systems of the user: a file or folder, a URL or a command.
 func isForeign(args []string) bool {
 	known := systemInfos("")
 	return slices.ContainsFunc(args, func(argument string) bool {
@@ -80,8 +80,8 @@ func isForeign(args []string) bool {
 	})
 }
 
-// ofUser reports whether the arguments name systems of the user. The error names flags which are for the
-// other kind of system; ours are those for the systems of Cleave alone.
+// ofUser reports whether the arguments name systems of the user. It returns an error for flags of the other
+// kind of system; ours lists the flags that are only for systems of Cleave.
 func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error) {
 	if len(args) == 0 {
 		return false, nil // the folder of --resume has them
@@ -107,10 +107,10 @@ func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error)
 // systems then keep their own.
 func (f *foreignFlags) onlyDeployment() []string { return strings.Fields(string(f.deploy)) }
 
-// foreignPlanner makes the plan of a command for the systems that its arguments name.
+// foreignPlanner returns the plan of a command for systems of the user, which args names.
 type foreignPlanner func(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error)
 
-// playForeign plans and plays a command on systems that somebody else wrote.
+// playForeign plans and plays a command on systems of the user. With --resume it continues an experiment.
 func (a app) playForeign(
 	command *cobra.Command, args []string, flags *foreignFlags, planner foreignPlanner, report reporter,
 ) error {
@@ -127,8 +127,8 @@ func (a app) playForeign(
 	return a.experiment(command, plan, &flags.experimentFlags, report)
 }
 
-// planForeign makes the plan of a command for the systems that its arguments name, tells its notes, and
-// builds the images that it needs.
+// planForeign returns the plan of a command for systems of the user. It prints warnings and notes, and builds
+// images if the flags ask for it.
 func (a app) planForeign(
 	command *cobra.Command, args []string, flags *foreignFlags, planner foreignPlanner,
 ) (lab.Plan, error) {
@@ -148,7 +148,8 @@ func (a app) planForeign(
 	return plan, err
 }
 
-// systems reads arguments. Each is a system for every deployment, or for its own one if the list is empty.
+// systems returns the systems that the arguments name: each once per deployment, or in its own deployment if
+// there are none. It collects their builds and notes. Its error lists all mistakes.
 func (f *foreignFlags) systems(
 	args, deployments []string, secrets *secret.Vault,
 ) (definitions []external.Definition, err error) {
@@ -190,7 +191,7 @@ func (f *foreignFlags) systems(
 	return definitions, errors.Join(mistakes...)
 }
 
-// trusted returns an error where a compose file asks for power over this host and nobody has agreed.
+// trusted returns an error if a compose file asks for power over this host and --trust is not set.
 func (f *foreignFlags) trusted(d external.Definition) error {
 	if f.trust || len(d.Risks) == 0 {
 		return nil
@@ -199,7 +200,7 @@ func (f *foreignFlags) trusted(d external.Definition) error {
 		"with --trust", d.Name, strings.Join(d.Risks, "\n  "))
 }
 
-// system reads an argument of the command: of a file, there may be changes behind it.
+// system returns the system of an argument: a file may be followed by changes.
 func (f *foreignFlags) system(argument string) (external.Definition, error) {
 	parts, err := external.Split(argument)
 	if err != nil || len(parts) < 2 {
@@ -220,7 +221,7 @@ func (f *foreignFlags) system(argument string) (external.Definition, error) {
 	return d, err
 }
 
-// oneSystem reads a system.
+// oneSystem returns the system of an argument without changes.
 func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	file, err := external.Open(argument)
 	_, missing := os.Stat(argument)
@@ -238,7 +239,8 @@ func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	return external.Inline(argument)
 }
 
-// variant returns a system as what is compared.
+// variant returns a system of the user as a variant. pinned lists the cores for systems that have none of
+// their own.
 func variant(d external.Definition, pinned []int) lab.Variant {
 	v := lab.Variant{
 		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary,
@@ -256,10 +258,10 @@ func variant(d external.Definition, pinned []int) lab.Variant {
 	return v
 }
 
-// buildImages runs the commands that build the images of compose files, or says which it would run.
-func (a app) buildImages(ctx context.Context, builds []external.Build, onlySaid bool) error {
+// buildImages runs the commands that build the images of compose files. With dryRun it only prints them.
+func (a app) buildImages(ctx context.Context, builds []external.Build, dryRun bool) error {
 	for _, b := range builds {
-		if onlySaid {
+		if dryRun {
 			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", quoteArgs(b.Command))
 			continue
 		}

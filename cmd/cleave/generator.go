@@ -25,20 +25,20 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// generator is the load engine as a unit of experiments: this program, started
+// generator provides the load engine as a unit of experiments: this program, started
 // as an agent.
 type generator struct {
 	program string
 	limit   objective.Objective // zero: none
 	secrets *secret.Vault       // the values behind the references of scenarios
-	// maxSteal is the share of the processors that the host may withhold before a failed load of a search is
-	// played again; 0: it is not checked.
+	// maxSteal is the steal share of the processors above which a failed load of a search is repeated; 0: it is
+	// not checked.
 	maxSteal float64
 }
 
 var _ lab.Generator = generator{}
 
-// newGenerator returns a generator for loads with this objective, "" for none.
+// newGenerator returns a generator for loads with an objective; "" means none.
 func newGenerator(written string) (generator, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -122,23 +122,23 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	return work, nil
 }
 
-// startOf returns the rate of a load, or the one at which a search begins: between the job's rate and twice
-// that, by the seed and the variant. Searches double and bisect the rate. If all, or those of a block, began
-// at one rate, they would end on the same few rates, and capacities that differ by one step in every block
-// would seem to have no error.
+// startOf returns the rate of a load, or the first rate of a search: a random one between the job's rate and
+// twice that, determined by the seed and the variant. Searches double and bisect the rate. If they all began
+// at the same rate, they would end on the same few rates, and capacities that differ by one step in every
+// block would seem to have no error.
 func startOf(job lab.LoadJob) float64 {
 	if !job.Search {
 		return job.Rate
 	}
 	name := fnv.New64a()
-	_, _ = name.Write([]byte(job.Variant)) // a hash takes everything
+	_, _ = name.Write([]byte(job.Variant)) // writes to a hash never fail
 	random := rand.New(rand.NewPCG(job.Seed, name.Sum64()))
 	scattered := job.Rate * math.Exp2(random.Float64())
 	return math.Round(scattered*100) / 100
 }
 
-// arrivals returns the due times of flows in seconds, one per line: evenly over a time, or all at once, so
-// that the connections limit how many are under way.
+// arrivals returns the due times of flows in seconds, one per line: evenly spread over a time; or, if that is
+// 0, all at 0, so that the number of connections limits the concurrent flows.
 func arrivals(count int, over float64) []byte {
 	if over <= 0 {
 		return bytes.Repeat([]byte("0\n"), count)
@@ -151,10 +151,10 @@ func arrivals(count int, over float64) []byte {
 	return lines
 }
 
-// countConnections is how many flows of a counted load are under way at once.
+// countConnections is the number of concurrent flows of a load with a count.
 const countConnections = 32
 
-// seconds makes a duration of the load engine.
+// seconds converts seconds to a duration of the load engine.
 func seconds(s float64) scenario.Duration {
 	return scenario.Duration(s * float64(time.Second))
 }
@@ -199,14 +199,14 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 		for _, moved := range s.Generator.Moved {
 			read.Late[moved.Quantile] = s.Generator.LimitedBy[0]
 		}
-	default: // users wait for late ones, and a rate that was not held may have been by them
+	default: // late sends delay the users of a closed loop, and may be why a rate was not held
 		read.Limited = s.Generator.LimitedBy
 	}
 	return read, nil
 }
 
-// reliefOf returns the end of the last second whose 99th percentile was above an objective, in seconds since
-// the beginning of the load; 0: there was none. If that is the last second of the load, there was no relief.
+// reliefOf returns the end of the last second whose 99th percentile was above the objective, in seconds since
+// the beginning of the load; 0 if there was none. relieved is false if that was the last second of the load.
 func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, relieved bool) {
 	longest := limit.LongestTime(0).Seconds()
 	if longest == 0 || len(course) == 0 {
@@ -246,7 +246,7 @@ func outcomeOf(o record.Operation) lab.OperationOutcome {
 	return kept
 }
 
-// loadMeasures returns the quantities of a summary that were measured.
+// loadMeasures returns the measured quantities of a summary.
 func loadMeasures(s *record.Summary) []lab.Measure {
 	var measures []lab.Measure
 	add := func(quantity string, quantile float64, value *float64) {
@@ -282,9 +282,8 @@ func loadMeasures(s *record.Summary) []lab.Measure {
 	return measures
 }
 
-// checkLoad finds mistakes in the load for a target before anything is played, and
-// returns it with the values for all references. Files of the scenario are looked
-// for in dir.
+// checkLoad checks a load before anything is played, and returns it with the secrets in
+// place of their references. dir is the folder of the scenario's files.
 func checkLoad(job lab.LoadJob, dir string, secrets *secret.Vault) (trial.Spec, error) {
 	work, err := agentJob(job)
 	if err == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// needKubernetes skips the test where no private cluster can be had, with the reason.
+// needKubernetes skips the test, with the reason, if this host cannot run a private cluster.
 func needKubernetes(t *testing.T) {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -23,8 +23,8 @@ func needKubernetes(t *testing.T) {
 	}
 }
 
-// TestTheSameRunsOnKubernetes checks that one word deploys a system on Kubernetes, where it is audited as
-// anywhere, also under faults.
+// TestTheSameRunsOnKubernetes: --deploy kubernetes deploys a system on Kubernetes, where it passes the same
+// audit, under faults too.
 func TestTheSameRunsOnKubernetes(t *testing.T) {
 	needKubernetes(t)
 	for _, c := range []commandCase{
@@ -50,7 +50,7 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 	}
 }
 
-// TestKubernetesAddsReplicas of a service that computes too much, in the middle of the load.
+// TestKubernetesAddsReplicas: autoscaling adds a replica of an overloaded service during the load.
 func TestKubernetesAddsReplicas(t *testing.T) {
 	needKubernetes(t)
 	if err := private.MissingMetrics(); err != nil {
@@ -68,14 +68,14 @@ func TestKubernetesAddsReplicas(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftOfKubernetesWhoseConductorIsKilled: the kernel ends the nodes, and the sweeper removes the
-// rest.
+// TestNothingIsLeftOfKubernetesWhoseConductorIsKilled: the kernel kills the nodes, and the sweeper removes
+// the rest.
 func TestNothingIsLeftOfKubernetesWhoseConductorIsKilled(t *testing.T) {
 	needKubernetes(t)
 	expectNodesGo(t, lab.Kubernetes)
 }
 
-// expectNoNodes wants nothing to be left of the nodes of a conductor's cluster.
+// expectNoNodes checks that no control groups of a conductor's nodes are left.
 func expectNoNodes(t *testing.T, conductor *exec.Cmd) {
 	t.Helper()
 	if groups := nodeGroups(conductor); len(groups) > 0 {

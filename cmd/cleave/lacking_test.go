@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// TestAMissingStopInTheMiddleIsBridged: one step leads past it, with the changes of both. Without an end
-// there is nothing to explain.
+// TestAMissingStopInTheMiddleIsBridged: if a variant between the ends cannot be played, one step with the
+// changes of both steps replaces them. Without one of the ends there is nothing to explain.
 func TestAMissingStopInTheMiddleIsBridged(t *testing.T) {
 	whole := planned(t, "explain", "shop", "--from", "monolith", "--to", "async", "--one-order").Study
 	first, last := whole.Steps[0], whole.Steps[len(whole.Steps)-1]
@@ -47,7 +47,7 @@ func TestAMissingStopInTheMiddleIsBridged(t *testing.T) {
 	}
 }
 
-// TestADesignNeedsAllOfItsRuns: no effect can be told from a part of them.
+// TestADesignNeedsAllOfItsRuns: the effects cannot be estimated from a part of the runs.
 func TestADesignNeedsAllOfItsRuns(t *testing.T) {
 	whole := planned(t, "explain", "shop", "--factors", "logging,spans=off").Study
 	if err := checkLeft(whole, whole); err != nil {

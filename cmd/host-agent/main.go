@@ -1,5 +1,5 @@
-// Command host-agent is what runs on the hosts of a deployment by SSH. cleave copies it
-// there and starts it; what it does package agent tells.
+// Command host-agent runs units on the hosts of a deployment by SSH (see package agent).
+// cleave copies it there and starts it.
 package main
 
 import (

@@ -27,7 +27,7 @@ const Confidence = 0.95
 // Figure is one line of the result of a benchmark. Its JSON is an element of the
 // list in results/bench.
 type Figure struct {
-	// Figure names what was measured, with the sides that it is about.
+	// Figure is the name of the measured quantity, with the sides that it compares.
 	Figure string `json:"figure"`
 	// Value is a median or a ratio, Low and High the range or interval around it;
 	// see Median and Ratio.

@@ -53,7 +53,7 @@ func TestInParallelWorksAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestInParallelEndsWithItsWorkers: none goes on after a failure, and all failures are told.
+// TestInParallelEndsWithItsWorkers: no worker runs on after a failure, and all failures are returned.
 func TestInParallelEndsWithItsWorkers(t *testing.T) {
 	var done atomic.Int64
 	broken := []error{errors.New("a"), errors.New("b"), errors.New("c")}

@@ -16,7 +16,7 @@ import (
 )
 
 // Publish prints the table of all figures to out, writes them as JSON to the file
-// at path and says so.
+// at path and prints that path.
 func Publish(out io.Writer, path string, all []Figure) error {
 	Print(out, all)
 	if err := Write(path, all); err != nil {
@@ -26,8 +26,8 @@ func Publish(out io.Writer, path string, all []Figure) error {
 	return nil
 }
 
-// Print prints the table for people: a row per figure, its numbers in one readable unit, and a column of
-// notes if there are any.
+// Print prints a table: a row per figure, its numbers in one readable unit, and a column of notes if there
+// are any.
 func Print(out io.Writer, all []Figure) {
 	header := []string{"figure", "value", "low", "high", "unit", "n", "must", "stretch", "goal"}
 	noted := slices.ContainsFunc(all, func(f Figure) bool { return f.Note != "" })

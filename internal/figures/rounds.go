@@ -17,7 +17,7 @@ type Side[M any] struct {
 	Says func(M) string
 }
 
-// Rounds says how sides take turns.
+// Rounds configures how sides take turns.
 type Rounds struct {
 	Count int
 	Seed  uint64    // of the order of trials, and of the seeds that they are given

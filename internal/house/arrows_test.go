@@ -17,7 +17,7 @@ import (
 
 const module = "github.com/cleave-lab/cleave"
 
-// rule says what one room may import. Rooms are named by their folder; the
+// rule lists the rooms that one room may import. Rooms are named by their folder; the
 // longest matching name counts.
 type rule struct {
 	room string
@@ -26,13 +26,13 @@ type rule struct {
 	// outside: third-party packages by prefix; "*" means any that the
 	// dependency list explains.
 	outside []string
-	// joined are rooms that tests of this one may use beside it.
+	// joined lists rooms that only tests of this one may import.
 	joined []string
 	why    string
 }
 
 // rules returns the table of DESIGN.md. A room may always import what is below its own folder. The table is
-// made once: Go's cache of results notes, and looks through again, every folder that is listed.
+// computed once, because Go's test cache records every listed folder and checks it again.
 var rules = sync.OnceValue(func() []rule {
 	noun := []string{"lab"}
 	any := []string{"*"}
@@ -155,7 +155,7 @@ func benches() []rule {
 	return all
 }
 
-// forTests may be imported by the tests of any room, beside what the room may.
+// forTests returns the rooms that the tests of any room may import.
 func forTests() []string {
 	return []string{module + "/docs/schema", module + "/internal/gobuild", module + "/internal/servers",
 		module + "/internal/testset", "github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/"}

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxColumns is how long a line may be, in characters; a tab is one.
+// maxColumns is the maximum length of a line in characters; a tab counts as one.
 const maxColumns = 110
 
 // tooWide finds the lines of a file that are longer and not exempt.

@@ -1,7 +1,7 @@
 // Package house holds the rules of the code base as tests: which room may import
-// which, how long files and functions may be, that every package and every
-// exported name is explained, and that no dependency comes in unnoticed.
+// which, the maximum length of files and functions, that every package and every
+// exported name has a comment, and that no dependency is added unnoticed.
 //
-// It has no code for others. A rule that fails says why it exists; a rule that
-// is wrong is changed here, in the open.
+// It exports nothing. A failing rule prints why it exists; a wrong rule is changed
+// here, visibly.
 package house

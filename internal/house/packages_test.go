@@ -110,8 +110,8 @@ func required(t *testing.T, folder string) []string {
 	return direct
 }
 
-// imported lists the modules whose packages ours import, whatever go.mod calls
-// them.
+// imported returns those of the modules whose packages ours import, directly or not as
+// go.mod may claim.
 func imported(t *testing.T, modules []string) []string {
 	t.Helper()
 	var direct []string

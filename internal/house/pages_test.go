@@ -11,8 +11,8 @@ import (
 // namedPath is a path of the tree in a page of DESIGN.md: words with a slash between them.
 var namedPath = regexp.MustCompile("`([a-z]+(?:/[A-Za-z_.-]+)+)`")
 
-// TestThePagesNameWhatThereIs: whoever adds a system, a deployer, a backing or a metric is
-// sent to files and folders that exist.
+// TestThePagesNameWhatThereIs: the pages about adding a system, a deployer, a backing or a
+// metric name only files and folders that exist.
 func TestThePagesNameWhatThereIs(t *testing.T) {
 	design, err := os.ReadFile(filepath.Join(root(t), "DESIGN.md"))
 	if err != nil {
@@ -27,7 +27,7 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 		}
 		for _, path := range paths {
 			if strings.Contains(path[1], "NAME") {
-				continue // it is for whoever adds one
+				continue // a placeholder
 			}
 			if _, err := os.Stat(filepath.Join(root(t), path[1])); err != nil {
 				t.Errorf("%s sends the reader to %s, which is not there: %v", page, path[1], err)

@@ -48,7 +48,7 @@ func source(name string) bool {
 // (the Go tool's convention, https://go.dev/s/generatedcode).
 var generatedMark = regexp.MustCompile(`(?m)^.{0,3}\s*Code generated .*DO NOT EDIT`)
 
-// generated reports whether a file says so near its top.
+// generated reports whether a file is marked as generated near its top.
 func generated(text []byte) bool {
 	return generatedMark.Match(text[:min(len(text), 2000)])
 }

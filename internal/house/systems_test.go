@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// systemList is the only file outside a system's own folder that names it, in one line,
-// beside its unit program.
+// systemList is the only file that names a system, in one line, apart from the system's own
+// folder and its unit program.
 const systemList = "cmd/cleave/systems.go"
 
 // unitProgram returns the main function of a system's units.

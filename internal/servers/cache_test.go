@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/cache"
 )
 
-// cacheKeeper knows the words of the tests: caches do not list what they have.
+// cacheKeeper looks for the words that the tests write, a and b: caches cannot list their keys.
 type cacheKeeper struct{}
 
 func (cacheKeeper) write(ctx context.Context, at target, word string) error {

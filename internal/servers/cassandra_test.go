@@ -9,7 +9,7 @@ import (
 
 type cassandraKeeper struct{}
 
-// open connects to the node, whatever it thinks of its address.
+// open connects to the node at the given address, even if the node reports another one.
 func (cassandraKeeper) open(at target) (*gocql.Session, error) {
 	address, err := url.Parse(at.URL())
 	if err != nil {

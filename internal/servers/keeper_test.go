@@ -146,9 +146,8 @@ func (k rabbitKeeper) write(ctx context.Context, at target, word string) error {
 	})
 }
 
-// read looks at the messages without taking them, up to a mark that it puts
-// behind them: a queue that has just been recovered does not know yet how many
-// it has.
+// read reads the messages without acknowledging them, up to a mark that it publishes
+// first: a queue that was just recovered does not know the number of its messages yet.
 func (k rabbitKeeper) read(ctx context.Context, at target) (words []string, err error) {
 	const mark = "."
 	if err := k.write(ctx, at, mark); err != nil {

@@ -32,7 +32,7 @@ const depthsScript = `[begin
 end || Q <- rabbit_amqqueue:list()], done.
 `
 
-// maxRetries is how often the broker is asked again if a queue was being made or removed.
+// maxRetries is the number of retries while a queue is being created or removed.
 const maxRetries = 10
 
 // QueueDepths returns the depths of all queues of a RabbitMQ, by their names. It asks the broker itself,

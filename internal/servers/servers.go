@@ -58,8 +58,8 @@ type Instance struct {
 	deployment lab.Deployment
 }
 
-// Start starts a server in a new folder below dir, which is made where it is missing, and
-// returns when a client can work with it. A program that is not installed is a
+// Start starts a server in a new folder below dir, which it creates if needed, and returns
+// when a client can use the server. If its program is not installed, the error is a
 // *server.MissingError; tests call Need before.
 func Start(ctx context.Context, kind server.Kind, dir string, settings server.Settings) (*Instance, error) {
 	if testing.Testing() && os.Getenv(begunVariable) == "" {
@@ -100,7 +100,7 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 // Need skips a test where the program of a server is missing, and in `make test`, which starts none but NATS.
 func Need(t testing.TB, kind server.Kind) {
 	t.Helper()
-	if kind != server.NATS { // NATS is a program of ours
+	if kind != server.NATS { // NATS is part of Cleave
 		testset.Need(t, "it starts "+string(kind))
 	}
 	_, err := server.New(kind, server.Settings{})
@@ -163,7 +163,7 @@ func (i *Instance) Volume() string { return filepath.Join(i.dir, i.name) }
 // Units returns the processes of the server, as the meter takes them.
 func (i *Instance) Units() []lab.Unit { return i.deployment.Units() }
 
-// Failed is closed when the server has ended although nobody asked for it.
+// Failed returns a channel that is closed when the server ends unexpectedly.
 func (i *Instance) Failed() <-chan struct{} { return i.deployment.Failed() }
 
 // Failure returns how the server ended then.

@@ -73,8 +73,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestAServer: its content outlives a crash, but for that of a cache; nobody else gets at
-// it, its death is told, and nothing is left of it.
+// TestAServer: the content of a server, except a cache, survives a crash; other users have no
+// access; its death is reported; and nothing is left of it.
 func TestAServer(t *testing.T) {
 	for kind, content := range keepers() {
 		t.Run(string(kind), func(t *testing.T) {
@@ -118,8 +118,8 @@ func expectServer(t *testing.T, instance *Instance, content keeper) {
 	}
 }
 
-// expectClosed checks that nobody else gets at a server: no password where
-// others can read it, loopback only, and no entry without the password.
+// expectClosed checks that other users have no access to a server: the password is not
+// readable for them, the server listens on loopback only, and requires the password.
 func expectClosed(t *testing.T, instance *Instance, content keeper) {
 	t.Helper()
 	for _, pid := range pids(instance) {
@@ -141,8 +141,8 @@ func expectClosed(t *testing.T, instance *Instance, content keeper) {
 	}
 }
 
-// expectDeathIsTold kills a server as somebody else would; what we did to it before is
-// no news.
+// expectDeathIsTold kills a server behind the package's back: Failed must be closed then,
+// and not before.
 func expectDeathIsTold(t *testing.T, instance *Instance) {
 	t.Helper()
 	if err := instance.Failure(); err != nil {
@@ -241,7 +241,7 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// TestPortsAreKeptWhileTheServerIsDown: whoever looks for a port then takes another.
+// TestPortsAreKeptWhileTheServerIsDown: other searches for a free port do not get them.
 func TestPortsAreKeptWhileTheServerIsDown(t *testing.T) {
 	instance := launchHere(t, server.NATS)
 	must(t, instance.Kill())

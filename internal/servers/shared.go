@@ -11,12 +11,12 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 )
 
-// shared holds the servers that the tests of this program share. They outlive tests, and only Main ends them.
+// shared holds the servers that the tests of this program share. Main ends them after all tests.
 var shared = sharedServers{begun: map[string]*sharedServer{}}
 
 type sharedServers struct {
 	mu    sync.Mutex
-	begun map[string]*sharedServer // by kind and settings
+	begun map[string]*sharedServer // by kind and settings, as text
 }
 
 // sharedServer is a server, or the error of its start.
@@ -26,9 +26,9 @@ type sharedServer struct {
 	err      error
 }
 
-// Shared returns a server of a kind and settings, which the first test that asks for it starts, and which
-// ends with the test program. It skips the test if the server's program is missing. Tests use only what they
-// have made there, and leave the server running.
+// Shared returns the shared server of a kind with these settings. The first call starts it; it ends with the
+// test program. If the server's program is missing, the test is skipped. Tests must use databases or queues
+// of their own, and must not stop the server.
 func Shared(t testing.TB, kind server.Kind, settings server.Settings) *Instance {
 	t.Helper()
 	Need(t, kind)
@@ -54,7 +54,7 @@ func (s *sharedServers) server(kind server.Kind, settings server.Settings) *shar
 	return s.begun[key]
 }
 
-// end ends all shared servers and removes their folders.
+// end stops all shared servers and removes their folders.
 func (s *sharedServers) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,12 +1,12 @@
-// Command tally runs `go test` and prints for people what came of it: a line per
-// package, the output of what failed, at the end the slowest packages and one line with
-// how many tests passed and failed. The exit code is 1 when a test or a package failed or when
-// there was no test at all.
+// Command tally runs `go test` and prints a summary of the results: a line per package,
+// the output of failed tests, and at the end the slowest packages and the numbers of
+// passed and failed tests. The exit code is 1 if a test or a package failed or if there
+// was no test at all.
 //
-// Several runs, separated by --, go on at the same time. Of each run a few failed
-// tests are repeated, once, in the end, and one by one. What passes then is unsteady: it is
-// named, with the output of the failure, and counted apart, neither as passed nor as
-// failed. See repeatable for what is not repeated.
+// Several runs, separated by --, run in parallel. If a run has only a few failed tests,
+// they are repeated once, after all runs and one by one. A test that passes then is
+// unsteady: it is listed with the output of its failure, and counted neither as passed
+// nor as failed. See repeatable for failures that are not repeated.
 //
 //	go run ./internal/tally -p=1 ./a ./b -- -p=2 -race ./c
 package main
@@ -36,11 +36,11 @@ func main() {
 
 // group holds the arguments of one run.
 type group struct {
-	flags    []string // each with its value in one word
+	flags    []string // as -flag=value, in one word
 	packages []string
 }
 
-// groups reads the command line.
+// groups parses the command line.
 func groups(words []string) []group {
 	all := []group{{}}
 	for _, word := range words {
@@ -57,11 +57,11 @@ func groups(words []string) []group {
 	return all
 }
 
-// tester runs the tests of a group and hands over the events that it prints.
+// tester runs the tests of a group and passes the stream of their events to events.
 type tester func(g group, events func(io.Reader) error) error
 
-// goTest is the tester of the Go toolchain. Only the race detector needs C: without it tests are
-// compiled as the programs are that they build, so that what both use is compiled once.
+// goTest is the tester of the Go toolchain. Only the race detector needs cgo. Without it cgo is off, as for
+// the programs that tests build, so that packages of both are compiled only once.
 func goTest(g group, events func(io.Reader) error) error {
 	command := exec.Command("go", slices.Concat([]string{"test", "-json"}, g.flags, g.packages)...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -76,11 +76,11 @@ func goTest(g group, events func(io.Reader) error) error {
 	if err := command.Start(); err != nil {
 		return err
 	}
-	// The reading ends before Wait, which closes the pipe.
+	// events reads to the end before Wait closes the pipe.
 	return errors.Join(events(out), command.Wait())
 }
 
-// runs plays all groups at the same time, and then, alone, what may be repeated.
+// runs runs all groups in parallel, then repeats failed tests one by one, and returns the sum.
 func runs(play tester, all []group, to io.Writer) (*tally, error) {
 	shared := &turns{to: to}
 	counted, problems := make([]*tally, len(all)), make([]error, len(all))
@@ -102,7 +102,7 @@ func runs(play tester, all []group, to io.Writer) (*tally, error) {
 	return sum, nil
 }
 
-// turns lets several write, each what it has at once.
+// turns is a writer for several goroutines: each Write is written as a whole.
 type turns struct {
 	mu sync.Mutex
 	to io.Writer
@@ -115,7 +115,7 @@ func (t *turns) Write(text []byte) (int, error) {
 	return t.to.Write(text)
 }
 
-// settle repeats what may be repeated of what has failed, and shows the rest.
+// settle repeats the failed tests that may be repeated, and prints the failures that remain.
 func (t *tally) settle(play tester, g group, to io.Writer) error {
 	repeat := t.broken.few()
 	for _, b := range t.broken {
@@ -138,7 +138,7 @@ func (t *tally) settle(play tester, g group, to io.Writer) error {
 	return t.err
 }
 
-// count plays a group once.
+// count runs a group once and returns its results. It fails if the tests could not be run.
 func count(play tester, g group, to io.Writer) (*tally, error) {
 	t := newTally(to)
 	t.flags = g.flags

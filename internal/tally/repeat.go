@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mostRepeated is how many failed tests of a run are repeated. Where more fail, it
-// is not the machine.
+// mostRepeated is the largest number of failed tests of a run that are repeated. If more
+// fail, the reason is not a busy machine.
 const mostRepeated = 8
 
 // failure is a package that failed.
@@ -56,8 +56,8 @@ func (f failure) roots() []string {
 	return slices.Compact(names)
 }
 
-// byTest returns a failure for each failed test, its subtests with it: one that fails for good leaves
-// something behind, or takes so long that others beside it would fail again.
+// byTest returns a failure for each failed top-level test with its subtests, to repeat them one by one: a
+// broken test may leave something behind, or slow the others down so that they fail again.
 func (f failure) byTest() []failure {
 	var all []failure
 	for _, root := range f.roots() {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// told returns what `go test -json` says of a package: of each test how it ended
-// ("TestA fail") and, behind a colon, what it printed.
+// told returns a stream of `go test -json` for a package. Each argument is a test with its
+// result ("TestA fail") and, after a colon, its output.
 func told(tests ...string) string {
 	var b strings.Builder
 	end := "pass"

@@ -19,29 +19,29 @@ type event struct {
 	Elapsed float64 // seconds
 }
 
-// tally counts tests. A test with subtests is not counted beside them.
+// tally counts the results of tests. Of a test with subtests only the subtests count.
 type tally struct {
 	passed, failed, skipped, unsteady int
 
 	flags   []string // of the run
 	out     io.Writer
-	err     error // of writing
+	err     error // the first error of writing
 	running map[string]*suite
 	broken  failures
 	took    []duration // of packages
-	tests   []duration // of tests that are in no other
+	tests   []duration // of top-level tests
 }
 
-// duration is how long a test, or those of a package, took.
+// duration is the time that a test or a package took.
 type duration struct {
 	seconds float64
 	what    string
 }
 
-// shownSlowest is how many packages, and how many tests, are listed by their time.
+// shownSlowest is the length of the lists of the slowest packages and tests.
 const shownSlowest = 10
 
-// slowest lists the packages, and the tests, that took longest, of all runs.
+// slowest returns the lists of the slowest packages and tests of all runs.
 func (t *tally) slowest() string {
 	return "the slowest packages:\n" + listSlowest(t.took) + "the slowest tests:\n" + listSlowest(t.tests)
 }
@@ -58,20 +58,20 @@ func listSlowest(took []duration) string {
 // suite is a package whose tests run.
 type suite struct {
 	output  map[string]*strings.Builder // by test; "" is the package itself
-	order   []string
-	parents map[string]bool
-	blamed  map[string]bool // tests around a failed one
-	failed  []string        // tests
-	took    []duration      // of tests that are in no other
+	order   []string                    // the keys of output, in the order of their first line
+	parents map[string]bool             // tests with subtests
+	blamed  map[string]bool             // the parents of failed tests
+	failed  []string                    // tests
+	took    []duration                  // of top-level tests
 }
 
-// cached reports whether the results are those of an earlier run, from Go's cache.
+// cached reports whether the results come from Go's test cache.
 func (s *suite) cached() bool {
 	output, there := s.output[""]
 	return there && strings.HasSuffix(output.String(), "\t(cached)\n")
 }
 
-// newTally counts nothing yet.
+// newTally returns a tally that prints to out.
 func newTally(out io.Writer) *tally {
 	return &tally{out: out, running: make(map[string]*suite)}
 }
@@ -88,7 +88,7 @@ func (t *tally) String() string {
 	return text
 }
 
-// add takes over what another has counted.
+// add adds the counts and times of another tally.
 func (t *tally) add(o *tally) {
 	t.passed += o.passed
 	t.failed += o.failed
@@ -98,14 +98,14 @@ func (t *tally) add(o *tally) {
 	t.tests = append(t.tests, o.tests...)
 }
 
-// print writes and keeps the first error.
+// print writes to out. It keeps the first error in t.err.
 func (t *tally) print(format string, arguments ...any) {
 	if _, err := fmt.Fprintf(t.out, format, arguments...); err != nil && t.err == nil {
 		t.err = err
 	}
 }
 
-// read counts a whole stream. Lines that are not JSON are passed on.
+// read counts the events of a whole stream. It prints lines that are not JSON.
 func (t *tally) read(from io.Reader) error {
 	lines := bufio.NewReader(from)
 	for {
@@ -123,7 +123,7 @@ func (t *tally) read(from io.Reader) error {
 	}
 }
 
-// line takes one line of the stream.
+// line handles one line of the stream.
 func (t *tally) line(line []byte) {
 	var e event
 	if err := json.Unmarshal(line, &e); err != nil {
@@ -136,7 +136,7 @@ func (t *tally) line(line []byte) {
 	case "output":
 		t.suite(e.Package).keep(e.Test, e.Output)
 	case "run":
-		markAround(t.suite(e.Package).parents, e.Test) // these are no leaves
+		markAround(t.suite(e.Package).parents, e.Test)
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			t.finish(e)
@@ -157,14 +157,14 @@ func (t *tally) suite(name string) *suite {
 	return s
 }
 
-// markAround marks the tests around a subtest.
+// markAround marks the parents of a subtest, at all levels.
 func markAround(marks map[string]bool, test string) {
 	for at := strings.LastIndexByte(test, '/'); at > 0; at = strings.LastIndexByte(test[:at], '/') {
 		marks[test[:at]] = true
 	}
 }
 
-// keep holds output back until it is known whether anybody wants it.
+// keep stores the output of a test until it is known whether it failed.
 func (s *suite) keep(test, text string) {
 	builder, known := s.output[test]
 	if !known {
@@ -175,8 +175,8 @@ func (s *suite) keep(test, text string) {
 	builder.WriteString(text)
 }
 
-// reason returns what a skipped test said, without the lines of the test runner and without the log that
-// testscript adds of a script's commands.
+// reason returns the message of a skipped test: its output without the lines of the test runner and without
+// testscript's log of the script.
 func (s *suite) reason(test string) string {
 	kept, there := s.output[test]
 	if !there {
@@ -196,7 +196,7 @@ func (s *suite) reason(test string) string {
 	return strings.Join(said, "; ")
 }
 
-// count takes the end of one test.
+// count handles the end of one test.
 func (t *tally) count(e event) {
 	s := t.suite(e.Package)
 	if !strings.Contains(e.Test, "/") {
@@ -223,7 +223,7 @@ func (t *tally) count(e event) {
 	}
 }
 
-// named returns what a package is called in this run.
+// named returns the name of a package with the mark of a run under the race detector.
 func (t *tally) named(name string) string {
 	if slices.Contains(t.flags, "-race") {
 		name += " -race"
@@ -231,8 +231,8 @@ func (t *tally) named(name string) string {
 	return name
 }
 
-// finish takes the end of a package's tests. A package that fails without a
-// failed test (it does not compile, it panicked) is one failure.
+// finish handles the end of a package's tests. A package that fails without a
+// failed test (it did not compile, or panicked) counts as one failure.
 func (t *tally) finish(e event) {
 	s := t.suite(e.Package)
 	delete(t.running, e.Package)
@@ -253,17 +253,17 @@ func (t *tally) finish(e event) {
 	}
 }
 
-// end takes the end of the stream: a package that never finished has failed.
+// end handles the end of the stream: a package that did not finish has failed.
 func (t *tally) end() {
 	for name, s := range t.running {
-		s.failed = nil // those were counted; this is one more
+		s.failed = nil // they are counted already; the package is one more failure
 		t.fail(failure{name, "did not finish", s})
 	}
 	clear(t.running)
 }
 
-// fail notes a failed package. What it printed is held back until it is known
-// whether it is repeated.
+// fail adds a failed package. Its output is not printed yet, because the tests may be
+// repeated.
 func (t *tally) fail(f failure) {
 	if len(f.failed) == 0 {
 		t.failed++

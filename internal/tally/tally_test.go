@@ -26,7 +26,7 @@ func tallied(t *testing.T, names ...string) (*tally, string) {
 	return result, out.String()
 }
 
-// once returns a tester that prints a stream; what is repeated prints nothing.
+// once returns a tester whose first run has the events of a stream, and whose further runs have none.
 func once(stream io.Reader) tester {
 	return func(_ group, events func(io.Reader) error) error { return events(stream) }
 }
@@ -104,7 +104,7 @@ func TestOutputOfFailuresOnly(t *testing.T) {
 	}
 }
 
-// TestTheCacheIsNotAmongTheSlowest: what was not run took no time.
+// TestTheCacheIsNotAmongTheSlowest: packages from the test cache are not in the lists.
 func TestTheCacheIsNotAmongTheSlowest(t *testing.T) {
 	got, _ := tallied(t, "cached")
 	if slowest := got.slowest(); strings.Contains(slowest, "fixture") {

@@ -18,7 +18,7 @@ func CallWithoutDescriptors(t testing.TB, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond) // nothing tells when the listener has failed to accept it
+	time.Sleep(50 * time.Millisecond) // the failure of Accept in the listener cannot be observed from here
 	_ = caller.Close()                // nothing was sent
 }
 

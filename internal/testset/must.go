@@ -2,7 +2,7 @@ package testset
 
 import "testing"
 
-// Must ends a test that cannot go on after an error.
+// Must ends the test if there is an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

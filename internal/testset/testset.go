@@ -22,7 +22,7 @@ func All() bool {
 	return set == "all" || set == "clusters"
 }
 
-// Need skips a test that is not for `make test`. why says what it needs or how long it takes.
+// Need skips a test that does not belong to `make test`. why is its need, or its duration, for the message.
 func Need(t testing.TB, why string) {
 	t.Helper()
 	if !All() {

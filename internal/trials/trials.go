@@ -1,8 +1,8 @@
 // Package trials plays single trials for the benchmarks of systems: it deploys a layout, plays its job as the
 // conductor does (run.Job), and tears everything down.
 //
-// It makes no plan, keeps no record and repeats nothing: a trial that fails ends a benchmark. The benchmark
-// and internal/figures decide what is measured, and how often.
+// It has no plan, stores nothing and repeats nothing: a failed trial ends a benchmark. The benchmark and
+// internal/figures decide what is measured, and how often.
 //
 // Entry points: Main; Deployer, and Part for its processes; Play for one trial.
 package trials
@@ -70,7 +70,7 @@ func Main(
 	}
 }
 
-// Units returns the absolute path of the folder of the unit programs. The error says that it is missing.
+// Units returns the absolute path of the folder of the unit programs, or an error if it does not exist.
 func Units(path string) (string, error) {
 	info, err := os.Stat(path) // it refuses "", which Abs would take for the working directory
 	if err == nil && !info.IsDir() {
@@ -89,7 +89,7 @@ func Deployer(units string) (*process.Deployer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the own program: %w", err)
 	}
-	label, err := launch.Own() // it tells "cleave clean" that we live
+	label, err := launch.Own() // "cleave clean" spares what belongs to a living process
 	if err != nil {
 		return nil, err
 	}

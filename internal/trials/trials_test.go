@@ -13,10 +13,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fake is a deployer and its one deployment: a unit that is this process, which
-// does as it is told and notes it.
+// fake is a deployer and its one deployment, with this process as its unit. It records
+// its steps and fails at the one named by fails.
 type fake struct {
-	lab.Deployment        // of which nothing else is asked
+	lab.Deployment        // nil: its other methods are not called
 	fails          string // the step that fails
 	steps          []string
 	dir            string
@@ -68,13 +68,13 @@ func (f *fake) Reports(context.Context) ([]lab.UnitReport, error) {
 
 func (f *fake) Endpoint(string) (lab.Endpoint, error) { return lab.Endpoint{}, nil }
 
-// whole returns a trial without a failure, step by step.
+// whole returns the steps of a trial without a failure.
 func whole() []string {
 	return []string{"preflight", "deploy", "await ready", "start", "await finished", "stop", "reports", "judge",
 		"tear down"}
 }
 
-// play plays a trial of the fake in a folder that must be empty afterwards.
+// play plays a trial of the fake and checks that its folder is empty afterwards.
 func play(t *testing.T, f *fake, judge func(Outcome) error) error {
 	t.Helper()
 	dir := t.TempDir()
@@ -105,8 +105,8 @@ func TestPlay(t *testing.T) {
 	}
 }
 
-// TestPlayFails: whatever step fails, what was deployed is torn down, and nothing is
-// done that the step was needed for.
+// TestPlayFails: after a failed step no further steps are made, except the teardown of a
+// deployment.
 func TestPlayFails(t *testing.T) {
 	for i, step := range whole() {
 		f := &fake{fails: step}

@@ -1,5 +1,5 @@
-// Command starter is the first process of containers on nodes that have nothing of the
-// conductor's host; see package starter. Deployers put it beside what it starts.
+// Command starter is the first process of containers on nodes that share no files with the
+// conductor's host; see package starter. Deployers put it into the same folder as the unit's program.
 package main
 
 import (
