@@ -87,7 +87,7 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 	return gatesVerdict(changes.Gates, held.mustKnow, "the later run")
 }
 
-// gatesVerdict is the error of gates that what was held to them did not keep.
+// gatesVerdict returns the error of failed gates, or nil. what names the compared thing in the message.
 func gatesVerdict(gates []lab.GateVerdict, mustKnow bool, what string) error {
 	var failed, open []string
 	for _, g := range gates {

@@ -63,9 +63,8 @@ func namedServers() (map[string]named.Backing, error) {
 	return all, nil
 }
 
-// systemOf returns the system of a plan: one that this program brings, or those that
-// somebody else wrote, under the load of the plan. spans is the folder that keeps the spans of all trials;
-// empty: none does.
+// systemOf returns the system of a plan: one of Cleave, or the user's systems under the load of the plan.
+// spans is the folder for the spans of all trials; empty: they are not kept.
 func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, error) {
 	c := conditions{spans: spans, model: plan.Study.Model}
 	if plan.Study.Load != nil {
@@ -139,7 +138,7 @@ func systemInfos(model string) map[string]lab.SystemInfo {
 	return infos
 }
 
-// programs returns the path of this program and the folder of the unit programs, which is beside it.
+// programs returns the path of this program and the folder unit next to it, with the unit programs.
 func programs() (own, units string, err error) {
 	if own, err = os.Executable(); err != nil {
 		return "", "", fmt.Errorf("find the program cleave itself: %w", err)

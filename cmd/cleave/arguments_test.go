@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// argumentRows are command lines that no command can carry out, with a part of the message. own.yaml is a
-// study, huge.yaml one of more than 100,000 trials, pipe a pipe that nobody writes to, folder a folder, and
-// nobody listens at URL.
+// argumentRows are invalid command lines, each with a part of the message. own.yaml is a study, huge.yaml one
+// of more than 100,000 trials, pipe a pipe without a writer, folder a folder, and URL an address without a
+// listener.
 const argumentRows = `
 run own.yaml --plan --blocks -1                  | blocks is -1, expected a whole number from 1 to 1000
 run own.yaml --plan --blocks 0                   | blocks is 0
@@ -167,8 +167,8 @@ explain shop -d 2562047h                         | expected 1s to 168h
 explain shop --from ''                           | --from is empty
 `
 
-// TestArgumentsThatNoCommandTakes: each ends the program at once, with the code for bad arguments and a
-// message about what to do. Nothing is played.
+// TestArgumentsThatNoCommandTakes: the program ends at once, with the code for bad arguments and a message
+// that says what to do. Nothing is played.
 func TestArgumentsThatNoCommandTakes(t *testing.T) {
 	dir := hostileFolder(t)
 	for row := range strings.Lines(strings.TrimSpace(argumentRows)) {
@@ -193,8 +193,8 @@ func TestArgumentsThatNoCommandTakes(t *testing.T) {
 	})
 }
 
-// TestAFileToImportIsNamedAndNotPrinted: who loads one is told the command that makes a scenario of it, and
-// no more of what is in it.
+// TestAFileToImportIsNamedAndNotPrinted: a file of another load tool, given as a scenario, fails with a
+// message that names the import command and does not quote the file.
 func TestAFileToImportIsNamedAndNotPrinted(t *testing.T) {
 	dir := t.TempDir()
 	const secret = "4f0c1a8be6d9"

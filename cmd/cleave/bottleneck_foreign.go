@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// foreignPlan makes the plan of the search in a system that somebody else wrote.
+// foreignPlan returns the plan of the search in a system of the user.
 func (f *bottleneckFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {

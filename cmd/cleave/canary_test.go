@@ -99,7 +99,7 @@ func watched(t *testing.T, dir string, environment []string, args ...string) (co
 		t.Fatal(err)
 	}
 	lines := watchCommandLines(t, command.Process.Pid)
-	_ = command.Wait() // the code says it
+	_ = command.Wait() // the exit code is checked
 	for line := range lines() {
 		expectNoCanary(t, "a command line", []byte(line), true)
 	}
@@ -108,9 +108,9 @@ func watched(t *testing.T, dir string, environment []string, args ...string) (co
 	return command.ProcessState.ExitCode(), said.String()
 }
 
-// TestNoSecretIsPublished plants secrets through every way in, and looks for them
-// wherever something comes out; then the folder is played by somebody who does not
-// have them, and by somebody who does.
+// TestNoSecretIsPublished passes secrets to cleave by every input, and searches for them
+// in every output. Then it plays the result folder again, without the secrets and with
+// them.
 func TestNoSecretIsPublished(t *testing.T) {
 	t.Parallel() // most of it is waiting
 	dir, servers := t.TempDir(), serverFolder(t)
@@ -168,8 +168,8 @@ func expectCleanFolder(t *testing.T, dir string) {
 	}
 }
 
-// TestTypedHeadersAreNotPublished: what is typed as a header, with and without a
-// reference, reaches the server and nothing else.
+// TestTypedHeadersAreNotPublished: the value of a header on the command line, with or
+// without a reference, is sent to the server and appears in no output.
 func TestTypedHeadersAreNotPublished(t *testing.T) {
 	dir := t.TempDir()
 	environment := append(os.Environ(), "CANARY_HEADER=canary-header-reference")

@@ -158,7 +158,7 @@ func (f *checkFlags) study(system lab.Checkable) (lab.Study, error) {
 	return s, nil
 }
 
-// foreignPlan makes a plan with a trial for every system that somebody else wrote.
+// foreignPlan returns a plan with one trial for every system of the user.
 func (f *checkFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
@@ -207,7 +207,7 @@ func (f *checkFlags) names(info lab.SystemInfo) []string {
 	return names
 }
 
-// checked writes a line for every architecture, and what is wrong with it.
+// checked prints a line for every architecture, with the problems of its audit.
 func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (found, err error) {
 	system, err := systemOf(plan, a.secrets, "")
 	if err != nil {

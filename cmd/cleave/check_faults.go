@@ -25,13 +25,13 @@ const (
 	unitReturns    = 1.5
 	serviceReturns = 10.0
 	nodeReturns    = 15.0
-	// updateReturns is how long the replacement of one replica may take.
+	// updateReturns is the time for the replacement of one replica, in seconds.
 	updateReturns = 8.0
-	// loadAfter is how long the load goes on after the last restart, in seconds.
+	// loadAfter is the time for which the load continues after the last restart, in seconds.
 	loadAfter = 1.0
-	// faultyRate bounds the operations per second of a check with faults. Those that are
-	// due while nothing answers fail at once: were all due from the beginning, the
-	// first fault would use them up.
+	// faultyRate limits the operations per second of a check with faults. Operations fail at
+	// once while nothing answers: without a limit they would all fail during the first
+	// fault.
 	faultyRate = 500.0
 )
 

@@ -68,8 +68,8 @@ func swarmMissing() error {
 	return swarm.Missing()
 }
 
-// hostAgent returns the path of the program that keeps units, on this host and on others. It lies beside this
-// program.
+// hostAgent returns the path of the program that runs units on this host and on others. It is in the same
+// folder as this program.
 func hostAgent(own string) string { return filepath.Join(filepath.Dir(own), "host-agent") }
 
 // cleanHosts removes what dead conductors have left on the hosts that the user names.
@@ -92,8 +92,8 @@ func cleanHosts(ctx context.Context) ([]string, error) {
 	return ssh.Clean(ctx, hostAgent(own), label.String(), names)
 }
 
-// cleanClusters removes what dead conductors have left on the clusters that the user names: all of it, or
-// what has a label.
+// cleanClusters removes the leftovers of dead conductors on the clusters that the user names: all, or only
+// those with a label.
 func cleanClusters(ctx context.Context, label string) (removed, unclear []string, err error) {
 	var all []interface {
 		Clean(ctx context.Context, label string) (removed, unclear []string, err error)

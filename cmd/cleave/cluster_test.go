@@ -99,8 +99,8 @@ func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 	expectSaid(t, onTheirs(t, f.Variables, nil, "clean"), exitFine, []string{"nothing to remove"})
 }
 
-// TestConsentOfAKubernetesOwner: a cluster that is not on this host gets no load without it,
-// and with it no more than it says.
+// TestConsentOfAKubernetesOwner: a cluster on other hosts gets no load without the consent of its owner, and
+// not more than the consent allows.
 func TestConsentOfAKubernetesOwner(t *testing.T) {
 	const token = "0123456789abcdef"
 	allowed, err := consent.ReadList(strings.NewReader(`allow:

@@ -23,8 +23,8 @@ func needSwarm(t *testing.T) {
 	}
 }
 
-// TestTheSameRunsOnASwarm checks that one word deploys a system on a swarm, where it is audited as anywhere,
-// also under faults. TestTheSameRunsOnKubernetes does them to another architecture.
+// TestTheSameRunsOnASwarm: --deploy swarm deploys a system on a swarm, where it passes the same audit, under
+// faults too. TestTheSameRunsOnKubernetes tests another architecture.
 func TestTheSameRunsOnASwarm(t *testing.T) {
 	needSwarm(t)
 	for _, c := range []commandCase{
@@ -47,8 +47,8 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 	}
 }
 
-// TestTheNetworkIsExplainedOnSwarmAndKubernetes: both are up at once, and what a call costs
-// there stands beside what it costs here.
+// TestTheNetworkIsExplainedOnSwarmAndKubernetes: both run in one experiment, and the report compares the cost
+// of a call on each with that on this host.
 func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
 	needSwarm(t)
 	needKubernetes(t)

@@ -62,7 +62,7 @@ need not be named. docs/comparing.md is a walk-through.` + exitCodesHelp(measure
 	return command
 }
 
-// plan makes the plan of a comparison. All mistakes are named at once.
+// plan returns the plan of a comparison. Its error lists all mistakes.
 func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error) {
 	f.hasten(3*time.Second, time.Second/2)
 	definitions, err := f.systems(args, f.deployments, secrets)

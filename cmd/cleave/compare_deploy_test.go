@@ -87,7 +87,8 @@ func someServer(t *testing.T) string {
 	return "/usr/bin/python3 -m http.server --bind {host} {port}"
 }
 
-// TestACommandRunsOnAHostBySSH beside itself as a process of this one.
+// TestACommandRunsOnAHostBySSH compares a command on a host by SSH with the same command as a process of this
+// host.
 func TestACommandRunsOnAHostBySSH(t *testing.T) {
 	server, h := someServer(t), sshHosts(t)
 	played := playedComparison(t, t.TempDir(), "web="+server, "--deploy", "process,ssh", "--hosts", "left")

@@ -93,7 +93,7 @@ func (f *compareFlags) checkNameBy(definitions []external.Definition) error {
 	if f.nameBy == "" {
 		return nil
 	}
-	number, _ := strconv.Atoi(f.nameBy) // 0 where it is none
+	number, _ := strconv.Atoi(f.nameBy) // 0: it is no number
 	known := f.nameBy == lab.NameByFolder || f.nameBy == lab.NameByPort || number > 0 ||
 		number == 0 && strings.HasPrefix(f.nameBy, "-")
 	switch {

@@ -26,7 +26,7 @@ type composeFixture struct{ dir, servers, system string }
 // buildServer makes composeImage.
 func buildServer() error { return dockertest.Build(composeImage, filepath.Join(binaries, "server")) }
 
-// inContainer makes the fixture. It skips where there is no compose command.
+// inContainer returns the fixture. It skips the test if there is no compose command.
 func inContainer(t *testing.T) composeFixture {
 	t.Helper()
 	if err := compose.Missing(); err != nil {
@@ -61,7 +61,7 @@ func (f composeFixture) compare(args ...string) *exec.Cmd {
 	return program(f.dir, append([]string{"compare", f.system, f.plain()}, args...)...)
 }
 
-// told holds the labels whose leftovers containers has returned once: they fail one test, not all that use
+// told holds the labels whose leftovers containers has returned: each fails only one test, not all that use
 // the same daemon.
 var told sync.Map
 
@@ -73,7 +73,8 @@ func expectNoContainers(t *testing.T) {
 	}
 }
 
-// containers lists what has the label of a cleave that has ended: other tests may still run theirs.
+// containers lists the objects in Docker with the label of a cleave that has ended; those of running ones
+// belong to other tests.
 func containers(t *testing.T) []leftovers.Leftover {
 	t.Helper()
 	left := labelledInDocker(t, func(label string) bool {
@@ -87,7 +88,7 @@ func containers(t *testing.T) []leftovers.Leftover {
 	return left
 }
 
-// labelledInDocker lists what has a wanted label of Cleave's in Docker.
+// labelledInDocker lists the objects in Docker with a label of Cleave for which wanted returns true.
 func labelledInDocker(t *testing.T, wanted func(label string) bool) []leftovers.Leftover {
 	t.Helper()
 	found, err := leftovers.Docker(wanted)

@@ -48,9 +48,9 @@ func keptOf(label, mark string) []int {
 	return found
 }
 
-// TestWhatDiesInMidTrialIsNamed: a backing server or a balancer that is killed by
-// somebody else ends the trial at once, which says what it was and how it ended; the
-// next attempt has a fresh one and counts.
+// TestWhatDiesInMidTrialIsNamed: a backing server or a balancer that is killed from
+// outside ends the trial at once, with a reason that names it and how it ended. The next
+// attempt has a fresh one and is valid.
 func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()

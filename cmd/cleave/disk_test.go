@@ -97,7 +97,7 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	}
 }
 
-// TestAReplicatedDiskIsOfProcesses: who cannot have one is told before anything starts.
+// TestAReplicatedDiskIsOfProcesses: other deployments refuse a replicated disk before anything starts.
 func TestAReplicatedDiskIsOfProcesses(t *testing.T) {
 	for _, deployment := range []string{lab.DockerHost, lab.DockerBridge, lab.Swarm, lab.Kubernetes} {
 		code, said := cleaved(t, shortDir(t), nil, "check", "shop", "--architecture", "async-dfs", "--deploy",

@@ -129,7 +129,7 @@ func (e *experiment) assertNothingLeft(label string) {
 	})
 }
 
-// resume goes on with the experiment and expects it to end well.
+// resume continues the experiment and expects success.
 func (e *experiment) resume() {
 	e.t.Helper()
 	e.errOut.Reset()

@@ -44,7 +44,7 @@ func (f *documentFlags) addTo(flags *pflag.FlagSet) {
 		"write the results to standard output in a `format` of other tools: "+strings.Join(ci.Formats(), ", "))
 }
 
-// addFull adds the flag of reports with more tables than they show at once.
+// addFull adds the flag that makes a report show all its tables.
 func (f *documentFlags) addFull(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.full, "full", false, "print every table")
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestExplainLeadsToAnotherDeployment: a system whose ways stay in one has the deployment turned,
-// the container apart from its network: last in the order that is shown, before what is tuned,
-// and first in the other one.
+// TestExplainLeadsToAnotherDeployment: if the target has another deployment, explain has steps for the
+// container and for its network: last in the first order, before the tuned ones, and first in the other
+// order.
 func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 	bridge := "deployment=docker-bridge"
 	for _, c := range []struct {
 		name string
 		args []string
-		want [2]string // what is turned in both orders
+		want [2]string // the changed knobs in both orders
 		end  string
 	}{
 		{name: "nothing else", args: []string{"--from", "sync", "--to", "sync " + bridge},

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// foreignPlan makes the plan of an explanation of systems that somebody else wrote.
+// foreignPlan returns the plan of an explanation of systems of the user.
 func (f *explainFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {

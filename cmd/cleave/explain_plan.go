@@ -85,7 +85,7 @@ func (f *explainFlags) complete(usual lab.Explanation) {
 	}
 }
 
-// plan makes the plan of an explanation. All mistakes in the flags are named at once.
+// plan returns the plan of an explanation. Its error lists all mistakes in the flags.
 func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	system, err := systemFor[lab.Explainable](name, "explained")
 	if err != nil {

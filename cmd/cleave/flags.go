@@ -218,8 +218,8 @@ func (f *experimentFlags) addVerdict(flags *pflag.FlagSet) {
 		"exit with code 6 if a claim or the headline is undecided")
 }
 
-// warmUp is the unrecorded load before the measured one: how long it lasts at least, and at most if it
-// goes on until the load is steady.
+// warmUp is the duration of the unrecorded load before the measured one: least, and limit if it lasts until
+// the load is steady.
 type warmUp struct{ least, limit time.Duration }
 
 // addTo adds the flags.

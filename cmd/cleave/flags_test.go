@@ -25,16 +25,16 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// TestEveryFlagDoesSomething holds every flag of every command against testdata/flags.txt. At the margin
-// stands a command line, below it flags that are added to it, each after two spaces, and how their effect
-// shows:
+// TestEveryFlagDoesSomething checks every flag of every command with testdata/flags.txt. An unindented line
+// is a command line; the lines below it, indented by two spaces, are flags to add to it, with the proof of
+// their effect:
 //
-//	plan     the plan, or what --plan says of it, becomes another
-//	spec     the load that would be sent becomes another
-//	output   the command prints or writes something else
+//	plan     the plan, or the output of --plan, changes
+//	spec     the load that would be sent changes
+//	output   the output of the command changes
 //	writes   the command writes the file that the flag names
-//	sets     the variable of the environment that the help names has the value
-//	refused  exit code 2 names the flag: its value does not fit
+//	sets     the environment variable that the help names has the value
+//	refused  the command ends with exit code 2 and names the flag, because its value is not valid
 //
 // URL stands for an address without a listener, LIVE for one that answers, RUN/NAME for the result folder of
 // a command. The host lacks programs and containers, so that a command which would play them ends at once.
@@ -182,7 +182,7 @@ func (p *proofs) document(args ...string) string {
 	return fmt.Sprint(regexp.MustCompile(`"created": .*`).ReplaceAllString(document, ""), err)
 }
 
-// words returns what is said of the plan of a command line.
+// words returns the output of a command line with --plan.
 func (p *proofs) words(args ...string) string {
 	words, errOut, err := p.run(slices.Concat(args, []string{"--plan"})...)
 	return fmt.Sprint(words, errOut, err)

@@ -133,10 +133,10 @@ func coreList(text string) ([]int, error) {
 	return cores, nil
 }
 
-// trialSlack is the time that a trial may take beside the waits with limits of their own.
+// trialSlack is the time of a trial in addition to its waits, which have limits of their own.
 const trialSlack = 30 * time.Second
 
-// trialTimeout returns how many seconds a trial may take.
+// trialTimeout returns the time limit of a trial, in seconds.
 func trialTimeout(load lab.Load, definitions []external.Definition) float64 {
 	longest := 0.0
 	for _, d := range definitions {
@@ -146,15 +146,15 @@ func trialTimeout(load lab.Load, definitions []external.Definition) float64 {
 		longestStart(definitions) + longest
 }
 
-// searchTimeout returns how many seconds a search for the capacity may take on top: about twenty probes, some
-// of them repeated, and one that is longer.
+// searchTimeout returns the additional time limit of a search for the capacity, in seconds: about twenty
+// probes, some of them repeated, and a longer one.
 func searchTimeout(load lab.Load) float64 { return 45 * (load.Duration + 10) }
 
 // longestHealth limits the time until all services of a compose file are healthy.
 const longestHealth = 5 * time.Minute
 
-// longestStart returns how many seconds a system may take until it can be loaded: each of the things
-// that are waited for, one after the other, may take ready.timeout.
+// longestStart returns the time limit for the start of a system, in seconds: there are several waits one
+// after the other, each with ready.timeout.
 func longestStart(definitions []external.Definition) float64 {
 	longest := 0.0
 	for _, d := range definitions {
@@ -206,7 +206,8 @@ func (f *foreignFlags) checkSystems(
 	return errors.Join(mistakes...)
 }
 
-// noteSpans notes which services are told by their own file where to send spans, if a study asks for some.
+// noteSpans adds a note if a study asks for spans, but services have a destination for them in their own
+// file.
 func (f *foreignFlags) noteSpans(s lab.Study) {
 	asks := s.Load.Client.TraceShare > 0 || slices.ContainsFunc(s.Points, func(p lab.Point) bool {
 		share, _ := p.Level(lab.FactorTraceShare)

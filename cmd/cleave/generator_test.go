@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// TestTheAgentIsToldWhatASearchMayCost: what a study says of searches reaches the
+// TestTheAgentIsToldWhatASearchMayCost: the settings of a study for searches reach the
 // load engine.
 func TestTheAgentIsToldWhatASearchMayCost(t *testing.T) {
 	job := lab.LoadJob{Rate: 10, Search: true, Load: lab.Load{
@@ -108,8 +108,8 @@ func TestExplainWithUsers(t *testing.T) {
 	}
 }
 
-// TestWhatAClientSeesHasAName: corrected and uncorrected times, bytes, and answers whose
-// status says no, whoever counts them as what.
+// TestWhatAClientSeesHasAName: loadMeasures returns response and service times, bytes, and the
+// share of bad statuses.
 func TestWhatAClientSeesHasAName(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	s := record.Summary{

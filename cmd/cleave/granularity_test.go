@@ -35,7 +35,7 @@ func TestGranularityStudiesPlay(t *testing.T) {
 			}
 			audited := map[string]bool{}
 			for _, trial := range trialsOf(t, results) {
-				// A busy host may make the generator the limit, of which no audit tells anything.
+				// On a busy host the generator may be the limit: such a trial has no result of the audit.
 				slow := strings.Contains(strings.Join(trial.Audit.Problems, " "), "the generator, not the system")
 				if trial.Audit.Verdict != lab.AuditValid && !slow {
 					t.Errorf("the audit of %s is %s: %v", trial.Variant, trial.Audit.Verdict, trial.Audit.Problems)

@@ -41,7 +41,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// buildPython makes the image of the guides, of which nothing is pulled, of this host's Python.
+// buildPython builds the Python image of the guides from this host's Python, so that the tests pull nothing.
 func buildPython() error {
 	const python = `cd / && exec 2>&1
 libs=$(ldd usr/bin/python3 usr/lib/python3.*/lib-dynload/*.so | grep -o '/lib[^ ]*\.so[^ :]*' | sort -u)

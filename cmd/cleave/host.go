@@ -97,7 +97,7 @@ func (a app) clean(ctx context.Context) error {
 // diagnosis holds the findings of doctor.
 type diagnosis struct {
 	Environment lab.Environment   `json:"environment"`
-	Deployments map[string]string `json:"deployments"` // "" is fine, else what is missing
+	Deployments map[string]string `json:"deployments"` // the missing part; "" if there is none
 	// Backings are the backing services by kind.
 	Backings map[string]backingState `json:"backings"`
 	// Needs hold the further requirements of systems, by name.
@@ -136,7 +136,7 @@ func stateOf(b server.Availability) backingState {
 	return backingState{Is: b.Server.About()}
 }
 
-// serverPatience is how long a server of the user may take to say what it is.
+// serverPatience is the time for a server of the user to return its version.
 const serverPatience = 10 * time.Second
 
 // stateOfUsers returns the state of a server that the user names.
@@ -264,7 +264,7 @@ func (a app) showStates(title string, states map[string]backingState) {
 	}
 }
 
-// showRow prints a text beside a name, all its lines in one column.
+// showRow prints a name and a text, whose lines are aligned in a column.
 func (a app) showRow(name, text string) {
 	fmt.Fprintf(a.out, "  %-28s %s\n", name, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 31)))
 }

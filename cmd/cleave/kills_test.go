@@ -25,8 +25,8 @@ import (
 // The number of kills and the seed of their moments; `make kills` sets them.
 const killsVariable, killsSeedVariable = "CLEAVE_KILLS", "CLEAVE_KILLS_SEED"
 
-// gonePatience is how long after a kill something may be left: keepers give foreign
-// programs ten seconds.
+// gonePatience is the time after a kill until everything must be removed: keepers give
+// foreign programs ten seconds to end.
 const gonePatience = 60 * time.Second
 
 // victim is a command of cleave that is killed.
@@ -121,9 +121,9 @@ func number(t *testing.T, variable string, otherwise int64) int64 {
 	return n
 }
 
-// kill starts the command and kills it after some time. It returns how long the
-// command had run, how long it took until all was gone, and whether there was
-// something to be killed.
+// kill starts the command and kills it after some time. It returns the time until the
+// kill, the time after it until everything was removed, and whether the command was
+// still running at the kill.
 func (v *victim) kill(
 	t *testing.T, after time.Duration, withGroup bool,
 ) (length, took time.Duration, killed bool) {
@@ -173,8 +173,8 @@ func (v *victim) kill(
 	return after, time.Since(died), true
 }
 
-// belongings are what a cleave had when it was killed, and what tells what it has had
-// since the last look.
+// belongings holds the resources of a cleave when it was killed, and the state from which
+// later resources are found.
 type belongings struct {
 	tmp, label string
 	tree       map[launch.ID]bool
@@ -204,7 +204,7 @@ func (h *belongings) remember(t *testing.T, pid int) {
 	}
 }
 
-// left names what is still there. Long because it looks in one place after the other.
+// left returns the resources that still exist. Long because it checks every kind.
 func (h *belongings) left(t *testing.T) (left []string) {
 	t.Helper()
 	for id := range h.tree {

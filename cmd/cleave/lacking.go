@@ -129,7 +129,8 @@ type studyLacks struct {
 	Install  string            `json:"install,omitempty"` // one command line that installs all parts
 }
 
-// doctorStudy shows which variants of a study this host cannot play, why, and what installs what is missing.
+// doctorStudy shows the variants of a study that this host cannot play, with the missing parts and the
+// commands that install them.
 func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	flags := experimentFlags{isSet: func(string) bool { return false }}
 	planner := flags.ofBuiltIn

@@ -72,7 +72,7 @@ func TestHostsOfAStudyHaveLinksOnKubernetes(t *testing.T) {
 	playLinked(t, onlyTheShop(), lab.Kubernetes)
 }
 
-// TestLinksAreRefused where they are not ours to change.
+// TestLinksAreRefused: deployments whose links Cleave cannot shape refuse a study with links.
 func TestLinksAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ args, says string }{
 		"containers": {"--deploy docker-host",

@@ -100,7 +100,7 @@ const (
 	metricWidth = 32
 )
 
-// row prints a name and, beside it, texts that begin lines of their own.
+// row prints a name and, in a second column, texts on lines of their own.
 func (a app) row(width int, name string, texts ...string) {
 	indent := ""
 	for _, text := range texts {

@@ -295,7 +295,7 @@ func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) erro
 	return nil
 }
 
-// agentCommand returns an agent: not for people, see package load/agent.
+// agentCommand returns the hidden command that runs an agent, see package load/agent.
 func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 	var text string
 	command := &cobra.Command{
@@ -310,7 +310,7 @@ func agentCommand(in io.Reader, out io.Writer) *cobra.Command {
 			if err != nil {
 				return withCode(exitBadPlan, "%w", err)
 			}
-			if os.Getenv(lab.EnvironmentVariable) != "" { // in a pod, where nobody is at the standard streams
+			if os.Getenv(lab.EnvironmentVariable) != "" { // in a pod, where the standard streams are not connected
 				if in, out, err = unit.Streams(); err != nil {
 					return err
 				}

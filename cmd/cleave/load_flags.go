@@ -22,7 +22,7 @@ type loadFlags struct {
 	think, rampUp, duration                    time.Duration
 	seed                                       uint64
 
-	// what is sent, for a URL
+	// the request, for a URL
 	method, body string
 	headers      []string
 	expectStatus string
@@ -131,7 +131,7 @@ func (f *loadFlags) addAllowed(flags *pflag.FlagSet) {
 	flags.StringVar(&f.ca, "ca", "", "PEM `file` of certificates to trust instead of the host's")
 }
 
-// addConnections adds the flag of how many connections an open loop has.
+// addConnections adds the flag for the number of connections of an open loop.
 func (f *loadFlags) addConnections(flags *pflag.FlagSet) {
 	flags.IntVarP(&f.connections, "connections", "c", trial.DefaultConnections,
 		"open loop: `number` of connections in the pool")

@@ -60,7 +60,7 @@ of what.`,
 	return command
 }
 
-// loadImport converts a file, writes the scenario and tells what is missing.
+// loadImport converts a file, writes the scenario and prints what could not be converted.
 func (a app) loadImport(path string, flags *importFlags) error {
 	conversion, err := a.readImport(path, flags.options)
 	if err != nil {
@@ -123,7 +123,7 @@ func (f *importFlags) writeImport(text []byte, beside map[string][]byte) error {
 	return nil
 }
 
-// listNotConverted tells what the scenario lacks.
+// listNotConverted prints the parts of the file that the scenario lacks.
 func (a app) listNotConverted(c *convert.Conversion) {
 	if len(c.NotConverted) == 0 {
 		fmt.Fprintln(a.errOut, "everything was converted")
@@ -135,8 +135,8 @@ func (a app) listNotConverted(c *convert.Conversion) {
 	}
 }
 
-// checkImport tells what is left to do before the scenario can be played, and
-// how to play it.
+// checkImport prints what is left to do before the scenario can be played, and the
+// command that plays it.
 func (a app) checkImport(path string, text []byte) {
 	file, err := scenario.Parse(path, text)
 	if err == nil {

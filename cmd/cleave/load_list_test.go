@@ -70,7 +70,7 @@ func TestListsHaveTheirNameWhenTheyAreWhole(t *testing.T) {
 	}
 }
 
-// TestListsGoIntoPipes: they stay what they are.
+// TestListsGoIntoPipes: writing a list to a pipe or a device does not replace it by a file.
 func TestListsGoIntoPipes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "to-the-device")
 	if err := os.Symlink(os.DevNull, path); err != nil {

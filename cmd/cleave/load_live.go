@@ -12,7 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// shortest is the length of the shortest interval that is shown: the rest of a second at the end says little.
+// shortest is the length of the shortest interval that is shown: the fraction of a second at the end of a
+// load has too little data.
 const shortest = 100 * time.Millisecond
 
 // progress returns a function that shows a second of the load.
@@ -58,7 +59,7 @@ type liveView struct {
 	drawn    int // lines on the terminal
 }
 
-// moment is one second, worked out for people.
+// moment holds the figures of one second, as they are shown.
 type moment struct {
 	at, length     time.Duration
 	sent, due      float64 // flows or operations per second

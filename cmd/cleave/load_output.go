@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
-// loadOutputs are the files and lines that load writes beside its table.
+// loadOutputs are the files and lines that load writes in addition to its table.
 type loadOutputs struct {
 	json, hdr, hgrm, jtl, lines string
 	progress                    progressFlag
@@ -50,7 +50,7 @@ func (o *loadOutputs) check(f *loadFlags) error {
 	return errors.Join(mistakes...)
 }
 
-// open makes the files that are written while the load goes on, here or by agents.
+// open creates the files that are written during the load, by this process or by agents.
 func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 	hooks := trial.Hooks{Second: o.logSecond}
 	var err error

@@ -47,8 +47,8 @@ func TestLoadScripts(t *testing.T) {
 	})
 }
 
-// loads ARGS... runs cleave load, which is to be fine. On a busy host the client
-// may be the limit: what is tested then still holds.
+// loads ARGS... runs cleave load and expects success, or a load that was limited by the
+// client: on a busy host that happens and does not affect what is tested.
 func loads(ts *testscript.TestScript, _ bool, args []string) {
 	err := ts.Exec("cleave", append([]string{"load"}, args...)...)
 	var exit *exec.ExitError
@@ -70,7 +70,7 @@ func due(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// dueFlows returns how many flows of one step were due, by the JSON document of a load.
+// dueFlows returns the number of flows of one step that were due, from the JSON document of a load.
 func dueFlows(document string) int64 {
 	return gjson.Get(document, "sent").Int() + gjson.Get(document, "unsent").Int()
 }
@@ -82,8 +82,8 @@ func has(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// lines FILE JSON PATH checks that a file has as many lines as a member of a JSON
-// document says, and some more. The path "due" stands for the flows that were due.
+// lines FILE JSON PATH [MORE] checks that a file has as many lines as the member at a path of
+// a JSON document says, plus MORE. The path "due" stands for the flows that were due.
 func lines(ts *testscript.TestScript, _ bool, args []string) {
 	got := int64(strings.Count(ts.ReadFile(args[0]), "\n"))
 	want := gjson.Get(ts.ReadFile(args[1]), args[2]).Int()

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// showLoad writes the result of a load for people.
+// showLoad prints the result of a load as a table.
 func showLoad(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
 	fmt.Fprintf(w, "\n%s\n%s for %s\n\n", s.Target, s.Model, figure.Amount(s.Duration, "s"))
@@ -124,7 +124,7 @@ func showOperations(w io.Writer, s *record.Summary) {
 	fmt.Fprintln(w)
 }
 
-// showChecks says what the answers were checked for.
+// showChecks prints the checks of the answers.
 func showChecks(w io.Writer, o *trial.Outcome) {
 	operations := o.Results.Operations()
 	for i, check := range o.Checks {
@@ -152,7 +152,7 @@ func timeText(value *float64) string {
 	return figure.Amount(*value, "s")
 }
 
-// showHonesty says what the answers were checked for and who was the limit.
+// showHonesty prints the checks of the answers, and whether the client was the limit.
 func showHonesty(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
 	g := &s.Generator
@@ -184,7 +184,7 @@ func showHonesty(w io.Writer, o *trial.Outcome) {
 	}
 }
 
-// senders says what sent the load.
+// senders describes the processes and threads that sent the load.
 func senders(g *record.Generator) string {
 	engine := map[string]string{"http1": "event loop", "stream": "engine for HTTPS, HTTP/2 and gRPC"}[g.Engine]
 	if g.Loops > 1 {
@@ -225,8 +225,8 @@ func showCapacity(w io.Writer, c *record.Capacity) {
 	}
 }
 
-// showProbes writes a line for every rate of a search, and for its longer loads: how often
-// it passed, the times of its last trial that decided so, and why it failed.
+// showProbes prints a line for every rate of a search, and for its longer loads: the number of passed
+// trials, the times of the last trial with the deciding result, and why it failed.
 func showProbes(w io.Writer, probes []record.Probe) {
 	type key struct {
 		rate            float64

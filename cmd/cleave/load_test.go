@@ -107,8 +107,8 @@ func TestLoadPrintsJSONAlone(t *testing.T) {
 	}
 }
 
-// TestLoadEndsWhenItIsTold: on an interrupt the load shows what was done; killed,
-// it leaves no agent behind. The load would last an hour.
+// TestLoadEndsWhenItIsTold: after an interrupt a load of an hour shows the results so far;
+// after a kill no agent is left.
 func TestLoadEndsWhenItIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
 		agents bool

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestOnlyOneCleavePlaysIntoAFolder: neither a run nor a resume is joined by another
-// resume; the report may be made meanwhile, and what was killed holds no lock.
+// TestOnlyOneCleavePlaysIntoAFolder: a resume is refused while a run or a resume writes
+// into the folder, and possible after that one was killed. A report can be made at any time.
 func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 	first := begin(t, 2_000_000)
 	file, folder := filepath.Join(first.dir, "long.yaml"), filepath.Join(first.results, "long", "latest")

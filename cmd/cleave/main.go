@@ -30,7 +30,7 @@ func main() {
 	// writing to it then fails, and that is all.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second one ends us at once; the sweeper removes what is left then
+	context.AfterFunc(ctx, stop) // a second signal kills this process; the sweeper removes the leftovers then
 	err := newRoot(os.Stdin, os.Stdout, os.Stderr).ExecuteContext(ctx)
 	stop()
 	if err != nil {
@@ -76,7 +76,7 @@ plots. Results go to standard output, progress and notes to standard error.`,
 	return root
 }
 
-// commit returns the commit that the program was built from, where it is known.
+// commit returns the commit from which the program was built; empty: unknown.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

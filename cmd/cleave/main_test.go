@@ -33,7 +33,7 @@ var binaries string
 
 func TestMain(m *testing.M) {
 	asTracedServer(os.Args)
-	// Most of what is played is waiting. -parallel may say another number.
+	// Most trials only wait, so one more than the processors run in parallel; -parallel overrides this.
 	_ = flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
 	servers.Main(func() int { return withBinaries(func() int { return dockertest.Main(m.Run) }) }, nil)
 }
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 func withBinaries(run func() int) int {
 	dir, err := os.MkdirTemp("", "cleave-test-")
 	if err == nil {
-		// Another user runs them, too. The settings of whoever runs the tests stay as they are.
+		// Some tests run the programs as another user. The user's own settings must not change.
 		err = errors.Join(os.Chmod(dir, 0o755), build(dir),
 			os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "settings")))
 	}
@@ -51,7 +51,7 @@ func withBinaries(run func() int) int {
 		return 1
 	}
 	binaries = dir
-	// Tests look for what they themselves leave, not for what others left that were killed.
+	// Remove leftovers of killed runs: tests must find only their own.
 	if text, err := exec.Command(filepath.Join(dir, "cleave"), "clean").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "clean this host before the tests: %v: %s", err, text)
 	}
@@ -63,8 +63,8 @@ func withBinaries(run func() int) int {
 	return code
 }
 
-// build builds what make build does, and the server, all as small as what make dist ships, at once: the
-// toolchain loads their packages once.
+// build builds the programs of make build and the test server, with the flags of make dist, in one call of
+// the toolchain, which so loads their packages only once.
 func build(dir string) error {
 	units := filepath.Join(dir, "unit")
 	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"} // also where no Makefile sets GOFLAGS
@@ -132,7 +132,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".settings"))
 			scratch, err := os.MkdirTemp("", "") // a short path: Unix sockets are below it
 			env.Setenv("TMPDIR", scratch)
-			env.Defer(func() { _ = os.RemoveAll(scratch) }) // scripts look themselves what is left
+			env.Defer(func() { _ = os.RemoveAll(scratch) }) // scripts check for leftovers themselves
 			return err
 		},
 		Condition: condition,

@@ -176,8 +176,8 @@ func (a app) modelTraces(paths []string, flags *modelFlags) error {
 	return a.writeModel(from, flags.out)
 }
 
-// wholeTraces reads the traces of a file or folder, and notes how many are left out since spans are missing.
-// dropped counts the spans that the files name as dropped.
+// wholeTraces returns the complete traces of a file or folder, and prints a note about those with missing
+// spans. dropped is the number of spans that the files report as dropped.
 func (a app) wholeTraces(path, component string) (all []*lab.SpanNode, dropped int, err error) {
 	set, err := traces.Read(path, component)
 	if err != nil {

@@ -62,7 +62,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		return withCode(exitFailed, "no metered trial at %s counts: cleave report %s says why, and "+
 			"docs/trials.md what to do", low.Name, folder.Dir())
 	}
-	if foreign { // what is received has no warm-up in it
+	if foreign { // the received spans do not include the warm-up
 		from.Name, warmUp = s.Title, 0
 	} else {
 		from.StoreOf = storeOf(metered[0].Parts, owned)

@@ -66,8 +66,8 @@ func modelled(t *testing.T, dir, system string) model.Model {
 	return m
 }
 
-// wantCalls wants an operation to begin in a component, and to make each of these calls once, in any depth;
-// users are found once more where somebody is mentioned. All calls must have metered CPU time.
+// wantCalls checks that an operation begins in a component and makes each of these calls once, at any depth
+// (the call that finds users more often: posts mention users). All calls must have metered CPU time.
 func wantCalls(t *testing.T, m model.Model, operation, front string, want ...string) {
 	t.Helper()
 	i := slices.IndexFunc(m.Operations, func(o model.Operation) bool { return o.Name == operation })

@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// usersServers are servers that somebody else runs, as far as cleave can see.
+// usersServers are servers that the test runs and cleave uses like those of a user.
 type usersServers struct {
 	t                *testing.T
 	database, broker *servers.Instance
@@ -46,7 +46,7 @@ func (u usersServers) start(study string) *experiment {
 	return e
 }
 
-// left returns the names of what is on the servers and not their own.
+// left returns the names of databases and queues on the servers, without the servers' own.
 func (u usersServers) left() []string {
 	u.t.Helper()
 	place, err := database.ParsePlace(u.database.URL())
@@ -113,8 +113,8 @@ load: {duration: 10s}
 design: {blocks: 1, max_repeats: 0, gates: {steal: 99%, calibration: 99%}}
 `
 
-// TestServersOfTheUserAreShared: trials leave nothing on them, tell nobody the
-// passwords, and say whose servers they used.
+// TestServersOfTheUserAreShared: trials leave nothing on the servers, publish no
+// passwords, and report that the servers are the user's.
 func TestServersOfTheUserAreShared(t *testing.T) {
 	t.Parallel()
 	u := startUsersServers(t)
@@ -191,7 +191,8 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 	}
 }
 
-// TestDoctorAndRunSayWhetherTheUsersServersAnswer, and what is missing has its code.
+// TestDoctorAndRunSayWhetherTheUsersServersAnswer: doctor shows the versions of the servers, or that one does
+// not answer; such a server ends an experiment with the code for a missing part.
 func TestDoctorAndRunSayWhetherTheUsersServersAnswer(t *testing.T) {
 	t.Parallel()
 	u := startUsersServers(t)

@@ -17,14 +17,14 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// collected keeps what is posted to it, by path.
+// collected is a handler that keeps the posted bodies, by path.
 type collected struct {
 	mu  sync.Mutex
 	got map[string]string
 }
 
 func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	text, _ := io.ReadAll(r.Body) // a body that is cut off has not what is looked for
+	text, _ := io.ReadAll(r.Body) // an incomplete body fails the checks
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.got[r.URL.Path] += string(text)
@@ -38,7 +38,8 @@ func collector(t *testing.T) (*collected, string) {
 	return c, "otlp=" + server.URL
 }
 
-// scraped returns what is at an address once it has a text, and what was there last otherwise.
+// scraped reads the metrics at an address until they contain a text, for 20 s at most, and returns the last
+// ones.
 func scraped(address, text string) string {
 	last := ""
 	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(50 * time.Millisecond) {

@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// checkOutput says before anything is started whether a file can be written in the
-// end: a run of hours must not end with the news that its folder is not there. What
-// the file holds stays as it is.
+// checkOutput returns an error if the file of a flag could not be written. It is called
+// before anything starts, so that a run of hours does not fail at its end. It does not
+// change the file.
 func checkOutput(flag, path string) error {
 	if path == "" || path == "-" {
 		return nil
@@ -43,7 +43,7 @@ func checkOutput(flag, path string) error {
 	return nil
 }
 
-// writeDocument writes a document where its flag says: to a file, - for standard output; "": nowhere.
+// writeDocument writes a document to a file; "-" means standard output, "" means not at all.
 func (a app) writeDocument(path string, write func(io.Writer) error) error {
 	switch path {
 	case "":
@@ -78,7 +78,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = draft.Cleanup() }() // of what was not put in place
+	defer func() { _ = draft.Cleanup() }() // does nothing after the draft has replaced the file
 	buffer := bufio.NewWriter(draft)
 	if err = errors.Join(write(buffer), buffer.Flush()); err == nil {
 		err = draft.CloseAtomicallyReplace()

@@ -108,20 +108,20 @@ type designFlags struct {
 	margin   float64
 }
 
-// addLength adds the flags of how long a load lasts.
+// addLength adds the flags for the length of a load.
 func (f *designFlags) addLength(flags *pflag.FlagSet, duration time.Duration) {
 	flags.DurationVarP(&f.duration, "duration", "d", duration, "length of the measured load of a trial")
 	f.warmUp.addTo(flags)
 }
 
-// addBlocks adds the flags of how often the variants are measured.
+// addBlocks adds the flags for the number of blocks.
 func (f *designFlags) addBlocks(flags *pflag.FlagSet, blocks int, measured, quick string) {
 	flags.IntVar(&f.blocks, "blocks", blocks, "number of measurements of each "+measured)
 	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
 	flags.BoolVar(&f.quick, "quick", false, quick)
 }
 
-// hasten shortens a quick experiment, except what was given.
+// hasten shortens the load of a quick experiment, except for flags that are set.
 func (f *designFlags) hasten(duration, warmUp time.Duration) {
 	if !f.quick {
 		return

@@ -14,7 +14,7 @@ import (
 // asIsVariant names the architecture, and the variant, that leaves the components of a model where they are.
 const asIsVariant = "as-is"
 
-// modelSchema matches the key, in YAML or JSON, that tells a model file from other files.
+// modelSchema matches the key, in YAML or JSON, that identifies a model file.
 var modelSchema = regexp.MustCompile(`(?m)^schema: *["']?cleave-model/|"schema"\s*:\s*"cleave-model/`)
 
 // modelText returns the text of a file, and whether it is a model file.
@@ -37,7 +37,7 @@ func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 }
 
 // expandPlacement replaces a placement such as "orders,payments apart" by the architecture and the knobs for
-// it. Other texts stay as they are.
+// it. It returns other texts unchanged.
 func expandPlacement(text, modelText string) (string, error) {
 	parts := strings.Fields(text)
 	at := slices.Index(parts, "apart")

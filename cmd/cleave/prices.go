@@ -14,7 +14,7 @@ type priceList struct {
 	MemoryGiB float64 `yaml:"memory_gib_hour"`
 }
 
-// readPrices reads a file of prices. All mistakes are named at once, each at its line.
+// readPrices reads a file of prices. Its error lists all mistakes with their lines.
 func readPrices(path string) (*ci.Prices, error) {
 	data, err := inputfile.Read(path, yamlfile.SmallFile)
 	if err != nil {
@@ -32,7 +32,7 @@ func readPrices(path string) (*ci.Prices, error) {
 	return &ci.Prices{PricedFrom: path, Currency: list.Currency, Core: list.Core, MemoryGiB: list.MemoryGiB}, nil
 }
 
-// check holds the values that were read against what they may be.
+// check reports values that are not allowed as problems of the reader.
 func (p *priceList) check(r *yamlfile.Reader, lines map[string]int) {
 	if p.Schema != "" && p.Schema != r.Schema {
 		r.Problem(lines["schema"], "schema is %q, expected %q", p.Schema, r.Schema)

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is the time that a test waits for an event that must happen.
 const patience = 4 * time.Minute
 
 // program returns cleave with arguments, which runs in a folder.

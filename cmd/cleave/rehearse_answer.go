@@ -46,8 +46,8 @@ type rehearsedChange struct {
 	model model.Model
 }
 
-// answersOf returns what a rehearsal says of its change. The 99th percentile is not among it: it hangs on
-// what no model has, such as locks and other programs.
+// answersOf returns the figures of a rehearsed change. The 99th percentile is not among them: it depends on
+// effects that no model has, such as locks and other programs.
 func answersOf(found lab.Analysis, s lab.Study) ([]lab.RehearsedFigure, error) {
 	m, err := model.Parse("", []byte(s.Model))
 	if err != nil {
@@ -58,7 +58,8 @@ func answersOf(found lab.Analysis, s lab.Study) ([]lab.RehearsedFigure, error) {
 	return predict.Rehearsed(found, changedVariant, m, answered), nil
 }
 
-// writeProducts prints what the change would take, by what was measured of the system as it is.
+// writeProducts prints the figures of the changed system: those measured of the present system, times the
+// rehearsed ratios.
 func (r rehearsedChange) writeProducts(w io.Writer) {
 	fmt.Fprintf(w, "With the change, by what was measured of the system as it is (%s intervals)\n",
 		figure.Setting(r.found.Confidence))
@@ -102,7 +103,7 @@ func resultText(r *lab.Result) string {
 	return figure.Quantity(r.Estimate(), r.Unit)
 }
 
-// loads returns what was played: the rate, and users who never pause where the capacity was asked for.
+// loads returns the rehearsed loads: the rate, and users without pauses if the capacity was asked for.
 func (r rehearsedChange) loads() []model.Measurement {
 	all := []model.Measurement{predict.Load(r.study.Points[0])}
 	for _, p := range r.study.Points {
@@ -140,7 +141,7 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 	figure.Columns(w, rows)
 }
 
-// writeErrors prints what was rehearsed beside what the model says was measured, and warns of errors beyond
+// writeErrors prints the rehearsed figures next to those measured in the model, and warns of errors beyond
 // their margins.
 func (r rehearsedChange) writeErrors(w io.Writer) {
 	rows, remarks, wrong := [][]string{{"placement", "load"}}, "", false
@@ -158,7 +159,7 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 			}
 		}
 		if m.Users > 0 {
-			if r.result(name, m, quantities[0].Metric) == nil { // nobody asked for the capacity
+			if r.result(name, m, quantities[0].Metric) == nil { // the capacity was not asked for
 				continue
 			}
 			load = fmt.Sprintf("%d users", m.Users)
@@ -201,8 +202,8 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	}
 }
 
-// writeCPU prints the CPU time that the model asks for beside the metered one. Only systems that play models
-// have the first two metrics.
+// writeCPU prints the CPU time of the model next to the metered one. Only systems that play models have the
+// first two metrics.
 func (r rehearsedChange) writeCPU(w io.Writer) {
 	demanded, _ := lab.FindMetric(r.study.Metrics, "demanded_cpu", 0, lab.PerOperation)
 	burnt, _ := lab.FindMetric(r.study.Metrics, "burnt", 0, "")

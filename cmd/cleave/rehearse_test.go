@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// TestTrialsOfNearlyOneRateAreRehearsedOnce: the trials of a user's own system have the rate that their
-// requests came at. All of them are held against what was rehearsed.
+// TestTrialsOfNearlyOneRateAreRehearsedOnce: the trials of a system of the user have slightly different
+// measured rates. They are rehearsed once, and all are compared with the result.
 func TestTrialsOfNearlyOneRateAreRehearsedOnce(t *testing.T) {
 	m := model.Model{}
 	for _, rate := range []float64{59.1, 181, 60.4, 179, 61} {

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shopStudy has trials of about two seconds, some with a broker beside the units.
+// shopStudy has trials of about two seconds, some with a broker.
 const shopStudy = `
 schema: cleave-study/1
 name: long

@@ -6,8 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
-// TestHeadersOfTheCommandLine: ${NAME} is a variable, $${NAME} is plain text, and a
-// value is sent as it is, whatever is in it.
+// TestHeadersOfTheCommandLine: ${NAME} is replaced by a variable, $${NAME} stands for the
+// text ${NAME}, and the value of a variable is sent without further replacements.
 func TestHeadersOfTheCommandLine(t *testing.T) {
 	environment := map[string]string{"A": "one", "ODD": "${B} $${C}"}
 	vault := secret.NewVault(func(name string) (string, bool) {

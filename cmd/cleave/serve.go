@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// serveName names the command, and the flag of commands that show what they play.
+// serveName is the name of the command, and of the flag that shows a running experiment in the browser.
 const serveName = "serve"
 
 // usualAddress is the default address of the list of runs.

@@ -49,7 +49,7 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 }
 
 // TestComparisonsAreNotInStepWithTheirSystems: open loads of comparisons have jittered
-// arrivals unless somebody asks for others, and those of studies are as they were defined.
+// arrivals by default, and those of studies the defined ones.
 func TestComparisonsAreNotInStepWithTheirSystems(t *testing.T) {
 	compare := []string{"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "-r", "5"}
 	for want, commands := range map[string][][]string{
@@ -105,8 +105,8 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 	}
 }
 
-// TestPlanOfJobsIsToldBySmallerJobs: jobs last in proportion to their scale, what is beside them does not,
-// and a trial that was not played is told by those of its variant.
+// TestPlanOfJobsIsToldBySmallerJobs: the planned time of a job is estimated from smaller jobs: the job itself
+// grows with the scale, the overhead does not, and trials without data use those of their variant.
 func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
 	small := planned(t, "reproduce", "rego2021", "--quick", "--points", "s1")
 	results := t.TempDir()
@@ -153,7 +153,7 @@ func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
 	}
 }
 
-// TestPlanSaysWhenItEndsAtTheLatest where somebody has said that.
+// TestPlanSaysWhenItEndsAtTheLatest: a plan with a time limit shows its end.
 func TestPlanSaysWhenItEndsAtTheLatest(t *testing.T) {
 	for within, want := range map[string]string{
 		"":    "ends before, once all is decided\n",

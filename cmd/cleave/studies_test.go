@@ -118,7 +118,8 @@ func TestGroupingsAreThoseOfTheManifests(t *testing.T) {
 	}
 }
 
-// TestEnergyIsUntestable: the claims on energy say why, and one on CPU time stands beside each comparison.
+// TestEnergyIsUntestable: the claims about energy have a reason, and each has a claim about CPU time for the
+// same comparison.
 func TestEnergyIsUntestable(t *testing.T) {
 	energy, cpu := map[string]bool{}, map[string]bool{}
 	for _, c := range resolved(t, "zhao2025", study.Options{}).Claims {

@@ -11,8 +11,8 @@ import (
 	socialsystem "github.com/cleave-lab/cleave/systems/social/system"
 )
 
-// conditions hold the circumstances under which systems are played; zero, to be asked what they
-// are.
+// conditions holds the settings under which a system is played. The zero value is enough to
+// describe a system.
 type conditions struct {
 	generator lab.Generator
 	load      lab.Load

@@ -13,8 +13,8 @@ import (
 // hostile would clear a terminal, name its window, and write over the line before.
 const hostile = "\x1b[2J\x1b]0;owned\x07\rfine\u009b1A\u202e"
 
-// hostileFiles writes files whose texts are hostile, by their names, and a program that
-// says such things before it ends.
+// hostileFiles writes files with terminal escape sequences, and a program that prints some and
+// fails. It returns their paths by name.
 func hostileFiles(t *testing.T, dir string) func(name string) string {
 	t.Helper()
 	const escaped = `"\e[2J\a\r"`
@@ -35,8 +35,8 @@ func hostileFiles(t *testing.T, dir string) func(name string) string {
 	return func(name string) string { return filepath.Join(dir, name) }
 }
 
-// TestNobodySteersTheTerminal: whatever stands in arguments, files and answers, what is
-// printed of it is letters. Long because it lists the places where such texts come in.
+// TestNobodySteersTheTerminal: control characters in arguments, files and answers are never
+// printed. Long because it lists all inputs of such texts.
 func TestNobodySteersTheTerminal(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, hostile)

@@ -34,9 +34,9 @@ import (
 // tracedName is the name, or the first argument, with which this program is a web server that records spans.
 const tracedName = "traced"
 
-// tracedServer is a web server that records spans with OpenTelemetry's SDK, which sends them to where the
-// environment says: of each request one of its own, one of the work in it, which is to sleep, and one of the
-// call of another server. SIGTERM ends it, and it sends the last spans then.
+// tracedServer is a web server that records spans with OpenTelemetry's SDK, configured by the environment.
+// Each request has a span of its own, one of its work, which is a sleep, and one of a call to another server.
+// On SIGTERM it sends its last spans and exits.
 type tracedServer struct {
 	host, calls string
 	port        int
@@ -187,8 +187,9 @@ func TestSpansComeFromContainers(t *testing.T) {
 	expectNoContainers(t)
 }
 
-// TestSpansThatDoNotComeBackAreRefused wherever Cleave starts what may record some and is not told where to
-// send them; a URL sends them where its owner wants them. A Swarm of the user's is in servicesOnTheirs.
+// TestSpansThatDoNotComeBackAreRefused: a study that asks for spans is refused if Cleave starts units that
+// cannot reach its receiver; the spans of a URL go where its owner has configured. The case of a user's Swarm
+// is in servicesOnTheirs.
 func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -215,7 +216,7 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	}
 }
 
-// tracedWell returns what is wrong with the spans of a trial.
+// tracedWell returns an error if the spans of a trial are not the expected ones.
 func tracedWell(trial lab.Trial) error {
 	if trial.Traced == nil {
 		return errors.New("no spans were received")

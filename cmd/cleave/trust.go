@@ -114,7 +114,8 @@ func describeActions(s lab.Study) string {
 	return strings.Join(lines, "\n")
 }
 
-// describeService adds the lines of a service: its container, and what of this host the container gets.
+// describeService adds the lines of a service: its container, and the parts of this host that the container
+// gets.
 func describeService(line func(format string, args ...any), service lab.SystemService) {
 	c := service.Container
 	line("start a container of the image %s as %s", quoteArgs(slices.Concat([]string{service.Image},
@@ -148,8 +149,8 @@ func describeAudit(audit *lab.SystemAudit) (lines []string) {
 	return lines
 }
 
-// placeOf returns where the commands of a variant run: their folder of this host, where they have
-// one, and their deployment, where it is not beside this program.
+// placeOf describes where the commands of a variant run: their folder on this host, if any, and their
+// deployment, unless it is processes of this host.
 func placeOf(v lab.Variant) string {
 	place := quoteArgs([]string{v.External.Dir})
 	if v.External.Dir == "" {
@@ -161,8 +162,8 @@ func placeOf(v lab.Variant) string {
 	return place
 }
 
-// localFiles returns the files of this host that a load reads, beside those that came
-// with it.
+// localFiles returns the files of this host that a load reads, without those that are part
+// of its plan.
 func localFiles(load lab.Load) []string {
 	var file scenario.File
 	if err := json.Unmarshal(load.Scenario, &file); err != nil {

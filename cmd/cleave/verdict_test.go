@@ -47,13 +47,13 @@ func TestUndecidedNamesWhatARunHasLeftOpen(t *testing.T) {
 	}
 }
 
-// TestOneVerdictForAllCommands: a rule that is broken comes first, then what is not known, with the code of
-// why. A check, and a job, have no load that could be missed.
+// TestOneVerdictForAllCommands: a broken invariant takes precedence over an unknown audit, whose exit code
+// depends on the reason. A check and a job have no load that could be missed.
 func TestOneVerdictForAllCommands(t *testing.T) {
 	unknown := lab.Audit{Verdict: lab.AuditUnknown, Figures: map[string]float64{lab.FigureAchieved: 1}}
 	open := lab.Audit{Verdict: lab.AuditUnknown, Figures: map[string]float64{external.FigureUndecided: 1}}
 	for name, c := range map[string]struct {
-		audits       []lab.Audit // of the variants a and b; an invalid trial where it is not valid
+		audits       []lab.Audit // of the variants a and b; a trial is valid if its audit is
 		check, other int
 	}{
 		"kept":          {[]lab.Audit{{Verdict: lab.AuditValid}, {Verdict: lab.AuditValid}}, 0, 0},

@@ -37,8 +37,8 @@ func (a app) openPage(address string) (*runPage, error) {
 	return page, nil
 }
 
-// show prints where the run in a folder is seen, and shows it, with all runs beside it, until close. The
-// page outlives ctx: an interrupted run still gets its report.
+// show prints the address at which the run in a folder is shown, and serves it with all runs of the same
+// results folder until close. The page outlives ctx, so that it also shows the report of an interrupted run.
 func (p *runPage) show(ctx context.Context, folder, study string) error {
 	if p.listener == nil {
 		return nil

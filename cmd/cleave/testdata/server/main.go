@@ -1,5 +1,5 @@
 // Command server is a web server for tests of cleave compare. It answers every
-// path with a short text, and misbehaves when told to.
+// path with a short text, and misbehaves if its flags ask for it.
 package main
 
 import (
