@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Makes archives of Cleave that run from anywhere on Linux, without its sources, Go or
-# Node.js: bin, shell completions, manual pages, the documents, and the licences of all
-# that is linked or bundled. The same commit and tools make the same bytes.
+# Creates archives of Cleave for Linux that run from any folder, without its sources, Go
+# or Node.js: programs, shell completions, manual pages, documents, and the licences of
+# all linked or bundled packages. The builds are reproducible: the same commit and tools
+# create identical archives.
 #
-#   scripts/dist.sh FOLDER VERSION ARCH...    FOLDER/cleave-VERSION-linux-ARCH.tar.gz
+#   scripts/dist.sh FOLDER VERSION ARCH...    creates FOLDER/cleave-VERSION-linux-ARCH.tar.gz
 #
-# Exit codes: 0 made, 1 failed, 2 bad arguments.
+# Exit codes: 0 created, 1 failed, 2 bad arguments.
 set -euo pipefail
 
 if [ "$#" -lt 3 ]; then
@@ -21,10 +22,10 @@ export SOURCE_DATE_EPOCH GOOS=linux CGO_ENABLED=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# built ARCH FOLDER: makes the programs.
+# built ARCH FOLDER builds the programs.
 built() { GOARCH=$1 make --no-print-directory build BIN="$2" VERSION="$version" STRIP="-s -w"; }
 
-# describe ARCH FOLDER: what cleave says of its own commands, by a build for this machine.
+# describe ARCH FOLDER writes the manual pages and completions that cleave generates, with a build for this machine.
 describe() {
   local own="$2/bin" share="$2/share" here
   here=$(go env GOHOSTARCH)
@@ -40,14 +41,14 @@ describe() {
   "$own/cleave" completion fish >"$share/fish/vendor_completions.d/cleave.fish"
 }
 
-# packages ARCH: every package that is linked, as MODULE TAB FOLDER OF MODULE TAB FOLDER.
+# packages ARCH prints every linked package, as MODULE@VERSION TAB FOLDER OF MODULE TAB FOLDER.
 packages() {
   local of='{{with .Module}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}'
   GOARCH=$1 go list -deps -tags grpcnotrace -f "$of" ./cmd/cleave ./cmd/host-agent ./cmd/unit/... | sort -u
 }
 
-# licences ARCH FOLDER: the licences and notices of each package, from its folder up to
-# that of its module. A module without any is an error.
+# licences ARCH FOLDER copies the licences and notices of each package, from its folder up to
+# that of its module. It fails for a module without any.
 licences() {
   local module top package kept
   mkdir -p "$2/go"

@@ -55,7 +55,7 @@ func TestDistRunsAlone(t *testing.T) {
 	}
 }
 
-// dist makes the archive for this processor.
+// dist creates the archive for this processor and returns its path.
 func dist(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -67,8 +67,8 @@ func dist(t *testing.T) string {
 	return filepath.Join(folder, "cleave-v1-test-linux-"+runtime.GOARCH+".tar.gz")
 }
 
-// checkDist checks that the archive has all parts, in order and without traces of who
-// made it.
+// checkDist checks that the archive has all parts, and that owners and modes are independent
+// of the user who created it.
 func checkDist(t *testing.T, archive string) {
 	t.Helper()
 	file, err := os.Open(archive)

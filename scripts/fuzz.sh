@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Runs the fuzz tests of all that reads bytes of strangers, one after the other, each
-# for a time. What they find is kept in the testdata/fuzz of the package: from then
-# on, go test repeats it. Usage:
-# scripts/fuzz.sh [10m] [PATTERN], for those whose package and name match the pattern.
+# Runs all fuzz tests (of code that parses untrusted input) one after the other, each for
+# a time. Failing inputs are kept in testdata/fuzz of the package, where go test repeats
+# them. Usage:
+# scripts/fuzz.sh [10m] [PATTERN], for tests whose package and name match the pattern.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 each=${1:-10m}
 pattern=${2:-.}
-# A reader without bounds must fail rather than take the host's memory: in KiB. What
-# Go reserves and does not use counts too.
+# The memory limit in KiB, so that a parser without limits fails instead of exhausting the
+# host. It also counts memory that Go has reserved and not used.
 memory=$((6 << 20))
-# All fuzz tests there are, as "PACKAGE NAME".
+# All fuzz tests, as "PACKAGE NAME".
 mapfile -t targets < <(grep -rno --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . |
   sed -E 's,^\./(.*)/[^/]*:[0-9]+:func (.*)$,\1 \2,' | sort | grep -e "$pattern")
 if [ "${#targets[@]}" -eq 0 ]; then

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Builds Kubernetes from its Go modules into a cache folder, once: one program that is
-# all of its parts, the one that holds a pod, and then metrics-server, without which
-# clusters do, too. It takes minutes of processor time, at low priority, and goes on where
-# it was interrupted. What go.sum says of the modules (deploy/kubernetes/build) is checked;
-# caches of its own are removed in the end.
+# Builds Kubernetes from its Go modules into a cache folder, once: one program with all
+# components, pause (the container that holds a pod), and then metrics-server, which is
+# optional for clusters. It takes minutes of CPU time, at low priority, and continues an
+# interrupted build. Modules are verified by go.sum (deploy/kubernetes/build); the build's
+# own caches are removed at the end.
 #
-#   scripts/kubernetes.sh          build, where it is not there
+#   scripts/kubernetes.sh          build, unless it is complete
 #   scripts/kubernetes.sh folder   print the folder
 #
-# Exit codes: 0 all is there, 3 it, or metrics-server, cannot be built here.
+# Exit codes: 0 complete, 3 Kubernetes or metrics-server cannot be built here.
 set -euo pipefail
 cd "$(dirname "$0")/../deploy/kubernetes/build"
 
-# The folder is that of deploy/kubernetes/private (a test there compares them).
+# The same folder as in deploy/kubernetes/private (a test there compares them).
 version=$(awk '$1 == "k8s.io/kubernetes" { print $2 }' go.mod)
 folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/kubernetes-${version#v}"
 building="$folder.building"
@@ -26,14 +26,14 @@ if complete; then
 fi
 mkdir -p "$building"
 exec 9>"$building/lock"
-flock 9 # another one may be at it
+flock 9 # wait for another build
 if complete; then
   exit
 fi
 export GOMODCACHE="$building/modules" GOCACHE="$building/objects"
 export GOFLAGS=-modcacherw GOMAXPROCS=2 CGO_ENABLED=0
 
-# room TEXT MIB: fails where the disk has too little of it for building that.
+# room TEXT MIB fails if the disk has less than MIB mebibytes for building TEXT.
 room() {
   free_mib=$(($(df --output=avail -k "$building" | tail -n 1) / 1024))
   used_mib=$(du -sm "$building" | cut -f 1)
@@ -43,7 +43,7 @@ room() {
   fi
 }
 
-# compile FLAGS OUTPUT PACKAGE: builds a program in the current folder.
+# compile FLAGS OUTPUT PACKAGE builds the program OUTPUT from a package of the module in the current folder.
 compile() {
   nice -n 19 go build -buildvcs=false -mod=readonly -trimpath -ldflags "-s -w$1" \
     -o "$building/done/$2" "$3" || {
@@ -65,7 +65,7 @@ if [ ! -x "$folder/kubernetes" ]; then
   compile "" pause ./pause
   mv -T "$building/done" "$folder"
 fi
-# The cluster can be used from here on, whatever becomes of the rest.
+# From here on clusters can be used, even if the build of metrics-server fails.
 room metrics-server 3000
 echo "kubernetes: building metrics-server into $folder (minutes)" >&2
 mkdir -p "$building/done"

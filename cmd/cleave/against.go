@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// againstFlags say what two runs are held to.
+// againstFlags holds the gates for a comparison.
 type againstFlags struct {
 	gates    []string
 	mustKnow bool
@@ -29,7 +29,7 @@ func (f *againstFlags) register(command *cobra.Command) {
 		"exit with code 6 if a limit of --fail-if stays open")
 }
 
-// parse reads the gates.
+// parse parses the gates. Its error lists all mistakes.
 func (f *againstFlags) parse() ([]analysis.Gate, error) {
 	var gates []analysis.Gate
 	var mistakes []error
@@ -40,7 +40,7 @@ func (f *againstFlags) parse() ([]analysis.Gate, error) {
 	return gates, errors.Join(mistakes...)
 }
 
-// hold holds the variants of a run that was reported to the gates, and shows their verdicts.
+// hold compares the variants of a run with their baseline by the gates, and prints and returns the verdicts.
 func (a app) hold(
 	concluded lab.Analysis, flags documentFlags, gates []analysis.Gate,
 ) ([]lab.GateVerdict, error) {
@@ -52,7 +52,7 @@ func (a app) hold(
 	return verdicts, report.GatesTerminal(plain.Raw(shown), verdicts, report.Options{Colour: useColour(shown)})
 }
 
-// reportAgainst holds a run against an earlier one.
+// reportAgainst compares a run with an earlier one, and reports the changes.
 func (a app) reportAgainst(before, after string, flags documentFlags, held againstFlags) error {
 	gates, err := held.parse()
 	mistakes := []error{err, ci.Known(flags.format, ci.FormatsAgainst())}

@@ -50,7 +50,7 @@ func (f *bottleneckFlags) foreignPlan(
 	return f.scaled(s, base, units)
 }
 
-// limited returns the limits of a file, and --cpu for all that have none there.
+// limited returns the limits of a file, with --cpu for units without a CPU limit in it.
 func (f *bottleneckFlags) limited(own map[string]lab.Limits) map[string]lab.Limits {
 	all := maps.Clone(own)
 	if f.cpu == 0 {
@@ -69,7 +69,8 @@ func (f *bottleneckFlags) limited(own map[string]lab.Limits) map[string]lab.Limi
 	return all
 }
 
-// services returns the services that get more, one at a time, and notes why others do not.
+// services returns the services that the search scales, one at a time. It adds a note with the reasons for
+// the others.
 func (f *bottleneckFlags) services(
 	s lab.Study, d external.Definition, secrets *secret.Vault,
 ) ([]string, error) {

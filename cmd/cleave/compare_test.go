@@ -26,8 +26,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// serverFolder returns a folder of the test with the server of testdata/server, in which this program is the
-// server that records spans.
+// serverFolder returns a folder with two test servers: server (testdata/server), and tracedName, a link to
+// this program, which serves and records spans under that name.
 func serverFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func serverFolder(t *testing.T) string {
 }
 
 // TestCompareScripts runs `cleave compare` on servers that behave and misbehave.
-// $HTTP is one that runs already; taken.yaml wants its port.
+// $HTTP is a running server; taken.yaml and taken2.yaml define systems that need its port.
 func TestCompareScripts(t *testing.T) {
 	servers := serverFolder(t)
 	testscript.Run(t, testscript.Params{
@@ -78,7 +78,7 @@ func TestCompareScripts(t *testing.T) {
 	})
 }
 
-// writeTaken writes a system file that wants the port of a server.
+// writeTaken writes the file of a system that needs the port of a server.
 func writeTaken(env *testscript.Env, file, name string, server *httptest.Server) error {
 	text := fmt.Sprintf("schema: cleave-system/1\nname: %s\nurl: %s\ncommand: [server, -sleep]\n", name,
 		server.URL)
@@ -97,7 +97,7 @@ func tolerant(ts *testscript.TestScript, args []string) {
 }
 
 func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
-	t.Parallel() // it waits for a server that ignores SIGTERM
+	t.Parallel() // it takes long, because a server ignores SIGTERM
 	servers, scratch := serverFolder(t), t.TempDir()
 	pidFile := filepath.Join(t.TempDir(), "pid")
 	server := filepath.Join(servers, "server") + " -port {port} -stubborn -daemon " + pidFile
@@ -111,7 +111,7 @@ func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = command.Wait() // killed, as it should be
+	_ = command.Wait() // fails, because it was killed
 	alive := func() []int {
 		return slices.DeleteFunc(append(slices.Clone(tree), daemon),
 			func(pid int) bool { return syscall.Kill(pid, 0) != nil })
@@ -120,7 +120,7 @@ func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
 	if len(tree) < 3 {
 		t.Errorf("it had the processes %v, want more", tree)
 	}
-	// What was started since the tree was looked at ends a moment later.
+	// Processes that were started after descendants was called end a moment later.
 	await(t, "nothing is left", func() bool {
 		found, err := leftovers.Find(rootIn(scratch))
 		if err != nil {
@@ -130,7 +130,7 @@ func TestNothingOfAComparedSystemSurvivesKill9(t *testing.T) {
 	})
 }
 
-// awaitNumber waits for a file that holds a number.
+// awaitNumber waits until a file exists and returns the number in it.
 func awaitNumber(t *testing.T, path string) int {
 	t.Helper()
 	text := until(t, path+" is there", func() (string, bool) {
@@ -144,7 +144,7 @@ func awaitNumber(t *testing.T, path string) int {
 	return number
 }
 
-// descendants lists the processes below one.
+// descendants returns the PIDs of all descendants of a process.
 func descendants(t *testing.T, root int) []int {
 	t.Helper()
 	var found []int
@@ -214,7 +214,8 @@ func TestPinning(t *testing.T) {
 	}
 }
 
-// TestATrialMayLastAsLongAsItsSystemsStart: whichever of them, and each of the things that it waits for.
+// TestATrialMayLastAsLongAsItsSystemsStart: the time limit of a trial covers the slowest system, with all its
+// waits, and the slowest audit.
 func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
 	quick, slow := external.Definition{Name: "quick"}, external.Definition{Name: "slow"}
 	quick.Ready.Timeout, slow.Ready.Timeout = 30, 600

@@ -62,7 +62,7 @@ func loads(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// due FILE N checks that N flows of one step were due: sent or never begun.
+// due FILE N checks that N flows of one step were due (sent or unsent).
 func due(ts *testscript.TestScript, _ bool, args []string) {
 	got := dueFlows(ts.ReadFile(args[0]))
 	if want, err := strconv.ParseInt(args[1], 10, 64); err != nil || got != want {
@@ -100,7 +100,7 @@ func lines(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// column FILE NAME VALUE... checks which values a CSV file has in a column.
+// column FILE NAME VALUE... checks the set of values in a column of a CSV file.
 func column(ts *testscript.TestScript, _ bool, args []string) {
 	rows, err := csv.NewReader(strings.NewReader(ts.ReadFile(args[0]))).ReadAll()
 	ts.Check(err)
@@ -118,7 +118,7 @@ func column(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// web answers what the scripts ask for.
+// web is the handler of the servers: each path has a behaviour that the scripts test.
 func web(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/out":
@@ -162,9 +162,9 @@ func serveWeb(env *testscript.Env) error {
 		Bytes: encrypted.Certificate().Raw}), 0o600)
 }
 
-// serveSocket serves the same at $SOCKET.
+// serveSocket serves web at the Unix socket $SOCKET.
 func serveSocket(env *testscript.Env) error {
-	dir, err := os.MkdirTemp("", "cleave-") // the path of a socket is short
+	dir, err := os.MkdirTemp("", "cleave-") // the path of a socket must be short
 	if err != nil {
 		return err
 	}

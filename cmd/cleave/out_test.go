@@ -30,6 +30,7 @@ func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	c.got[r.URL.Path] += string(text)
 }
 
+// collector starts a collector and returns it with the value of --out for it.
 func collector(t *testing.T) (*collected, string) {
 	t.Helper()
 	c := &collected{got: map[string]string{}}
@@ -56,7 +57,8 @@ func scraped(address, text string) string {
 	return last
 }
 
-// TestALoadIsShownWhileItRuns over OTLP and to Prometheus; a place that is taken, or is none, is refused.
+// TestALoadIsShownWhileItRuns: cleave load sends its metrics over OTLP and serves them to Prometheus; an
+// address in use is refused.
 func TestALoadIsShownWhileItRuns(t *testing.T) {
 	ports, err := launch.ReservePorts(1)
 	if err != nil {
@@ -78,8 +80,8 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 		exitBadPlan || !strings.Contains(errOut, "address already in use") {
 		t.Errorf("an address that is taken: exit code %d, %s", code, errOut)
 	}
-	_ = command.Process.Signal(os.Interrupt) // it runs
-	_ = command.Wait()                       // interrupted
+	_ = command.Process.Signal(os.Interrupt)
+	_ = command.Wait() // fails, because it was interrupted
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if got := c.got["/v1/metrics"]; !strings.Contains(got, "cleave.load.response_time") {
@@ -87,7 +89,7 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenSpoilsNoLoad: there is a warning.
+// TestWhatIsNotTakenSpoilsNoLoad: a collector that is not reachable causes a warning, and the load goes on.
 func TestWhatIsNotTakenSpoilsNoLoad(t *testing.T) {
 	code, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1500ms", "--out", "otlp=http://127.0.0.1:1")
 	if code != exitFine && code != exitLoadNotReached ||
@@ -107,9 +109,9 @@ func TestPlacesThatAreNotSpeltOut(t *testing.T) {
 	}
 }
 
-// TestSpansAreSentOnce, line by line.
+// TestSpansAreSentOnce: each line of a file of spans is sent once, as a document.
 func TestSpansAreSentOnce(t *testing.T) {
-	folder := filepath.Join(t.TempDir(), "[1]") // a user's folder has any name
+	folder := filepath.Join(t.TempDir(), "[1]") // a name that must not be taken for a glob pattern
 	file := filepath.Join(folder, "001-a-p", "spans-orders.jsonl")
 	err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("{}\n[]\n"), 0o600))
 	if err != nil {
@@ -126,7 +128,7 @@ func TestSpansAreSentOnce(t *testing.T) {
 	}
 }
 
-// TestAnExperimentIsShownWhileItRuns, with the spans of orders.
+// TestAnExperimentIsShownWhileItRuns: an experiment sends its metrics and the spans of its orders over OTLP.
 func TestAnExperimentIsShownWhileItRuns(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	c, otlp := collector(t)

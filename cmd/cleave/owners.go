@@ -20,18 +20,19 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// allowVariable names the file with the consent of owners of clusters and hosts (docs/consent.md).
+// allowVariable is the environment variable with the path of the consent list of owners of clusters and hosts
+// (docs/consent.md).
 const allowVariable = "CLEAVE_ALLOW"
 
-// owned is a cluster or a host of the user's that gets load.
+// owned is a cluster or a host of the user that would get load.
 type owned struct {
 	name    string
-	targets []string // of requests for consent, as URLs
-	proof   func(ctx context.Context) ([]byte, error)
-	place   string // of the proof
+	targets []string                                  // URLs that need consent
+	proof   func(ctx context.Context) ([]byte, error) // reads the proof, which contains the token
+	place   string                                    // describes where the owner puts the proof
 }
 
-// askConsent asks for the consent that a plan needs, and lets the deployers ask again before every trial.
+// askConsent checks the consent that a plan needs, and makes the deployers check it again before every trial.
 func askConsent(ctx context.Context, plan lab.Plan, deployers map[string]lab.Deployer) error {
 	for _, deployer := range deployers {
 		if asks, is := deployer.(interface {
@@ -43,8 +44,8 @@ func askConsent(ctx context.Context, plan lab.Plan, deployers map[string]lab.Dep
 	return admit(ctx, plan, lab.Kubernetes, lab.Swarm, lab.SSH)
 }
 
-// admit asks for the consent of the owners of the user's clusters and hosts, where the plan
-// puts load on them by one of these deployments, and they are not this host.
+// admit checks the consent of the owners of the user's clusters and hosts, if the plan puts load
+// on them with one of these deployments. This host needs none.
 func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
@@ -71,7 +72,7 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	return nil
 }
 
-// ownedBy returns what the user names for a deployment; none: it is made on this host.
+// ownedBy returns the clusters or hosts that the user names for a deployment; none if it runs on this host.
 func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 	switch deployment {
 	case lab.Kubernetes:
@@ -106,7 +107,7 @@ func ownedPods(named *kubernetes.Users) owned {
 		proof: named.Proof, place: kubernetes.ProofPlace}
 }
 
-// ownedServices returns a swarm with those of its nodes that are not this host.
+// ownedServices returns the user's swarm, with its nodes other than this host as targets.
 func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
 	there := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarm.ProofPlace}
 	addresses, err := named.Addresses(ctx)
@@ -124,7 +125,8 @@ func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
 	return []owned{there}, err
 }
 
-// guard returns a guard that decides by the consent list that the user names.
+// guard returns a guard that decides by the user's consent list. Without a list it allows only addresses of
+// Cleave.
 func (o owned) guard() (consent.Guard, error) {
 	guard := consent.Guard{
 		Made: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")}, Now: time.Now,
@@ -151,7 +153,7 @@ func (o owned) guard() (consent.Guard, error) {
 	return guard, nil
 }
 
-// admitted asks a guard for the load of a plan on all targets.
+// admitted returns an error if the guard does not allow the load of a plan on one of the targets.
 func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan) error {
 	for _, target := range o.targets {
 		server, err := url.Parse(target)
@@ -185,8 +187,8 @@ func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan)
 	return nil
 }
 
-// highestRate returns the highest rate of a plan, in operations per second; 0: a point of the plan has no
-// rate that bounds it.
+// highestRate returns the highest rate of a plan, in operations per second; 0: the rate of a point is not
+// limited.
 func highestRate(plan lab.Plan) float64 {
 	most := 0.0
 	for _, p := range plan.Study.Points {

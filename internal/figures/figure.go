@@ -1,13 +1,12 @@
 // Package figures is shared by the benchmarks behind `make bench-*`: it plays
-// the sides that they compare in rounds, makes figures of the values, holds each
-// against its goal, prints the table and writes the JSON file.
+// the sides that they compare in rounds, computes figures from the values, compares
+// each with its goal, prints the table and writes the JSON file.
 //
-// Every figure has its unit, its range or interval, and the number of rounds
-// behind it. There are two statistics. Median is the median over the rounds of
-// one side, with their minimum and maximum. Ratio compares two sides round by
-// round: it is the geometric mean of the rounds' ratios with its interval. The
-// package measures nothing itself and knows no system; internal/trials plays
-// trials of systems.
+// Every figure has a unit, a range or an interval, and its number of rounds. There
+// are two statistics. Median is the median over the rounds of one side, with their
+// minimum and maximum. Ratio compares two sides round by round: it is the geometric
+// mean of the rounds' ratios with its interval. The package measures nothing itself;
+// internal/trials plays trials of systems.
 //
 // Entry points: Play and Each for the rounds, Median and Ratio for the figures,
 // Figure.To for goals, Publish for table and file.
@@ -34,20 +33,19 @@ type Figure struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	// Unit is that of Value, Low, High and the goals: seconds ("s") and so on; "1"
-	// has none.
+	// Unit is the unit of Value, Low, High and the goals, such as "s"; "1" means a ratio.
 	Unit string `json:"unit"`
-	// N is the number of rounds behind it; in the benchmark of the meter, that of windows.
+	// N is the number of rounds; in the benchmark of the meter, the number of windows.
 	N      int           `json:"n"`
 	Better lab.Direction `json:"better"`
-	// Must and Stretch are the goals; both are null where the figure has none.
+	// Must and Stretch are the goals; both are null if there is none.
 	Must    *float64 `json:"must"`
 	Stretch *float64 `json:"stretch"`
-	// Note explains the figure to people.
+	// Note explains the figure.
 	Note string `json:"note,omitempty"`
 }
 
-// Goal holds the value that a figure has to reach, and a better one, in the unit of the figure.
+// Goal holds the value that a figure must reach, and a more ambitious one, in the unit of the figure.
 type Goal struct{ Must, Stretch float64 }
 
 // Median returns a figure of one side: the median of its values with their minimum and maximum. There is one

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// InParallel has workers share work that is done a number of times. Workers and times are counted from 0. A
-// worker that fails does no more. InParallel returns the failures when all is done, or all workers have
-// failed.
+// InParallel calls do times times, shared by parallel workers; both worker and n count from 0. A worker stops
+// at its first error. InParallel returns all errors when the work is done or all workers have stopped.
 func InParallel(workers, times int, do func(worker, n int) error) error {
 	var next atomic.Int64
 	failures := make([]error, workers)
@@ -30,11 +29,11 @@ func InParallel(workers, times int, do func(worker, n int) error) error {
 	return errors.Join(failures...)
 }
 
-// OwnCPU returns the processor time of this process, in user and kernel.
+// OwnCPU returns the CPU time of this process, in user and kernel mode.
 func OwnCPU() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		panic(err) // Linux knows this call
+		panic(err) // cannot fail on Linux with these arguments
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -16,7 +16,7 @@ type played struct {
 	seed uint64
 }
 
-// spies are sides that note in which order they are played.
+// spies returns sides that record the order in which they are played.
 func spies(count int, order *[]int) []Side[played] {
 	sides := make([]Side[played], count)
 	for i := range sides {
@@ -35,12 +35,12 @@ func spies(count int, order *[]int) []Side[played] {
 func TestPlay(t *testing.T) {
 	const sides, count = 4, 5
 	run := func(seed uint64) (order []int, results [][]played, story string) {
-		var told bytes.Buffer
-		results, err := Play(t.Context(), Rounds{Count: count, Seed: seed, Story: &told}, spies(sides, &order)...)
+		var text bytes.Buffer
+		results, err := Play(t.Context(), Rounds{Count: count, Seed: seed, Story: &text}, spies(sides, &order)...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return order, results, told.String()
+		return order, results, text.String()
 	}
 	order, results, story := run(1)
 	for round := range slices.Chunk(order, sides) {

@@ -1,8 +1,8 @@
-// Package servers runs single servers for tests and benchmarks, without a trial around them. A
-// server is the same unit as in a trial, and the same deployer runs it (deploy/process).
+// Package servers runs single servers for tests and benchmarks, without a trial. A server is
+// the same unit as in a trial, and the same deployer runs it (deploy/process).
 //
-// A test binary that uses it must begin with Main, in TestMain: it is also the janitor
-// and the keeper of what it deploys.
+// A test binary that uses it must call Main in TestMain, because the deployer starts the
+// same binary as the janitor and the keeper of its processes.
 //
 // Entry points: Main, Start, Started, Shared, Instance.
 package servers
@@ -21,12 +21,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// begunVariable is set by Main. A test binary without Main would run all its tests again as the janitor of
-// its servers.
+// begunVariable is set by Main, and Start checks it: the deployer starts the test binary again as a janitor,
+// and without Main that process would run all tests again.
 const begunVariable = "CLEAVE_TEST_SERVERS"
 
-// Main is the main function of a test binary. It runs the tests, or the part of a deployer that this process
-// was started as. parts holds further programs that the binary can be, by their first argument.
+// Main is the main function of a test binary. It runs the tests, or the part of a deployer for which this
+// process was started. parts holds further programs of the binary, by their first argument.
 func Main(run func() int, parts map[string]func(args []string) error) {
 	part := trials.Part(os.Args[1:])
 	if len(os.Args) > 1 && parts[os.Args[1]] != nil {
@@ -34,7 +34,7 @@ func Main(run func() int, parts map[string]func(args []string) error) {
 	}
 	if part == nil {
 		if err := os.Setenv(begunVariable, "yes"); err != nil {
-			panic(err) // the name is well formed
+			panic(err) // cannot fail with this name
 		}
 		code := run()
 		if err := errors.Join(shared.end(), own.end()); err != nil {
@@ -76,7 +76,7 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 		}
 	}
 	if kind == server.Cassandra && testing.Testing() {
-		// Java's optimizing compiler costs more than it wins in a test's seconds.
+		// In the few seconds of a test the JVM's optimizing compiler costs more time than it saves.
 		unit.Args = append([]string{"-XX:TieredStopAtLevel=1"}, unit.Args...)
 	}
 	deployer, err := trials.Deployer(programs)
@@ -97,7 +97,7 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	return i, err
 }
 
-// Need skips a test where the program of a server is missing, and in `make test`, which starts none but NATS.
+// Need skips the test if the program of a server is missing, and in `make test`, which starts only NATS.
 func Need(t testing.TB, kind server.Kind) {
 	t.Helper()
 	if kind != server.NATS { // NATS is part of Cleave
@@ -135,10 +135,10 @@ func Started(t testing.TB, kind server.Kind, settings server.Settings) *Instance
 	return instance
 }
 
-// Address returns where clients connect: a loopback address and a port below 32768.
+// Address returns the address for clients: a loopback address with a port below 32768.
 func (i *Instance) Address() string { return i.address("") }
 
-// address returns the address of the server itself, or of a further port of it.
+// address returns the address of the server, or of its port with a name.
 func (i *Instance) address(port string) string {
 	unit := i.name
 	if port != "" {
@@ -146,30 +146,30 @@ func (i *Instance) address(port string) string {
 	}
 	endpoint, err := i.deployment.Endpoint(unit)
 	if err != nil {
-		return err.Error() // a client that dials it reports it
+		return err.Error() // a client that dials this text fails with it
 	}
 	return endpoint.Dial
 }
 
-// URL is server.Server.URL at the server's address.
+// URL returns server.Server.URL for the server's address.
 func (i *Instance) URL() string { return i.Server.URL(i.Address()) }
 
-// DSN is server.Server.DSN at the server's address.
+// DSN returns server.Server.DSN for the server's address.
 func (i *Instance) DSN(database string) string { return i.Server.DSN(i.Address(), database) }
 
 // Volume returns the server's folder.
 func (i *Instance) Volume() string { return filepath.Join(i.dir, i.name) }
 
-// Units returns the processes of the server, as the meter takes them.
+// Units returns the processes of the server, for a meter.
 func (i *Instance) Units() []lab.Unit { return i.deployment.Units() }
 
 // Failed returns a channel that is closed when the server ends unexpectedly.
 func (i *Instance) Failed() <-chan struct{} { return i.deployment.Failed() }
 
-// Failure returns how the server ended then.
+// Failure returns how the server ended, once Failed is closed.
 func (i *Instance) Failure() error { return i.deployment.Failure() }
 
-// Kill ends the server as a crash would (kill -9). The data stay; Restart brings it back.
+// Kill ends the server like a crash (kill -9). Its data stay; Restart starts it again.
 func (i *Instance) Kill() error {
 	_, err := i.deployment.Harm(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultKill})
 	return err
@@ -182,7 +182,7 @@ func (i *Instance) Restart(ctx context.Context) error {
 	return i.deployment.Heal(ctx, lab.Fault{Target: i.name, Kind: lab.FaultKill})
 }
 
-// Pause stops the server in the middle of what it does, until Resume.
+// Pause suspends all processes of the server until Resume.
 func (i *Instance) Pause() error {
 	_, err := i.deployment.Harm(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultPause})
 	return err
@@ -196,7 +196,7 @@ func (i *Instance) Resume() error {
 // Stop ends the server and removes its files. Stopping twice is harmless.
 func (i *Instance) Stop() error { return i.deployment.Stop() }
 
-// Folder makes a folder for a benchmark that servers can read, which run as other users.
+// Folder creates a folder for a benchmark. Servers, which run as other users, can read it.
 func Folder() (string, error) {
 	dir, err := os.MkdirTemp("", "cleave-bench-")
 	if err != nil {

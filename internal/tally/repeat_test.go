@@ -70,7 +70,7 @@ func TestFewFailuresAreRepeated(t *testing.T) {
 	}
 }
 
-// failing returns tests that fail.
+// failing returns n failed tests, as arguments of told.
 func failing(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -79,7 +79,7 @@ func failing(n int) []string {
 	return all
 }
 
-// TestFailedTestsAreRepeatedOneByOne: what fails for good makes no other fail again.
+// TestFailedTestsAreRepeatedOneByOne: each top-level test with failures is repeated in a run of its own.
 func TestFailedTestsAreRepeatedOneByOne(t *testing.T) {
 	var asked []group
 	flags := []string{"-race"}
@@ -109,7 +109,8 @@ func TestFailedTestsAreRepeatedOneByOne(t *testing.T) {
 	}
 }
 
-// TestRunsAddUp: they are played at the same time, and a failed test again when all have ended.
+// TestRunsAddUp: the runs are made in parallel, a failed test is repeated after all have ended, and the
+// counts are added.
 func TestRunsAddUp(t *testing.T) {
 	var out strings.Builder
 	var both sync.WaitGroup
@@ -143,7 +144,7 @@ func TestGroupsAreRead(t *testing.T) {
 	}
 }
 
-// TestTheToolchainPlays has the real go run tests.
+// TestTheToolchainPlays runs tests with the real toolchain.
 func TestTheToolchainPlays(t *testing.T) {
 	for name, c := range map[string]struct {
 		g    group

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// CallWithoutDescriptors dials an address while this process, which listens there, has no file descriptor
-// left.
+// CallWithoutDescriptors dials an address on which this process listens, while the process has no file
+// descriptor left to accept the connection.
 func CallWithoutDescriptors(t testing.TB, address string) {
 	t.Helper()
-	giveBack := TakeDescriptors(t, 1) // for the caller
+	giveBack := TakeDescriptors(t, 1) // one for the dialing side
 	defer giveBack()
 	caller, err := net.Dial("tcp", address)
 	if err != nil {
@@ -22,8 +22,8 @@ func CallWithoutDescriptors(t testing.TB, address string) {
 	_ = caller.Close()                // nothing was sent
 }
 
-// TakeDescriptors leaves this process a number of file descriptors, until the test's end or a call of
-// giveBack.
+// TakeDescriptors uses up the file descriptors of this process except for a number, until giveBack or the end
+// of the test.
 func TakeDescriptors(t testing.TB, left int) (giveBack func()) {
 	t.Helper()
 	var usual syscall.Rlimit

@@ -1,5 +1,5 @@
-// Command airline is a unit of the airline in Go. Deployers start it; its settings are in
-// its environment, and it speaks the control protocol.
+// Command airline is a unit of the airline in Go. Deployers start it; it is configured by its
+// environment, and it speaks the control protocol.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Command shop-orm is a unit of the shop whose components reach their tables by an ORM; see command shop.
+// Command shop-orm is a unit of the shop whose components access their tables through an ORM; see command
+// shop.
 package main
 
 import (
