@@ -1,6 +1,5 @@
-// Package inputfile opens the files that users name or units leave: regular files within a limit, and nothing
-// else. A pipe that nobody writes to would block a program for ever, and a device that never ends would take
-// all its memory. It knows no kind of file: its users say how large one may be.
+// Package inputfile opens files that users name or units leave: only regular files up to a size limit. A pipe
+// without a writer would block a program for ever, and an endless device would exhaust its memory.
 //
 // Entry points: Read, Open, Folder.
 package inputfile
@@ -15,16 +14,16 @@ import (
 	"syscall"
 )
 
-// flags open a file for reading, without waiting for a writer of a pipe.
+// flags opens a file for reading, without waiting for the writer of a pipe.
 const flags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// File is a regular file of which no more than its limit can be read.
+// File is an open regular file with a limit on the bytes that can be read.
 type File struct {
 	file       *os.File
 	read, most int64 // bytes
 }
 
-// Read reads a file of at most so many bytes.
+// Read returns the content of a file. It fails if the file has more than most bytes.
 func Read(path string, most int64) (data []byte, err error) {
 	file, err := Open(path, most)
 	if err != nil {
@@ -34,7 +33,7 @@ func Read(path string, most int64) (data []byte, err error) {
 	return io.ReadAll(file)
 }
 
-// Open opens a file of at most so many bytes.
+// Open opens a file. It fails if the file has more than most bytes.
 func Open(path string, most int64) (*File, error) {
 	file, err := os.OpenFile(path, flags, 0)
 	if err != nil {
@@ -43,7 +42,7 @@ func Open(path string, most int64) (*File, error) {
 	return check(file, most)
 }
 
-// check returns an opened file if it is regular and not too large; else it closes the file.
+// check returns the file if it is regular and not too large; otherwise it closes it and returns an error.
 func check(file *os.File, most int64) (*File, error) {
 	about, err := file.Stat()
 	switch {
@@ -72,8 +71,8 @@ func kindOf(mode fs.FileMode) string {
 	return "a device"
 }
 
-// Read implements io.Reader. A file may have grown since it was opened, and those
-// of /proc say that they are empty, so the limit holds here too.
+// Read implements io.Reader. It checks the limit again, because a file may have grown
+// since it was opened, and files of /proc have the size 0.
 func (f *File) Read(p []byte) (int, error) {
 	n, err := f.file.Read(p)
 	if f.read += int64(n); f.read > f.most {
@@ -88,20 +87,20 @@ func (f *File) Close() error { return f.file.Close() }
 // Stat implements fs.File.
 func (f *File) Stat() (fs.FileInfo, error) { return f.file.Stat() }
 
-// Root is an fs.FS of a folder, whose files it opens as Open does, each up to the same limit. It refuses what
-// lies outside of the folder, also behind a link.
+// Root is an fs.FS of a folder. It opens files as Open does, each with the same limit, and refuses files
+// outside of the folder, also through links.
 type Root struct {
 	folder *os.Root
 	most   int64
 }
 
-// Folder opens a folder with files of at most so many bytes each.
+// Folder opens a folder as a Root whose files may have at most most bytes each.
 func Folder(path string, most int64) (*Root, error) {
 	folder, err := os.OpenRoot(path)
 	return Within(folder, most), err
 }
 
-// Within returns an open folder as Folder does. Closing either closes both.
+// Within returns a Root of an open folder. Closing it closes the folder.
 func Within(folder *os.Root, most int64) *Root { return &Root{folder, most} }
 
 // Open implements fs.FS.

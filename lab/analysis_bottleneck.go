@@ -1,45 +1,45 @@
 package lab
 
-// Bottleneck compares the throughput of a variant at a point, each of its units doubled in turn, with what
-// trials of the variant itself predict.
+// Bottleneck holds the throughput of a variant at a point with each of its units doubled in turn, and the
+// units to which common signals point.
 type Bottleneck struct {
 	Metric  string    `json:"metric"`
 	Point   Point     `json:"point"`
-	Variant string    `json:"variant"` // that was scaled
-	Doubled []Doubled `json:"doubled"` // the unit that gave most first
+	Variant string    `json:"variant"` // the base variant, in which units are doubled
+	Doubled []Doubled `json:"doubled"` // the unit with the largest gain first
 	Signals []Signal  `json:"signals"`
-	// Answer says which unit to scale, which one makes it worse, and which signal would
-	// have told, in sentences.
+	// Answer has sentences about the unit to scale, units whose scaling makes it worse, and the signals that
+	// pointed to the right unit.
 	Answer []string `json:"answer"`
 }
 
-// Doubled is a unit that had more than in the variant that was scaled: it ran more often, or each replica
-// could use more processors.
+// Doubled is a unit that was scaled: it had more replicas, or more processors per replica, than in the base
+// variant.
 type Doubled struct {
 	Unit     string            `json:"unit"`
 	Replicas int               `json:"replicas"`
-	CPU      float64           `json:"cpu_limit,omitempty"` // processors of each replica, where they were raised
+	CPU      float64           `json:"cpu_limit,omitempty"` // processors per replica, if that was scaled
 	Variant  string            `json:"variant"`
-	Ratio    Ratio             `json:"throughput"` // this / the variant that was scaled
+	Ratio    Ratio             `json:"throughput"` // this / the base variant
 	Verdict  ComparisonVerdict `json:"verdict"`
-	// What trials of the variant that was scaled say of the unit; absent where they tell
-	// nothing: the CPU it used, of its limit, else of one processor; the seconds that an
-	// operation waits in queues there, in the mean; its share of the critical path.
+	// The figures of the unit in trials of the base variant; absent if unknown: its CPU time as a share of its
+	// limit, or else of one processor; the mean time of an operation in its queues, in seconds; its share of
+	// the critical path.
 	CPUShare  *float64 `json:"cpu_share,omitempty"`
 	Queueing  *float64 `json:"queueing_seconds,omitempty"`
 	PathShare *float64 `json:"path_share,omitempty"`
 }
 
-// Signal is a figure by which people commonly look for the bottleneck.
+// Signal is a figure that is commonly used to find the bottleneck.
 type Signal struct {
 	Name SignalName `json:"name"`
-	// Unit is the one that it points to; empty: nothing of it was measured.
+	// Unit is the unit to which it points; empty: it was not measured.
 	Unit string `json:"unit,omitempty"`
-	// Right says whether scaling that unit gave most; absent where that is not known.
+	// Right reports whether scaling that unit gave the largest gain; absent if that is unknown.
 	Right *bool `json:"right,omitempty"`
 }
 
-// SignalName names a signal.
+// SignalName is the name of a signal.
 type SignalName string
 
 // The signals.

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// HeldRate says how often a variant held an offered rate: began what was due, with right
-// answers, within the objective of the study.
+// HeldRate counts the trials in which a variant held an offered rate: it began the flows
+// that were due, with right answers, within the objective of the study.
 type HeldRate struct {
 	Variant string  `json:"variant"`
 	Point   string  `json:"point"`
 	Rate    float64 `json:"rate"` // flows per second
 	Held    int     `json:"held"` // trials
 	Trials  int     `json:"trials"`
-	// Begun is the share of the rate that was begun, and Wrong that of the answers that
-	// were not right: medians over the trials.
+	// Begun is the share of due flows that were begun, and Wrong the share of wrong answers:
+	// medians over the trials.
 	Begun float64 `json:"begun"`
 	Wrong float64 `json:"wrong"`
-	// Missed says why the other trials did not hold it.
+	// Missed is the reason why the other trials did not hold it.
 	Missed string `json:"missed,omitempty"`
 }
 
@@ -26,22 +26,21 @@ type Curve struct {
 	Variant string       `json:"variant"`
 	Metric  string       `json:"metric"`
 	Unit    string       `json:"unit"`
-	Points  []CurvePoint `json:"points"` // by rising rate
+	Points  []CurvePoint `json:"points"` // in order of rising rate
 }
 
 // CurvePoint holds the results at one offered rate.
 type CurvePoint struct {
 	Point   string  `json:"point"`
 	Offered float64 `json:"offered"` // flows, or operations, per second
-	// Due is the offered rate in what a rate of results counts: in operations where flows
-	// have several; 0: as Offered.
+	// Due is the offered rate in operations, if flows have several; 0: the same as Offered.
 	Due    float64   `json:"due,omitempty"`
 	Median float64   `json:"median"` // over the trials
 	Values []float64 `json:"values"` // one per trial
 	// Held: in all trials the rate was achieved and did not pile up.
 	Held bool `json:"held"`
-	// Missed: all trials held the rate, but some not within the objective of the study. Such a
-	// point is drawn as one that was not held; its times are still those of the system.
+	// Missed: all trials held the rate, but some did not meet the objective of the study. Such a
+	// point is drawn as one that was not held, but its times are valid.
 	Missed bool `json:"missed,omitempty"`
 }
 
@@ -50,13 +49,13 @@ type Spectrum struct {
 	Variant  string `json:"variant"`
 	Point    Point  `json:"point"`
 	Quantity string `json:"quantity"`
-	// Median is the median over the trials at each share, Trials what each had.
+	// Median holds the medians over the trials at each share, Trials the values of each trial.
 	Median []Quantile   `json:"median"`
 	Trials [][]Quantile `json:"trials"`
 }
 
-// RoleUsage holds the usage at a point of the units of one role, of a backing service, or of the processes of
-// one name in a user's system: medians over the trials.
+// RoleUsage holds the usage of the units of one role at a point, or of a backing service, or of the processes
+// with one name in a user's system: medians over the trials.
 type RoleUsage struct {
 	Variant         string  `json:"variant"`
 	Point           Point   `json:"point"`
@@ -64,9 +63,9 @@ type RoleUsage struct {
 	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
 	CPUShare        float64 `json:"cpu_share"`         // of one core, over the window
 	PeakMemory      float64 `json:"peak_memory"`       // bytes
-	// NetworkPerOperation counts the bytes that a container received and sent; 0: not known.
+	// NetworkPerOperation is the number of bytes that a container received and sent; 0: unknown.
 	NetworkPerOperation float64 `json:"network_per_operation,omitempty"`
-	// Platform holds the figures of the deployment's platform itself; nil: it gave none.
+	// Platform holds the figures that the platform itself reports; nil: it reports none.
 	Platform *PlatformUsage `json:"platform,omitempty"`
 }
 
@@ -89,7 +88,7 @@ type OperationTimes struct {
 	Point   Point            `json:"point"`
 	Name    string           `json:"name"`
 	Sent    int64            `json:"sent"`
-	Wrong   float64          `json:"wrong"`            // the share that was not answered rightly
+	Wrong   float64          `json:"wrong"`            // share of wrong answers
 	Errors  map[string]int64 `json:"errors,omitempty"` // by kind
 	Median  float64          `json:"median"`
 	P99     float64          `json:"p99"`
@@ -102,7 +101,7 @@ type TrialPath struct {
 	Point   Point  `json:"point"`
 	Trial   int    `json:"trial"`
 	Path
-	// Kinds are the sums of the segments by kind, in the order of SegmentKinds; others come last.
+	// Kinds holds the sums of the segments by kind, in the order of SegmentKinds; other kinds come last.
 	Kinds []SegmentTime `json:"kinds"`
 }
 
@@ -120,18 +119,18 @@ type Waterfall struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
 	Steps  []Step `json:"steps"`
-	// Whole is the last variant / the first. The product of the steps is exactly
-	// this: all are over the same blocks, those in which every variant counts.
+	// Whole is the last variant / the first. The product of the steps equals it exactly,
+	// because all are over the same blocks: those in which all variants are valid.
 	Whole   Ratio             `json:"whole"`
-	Verdict ComparisonVerdict `json:"verdict"` // on the whole
+	Verdict ComparisonVerdict `json:"verdict"` // of Whole
 	Words   string            `json:"words"`
-	// Unsteady says why the verdict depends on how long the trials lasted.
+	// Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not.
 	Unsteady string `json:"unsteady,omitempty"`
-	// Stretches lead from the first variant to the last stock one, and from there to the
-	// tuned one; empty if the steps do not have both.
+	// Stretches holds the way from the first variant to the last stock one, and from there to
+	// the tuned one; empty if the steps do not have both.
 	Stretches []Stretch `json:"stretches,omitempty"`
-	// Interactions hold each knob's effect against the one it has in another order
-	// of the steps; empty where no other order was played.
+	// Interactions compares each knob's effect with its effect in another order of the
+	// steps; empty if no other order was played.
 	Interactions []Interaction `json:"interactions,omitempty"`
 }
 
@@ -146,33 +145,33 @@ type Stretch struct {
 
 // Step is one step of a waterfall: Variant / Before by block.
 type Step struct {
-	// Name is the name of a step between two variants of the study, which makes all of Changes at once; empty
-	// if the step turns Knob alone.
+	// Name is the name of a step between two variants of the study, which makes all Changes together; empty
+	// if the step changes only Knob.
 	Name    string       `json:"name,omitempty"`
 	Changes []KnobChange `json:"changes,omitempty"`
 	Knob    string       `json:"knob"`
 	Change  string       `json:"change"` // "acid -> orchestrated"
-	// Plain says in words what the step leads to: "a saga"; empty where the system has none.
+	// Plain describes the result of the step: "a saga"; empty if the system has no description.
 	Plain string `json:"plain,omitempty"`
-	// With are the knobs that have an effect from this step on: "binding http".
+	// With lists the knobs that have an effect from this step on: "binding http".
 	With    string            `json:"with,omitempty"`
 	Before  string            `json:"before"`
 	Variant string            `json:"variant"`
 	Ratio   Ratio             `json:"ratio"`
 	Verdict ComparisonVerdict `json:"verdict"`
-	// Words says the verdict in words. PHolm is the two-sided p-value against a
-	// ratio of 1, adjusted over the steps; Margin what the verdict was judged with.
+	// Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1,
+	// adjusted over the steps; Margin the margin of the verdict.
 	Words  string   `json:"words"`
 	Margin float64  `json:"margin"`
 	PHolm  *float64 `json:"p_holm"`
-	// Unsteady says why the verdict depends on how long the trials lasted.
+	// Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not.
 	Unsteady string `json:"unsteady,omitempty"`
 }
 
-// Label names the step in words: its name, else what it leads to, else what it turns.
+// Label returns a description of the step: its Name, else Plain, else its knob and change.
 func (s Step) Label() string { return cmp.Or(s.Name, s.Plain, s.Knob+" "+s.Change) }
 
-// Turned lists all that the step changes, and what comes with it: "data shared ->
+// Turned lists the changes of the step, and the knobs that come with it: "data shared ->
 // databases, placement together -> apart (with binding http)".
 func (s Step) Turned() string {
 	var parts []string
@@ -186,17 +185,17 @@ func (s Step) Turned() string {
 	return text
 }
 
-// Interaction is one knob's effect in two orders of the same steps.
+// Interaction compares one knob's effect in two orders of the same steps.
 type Interaction struct {
 	Knob string `json:"knob"`
-	// Plain says in words what the knob was turned to: "a saga".
+	// Plain describes the new value of the knob: "a saga".
 	Plain string `json:"plain,omitempty"`
 	// First and Second are its ratios in the order shown and in the other order;
-	// OfRatios is one over the other, by block.
+	// OfRatios is their quotient, by block.
 	First    Ratio `json:"first"`
 	Second   Ratio `json:"second"`
 	OfRatios Ratio `json:"of_ratios"`
-	// Matters: the interval of OfRatios lies outside the margin.
+	// Matters: the interval of OfRatios is outside the margin.
 	Matters bool   `json:"matters"`
 	Words   string `json:"words"`
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// barrow is a deployer without a replicated disk, cellar one that has one.
+// barrow is a deployer without a replicated disk, cellar one with such a disk.
 type barrow struct{ Deployer }
 
 func (barrow) Name() string      { return "barrow" }

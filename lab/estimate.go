@@ -1,14 +1,14 @@
 package lab
 
-// Estimate is a number with its confidence interval. Low and High are absent (null) where there
-// is none.
+// Estimate is a number with its confidence interval. Low and High are null if there is no
+// interval.
 type Estimate struct {
 	Value float64  `json:"value"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
 }
 
-// Times returns the estimate multiplied by a factor above 0.
+// Times returns the estimate, with its interval, multiplied by a factor above 0.
 func (e Estimate) Times(factor float64) Estimate {
 	scaled := func(end *float64) *float64 {
 		if end == nil {

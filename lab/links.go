@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// link gives the layout the links of hosts of the variant. The error names a host that no unit is on.
+// link sets the links of hosts in the layout. It returns an error for a host without units, or a negative
+// value.
 func (v Variant) link(l *Layout) error {
 	for _, host := range slices.Sorted(maps.Keys(v.Hosts)) {
 		if !slices.ContainsFunc(l.Units, func(u UnitSpec) bool { return u.Node == host }) {
@@ -22,7 +23,7 @@ func (v Variant) link(l *Layout) error {
 	return nil
 }
 
-// linkedBy returns nil if a deployer can shape the links of its hosts.
+// linkedBy returns an error if the variant shapes links of hosts and the deployer cannot do that.
 func (v Variant) linkedBy(d Deployer) error {
 	if len(v.Hosts) == 0 {
 		return nil

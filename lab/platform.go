@@ -1,38 +1,38 @@
 package lab
 
-// PlatformCost holds the usage of a trial's platform beside its units.
+// PlatformCost holds the cost of a trial's platform, without its units.
 type PlatformCost struct {
-	// MadeSeconds is the time from nothing until the platform took units. It is made once, before the first
-	// trial on it; 0: it was there, or there is none.
+	// MadeSeconds is the time to create the platform, once before its first trial, until it accepts units; 0: it
+	// existed already, or there is none.
 	MadeSeconds float64 `json:"made_seconds,omitempty"`
-	// ImagesSeconds is the time to make images and to bring them to the hosts of the units: once, too.
+	// ImagesSeconds is the time to build images and to copy them to the hosts of the units, also once.
 	ImagesSeconds float64 `json:"images_seconds,omitempty"`
-	// ReadySeconds is the time until the trial's lead unit was ready, on a platform that was there.
+	// ReadySeconds is the time until the trial's lead unit was ready, on an existing platform.
 	ReadySeconds float64 `json:"ready_seconds"`
-	// Images are those of the unit programs, and those of the user's that units of this trial are containers of
-	// and whose sizes are known.
+	// Images lists the images of unit programs, and those of the user in this trial whose sizes are known.
 	Images []ProgramImage `json:"images,omitempty"`
-	// Starts are those of units of which it is known when they could be used.
+	// Starts lists the start times of units, if known.
 	Starts []UnitStart `json:"starts,omitempty"`
-	// Used holds the usage of the platform's own processes between the marks of the trial; nil: Unmetered
-	// says why, unless there are none.
+	// Used holds the usage of the platform's own processes between the marks of the trial; nil: there are
+	// none, or Unmetered is the reason why they were not metered.
 	Used *Usage `json:"used,omitempty"`
-	// Parts divides that, such as by nodes, and Processes by the names of programs.
+	// Parts divides Used, for example by nodes, and Processes by the names of programs.
 	Parts     map[string]Usage `json:"parts,omitempty"`
 	Processes []ProcessUsage   `json:"processes,omitempty"`
-	// Source says where these figures come from, and what is not in them.
+	// Source describes the source of these figures, and what they do not include.
 	Source    string `json:"source,omitempty"`
 	Unmetered string `json:"unmetered,omitempty"`
 }
 
-// ProgramImage is the image that has a unit program, or one of the user's.
+// ProgramImage is the image of a unit program, or an image of the user.
 type ProgramImage struct {
 	Program string `json:"program"` // or the name of the user's image
-	Bytes   int64  `json:"bytes"`   // not compressed
+	Bytes   int64  `json:"bytes"`   // uncompressed size
 }
 
-// UnitStart holds the time from the request for a unit until it could be used: until the lead said that it is
-// ready, a client of a server could work, any other took commands; as a process, until it ran.
+// UnitStart holds the time from the request for a unit until it was usable: for the lead until it reported
+// that it is ready, for a server until a client could use it, for another unit until it accepted commands,
+// and for a process until it ran.
 type UnitStart struct {
 	Unit    string  `json:"unit"`
 	Seconds float64 `json:"seconds"`
@@ -45,26 +45,26 @@ type PlatformTake struct {
 	Deployment string `json:"deployment"`
 	Trials     int    `json:"trials"`
 	// MadeSeconds, ImagesSeconds and ReadySeconds are as in PlatformCost; NothingSeconds is
-	// their sum: from nothing to ready.
+	// their sum, the time from nothing to ready.
 	MadeSeconds    float64 `json:"made_seconds"`
 	ImagesSeconds  float64 `json:"images_seconds"`
 	ReadySeconds   float64 `json:"ready_seconds"`
 	NothingSeconds float64 `json:"nothing_seconds"`
-	// BackSeconds is the time from the end of a fault that killed something until that could be used again;
-	// 0: nothing was killed.
+	// BackSeconds is the time from the end of a killing fault until its target was usable again; 0: nothing was
+	// killed.
 	BackSeconds float64 `json:"back_seconds,omitempty"`
-	// NoticedSeconds is the time until the platform reported the loss of a node; 0: none was lost, or not for
-	// so long.
+	// NoticedSeconds is the time until the platform reported the loss of a node; 0: no node was lost, or it came
+	// back earlier.
 	NoticedSeconds float64 `json:"noticed_seconds,omitempty"`
-	// Starts are those of the units, the slowest first.
+	// Starts lists the start times of the units, the slowest first.
 	Starts []UnitStart    `json:"starts,omitempty"`
 	Images []ProgramImage `json:"images,omitempty"`
-	// CPUShare is of one core, over the load; 0, as memory is: not metered.
+	// CPUShare is the share of one core during the load; if it and the memory are 0, they were not metered.
 	CPUShare        float64 `json:"cpu_share"`
 	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
 	MeanMemory      float64 `json:"mean_memory"`       // bytes
 	PeakMemory      float64 `json:"peak_memory"`       // bytes
-	// Processes are the platform's programs, the dearest first; their CPU share of one core.
+	// Processes lists the platform's programs, the one with the most CPU first.
 	Processes []PlatformProgram `json:"processes,omitempty"`
 	Source    string            `json:"source,omitempty"`
 	Unmetered string            `json:"unmetered,omitempty"`

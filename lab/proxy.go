@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// The requests to a proxy, as a line over TLS: a connection to HOST:PORT, or the number of addresses of a
-// name there. The proxy answers with a line: ProxyOpen, the number, or an error.
+// The requests to a proxy (package unit/starter), each a line over TLS: "dial HOST:PORT" opens a connection,
+// and "count NAME" returns the number of addresses of a name. The proxy answers with a line: ProxyOpen, the
+// number, or an error.
 const (
 	ProxyDial  = "dial "
 	ProxyCount = "count "
@@ -23,7 +24,8 @@ const (
 // proxyName is the name in the certificate of a proxy.
 const proxyName = "door"
 
-// NewProxyKey returns a new key for a proxy and its clients, with its certificate, as PEM.
+// NewProxyKey returns a new private key for a proxy and its clients, with its self-signed certificate, as
+// PEM.
 func NewProxyKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -43,8 +45,8 @@ func NewProxyKey() ([]byte, error) {
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: own})...), nil
 }
 
-// ProxyTLS returns the configuration by which a proxy and its clients prove to each other that they have the
-// same key.
+// ProxyTLS returns the TLS configuration with which a proxy and its clients prove to each other that they
+// have the same key.
 func ProxyTLS(key []byte) (*tls.Config, error) {
 	own, err := tls.X509KeyPair(key, key)
 	if err != nil {

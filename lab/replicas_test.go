@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// street returns a layout with a proxy and a front before two kinds of units.
+// street returns a layout of a shop: a proxy, a front with the peers bread and milk, a till that cannot be
+// replicated, and a generator.
 func street() Layout {
 	return Layout{
 		Lead: "generator", Services: []ServiceSpec{{Name: "database"}},
@@ -112,7 +113,7 @@ func TestTheGeneratorIsToldOfTheNetworkBeforeTheSystem(t *testing.T) {
 	}
 	want := []string{`CLEAVE_NETWORK={"delay_seconds":0.002,"rate_bytes_per_second":12500000}`}
 	for _, u := range l.Units {
-		if told := slices.Equal(u.Env, want); told != (u.Role == RoleGenerator) {
+		if isTold := slices.Equal(u.Env, want); isTold != (u.Role == RoleGenerator) {
 			t.Errorf("%s has the environment %q", u.Name, u.Env)
 		}
 	}

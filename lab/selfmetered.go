@@ -1,6 +1,6 @@
 package lab
 
-// UsageAnswer holds a unit's own figures of the usage of its process since it started.
+// UsageAnswer holds a unit's own figures for the usage of its process since its start.
 type UsageAnswer struct {
 	Host              UnitHost `json:"host"`
 	CPUNanoseconds    int64    `json:"cpu_nanoseconds"`

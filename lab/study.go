@@ -26,12 +26,13 @@ type Study struct {
 	System   string    `json:"system" yaml:"system"`
 	Baseline string    `json:"baseline" yaml:"baseline"` // variant that the others are compared with
 	Variants []Variant `json:"variants"`
-	// Absent are variants of the study that are not played: this host cannot, or nobody asked for them.
+	// Absent lists the variants of the study that are not played, because this host cannot or the user has not
+	// selected them.
 	Absent []AbsentVariant `json:"absent,omitempty"`
 	Points []Point         `json:"points"`
-	// Unasked are the names of points of the study that this run was not asked for.
+	// Unasked lists the names of points of the study that the user has not selected for this run.
 	Unasked []string `json:"unasked,omitempty"`
-	// Trends are factors along which a straight line and an exponent are fitted.
+	// Trends lists factors along which a straight line and an exponent are fitted.
 	Trends []Trend `json:"trends,omitempty" yaml:"trends,omitempty"`
 	Design Design  `json:"design" yaml:"design,omitempty"`
 	Claims []Claim `json:"claims,omitempty" yaml:"claims,omitempty"`
@@ -40,24 +41,23 @@ type Study struct {
 	Steps []PathStep `json:"steps,omitempty"`
 	// Factorial is the design of a study that sets several knobs together; nil: it has none.
 	Factorial *Factorial `json:"factorial,omitempty"`
-	// Explained narrows what the steps are shown in; nil: every metric, at every point.
+	// Explained selects the metrics and points at which the steps are shown; nil: all.
 	Explained *Explained `json:"explained,omitempty"`
 	// Model is the text of the model file that the system plays; empty: it plays none.
 	Model string `json:"model,omitempty"`
-	// Load tells the generator of a system what to do; nil where a system has a job of its own.
+	// Load configures the generator of a system; nil for a system with a job of its own.
 	Load *Load `json:"load,omitempty" yaml:"load,omitempty"`
-	// Took is the time of the experiment where it was written, in seconds, if known. It only informs the
-	// reader.
+	// Took is the duration of the experiment on the author's host, in seconds, if known; only for information.
 	Took float64 `json:"took_seconds,omitempty"`
-	// Faults are done to every trial.
+	// Faults lists the faults that are injected into every trial.
 	Faults []Fault `json:"faults,omitempty"`
-	// Metrics are the system's own; empty means JobMetrics.
+	// Metrics lists the system's own metrics; empty means JobMetrics.
 	Metrics []Metric `json:"metrics,omitempty"`
-	// Notes are the study's known errors and limits, printed in the report.
+	// Notes lists the study's known errors and limits, for the report.
 	Notes []string `json:"notes,omitempty" yaml:"notes,omitempty"`
 }
 
-// Design says how the experiment is played.
+// Design is the experimental design.
 type Design struct {
 	Blocks int    `json:"blocks" yaml:"blocks,omitempty"`
 	Seed   uint64 `json:"seed" yaml:"seed,omitempty"`
@@ -70,56 +70,57 @@ type Design struct {
 	// WarmupTrials are played per variant and point before the first block and
 	// not recorded.
 	WarmupTrials int `json:"warmup_trials" yaml:"warmup_trials,omitempty"`
-	// NoiseFloor names the variants that also run as their own twin.
+	// NoiseFloor lists the variants that also run as a twin of themselves (A/A comparison).
 	NoiseFloor []string `json:"noise_floor,omitempty" yaml:"noise_floor,omitempty"`
 	// NoiseFloorPoints lists the points of the twins; empty means those of their originals.
 	NoiseFloorPoints []string `json:"noise_floor_points,omitempty" yaml:"noise_floor_points,omitempty"`
-	// Until is UntilDecided where the experiment looks after every block from FirstLook
-	// on, up to Blocks, and plays what is decided no further; empty: all is played.
+	// Until is UntilDecided if the experiment evaluates its data after every block from
+	// FirstLook on and plays no further trials for decided questions; empty: it plays all Blocks.
 	Until string `json:"until,omitempty"`
-	// Within limits the time of such an experiment, each time it is begun or resumed; 0: no limit.
+	// Within limits the time of an experiment until it is decided, counted anew at each start or resume, in
+	// seconds; 0: no limit.
 	Within float64 `json:"within_seconds,omitempty"`
-	// Lengthen is the highest factor by which load and warm-up may become longer at a point at which trials
-	// are not steady; see StoppingRule. 0: they stay as planned.
+	// Lengthen is the largest factor by which load and warm-up may be lengthened at a point whose trials are
+	// not steady; see StoppingRule. 0: they are not lengthened.
 	Lengthen float64 `json:"lengthen,omitempty"`
-	// ProfiledBlocks is the number of blocks, from the first, in which every variant is played once more at
-	// every point under the profilers of its runtimes. Such trials are not timed.
+	// ProfiledBlocks is the number of first blocks in which every variant is played once more at every point,
+	// under the profilers of its runtimes. The times of such trials do not count.
 	ProfiledBlocks int `json:"profiled_blocks,omitempty" yaml:"profiled_blocks,omitempty"`
-	// MaxRepeats limits the repeats of an invalid trial, and the further blocks for trials that did not count
-	// even so.
+	// MaxRepeats limits the repeats of an invalid trial, and the additional blocks for trials that are still
+	// invalid after them.
 	MaxRepeats   int     `json:"max_repeats" yaml:"max_repeats,omitempty"`
 	TrialTimeout float64 `json:"trial_timeout_seconds" yaml:"trial_timeout,omitempty,span"`
 	Gates        Gates   `json:"gates" yaml:"gates,omitempty"`
 }
 
-// UntilDecided is the design of an experiment that looks at its data as it goes: from
-// block FirstLook on, to MostLooked at most.
+// UntilDecided is the design of an experiment that evaluates its data while it runs: after
+// every block from FirstLook to MostLooked.
 const (
 	UntilDecided = "decided"
 	FirstLook    = 3
 	MostLooked   = 50
 )
 
-// Gates are the host conditions under which a trial counts.
+// Gates holds the limits of the host's conditions for a valid trial.
 type Gates struct {
 	MaxStealShare float64 `json:"max_steal_share" yaml:"steal,omitempty,share"`
-	// MaxCalibrationDrift is the largest |calibration/median - 1|. On a host
-	// whose own spread is wider, three of its standard deviations count instead.
+	// MaxCalibrationDrift is the largest |calibration/median - 1|. If three standard
+	// deviations of the host's calibrations are more, they are the limit instead.
 	MaxCalibrationDrift float64 `json:"max_calibration_drift" yaml:"calibration,omitempty,share"`
 }
 
-// Explained says in which metrics, and at which points, the steps of a study are
-// shown. An empty list means all.
+// Explained lists the metrics and the points at which the steps of a study are shown. An
+// empty list means all.
 type Explained struct {
 	Metrics []string `json:"metrics,omitempty" yaml:"metrics,omitempty"`
 	Points  []string `json:"points,omitempty" yaml:"points,omitempty"`
 }
 
-// Explains reports whether the steps are what the study is about. One that has
-// claims answers by these, and shows its steps beside them.
+// Explains reports whether the steps are the answer of the study. A study with claims is
+// answered by the claims, and its steps are additional.
 func (s Study) Explains() bool { return len(s.Steps) > 0 && len(s.Claims) == 0 }
 
-// Trend asks for a line through the means at Points along Factor.
+// Trend requests a line through the means at Points along Factor.
 type Trend struct {
 	Factor string   `json:"factor" yaml:"factor"`
 	Points []string `json:"points" yaml:"points"`
@@ -130,7 +131,7 @@ type AbsentVariant struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary,omitempty"`
 	Reason  string `json:"reason"`
-	// Unasked: it may well be possible here, and this run was not asked for it.
+	// Unasked: the user has not selected it; this host may be able to play it.
 	Unasked bool `json:"unasked,omitempty"`
 }
 
@@ -182,7 +183,7 @@ func (s Study) Point(name string) (Point, bool) {
 	return first(s.Points, func(p Point) bool { return p.Name == name })
 }
 
-// first returns the first element that a test accepts, if any.
+// first returns the first element for which is returns true, if any.
 func first[T any](all []T, is func(T) bool) (found T, has bool) {
 	if i := slices.IndexFunc(all, is); i >= 0 {
 		return all[i], true
@@ -190,11 +191,11 @@ func first[T any](all []T, is func(T) bool) (found T, has bool) {
 	return found, false
 }
 
-// Block returns the trials of a block, numbered from the one after the last: every variant
-// once at every point. Points come in random order, and at each point the variants do, one
-// right after the other, so that a comparison is made between trials that lie close in
-// time. All variants of a block get the same seed at a point: they are given the same
-// random choices. Of the same study a block is always the same.
+// Block returns the trials of a block, with numbers from last + 1 on: every variant once at
+// every point. Points are in random order, and the variants of each point are in random
+// order one right after the other, so that compared trials are close in time. All variants
+// of a block have the same seed at a point, and so the same random choices. The block of a
+// study is always the same.
 func (s Study) Block(block, last int) []PlannedTrial {
 	var trials []PlannedTrial
 	random := rand.New(rand.NewPCG(s.Design.Seed, uint64(block)))

@@ -10,7 +10,7 @@ func TestAPointHasOneOfSeveralFactors(t *testing.T) {
 		levels  map[string]float64
 		factor  string
 		level   float64
-		problem string // empty: it has one
+		problem string // part of the error; empty: none
 	}{
 		"the first":     {map[string]float64{"rate": 12.5}, "rate", 12.5, ""},
 		"the last":      {map[string]float64{"users": 4}, "users", 4, ""},

@@ -1,9 +1,9 @@
 // Package secret keeps values that must not be published, such as passwords, out
-// of plans, reports and messages. What is written holds references in their place,
-// ${NAME}, which are replaced when something is started.
+// of plans, reports and messages. Documents have references in their place, ${NAME},
+// which are replaced by the values when something is started.
 //
-// It knows no file format: its users say which texts there are, and how references
-// stand in them. What it cannot know are secrets under harmless names.
+// It knows no file formats: its users pass the texts, and the form of references. It
+// cannot recognise secrets under harmless names.
 //
 // Entry points: NewVault, Vault.Mask, Vault.Fill, Vault.Conceal, Named.
 package secret
@@ -16,32 +16,32 @@ import (
 	"strings"
 )
 
-// Prefix begins the names of the variables that stand for masked values.
+// Prefix is the prefix of the variables for masked values.
 const Prefix = "CLEAVE_MASKED_"
 
 // leastConcealed is the length in bytes of the shortest value that Conceal replaces:
-// shorter ones stand in any text by chance.
+// shorter ones occur in texts by chance.
 const leastConcealed = 6
 
 // Vault holds the secret values of one run of the program. It is used by one goroutine.
 type Vault struct {
 	environment func(name string) (string, bool)
-	masked      map[string]string // by the variable that stands for it
+	masked      map[string]string // masked values by variable
 	concealed   map[string]bool   // values that Conceal replaces
 	warnings    []string
 }
 
-// NewVault makes a vault that looks variables up with the function, which may be
+// NewVault returns a vault that looks up variables with a function such as
 // os.LookupEnv.
 func NewVault(environment func(name string) (string, bool)) *Vault {
 	return &Vault{environment: environment, masked: map[string]string{}, concealed: map[string]bool{}}
 }
 
-// nameWord finds the words of a name: API_KEY, apiKey and api-key have the same two.
+// nameWord matches the words of a name: API_KEY, apiKey and api-key have the same two.
 var nameWord = regexp.MustCompile(`[A-Z]+(?:[^a-zA-Z0-9]|$)|[A-Z]?[a-z0-9]+|[A-Z0-9]+`)
 
-// Named reports whether the name of a variable, a header or an option says that its value
-// is a secret. The name of a file that holds a secret does not.
+// Named reports whether a variable, a header or an option has the name of a secret. The
+// names of files with secrets, such as TOKEN_FILE, do not count.
 func Named(name string) bool {
 	words := nameWord.FindAllString(name, -1)
 	for i, w := range words {
@@ -62,8 +62,9 @@ func Named(name string) bool {
 	})
 }
 
-// Mask keeps a value and returns the variable that stands for it in what is written. The
-// warning says where the value stood: what is "system shop", name is "API_TOKEN".
+// Mask keeps a value and returns the variable that replaces it in documents. It adds a
+// warning in which what and name describe the place of the value: "system shop" and
+// "API_TOKEN".
 func (v *Vault) Mask(what, name, value string) string {
 	base := Prefix + strings.ToUpper(strings.Trim(notInNames.ReplaceAllString(name, "_"), "_"))
 	variable := base
@@ -86,11 +87,11 @@ func (v *Vault) Mask(what, name, value string) string {
 	return variable
 }
 
-// notInNames are the characters that names of variables cannot have.
+// notInNames matches characters that names of variables cannot have.
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_]+`)
 
-// addConcealed has Conceal replace a value, and what stands behind its first word:
-// "Bearer abc" may come back as abc.
+// addConcealed makes Conceal replace a value, and also the part after its first word,
+// because "Bearer abc" may appear as abc.
 func (v *Vault) addConcealed(value string) {
 	_, rest, _ := strings.Cut(value, " ")
 	for _, text := range []string{value, rest} {
@@ -100,23 +101,26 @@ func (v *Vault) addConcealed(value string) {
 	}
 }
 
-// Warnings returns a warning for each value that was masked since the last call.
+// Warnings returns the warnings about values that were masked since the last call.
 func (v *Vault) Warnings() []string {
 	warnings := v.warnings
 	v.warnings = nil
 	return warnings
 }
 
-// passwordInURL finds the password of URLs: scheme://user:password@host.
-var passwordInURL = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s$][^@/\s]*)(@)`)
+// passwordInURL matches the password of URLs: scheme://user:password@host.
+var passwordInURL = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s]+)(@)`)
 
-// MaskURLs masks the passwords of all URLs in a text, but for those with a reference. form
-// writes the reference to a variable.
+// shellVariable matches a variable of a shell or of compose, which is filled in later.
+var shellVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
+
+// MaskURLs masks the passwords of all URLs in a text, except those with a reference. form
+// returns the reference to a variable.
 func (v *Vault) MaskURLs(what, name, text string, form func(variable string) string) string {
 	return passwordInURL.ReplaceAllStringFunc(text, func(found string) string {
 		parts := passwordInURL.FindStringSubmatch(found)
-		if strings.Contains(parts[2], "${") {
-			return found // masked, the reference would not be filled
+		if strings.Contains(parts[2], "${") || shellVariable.MatchString(parts[2]) {
+			return found // if it were masked, the reference would not be filled
 		}
 		return parts[1] + form(v.Mask(what, name+"_PASSWORD", parts[2])) + parts[3]
 	})
@@ -125,26 +129,26 @@ func (v *Vault) MaskURLs(what, name, text string, form func(variable string) str
 // Reference returns the reference to a variable in system files and plans: ${NAME}.
 func Reference(variable string) string { return "${" + variable + "}" }
 
-// reference finds references, and $${, which stands for a plain ${.
+// reference matches references, and $${, which stands for the text ${.
 var reference = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// HasReference reports whether a text holds a reference.
+// HasReference reports whether a text has a reference.
 func HasReference(text string) bool {
 	return slices.ContainsFunc(reference.FindAllStringSubmatch(text, -1),
 		func(m []string) bool { return m[1] != "" })
 }
 
-// Fill replaces the references in a text by values: those at hand, the masked ones,
-// or those of the environment. The error is a MissingError.
+// Fill replaces the references in a text by their values: those in atHand, the masked
+// ones, or else those of the environment. The error is a MissingError.
 func (v *Vault) Fill(text string, atHand map[string]string) (string, error) {
 	return v.replace(text, reference, atHand)
 }
 
-// FillMasked replaces references to masked values only: in texts in which ${NAME}
-// has a meaning of its own, such as commands.
+// FillMasked replaces only references to masked values, for texts in which ${NAME} has
+// another meaning, such as commands.
 func (v *Vault) FillMasked(text string) (string, error) { return v.replace(text, maskedReference, nil) }
 
-// replace replaces what a pattern of references finds by values.
+// replace replaces the matches of a pattern of references by their values.
 func (v *Vault) replace(text string, references *regexp.Regexp, atHand map[string]string) (string, error) {
 	missing := MissingError{}
 	filled := references.ReplaceAllStringFunc(text, func(found string) string {
@@ -173,10 +177,10 @@ func MaskedIn(text string) []string {
 	return names
 }
 
-// maskedReference finds references to masked values.
+// maskedReference matches references to masked values.
 var maskedReference = regexp.MustCompile(`\$\{(` + Prefix + `[A-Z0-9_]*)\}`)
 
-// Value returns the value of a variable, and whether there is one. Conceal replaces the value from now on.
+// Value returns the value of a variable, and whether it has one. From now on Conceal replaces that value.
 func (v *Vault) Value(name string, atHand map[string]string) (string, bool) {
 	value, known := atHand[name]
 	if !known {
@@ -189,7 +193,7 @@ func (v *Vault) Value(name string, atHand map[string]string) (string, bool) {
 	return value, known
 }
 
-// Conceal replaces all values that were masked or handed out in a text by asterisks.
+// Conceal replaces by asterisks all values in a text that were masked or returned by Value.
 func (v *Vault) Conceal(text string) string {
 	longestFirst := slices.SortedFunc(maps.Keys(v.concealed), func(a, b string) int { return len(b) - len(a) })
 	for _, value := range longestFirst {
@@ -198,7 +202,7 @@ func (v *Vault) Conceal(text string) string {
 	return text
 }
 
-// MissingError names the variables that nobody has set.
+// MissingError lists the variables that are not set.
 type MissingError []string
 
 // Error implements error.

@@ -78,6 +78,7 @@ func TestPasswordsInURLs(t *testing.T) {
 	for text, want := range map[string]string{
 		"postgres://me:hunter22@127.0.0.1/db":   "postgres://me:${CLEAVE_MASKED_DSN_PASSWORD}@127.0.0.1/db",
 		"a http://:hunter22@h b":                "a http://:${CLEAVE_MASKED_DSN_PASSWORD}@h b",
+		"http://me:$PW@h/":                      "http://me:$PW@h/",
 		"http://me:${PW}@h/":                    "http://me:${PW}@h/",
 		"http://me:begin${PW}@h/":               "http://me:begin${PW}@h/",
 		"http://127.0.0.1:8080/a@b http://h:1/": "http://127.0.0.1:8080/a@b http://h:1/",
@@ -85,6 +86,14 @@ func TestPasswordsInURLs(t *testing.T) {
 		if got := v.MaskURLs("a", "DSN", text, Reference); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestAPasswordMayBeginWithADollar: only a whole name after it makes it a variable of the shell.
+func TestAPasswordMayBeginWithADollar(t *testing.T) {
+	const want = "http://me:${CLEAVE_MASKED_DSN_PASSWORD}@h/"
+	if got := vault(nil).MaskURLs("a", "DSN", "http://me:$3cret-word@h/", Reference); got != want {
+		t.Errorf("it becomes %q, want %q", got, want)
 	}
 }
 

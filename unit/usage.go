@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tellUsage sends what this process has used since its start, as the kernel counts it.
+// tellUsage sends the kernel's counts of this process's usage since its start.
 func (c *Channel) tellUsage() error {
 	var used unix.Rusage
 	var clock unix.Timespec
@@ -33,7 +33,7 @@ func (c *Channel) tellUsage() error {
 	})
 }
 
-// kernelNumber returns the number that follows a name in a file of /proc; 0 if it is not there.
+// kernelNumber returns the number after a name in a file of /proc, or 0 if it is missing.
 func kernelNumber(path, name string) int64 {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -42,7 +42,7 @@ func kernelNumber(path, name string) int64 {
 	for line := range bytes.Lines(text) {
 		words := bytes.Fields(line)
 		if len(words) > 1 && string(words[0]) == name {
-			value, _ := strconv.ParseInt(string(words[1]), 10, 64) // 0 is as good as none
+			value, _ := strconv.ParseInt(string(words[1]), 10, 64) // 0 means unknown
 			return value
 		}
 	}
