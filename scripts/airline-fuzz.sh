@@ -2,7 +2,7 @@
 # Tests the public interface of the airline with a property-based fuzzer (Schemathesis): it generates requests
 # from the OpenAPI description and checks every answer against it.
 #
-#   scripts/airline-fuzz.sh RUNTIME ARCHITECTURE [EXAMPLES]   go, java or node (build them first: make airline);
+#   scripts/airline-fuzz.sh RUNTIME ARCHITECTURE [EXAMPLES]   go, java or node (first: make airline);
 #                                                             monolith or services; cases per operation (300)
 #   scripts/airline-fuzz.sh install                           only install the fuzzer, as RUNTIME does too
 #
@@ -10,11 +10,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# A test compares the version with that of the suite.
+# The version must be that of the behaviour suite; a test compares them.
 readonly version=4.32.5
 readonly folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/schemathesis-$version"
 
-# A virtual environment cannot be moved: what is half done is made again.
+# A complete virtual environment cannot be moved into place: so an incomplete one is installed again.
 install() {
   if [ -e "$folder/complete" ]; then
     return
@@ -26,7 +26,7 @@ install() {
       "$folder/bin/pip" install -q --disable-pip-version-check "schemathesis==$version" &&
       touch "$folder/complete"
   } >&2; then
-    echo "airline-fuzz: Schemathesis cannot be had: it needs python3-venv and PyPI" >&2
+    echo "airline-fuzz: Schemathesis cannot be installed: it needs python3-venv and PyPI" >&2
     exit 3
   fi
 }

@@ -25,7 +25,7 @@ trap 'rm -rf "$work"' EXIT
 # built ARCH FOLDER builds the programs.
 built() { GOARCH=$1 make --no-print-directory build BIN="$2" VERSION="$version" STRIP="-s -w"; }
 
-# describe ARCH FOLDER writes the manual pages and completions that cleave generates, with a build for this machine.
+# describe ARCH FOLDER writes manual pages and completions, which a cleave built for this machine generates.
 describe() {
   local own="$2/bin" share="$2/share" here
   here=$(go env GOHOSTARCH)

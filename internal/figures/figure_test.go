@@ -24,9 +24,9 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-// TestRatio: the logs of the rounds' ratios 2 and 8 have the mean ln 4 and, as t of
-// one degree of freedom has its 97.5th percentile at 12.7062, the half-width
-// 12.7062 ln 2.
+// TestRatio: the logs of the rounds' ratios 2 and 8 have the mean ln 4 and the standard
+// error ln 2. The 97.5th percentile of Student's t with one degree of freedom is 12.7062:
+// so the half-width of the interval is 12.7062 ln 2.
 func TestRatio(t *testing.T) {
 	f, err := Ratio("ours / theirs", lab.LowerIsBetter, []float64{2, 16}, []float64{1, 2})
 	if err != nil {
@@ -52,7 +52,7 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// TestReached: the whole interval decides, whichever way is better.
+// TestReached: a goal is reached only by the whole interval, in both directions.
 func TestReached(t *testing.T) {
 	for _, c := range []struct {
 		goal      Goal

@@ -12,7 +12,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// some are figures of every kind: with and without a goal, scaled and not.
+// some returns figures with and without goals, and with units that are scaled or not.
 func some() []Figure {
 	note := Figure{Figure: "ours / theirs", Value: 0.48, Low: 0.44, High: 0.52, Unit: "1", N: 8,
 		Better: lab.LowerIsBetter, Note: "a over b"}
@@ -52,7 +52,7 @@ func TestPublish(t *testing.T) {
 	golden(t, "figures.json", written)
 }
 
-// TestWriteRefuses: a list that cannot be written is not published.
+// TestWriteRefuses: Publish fails if the file cannot be written.
 func TestWriteRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := Write(file, nil); err != nil {

@@ -8,26 +8,25 @@ import (
 	"math/rand/v2"
 )
 
-// Side is one of the things that a benchmark compares. M is what one trial gives.
+// Side is one of the things that a benchmark compares. M is the result of one trial.
 type Side[M any] struct {
 	Name string
-	// Play plays one trial; a side that draws lots draws them from the seed.
+	// Play plays one trial; seed is the seed for its random choices.
 	Play func(ctx context.Context, seed uint64) (M, error)
-	// Says is the trial in one line, for who watches.
+	// Says returns a line about the result, for Rounds.Story.
 	Says func(M) string
 }
 
 // Rounds configures how sides take turns.
 type Rounds struct {
 	Count int
-	Seed  uint64    // of the order of trials, and of the seeds that they are given
-	Story io.Writer // has a line per trial
+	Seed  uint64    // determines the order of trials and their seeds
+	Story io.Writer // gets a line per trial
 }
 
-// Play plays every side once per round, in random order, so that what changes on
-// the host during a run falls on all sides alike. It returns what each gave: one
-// list per side, in the order of the sides, one value per round. The first trial
-// that fails ends it.
+// Play plays every side once per round, in random order, so that changes of the host
+// during a run affect all sides alike. It returns the results: one list per side, in
+// the order of the sides, with one value per round. It stops at the first failed trial.
 func Play[M any](ctx context.Context, rounds Rounds, sides ...Side[M]) ([][]M, error) {
 	random := rand.New(rand.NewPCG(rounds.Seed, 0))
 	results := make([][]M, len(sides))
@@ -45,7 +44,7 @@ func Play[M any](ctx context.Context, rounds Rounds, sides ...Side[M]) ([][]M, e
 	return results, nil
 }
 
-// Each takes one number out of each trial.
+// Each returns one number of each trial.
 func Each[M any](trials []M, number func(M) float64) []float64 {
 	values := make([]float64, len(trials))
 	for i, trial := range trials {

@@ -1,6 +1,6 @@
 // Package gobuild builds our programs for the tests that start them.
 //
-// Entry points: Programs; Build where no test runs yet (in TestMain), and Follow when one does.
+// Entry points: Programs in a test; or Build in TestMain, and Follow in each test that uses the programs.
 package gobuild
 
 import (
@@ -18,15 +18,15 @@ func Programs(output string, flags []string, packages ...string) error {
 	return Follow(packages...)
 }
 
-// Build builds packages into a file, or into a folder whose name ends with a slash. The programs are
-// linked statically and without the race detector, as those that users get.
+// Build builds packages into a file, or into a folder if output ends with a slash. The programs are linked
+// statically and without the race detector, like released ones.
 func Build(output string, flags []string, packages ...string) error {
 	_, err := toolchain(append(append([]string{"build", "-o", output}, flags...), packages...)...)
 	return err
 }
 
-// Follow makes the result of the running test depend on the sources of packages, by reading their folders:
-// Go's cache of results knows the folders that a test has read, but not the programs that it has built.
+// Follow makes the cached result of the running test depend on the sources of packages, by reading their
+// folders: Go's test cache tracks the folders that a test reads, but not the programs that it builds.
 func Follow(packages ...string) error {
 	const ours = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
 	folders, err := toolchain(append([]string{"list", "-deps", "-f", ours}, packages...)...)
@@ -38,7 +38,7 @@ func Follow(packages ...string) error {
 	return err
 }
 
-// toolchain runs go and returns what it printed.
+// toolchain runs the go command and returns its standard output.
 func toolchain(words ...string) (string, error) {
 	command := exec.Command("go", words...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")

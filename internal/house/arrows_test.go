@@ -21,18 +21,18 @@ const module = "github.com/cleave-lab/cleave"
 // longest matching name counts.
 type rule struct {
 	room string
-	// rooms that this one may import, with all that is below them.
+	// rooms lists the rooms that this one may import, with their subfolders.
 	rooms []string
-	// outside: third-party packages by prefix; "*" means any that the
-	// dependency list explains.
+	// outside lists prefixes of third-party packages that it may import; "*" means any that
+	// the dependency list explains.
 	outside []string
 	// joined lists rooms that only tests of this one may import.
 	joined []string
 	why    string
 }
 
-// rules returns the table of DESIGN.md. A room may always import what is below its own folder. The table is
-// computed once, because Go's test cache records every listed folder and checks it again.
+// rules returns the table of DESIGN.md. A room may always import the subfolders of its own folder. The table
+// is computed once, because Go's test cache records every listed folder and checks it again.
 var rules = sync.OnceValue(func() []rule {
 	noun := []string{"lab"}
 	any := []string{"*"}
@@ -146,7 +146,7 @@ var rules = sync.OnceValue(func() []rule {
 func benches() []rule {
 	var all []rule
 	for _, pattern := range []string{"../../*/bench", "../../systems/*/bench"} {
-		folders, _ := filepath.Glob(pattern) // the patterns are well formed
+		folders, _ := filepath.Glob(pattern) // fails only for an invalid pattern
 		for _, folder := range folders {
 			all = append(all, rule{strings.TrimPrefix(folder, "../../"), []string{""}, []string{"*"}, nil,
 				"a program that measures joins the rooms, as cmd does; nobody imports it"})
@@ -167,7 +167,7 @@ type edge struct {
 	inTest   bool
 }
 
-// ruleFor returns the rule of the room that a package belongs to.
+// ruleFor returns the rule of the room to which a package belongs.
 func ruleFor(path string) (rule, bool) {
 	room := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
 	var best rule
@@ -184,7 +184,7 @@ func within(path, folder string) bool {
 	return folder == "" || path == folder || strings.HasPrefix(path, folder+"/")
 }
 
-// check returns nil where the edge is allowed.
+// check returns an error with the reason if an import is not allowed.
 func check(e edge) error {
 	r, known := ruleFor(e.from)
 	if !known {
@@ -224,7 +224,7 @@ func standard(path string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// pkg is a package as `go list -json` describes it, as far as the rules need it.
+// pkg has the fields of `go list -json` that the rules need.
 type pkg struct {
 	ImportPath   string
 	Dir          string
@@ -248,7 +248,8 @@ func packages(t *testing.T) []pkg {
 	return all
 }
 
-// listed asks the toolchain once for all tests: it takes a second of processor time.
+// listed returns all packages from go list. It runs once for all tests, because it takes a second of CPU
+// time.
 var listed = sync.OnceValues(func() (all []pkg, err error) {
 	command := exec.Command("go", "list", "-e", "-json=ImportPath,Dir,Doc,Name,GoFiles,CgoFiles,Imports,"+
 		"TestImports,XTestImports,Deps", module+"/...")
@@ -269,8 +270,8 @@ var listed = sync.OnceValues(func() (all []pkg, err error) {
 	}
 })
 
-// edges lists all imports of a package, those of its tests included. A package that imports testing is
-// one for tests.
+// edges returns all imports of a package and of its tests. The imports of a package that imports testing
+// count as those of a test.
 func (p pkg) edges() []edge {
 	var all []edge
 	for _, to := range p.Imports {
@@ -292,7 +293,7 @@ func TestArrowsPointDown(t *testing.T) {
 	}
 }
 
-// TestEveryRuleHasItsRoom: a rule of a room that is gone would hold nothing.
+// TestEveryRuleHasItsRoom: every rule is for a folder that exists.
 func TestEveryRuleHasItsRoom(t *testing.T) {
 	for _, r := range rules() {
 		if info, err := os.Stat(filepath.Join(root(t), r.room)); err != nil || !info.IsDir() {
@@ -301,8 +302,8 @@ func TestEveryRuleHasItsRoom(t *testing.T) {
 	}
 }
 
-// TestArrowsAreGuarded holds the rules against imports that they must allow or
-// refuse. Long because it is one table.
+// TestArrowsAreGuarded checks the rules with imports that they must allow or refuse.
+// Long because it is one table.
 func TestArrowsAreGuarded(t *testing.T) {
 	cases := []struct {
 		from, to string
@@ -390,7 +391,7 @@ func TestArrowsAreGuarded(t *testing.T) {
 	}
 }
 
-// closures names what must not be in the binaries of a folder, not even through others.
+// closures lists the packages that the binaries of a folder must not contain, not even indirectly.
 func closures() map[string][]string {
 	return map[string][]string{
 		"cmd/cleave": {"docs/schema", "internal", "testing"},
@@ -399,7 +400,7 @@ func closures() map[string][]string {
 	}
 }
 
-// surplus lists what a binary contains and must not.
+// surplus returns a complaint for each package that a binary contains and must not.
 func surplus(p pkg) []string {
 	var found []string
 	for folder, all := range closures() {

@@ -15,7 +15,7 @@ import (
 // maxColumns is the maximum length of a line in characters; a tab counts as one.
 const maxColumns = 110
 
-// tooWide finds the lines of a file that are longer and not exempt.
+// tooWide returns a complaint for each line of a file that is longer than maxColumns and not exempt.
 func tooWide(path string, text []byte, exempt func(number int, line string) bool) []string {
 	var found []string
 	number := 0
@@ -29,7 +29,7 @@ func tooWide(path string, text []byte, exempt func(number int, line string) bool
 	return found
 }
 
-// rawLines returns the lines of a Go file with strings in backquotes, which cannot be broken.
+// rawLines returns the numbers of the lines of a Go file with raw strings, which cannot be wrapped.
 func rawLines(text []byte) map[int]bool {
 	files := token.NewFileSet()
 	file := files.AddFile("", files.Base(), len(text))
@@ -50,8 +50,8 @@ func rawLines(text []byte) map[int]bool {
 	}
 }
 
-// mayBeWide returns the lines of a text in Markdown that may be long: rows of tables, what a program
-// printed or is called with, and single words, such as addresses.
+// mayBeWide returns a function that reports whether a line of a Markdown text may be long: rows of tables,
+// fenced blocks, and single words, such as addresses.
 func mayBeWide(text []byte) func(int, string) bool {
 	fenced := map[int]bool{}
 	within, number := false, 0
@@ -67,7 +67,7 @@ func mayBeWide(text []byte) func(int, string) bool {
 	}
 }
 
-// TestLinesAreShort in what people wrote: sources and documents.
+// TestLinesAreShort checks sources and documents that are not generated.
 func TestLinesAreShort(t *testing.T) {
 	eachSource(t, func(path string, text []byte) {
 		inStrings := map[int]bool{}

@@ -12,38 +12,38 @@ import (
 	"testing"
 )
 
-// hostRooms lists the rooms that may use process numbers, loopback addresses and files of a host. To all
-// others, units may run on another host.
+// hostRooms returns the rooms that may use process numbers, loopback addresses and files of a host. For all
+// other rooms units may run on other hosts.
 func hostRooms() map[string][]string {
 	return map[string][]string{
 		"process number": {
 			"deploy", "meter",
-			"profiler/counters", "profiler/sampler", // look at processes of this host, as the meter does
-			"store",       // writes it down
-			"systems/big", // compares what a unit says of itself with what its deployer says
+			"profiler/counters", "profiler/sampler", // profile processes of this host, as the meter does
+			"store",       // stores it
+			"systems/big", // compares a unit's own PID with that of its deployer
 		},
 		"loopback address": {
 			"deploy", "load", "backing/named", // servers and targets that users name
-			"backing/server",    // that two programs of one server speak over it
-			"systems/external",  // where a program of the user's listens unless it says otherwise
-			"systems/rehearsal", // where a unit asks itself, to measure what it takes
+			"backing/server",    // connects two programs of one server
+			"systems/external",  // the default address of a program of the user
+			"systems/rehearsal", // a unit calls itself to measure the cost of a call
 			"cmd",               // in examples of usage
-			"report/serve",      // where this host's browsers find the runs
-			"binding/grpcunary", // the authority that calls over a Unix socket name
+			"report/serve",      // serves runs to browsers of this host
+			"binding/grpcunary", // the authority of calls over a Unix socket
 		},
 		"file of a host": {
 			"deploy", "meter", "profiler", "store", "inputfile", "cmd", "docs", "internal",
-			"run/folders.go",     // the folder for those of trials, which deployers fill
-			"unit", "load/agent", // those of a unit's own, and what it hands over
-			"load/trial",          // how much memory its own process has
-			"backing",             // programs of servers, and databases that are part of a unit
-			"binding/spans",       // a unit's own, and those that units have handed over
-			"binding/secure",      // a unit's own
-			"traces",              // those that a user names
-			"systems/external",    // those that a system file names
+			"run/folders.go",     // creates the folder of a trial, which deployers fill
+			"unit", "load/agent", // files of a unit, and files to hand over
+			"load/trial",          // reads the memory of its own process
+			"backing",             // programs of servers, and embedded databases
+			"binding/spans",       // files of a unit, and files that units have handed over
+			"binding/secure",      // a file of a unit
+			"traces",              // files that a user names
+			"systems/external",    // files that a system file names
 			"systems/loaded",      // the history that the generator has handed over
-			"systems/airline",     // units' own, handed over; where its runtimes are built
-			"systems/people",      // a unit's own
+			"systems/airline",     // files of units, files to hand over, and its built runtimes
+			"systems/people",      // files of a unit
 			"systems/social",      // likewise
 			"systems/rehearsal",   // likewise
 			"systems/kit/hosting", // spans that units have handed over
@@ -52,7 +52,8 @@ func hostRooms() map[string][]string {
 	}
 }
 
-// hostThings finds the uses of such things in a Go file.
+// hostThings returns the places in a Go file that use a process number, a loopback address or a file of a
+// host, by kind.
 func hostThings(path string, text []byte) map[string][]string {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, 0)
@@ -87,7 +88,7 @@ func hostThings(path string, text []byte) map[string][]string {
 	return found
 }
 
-// fileCalls returns the file calls of the standard library that find, open, make or remove files.
+// fileCalls returns the functions of the standard library that find, open, create or remove files.
 func fileCalls() []string {
 	return []string{
 		"os.Open", "os.OpenFile", "os.Create", "os.ReadFile", "os.WriteFile", "os.ReadDir", "os.Stat", "os.Lstat",
@@ -97,7 +98,7 @@ func fileCalls() []string {
 	}
 }
 
-// isForTests reports whether a file is of a benchmark, a test or what tests use.
+// isForTests reports whether a file belongs to a benchmark, or to a package or program for tests.
 func isForTests(path string) bool {
 	return slices.ContainsFunc([]string{"/bench/", "test/", "/testdata/"},
 		func(folder string) bool { return strings.Contains(path, folder) })

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// vague returns names that say nothing about what a package does.
+// vague returns package names without a meaning.
 func vague() []string {
 	return []string{"util", "utils", "common", "lib", "helper", "helpers", "misc", "shared", "base"}
 }
 
-// written reports whether people wrote any file of the package, tests left out.
+// written reports whether any file of the package, tests excluded, is not generated.
 // Files that cannot be read count as written.
 func (p pkg) written() bool {
 	for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
@@ -27,7 +27,7 @@ func (p pkg) written() bool {
 	return false
 }
 
-// packageComplaints checks one package's name and comment.
+// packageComplaints returns the complaints about one package's name and comment.
 func packageComplaints(p pkg) []string {
 	var found []string
 	if p.written() && strings.TrimSpace(p.Doc) == "" {
@@ -78,8 +78,8 @@ func TestPackageRulesCanFail(t *testing.T) {
 	}
 }
 
-// required lists the modules that a go.mod asks for directly: what its require
-// lines say, and the modules of its tools.
+// required returns the direct dependencies of a go.mod: the modules of its require lines
+// that are not indirect, and those of its tools.
 func required(t *testing.T, folder string) []string {
 	t.Helper()
 	command := exec.Command("go", "mod", "edit", "-json")
@@ -110,8 +110,8 @@ func required(t *testing.T, folder string) []string {
 	return direct
 }
 
-// imported returns those of the modules whose packages ours import, directly or not as
-// go.mod may claim.
+// imported returns those of the modules whose packages ours import, even if go.mod marks
+// them as indirect.
 func imported(t *testing.T, modules []string) []string {
 	t.Helper()
 	var direct []string
@@ -127,7 +127,7 @@ func imported(t *testing.T, modules []string) []string {
 	return direct
 }
 
-// everyModule lists all modules of the build, ours excepted.
+// everyModule returns all modules of the build except ours.
 func everyModule(t *testing.T) []string {
 	t.Helper()
 	command := exec.Command("go", "list", "-m", "-f", "{{if not .Main}}{{.Path}}{{end}}", "all")
@@ -139,7 +139,7 @@ func everyModule(t *testing.T) []string {
 	return strings.Fields(string(text))
 }
 
-// unexplained returns the modules that no line of the list names in backquotes.
+// unexplained returns the modules that the list does not name in backquotes.
 func unexplained(modules []string, list string) []string {
 	var missing []string
 	for _, m := range slices.Compact(slices.Sorted(slices.Values(modules))) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// namedPath is a path of the tree in a page of DESIGN.md: words with a slash between them.
+// namedPath matches a path of the source tree in a page of DESIGN.md: words separated by slashes.
 var namedPath = regexp.MustCompile("`([a-z]+(?:/[A-Za-z_.-]+)+)`")
 
 // TestThePagesNameWhatThereIs: the pages about adding a system, a deployer, a backing or a
@@ -36,7 +36,8 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestEveryDeployerIsListedAndHeldToTheSuite: what the page "Add a deployer" asks for.
+// TestEveryDeployerIsListedAndHeldToTheSuite: every deployer is in the list of cmd/cleave and passes the
+// suite, as the page "Add a deployer" requires.
 func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
 	list, err := os.ReadFile(filepath.Join(root(t), "cmd/cleave/app.go"))
 	if err != nil {
@@ -71,7 +72,7 @@ func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
 	}
 }
 
-// deployers returns the folders that say that they implement lab.Deployer.
+// deployers returns the folders that declare to implement lab.Deployer (var _ lab.Deployer = ...).
 func deployers(t *testing.T) []string {
 	t.Helper()
 	var folders []string

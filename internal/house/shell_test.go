@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// shellBlock matches a block of a page that is fenced as a shell's.
+// shellBlock matches a fenced block of shell commands in a page.
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// TestShellOfPagesCanBeRead: what a reader pastes into a shell is whole, loops of several lines too.
+// TestShellOfPagesCanBeRead: every block of shell commands has a valid syntax, so that readers can paste it.
 func TestShellOfPagesCanBeRead(t *testing.T) {
 	top := root(t)
 	pages, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))

@@ -52,7 +52,7 @@ func (i impostor) DSN(database string) string {
 
 // password returns the password of the server's only user.
 func password(i *Instance) string {
-	address, _ := url.Parse(i.URL()) // ours
+	address, _ := url.Parse(i.URL()) // always valid
 	text, _ := address.User.Password()
 	return text
 }
@@ -228,7 +228,7 @@ func inWords(ctx context.Context, at target, work func(*mongo.Client) error) err
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }() // the answer is in
+	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
 	return work(client)
 }
 
@@ -259,8 +259,8 @@ func (k mongoKeeper) read(ctx context.Context, at target) (words []string, err e
 	return words, err
 }
 
-// startAndWait is the starter's main function: it names its server's processes
-// and waits to be killed.
+// startAndWait is the starter's main function: it starts a server, prints the PIDs of its
+// processes as JSON and waits to be killed.
 func startAndWait(args []string) error {
 	instance, err := Start(context.Background(), server.Kind(args[0]), args[1], server.Settings{})
 	if err != nil {
@@ -272,14 +272,14 @@ func startAndWait(args []string) error {
 	select {}
 }
 
-// killStarter has another process start a server, kills that process and returns the
-// server's processes.
+// killStarter lets another process start a server, kills that process and returns the
+// PIDs of the server.
 func killStarter(t *testing.T, kind server.Kind) []int {
 	t.Helper()
 	Need(t, kind)
 	starter := exec.Command(os.Args[0], "starter", string(kind), t.TempDir())
 	starter.Stderr = os.Stderr
-	starter.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // what it cannot remove goes with the test
+	starter.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // removed at the end of the test
 	starter.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := starter.StdoutPipe()
 	must(t, err)
@@ -293,10 +293,10 @@ func killStarter(t *testing.T, kind server.Kind) []int {
 	return all
 }
 
-// pids returns the server's processes, without the keeper above them.
+// pids returns the PIDs of the server's processes, without their parent, the keeper.
 func pids(i *Instance) []int {
 	below := []int{i.Units()[0].PID}
-	all, _ := procfs.AllProcs() // without /proc none is known
+	all, _ := procfs.AllProcs() // after an error the list is empty
 	for n := 0; n < len(below); n++ {
 		for _, p := range all {
 			if stat, err := p.Stat(); err == nil && stat.PPID == below[n] && stat.State != "Z" {
@@ -307,7 +307,7 @@ func pids(i *Instance) []int {
 	return below[1:]
 }
 
-// expectGone waits for the end of processes. What is left is named and killed.
+// expectGone waits for the end of processes. It reports and kills those that are left.
 func expectGone(t *testing.T, pids []int) {
 	t.Helper()
 	runs := func(pid int) bool {
@@ -325,7 +325,7 @@ func expectGone(t *testing.T, pids []int) {
 	}
 }
 
-// listeners lists the addresses at which processes accept connections.
+// listeners returns the TCP addresses on which processes listen.
 func listeners(t *testing.T, pids []int) []netip.AddrPort {
 	t.Helper()
 	ours := map[string]bool{}
@@ -353,8 +353,8 @@ func listeners(t *testing.T, pids []int) []netip.AddrPort {
 	return found
 }
 
-// parseAddress reads the kernel's form: words of the address in the machine's
-// byte order, a colon, the port.
+// parseAddress parses an address as /proc/net/tcp has it: 32-bit words in hexadecimal, in
+// the machine's byte order, a colon and the port.
 func parseAddress(t *testing.T, text string) netip.AddrPort {
 	t.Helper()
 	words, number, _ := strings.Cut(text, ":")
@@ -380,7 +380,7 @@ func expectSecretFiles(t *testing.T, instance *Instance) {
 	holds := 0
 	must(t, filepath.WalkDir(instance.Volume(), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
-			return nil // of a server that runs, some go at any time
+			return nil // a running server may remove files at any time
 		}
 		info, err := entry.Info()
 		if err != nil {

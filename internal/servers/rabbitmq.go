@@ -14,12 +14,12 @@ import (
 
 // QueueDepth holds the numbers of messages in a queue of a broker.
 type QueueDepth struct {
-	Ready   int // not handed to a consumer
-	Unacked int // handed out and not acknowledged
+	Ready   int // not delivered
+	Unacked int // delivered and not acknowledged
 }
 
-// depthsScript makes the broker count the messages of its queues. It asks quorum queues through their logs:
-// the figures that they publish are up to five seconds old.
+// depthsScript is an Erlang script that counts the messages of all queues. It queries quorum queues
+// consistently, through their Raft log, because their published figures are up to five seconds old.
 const depthsScript = `[begin
   {resource, _, queue, Name} = amqqueue:get_name(Q),
   Count = fun(Query) -> {ok, Answer, _} = ra:consistent_query(amqqueue:get_pid(Q), Query), Answer end,
@@ -35,9 +35,9 @@ end || Q <- rabbit_amqqueue:list()], done.
 // maxRetries is the number of retries while a queue is being created or removed.
 const maxRetries = 10
 
-// QueueDepths returns the depths of all queues of a RabbitMQ, by their names. It asks the broker itself,
-// since AMQP clients cannot see unacknowledged messages of others, and by erl_call: rabbitmqctl would start
-// another virtual machine, for half a second of processor time.
+// QueueDepths returns the depths of all queues of a RabbitMQ, by name. AMQP clients cannot see the
+// unacknowledged messages of others, so it runs a script in the broker. It uses erl_call, because rabbitmqctl
+// would start another Erlang virtual machine, which takes half a second of CPU time.
 func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, error) {
 	if i.Kind != server.RabbitMQ {
 		return nil, fmt.Errorf("depths of all queues: the server is %s, want %s", i.Kind, server.RabbitMQ)
@@ -72,7 +72,7 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 	return depths, nil
 }
 
-// environment returns the environment of the server, for a tool of its own.
+// environment returns the environment of the server, for one of its own tools.
 func (i *Instance) environment() []string {
 	unit, endpoints := i.Unit(i.name), map[string]lab.Endpoint{}
 	for _, port := range unit.Ports {

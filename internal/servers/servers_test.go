@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 )
 
-// The test program is also a starter that is killed.
+// TestMain also lets the test program be the starter that killStarter kills.
 func TestMain(m *testing.M) {
 	Main(m.Run, map[string]func([]string) error{
 		"starter": func(args []string) error {
@@ -36,7 +36,8 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// launchHere starts a server that ends with the test, or skips the test.
+// launchHere starts a server that ends with the test and logs the time of its start. It skips the test if the
+// server is not installed.
 func launchHere(t *testing.T, kind server.Kind) *Instance {
 	t.Helper()
 	begin := time.Now()
@@ -45,7 +46,7 @@ func launchHere(t *testing.T, kind server.Kind) *Instance {
 	return instance
 }
 
-// keepers returns the servers that keep data, with a client for each.
+// keepers returns a client for each kind of server.
 func keepers() map[server.Kind]keeper {
 	return map[server.Kind]keeper{
 		server.MariaDB: sqlKeeper{"mysql"}, server.Postgres: sqlKeeper{"pgx"},
@@ -54,7 +55,7 @@ func keepers() map[server.Kind]keeper {
 	}
 }
 
-// expect compares a server's content.
+// expect compares the content of a server. when describes the moment, for messages.
 func expect(t *testing.T, at target, content keeper, when string, want ...string) {
 	t.Helper()
 	got, err := content.read(within(t), at)
@@ -146,23 +147,23 @@ func expectClosed(t *testing.T, instance *Instance, content keeper) {
 func expectDeathIsTold(t *testing.T, instance *Instance) {
 	t.Helper()
 	if err := instance.Failure(); err != nil {
-		t.Errorf("what we ended ourselves is told as %v", err)
+		t.Errorf("a kill by Kill is reported as a failure: %v", err)
 	}
 	main := pids(instance)[0]
 	must(t, syscall.Kill(main, syscall.SIGKILL))
 	select {
 	case <-instance.Failed():
 		want := string(instance.Kind) + " ended by signal: killed"
-		if told := instance.Failure().Error(); !strings.HasPrefix(told, want) {
-			t.Errorf("its death is told as %q, want %q and the log", told, want)
+		if got := instance.Failure().Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("its death is reported as %q, want %q and the log", got, want)
 		}
 	case <-within(t).Done():
-		t.Error("nobody tells that it was killed")
+		t.Error("its death is not reported")
 	}
 }
 
-// TestPostgresLeavesNoSharedMemory: it has none in /dev/shm, and the segment of
-// System V goes with it when it is killed.
+// TestPostgresLeavesNoSharedMemory: PostgreSQL uses no memory in /dev/shm, and its System V
+// segment is removed when it is killed.
 func TestPostgresLeavesNoSharedMemory(t *testing.T) {
 	instance := launchHere(t, server.Postgres)
 	main := pids(instance)[0]
@@ -192,7 +193,8 @@ func TestPostgresLeavesNoSharedMemory(t *testing.T) {
 	}
 }
 
-// TestMariaDBKeepsTemporaryTablesToItself: another one that starts would remove them.
+// TestMariaDBKeepsTemporaryTablesToItself: its folder for temporary tables is private, because another
+// MariaDB that starts would remove them.
 func TestMariaDBKeepsTemporaryTablesToItself(t *testing.T) {
 	instance := launchHere(t, server.MariaDB)
 	database, err := sqlKeeper{"mysql"}.open(within(t), instance)

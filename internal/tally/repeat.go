@@ -13,14 +13,14 @@ const mostRepeated = 8
 // failure is a package that failed.
 type failure struct {
 	name string
-	how  string // it ended
+	how  string // its time, or how it ended
 	*suite
 }
 
-// failures are those of one run.
+// failures holds the failed packages of one run.
 type failures []failure
 
-// few reports whether so few tests failed that they are repeated.
+// few reports whether at most mostRepeated top-level tests have failed.
 func (all failures) few() bool {
 	n := 0
 	for _, f := range all {
@@ -29,9 +29,9 @@ func (all failures) few() bool {
 	return n <= mostRepeated
 }
 
-// repeatable reports whether a failure could be one of the machine, on which real
-// servers came too late or a port was taken. What the race detector found and what
-// panicked, ran out of time or does not compile is wrong however seldom it happens.
+// repeatable reports whether the machine could be the reason of a failure: a slow server,
+// a port in use. Data races, panics, timeouts and compile errors are bugs even if they
+// are rare.
 func (f failure) repeatable() bool {
 	if len(f.failed) == 0 {
 		return false
@@ -80,19 +80,19 @@ func (f failure) byTest() []failure {
 	return all
 }
 
-// alone returns a run of the failed test and no other.
+// alone returns a run of only the first failed top-level test.
 func (f failure) alone(flags []string) group {
 	pattern := "-run=^" + regexp.QuoteMeta(f.roots()[0]) + "$"
 	return group{append(slices.Clone(flags), "-count=1", pattern), []string{f.name}}
 }
 
-// show prints what did not pass.
+// show prints a failure with its output.
 func (t *tally) show(f failure) {
 	t.print("%s", f.printed())
 	t.print("FAIL %s %s\n", f.name, f.how)
 }
 
-// unsettle counts failures that were not there when their test was repeated as unsteady.
+// unsettle counts failed tests that passed when repeated as unsteady, and prints their output.
 func (t *tally) unsettle(f failure) {
 	t.failed -= len(f.failed)
 	t.unsteady += len(f.failed)
@@ -102,7 +102,7 @@ func (t *tally) unsettle(f failure) {
 	}
 }
 
-// printed returns what the failed tests of a package and the package itself printed.
+// printed returns the kept output of the failed tests of a package and of the package itself.
 func (s *suite) printed() string {
 	var all strings.Builder
 	for _, test := range s.order {

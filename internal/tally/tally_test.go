@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// tallied runs streams of testdata through the tally, one after the other.
+// tallied counts the concatenated streams of testdata files, and returns the tally and its output.
 func tallied(t *testing.T, names ...string) (*tally, string) {
 	t.Helper()
 	var stream, out bytes.Buffer
@@ -112,7 +112,8 @@ func TestTheCacheIsNotAmongTheSlowest(t *testing.T) {
 	}
 }
 
-// TestASkippedScriptSaysWhyOnly: testscript adds the log of all its commands.
+// TestASkippedScriptSaysWhyOnly: the reason of a skipped script does not contain testscript's log of its
+// commands.
 func TestASkippedScriptSaysWhyOnly(t *testing.T) {
 	var out bytes.Buffer
 	stream := `{"Action":"run","Package":"p","Test":"T/explain"}

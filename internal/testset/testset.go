@@ -1,9 +1,9 @@
-// Package testset selects the tests that run: those of `make test`, which need nothing but Go, those of
-// `make test-all`, or also those of `make test-cluster`. Expensive tests call it, and it skips them with the
-// reason.
+// Package testset selects the tests that run: those of `make test`, which need only Go; also those of
+// `make test-all`; or also those of `make test-cluster`. Expensive tests call it, and are skipped with the
+// reason if they are not selected.
 //
-// The selection is in an environment variable, since Go's cache of test results knows which variables a test
-// has read: after `make test`, `make test-all` repeats only the packages that read it.
+// The selection is an environment variable, because Go's test cache records the variables that a test reads:
+// after `make test`, `make test-all` runs again only the packages that read it.
 //
 // Entry points: Need, NeedClusters, All.
 package testset
@@ -13,10 +13,11 @@ import (
 	"testing"
 )
 
-// variable is "all", or "clusters" for those with clusters, too.
+// variable is the name of that variable: its value is "all", or "clusters" for all tests and those with
+// clusters.
 const variable = "CLEAVE_TESTS"
 
-// All reports whether tests may start servers, containers and browsers, and take long.
+// All reports whether tests may start servers, containers and browsers, and may take long.
 func All() bool {
 	set := os.Getenv(variable)
 	return set == "all" || set == "clusters"
@@ -30,7 +31,7 @@ func Need(t testing.TB, why string) {
 	}
 }
 
-// NeedClusters skips a test that brings up a cluster, unless those are asked for.
+// NeedClusters skips a test that starts a cluster, unless such tests are selected.
 func NeedClusters(t testing.TB) {
 	t.Helper()
 	if os.Getenv(variable) != "clusters" {

@@ -22,15 +22,16 @@ import (
 	"github.com/cleave-lab/cleave/run"
 )
 
-// The parts that a program which deploys must be able to play, as its first argument; see deploy/process.
+// The first arguments with which a deployer starts this program again for one of its parts; see
+// deploy/process.
 const (
 	janitorName = "janitor"
 	keeperName  = "keeper"
 )
 
-// Part returns the part that a deployer of Deployer has started this program as, by its arguments without the
-// program's name; nil: no deployer has started it. A test binary that deploys needs it too, in TestMain: its
-// janitor would otherwise run all tests again.
+// Part returns the part of a Deployer for which this program was started, by its arguments without the
+// program's name; nil if it was not started by a Deployer. A test binary that deploys must call it in
+// TestMain, because otherwise its janitor would run all tests again.
 func Part(args []string) func() error {
 	switch {
 	case len(args) == 2 && args[0] == janitorName:
@@ -47,9 +48,9 @@ func Part(args []string) func() error {
 	return nil
 }
 
-// Main is the main function of a benchmark. It plays the part that a deployer, or the benchmark itself
-// (parts), has started this program as, or else the benchmark until it is interrupted. It exits with 1 on
-// errors.
+// Main is the main function of a benchmark. If a deployer, or the benchmark itself (parts), has started this
+// program for one of its parts, it runs that part; otherwise it runs the benchmark until an interrupt. It
+// exits with 1 on errors.
 func Main(
 	name string, bench func(ctx context.Context) error, parts ...func(args []string) func() error,
 ) {
@@ -72,7 +73,7 @@ func Main(
 
 // Units returns the absolute path of the folder of the unit programs, or an error if it does not exist.
 func Units(path string) (string, error) {
-	info, err := os.Stat(path) // it refuses "", which Abs would take for the working directory
+	info, err := os.Stat(path) // fails for "", which Abs would take for the working directory
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is no folder", path)
 	}
@@ -82,8 +83,8 @@ func Units(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Deployer returns a deployer of the unit programs of a folder with this program as janitor and keeper: its
-// main function must begin with Part.
+// Deployer returns a deployer of the unit programs in a folder, with this program as janitor and keeper: the
+// program's main function must begin with Part.
 func Deployer(units string) (*process.Deployer, error) {
 	own, err := os.Executable()
 	if err != nil {
@@ -103,9 +104,9 @@ type Outcome struct {
 	Deployment lab.Deployment
 }
 
-// Play deploys a layout into a new folder below dir ("": where temporary files
-// go), runs its job and tears it down. judge gets the outcome while the servers run; a trial
-// that it refuses is an error. Errors come with what the units have logged.
+// Play deploys a layout into a new folder below dir ("": that for temporary files), runs
+// its job and tears it down. It calls judge with the outcome while the servers still run,
+// and returns its error. Errors contain the logs of the units.
 func Play(
 	ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, judge func(Outcome) error,
 ) (err error) {
