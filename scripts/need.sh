@@ -232,7 +232,8 @@ install_missing
 install_optional
 if [ "$1" = test-all ]; then
   # The stand-in for MongoDB is GPL-2.0: it runs as a separate process, and Cleave does not link to it.
-  # Its folder and version must be those of backing/server/mongo.go, Otava's and zod's those of report/ci/ci_test.go.
+  # Its folder and version must be those of backing/server/mongo.go, Otava's and zod's
+  # those of report/ci/ci_test.go.
   command -v mongod >/dev/null || command -v secantusd-py >/dev/null ||
     pip_install secantusdb 0.7.0b3 secantusdb secantusd-py "the tests over MongoDB's protocol"
   pip_install apache-otava 0.8.0 otava-0.8.0 otava "the tests of the series for Otava"

@@ -32,7 +32,7 @@ func logging(t *testing.T, x *bench) {
 		}
 	}
 	entry.End()
-	x.end(t) // then all lines are written
+	x.end(t) // waits until all lines are written
 	if fmt.Sprint(causes) != "[/grpc.health.v1.Health/Check: password 1234 is wrong]" {
 		t.Errorf("causes %q, want that of the one failure inside", causes)
 	}

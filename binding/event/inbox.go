@@ -15,7 +15,7 @@ import (
 // the transaction in which the message has its effect: both exist or neither.
 type inbox struct {
 	db     *database.DB
-	insert []string // statements by number of rows, as are find and remove
+	insert []string // the statements for 0, 1, 2, … rows; find and remove likewise
 	find   []string
 	remove []string
 }
@@ -76,9 +76,9 @@ func (i *inbox) unknown(
 }
 
 // prune removes the records of a consumer that are older than a time and returns
-// their number. A removed message that comes again has its effect a second time: so
-// records must outlive the time that a message can spend in an outbox whose process
-// is down, or in a queue whose consumer is down.
+// their number. A message that comes again after its record is removed is handled a
+// second time. So records must be kept for longer than a message can wait in the outbox
+// of a stopped process, or in the queue of a stopped consumer.
 func (i *inbox) prune(ctx context.Context, consumer string, before time.Time) (int64, error) {
 	removed := int64(0)
 	for {

@@ -9,12 +9,12 @@ import (
 	"github.com/cleave-lab/cleave/backing/broker"
 )
 
-// perRow is the number of messages that one row of the outbox holds at most. The
+// perRow is the largest number of messages in one row of the outbox. The
 // messages of a transaction share rows, so that the database writes, reads and removes
 // one row instead of many.
 const perRow = 64
 
-// packVersion is the first byte of every pack; it changes with the format.
+// packVersion is the first byte of every pack. Every change of the format changes it.
 const packVersion = 1
 
 // pack encodes messages one after another: id, type, key and body, then the number of
@@ -65,7 +65,7 @@ func unpack(text []byte) ([]broker.Message, error) {
 	return messages, nil
 }
 
-// reader reads what appendText wrote.
+// reader reads the texts and numbers of a pack.
 type reader struct {
 	text   []byte
 	broken bool // the text ended early or holds a bad number

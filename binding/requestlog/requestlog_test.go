@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestEveryRequestHasItsLine: it has the operation, the status and the size of the answer, and no secrets.
+// TestEveryRequestHasItsLine: the line of a request has its operation, and the status and size of the answer,
+// but nothing of the path or the query, which may be secret.
 func TestEveryRequestHasItsLine(t *testing.T) {
 	var text bytes.Buffer
 	routes := http.NewServeMux()
@@ -55,7 +56,7 @@ func TestEveryRequestHasItsLine(t *testing.T) {
 	}
 }
 
-// TestWithoutALogNothingIsInBetween: handlers and registrars are as they were.
+// TestWithoutALogNothingIsInBetween: without a log, handlers and registrars are not wrapped.
 func TestWithoutALogNothingIsInBetween(t *testing.T) {
 	var none *Log
 	mux := http.NewServeMux()

@@ -30,7 +30,7 @@ type Settings struct {
 	Breaker  bool // opens for a second when half of the calls of the last seconds have failed
 	Bulkhead uint // concurrent calls to one unit; more are refused; 0: no limit
 	// Repeatable reports whether a call of a method may be carried out twice; only such calls are retried. nil:
-	// all may.
+	// all calls are retried.
 	Repeatable func(method string) bool
 }
 

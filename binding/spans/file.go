@@ -24,7 +24,7 @@ type Record struct {
 	Unit       string       // the process
 	Role       trace.SpanKind
 	Name       string
-	Kind       lab.SegmentKind // of its own time
+	Kind       lab.SegmentKind // of the time outside of its children
 	Start, End int64           // nanoseconds since 1970, of the host's clock
 	// Notes are its other attributes.
 	Notes map[string]string

@@ -33,7 +33,7 @@ func (a app) prepared(
 		}
 	}
 	if err == nil {
-		err = askConsent(ctx, plan, conductor.Deployers) // before the hosts of others are looked at
+		err = askConsent(ctx, plan, conductor.Deployers) // before Lacks contacts hosts of others
 	}
 	if err != nil {
 		return nil, plan, err
@@ -59,7 +59,8 @@ func (a app) prepared(
 	return conductor, plan, err
 }
 
-// noteLacks notes why this host cannot play a plan as it is. The plan may be for another host.
+// noteLacks prints notes about what keeps this host from playing a plan, or parts of it. These are no errors,
+// because the plan may be for another host, unless --strict is given.
 func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlags) error {
 	conductor, err := a.conductor(plan, flags)
 	if err != nil {
@@ -71,7 +72,7 @@ func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlag
 	}
 	if err := askConsent(ctx, plan, conductor.Deployers); err != nil {
 		note("the plan may not be played yet: %v", err)
-		return nil // without consent, the hosts of others are not looked at
+		return nil // without consent, hosts of others are not contacted
 	}
 	lacks, err := conductor.Lacks(ctx, plan)
 	if err != nil || len(lacks) == 0 {
@@ -120,7 +121,7 @@ func checkLeft(whole, left lab.Study) error {
 	return nil
 }
 
-// studyLacks is the document of doctor about a study.
+// studyLacks is the JSON document that doctor prints about a study.
 type studyLacks struct {
 	Study    string            `json:"study"`
 	Variants int               `json:"variants"` // of the study

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// shortest is the length of the shortest interval that is shown: the fraction of a second at the end of a
-// load has too little data.
+// shortest is the length of the shortest interval that is shown. The fraction of a second at the end of a
+// load can be shorter, and then has too little data.
 const shortest = 100 * time.Millisecond
 
 // progress returns a function that shows a second of the load.
@@ -28,7 +28,7 @@ func (r *loadRun) progress() func(trial.Second) {
 	view := r.view()
 	switch form {
 	case "terminal":
-		view.out = plain.Raw(r.errOut) // nothing that others wrote is drawn
+		view.out = plain.Raw(r.errOut) // all text is our own, and need not be cleaned
 		return view.draw
 	case "plain":
 		return view.line
@@ -53,8 +53,8 @@ type liveView struct {
 	out      io.Writer
 	duration time.Duration
 	due      *trial.Due // nil in a closed loop
-	wasDue   int64
-	sent     int64
+	wasDue   int64 // operations that were due before the last second
+	sent     int64 // so far
 	errors   map[record.Outcome]int64
 	drawn    int // lines on the terminal
 }
@@ -67,7 +67,7 @@ type moment struct {
 	cpu            float64 // percent of one processor
 }
 
-// take computes the values of a second; false: it is too short to be shown.
+// take computes the values of a second. It returns false if the interval is too short to be shown.
 func (v *liveView) take(s trial.Second) (moment, bool) {
 	r := s.Results
 	m := moment{at: r.To, length: r.To - r.From}
@@ -102,7 +102,7 @@ func (v *liveView) line(s trial.Second) {
 		timeText(m.late.P99), m.cpu, v.left(m.at))
 }
 
-// secondLine is an object of the JSON form. Times are in seconds, null without an answer.
+// secondLine is an object of the JSON form. Times are in seconds; they are null in a second without answers.
 type secondLine struct {
 	Event        string           `json:"event"`  // second
 	Second       float64          `json:"second"` // since the beginning of the load
@@ -161,7 +161,7 @@ func (v *liveView) draw(s trial.Second) {
 	fmt.Fprint(v.out, text.String())
 }
 
-// bar shows how far the load is.
+// bar returns a progress bar.
 func (v *liveView) bar(at time.Duration) string {
 	const width = 30
 	full := int(min(1, at.Seconds()/v.duration.Seconds()) * width)

@@ -39,7 +39,7 @@ func load(t *testing.T, arguments ...string) (code int, out, errOut string) {
 	return command.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
-// webShop answers everything with 200.
+// webShop starts a server with the handler web, and returns its URL.
 func webShop(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(web))
@@ -173,7 +173,7 @@ func awaitEnd(t *testing.T, pid int) {
 	})
 }
 
-// TestLiveView draws two seconds: the second in place of the first.
+// TestLiveView: the view of the second second replaces that of the first.
 func TestLiveView(t *testing.T) {
 	var out bytes.Buffer
 	view := &liveView{out: &out, duration: 4 * time.Second, errors: map[record.Outcome]int64{}}
@@ -195,7 +195,7 @@ func TestLiveView(t *testing.T) {
 		"p50 1.00 ms", "reset 2", "own cpu 50 %")
 }
 
-// TestTheDocumentedScenarioIsOne: what docs/load.md shows can be played.
+// TestTheDocumentedScenarioIsOne: the scenario in docs/load.md is valid.
 func TestTheDocumentedScenarioIsOne(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "load.md"))
 	if err != nil {
@@ -216,7 +216,7 @@ func TestTheDocumentedScenarioIsOne(t *testing.T) {
 	}
 }
 
-// TestWhyALoadWasNotAchieved: the generator is named first, where it was the limit.
+// TestWhyALoadWasNotAchieved: if the generator was the limit, the message says so first.
 func TestWhyALoadWasNotAchieved(t *testing.T) {
 	offered := 100.0
 	for want, s := range map[string]record.Summary{

@@ -38,8 +38,8 @@ func TestTrialsOfNearlyOneRateAreRehearsedOnce(t *testing.T) {
 	}
 }
 
-// TestARehearsedMedianInAGapIsRight, as one that is predicted: half of the operations are short and half are
-// long.
+// TestARehearsedMedianInAGapIsRight: half of the measured operations are short and half are long. A rehearsed
+// median in the gap between them is no error of the rehearsal, as it is none of a prediction.
 func TestARehearsedMedianInAGapIsRight(t *testing.T) {
 	metrics := []lab.Metric{{Name: "p50", Unit: "s", Quantity: lab.ResponseTime, Quantile: 0.5}}
 	at := ratePoint(60)
@@ -60,8 +60,9 @@ func TestARehearsedMedianInAGapIsRight(t *testing.T) {
 	}
 }
 
-// TestARehearsalAnswersByWhatWasMeasured: its first lines and its document have the ratio of both placements
-// times what the model has measured of the system as it is, and say why where it has not.
+// TestARehearsalAnswersByWhatWasMeasured: the first lines of the report, and its document, have each measured
+// figure of the system as it is, multiplied by the ratio of both placements. If the model does not have the
+// figure, they say so.
 func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
 	folder := playedRun(t, t.TempDir(), "rehearse", "../../predict/testdata/small.model.yaml", "--split",
 		"stock", "--blocks", "3", "--capacity")

@@ -32,9 +32,9 @@ steps: {variants: [one, events], metrics: [cpu_per_operation]}
 design: {blocks: 2, max_repeats: 0, gates: {steal: 99%, calibration: 99%}}
 `
 
-// TestAStudyOfTheShopGoesOnAfterAKill: what runs when cleave is killed in mid-load
-// ends by itself, their files go, the trials that were over stay as they are, each of the
-// others is played once, and the report is over all of them.
+// TestAStudyOfTheShopGoesOnAfterAKill kills cleave in the middle of a load. Its units then
+// end by themselves, and their files are removed. The resumed study leaves finished trials
+// as they are, plays each of the others once, and reports on all of them.
 func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()
@@ -86,7 +86,7 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	}
 }
 
-// expectWhole looks at the report of a study that was played to its end.
+// expectWhole checks that the report of a study covers all of its trials.
 func expectWhole(t *testing.T, folder string) {
 	t.Helper()
 	var analysis lab.Analysis

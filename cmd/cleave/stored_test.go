@@ -29,6 +29,7 @@ func planned(t *testing.T, args ...string) lab.Plan {
 	return plan
 }
 
+// checkStored checks a plan as if it was read from a file.
 func checkStored(plan lab.Plan) error {
 	known := systemInfos(plan.Study.Model)
 	known[external.Name] = external.System{}.Describe()
@@ -131,7 +132,7 @@ func TestHostilePlansAreRefused(t *testing.T) {
 	}
 }
 
-// TestGatesAreOpenedByEveryCommandThatHasThem: the flag is of one name and one meaning.
+// TestGatesAreOpenedByEveryCommandThatHasThem: --no-gates does the same in all of these commands.
 func TestGatesAreOpenedByEveryCommandThatHasThem(t *testing.T) {
 	for _, command := range [][]string{
 		{"reproduce", "rego2021"}, {"explain", "network"}, {"explain", "shop"}, {"bottleneck", "shop"},

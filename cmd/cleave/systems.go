@@ -20,8 +20,8 @@ type conditions struct {
 	model     string // the text of a model file; empty: none is played
 }
 
-// systems returns the systems under test that this program brings. The one that plays models is among them
-// only with a model. No other file of the program names a system (see "Add a system" in DESIGN.md).
+// systems returns the systems under test of this program. The one that plays models is among them only if
+// there is a model. No other file of the program names a system (see "Add a system" in DESIGN.md).
 func systems(c conditions) []lab.System {
 	all := []lab.System{
 		airlinesystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// shownStudy plays three seconds.
+// shownStudy has one trial, with a load of three seconds.
 const shownStudy = `schema: cleave-study/1
 name: shown
 title: Shown while it is played
@@ -26,21 +26,22 @@ load: {duration: 10s}
 design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
 `
 
-// TestARunShowsItselfUntilItsEnd: the page that --serve names follows the run, and goes with it.
+// TestARunShowsItselfUntilItsEnd: the page whose address --serve prints shows the run as it proceeds, and is
+// gone after it.
 func TestARunShowsItselfUntilItsEnd(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"shown.yaml": shownStudy})
 	command := program(dir, "run", "shown.yaml", "--serve=127.0.0.1:0")
-	told, err := command.StderrPipe()
+	stderr, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	errOut := bufio.NewReader(told)
+	errOut := bufio.NewReader(stderr)
 	first, err := errOut.ReadString('\n')
 	page := regexp.MustCompile(`watch it at (http://127\.0\.0\.1:\d+)/run/(shown/\S+)`).FindStringSubmatch(first)
 	if err != nil || page == nil {
