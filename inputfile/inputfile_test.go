@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// odd returns a folder with two regular files, links to them and others, and one of each other kind of file.
+// odd returns a folder with two regular files, one file of each other kind, and links.
 func odd(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,8 +35,8 @@ func odd(t *testing.T) string {
 	return dir
 }
 
-// TestOnlyRegularFilesAreRead would wait for ever at the pipe, and fill the memory
-// from the device, if they were opened like files.
+// TestOnlyRegularFilesAreRead: if the pipe were opened like a file, the test would wait
+// forever; the device would fill the memory.
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	dir := odd(t)
 	root, err := Folder(dir, 10)
@@ -44,7 +44,7 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = root.Close() }()
-	cases := []struct{ name, want, inFolder string }{ // "" for what is read
+	cases := []struct{ name, want, inFolder string }{ // no want: it is read; no inFolder: the same as want
 		{"ten", "", ""},
 		{"link-to-ten", "", ""},
 		{"eleven", "eleven has 11 bytes, at most 10 are read", ""},
@@ -75,8 +75,8 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	}
 }
 
-// TestTheLimitHoldsForWhatGrows: the size that a file had when it was opened is no
-// promise, and files of /proc have none.
+// TestTheLimitHoldsForWhatGrows: a file can grow after it is opened, and files in /proc
+// have the size 0.
 func TestTheLimitHoldsForWhatGrows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "growing")
 	if err := os.WriteFile(path, []byte("12345"), 0o600); err != nil {

@@ -1,7 +1,7 @@
 package lab
 
-// Analysis is everything that is concluded from the trials of an experiment:
-// the document of --json and analysis.json.
+// Analysis holds the results of an experiment: it is the document of --json and
+// analysis.json.
 type Analysis struct {
 	Schema     string  `json:"schema"`
 	Study      string  `json:"study"`
@@ -14,25 +14,24 @@ type Analysis struct {
 	Margin     float64 `json:"margin"`
 	Operation  string  `json:"operation"`
 	Baseline   string  `json:"baseline"`
-	// Objective is the limit that a capacity is the highest rate under; empty
-	// where the study has none.
+	// Objective is the condition of capacities: a capacity is the highest rate at which it
+	// holds. Empty if the study has none.
 	Objective   string      `json:"objective,omitempty"`
 	Answer      Conclusion  `json:"answer"`
-	Trials      TrialCounts `json:"trials"` // lists of runs read no further
+	Trials      TrialCounts `json:"trials"` // the last key that lists of runs read
 	Environment Environment `json:"environment"`
 	Metrics     []Metric    `json:"metrics"`
 	Variants    []Variant   `json:"variants"`
-	// Absent are the variants that this host cannot play; Notes name each part that it lacks for them.
+	// Absent lists the variants that this host cannot play. Notes name each missing part.
 	Absent []AbsentVariant `json:"absent,omitempty"`
 	Points []Point         `json:"points"`
-	// NoiseFloor is, by metric, the widest of the intervals of a variant against its
-	// own twin: how far apart equal things may be measured here.
+	// NoiseFloor holds, by metric, the widest interval of a variant compared with its twin:
+	// as far apart can measurements of the same thing be on this host.
 	NoiseFloor map[string]Ratio `json:"noise_floor"`
-	// Biases are the twins that were found to differ from their originals by what may
-	// be more than Margin.
+	// Biases lists the twins that differ from their originals, perhaps by more than Margin.
 	Biases []Bias `json:"biases,omitempty"`
-	// Margins are the widest margins of verdicts, by metric: Margin, or the
-	// bias where that reaches farther.
+	// Margins holds the widest margin of the verdicts, by metric: Margin, or a bias if that
+	// is larger.
 	Margins     map[string]float64 `json:"margins"`
 	Results     []Result           `json:"results"`
 	Comparisons []Comparison       `json:"comparisons"`
@@ -46,14 +45,14 @@ type Analysis struct {
 	// LoadSeconds holds the measured seconds under load of the trials that count, by point. Jobs, which last
 	// until they are done, have none.
 	LoadSeconds map[string]float64 `json:"load_seconds,omitempty"`
-	// Held are the offered rates of a system under load.
+	// Held lists the offered rates of a system under load, and whether it held them.
 	Held []HeldRate `json:"held,omitempty"`
-	// Steadiness is of trials of which there is a course, and WarmUps of what went on before
-	// them until the load was steady.
+	// Steadiness says how trials whose course was recorded went on, and WarmUps how the load
+	// before them became steady.
 	Steadiness []Steadiness `json:"steadiness,omitempty"`
 	WarmUps    []WarmUps    `json:"warm_ups,omitempty"`
-	// Curves, Spectra, Usages and Paths are of systems under load; Waterfalls of
-	// experiments that change one knob at a time.
+	// Only systems under load have Curves, Spectra, Usages and Paths. Only experiments that
+	// change one knob at a time have Waterfalls.
 	Curves  []Curve     `json:"curves,omitempty"`
 	Spectra []Spectrum  `json:"spectra,omitempty"`
 	Usages  []RoleUsage `json:"usages,omitempty"`
@@ -62,46 +61,49 @@ type Analysis struct {
 	UsageSums []RoleUsage `json:"usage_sums,omitempty"`
 	Roles     []string    `json:"roles,omitempty"`
 	Paths     []TrialPath `json:"paths,omitempty"`
-	// Traced holds variants against the baseline by the spans that their units have sent.
+	// Traced compares variants with the baseline by the spans that their units sent.
 	Traced []TracedVariant `json:"traced,omitempty"`
-	// NodeLoads holds the usage of each node, where the deployment has nodes.
+	// NodeLoads holds the usage of each node, if the deployment has nodes.
 	NodeLoads []NodeLoad `json:"node_loads,omitempty"`
-	// Platforms holds the usage of platforms beside the units, where these are not all processes.
+	// Platforms holds the usage of the platforms of deployments, such as Docker, apart from that of the units.
 	Platforms []PlatformTake `json:"platforms,omitempty"`
-	// Statics holds what variants take beside run time.
+	// Statics holds what variants cost even without load, such as processes, tables and lines of code.
 	Statics []VariantStatics `json:"statics,omitempty"`
 	// Courses holds the course of every trial.
 	Courses []TrialCourse `json:"courses,omitempty"`
 	// Searches holds the results of the searches for the capacity, one per trial.
 	Searches []TrialSearch `json:"searches,omitempty"`
-	// Operations holds the results of each operation, where a load has several.
+	// Operations holds the results of each operation, if a load has several.
 	Operations []OperationTimes `json:"operations,omitempty"`
 	// Layers divides the CPU time among layers, in experiments with profiled trials.
 	Layers []LayerShare `json:"layers,omitempty"`
-	// Pictures are the architectures, of every variant at every point.
+	// Pictures holds the architecture of every variant at every point.
 	Pictures   []Picture   `json:"pictures,omitempty"`
 	Waterfalls []Waterfall `json:"waterfalls,omitempty"`
-	// Factorial is the design of a study that sets several knobs together, FactorEffects what it found.
+	// Factorial is the design of a study that sets several knobs together, and FactorEffects are its results.
 	Factorial     *Factorial      `json:"factorial,omitempty"`
 	FactorEffects []FactorEffects `json:"factor_effects,omitempty"`
-	// Bottlenecks are of studies that scale units one at a time.
+	// Bottlenecks holds the results of studies that scale units one at a time.
 	Bottlenecks []Bottleneck `json:"bottlenecks,omitempty"`
-	// Rehearsed are of rehearsals: what the change would take, by what was measured of the system as it is.
+	// Rehearsed holds the results of a rehearsal: figures of the changed system, calculated from measurements of
+	// the system as it is.
 	Rehearsed  []RehearsedFigure   `json:"rehearsed,omitempty"`
 	Audit      map[string]AuditSum `json:"audit"` // by variant
 	Conditions ConditionSummary    `json:"conditions"`
 	Notes      []string            `json:"notes"`
 }
 
-// TrialCounts says how many trials were planned, counted and struck out.
+// TrialCounts holds the numbers of planned, valid and invalid trials.
 type TrialCounts struct {
-	Planned int `json:"planned"` // with those of further blocks
+	Planned int `json:"planned"` // Further included
 	Valid   int `json:"valid"`
-	// Further trials were played beyond the plan, at points at which others were lost.
+	// Further is the number of trials that were added to the plan, to replace lost ones.
 	Further int `json:"further,omitempty"`
-	// Spared trials were planned at most: what they compare was decided, or the time up.
+	// Spared is the number of planned trials that were not played, because their comparisons were already
+	// decided, or the time was up.
 	Spared int `json:"spared,omitempty"`
-	// Shorter trials do not count: later ones at their points were lengthened.
+	// Shorter is the number of trials that do not count, because the later ones at their points were made
+	// longer.
 	Shorter int            `json:"shorter,omitempty"`
 	Invalid []InvalidTrial `json:"invalid"`
 }
@@ -116,7 +118,7 @@ type InvalidTrial struct {
 }
 
 // Ratio is an estimated ratio with its confidence interval. Low and High are
-// absent (null) where too few blocks exist for an interval.
+// null if there are too few blocks for an interval.
 type Ratio struct {
 	Ratio float64  `json:"ratio"`
 	Low   *float64 `json:"low"`
@@ -124,7 +126,7 @@ type Ratio struct {
 	N     int      `json:"n"` // blocks
 }
 
-// Bias is a variant that was found to differ from itself under a second name.
+// Bias is a difference between a variant and its twin, which is the same under a second name.
 type Bias struct {
 	Metric  string `json:"metric"`
 	Point   string `json:"point"`
@@ -147,12 +149,12 @@ type Result struct {
 	Low     *float64  `json:"low"`
 	High    *float64  `json:"high"`
 	Values  []float64 `json:"values"` // one per trial, in block order
-	// ToMean is each value / Mean, in four digits; absent where Mean is not positive.
+	// ToMean holds each value divided by Mean, with four digits. It is absent if Mean is not positive.
 	ToMean []float64 `json:"to_mean,omitempty"`
 	Blocks []int     `json:"blocks"` // the block of each value
 }
 
-// ComparisonVerdict says how a variant stands to its baseline.
+// ComparisonVerdict says how a variant compares with its baseline.
 type ComparisonVerdict string
 
 // The verdicts of comparisons.
@@ -163,64 +165,65 @@ const (
 	Undecided  ComparisonVerdict = "undecided"
 )
 
-// Differs reports whether the data tell the two apart.
+// Differs reports whether the data show a difference.
 func (v ComparisonVerdict) Differs() bool { return v == Slower || v == Faster }
 
-// Comparison is variant / baseline of one metric at one point, by block.
+// Comparison is the ratio of a variant to its baseline, by block, of one metric at one point.
 type Comparison struct {
 	Metric   string `json:"metric"`
 	Point    Point  `json:"point"`
 	Variant  string `json:"variant"`
 	Baseline string `json:"baseline"`
 	Ratio
-	// RatioOfMeans carries the Kalibera-Jones/Fieller interval: the answer to
-	// questions about totals. Nil where the denominator is not clear of zero.
+	// RatioOfMeans has the interval of Kalibera and Jones, after Fieller. It answers
+	// questions about totals. Null if the denominator may be zero.
 	RatioOfMeans *Ratio `json:"ratio_of_means"`
-	// Spread names the source of the interval's width: the "table" of all variants and blocks, the two
-	// "variants" where they scatter unlike the others, or the "pair" alone. Degrees holds its degrees of
-	// freedom.
+	// Spread names the data that the width of the interval is estimated from: the "table" of all variants and
+	// blocks, the two "variants" if they scatter unlike the others, or the "pair" alone. Degrees holds the
+	// degrees of freedom.
 	Spread  string   `json:"spread,omitempty"`
 	Degrees *float64 `json:"degrees,omitempty"`
 	// Margin is the margin that the verdict used: the study's, or the bias of these two variants if that is
 	// larger. 0 without an interval.
 	Margin float64 `json:"margin"`
-	// HolmLow and HolmHigh: the interval at the family-wise level.
+	// HolmLow and HolmHigh are the interval at the family-wise level.
 	HolmLow  *float64          `json:"holm_low"`
 	HolmHigh *float64          `json:"holm_high"`
-	P        *float64          `json:"p"`      // two-sided, ratio 1
+	P        *float64          `json:"p"`      // two-sided, against a ratio of 1
 	PHolm    *float64          `json:"p_holm"` // adjusted over the family
 	Family   int               `json:"family"` // comparisons adjusted together
 	Verdict  ComparisonVerdict `json:"verdict"`
 	Words    string            `json:"words"`
-	// MoreBlocks is about how many more blocks an undecided comparison needs.
+	// MoreBlocks estimates how many more blocks an undecided comparison needs.
 	MoreBlocks int `json:"more_blocks,omitempty"`
-	// Unsteady says why the verdict depends on how long the trials lasted; empty: it
-	// was not found to.
+	// Unsteady says why the verdict depends on how long the trials lasted. It is empty if
+	// no such dependence was found.
 	Unsteady string `json:"unsteady,omitempty"`
-	// PiledUp: one of the two did not hold the rate of the point, so that the ratio of times grows with the
-	// length of the load.
+	// PiledUp is set if one of the two did not hold the rate of the point. The ratio of times then grows with
+	// the length of the load.
 	PiledUp bool `json:"piled_up,omitempty"`
 }
 
-// Average is a ratio averaged over several points, with what forbids it.
+// Average is a ratio averaged over several points, with figures that say whether an average makes sense.
 type Average struct {
 	Metric     string   `json:"metric"`
 	Variant    string   `json:"variant"`
 	Baseline   string   `json:"baseline"`
 	Points     []string `json:"points"`
-	Arithmetic float64  `json:"arithmetic"` // as many studies do it
+	Arithmetic float64  `json:"arithmetic"` // the one that many studies use
 	Geometric  float64  `json:"geometric"`
 	Harmonic   float64  `json:"harmonic"`
 	OfSums     float64  `json:"of_sums"`
-	// Heterogeneity over the points (Cochran Q, its p, I squared as a share).
+	// Q, P and I2 tell the heterogeneity over the points: Cochran's Q, its p-value, and I squared as a share.
 	Q  *float64 `json:"q"`
 	P  *float64 `json:"p"`
 	I2 *float64 `json:"i2"`
-	// Random-effects mean and 95 % prediction interval for a new point.
+	// Mean is the mean with random effects. PredictionLow and PredictionHigh are the 95 % prediction interval
+	// for a new point.
 	Mean           *Ratio   `json:"mean"`
 	PredictionLow  *float64 `json:"prediction_low"`
 	PredictionHigh *float64 `json:"prediction_high"`
-	// Homogeneous: one number may stand for all points (I2 <= 0.5).
+	// Homogeneous is set if one number may stand for all points, since I2 is at most 0.5.
 	Homogeneous bool `json:"homogeneous"`
 }
 
@@ -242,12 +245,12 @@ type TrendLine struct {
 	ExponentSE   float64   `json:"exponent_se"`
 	ExponentLow  *float64  `json:"exponent_low"`
 	ExponentHigh *float64  `json:"exponent_high"`
-	// Warnings: a negative fixed cost, curved residuals, an exponent off 1.
+	// Warnings are about a negative fixed cost, curved residuals, or an exponent other than 1.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// Rung is one step of the ladder: what one variant costs per operation at one
-// point, beside the rung below it.
+// Rung is one step of the ladder, which orders variants by their cost: the cost of an
+// operation of one variant at one point, compared with the next cheaper variant.
 type Rung struct {
 	Variant    string  `json:"variant"`
 	Point      string  `json:"point"`
@@ -258,7 +261,7 @@ type Rung struct {
 	ToNext     *Ratio  `json:"to_next"`     // CPU per operation, this / next cheaper rung
 }
 
-// ClaimVerdict tells whether the data support a claim.
+// ClaimVerdict says whether the data support a claim.
 type ClaimVerdict string
 
 // The verdicts of claims.
@@ -280,19 +283,19 @@ type Judgement struct {
 	High      *float64     `json:"high"`
 	Verdict   ClaimVerdict `json:"verdict"`
 	Reason    string       `json:"reason"`
-	// Unasked: the claim is untestable since this run was not asked for what it needs, which
-	// may well be possible here.
+	// Unasked is set if the claim is untestable only because the user did not ask this run
+	// for the data that it needs. This host may be able to provide them.
 	Unasked bool `json:"unasked,omitempty"`
-	// Unsteady says why the claim hangs on how long warm-up and trials lasted; empty: it
-	// was not found to.
+	// Unsteady says why the verdict depends on how long warm-up and trials lasted. It is empty
+	// if no such dependence was found.
 	Unsteady string `json:"unsteady,omitempty"`
 }
 
-// NotAskedFor stands in place of the verdict on a claim that is Unasked.
+// NotAskedFor is shown instead of the verdict on a claim that is Unasked.
 const NotAskedFor = "not asked for"
 
-// Standing returns the verdict in words; they tell what was not asked for from what this host
-// cannot test.
+// Standing returns the verdict in words. They distinguish claims that were not asked for from
+// claims that this host cannot test.
 func (j Judgement) Standing() string {
 	if j.Unasked {
 		return NotAskedFor
@@ -300,7 +303,7 @@ func (j Judgement) Standing() string {
 	return string(j.Verdict)
 }
 
-// PublishedFigure is one figure of the study beside what was measured here.
+// PublishedFigure is a figure of the published study, with our measurement of it.
 type PublishedFigure struct {
 	ID      string `json:"id"`
 	Source  string `json:"source"`
@@ -308,25 +311,25 @@ type PublishedFigure struct {
 	Variant string `json:"variant"` // the study's own name
 	Point   string `json:"point,omitempty"`
 	Unit    string `json:"unit"`
-	// Value is 0 and means nothing where Missing: the study prints no number.
+	// Value is 0 and has no meaning if Missing is set: the study prints no number.
 	Value      float64  `json:"value"`
 	Missing    bool     `json:"missing,omitempty"`
-	Status     string   `json:"status"` // what recomputation said of it
+	Status     string   `json:"status"` // the result of recomputing it from the study's data
 	Note       string   `json:"note,omitempty"`
 	Recomputed *float64 `json:"recomputed"`
-	// Measured is our figure for the same quantity at this experiment's scale;
-	// nil with a Reason where there is none.
+	// Measured is our figure for the same quantity at this experiment's scale. If there is
+	// none, it is null, and Reason says why.
 	Measured *float64 `json:"measured"`
 	Low      *float64 `json:"low"`
 	High     *float64 `json:"high"`
-	// PublishedPerOperation and MeasuredPerOperation (seconds) allow a
-	// comparison at any scale; nil where the figure is not a time.
+	// PublishedPerOperation and MeasuredPerOperation, in seconds, allow a comparison at any
+	// scale. They are null if the figure is not a time.
 	PublishedPerOperation *float64 `json:"published_per_operation"`
 	MeasuredPerOperation  *float64 `json:"measured_per_operation"`
 	Reason                string   `json:"reason,omitempty"`
 }
 
-// AuditSum adds up the audits of one variant's trials.
+// AuditSum is the sum of the audits of one variant's trials.
 type AuditSum struct {
 	Verdict  AuditVerdict     `json:"verdict"`
 	Trials   int              `json:"trials"`
@@ -337,7 +340,7 @@ type AuditSum struct {
 	Figures map[string]float64 `json:"figures,omitempty"`
 }
 
-// ConditionSummary sums up the state of the host during the experiment.
+// ConditionSummary summarizes the state of the host during the experiment.
 type ConditionSummary struct {
 	CalibrationMedian float64 `json:"calibration_median_seconds"`
 	CalibrationSpread float64 `json:"calibration_spread"` // (max-min)/median

@@ -10,14 +10,14 @@ import (
 
 // Autoscale lets the platform of a deployment choose the number of replicas of a unit.
 type Autoscale struct {
-	// Max is the highest number of replicas; the unit begins with one.
+	// Max is the highest number of replicas; the unit starts with one.
 	Max int `json:"max" yaml:"max"`
-	// CPU is the target for the mean usage of the replicas, as a share of their limit of processors: the
-	// platform adds replicas while they use more.
+	// CPU is the target for the mean CPU usage of the replicas, as a share of their limit of processors. While
+	// they use more, the platform adds replicas.
 	CPU float64 `json:"cpu" yaml:"cpu,share"`
 }
 
-// scaledBy returns nil if a deployer's platform can scale the units that the variant leaves to it.
+// scaledBy returns an error if the variant has units to autoscale and the deployer's platform cannot do that.
 func (v Variant) scaledBy(d Deployer) error {
 	if len(v.Autoscale) == 0 {
 		return nil
@@ -33,11 +33,11 @@ func (v Variant) scaledBy(d Deployer) error {
 // Arrived is a replica that was added.
 type Arrived struct {
 	Unit
-	Asked, Ready time.Time // when the platform wanted it, and when it could be used
+	Asked, Ready time.Time // when the platform decided to add it, and when it was ready
 }
 
-// Arrival is a replica that was added while the load of a trial went on, in seconds since
-// that began.
+// Arrival is a replica that was added during the load of a trial. Its times are in seconds
+// since the beginning of the load.
 type Arrival struct {
 	Unit  string  `json:"unit"`
 	Asked float64 `json:"asked_seconds"`
@@ -57,7 +57,7 @@ func (v Variant) mostReplicas() map[string]int {
 	return most
 }
 
-// checkAutoscale returns an error for units that the platform cannot scale.
+// checkAutoscale returns an error if units of a layout cannot be scaled as the variant says.
 func (v Variant) checkAutoscale(l Layout) error {
 	var mistakes []error
 	for _, name := range slices.Sorted(maps.Keys(v.Autoscale)) {

@@ -20,7 +20,7 @@ func TestTimesFallIntoNarrowBuckets(t *testing.T) {
 		}
 	}
 	if TimeBucket(-time.Second) != 0 || TimeBucket(24*time.Hour) != TimeBuckets-1 {
-		t.Error("times beyond the buckets count in the outermost")
+		t.Error("times beyond the buckets do not count in the outermost")
 	}
 }
 

@@ -3,7 +3,7 @@ package lab
 // Use connects a unit of a layout with another unit, or a backing service, that it needs.
 type Use struct {
 	To  string // the name of a unit or of a service of the layout
-	How string // what carries it, in a word: "http"; empty where the service's kind says it
+	How string // the protocol, in a word: "http"; empty if the service's kind implies it
 }
 
 // Part is a box in the picture of a trial's architecture: all units of a role, or a
@@ -11,8 +11,8 @@ type Use struct {
 type Part struct {
 	Name  string `json:"name"` // the role, or what the system calls the service
 	Units int    `json:"units"`
-	// Service is the kind of a backing service: "mariadb". Embedded ones are a part of the
-	// units that use them, and have no units of their own.
+	// Service is the kind of a backing service: "mariadb". An embedded one runs inside of the
+	// units that use it, and has no units of its own.
 	Service  string `json:"service,omitempty"`
 	Embedded bool   `json:"embedded,omitempty"`
 	// Node is the node of its units; empty: the conductor's host.
@@ -24,7 +24,7 @@ type Part struct {
 type Link struct {
 	To  string `json:"to"`
 	How string `json:"how,omitempty"`
-	// Traffic counts per operation, by what is counted: "calls"; absent where nobody counts.
+	// Traffic holds counts per operation, by what is counted: "calls". It is absent if nothing is counted.
 	Traffic map[string]float64 `json:"traffic,omitempty"`
 }
 
@@ -35,19 +35,19 @@ type Traffic struct {
 	PerOperation float64
 }
 
-// Picture is the architecture of a variant with what it cost at a point.
+// Picture is the architecture of a variant, with the usage of its parts at a point.
 type Picture struct {
 	Variant string        `json:"variant"`
 	Point   Point         `json:"point"`
 	Parts   []PicturePart `json:"parts"`
 }
 
-// PicturePart is a part with what all its units used: medians over the trials, 0 where
-// that was not metered.
+// PicturePart is a part with the usage of all its units: medians over the trials, or 0 if
+// it was not metered.
 type PicturePart struct {
 	Part
 	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds
-	// CPUShare is the part's share of the CPU time of all parts but the generator; 0 of the generator.
+	// CPUShare is the part's share of the CPU time of all parts except the generator. It is 0 for the generator.
 	CPUShare   float64 `json:"cpu_share"`
 	PeakMemory float64 `json:"peak_memory"` // bytes
 }

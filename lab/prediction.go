@@ -3,16 +3,16 @@ package lab
 // PredictionSchema is the version of the document of `cleave predict --json`.
 const PredictionSchema = "cleave-prediction/1"
 
-// Prediction is the document of `cleave predict MODEL --json`: what another placement of a model's components
-// would take, or which placements there are.
+// Prediction is the document of `cleave predict MODEL --json`: the predicted figures of another placement of
+// a model's components, or a ranking of placements.
 type Prediction struct {
 	Schema string  `json:"schema"`
 	Model  string  `json:"model"`            // its name
-	Change string  `json:"change,omitempty"` // where all partitions are ranked, of stores only
+	Change string  `json:"change,omitempty"` // if all partitions are ranked: the change of stores
 	Rate   float64 `json:"rate"`             // operations per second
-	Cores  float64 `json:"cores"`            // of the host of all units
+	Cores  float64 `json:"cores"`            // of the host on which all units run
 	Seed   uint64  `json:"seed"`
-	// Objective holds the conditions of held_rate.
+	// Objective is the condition of held_rate.
 	Objective string `json:"objective,omitempty"`
 	// Withheld says why there is no answer; empty: there is one.
 	Withheld []string          `json:"withheld"`
@@ -20,12 +20,12 @@ type Prediction struct {
 	Limits   []string          `json:"limits"` // of the method
 	AsIs     *PredictedSystem  `json:"as_is,omitempty"`
 	Changed  *PredictedSystem  `json:"changed,omitempty"`
-	// Ratios of the change are changed / as it is.
+	// The ratios are figures of the changed system divided by those of the system as it is.
 	MedianRatio *Estimate `json:"median_ratio,omitempty"`
 	P99Ratio    *Estimate `json:"p99_ratio,omitempty"`
 	CPURatio    *Estimate `json:"cpu_ratio,omitempty"`
-	// CapacityCheck is the simulated capacity of the system as it is, in operations per second, beside the
-	// measured one, by which both capacities are corrected; left out where none was measured.
+	// CapacityCheck compares the simulated capacity of the system as it is, in operations per second, with the
+	// measured one, by which both predicted capacities are corrected. It is left out if none was measured.
 	CapacityCheck *PredictedMeasure `json:"capacity_check,omitempty"`
 	// StoreFactor is the factor of the times at stores with which the simulation has the measured capacity, 1 if
 	// stores do not explain it; left out where none was measured.
@@ -36,8 +36,8 @@ type Prediction struct {
 	// Causes divide the mean response time, CPUCauses the CPU time of an operation.
 	Causes    []PredictedCause `json:"causes,omitempty"`
 	CPUCauses []PredictedCause `json:"cpu_causes,omitempty"`
-	// AllPartitions is the number of partitions that were ranked; those shown are the cheapest of each number
-	// of units, and the system as it is.
+	// AllPartitions is the number of partitions that were ranked. Partitions has only the cheapest ones with
+	// each number of units, and the system as it is.
 	AllPartitions int                  `json:"all_partitions,omitempty"`
 	Partitions    []PredictedPartition `json:"partitions,omitempty"`
 }
@@ -49,11 +49,11 @@ type PredictedSystem struct {
 	CPU         Estimate  `json:"cpu_seconds"` // per operation
 	Cores       Estimate  `json:"cores"`       // used
 	Busiest     string    `json:"busiest"`
-	Utilization float64   `json:"utilization"` // of the busiest
+	Utilization float64   `json:"utilization"` // of Busiest
 	Capacity    *Estimate `json:"capacity"`    // operations per second; null: withheld
 	CapacityBy  string    `json:"capacity_by"` // empty: withheld
 	// HeldRate is the highest rate at which the objective holds. It is left out if there is none, or if it is
-	// withheld. HeldBeyond is set if no higher rate was looked at.
+	// withheld. HeldBeyond is set if it is the highest rate that was simulated.
 	HeldRate   *Estimate       `json:"held_rate,omitempty"`
 	HeldBeyond bool            `json:"held_beyond,omitempty"`
 	Hops       float64         `json:"calls_between_units"` // per operation
@@ -75,21 +75,22 @@ type PredictedCause struct {
 
 // PredictedPartition is one way to divide the components of a model into units.
 type PredictedPartition struct {
-	Units    [][]string `json:"units"` // the components of each
+	Units    [][]string `json:"units"` // the components of each unit
 	AsIs     bool       `json:"as_is,omitempty"`
 	CPU      Estimate   `json:"cpu_seconds"` // per operation
 	CPURatio Estimate   `json:"cpu_ratio"`   // to the system as it is
 	Hops     float64    `json:"calls_between_units"`
-	Median   *Estimate  `json:"median_seconds"` // null: withheld, since something is used too far
+	Median   *Estimate  `json:"median_seconds"` // null: withheld, because a utilization is too high
 	Busiest  string     `json:"busiest,omitempty"`
-	// Utilization is that of the busiest.
+	// Utilization is that of Busiest.
 	Utilization float64 `json:"utilization"`
-	// Added are the calls that cross units here and not in the partition before; Removed cross only there.
+	// Added lists the calls that cross units here but not in the previous partition of the list. Removed lists
+	// those that do so only in the previous one.
 	Added   []PredictedCrossing `json:"added,omitempty"`
 	Removed []PredictedCrossing `json:"removed,omitempty"`
 }
 
-// PredictedCrossing is the price of the calls of one component by another in another unit.
+// PredictedCrossing is the cost of the calls from one component to another in another unit.
 type PredictedCrossing struct {
 	From  string  `json:"from"`
 	To    string  `json:"to"`
@@ -97,32 +98,32 @@ type PredictedCrossing struct {
 	CPU   float64 `json:"cpu_seconds"` // per operation
 }
 
-// PredictionCheck is the prediction of something that was measured. Times are in seconds.
+// PredictionCheck compares a prediction with a measurement of the same. Times are in seconds.
 type PredictionCheck struct {
 	Placement   string  `json:"placement,omitempty"` // empty: as it is
 	Rate        float64 `json:"rate"`
 	Utilization float64 `json:"utilization"`
-	// Bears is set if no rate at which the placement was measured is nearer to that of the question on the same
-	// side of it: the answer is withheld if such a check fails.
+	// Bears is set if the placement was measured at no other rate that is nearer to the asked rate and on the
+	// same side of it. If such a check fails, the answer is withheld.
 	Bears  bool             `json:"bears"`
 	OfMean bool             `json:"of_mean"` // the time is the mean; else the median
 	Time   PredictedMeasure `json:"time_seconds"`
 	// P45 and P55 are measured percentiles. A median between them counts as right, however far off it is. They
-	// are left out where nobody measured them.
+	// are left out if they were not measured.
 	P45 *float64         `json:"p45_seconds,omitempty"`
 	P55 *float64         `json:"p55_seconds,omitempty"`
 	P99 PredictedMeasure `json:"p99_seconds"`
 	CPU PredictedMeasure `json:"cpu_seconds"` // per operation
 }
 
-// PredictedCapacity is the prediction of a capacity that was measured, in operations per second.
+// PredictedCapacity compares a predicted capacity with a measured one, in operations per second.
 type PredictedCapacity struct {
 	Placement string           `json:"placement"`
 	Users     int              `json:"users"` // who never paused
 	Capacity  PredictedMeasure `json:"capacity"`
 }
 
-// PredictedMeasure is a prediction beside what was measured.
+// PredictedMeasure is a predicted value with the measured one.
 type PredictedMeasure struct {
 	Predicted *float64 `json:"predicted"` // null: the system is predicted to be overloaded
 	Measured  *float64 `json:"measured"`  // null: nothing was measured

@@ -9,25 +9,24 @@ import (
 	"strings"
 )
 
-// Variant is one system in one architecture, with its knobs set, in one deployment: a study compares
-// variants.
+// Variant is one of the things that a study compares: a system in an architecture, with its knobs set, in a
+// deployment.
 type Variant struct {
 	Name         string            `json:"name"`
 	System       string            `json:"system"`
 	Architecture string            `json:"architecture" yaml:"architecture"`
 	Knobs        map[string]string `json:"knobs,omitempty" yaml:"knobs,omitempty"`
 	Deployment   string            `json:"deployment" yaml:"deployment,omitempty"`
-	// Replicas counts the replicas of units, by their names; absent: one. Limits holds the most that each
-	// replica of a unit can use, by its name, or all units but the lead (AllUnits). See Scale.
+	// Replicas holds the numbers of replicas of units, by their names; absent: one. Limits holds the limits of
+	// each replica of a unit, by its name, or of all units except the lead (AllUnits). See Scale.
 	Replicas map[string]int    `json:"replicas,omitempty" yaml:"replicas,omitempty"`
 	Limits   map[string]Limits `json:"limits,omitempty" yaml:"limits,omitempty"`
-	// Nodes holds the names of hosts of the deployment, by the names of the units that are there with all their
-	// replicas.
+	// Nodes holds names of hosts of the deployment, by the names of units: all replicas of the unit run there.
 	Nodes map[string]string `json:"nodes,omitempty" yaml:"nodes,omitempty"`
-	// Hosts holds the links of such hosts, by their names: the rate limits both directions, and the delay
-	// applies to what is sent to their units. Absent: the links stay as they are.
+	// Hosts holds the network settings of such hosts, by their names. The rate limits both directions; the delay
+	// applies to packets to their units. Absent: the network stays as it is.
 	Hosts map[string]Network `json:"hosts,omitempty" yaml:"hosts,omitempty"`
-	// Autoscale are units whose replicas the platform adds, by their names.
+	// Autoscale holds settings of the units to which the platform adds replicas, by their names.
 	Autoscale map[string]Autoscale `json:"autoscale,omitempty" yaml:"autoscale,omitempty"`
 	// Network is the one between the generator and the system; zero: the deployment's own.
 	Network Network `json:"network,omitzero" yaml:"network,omitempty"`
@@ -36,14 +35,14 @@ type Variant struct {
 	TwinOf string `json:"twin_of,omitempty"`
 	// Points restricts the variant to these points of the study; empty means all.
 	Points []string `json:"points,omitempty" yaml:"points,omitempty"`
-	// Summary says in one line what the variant stands for.
+	// Summary describes the variant in one line.
 	Summary string `json:"summary,omitempty" yaml:"summary,omitempty"`
 	// External is the definition of a system that is not part of Cleave.
 	External *ExternalSystem `json:"external,omitempty"`
 }
 
-// SupportedBy returns nil if a deployer can do what the variant asks of its platform: add replicas by itself,
-// shape the links of hosts.
+// SupportedBy returns an error if the variant needs something that the deployer's platform cannot do: add
+// replicas by itself, or limit the network of hosts.
 func (v Variant) SupportedBy(d Deployer) error { return errors.Join(v.scaledBy(d), v.linkedBy(d)) }
 
 // RunsAt reports whether the study measures the variant at the named point.
@@ -72,9 +71,9 @@ func (p Point) Rate() (float64, bool) {
 	return p.Level(FactorRate)
 }
 
-// Only returns the one factor of several that exclude each other which the point
-// sets, and its level. A point that sets none, two, or one that is not above zero is
-// an error.
+// Only returns which one of several factors the point sets, and its level. These factors
+// exclude each other: it is an error if the point sets none or two of them, or one that
+// is not above zero.
 func (p Point) Only(factors ...string) (factor string, level float64, err error) {
 	for _, name := range factors {
 		value, set := p.Level(name)

@@ -10,8 +10,8 @@ cd "$(dirname "$0")/.."
 
 readonly source=systems/airline/node target=bin/airline/node
 
-# install FOLDER [OPTION...]: brings the packages of the lock file, unless they are there. LMDB comes
-# built; no package may run scripts of its own.
+# install FOLDER [OPTION...] installs the packages of the lock file, unless that is already done. No
+# package may run its install scripts. LMDB does not need them, since its package has compiled libraries.
 install() {
   local folder=$1
   local installed=$folder/node_modules/.package-lock.json
@@ -22,8 +22,9 @@ install() {
   fi
 }
 
-# The packages are installed beside the source, where the compiler looks for them, and once more without
-# those that only the compiler and the tests need. They are not bundled: a profile tells their time apart.
+# The packages are installed beside the source, where the compiler looks for them, and also in the target,
+# without those that only the compiler and the tests need. They are not bundled, so that profiles can tell
+# them apart.
 build() {
   mkdir -p "$target"
   cmp -s "$source/package-lock.json" "$target/package-lock.json" ||

@@ -88,6 +88,7 @@ fi
 export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
 # -vet=off because `make lint` vets. Two packages (three in `make test`) are tested in parallel without the
 # detector, one of them cmd/cleave, which takes longest, and three with it: many wait for servers, and with
-# only two of them two processors were half idle. Four were not faster, and too slow for tests with time limits.
+# only two of them two processors were half idle. Four were not faster, and too slow for tests with time
+# limits.
 exec bin/tally "-p=$plainly" -vet=off -timeout=40m "${plain[@]}" -- \
   -p=3 -vet=off "${race[@]}" -timeout=40m "${racing[@]}"

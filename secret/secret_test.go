@@ -89,7 +89,7 @@ func TestPasswordsInURLs(t *testing.T) {
 	}
 }
 
-// TestAPasswordMayBeginWithADollar: only a whole name after it makes it a variable of the shell.
+// TestAPasswordMayBeginWithADollar: the password is not masked only if all of it is a variable of the shell.
 func TestAPasswordMayBeginWithADollar(t *testing.T) {
 	const want = "http://me:${CLEAVE_MASKED_DSN_PASSWORD}@h/"
 	if got := vault(nil).MaskURLs("a", "DSN", "http://me:$3cret-word@h/", Reference); got != want {

@@ -2,12 +2,13 @@ package yamlfile
 
 import "fmt"
 
-// farthest is the number of letters that a misspelt word may differ in: with more it is another word.
+// farthest is the largest number of changed letters of a misspelt word. With more it is taken for another
+// word.
 const farthest = 2
 
 // Suggest returns a hint for a message about an unknown word, such as ` (did you mean "rate"?)`: the first of
 // the known words that differ in the fewest letters. It returns "" if all differ in more than farthest. Two
-// neighbours that are swapped are one difference.
+// swapped neighbours count as one difference.
 func Suggest(word string, known []string) string {
 	best, least := "", farthest+1
 	for _, candidate := range known {
@@ -22,8 +23,8 @@ func Suggest(word string, known []string) string {
 }
 
 // editDistance returns Levenshtein's distance, with a swap of neighbours as one change. If it is above most,
-// the result is any number above most. The effort grows with the length of the shorter word, not with the
-// product of both: words come from files, and hostile files have long ones.
+// the result is any number above most. The time grows with the length of the shorter word, not with the
+// product of both lengths: words come from files, and hostile files may have long ones.
 func editDistance(a, b string, most int) int {
 	for a != "" && b != "" && a[0] == b[0] {
 		a, b = a[1:], b[1:]

@@ -1,6 +1,6 @@
-// Package yamlfile reads YAML files that people write by hand: one document, within limits. It notes
-// every mistake with its line, so that a user sees all of them at once. It knows no kind of file: its
-// users say what the values mean.
+// Package yamlfile reads YAML files that people write by hand: one document, within limits. It collects
+// all mistakes with their lines, so that a user sees them at once. It is for files of any kind: its
+// callers know what the values mean.
 //
 // Entry points: Reader.Root, Reader.Documents, Reader.Decode, Reader.Problem, Problems.OrNil,
 // Suggest, IsName.
@@ -17,28 +17,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Format describes files of one kind. Its limits bound what a
-// hostile file can cost; no honest file comes near them.
+// Format describes files of one kind. Its limits bound the time and memory that a hostile
+// file can take. No honest file comes near them.
 type Format struct {
 	Kind     string // what one file holds, such as "study"
 	Schema   string // with its version, such as "cleave-study/1"
 	MaxBytes int
 	MaxDepth int  // levels of nesting
-	MaxNodes int  // keys and values in the file; an alias counts as what it stands for
+	MaxNodes int  // keys and values in the file; an alias counts as many as the value that it repeats
 	Aliases  bool // allows anchors, and reads aliases as copies
-	// MaxText, where above 0, is the most bytes of a text. Texts are trimmed then, and must neither be empty
-	// nor have control characters other than tabs and line ends.
+	// MaxText, if above 0, is the largest number of bytes of a text. Texts are then trimmed, and must neither be
+	// empty nor have control characters other than tabs and line ends.
 	MaxText int
-	Units   map[string]Unit // of numbers, by the names that yaml tags have behind the key
+	Units   map[string]Unit // of numbers, by the names after the key in yaml tags of Go structs
 }
 
 // Unit is a way to write numbers, such as 30m.
 type Unit struct {
-	Expected string                            // in messages: "a time span such as 90s"
-	Parse    func(text string) (float64, bool) // false: the text is no such number
+	Expected string                            // for messages, such as "a time span such as 90s"
+	Parse    func(text string) (float64, bool) // returns false if the text is no such number
 }
 
-// SmallFile is the most bytes of a file that somebody writes by hand as a whole.
+// SmallFile is the limit in bytes for files that are written by hand as a whole.
 const SmallFile = 256 << 10
 
 // Small returns a format with the limits of such files.
@@ -53,8 +53,8 @@ type Reader struct {
 	Problems Problems
 }
 
-// Root parses the only document of the file and returns its topmost value. After a mistake that leaves
-// nothing to go on with it returns nil, and has noted a problem.
+// Root parses the only document of the file and returns its topmost value. It returns nil after a mistake
+// that makes all else unreadable; the problem is noted.
 func (r *Reader) Root(data []byte) *yaml.Node {
 	roots := r.parse(data)
 	switch {
@@ -67,7 +67,7 @@ func (r *Reader) Root(data []byte) *yaml.Node {
 		r.Problem(0, "the file holds more than one document; write one %s per file", r.Kind)
 	}
 	root := roots[0]
-	if root.Kind == yaml.ScalarNode { // a file of another kind: nothing of it is shown
+	if root.Kind == yaml.ScalarNode { // a file of another kind: messages must show nothing of its content
 		r.Problem(root.Line, "this is a text, expected keys with values; start with: schema: %s", r.Schema)
 		return nil
 	}
@@ -113,21 +113,21 @@ func (r *Reader) parse(data []byte) []*yaml.Node {
 // namePattern matches names.
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
-// IsName reports whether a study, variant, point, node or system may have a name: it appears in paths, in
-// reports and on the command line.
+// IsName reports whether a text is a valid name of a study, variant, point, node or system. Names appear in
+// paths, in reports and on the command line.
 func IsName(name string) bool { return namePattern.MatchString(name) }
 
-// syntaxLine finds the line that the YAML library names in its message.
+// syntaxLine matches the line number in messages of the YAML library.
 var syntaxLine = regexp.MustCompile(`^line (\d+): `)
 
-// inCollection matches messages of the library's parser. It counts lines from 0, and names the one where a
-// list or a set of keys begins.
+// inCollection matches messages of the library's parser. Unlike others they count lines from 0, and name the
+// line where a list or a set of keys begins.
 var inCollection = regexp.MustCompile(`^did not find expected (',' or|key|'-' indicator|node content|<)`)
 
 // bareBraces matches a word in braces beside other text, which YAML reads as a set of keys.
 var bareBraces = regexp.MustCompile(`[^\s\[{,]({[a-zA-Z_]+})|({[a-zA-Z_]+})[^\s\]},#]`)
 
-// syntax notes what the YAML library found wrong.
+// syntax notes an error of the YAML library as a problem.
 func (r *Reader) syntax(data []byte, err error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -158,7 +158,7 @@ func (r *Reader) withinLimits(node *yaml.Node, depth int, nodes *int) bool {
 		*node = *node.Alias
 	}
 	switch {
-	case node.Anchor != "" && !r.Aliases: // there are no aliases without one
+	case node.Anchor != "" && !r.Aliases: // every alias needs an anchor
 		r.Problem(node.Line, "anchors and aliases are not allowed in %s files", r.Kind)
 		return false
 	case node.Style&yaml.TaggedStyle != 0:

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/servers"
 )
 
-// The test program is also a consumer that is killed.
+// TestMain also runs the test program as the consumer that a test kills.
 func TestMain(m *testing.M) {
 	servers.Main(m.Run, map[string]func([]string) error{
 		"consumer": func(args []string) error { return holdOneMessage(args[0]) },
@@ -73,16 +73,16 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// impatient has NATS hand out again soon what a consumer that is gone has held, where
-// it else waits a minute. A consumer that gets no processor for so long sees messages
-// twice: only for tests that expect that.
+// impatient returns a fixture whose NATS delivers the messages of a lost consumer again
+// after three seconds instead of a minute. A consumer that gets no CPU time for so long gets
+// messages twice: so this is only for tests that expect that.
 func (f *fixture) impatient() *fixture {
 	config := f.config
 	config.AckWait = 3 * time.Second
 	return &fixture{instance: f.instance, config: config}
 }
 
-// client opens a client with a topology of its own that goes with the test.
+// client opens a client and declares a topology, which is deleted after the test.
 func (f *fixture) client(t testing.TB, topology Topology) Client {
 	t.Helper()
 	c := f.open(t)
@@ -134,7 +134,7 @@ func TestContract(t *testing.T) {
 	}
 	for _, v := range variants() {
 		t.Run(v.name, func(t *testing.T) {
-			t.Parallel() // each has a server of its own, and waits for it
+			t.Parallel() // each has its own server, and mostly waits
 			f := v.start(t)
 			for _, promise := range promises {
 				t.Run(promise.name, func(t *testing.T) { promise.test(t, f) })

@@ -2,8 +2,8 @@ package broker
 
 import "sync/atomic"
 
-// Counts hold what a client has done since it was opened, in messages unless said
-// otherwise. They are for the meter: two readings give what lies between.
+// Counts holds what a client has done since it was opened, in messages unless said
+// otherwise. The meter subtracts two readings.
 type Counts struct {
 	Published      int64 // given to Publish, dead letters excluded
 	Delivered      int64 // received from queues
@@ -11,7 +11,7 @@ type Counts struct {
 	DeliveredBytes int64 // bytes of received bodies
 }
 
-// counters are the live form of Counts.
+// counters count for Counts and Held.
 type counters struct {
 	published, delivered, publishedBytes, deliveredBytes, held atomic.Int64
 }

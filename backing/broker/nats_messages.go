@@ -37,7 +37,7 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 		if lost == nil {
 			lost = c.publishBatch(ctx, batch)
 		}
-		if lost != nil { // nor is what follows sent: it would be in the queues before these
+		if lost != nil { // later messages are not sent either: they would overtake these
 			for _, index := range chunk {
 				failed = failed.add(index, lost)
 			}
@@ -46,8 +46,8 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 	return failed.result()
 }
 
-// publishBatch publishes messages and waits until the server has all of them on
-// its disk, or has none of them.
+// publishBatch publishes messages, all or none, and waits until the server has them on
+// its disk.
 func (c *natsClient) publishBatch(ctx context.Context, batch []*nats.Msg) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -74,9 +74,9 @@ func (c *natsClient) publishBatch(ctx context.Context, batch []*nats.Msg) error 
 	return err
 }
 
-// commitBatch publishes messages as one of the server's atomic batches (NATS
-// ADR-50): each carries the batch and its place in it, the last asks to commit.
-// The server syncs a batch once, single messages one by one.
+// commitBatch publishes messages as one atomic batch of the server (NATS ADR-50). Each
+// message carries the batch's name and its own number, and the last one commits. The
+// server syncs once per batch, but once per message without batches.
 func commitBatch(ctx context.Context, connection *nats.Conn, batch []*nats.Msg) error {
 	name := rand.Text()
 	last := len(batch) - 1
@@ -117,9 +117,8 @@ func (c *natsClient) bury(ctx context.Context, d Delivery) error {
 	return c.publishBatch(ctx, []*nats.Msg{toNATS(to, d.Message)})
 }
 
-// toNATS returns a message in the server's form. It does not use the server's own
-// detection of repeated messages: what a system does about them must not depend
-// on its broker.
+// toNATS converts a message to NATS. It does not use the server's own detection of
+// repeated messages: a system must handle these itself, with any broker.
 func toNATS(subject string, m Message) *nats.Msg {
 	header := nats.Header{}
 	for name, value := range m.Headers {
@@ -129,7 +128,7 @@ func toNATS(subject string, m Message) *nats.Msg {
 	return &nats.Msg{Subject: subject, Header: header, Data: m.Body}
 }
 
-// fromNATS returns the reverse of toNATS. Headers for the server are left out.
+// fromNATS is the inverse of toNATS. It leaves out the headers that are for the server.
 func fromNATS(m jetstream.Msg) Message {
 	header := m.Headers()
 	message := Message{ID: header.Get(natsID), Type: header.Get(natsType), Key: header.Get(natsKey),
@@ -147,7 +146,7 @@ func fromNATS(m jetstream.Msg) Message {
 	return message
 }
 
-// fetchWithin is the time that one fetch waits for messages.
+// fetchWithin is how long one fetch waits for messages.
 const fetchWithin = 2 * time.Second
 
 // Consume implements Client.
@@ -177,13 +176,13 @@ func (c *natsClient) Consume(ctx context.Context, subscription Subscription, han
 			errors.Is(err, jetstream.ErrConsumerDeleted), errors.Is(err, nats.ErrConnectionClosed):
 			return fmt.Errorf("consume queue %s from nats: %w", subscription.Queue, err)
 		default:
-			pause(ctx, firstPause) // the server is away: the library connects again
+			pause(ctx, firstPause) // the server is unavailable; the library reconnects
 		}
 	}
 	return nil
 }
 
-// fetchConnected fetches as long as the connection lasts.
+// fetchConnected fetches messages until the connection is lost or the context ends.
 func (c *natsClient) fetchConnected(ctx context.Context, w *worker, slots chan struct{}) error {
 	ctx, release := c.tied(ctx)
 	defer release()
@@ -194,8 +193,8 @@ func (c *natsClient) fetchConnected(ctx context.Context, w *worker, slots chan s
 	return w.fetch(ctx, consumer, slots)
 }
 
-// fetch asks for messages as long as that goes well. It waits until half of the
-// slots are free, so that it asks seldom, for many.
+// fetch fetches messages until an error. It waits until half of the slots are free, so
+// that each request is for many messages.
 func (w *worker) fetch(ctx context.Context, consumer jetstream.Consumer, slots chan struct{}) error {
 	for {
 		free := takeSlots(ctx, slots, (cap(slots)+1)/2)
@@ -211,7 +210,8 @@ func (w *worker) fetch(ctx context.Context, consumer jetstream.Consumer, slots c
 	}
 }
 
-// takeSlots takes at least so many slots, and all that are free.
+// takeSlots waits for at least this many slots, takes all that are free, and returns how
+// many it took. If the context ends, it may have fewer.
 func takeSlots(ctx context.Context, slots chan struct{}, least int) int {
 	for n := 0; ; n++ {
 		if n >= least {
@@ -254,13 +254,13 @@ func (w *worker) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n i
 			Delivery: Delivery{Message: fromNATS(m), Queue: w.subscription.Queue, Attempt: int(about.NumDelivered)},
 			sequence: about.Sequence.Stream,
 			ack:      m.Ack,
-			release:  func() { _ = m.Nak() }, // else it comes again after AckWait
+			release:  func() { _ = m.Nak() }, // after an error it is delivered again after AckWait
 			extend:   func() { _ = m.InProgress() },
 		})
 	}
 	err = messages.Error()
 	if errors.Is(err, nats.ErrTimeout) || errors.Is(err, context.DeadlineExceeded) {
-		err = nil // there was nothing more
+		err = nil // there were no more messages
 	}
 	return got, err
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 )
 
-// sharedTopology has one queue, so that the leftovers are easy to list.
+// sharedTopology returns a topology with one queue, so that tests can list all leftovers.
 func sharedTopology() Topology {
 	return Topology{Exchange: "events", Queues: []Queue{{Name: "orders", Types: []string{"order.placed"}}}}
 }
 
-// under is a client whose names begin with a prefix; a message waits in its queue.
+// under declares the topology under a prefix, and leaves a message in its queue.
 func (f *fixture) under(t *testing.T, prefix string) {
 	t.Helper()
 	config := f.config
@@ -31,7 +31,7 @@ func (f *fixture) under(t *testing.T, prefix string) {
 	must(t, client.Close())
 }
 
-// expectQueues lists all queues of the broker.
+// expectQueues checks that the broker has exactly these queues.
 func (f *fixture) expectQueues(t *testing.T, want ...string) {
 	t.Helper()
 	depths, err := f.instance.QueueDepths(within(t))
@@ -45,7 +45,7 @@ func exactly(prefix string) func(string) bool {
 	return func(p string) bool { return p == prefix }
 }
 
-// TestPromisesHoldUnderAPrefix plays those that depend on the names of things.
+// TestPromisesHoldUnderAPrefix tests the promises that depend on the names of queues and exchanges.
 func TestPromisesHoldUnderAPrefix(t *testing.T) {
 	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, prefix: "?prefix=cleave_1_0_1_"}.start(t)
 	for name, test := range map[string]func(t *testing.T, f *fixture){
@@ -57,8 +57,8 @@ func TestPromisesHoldUnderAPrefix(t *testing.T) {
 	}
 }
 
-// TestSweepTakesWhatIsOfAPrefix and leaves all else as it is, and nothing of its own
-// once there is nothing to note.
+// TestSweepTakesWhatIsOfAPrefix: Sweep removes what has the prefix and nothing else. It
+// also removes the registry once that is empty.
 func TestSweepTakesWhatIsOfAPrefix(t *testing.T) {
 	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, classic: true}.start(t)
 	const one, two = "cleave_1_0_1_", "cleave_2_0_1_"
@@ -81,13 +81,13 @@ func TestSweepTakesWhatIsOfAPrefix(t *testing.T) {
 		}
 	}
 	must(t, Sweep(within(t), f.config.URL, exactly(two)))
-	f.expectQueues(t, registry, "orders", "orders-dead") // the forged notes are not ours to remove
+	f.expectQueues(t, registry, "orders", "orders-dead") // Sweep keeps the forged notes
 	f.forget(t)
 	must(t, Sweep(within(t), f.config.URL, exactly(one)))
 	f.expectQueues(t, "orders", "orders-dead")
 }
 
-// sweepTogether has several processes sweep at the same time.
+// sweepTogether calls Sweep several times in parallel, as several processes could.
 func (f *fixture) sweepTogether(t *testing.T, prefix string) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -101,7 +101,7 @@ func (f *fixture) sweepTogether(t *testing.T, prefix string) {
 	all.Wait()
 }
 
-// forge writes a note as somebody else could.
+// forge writes a note into the registry, as another program could.
 func (f *fixture) forge(t *testing.T, n note) {
 	t.Helper()
 	text, err := json.Marshal(n)
@@ -151,7 +151,8 @@ func TestPrefixesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestSweepDoesNotWaitForABrokerThatIsAway: its caller has not started it.
+// TestSweepDoesNotWaitForABrokerThatIsAway: Sweep fails at once, because its caller does not start the
+// broker.
 func TestSweepDoesNotWaitForABrokerThatIsAway(t *testing.T) {
 	var refused interface{ Timeout() bool }
 	err := Sweep(t.Context(), "amqp://user:secret@127.0.0.1:9/", exactly(""))

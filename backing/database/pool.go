@@ -8,10 +8,10 @@ import (
 	"fmt"
 )
 
-// Pool is a DB for a library that writes its statements itself, as an ORM does, in the words of its kind of
-// database. They run in the transaction that the context carries, and are counted, observed and traced as all
-// others. Pool has the methods of database/sql that such libraries ask for, but begins no transactions: Do
-// does.
+// Pool is a DB for a library that writes its own statements, as an ORM does, in the SQL dialect of the
+// database. They run in the transaction that the context carries, and are counted, observed and traced like
+// all others. Pool has the methods of database/sql that such libraries need, except those that begin
+// transactions: only Do begins them.
 type Pool struct{ db *DB }
 
 // Pool returns the database for such a library.
@@ -26,8 +26,8 @@ func (p Pool) ExecContext(ctx context.Context, text string, args ...any) (sql.Re
 	return driver.RowsAffected(changed), nil
 }
 
-// QueryContext runs a query. The caller must report the number of rows that it reads, and a failure to read,
-// to Read.
+// QueryContext runs a query. The caller must then call Read with the number of rows that it has read, and
+// with the error of reading, if any.
 func (p Pool) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	ctx, began := p.db.begin(ctx)
 	rows, err := p.db.executor(ctx, p.db.readers).QueryContext(ctx, text, args...)
@@ -44,13 +44,13 @@ func (p Pool) QueryRowContext(ctx context.Context, text string, args ...any) *sq
 	return row
 }
 
-// PrepareContext is refused: connections keep their statements prepared.
+// PrepareContext always fails: connections keep prepared statements themselves.
 func (p Pool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 	return nil, fmt.Errorf("prepare a statement of %s: connections do that: %w", p.db.driver,
 		errors.ErrUnsupported)
 }
 
-// Read counts the rows that a query had and returns its error as this package's.
+// Read counts the rows of a query. It returns err as an error of this package, or nil.
 func (p Pool) Read(text string, rows int64, err error) error {
 	p.db.counters.rowsRead.Add(rows)
 	return p.db.failed(text, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestEveryTrialHasAServerOfItsOwn: each server has a password of its own, which is neither in
-// arguments nor in the environment, and the address works wherever the server is deployed.
+// TestEveryTrialHasAServerOfItsOwn: each server has its own password, which is neither in
+// its arguments nor in its environment. Its address can be that of any place where it is deployed.
 func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 	for _, b := range Backings(t.TempDir()) {
 		t.Run(b.Kind(), func(t *testing.T) {

@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	// cassandraVersion is the one that scripts/need.sh brings.
+	// cassandraVersion is the version that scripts/need.sh installs.
 	cassandraVersion = "5.0.6"
-	// cassandraInstall brings it: its libraries come from Maven Central, a hundred of them.
+	// cassandraInstall is the command that installs it: about a hundred libraries from Maven Central.
 	cassandraInstall = "scripts/need.sh test-all (in the folder of Cleave's sources)"
-	// storagePort is where nodes would talk to each other.
+	// storagePort names the port for connections between nodes.
 	storagePort = "storage"
 )
 
-// cassandraFolder returns where the libraries are.
+// cassandraFolder returns the folder with the libraries.
 func cassandraFolder() string { return filepath.Join(cacheFolder(), "cassandra-"+cassandraVersion) }
 
-// installedCassandra finds the libraries and a Java 17: Cassandra 5 starts with no later
-// one.
+// installedCassandra finds the libraries and Java 17. Cassandra 5 does not start with later
+// versions of Java.
 func installedCassandra() (Installed, error) {
 	if _, err := os.Stat(filepath.Join(cassandraFolder(),
 		"cassandra-all-"+cassandraVersion+".jar")); err != nil {
@@ -60,7 +60,7 @@ func describeCassandra(s *Server, unit *lab.UnitSpec) {
 		"-XX:MaxDirectMemorySize=128m",
 		"-XX:+UseSerialGC", // for a small heap
 		"-XX:+ExitOnOutOfMemoryError",
-		"-XX:-UsePerfData", // which would be a file in /tmp
+		"-XX:-UsePerfData", // would be a file in /tmp
 		"-Djava.io.tmpdir={dir}/temporary",
 		"-Djava.net.preferIPv4Stack=true",
 		"-Djava.security.manager=allow",
@@ -70,21 +70,21 @@ func describeCassandra(s *Server, unit *lab.UnitSpec) {
 		"-Dcassandra.storagedir={dir}/"+dataFolder,
 		"-Dcassandra.logdir={dir}/log",
 		"-Dcassandra-foreground=yes",
-		// A single node need not wait for others. Without a JMX port it opens none.
+		// A single node need not wait for others. No JMX port is set, so none is opened.
 		"-Dcassandra.initial_token=0",
 		"-Dcassandra.ring_delay_ms=100",
 		"-Dcassandra.skip_wait_for_gossip_to_settle=0",
 		"-Dcassandra.superuser_setup_delay_ms=0",
-		// The password has 128 random bits: slow hashing protects nothing, and would take
-		// 100 ms of a processor for each connection.
+		// The password has 128 random bits. Slow hashing would add no protection, and would
+		// take 100 ms of CPU time per connection.
 		"-Dcassandra.auth_bcrypt_gensalt_log2_rounds=4",
 		"-Dcassandra.disable_tcactive_openssl=true",
 		"-cp", cassandraFolder()+"/*", "org.apache.cassandra.service.CassandraDaemon",
 	)
 }
 
-// cassandraConfiguration returns the file cassandra.yaml. Clients come to the unit's address; the node
-// has no others, so it talks to itself on loopback.
+// cassandraConfiguration returns the file cassandra.yaml. Clients connect to the unit's address. The node
+// is the only one of its cluster, so its address for other nodes is on loopback.
 func (s *Server) cassandraConfiguration() []byte {
 	sync := []string{"commitlog_sync: batch"} // a write is on the disk before it is acknowledged
 	if s.settings.Periodic {
@@ -100,7 +100,7 @@ func (s *Server) cassandraConfiguration() []byte {
 		"listen_address: 127.0.0.1",
 		"storage_port: {port:"+storagePort+"}",
 		"rpc_address: {host}",
-		"broadcast_rpc_address: 127.0.0.1", // is never used: clients know one address
+		"broadcast_rpc_address: 127.0.0.1", // unused: clients use only the address that they are given
 		"native_transport_port: {port}",
 		fmt.Sprintf("native_transport_max_concurrent_connections: %d", s.settings.Connections),
 		"auto_bootstrap: false",
@@ -113,8 +113,8 @@ func (s *Server) cassandraConfiguration() []byte {
 		"disk_failure_policy: die",
 		"commit_failure_policy: die",
 		"auto_snapshot: false",
-		// A disk that others use, too, may take seconds, where Cassandra gives up a write
-		// after two of them and carries it out nevertheless. Other servers wait.
+		// A disk that others use, too, may take seconds. By default Cassandra reports a write
+		// as failed after two seconds, though it carries it out later. Other servers wait.
 		"read_request_timeout: 8000ms",
 		"write_request_timeout: 8000ms",
 		// Size.
@@ -130,7 +130,8 @@ func (s *Server) cassandraConfiguration() []byte {
 	)...)
 }
 
-// cassandraOpenings returns the options that open packages of Java to it, as its own scripts do.
+// cassandraOpenings returns the options that open packages of Java to Cassandra. Its own scripts use the
+// same.
 func cassandraOpenings() []string {
 	var args []string
 	for _, exported := range []string{
@@ -154,8 +155,9 @@ func cassandraOpenings() []string {
 	return args
 }
 
-// cassandraReady also makes the user, with the one that every new server has and that it
-// removes then. A start of its own for that, as MongoDB's, would take another five seconds.
+// cassandraReady returns nil once the server accepts its user. It creates that user with the
+// role cassandra, which every new server has, and then drops that role. Starting the server once
+// before for that, as is done with MongoDB, would take another five seconds.
 func cassandraReady(ctx context.Context, s *Server, address string) error {
 	err := withCassandra(ctx, address, s.user, s.password, "DROP ROLE IF EXISTS cassandra")
 	if err == nil {
@@ -170,7 +172,7 @@ func cassandraReady(ctx context.Context, s *Server, address string) error {
 	return withCassandra(ctx, address, s.user, s.password, "DROP ROLE IF EXISTS cassandra")
 }
 
-// withCassandra connects, has a statement carried out and disconnects.
+// withCassandra connects, executes a statement and disconnects.
 func withCassandra(ctx context.Context, address, user, password, statement string) error {
 	cluster := gocql.NewCluster(address)
 	cluster.NumConns, cluster.DisableInitialHostLookup = 1, true
@@ -183,6 +185,6 @@ func withCassandra(ctx context.Context, address, user, password, statement strin
 	if err != nil {
 		return err
 	}
-	defer func() { go session.Close() }() // gocql 2.1.2 may wait for ever in it; see backing/wide
+	defer func() { go session.Close() }() // in gocql 2.1.2 it may never return; see backing/wide
 	return session.Query(statement).ExecContext(ctx)
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// opener opens a keyspace of its own: the same one with every call.
+// opener opens a store. All calls of an opener open the same keyspace, which no other opener uses.
 type opener func(options Options) *Store
 
 func openerOf(t testing.TB, address, keyspace string) opener {
@@ -45,7 +45,7 @@ func TestSQLite(t *testing.T) {
 	contract(t, openerOf(t, "sqlite://"+filepath.ToSlash(t.TempDir()), "people"))
 }
 
-// contract tests what every kind of store promises.
+// contract tests the promises of every kind of store.
 func contract(t *testing.T, open opener) {
 	promises := []struct {
 		name string
@@ -66,7 +66,7 @@ func contract(t *testing.T, open opener) {
 	}
 }
 
-// table returns the table of one test.
+// table returns a table for one test.
 func table(name string) Table { return Table{Name: name, Columns: []string{"name", "order"}} }
 
 // created opens a store with one table.
@@ -130,7 +130,8 @@ func expectCount(t *testing.T, store *Store, table string, want int64) {
 	}
 }
 
-// eachVisitsAll needs three pages, and one request at a time: visit has it to itself.
+// eachVisitsAll reads three pages in a store that allows one request at a time. visit itself makes requests:
+// Each must not hold the only slot then.
 func eachVisitsAll(t *testing.T, open opener) {
 	const n = 2*pageSize + 7
 	store := open(Options{InFlight: 1})

@@ -28,18 +28,18 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// rootIn returns the root of private directories where TMPDIR is dir.
+// rootIn returns the root of the private directories of a cleave whose TMPDIR is dir.
 func rootIn(dir string) string { return filepath.Join(dir, filepath.Base(leftovers.Root())) }
 
-// cleaved runs cleave with TMPDIR, through the wrapping command if there is one.
+// cleaved runs cleave with this TMPDIR, and as an argument of the command wrap if there is one.
 func cleaved(t *testing.T, tmp string, wrap []string, arguments ...string) (code int, said string) {
 	t.Helper()
 	argv := slices.Concat(wrap, []string{filepath.Join(binaries, "cleave")}, arguments)
 	return ended(t, with(exec.Command(argv[0], argv[1:]...), "TMPDIR="+tmp))
 }
 
-// namespaces skips where this host does not let us make them, and returns the command
-// that does.
+// namespaces returns a command that runs another one in new namespaces. It skips the test
+// if this host does not permit that.
 func namespaces(t *testing.T, flags ...string) []string {
 	t.Helper()
 	wrap := append([]string{"unshare"}, flags...)
@@ -49,8 +49,9 @@ func namespaces(t *testing.T, flags ...string) []string {
 	return wrap
 }
 
-// TestCleanSparesTheLiving has a study in a PID namespace of its own, as containers
-// and jobs of a CI have, and cleans up from outside, also where /proc shows nothing.
+// TestCleanSparesTheLiving runs a study in its own PID namespace, as in containers and CI
+// jobs, and calls clean outside of it, also without a /proc that shows processes. clean must
+// not remove anything of the study.
 func TestCleanSparesTheLiving(t *testing.T) {
 	testset.Need(t, "it plays whole studies")
 	inside := namespaces(t, "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -67,7 +68,7 @@ func TestCleanSparesTheLiving(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			own, other := shortDir(t), shortDir(t)
-			e := begin(t, 4000, "--plan") // only for its file
+			e := begin(t, 4000, "--plan") // only writes the study file
 			e.code()
 			argv := append(inside[1:], filepath.Join(binaries, "cleave"), "run", filepath.Join(e.dir, "long.yaml"),
 				"--blocks", "1", "--results", e.results)
@@ -105,7 +106,7 @@ func TestCleanSparesTheLiving(t *testing.T) {
 	}
 }
 
-// TestCleanTellsWhatItCouldNotRemove: a folder that cannot go is no folder that went.
+// TestCleanTellsWhatItCouldNotRemove: clean does not say that it removed a folder that it could not remove.
 func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 	disk := shortDir(t)
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=1m,mode=700"); err != nil {
@@ -137,13 +138,13 @@ func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 	}
 }
 
-// TestAScratchThatSomebodyElseMadeIsNotUsed: neither by a run, nor by clean.
+// TestAScratchThatSomebodyElseMadeIsNotUsed: neither runs nor clean use a folder or link of another user.
 func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("giving a folder to another user needs root: run the tests as root")
 	}
 	const other = 4711
-	victim := t.TempDir() // what a link of the other user points to
+	victim := t.TempDir() // the target of the other user's link
 	kept := filepath.Join(victim, "1-1", "kept")
 	for name, plant := range map[string]func(root string) error{
 		"a folder": func(root string) error {
@@ -187,7 +188,7 @@ func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestFoldersForTemporaryFilesThatCannotBeUsed are refused before anything starts.
+// TestFoldersForTemporaryFilesThatCannotBeUsed: such folders are refused before anything starts.
 func TestFoldersForTemporaryFilesThatCannotBeUsed(t *testing.T) {
 	rabbit := []string{"check", "shop", "--architecture", "async", "--operations", "5", "--backing", "rabbitmq"}
 	sockets := []string{"reproduce", "rego2021", "--quick", "--points", "s1"}

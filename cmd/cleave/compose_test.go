@@ -16,14 +16,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// composeImage has a server.
+// composeImage is an image with the server of testdata/server.
 const composeImage = "cleave-compare-test:1"
 
-// composeFixture is a folder with web.yaml, a system by a compose file, and image.yaml, the same by its
-// image. system is the one that is compared.
+// composeFixture is a folder with two system files: web.yaml names a compose file, and image.yaml the image
+// directly. system is the one that is compared.
 type composeFixture struct{ dir, servers, system string }
 
-// buildServer makes composeImage.
+// buildServer builds composeImage.
 func buildServer() error { return dockertest.Build(composeImage, filepath.Join(binaries, "server")) }
 
 // inContainer returns the fixture. It skips the test if there is no compose command.
@@ -51,12 +51,12 @@ func inContainer(t *testing.T) composeFixture {
 	return f
 }
 
-// plain is the same program as a process, as an argument.
+// plain returns the argument of compare for the same program as a process.
 func (f composeFixture) plain() string {
 	return "plain=" + filepath.Join(f.servers, "server") + " -port {port}"
 }
 
-// compare is `cleave compare` of the container with the same program as a process.
+// compare returns the command that compares the container with the same program as a process.
 func (f composeFixture) compare(args ...string) *exec.Cmd {
 	return program(f.dir, append([]string{"compare", f.system, f.plain()}, args...)...)
 }
@@ -65,7 +65,7 @@ func (f composeFixture) compare(args ...string) *exec.Cmd {
 // the same daemon.
 var told sync.Map
 
-// expectNoContainers wants no cleave that has ended to have left something in Docker.
+// expectNoContainers checks that no cleave that has ended has left something in Docker.
 func expectNoContainers(t *testing.T) {
 	t.Helper()
 	if left := containers(t); len(left) > 0 {
@@ -98,7 +98,8 @@ func labelledInDocker(t *testing.T, wanted func(label string) bool) []leftovers.
 	return found
 }
 
-// TestContainersAreComparedWithAProcess has the container of a compose file, and one of an image.
+// TestContainersAreComparedWithAProcess compares a process with the container of a compose file, and with
+// that of an image.
 func TestContainersAreComparedWithAProcess(t *testing.T) {
 	t.Parallel()
 	dockertest.Once(t, composeImage, buildServer)
@@ -120,7 +121,7 @@ func TestSystemsAreComparedOnKubernetes(t *testing.T) {
 	inContainer(t).areComparedOn(t, lab.Kubernetes)
 }
 
-// areComparedOn compares the image and a command on a cluster with the program as a process.
+// areComparedOn compares an image and a command, both deployed on a cluster, with the program as a process.
 func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
 	image := string(contents(t, f.dir)["image.yaml"])
 	writeFiles(t, f.dir, map[string]string{
@@ -140,7 +141,8 @@ func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
 	expectNoContainers(t)
 }
 
-// isCompared compares the system with the process, and looks whether both were metered and nothing is left.
+// isCompared compares the system with the process, and checks that both were metered and that nothing is
+// left.
 func (f composeFixture) isCompared(t *testing.T) {
 	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates",
 		"--cores", "none")
@@ -166,8 +168,8 @@ func (f composeFixture) isCompared(t *testing.T) {
 	expectNoContainers(t)
 }
 
-// TestContainersOfADeadCleaveGo has a daemon of its own: other tests look whether a dead cleave has left
-// something.
+// TestContainersOfADeadCleaveGo uses its own Docker daemon, because other tests check that ended cleaves have
+// left nothing.
 func TestContainersOfADeadCleaveGo(t *testing.T) {
 	dockertest.Private(t)
 	if err := buildServer(); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mountsIn returns the points below a folder at which something is mounted.
+// mountsIn returns the mount points below a folder.
 func mountsIn(t *testing.T, folder string) (points []string) {
 	t.Helper()
 	for point := range mounts(t) {
@@ -25,7 +25,7 @@ func mountsIn(t *testing.T, folder string) (points []string) {
 	return points
 }
 
-// TestALostBrickCostsNoOrder: a shop on a replicated disk loses one of its copies under load.
+// TestALostBrickCostsNoOrder: a shop on a replicated disk loses a copy of the disk under load, but no order.
 func TestALostBrickCostsNoOrder(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	if err := gluster.Missing(); err != nil {
@@ -56,7 +56,8 @@ func TestALostBrickCostsNoOrder(t *testing.T) {
 	}
 }
 
-// TestCleanUnmountsAReplicatedDisk: a conductor dies, and its sweeper and its janitor with it.
+// TestCleanUnmountsAReplicatedDisk kills a conductor with its sweeper and its janitor. Then only clean can
+// unmount the disk.
 func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	if err := gluster.Missing(); err != nil {
@@ -68,7 +69,7 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	e.startCommand(with(program("", "check", "shop", "--architecture", "async-dfs", "--operations", "5000",
 		"--results", e.dir), "TMPDIR="+tmp))
 	label := e.label()
-	// the disk itself, the databases and the documents
+	// Mounts of the disk itself, of the databases and of the documents.
 	await(t, "the disk is mounted", func() bool { return len(mountsIn(t, tmp)) == 3 })
 	await(t, "the generator runs", func() bool { return len(labelled(label, "--job")) > 0 })
 	helpers := slices.DeleteFunc(descendants(t, e.Process.Pid), func(pid int) bool {

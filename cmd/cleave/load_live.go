@@ -53,8 +53,8 @@ type liveView struct {
 	out      io.Writer
 	duration time.Duration
 	due      *trial.Due // nil in a closed loop
-	wasDue   int64 // operations that were due before the last second
-	sent     int64 // so far
+	wasDue   int64      // operations that were due before the last second
+	sent     int64      // so far
 	errors   map[record.Outcome]int64
 	drawn    int // lines on the terminal
 }

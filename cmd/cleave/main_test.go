@@ -27,8 +27,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// binaries is the folder of cleave, the unit programs and the server of testdata/server. TestMain builds them
-// and sets it once.
+// binaries is the folder with cleave, the unit programs and the server of testdata/server. TestMain builds
+// them.
 var binaries string
 
 func TestMain(m *testing.M) {
@@ -67,7 +67,7 @@ func withBinaries(run func() int) int {
 // the toolchain, which so loads their packages only once.
 func build(dir string) error {
 	units := filepath.Join(dir, "unit")
-	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"} // also where no Makefile sets GOFLAGS
+	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"} // for go test without the GOFLAGS of the Makefile
 	err := gobuild.Build(units+"/", small, ".", "../host-agent", "./testdata/server", "../unit/...")
 	if err != nil {
 		return err
@@ -80,18 +80,18 @@ func build(dir string) error {
 	return nil
 }
 
-// TestResultsFollowTheSources has Go's cache of results forget those of this package when a program changes.
+// TestResultsFollowTheSources makes the cached test results of this package invalid when a program changes.
 func TestResultsFollowTheSources(t *testing.T) {
 	if err := gobuild.Follow(".", "../host-agent", "../unit/...", "./testdata/server"); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// largestUnit is how large a unit program may be, in bytes: each is copied into images, to hosts
-// and to nodes, and has only what its system needs.
+// largestUnit is the size limit of unit programs, in bytes. They are copied into images, to hosts and
+// to nodes, and should have only what their system needs.
 const largestUnit = 26_500_000
 
-// largerUnits are those that have what makes a program large, and what that is.
+// largerUnits returns the size limits of unit programs that cannot be so small.
 func largerUnits() map[string]int64 {
 	return map[string]int64{"shop-orm": 33_000_000} // gorm finds methods by name: the linker keeps all
 }
@@ -145,8 +145,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// condition evaluates a condition of a script: "all" holds in `make test-all`, "hosts" where this host can
-// have more hosts on it.
+// condition evaluates a condition of a script: "all" holds in `make test-all`, and "hosts" if this host can
+// run further hosts.
 func condition(name string) (bool, error) {
 	switch name {
 	case "all":
@@ -157,7 +157,8 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("there is no condition %q", name)
 }
 
-// onTheirs returns cleave with variables that name a cluster of the user's, some of them changed.
+// onTheirs returns a cleave command whose variables name a cluster of the user. changed replaces some of
+// them.
 func onTheirs(t *testing.T, variables, changed map[string]string, args string) *exec.Cmd {
 	t.Helper()
 	command := with(program(t.TempDir(), strings.Fields(args)...))
@@ -193,7 +194,7 @@ func valid(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // nothingLeft checks that the runs of this script have left neither a directory
-// nor a process. What else is on this host is not its business.
+// nor a process. It ignores all others on this host.
 func nothingLeft(ts *testscript.TestScript, _ bool, _ []string) {
 	scratch := ts.Getenv("TMPDIR")
 	found, err := leftovers.Find(filepath.Join(scratch, filepath.Base(leftovers.Root())))

@@ -21,10 +21,10 @@ import (
 	"github.com/cleave-lab/cleave/traces"
 )
 
-// modelName is the study behind the model of a system.
+// modelName is the name of the study that provides the data for the model of a system.
 const modelName = "model"
 
-// Variants of that study: one is metered, and of the other every operation is followed.
+// Variants of that study. One is metered; in the other every operation is traced.
 const (
 	meteredVariant  = "metered"
 	followedVariant = "followed"
@@ -38,8 +38,8 @@ type modelFlags struct {
 	foreignFlags
 	architecture string
 	rate         float64
-	further      []float64 // rates at which it is metered, too
-	capacity     bool      // it is metered at its capacity, too
+	further      []float64 // further rates at which the system is metered
+	capacity     bool      // meter the system also at its capacity
 	component    string
 	out          string
 }
@@ -138,7 +138,7 @@ func readModel(path string) (model.Model, error) {
 	return m, nil
 }
 
-// model makes a model of what the arguments name.
+// model makes a model of the system, run or traces that the arguments name.
 func (a app) model(command *cobra.Command, args []string, flags *modelFlags) error {
 	if err := checkOutput("--out", flags.out); err != nil {
 		return err
@@ -191,7 +191,8 @@ func (a app) wholeTraces(path, component string) (all []*lab.SpanNode, dropped i
 	return trees, counts.Dropped, nil
 }
 
-// writeModel makes a model and writes it. Unless it takes standard output, it is drawn there.
+// writeModel makes a model and writes it to a file, or to standard output if out is "-". If it is written to
+// a file, it is also drawn on standard output.
 func (a app) writeModel(from model.Evidence, out string) error {
 	m, notes, err := model.Make(from)
 	if err != nil {
@@ -204,7 +205,7 @@ func (a app) writeModel(from model.Evidence, out string) error {
 	if err := m.Write(&text); err != nil {
 		return err
 	}
-	if _, err := model.Parse("", text.Bytes()); err != nil { // it is too large
+	if _, err := model.Parse("", text.Bytes()); err != nil { // the model is too large
 		return withCode(exitFailed, "the model could not be read again: %w", err)
 	}
 	err = a.writeDocument(out, func(w io.Writer) error {
@@ -238,7 +239,7 @@ func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *mod
 	return a.playModel(command, plan, flags)
 }
 
-// modelForeign plays the trials of a system of the user's, and makes a model.
+// modelForeign plays the trials of a system of the user, and makes a model.
 func (a app) modelForeign(command *cobra.Command, args []string, flags *modelFlags) error {
 	if _, err := ofUser(command, args, "architecture", backingFlag); err != nil {
 		return err
@@ -272,7 +273,7 @@ func (a app) playModel(command *cobra.Command, plan lab.Plan, flags *modelFlags)
 	return a.modelRun(folder, flags.out)
 }
 
-// plan makes the plan of the trials: the system metered at several rates, and followed at the lowest one.
+// plan makes the plan of the trials: the system is metered at several rates, and traced at the lowest one.
 func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	info, usual := system.Describe(), system.Modelling()
 	if !f.isSet("architecture") {
@@ -309,17 +310,17 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// capacityUsers is the number of users who never pause by whom a capacity is measured.
+// capacityUsers is the number of users, who never pause, in measurements of a capacity.
 const capacityUsers = 64
 
-// addCapacity adds the flag that asks for the capacity, too.
+// addCapacity adds the flag that asks to measure the capacity, too.
 func addCapacity(flags *pflag.FlagSet, to *bool) {
 	flags.BoolVar(to, "capacity", false,
 		fmt.Sprintf("measure the capacity, too: what %d users get who never pause", capacityUsers))
 }
 
-// modelPoints returns the points at which a system is metered, the low rate first. A prediction can be
-// checked at the others. perFlow is the number of operations of what loads count.
+// modelPoints returns the points at which a system is metered, the low rate first. Predictions can be checked
+// at the others. perFlow is the number of operations per flow: rates of points count flows.
 func (f *modelFlags) modelPoints(perFlow float64) (all []lab.Point) {
 	const faster = 3
 	for _, rate := range append([]float64{f.rate, faster * f.rate}, f.further...) {
@@ -334,7 +335,7 @@ func (f *modelFlags) modelPoints(perFlow float64) (all []lab.Point) {
 	return all
 }
 
-// modelDesign returns how the trials are played.
+// modelDesign returns the design of the study.
 func (f *modelFlags) modelDesign() lab.Design {
 	d := study.Defaults()
 	d.Blocks, d.MaxRepeats, d.NoiseFloor = f.blocks, 1, nil

@@ -16,13 +16,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// usersServers are servers that the test runs and cleave uses like those of a user.
+// usersServers are servers that the test starts, and that cleave uses as servers of the user.
 type usersServers struct {
 	t                *testing.T
 	database, broker *servers.Instance
 }
 
-// startUsersServers starts them for a test.
+// startUsersServers starts such servers for a test.
 func startUsersServers(t *testing.T) usersServers {
 	t.Helper()
 	needServers(t, server.Postgres, server.RabbitMQ)
@@ -30,13 +30,13 @@ func startUsersServers(t *testing.T) usersServers {
 		servers.Started(t, server.RabbitMQ, server.Settings{})}
 }
 
-// cleave returns the program with these servers named.
+// cleave returns a command whose environment names these servers.
 func (u usersServers) cleave(arguments ...string) *exec.Cmd {
 	return with(program("", arguments...), "CLEAVE_USE_POSTGRES="+u.database.URL(),
 		"CLEAVE_USE_RABBITMQ="+u.broker.URL())
 }
 
-// start starts it on a study.
+// start starts cleave with a study.
 func (u usersServers) start(study string) *experiment {
 	u.t.Helper()
 	e := &experiment{t: u.t, dir: u.t.TempDir()}
@@ -46,7 +46,7 @@ func (u usersServers) start(study string) *experiment {
 	return e
 }
 
-// left returns the names of databases and queues on the servers, without the servers' own.
+// left returns the names of Cleave's databases and of all queues on the servers.
 func (u usersServers) left() []string {
 	u.t.Helper()
 	place, err := database.ParsePlace(u.database.URL())
@@ -85,7 +85,7 @@ func (u usersServers) secrets() [][]byte {
 	return all
 }
 
-// expectUntold looks for the passwords in a text.
+// expectUntold checks that a text contains none of the passwords.
 func (u usersServers) expectUntold(where string, text []byte) {
 	u.t.Helper()
 	for _, secret := range u.secrets() {
@@ -95,8 +95,8 @@ func (u usersServers) expectUntold(where string, text []byte) {
 	}
 }
 
-// schemasStudy has a schema per component under each coordination, and both kinds of
-// queues.
+// schemasStudy has a schema for each component, in all architectures and with both kinds
+// of queues.
 const schemasStudy = `
 schema: cleave-study/1
 name: schemas
@@ -113,8 +113,8 @@ load: {duration: 10s}
 design: {blocks: 1, max_repeats: 0, gates: {steal: 99%, calibration: 99%}}
 `
 
-// TestServersOfTheUserAreShared: trials leave nothing on the servers, publish no
-// passwords, and report that the servers are the user's.
+// TestServersOfTheUserAreShared: trials leave nothing on the servers and publish no
+// passwords.
 func TestServersOfTheUserAreShared(t *testing.T) {
 	t.Parallel()
 	u := startUsersServers(t)
@@ -142,7 +142,7 @@ func TestServersOfTheUserAreShared(t *testing.T) {
 	}
 }
 
-// longEventStudy gives a test time to kill what plays it.
+// longEventStudy is long enough for a test to kill cleave while it plays.
 const longEventStudy = `
 schema: cleave-study/1
 name: long
@@ -155,7 +155,8 @@ load: {duration: 10s}
 design: {blocks: 1, max_repeats: 0, gates: {steal: 99%, calibration: 99%}}
 `
 
-// TestWhatAKilledCleaveLeftOnServersIsCleaned, and what others have there is not.
+// TestWhatAKilledCleaveLeftOnServersIsCleaned: clean removes what a killed cleave has left on servers, but
+// nothing of a running one.
 func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 	t.Parallel()
 	u := startUsersServers(t)

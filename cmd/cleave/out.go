@@ -16,10 +16,10 @@ import (
 	"github.com/cleave-lab/cleave/report/telemetry"
 )
 
-// sentSpans is the folder in the scratch folder of an experiment that has the spans to be sent.
+// sentSpans is the folder, in the scratch folder of an experiment, with the spans that are to be sent.
 const sentSpans = "spans"
 
-// outFlag is a flag that names where figures go while something runs, again and again.
+// outFlag is the repeatable flag that names the places to which figures are sent during a run.
 type outFlag []telemetry.Target
 
 func (o *outFlag) addTo(flags *pflag.FlagSet) {
@@ -44,7 +44,7 @@ func (o *outFlag) Set(text string) error {
 	return err
 }
 
-// outs are opened places.
+// outs sends figures to the opened places.
 type outs struct {
 	app
 	*telemetry.Outs
@@ -66,8 +66,8 @@ func (o outs) close() {
 	}
 }
 
-// spansIn returns what sends, and removes, the spans that trials have left in the folders of a folder: files
-// with a document in each line.
+// spansIn returns a function that sends the spans in a folder, and then removes their files. Each trial has a
+// folder there, with files that have a document in each line.
 func spansIn(folder string) func(send func(document []byte)) error {
 	return func(send func(document []byte)) error {
 		names, err := fs.Glob(os.DirFS(folder), "*/*.jsonl")

@@ -6,7 +6,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// priceList is a file of prices (docs/decisions.md).
+// priceList is the content of a file of prices (docs/decisions.md).
 type priceList struct {
 	Schema    string  `yaml:"schema"`
 	Currency  string  `yaml:"currency"`

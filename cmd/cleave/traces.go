@@ -47,7 +47,7 @@ divided.`,
 	return command
 }
 
-// compareTraces reads two sets of traces and shows one against the other.
+// compareTraces reads two sets of traces and shows how they differ.
 func (a app) compareTraces(before, after string, flags tracesFlags) error {
 	var sums [2]lab.TraceSet
 	for i, path := range []string{before, after} {

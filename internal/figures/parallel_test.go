@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestInParallelDoesAllOnce: also where a worker fails, whose part the others do.
+// TestInParallelDoesAllOnce: if a worker fails, the others do the rest of its work.
 func TestInParallelDoesAllOnce(t *testing.T) {
 	const workers = 4
 	for _, failing := range []int{-1, 7} {
@@ -34,7 +34,7 @@ func TestInParallelDoesAllOnce(t *testing.T) {
 	}
 }
 
-// TestInParallelWorksAtTheSameTime: each worker waits for all others.
+// TestInParallelWorksAtTheSameTime: each worker waits until all others work, too.
 func TestInParallelWorksAtTheSameTime(t *testing.T) {
 	const workers = 4
 	var here sync.WaitGroup
@@ -53,7 +53,7 @@ func TestInParallelWorksAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestInParallelEndsWithItsWorkers: no worker runs on after a failure, and all failures are returned.
+// TestInParallelEndsWithItsWorkers: a worker stops after its failure, and all failures are returned.
 func TestInParallelEndsWithItsWorkers(t *testing.T) {
 	var done atomic.Int64
 	broken := []error{errors.New("a"), errors.New("b"), errors.New("c")}

@@ -43,7 +43,7 @@ func Print(out io.Writer, all []Figure) {
 		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
-	_ = table.Flush() // a reader who left is no failure
+	_ = table.Flush() // it is no failure if the reader of a pipe is gone
 }
 
 // cells returns the cells of the figure's row, without its note.
@@ -64,8 +64,8 @@ func (f Figure) cells() []string {
 	}
 }
 
-// Write writes all figures as JSON, as an empty list if there are none, into a folder that it makes if
-// needed.
+// Write writes all figures as JSON: as an empty list if there are none. It creates the folder if it does not
+// exist.
 func Write(path string, all []Figure) error {
 	text, err := json.MarshalIndent(append([]Figure{}, all...), "", "  ")
 	if err != nil {

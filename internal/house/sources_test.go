@@ -18,7 +18,7 @@ import (
 const (
 	maxFileLines     = 450
 	maxFunctionLines = 60
-	// longBecause in a function's comment, with the reason, permits more lines.
+	// longBecause begins the reason in the comment of a function that may have more lines.
 	longBecause = "Long because"
 )
 
@@ -32,28 +32,28 @@ func root(t *testing.T) string {
 	return directory
 }
 
-// skipped reports whether a folder holds nothing that we wrote.
+// skipped reports whether a folder has no source files of ours.
 func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") ||
 		slices.Contains([]string{"node_modules", "dist", "third_party", "testdata", "target", "bin", "results"},
 			name)
 }
 
-// source reports whether the rules on length hold for a file.
+// source reports whether a file has source code, to which the rules on length apply.
 func source(name string) bool {
 	return slices.Contains([]string{".go", ".ts", ".tsx", ".css", ".sh", ".rs", ".java"}, filepath.Ext(name))
 }
 
-// generatedMark is the line by which generated files are known, in any language
-// (the Go tool's convention, https://go.dev/s/generatedcode).
+// generatedMark matches the line that marks generated files, in any language
+// (the convention of the Go tool, https://go.dev/s/generatedcode).
 var generatedMark = regexp.MustCompile(`(?m)^.{0,3}\s*Code generated .*DO NOT EDIT`)
 
-// generated reports whether a file is marked as generated near its top.
+// generated reports whether a file has generatedMark near its top.
 func generated(text []byte) bool {
 	return generatedMark.Match(text[:min(len(text), 2000)])
 }
 
-// eachSource visits all files that people wrote, by their path below the root.
+// eachSource visits all source files that are not generated, by their path below the root.
 func eachSource(t *testing.T, visit func(path string, text []byte)) {
 	t.Helper()
 	eachFile(t, source, func(path string, text []byte) {
@@ -63,7 +63,7 @@ func eachSource(t *testing.T, visit func(path string, text []byte)) {
 	})
 }
 
-// eachFile visits all files with a wanted name, by their path below the root.
+// eachFile visits all files whose name is wanted, by their path below the root.
 func eachFile(t *testing.T, wanted func(name string) bool, visit func(path string, text []byte)) {
 	t.Helper()
 	top := root(t)
@@ -87,7 +87,7 @@ func eachFile(t *testing.T, wanted func(name string) bool, visit func(path strin
 	}
 }
 
-// lengthOf complains about a file that is too long.
+// lengthOf returns a complaint if a file is too long.
 func lengthOf(path string, text []byte) []string {
 	if lines := bytes.Count(text, []byte{'\n'}); lines > maxFileLines {
 		return []string{fmt.Sprintf("%s has %d lines, more than %d: it holds more than one thing", path, lines,
@@ -117,7 +117,7 @@ func complaints(path string, text []byte) []string {
 	return found
 }
 
-// functionComplaints checks one function's length, name and comment.
+// functionComplaints checks a function's length, name, comment and return statements.
 func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []string {
 	var found []string
 	at := fmt.Sprintf("%s:%d", path, files.Position(f.Pos()).Line)
@@ -142,8 +142,9 @@ func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []st
 	return found
 }
 
-// takenTooEarly reports whether one of the results is what a buffer holds, and a later one closes what writes
-// into the buffer. Go calls from left to right, so that the end is missing.
+// takenTooEarly reports whether one of the results is the content of a buffer, and a later one closes the
+// writer that writes to the buffer. Go evaluates calls from left to right: what Close writes would be
+// missing.
 func takenTooEarly(results []ast.Expr) bool {
 	taken := false
 	for _, result := range results {
@@ -155,8 +156,8 @@ func takenTooEarly(results []ast.Expr) bool {
 	return false
 }
 
-// calls reports whether an expression has a call of a method of one of these names, now and not in a function
-// that it hands over.
+// calls reports whether an expression calls a method with one of these names. It ignores calls inside of
+// function literals.
 func calls(within ast.Expr, names ...string) bool {
 	found := false
 	ast.Inspect(within, func(n ast.Node) bool {
@@ -172,8 +173,8 @@ func calls(within ast.Expr, names ...string) bool {
 	return found
 }
 
-// receiverExported reports whether a method can be seen from outside. Functions
-// always can.
+// receiverExported reports whether a method has an exported receiver type. It is also
+// true for functions.
 func receiverExported(f *ast.FuncDecl) bool {
 	if f.Recv == nil {
 		return true
@@ -195,8 +196,8 @@ func receiverExported(f *ast.FuncDecl) bool {
 	}
 }
 
-// undocumented finds exported types, constants and variables without a comment
-// of their own, of their line or of their group.
+// undocumented finds exported types, constants and variables that have no comment:
+// neither above them, nor on their line, nor above their group.
 func undocumented(files *token.FileSet, path string, d *ast.GenDecl) []string {
 	if d.Doc != nil && d.Lparen.IsValid() {
 		return nil

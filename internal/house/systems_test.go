@@ -16,21 +16,21 @@ import (
 	"testing"
 )
 
-// systemList is the only file that names a system, in one line, apart from the system's own
-// folder and its unit program.
+// systemList is the list of all systems. Except for a system's own folder and its unit program,
+// it is the only file that names the system, in one line.
 const systemList = "cmd/cleave/systems.go"
 
-// unitProgram returns the main function of a system's units.
+// unitProgram returns the file with the main function of a system's units.
 func unitProgram(system string) string { return "cmd/unit/" + system + "/main.go" }
 
-// isAnotherProgram reports whether a file is that of units of a system that want a program of
-// their own.
+// isAnotherProgram reports whether a file is the main function of a further unit program of a
+// system, for units that need their own.
 func isAnotherProgram(path, system string) bool {
 	matched, err := filepath.Match("cmd/unit/"+system+"-*/main.go", path)
 	return matched && err == nil
 }
 
-// systemsOf returns the folders below systems that a list imports.
+// systemsOf returns the folders below systems from which a file imports packages.
 func systemsOf(t *testing.T, path string, text []byte) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ImportsOnly)
@@ -48,8 +48,8 @@ func systemsOf(t *testing.T, path string, text []byte) []string {
 }
 
 // mentions finds the lines of a Go file that name a system: in an import, as an
-// identifier or as a word of a text. Comments may, and examples of usage; so may a text
-// in which the word is a part of a name, as in shop.example or shop.yaml.
+// identifier or as a word of a text. Comments may name it, as may examples of usage, and
+// texts in which the word is a part of another name, as in shop.example or shop.yaml.
 func mentions(path string, text []byte, system string) []string {
 	if !bytes.Contains(text, []byte(system)) {
 		return nil // most files: parsing each of them for every system takes long
@@ -60,7 +60,7 @@ func mentions(path string, text []byte, system string) []string {
 		return []string{err.Error()}
 	}
 	word := regexp.MustCompile(`(?:^|[^\w.-])` + system + `(?:$|[^\w.-]|[.-](?:$|\W))`)
-	packages := map[string]bool{} // their paths are judged, not their names
+	packages := map[string]bool{} // names of imported packages; only their paths are checked
 	var found []string
 	add := func(at token.Pos, what string) {
 		found = append(found, fmt.Sprintf("%s:%d: %s", path, files.Position(at).Line, what))
@@ -166,11 +166,11 @@ func TestRoomsThatNameASystemAreFound(t *testing.T) {
 	}
 }
 
-// ownScript reports whether a script is of a system, and so a part of its folder that make
-// finds: what builds its programs in other languages.
+// ownScript reports whether a script belongs to one system: it builds the system's programs
+// in other languages.
 func ownScript(path, system string) bool { return strings.HasPrefix(path, "scripts/"+system+"-") }
 
-// listedFile is a line of DESIGN.md's list of files that adding a system takes.
+// listedFile matches a line of the list in DESIGN.md of the files to change when a system is added.
 var listedFile = regexp.MustCompile("(?m)^- `([^`<]+)`")
 
 // TestTheDesignSaysWhatAddingASystemTakes: the files that name a system, outside its
@@ -223,11 +223,11 @@ func TestTheDesignSaysWhatAddingASystemTakes(t *testing.T) {
 	}
 }
 
-// metricName matches a text that is the name of a metric by its ending. Fields of JSON with such names are in
-// lab.
+// metricName matches texts that end like the name of a metric. JSON fields with such names are only in
+// package lab.
 var metricName = regexp.MustCompile(`_(p[0-9]+|per|per_.*)$|^_`)
 
-// metricNames finds the texts of a Go file that are names of metrics.
+// metricNames finds the texts in a Go file that metricName matches.
 func metricNames(path string, text []byte) []string {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, 0)

@@ -9,12 +9,12 @@ import (
 	"github.com/cleave-lab/cleave/internal/gobuild"
 )
 
-// own holds the unit programs that are servers, such as NATS. They are built without the race detector: their
-// races are not the fault of the tests that use them.
+// own holds the unit programs that are servers, such as NATS. They are built without the race detector, since
+// tests that use them must not fail because of races in them.
 var own builtPrograms
 
-// builtPrograms holds programs that are built from our sources when they are first needed, and kept until the
-// end of Main.
+// builtPrograms builds programs from our sources when they are first needed, and keeps them until the end of
+// Main.
 type builtPrograms struct {
 	mu     sync.Mutex
 	folder string

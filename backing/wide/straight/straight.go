@@ -1,6 +1,6 @@
-// Package straight sends the statements of backing/wide straight at Cassandra's driver,
-// with the settings that decide there how fast it is. Benchmarks compare with it: what
-// else they measure is ours.
+// Package straight executes the statements of backing/wide directly with Cassandra's
+// driver, with the same settings as far as they affect speed. In benchmarks the difference
+// to it is the cost of backing/wide.
 //
 // Entry point: Open.
 package straight
@@ -21,17 +21,17 @@ type Client struct {
 	insert, get string
 }
 
-// Open connects to a table with one column, which a wide.Store has made. The address is
-// also that store's.
+// Open connects to a table with one column that a wide.Store has created. The address is
+// that of the store.
 func Open(address, keyspace, table, column string, connections int) (*Client, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("the address is not a URL") // err has the password in it
+		return nil, errors.New("the address is not a URL") // err contains the password
 	}
 	password, _ := u.User.Password()
 	cluster := gocql.NewCluster(u.Host)
 	cluster.Keyspace, cluster.NumConns = keyspace, connections
-	cluster.DisableInitialHostLookup = true // the address is the only one that is right from here
+	cluster.DisableInitialHostLookup = true // addresses that the node reports may be unreachable from here
 	cluster.Authenticator = gocql.PasswordAuthenticator{Username: u.User.Username(), Password: password}
 	cluster.DefaultTimestamp, cluster.WriteCoalesceWaitTime = false, 0
 	session, err := cluster.CreateSession()
