@@ -60,8 +60,8 @@ func (c Cohort) Add(other Cohort) Cohort {
 	return sum
 }
 
-// Add returns the cohorts of a load that two generators or loops have shared. Cohorts of another length are
-// left out.
+// Add returns the sum of the cohorts of two generators or loops that shared a load. It ignores other if its
+// cohorts have another length.
 func (c Cohorts) Add(other Cohorts) Cohorts {
 	if c.Seconds == 0 {
 		return other
@@ -76,7 +76,8 @@ func (c Cohorts) Add(other Cohorts) Cohorts {
 	return sum
 }
 
-// Buckets of response times are 1/64 to 1/128 of their time wide, from units of 128 ns up to five minutes.
+// The width of a bucket of response times is 1/128 to 1/64 of the time. The buckets reach from a unit of 128
+// ns to about five minutes.
 const (
 	unitBits   = 7
 	octaveBits = 6 // two to this power is the number of buckets in an octave

@@ -2,7 +2,7 @@ package lab
 
 import "time"
 
-// Layer is a part of a program, or of what it runs on, that CPU time is charged to.
+// Layer is a part of a program, or of the platform below it, to which CPU time is attributed.
 type Layer string
 
 // The layers, from the application down to the kernel.
@@ -17,7 +17,7 @@ const (
 	LayerCollector   Layer = "collector" // garbage collection
 	LayerCompiler    Layer = "compiler"  // compilation while the program runs
 	LayerKernel      Layer = "kernel"    // system calls, page faults
-	LayerUnseen      Layer = "unseen"    // threads and programs of which there are no samples
+	LayerUnseen      Layer = "unseen"    // threads and programs without samples
 )
 
 // Layers lists the layers in this order.
@@ -26,7 +26,7 @@ func Layers() []Layer {
 		LayerCollector, LayerCompiler, LayerKernel, LayerUnseen}
 }
 
-// IsLibrary reports whether the layer is code that others wrote for programs to call.
+// IsLibrary reports whether the layer is code of others that the application calls.
 func (l Layer) IsLibrary() bool {
 	switch l {
 	case LayerServer, LayerHTTP, LayerJSON, LayerStore, LayerLibraries, LayerRuntime:
@@ -38,42 +38,42 @@ func (l Layer) IsLibrary() bool {
 // RoleLayers divides the CPU time of the units of a role in a profiled trial among layers.
 type RoleLayers struct {
 	Role string `json:"role"`
-	// Runtime is "java", "node" or "go"; empty: nothing that can be profiled.
+	// Runtime is "java", "node" or "go"; empty: the runtime cannot be profiled.
 	Runtime string `json:"runtime,omitempty"`
 	// Unsampled says why there are no samples.
 	Unsampled string `json:"unsampled,omitempty"`
 	Samples   int    `json:"samples"`
-	// Instructions and Cycles are those that the processor counted, the profiler's own among them. Uncounted
-	// says why there are none.
+	// Instructions and Cycles are counts of the processor, with those of the profiler itself. Uncounted says why
+	// there are none.
 	Instructions float64 `json:"instructions,omitempty"`
 	Cycles       float64 `json:"cycles,omitempty"`
 	Uncounted    string  `json:"uncounted,omitempty"`
-	// Seconds of CPU time by layer. They add up to what the meter saw, less the threads of
+	// Seconds is the CPU time by layer. The sum is the metered CPU time without the threads of
 	// the profiler itself.
 	Seconds map[Layer]float64 `json:"seconds"`
 }
 
-// Profiled is a System of which a profiler can tell where CPU time goes.
+// Profiled is a System whose CPU time a profiler can divide among layers.
 type Profiled interface {
 	Profiling(v Variant) Profiling
 }
 
-// Profiling tells a profiler what it must know of a variant.
+// Profiling is what a profiler must know about a variant.
 type Profiling struct {
-	// Own are packages of the application's own code, with all below them: of Java
-	// ("cleave.airline") and of Go (import paths). Of Node.js it is what lies outside
-	// node_modules. Empty: what no known library has.
+	// Own lists the packages of the application's own code, which include all packages below
+	// them: names of Java ("cleave.airline") and import paths of Go. In Node.js the own code is
+	// all that is not in node_modules. Empty: all that is in no known library.
 	Own []string
-	// Apart are roles that are no part of the system's cost, beside the generator.
+	// Apart lists roles that, like the generator, are no part of the system's cost.
 	Apart []string
 }
 
-// Profiler turns on the profilers that runtimes bring, and reads what they have seen.
+// Profiler turns on the profilers of runtimes, and reads their results.
 type Profiler interface {
 	// Instrument returns the layout with the profilers turned on. It does not change units of other runtimes.
 	Instrument(layout Layout) Layout
 	// Layers reads the files that the units of an instrumented layout have handed over,
-	// and divides what the meter saw.
+	// and divides the metered CPU time.
 	Layers(layout Layout, about Profiling, seen ProfiledWindow) ([]RoleLayers, error)
 }
 
@@ -81,22 +81,22 @@ type Profiler interface {
 type ProfiledWindow struct {
 	Began, Ended time.Time // wall clock
 	Metered      Metered
-	// Threads holds the usage of the threads of all units between the two.
+	// Threads holds the usage of the threads of all units between Began and Ended.
 	Threads []ThreadUse
-	// Dir is the folder with what the units handed over.
+	// Dir is the folder with the files that the units handed over.
 	Dir string
 	// Programs holds the samples that a Sampler took of processes; Unsampled says why there was none.
 	Programs  []ProgramSamples
 	Unsampled string
-	// Counted holds what the processor counted, by role; Uncounted says why it did not.
+	// Counted holds counts of the processor, by role; Uncounted says why there are none.
 	Counted   map[string]Counted
 	Uncounted string
 }
 
-// Sampler is a Profiler that can also sample the stacks of programs from outside, for those without a
-// profiler of their own.
+// Sampler is a Profiler that can also sample the stacks of programs from outside, for programs without a
+// profiler.
 type Sampler interface {
-	// Sample begins to sample the programs of a layout; nil: there are none to sample.
+	// Sample begins to sample the programs of a layout. It returns nil if there is nothing to sample.
 	Sample(layout Layout) (Sampling, error)
 	// Count begins to count the instructions of threads and of those that they start.
 	Count(threads []ThreadUse) (Counting, error)
@@ -104,11 +104,11 @@ type Sampler interface {
 
 // Counting counts the instructions of the threads of one trial.
 type Counting interface {
-	// End ends the counting and returns what was counted, by role.
+	// End ends the counting and returns the counts by role.
 	End() (map[string]Counted, error)
 }
 
-// Counted holds what the counters of the processor saw.
+// Counted holds counts of the processor.
 type Counted struct{ Instructions, Cycles float64 }
 
 // Sampling is the sampling of the programs of one trial.
@@ -120,13 +120,13 @@ type Sampling interface {
 // ProgramSamples holds the sampled stacks of a process.
 type ProgramSamples struct {
 	Unit, Role string
-	Own        string // where the program's own code begins: the path of its module
+	Own        string // the path of the module of its own code
 	Stacks     []SampledStack
 }
 
 // SampledStack lists the functions of a sample, the running one first.
 type SampledStack struct {
-	Kernel    bool // on behalf of the first function
+	Kernel    bool // the kernel ran, called by the first function
 	Functions []string
 	Count     int
 }
@@ -134,40 +134,39 @@ type SampledStack struct {
 // ThreadUse holds the usage of one thread of a unit.
 type ThreadUse struct {
 	Unit, Role string
-	// ID tells the thread from all others of the trial; PID is its process, as this host
-	// numbers it.
+	// ID is different for all threads of the trial. PID is the process ID on this host.
 	ID   string
 	PID  int
 	Name string
-	// First threads are those with which a process began.
+	// First is set for the first thread of a process.
 	First                      bool
 	UserSeconds, SystemSeconds float64
 }
 
-// ThreadMeter is a Meter that can tell threads apart.
+// ThreadMeter is a Meter that can meter single threads.
 type ThreadMeter interface {
-	// Threads are those that live now, with what each used since it began.
+	// Threads returns the running threads, with the usage of each since its start.
 	Threads(units []Unit) ([]ThreadUse, error)
 }
 
-// LayerShare divides the CPU time of an operation in a variant at a point among layers: means over profiled
-// trials, in seconds of the trials that were timed without a profiler.
+// LayerShare divides the CPU time of an operation in a variant at a point among layers. The shares are means
+// over profiled trials. The seconds are these shares of the CPU time in the trials without a profiler.
 type LayerShare struct {
 	Variant  string   `json:"variant"`
 	Point    Point    `json:"point"`
 	Runtimes []string `json:"runtimes"`
 	Trials   int      `json:"trials"` // profiled
 	Samples  int      `json:"samples"`
-	// CPUPerOperation is that of the timed trials, ProfiledCPUPerOperation with the
-	// profiler running: the difference is what profiling costs.
+	// CPUPerOperation is that of the trials without a profiler, ProfiledCPUPerOperation that of
+	// the profiled ones. The difference is the cost of profiling.
 	CPUPerOperation         float64         `json:"cpu_per_operation"`
 	ProfiledCPUPerOperation float64         `json:"profiled_cpu_per_operation"`
 	Layers                  []LayerTime     `json:"layers"` // in the order of Layers
 	Roles                   []RoleLayerTime `json:"roles"`
-	// seconds in layers that are libraries
+	// Libraries is the time in layers that are libraries, in seconds.
 	Libraries float64 `json:"libraries_per_operation"`
-	// Instructions and Cycles are the means of the profiled trials in which the processor counted them, with
-	// the profiler's own; 0: it did in none.
+	// Instructions and Cycles are means over the profiled trials in which the processor counted them, with
+	// those of the profiler itself; 0: there are no such trials.
 	Instructions float64 `json:"instructions_per_operation,omitempty"`
 	Cycles       float64 `json:"cycles_per_operation,omitempty"`
 }
@@ -197,6 +196,6 @@ func ProfiledMetric() Metric {
 		Kind: KindCost, Quantity: LibraryCPU, Per: PerOperation, Source: FromProfiler}
 }
 
-// ProfileVariable is the environment variable with the file to which a unit of ours writes its CPU profile,
-// which it hands over at its end. Without it the unit is not profiled.
+// ProfileVariable is the environment variable with the file to which a unit of ours writes its CPU profile.
+// The unit hands the file over at its end. Without the variable it is not profiled.
 const ProfileVariable = "CLEAVE_PROFILE"

@@ -1,29 +1,29 @@
 package lab
 
-// LoadSecond sums up the answers of one second of a load.
+// LoadSecond summarizes the answers of one second of a load.
 type LoadSecond struct {
 	Slice
-	Failed int64 `json:"failed"` // operations that were not answered rightly
+	Failed int64 `json:"failed"` // operations without a right answer
 }
 
 // UsedSecond holds the processors that units used in about a second.
 type UsedSecond struct {
 	End float64 `json:"end"` // seconds since the first mark
-	// Cores are the processors that were used, by unit; by role where there are many units.
+	// Cores holds the numbers of processors that were used, by unit, or by role if there are many units.
 	Cores map[string]float64 `json:"cores"`
 }
 
-// SecondsWatcher is told second by second how a trial goes while it is played. Its methods may be called from
-// several goroutines, and do not wait.
+// SecondsWatcher receives the figures of every second of a trial while it is played. Its methods may be
+// called from several goroutines, and do not wait.
 type SecondsWatcher interface {
-	// Trial begins an attempt at a trial.
+	// Trial announces an attempt at a trial.
 	Trial(number, attempt int)
 	Loaded(LoadSecond)
 	Used(UsedSecond)
 }
 
-// FollowedMetering is a Metering that tells what units use while it goes on.
+// FollowedMetering is a Metering that reports the usage of units already while it runs.
 type FollowedMetering interface {
-	// Follow has a function called about once a second between the marks. The function must not wait.
+	// Follow makes the Metering call a function about once a second between the marks. It must not wait.
 	Follow(tell func(UsedSecond)) error
 }

@@ -1,7 +1,7 @@
-// Package unit is the unit's side of the control protocol (one JSON object per line, commands
-// in, events out; the messages are lab.Event and lab.Command) and of what its deployer gives
-// it: addresses, peers, a folder. It also has the HTTP server of units with its limits. It
-// knows no system and no deployer.
+// Package unit is the unit's side of the control protocol: it reads commands and writes events
+// (lab.Command and lab.Event), one JSON object per line. It also reads what the deployer has set
+// for the unit: addresses, peers, a folder. It also has the HTTP server of units with its
+// limits. It knows no system and no deployer.
 //
 // Entry points: Open, Address, PeerAddress, Dir, Slacken.
 package unit
@@ -22,12 +22,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ErrGone means that the conductor has closed the control channel, or does not answer: the
-// unit shall end without a report.
+// ErrGone means that the conductor has closed the control channel or does not answer. The
+// unit must then end without a report.
 var ErrGone = errors.New("the conductor is gone")
 
-// sharedMemoryDescriptor is the number under which a unit inherits the memory
-// that lab.Layout.SharedMemory asked for.
+// sharedMemoryDescriptor is the file descriptor with which a unit inherits the memory
+// of lab.Layout.SharedMemory.
 const sharedMemoryDescriptor = 3
 
 // Channel is a unit's connection to the conductor. Events may be sent from
@@ -48,7 +48,7 @@ func (c *Channel) Ready() error {
 	return c.send(lab.Event{Event: lab.EventReady})
 }
 
-// Finished tells the conductor that every operation is done, elapsed after the start signal.
+// Finished tells the conductor that all operations are done. elapsed is the time since the start command.
 func (c *Channel) Finished(elapsed time.Duration) error {
 	return c.send(lab.Event{Event: lab.EventFinished, ElapsedSeconds: elapsed.Seconds()})
 }
@@ -56,7 +56,7 @@ func (c *Channel) Finished(elapsed time.Duration) error {
 // Report sends the unit's report of its work. It is the unit's last event.
 func (c *Channel) Report(account any) error { return c.Tell(lab.EventReport, account) }
 
-// Tell sends an event with data. Deployers know only the kinds that lab names.
+// Tell sends an event with data. Deployers understand only the kinds that lab defines.
 func (c *Channel) Tell(kind lab.EventKind, about any) error {
 	data, err := json.Marshal(about)
 	if err != nil {
@@ -65,11 +65,11 @@ func (c *Channel) Tell(kind lab.EventKind, about any) error {
 	return c.send(lab.Event{Event: kind, Data: data})
 }
 
-// pieceBytes is how much of a file one event carries.
+// pieceBytes is the largest part of a file in one event.
 const pieceBytes = 48 << 10
 
-// HandOver gives a file to the conductor, under a name that no other unit uses. What
-// a unit leaves in its folder without handing it over is lost with the trial.
+// HandOver sends a file to the conductor. No other unit may use the same file name. Other
+// files in a unit's folder are lost after the trial.
 func (c *Channel) HandOver(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
@@ -100,8 +100,8 @@ func (c *Channel) Failed(cause error) error {
 	return c.send(lab.Event{Event: lab.EventFailed, Error: cause.Error()})
 }
 
-// Await blocks until the given command arrives. Meanwhile it answers questions for the clock and for the
-// usage of the unit. Any other command is an error; the end of the channel is ErrGone.
+// Await waits for the given command. Meanwhile it answers commands that ask for the clock or the usage of the
+// unit. It returns an error for any other command, and ErrGone at the end of the channel.
 func (c *Channel) Await(kind lab.CommandKind) error {
 	for {
 		var command lab.Command
@@ -129,8 +129,8 @@ func (c *Channel) Await(kind lab.CommandKind) error {
 	}
 }
 
-// kernelRun returns the boot ID of the kernel; "" if it cannot be read: then the conductor takes the clock
-// for one of another host.
+// kernelRun returns the boot ID of the kernel. It returns "" if it cannot be read: the conductor then assumes
+// that the clock is that of another host.
 func kernelRun() string {
 	run, err := os.ReadFile(lab.KernelRun)
 	if err != nil {
@@ -148,7 +148,7 @@ func (c *Channel) send(event lab.Event) error {
 	return nil
 }
 
-// Address returns the host:port at which this unit shall listen.
+// Address returns the host:port at which this unit must listen.
 func Address() (string, error) {
 	return variable("CLEAVE_ADDRESS")
 }
@@ -164,7 +164,7 @@ func Name() (string, error) {
 	return variable("CLEAVE_UNIT")
 }
 
-// Dir returns the folder that the deployer has given to this unit.
+// Dir returns the folder that the deployer has created for this unit.
 func Dir() (string, error) {
 	return variable("CLEAVE_DIR")
 }
@@ -177,7 +177,7 @@ func variable(name string) (string, error) {
 	return value, nil
 }
 
-// SharedMemory maps the memory that all units of the layout share. It lives
+// SharedMemory maps the memory that all units of the layout share. The mapping lasts
 // until the process ends.
 func SharedMemory(size int64) ([]byte, error) {
 	descriptor := sharedMemoryDescriptor

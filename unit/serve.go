@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// ServeHTTP serves on the listener until ctx ends. Then it accepts no more requests, gives those in flight
-// the time drain to finish, and returns nil.
+// ServeHTTP serves on the listener until ctx ends. Then it accepts no more requests, waits up to drain for
+// those in flight, and returns nil.
 func ServeHTTP(ctx context.Context, listener net.Listener, server *http.Server, drain time.Duration) error {
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -30,8 +30,9 @@ func ServeHTTP(ctx context.Context, listener net.Listener, server *http.Server, 
 	return nil
 }
 
-// Serve listens on address and calls serve until the conductor commands the unit to stop; then the unit
-// reports. If ctx ends before (SIGTERM), it reports nothing: nobody waits for it. stop ends ctx.
+// Serve listens on address and calls serve. When the conductor commands the unit to stop, Serve calls stop,
+// which must end ctx, and then report. If ctx ends before that (SIGTERM), it does not report: nobody waits
+// for a report.
 func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 	serve func(ctx context.Context, listener net.Listener) error, report func(*Channel) error) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)

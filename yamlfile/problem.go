@@ -10,12 +10,12 @@ import (
 
 // Problem is one mistake in a file.
 type Problem struct {
-	File    string // "" for what was not read from a file
-	Line    int    // 1 is the first; 0 where no line can be named
+	File    string // "" if it was not read from a file
+	Line    int    // from 1; 0: unknown
 	Message string
 }
 
-// String returns the problem as editors understand it: file:line: message.
+// String returns the problem in the form that editors understand: file:line: message.
 func (p Problem) String() string {
 	switch {
 	case p.File == "" && p.Line == 0:
@@ -38,7 +38,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// OrNil sorts the problems by line and returns them, or nil where there are none.
+// OrNil sorts the problems by line and returns them, or nil if there are none.
 func (p Problems) OrNil() error {
 	if len(p) == 0 {
 		return nil
@@ -47,13 +47,13 @@ func (p Problems) OrNil() error {
 	return p
 }
 
-// Problem notes a mistake at a line; 0 where none can be named.
+// Problem notes a mistake at a line; 0 if the line is unknown.
 func (r *Reader) Problem(line int, format string, args ...any) {
 	r.Problems = append(r.Problems, Problem{File: r.File, Line: line, Message: Message(format, args...)})
 }
 
-// unknownKey notes a key that its object does not have. what is the object in the
-// message, known are the keys that it takes.
+// unknownKey notes a key that its object cannot have. what names the object in the
+// message, and known are the keys that it can have.
 func (r *Reader) unknownKey(key *yaml.Node, what string, known []string) {
 	takes := "nothing"
 	if len(known) > 0 {

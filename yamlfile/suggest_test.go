@@ -34,7 +34,7 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// TestLongWordsAreCheap would run out of memory if the effort grew with the
+// TestLongWordsAreCheap would run out of memory if the cost of Suggest grew with the
 // product of the lengths.
 func TestLongWordsAreCheap(t *testing.T) {
 	long := strings.Repeat("a", 2<<20)
@@ -44,8 +44,8 @@ func TestLongWordsAreCheap(t *testing.T) {
 	}
 }
 
-// TestEditDistance holds the search against the table that defines the distance,
-// for all pairs of short words over three letters.
+// TestEditDistance compares editDistance with the table that defines the distance,
+// for all pairs of short words of three letters of the alphabet.
 func TestEditDistance(t *testing.T) {
 	words := []string{""}
 	for i := 0; len(words[i]) < 5; i++ {
@@ -61,7 +61,7 @@ func TestEditDistance(t *testing.T) {
 	}
 }
 
-// distanceByTable fills the table of the distances of all beginnings (Wagner and
+// distanceByTable computes the distances of all prefixes in a table (Wagner and
 // Fischer 1974; with swaps, Lowrance and Wagner 1975, restricted to neighbours).
 func distanceByTable(a, b string) int {
 	table := make([][]int, len(a)+1)

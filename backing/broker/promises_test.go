@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// consumption is a Consume that runs in the background.
+// consumption is a call of Consume that runs in the background.
 type consumption struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -31,7 +31,7 @@ func consume(t *testing.T, c Client, s Subscription, handler Handler) *consumpti
 	return running
 }
 
-// stop ends the consumption and checks that it ended well.
+// stop ends the consumption and checks that it returns no error.
 func (c *consumption) stop(t *testing.T) {
 	t.Helper()
 	c.cancel()
@@ -48,8 +48,8 @@ func (c *consumption) stop(t *testing.T) {
 // sink is a handler that keeps its deliveries and fails if the test asks for it.
 type sink struct {
 	mu   sync.Mutex
-	all  []Delivery // handled
-	sees chan Delivery
+	all  []Delivery    // handled without an error
+	sees chan Delivery // receives the same
 	fail func(Delivery) error
 }
 
@@ -121,7 +121,7 @@ func awaitDepth(t *testing.T, c Client, queue string, want Depth) {
 	t.Fatalf("depth of %s = %+v, want %+v", queue, got, want)
 }
 
-// awaitDelivered waits until a client has so many messages: the broker counts before it does.
+// awaitDelivered waits until a client has received this many messages. The broker counts them earlier.
 func awaitDelivered(t *testing.T, c Client, want int64) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); c.Counts().Delivered != want; time.Sleep(time.Millisecond) {
@@ -170,10 +170,10 @@ func unroutedIsRefused(t *testing.T, f *fixture) {
 
 func batchKeepsOrder(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	sent := numbered(1000, "order.confirmed") // more than the window
+	sent := numbered(1000, "order.confirmed") // larger than the window
 	if f.config.Driver == NATS {
 		body := sent[0].Body
-		sent[0].Body = make([]byte, 2<<20) // more than it takes
+		sent[0].Body = make([]byte, 2<<20) // larger than NATS accepts
 		var failed *PublishError
 		if err := c.Publish(within(t), sent...); !errors.As(err, &failed) || len(failed.Unconfirmed) != len(sent) {
 			t.Errorf("the first message is refused: %v, want that none of those behind it is published", err)
@@ -293,7 +293,7 @@ func lateHandlerIsAcknowledged(t *testing.T, f *fixture) {
 	running := consume(t, c, Subscription{Queue: "views"}, func(ctx context.Context, _ []Delivery) error {
 		close(begun)
 		<-ctx.Done()
-		return nil // it had committed already
+		return nil // as if it had committed before
 	})
 	<-begun
 	running.stop(t)
@@ -326,7 +326,7 @@ func deleteRemoves(t *testing.T, f *fixture) {
 	other := f.open(t)
 	must(t, other.Declare(within(t), shop()))
 	must(t, c.Delete(within(t)))
-	must(t, c.Delete(within(t))) // there is nothing left to remove
+	must(t, c.Delete(within(t))) // without anything to remove
 	if _, err := c.Depth(within(t), "views"); !errors.Is(err, ErrUnknownQueue) {
 		t.Errorf("depth: error = %v, want %v", err, ErrUnknownQueue)
 	}
@@ -349,7 +349,7 @@ func declareAgain(t *testing.T, f *fixture) {
 	}
 }
 
-// declareTogether is how the units of a system begin: all of them declare all of it.
+// declareTogether declares the topology several times at once, as the units of a system do when they start.
 func declareTogether(t *testing.T, f *fixture) {
 	var clients []Client
 	for range 8 {

@@ -28,23 +28,24 @@ const (
 // Drivers lists all kinds of databases.
 func Drivers() []Driver { return []Driver{SQLite, MariaDB, PostgreSQL} }
 
-// defaultConnections is the size of the pool where a Config does not say.
+// defaultConnections is the default of Config.Connections.
 const defaultConnections = 16
 
 // Config configures a DB.
 type Config struct {
 	Driver Driver `json:"driver"`
 	// DSN is the path of the file (SQLite), user:password@tcp(host:port)/name
-	// (MariaDB) or a postgres:// URL. It may hold a password: keep it out of
+	// (MariaDB) or a postgres:// URL. It may contain a password, and so must not be in
 	// arguments and messages.
 	DSN string `json:"dsn"`
 	// Connections bounds the pool; 0 means 16. SQLite has one more, for writing.
 	Connections int `json:"connections,omitempty"`
-	// Observer gets every statement; may be nil.
+	// Observer is called for every statement; may be nil.
 	Observer Observer `json:"-"`
 }
 
-// Open connects and proves that the database answers and keeps what it commits.
+// Open connects to a database. It fails if the database does not answer, or if it may lose
+// committed transactions.
 func Open(ctx context.Context, config Config) (*DB, error) {
 	switch config.Driver {
 	case SQLite:
@@ -57,8 +58,8 @@ func Open(ctx context.Context, config Config) (*DB, error) {
 	return nil, fmt.Errorf("open database: there is no driver %q, use one of %v", config.Driver, Drivers())
 }
 
-// OpenSQLite is Open for a program that needs no other database: none of their clients is linked
-// into it.
+// OpenSQLite is Open for programs that only use SQLite: the linker leaves the clients of other
+// databases out of them.
 func OpenSQLite(ctx context.Context, config Config) (*DB, error) {
 	config.Driver = SQLite
 	return open(ctx, config, openSQLite, classifySQLite)
@@ -75,7 +76,7 @@ func open(
 				config.Driver, config.Connections, len(config.DSN))
 	}
 	db := &DB{driver: config.Driver, observer: config.Observer, classify: classify}
-	if err := connect(db, config); err != nil { // nothing is dialled yet
+	if err := connect(db, config); err != nil { // it has not opened any connection yet
 		return nil, err
 	}
 	if err := db.checkDurable(ctx); err != nil {
@@ -87,8 +88,8 @@ func open(
 // busyMilliseconds is the time that SQLite waits for a lock of another process.
 const busyMilliseconds = 10_000
 
-// openSQLite has one connection write and the others read: waiting for the one in Go is fair and
-// costs nothing, waiting for SQLite's lock is polling.
+// openSQLite opens one connection for writing and several for reading. Writers wait in Go for
+// the one connection, which is fair and costs nothing. SQLite itself would poll for its lock.
 func openSQLite(db *DB, config Config) (err error) {
 	db.readers, err = sqlitePool(config.DSN, config.Connections, "_pragma=query_only(1)")
 	if err != nil {
@@ -148,13 +149,13 @@ func openPostgreSQL(db *DB, c Config) error {
 	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut),
 		stdlib.OptionResetSession(handedOut))
 	db.writers = pool(connector, c.Connections)
-	// A pool of its own: a Prepare that waits for a lock must not block the End that releases it.
+	// Another pool: a Prepare that waits for a lock must not keep the connection that End needs to release it.
 	db.preparers = pool(connector, c.Connections)
 	db.readers = db.writers
 	return nil
 }
 
-// pool keeps its connections: they are opened once and hold prepared statements.
+// pool returns a pool that keeps its connections open, with their prepared statements.
 func pool(connector driver.Connector, connections int) *sql.DB {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(connections)
@@ -162,7 +163,7 @@ func pool(connector driver.Connector, connections int) *sql.DB {
 	return db
 }
 
-// checkDurable refuses a database that may lose what it has committed.
+// checkDurable returns an error if the database may lose committed transactions.
 func (db *DB) checkDurable(ctx context.Context) error {
 	query := map[Driver]string{
 		SQLite:     "SELECT CASE synchronous WHEN 2 THEN 'on' ELSE 'off' END FROM pragma_synchronous",

@@ -12,7 +12,7 @@ import (
 )
 
 // TestStatementsOfTracedOperationsAreSpans: every round trip and every wait for a
-// connection, and nothing where the operation is not traced.
+// connection has a span if the operation is traced, and none otherwise.
 func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db := databasetest.Open(t, fresh(t))

@@ -5,10 +5,11 @@ import (
 	"fmt"
 )
 
-// Syncs returns the number of syncs to disk that the server has made for all its databases
-// since it was started: of log and data (MariaDB), or of the write-ahead log (PostgreSQL,
-// which publishes the numbers of a session at its end or after ten idle seconds). known is
-// false for SQLite, which has no such number: there every writing commit syncs the log.
+// Syncs returns how often the server has synced files to disk since it was started, for
+// all of its databases. In MariaDB these are log and data files, in PostgreSQL only the
+// write-ahead log; PostgreSQL publishes the numbers of a session at its end or after ten
+// idle seconds. known is false for SQLite, which does not count syncs: it syncs the log in
+// every commit that has written something.
 func (db *DB) Syncs(ctx context.Context) (syncs int64, known bool, err error) {
 	var query string
 	switch db.driver {

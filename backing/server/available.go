@@ -19,8 +19,8 @@ import (
 type Installed struct {
 	Path    string // of the executable; empty for the deployer's own unit program
 	Version string // that the program reports
-	// StandIn names the program that takes the place of the one asked for; empty
-	// for the real thing. Every output that names the server must name it.
+	// StandIn names the program that is used in place of the requested one; empty if
+	// that itself is used. Every output that names the server must name it.
 	StandIn string
 }
 
@@ -28,7 +28,7 @@ type Installed struct {
 type MissingError struct {
 	Kind    Kind
 	What    string // what is missing
-	Install string // the command that brings it
+	Install string // the command that installs it
 }
 
 // Error implements error.
@@ -43,7 +43,7 @@ func (e *MissingError) Unwrap() error {
 type Availability struct {
 	Kind    Kind
 	Server  *Server
-	Missing *MissingError // nil where it is installed; Server is nil otherwise
+	Missing *MissingError // nil if it is installed; otherwise Server is nil
 }
 
 // Available returns, for every kind of server, the installed program or an error with the
@@ -61,7 +61,7 @@ func Available() []Availability {
 	return all
 }
 
-// debianPackage brings a server on Debian and Ubuntu.
+// debianPackage returns the package of a server in Debian and Ubuntu.
 func debianPackage(kind Kind) string {
 	switch kind {
 	case MariaDB:
@@ -76,7 +76,7 @@ func debianPackage(kind Kind) string {
 	return string(kind)
 }
 
-// cacheFolder returns where scripts/need.sh puts servers that no package brings.
+// cacheFolder returns the folder into which scripts/need.sh installs servers that are in no package.
 func cacheFolder() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -85,8 +85,8 @@ func cacheFolder() string {
 	return filepath.Join(cache, "cleave")
 }
 
-// find looks for an executable in PATH and in further folders, which may be
-// patterns; of several that match a pattern the last one counts.
+// find looks for an executable in PATH and then in further folders, which may be
+// patterns. If several files match a pattern, it returns the last one.
 func find(kind Kind, name string, folders ...string) (string, error) {
 	if path, err := exec.LookPath(name); err == nil {
 		return filepath.Abs(path)
@@ -115,7 +115,7 @@ func installed(kind Kind, name, versionFlag string, folders ...string) (Installe
 
 // askVersion runs a program and takes the first version number of its answer.
 func askVersion(path, flag string) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // only a guard against one that hangs
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the program may hang
 	defer cancel()
 	answer, err := exec.CommandContext(ctx, path, flag).CombinedOutput()
 	if err != nil {

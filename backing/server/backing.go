@@ -8,24 +8,24 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// RabbitMQClassic is RabbitMQ to a study that wants classic durable queues instead
-// of quorum queues; the server is the same.
+// RabbitMQClassic is the name of RabbitMQ in studies that use classic durable queues instead
+// of quorum queues. The server is the same.
 const RabbitMQClassic = "rabbitmq-classic"
 
-// CommitLogSync is Cassandra's option in a lab.ServiceSpec: "periodic", or "batch", which
-// is what it is without.
+// CommitLogSync is Cassandra's option in a lab.ServiceSpec: "periodic" or "batch", the
+// default.
 const CommitLogSync, periodic = "commitlog_sync", "periodic"
 
-// Backing has a server afresh for every trial: all of them are up within seconds, and
-// nothing of one trial can be seen in the next.
+// Backing provides a new server for every trial. So a trial sees nothing of earlier ones;
+// all servers start within seconds.
 type Backing struct {
-	name    string // what studies call it
+	name    string // in studies
 	kind    Kind
 	scratch string
 }
 
-// Backings returns the backings that studies can name. scratch is the directory below which
-// trials have theirs.
+// Backings returns the backings that studies can name. scratch is the directory with the
+// directories of trials.
 func Backings(scratch string) []Backing {
 	all := []Backing{{RabbitMQClassic, RabbitMQ, scratch}}
 	for _, kind := range Kinds() {
@@ -50,8 +50,8 @@ func (b Backing) Preflight() error {
 	return err
 }
 
-// plain reports whether a character means itself to shells, Erlang and every kind of
-// configuration file.
+// plain reports whether a character has no special meaning to shells, to Erlang and in all
+// kinds of configuration files.
 func plain(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
 		strings.ContainsRune("_-.,+@/", r)
@@ -79,7 +79,7 @@ type service struct {
 // Server implements lab.Service.
 func (s service) Server() (lab.UnitSpec, bool) { return s.server.Unit(s.name), true }
 
-// Address implements lab.Service. Databases are named by who uses them.
+// Address implements lab.Service. The address has no name of a database: clients add it.
 func (s service) Address(at string) string { return s.server.URL(at) }
 
 // About implements lab.Service.

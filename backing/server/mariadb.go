@@ -15,7 +15,7 @@ func installedMariaDB() (Installed, error) {
 	return installed(MariaDB, "mariadbd", "--version", "/usr/sbin", "/usr/libexec")
 }
 
-// mariadbInstaller returns the program that makes the data folder of a new server.
+// mariadbInstaller returns the program that creates the data folder of a new server.
 func mariadbInstaller() (string, error) {
 	return find(MariaDB, "mariadb-install-db", "/usr/bin", "/usr/local/bin")
 }
@@ -24,7 +24,7 @@ func describeMariaDB(s *Server, unit *lab.UnitSpec) {
 	unit.Files["mariadb.cnf"] = lines(
 		"[mariadbd]",
 		"datadir={dir}/"+dataFolder,
-		"socket=mariadb.sock", // relative to datadir: a path may have 107 bytes only
+		"socket=mariadb.sock", // relative to datadir, because paths of sockets are limited to 107 bytes
 		"pid-file={dir}/mariadb.pid",
 		"bind-address={host}",
 		"port={port}",
@@ -32,8 +32,8 @@ func describeMariaDB(s *Server, unit *lab.UnitSpec) {
 		"skip-name-resolve",
 		"character-set-server=utf8mb4",
 		"collation-server=utf8mb4_bin", // texts compare by their bytes, as in the other databases
-		// Durability: the log is on the disk before a commit returns, pages are
-		// written twice. There is no replica, hence no binary log to keep in step.
+		// Durability: the log is on the disk before a commit returns, and pages are
+		// written twice. The binary log is only needed for replication.
 		"innodb-flush-log-at-trx-commit=1",
 		"innodb-doublewrite=1",
 		"skip-log-bin",
@@ -44,20 +44,20 @@ func describeMariaDB(s *Server, unit *lab.UnitSpec) {
 		"key-buffer-size=1M",
 		"aria-pagecache-buffer-size=1M",
 	)
-	// The server runs these statements before it lets anybody in.
+	// The server executes these statements before it accepts connections.
 	unit.Files["mariadb-init.sql"] = lines(
 		fmt.Sprintf("CREATE OR REPLACE USER '%s'@'%%' IDENTIFIED BY '%s';", s.user, s.password),
 		fmt.Sprintf("GRANT ALL PRIVILEGES ON *.* TO '%s'@'%%' WITH GRANT OPTION;", s.user),
 		fmt.Sprintf("DELETE FROM mysql.global_priv WHERE User NOT IN ('%s', 'mariadb.sys');", s.user),
 		"FLUSH PRIVILEGES;",
 	)
-	// A server that starts removes the temporary tables that it finds, also those of
-	// others that run and share a folder with it, as all would share /tmp.
+	// When a server starts, it removes all temporary tables in its temporary folder, also
+	// those of other running servers. So it must not share that folder, as /tmp would be.
 	unit.Files["temporary/"] = nil
 	unit.Env = append(unit.Env, "TMPDIR={dir}/temporary")
 	installer, err := mariadbInstaller()
 	if err != nil {
-		installer = "mariadb-install-db" // it was there a moment ago: its absence shows at the start
+		installer = "mariadb-install-db" // it was found before; if it is gone, starting it fails
 	}
 	unit.Server.Setup = []lab.ServerSetup{{Program: installer, Args: []string{
 		"--no-defaults", "--datadir={dir}/" + dataFolder, "--skip-test-db", "--skip-name-resolve",
@@ -69,13 +69,13 @@ func mariadbReady(ctx context.Context, s *Server, address string) error {
 	return pingSQL(ctx, "mysql", s.DSN(address, "mysql"))
 }
 
-// pingSQL logs in and has the database work.
+// pingSQL logs in and executes a query.
 func pingSQL(ctx context.Context, driver, dsn string) error {
 	database, err := sql.Open(driver, dsn)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = database.Close() }() // nothing is under way
+	defer func() { _ = database.Close() }() // nothing is lost by an error
 	var one int
 	return database.QueryRowContext(ctx, "SELECT 1").Scan(&one)
 }

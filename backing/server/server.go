@@ -7,8 +7,8 @@
 // arguments, and runs with full durability and small caches. A cache writes nothing to
 // the disk.
 //
-// Schemas, queues and collections are created by the clients (backing/database,
-// backing/broker, backing/document, backing/wide, backing/cache).
+// Clients create schemas, queues and collections (backing/database, backing/broker,
+// backing/document, backing/wide, backing/cache).
 //
 // Entry points: Backings for studies; New for one server; Available for this host.
 package server
@@ -40,32 +40,31 @@ const (
 	Memcached Kind = "memcached"
 )
 
-// Kinds lists all of them in the order in which they are shown.
+// Kinds lists all kinds in the order in which they are shown.
 func Kinds() []Kind {
 	return []Kind{MariaDB, Postgres, RabbitMQ, NATS, Mongo, Cassandra, Redis, Memcached}
 }
 
-// Settings are the knobs of a server. The zero value is fit for a trial on a small
-// machine.
+// Settings are the settings of a server. The zero value is suitable for a trial on a
+// small machine.
 type Settings struct {
 	// Memory limits the memory in which the server caches data, in bytes; 0 means 64 MiB.
-	// RabbitMQ and NATS take it as the limit from which they hold publishers back
-	// or keep no more in memory, and get four times as much.
-	// Cassandra keeps as much until it writes it out, in a heap of five times that.
-	// Of Redis and memcached it is all that they keep.
+	// RabbitMQ and NATS get four times as much: from then on they block publishers, or keep
+	// no more in memory. Cassandra collects this much before it writes it to disk, in a heap
+	// of five times the size. Redis and memcached store no more than this.
 	Memory int64
 	// Connections is the maximum number of connections; 0 means 200. Redis and memcached
 	// accept five times as many.
 	Connections int
-	// Periodic lets Cassandra acknowledge writes before they are on the disk, as it does by
-	// default: a crash may lose those of the last ten seconds.
+	// Periodic lets Cassandra acknowledge writes before they are on the disk, which is its own
+	// default: a crash may lose the writes of the last ten seconds.
 	Periodic bool
 }
 
 // Server is one server that can be deployed.
 type Server struct {
 	Kind      Kind
-	Installed // the version of NATS is known once it runs
+	Installed // the version of NATS is only known once it runs
 
 	program  program
 	settings Settings
@@ -76,8 +75,8 @@ type Server struct {
 // program describes one kind of server.
 type program struct {
 	installed func() (Installed, error)
-	describe  func(*Server, *lab.UnitSpec) // fills in all that differs from kind to kind
-	// ready is nil when a client can work at the address.
+	describe  func(*Server, *lab.UnitSpec) // fills in what is specific to the kind
+	// ready returns nil if a client can use the server at the address.
 	ready func(ctx context.Context, s *Server, address string) error
 }
 
@@ -98,8 +97,8 @@ func programOf(kind Kind) (program, error) {
 	return found, nil
 }
 
-// New returns a server with credentials of its own. A program that is not installed is
-// a *MissingError.
+// New returns a server with new credentials. It returns a *MissingError if the program is
+// not installed.
 func New(kind Kind, settings Settings) (*Server, error) {
 	program, err := programOf(kind)
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *Server) About() string {
 	return fmt.Sprintf("%s %s", s.Kind, s.Version)
 }
 
-// Unit returns the server as a unit of that name.
+// Unit returns the server as a unit with this name.
 func (s *Server) Unit(name string) lab.UnitSpec {
 	unit := lab.UnitSpec{
 		Name: name, Role: name,
@@ -141,8 +140,8 @@ func (s *Server) Unit(name string) lab.UnitSpec {
 // dataFolder is the folder in which a server keeps its data.
 const dataFolder = "data"
 
-// environment returns the least that a server needs: nothing of ours reaches it but where
-// programs are.
+// environment returns the environment of a server. Of our own environment it has only
+// PATH.
 func environment() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

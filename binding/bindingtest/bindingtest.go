@@ -1,6 +1,6 @@
-// Package bindingtest tests the contract that all bindings of calls share: a call has
-// the same effect over each. It uses gRPC's health service, whose request has a text
-// and whose answer has a number.
+// Package bindingtest tests the contract of all bindings: a call has the same effect
+// with each of them. It uses gRPC's health service, whose request has a text and whose
+// answer has a number.
 package bindingtest
 
 import (
@@ -27,8 +27,8 @@ import (
 
 // Binding is a binding under test.
 type Binding struct {
-	// Serve answers calls on the listener until stop is called, which waits for
-	// calls that are being answered, up to the context's end.
+	// Serve answers calls on the listener until stop is called. stop waits for the
+	// calls in progress, at most until the context ends.
 	Serve func(t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 		options ...rpc.Option) (stop func(context.Context) error)
 	// Client returns a client of the server at host:port or unix:PATH, over TLS if secured is not nil.
@@ -76,7 +76,7 @@ func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
 	return client
 }
 
-// MaxBody is the longest message, in bytes, that servers under test must accept.
+// MaxBody is the size limit of messages, in bytes, that servers under test must have.
 const MaxBody = 64 << 10
 
 // Run tests a binding against the contract, over TCP, over a Unix socket and with mutual TLS.
@@ -183,14 +183,14 @@ func (x *bench) check(ctx context.Context, text string) (int, error) {
 	return int(answer.GetStatus()), err
 }
 
-// service does what the text asks for and answers with its length.
+// service does what the text of a request asks for, and answers with its length.
 type service struct {
 	grpc_health_v1.UnimplementedHealthServer
-	begun     chan struct{} // closed by a call that hangs or waits
-	cancelled chan struct{}
-	release   chan struct{}
-	left      time.Duration
-	asked     atomic.Int64
+	begun     chan struct{} // closed by a call "hang" or "wait"
+	cancelled chan struct{} // closed when "hang" is cancelled
+	release   chan struct{} // "wait" waits for it
+	left      time.Duration // the time until the deadline of "deadline"
+	asked     atomic.Int64  // the number of calls
 }
 
 func (s *service) Check(
@@ -222,7 +222,7 @@ func (s *service) Check(
 	return &grpc_health_v1.HealthCheckResponse{Status: status}, nil
 }
 
-// List answers with a text that Protocol Buffers refuse.
+// List answers with invalid UTF-8, which Protocol Buffers refuse to encode.
 func (s *service) List(
 	context.Context, *grpc_health_v1.HealthListRequest,
 ) (*grpc_health_v1.HealthListResponse, error) {
@@ -230,7 +230,7 @@ func (s *service) List(
 		Statuses: map[string]*grpc_health_v1.HealthCheckResponse{"\xff": {}}}, nil
 }
 
-// kindError is an error of the test's system.
+// kindError is an error with the kind of a fault.
 type kindError struct {
 	rpc.Fault
 	cause error
@@ -238,7 +238,7 @@ type kindError struct {
 
 func (k *kindError) Error() string { return fmt.Sprintf("%s: %s: %v", k.Kind, k.Detail, k.cause) }
 
-// faults translates kindErrors.
+// faults converts kindErrors to faults and back.
 type faults struct{}
 
 func (faults) Encode(err error) rpc.Fault {
@@ -274,7 +274,7 @@ func within(t *testing.T) context.Context {
 	return ctx
 }
 
-// Must ends the test if there is an error.
+// Must ends the test with a failure if there is an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -85,7 +85,7 @@ func balances(t *testing.T, b Binding) {
 	}
 }
 
-// spreadOver returns a client of replicas that are served over TCP.
+// spreadOver serves replicas over TCP, and returns a client that balances over them.
 func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) grpc_health_v1.HealthClient {
 	t.Helper()
 	var addresses []string

@@ -46,8 +46,8 @@ func TestWhatIsNoPackIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzUnpack has rows that anybody could have written: reading them ends, and what is
-// read can be written again.
+// FuzzUnpack unpacks arbitrary rows: unpack ends, and messages that it returns can be
+// packed again.
 func FuzzUnpack(f *testing.F) {
 	f.Add(pack([]broker.Message{{ID: "1", Type: "t", Key: "k", Body: []byte("body"),
 		Headers: map[string]string{"a": "b"}}}))

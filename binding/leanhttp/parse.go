@@ -76,9 +76,9 @@ func ParseResponse(data []byte, limits Limits, r *Response) (int, error) {
 	return head + length, nil
 }
 
-// splitHead finds the empty line that ends the head. It returns the first line,
-// the lines between, each with its line end, and the length of the head; 0 means
-// that the head is not complete.
+// splitHead splits the head of a message, which ends with an empty line. It returns
+// the first line, the other lines with their line ends, and the length of the head; 0
+// if the head is incomplete.
 func splitHead(data []byte, limits Limits) (start, lines []byte, length int, err error) {
 	window := data[:min(len(data), limits.Head)]
 	end := bytes.Index(window, []byte("\r\n\r\n"))
@@ -98,8 +98,8 @@ func splitHead(data []byte, limits Limits) (start, lines []byte, length int, err
 	return nil, nil, 0, nil
 }
 
-// nextLine splits off the first line. It refuses control bytes other than the tab (RFC
-// 9110 section 5.5), and so bare line ends.
+// nextLine splits off the first line. It refuses all control bytes except the tab (RFC
+// 9110 section 5.5), and therefore also a CR or LF alone.
 func nextLine(lines []byte) (line, rest []byte, err error) {
 	for i, b := range lines {
 		if b >= ' ' && b != 0x7f || b == '\t' {

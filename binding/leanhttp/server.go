@@ -35,9 +35,9 @@ type server struct {
 	clock   Clock
 }
 
-// Serve starts to answer requests at an address (IP:port) on the loop. An invalid
-// request is answered with the status of its Error (400, 413, 431, 501, ...) and the
-// reason, and the connection is closed.
+// Serve starts to answer requests at an address (IP:port) on the loop. The answer to an
+// invalid request has the status of its Error (400, 413, 431, 501, ...) and the reason;
+// then the connection is closed.
 func Serve(
 	loop *eventloop.Loop, address string, limits Limits, handler Handler,
 ) (*eventloop.Listener, error) {

@@ -13,7 +13,7 @@ type counting struct {
 	calls *atomic.Int64
 }
 
-// Counted returns the connection, with each call added to calls.
+// Counted returns a connection that counts its calls in calls.
 func Counted(connection grpc.ClientConnInterface, calls *atomic.Int64) grpc.ClientConnInterface {
 	return counting{connection, calls}
 }

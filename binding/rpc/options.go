@@ -15,7 +15,7 @@ type Options struct {
 	Tracer trace.TracerProvider
 	// Codec is the encoding of messages. Both ends must have the same.
 	Codec Codec
-	// LogError receives the errors of calls that failed inside of the callee; may be nil. Servers only.
+	// LogError is called with the errors of calls that failed inside of the callee; may be nil. Servers only.
 	LogError func(error)
 }
 
@@ -34,7 +34,7 @@ func Encoded(codec Codec) Option {
 	return func(o *Options) { o.Codec = cmp.Or(codec, o.Codec) }
 }
 
-// Sum applies options to the defaults of a binding, whose encoding is own.
+// Sum applies options to the defaults of a binding. own is its default encoding.
 func Sum(own Codec, options []Option) Options {
 	sum := Options{Codec: own}
 	for _, set := range options {

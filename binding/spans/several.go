@@ -10,18 +10,18 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Batch is work that is done for several operations at once, some of them traced.
+// Batch is work that is done for several operations together. Some of them may be traced.
 type Batch struct{ members several }
 
-// Add adds the span of an operation, identified by its key. It ignores nil.
+// Add adds the span of the operation with this key. It ignores nil.
 func (b *Batch) Add(key string, part *Part) {
 	if part != nil {
 		b.members.all = append(b.members.all, member{key, part.span})
 	}
 }
 
-// Join returns the context of the batch's work: a span that is started with it is
-// recorded for every traced operation of the batch.
+// Join returns the context for the work of the batch. A span that is started with this
+// context is recorded for every traced operation of the batch.
 func (b *Batch) Join(ctx context.Context) context.Context {
 	if len(b.members.all) == 0 {
 		return ctx
@@ -29,7 +29,7 @@ func (b *Batch) Join(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, b.members)
 }
 
-// End ends the spans.
+// End ends the spans of all operations.
 func (b *Batch) End() { b.members.End() }
 
 // member is one operation of a batch.
@@ -38,9 +38,9 @@ type member struct {
 	span trace.Span
 }
 
-// several combines the spans of a batch's operations. It has no span id of its own:
-// other processes get the traceparent of one operation with a message (by its key), or
-// those of all operations with a shared call.
+// several combines the spans of a batch's operations. It has no span id itself: to other
+// processes a message carries the traceparent of one operation (by its key), and a shared
+// call carries those of all.
 type several struct {
 	noop.Span
 	all []member
@@ -92,7 +92,7 @@ func (s several) End(options ...trace.SpanEndOption) {
 // TracerProvider implements trace.Span.
 func (s several) TracerProvider() trace.TracerProvider { return ofSeveral{of: s} }
 
-// ofSeveral is the TracerProvider of a batch.
+// ofSeveral is the TracerProvider of a several.
 type ofSeveral struct {
 	embedded.TracerProvider
 	of several
@@ -101,7 +101,7 @@ type ofSeveral struct {
 // Tracer implements trace.TracerProvider.
 func (p ofSeveral) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracers{of: p.of} }
 
-// tracers is the tracer of a batch: it starts a span for each operation.
+// tracers is the Tracer of a several: it starts a span for each operation.
 type tracers struct {
 	embedded.Tracer
 	of several

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// canaries returns secrets, one for every way in, and whether it may be in command lines: only if the user
-// has written it into one.
+// canaries returns a secret for each kind of input, and whether it may appear in command lines: only if the
+// user has typed it into one.
 func canaries() map[string]bool {
 	return map[string]bool{
 		"canary-env-literal": false, "canary-env-file": false, "canary-env-reference": false,
@@ -26,7 +26,7 @@ func canaries() map[string]bool {
 	}
 }
 
-// canarySystem is a system file with a secret in every place. The server prints its arguments and variables
+// canarySystem is a system file with secrets in all places. The server prints its arguments and variables
 // and then fails, so that cleave quotes its output.
 const canarySystem = `schema: cleave-system/1
 name: %s
@@ -52,7 +52,7 @@ flows:
         json: {user: me, password: canary-json-member}
 `
 
-// expectNoCanary looks for secrets in a text.
+// expectNoCanary checks that a text contains no secret.
 func expectNoCanary(t *testing.T, where string, text []byte, commandLine bool) {
 	t.Helper()
 	for canary, mayBeTyped := range canaries() {
@@ -87,8 +87,8 @@ func watchCommandLines(t *testing.T, root int) func() map[string]bool {
 	return func() map[string]bool { close(over); watching.Wait(); return seen }
 }
 
-// watched runs cleave to its end, and looks for secrets in all that it shows and in
-// the process list meanwhile.
+// watched runs cleave to its end. It checks that no secret is in its output, nor in the
+// process list while it runs.
 func watched(t *testing.T, dir string, environment []string, args ...string) (code int, errOut string) {
 	t.Helper()
 	command := program(dir, args...)
@@ -108,11 +108,11 @@ func watched(t *testing.T, dir string, environment []string, args ...string) (co
 	return command.ProcessState.ExitCode(), said.String()
 }
 
-// TestNoSecretIsPublished passes secrets to cleave by every input, and searches for them
-// in every output. Then it plays the result folder again, without the secrets and with
-// them.
+// TestNoSecretIsPublished passes secrets to cleave in every input, and searches for them
+// in every output. Then it plays the result folder again, first without the secrets and
+// then with them.
 func TestNoSecretIsPublished(t *testing.T) {
-	t.Parallel() // most of it is waiting
+	t.Parallel() // it mostly waits
 	dir, servers := t.TempDir(), serverFolder(t)
 	writeFiles(t, dir, map[string]string{
 		"a.yaml": fmt.Sprintf(canarySystem, "a"), "b.yaml": fmt.Sprintf(canarySystem, "b"),
@@ -152,8 +152,8 @@ func TestNoSecretIsPublished(t *testing.T) {
 	expectCleanFolder(t, dir)
 }
 
-// expectCleanFolder looks for secrets in every file below a folder but those that
-// were written by hand.
+// expectCleanFolder checks that no file below a folder contains a secret, except for
+// those that the test has written.
 func expectCleanFolder(t *testing.T, dir string) {
 	t.Helper()
 	files := contents(t, dir)

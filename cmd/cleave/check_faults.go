@@ -19,9 +19,9 @@ import (
 const (
 	// firstFault is the default time of the first fault in the load, in seconds.
 	firstFault = 1.0
-	// unitReturns, serviceReturns and nodeReturns are the times, in seconds, that a plan reserves for a restart,
-	// so that the load lasts until the next fault. RabbitMQ takes five seconds, and so does a node of Kubernetes
-	// with ten pods.
+	// unitReturns, serviceReturns and nodeReturns are the times, in seconds, that a plan reserves for a restart
+	// before the next fault or the end of the load. RabbitMQ takes five seconds, and so does a node of
+	// Kubernetes with ten pods.
 	unitReturns    = 1.5
 	serviceReturns = 10.0
 	nodeReturns    = 15.0
@@ -29,9 +29,9 @@ const (
 	updateReturns = 8.0
 	// loadAfter is the time for which the load continues after the last restart, in seconds.
 	loadAfter = 1.0
-	// faultyRate limits the operations per second of a check with faults. Operations fail at
-	// once while nothing answers: without a limit they would all fail during the first
-	// fault.
+	// faultyRate limits the operations per second of a check with faults. While nothing
+	// answers, operations fail at once: without a limit all of them would fail during the
+	// first fault.
 	faultyRate = 500.0
 )
 
@@ -67,7 +67,7 @@ func parseFault(text string) (lab.Fault, error) {
 	return f, nil
 }
 
-// readSizes reads how much a fault slows its target.
+// readSizes reads the delay and the rate of a fault that slows its target.
 func readSizes(text string, f *lab.Fault) (err error) {
 	for size := range strings.SplitSeq(text, ",") {
 		name, value, _ := strings.Cut(size, "=")
@@ -86,7 +86,7 @@ func readSizes(text string, f *lab.Fault) (err error) {
 	return nil
 }
 
-// span returns a time in seconds.
+// span parses a time span and returns it in seconds.
 func span(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > study.Longest {
@@ -95,8 +95,8 @@ func span(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
-// withFaults adds the faults to a study of checks: every variant gets a point of its
-// own, at which the load lasts as long as the variant's faults do.
+// withFaults adds the faults to a study of checks. Every variant gets its own point, whose
+// load lasts until the variant's faults are over.
 func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study, secrets *secret.Vault) error {
 	if len(f.faults) == 0 {
 		return nil
@@ -123,8 +123,8 @@ func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study, secrets *sec
 	return nil
 }
 
-// addFaults adds the faults that --fault names to a study, and returns the layouts of its variants, all of
-// which can have them.
+// addFaults adds the faults that --fault names to a study, and returns the layouts of its variants. It fails
+// if a variant cannot have all of the faults.
 func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layout, error) {
 	var faults []lab.Fault
 	var mistakes []error
@@ -157,7 +157,7 @@ func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layou
 	return layouts, errors.Join(mistakes...)
 }
 
-// inTurn gives faults without a time the one at which those before them are over in every layout.
+// inTurn sets the time of faults that have none: each begins when the previous ones are over in every layout.
 func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 	free := firstFault
 	for i := range faults {
@@ -175,7 +175,7 @@ func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 // over returns the time at which a fault will be healed in a layout, in seconds since the start of the load.
 func over(f lab.Fault, layout lab.Layout) float64 {
 	if f.Target == lab.EveryUnit {
-		n := float64(len(layout.Units) - 1) // one leads
+		n := float64(len(layout.Units) - 1) // all but the lead
 		return f.After + n*(f.Heal+unitReturns) + max(n-1, 0)*f.Heal
 	}
 	if f.Kind == lab.FaultUpdate {
@@ -198,8 +198,8 @@ func over(f lab.Fault, layout lab.Layout) float64 {
 	return f.After + f.Heal + unitReturns
 }
 
-// showFaults writes the faults of the trials and what clients noticed of them, with the slowest healing: from
-// its begin, such as the start of a process that was killed, until the target could be used.
+// showFaults writes the faults of the trials and their effects on clients. The slowest healing is the longest
+// time from the beginning of a healing, such as the restart of a killed process, until the target was usable.
 func showFaults(to io.Writer, kind string, columns []lab.CheckColumn, trials []lab.Trial) error {
 	table := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
 	shown := false

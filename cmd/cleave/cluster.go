@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fromEnvironment reads what the user names in the environment.
+// fromEnvironment calls a function that reads settings of the user from the environment.
 func fromEnvironment[T any](read func(lookup func(string) (string, bool)) (T, error)) (T, error) {
 	named, err := read(os.LookupEnv)
 	if err != nil {
@@ -36,8 +36,8 @@ func usersSwarm() (*swarm.Users, error) { return fromEnvironment(swarm.FromEnvir
 // usersHosts returns the hosts that the user names.
 func usersHosts() ([]string, error) { return fromEnvironment(ssh.Named) }
 
-// checkClusters returns an error for flags that name clusters or hosts on which no variant is deployed: they
-// would do nothing.
+// checkClusters returns an error for flags that have no effect, because no variant is deployed on the named
+// clusters or hosts.
 func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		deployments := map[string][]string{"context": {lab.Kubernetes}, "kubeconfig": {lab.Kubernetes},
@@ -52,7 +52,7 @@ func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
 	return err
 }
 
-// clusterMissing returns what this host lacks for a private cluster. A cluster of the user's needs nothing.
+// clusterMissing returns what this host lacks for a private cluster. Nothing is needed if the user names one.
 func clusterMissing() error {
 	if named, err := usersCluster(); err != nil || named != nil {
 		return err
@@ -60,7 +60,7 @@ func clusterMissing() error {
 	return kubernetes.Missing()
 }
 
-// swarmMissing returns what this host lacks for a private swarm. A swarm of the user's needs nothing.
+// swarmMissing returns what this host lacks for a private swarm. Nothing is needed if the user names one.
 func swarmMissing() error {
 	if named, err := usersSwarm(); err != nil || named != nil {
 		return err
@@ -68,8 +68,8 @@ func swarmMissing() error {
 	return swarm.Missing()
 }
 
-// hostAgent returns the path of the program that runs units on this host and on others. It is in the same
-// folder as this program.
+// hostAgent returns the path of the program that runs units on hosts. It is in the same folder as the program
+// own.
 func hostAgent(own string) string { return filepath.Join(filepath.Dir(own), "host-agent") }
 
 // cleanHosts removes what dead conductors have left on the hosts that the user names.

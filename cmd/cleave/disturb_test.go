@@ -22,7 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// longStudy takes more than a second per trial, so that it can be disturbed.
+// longStudy takes more than a second per trial, so that tests can disturb it.
 const longStudy = `
 schema: cleave-study/1
 name: long
@@ -36,7 +36,7 @@ points:
 design: {blocks: 3, gates: {steal: 99%%, calibration: 99%%}}
 `
 
-// experiment is a cleave at work on longStudy.
+// experiment is a running cleave, in most tests with longStudy.
 type experiment struct {
 	*exec.Cmd
 	t       *testing.T
@@ -45,7 +45,7 @@ type experiment struct {
 	results string
 }
 
-// begin starts cleave on the study; extra arguments follow.
+// begin starts cleave with longStudy and extra arguments.
 func begin(t *testing.T, pings int, extra ...string) *experiment {
 	t.Helper()
 	e := &experiment{t: t, dir: t.TempDir()}
@@ -67,7 +67,7 @@ func (e *experiment) start(arguments ...string) {
 	e.startCommand(program("", arguments...))
 }
 
-// startCommand starts a command that is a cleave, until the end of the test at the latest.
+// startCommand starts a command that runs cleave. It is killed at the end of the test.
 func (e *experiment) startCommand(command *exec.Cmd) {
 	e.t.Helper()
 	if e.Cmd = command; command.Stderr == nil {
@@ -90,7 +90,7 @@ func (e *experiment) code() int {
 	return e.Cmd.ProcessState.ExitCode()
 }
 
-// label returns the label of everything that this cleave starts.
+// label returns the label of all processes and resources of this cleave.
 func (e *experiment) label() string {
 	e.t.Helper()
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(e.Process.Pid) + "/stat")
@@ -105,7 +105,7 @@ func (e *experiment) label() string {
 	return launch.ID{Place: own.Place, PID: e.Process.Pid, Start: strings.Fields(rest)[22-3]}.String()
 }
 
-// awaitWorkers waits until workers run and returns them.
+// awaitWorkers waits until all workers run, and returns their process IDs.
 func (e *experiment) awaitWorkers(label string) []int {
 	e.t.Helper()
 	return until(e.t, "workers run", func() ([]int, bool) {
@@ -114,13 +114,13 @@ func (e *experiment) awaitWorkers(label string) []int {
 	})
 }
 
-// trials reads the records that were kept.
+// trials reads the records of the trials so far.
 func (e *experiment) trials() []lab.Trial {
 	e.t.Helper()
 	return savedTrials(e.t, e.results)
 }
 
-// assertNothingLeft looks for processes and directories of the label.
+// assertNothingLeft waits until there are no processes and no directory with the label.
 func (e *experiment) assertNothingLeft(label string) {
 	e.t.Helper()
 	await(e.t, "nothing of "+label+" is left", func() bool {
@@ -263,7 +263,7 @@ func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 		t.Skip("changing to another user needs root: run the tests as root")
 	}
 	const nobody = 65534
-	forbidden := t.TempDir() // belongs to root, like the path to it
+	forbidden := t.TempDir() // belongs to root
 	command := program("", "reproduce", "rego2021", "--quick", "--results", forbidden)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	expectSaid(t, command, exitFailed,
@@ -274,7 +274,7 @@ func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
 func takePort(t *testing.T) net.Listener {
 	t.Helper()
 	for range 100 {
-		port := 21000 + rand.IntN(1000) // one of many: tests run side by side
+		port := 21000 + rand.IntN(1000) // random, because tests run in parallel
 		if listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			t.Cleanup(func() { _ = listener.Close() })
 			return listener

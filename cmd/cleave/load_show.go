@@ -52,7 +52,7 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 	}
 }
 
-// wholeFlows explains an achieved rate above the offered one: flows cannot be divided.
+// wholeFlows explains an achieved rate above the offered one: only whole flows are sent.
 func wholeFlows(s *record.Summary) string {
 	if s.AchievedRate <= 1.01*(*s.OfferedRate) {
 		return ""
@@ -60,7 +60,7 @@ func wholeFlows(s *record.Summary) string {
 	return fmt.Sprintf(" (%.0f in %s)", s.AchievedRate*s.Duration, figure.Amount(s.Duration, "s"))
 }
 
-// showErrors names what went wrong, and the statuses.
+// showErrors prints the numbers of errors and of statuses.
 func showErrors(w io.Writer, o *trial.Outcome) {
 	var failures, statuses []string
 	for _, name := range slices.Sorted(maps.Keys(o.Summary.Errors)) {
@@ -152,7 +152,7 @@ func timeText(value *float64) string {
 	return figure.Amount(*value, "s")
 }
 
-// showHonesty prints the checks of the answers, and whether the client was the limit.
+// showHonesty prints figures of the generator, and whether it was the limit.
 func showHonesty(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
 	g := &s.Generator
@@ -196,7 +196,7 @@ func senders(g *record.Generator) string {
 	return engine
 }
 
-// perSecond writes a rate of a search, in whole numbers from a hundred on: who wants to try it types them.
+// perSecond writes a rate of a search. From 100 on it is a whole number, so that users can easily type it.
 func perSecond(rate float64) string {
 	if rate >= 100 {
 		return fmt.Sprintf("%.0f/s", rate)
@@ -204,7 +204,7 @@ func perSecond(rate float64) string {
 	return fmt.Sprintf("%.3g/s", rate)
 }
 
-// showCapacity writes what a search found.
+// showCapacity prints the result of a search.
 func showCapacity(w io.Writer, c *record.Capacity) {
 	fmt.Fprintf(w, "\ncapacity     ")
 	if c.Rate == nil {
@@ -248,7 +248,7 @@ func showProbes(w io.Writer, probes []record.Probe) {
 		if a.rate != b.rate {
 			return cmp.Compare(a.rate, b.rate)
 		}
-		if a.confirms || b.short { // by their length
+		if a.confirms || b.short { // shorter loads first
 			return 1
 		}
 		return -1

@@ -22,14 +22,13 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// Limits of files that flags name, in bytes. A body is kept whole, and sent whole
-// with every request.
+// Limits of files that flags name, in bytes.
 const (
 	maxCertificates = 1 << 20
 	maxProtoSet     = 16 << 20
 )
 
-// read turns the flags into a spec and the objective. All mistakes are named.
+// read returns the spec and the objective that the flags describe. Its error names all mistakes.
 func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
@@ -50,7 +49,7 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 	limit, err := f.limit()
 	note(err)
 	note(f.outputs.check(f))
-	// of these, zero would be taken for the default
+	// Zero means the default in these fields.
 	for _, name := range []string{"users", "duration", "seed", "connections", "streams", "timeout", "loops"} {
 		if value := f.value(name); f.isSet(name) && (value == "0" || value == "0s") {
 			note(fmt.Errorf("--%s is %s: leave it out for the default, or give a value above zero", name, value))
@@ -62,7 +61,7 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 	return s, limit, errors.Join(mistakes...)
 }
 
-// limit reads the objective and what needs one.
+// limit returns the objective, and checks the flags that need one.
 func (f *loadFlags) limit() (objective.Objective, error) {
 	if f.isSet("resolution") && !f.search {
 		return objective.Objective{}, errors.New("--resolution belongs to --search")
@@ -88,7 +87,7 @@ func (f *loadFlags) limit() (objective.Objective, error) {
 	return objective.Parse(f.objective)
 }
 
-// scenario returns the file's, or one around a URL, with the folder of its files.
+// scenario returns the scenario of a file, or one for a URL, and the folder to which its paths are relative.
 func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 	if strings.Contains(what, "://") {
 		file, err := f.request(what)
@@ -117,7 +116,7 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 	return *file, dir, err
 }
 
-// importHint returns an error for a file that becomes a scenario by load import, and nil for any other.
+// importHint returns an error for a file that load import can convert to a scenario, and nil for any other.
 func importHint(path string, text []byte) error {
 	kind := map[string]string{convert.HAR: "a recording", convert.OpenAPI: "a description in OpenAPI",
 		convert.JMX: "a test plan of JMeter", convert.Curl: "a list of curl commands",
@@ -130,7 +129,7 @@ func importHint(path string, text []byte) error {
 		path, kind, path)
 }
 
-// request returns a scenario around a URL.
+// request returns a scenario with one request to a URL.
 func (f *loadFlags) request(url string) (scenario.File, error) {
 	body, bodyErr := loadBody(f.body)
 	r := trial.Request{URL: url, Method: f.method, Headers: f.headers, Body: body,
@@ -143,7 +142,7 @@ func (f *loadFlags) request(url string) (scenario.File, error) {
 	return file, errors.Join(bodyErr, jsonErr, headerErr, err)
 }
 
-// parsePairs splits the texts of a repeatable flag into keys and values; nil for none.
+// parsePairs splits the texts of a repeatable flag into keys and values. It returns nil if there are none.
 func parsePairs(
 	flag string, texts []string, split func(string) (string, string, error),
 ) (map[string]string, error) {
@@ -175,11 +174,12 @@ func splitHeader(text string) (name, value string, err error) {
 	return strings.TrimSpace(name), strings.TrimSpace(value), nil
 }
 
-// firstUsers are those of the load from which a search without a rate learns where to begin.
+// firstUsers is the number of users of the first load of a search without a rate. From its rate the search
+// derives where to begin.
 const firstUsers = 8
 
-// load returns the load of the flags: one model on the command line replaces that of the
-// scenario; the rest is changed one by one.
+// load returns the load that the flags describe. A load model on the command line replaces
+// that of the scenario; other flags change single values of it.
 func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	var l scenario.Load
 	models := map[string]bool{"rate": f.rate != "", "ramp": f.ramp != "", "steps": f.steps != "",
@@ -225,7 +225,7 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	switch {
 	case chosen || own != nil:
 	case f.search:
-		l.Users = firstUsers // whose pace the search begins below
+		l.Users = firstUsers // the search begins below the rate that they reach
 	case f.isSet("connections"):
 		l.Users = f.connections
 	default:
@@ -313,7 +313,7 @@ func (f *loadFlags) readFiles(s *trial.Spec) error {
 	return errors.Join(mistakes...)
 }
 
-// loadBody returns the text itself or, after @, what a file holds.
+// loadBody returns the text itself, or the content of the file that is named after @.
 func loadBody(text string) ([]byte, error) {
 	path, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
@@ -326,7 +326,7 @@ func loadBody(text string) ([]byte, error) {
 	return body, nil
 }
 
-// agentCommands returns the commands that start agents, one each; none: this process
+// agentCommands returns one command for each agent to start. Without agents, this process
 // sends the load.
 func (f *loadFlags) agentCommands() ([][]string, error) {
 	if f.agents < 0 || f.agents > 0 && len(f.agent) > 0 {

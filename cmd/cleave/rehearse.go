@@ -29,7 +29,7 @@ type rehearseFlags struct {
 	change changeFlags
 	rate   float64
 	calls  string
-	// capacity is set if the capacity of both placements is measured, too.
+	// capacity asks to measure the capacity of both placements, too.
 	capacity bool
 }
 
@@ -92,7 +92,7 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	info := system.Describe()
-	if f.resume != "" { // the plan is that of the folder
+	if f.resume != "" { // the result folder has the plan
 		return lab.Plan{Study: lab.Study{Name: rehearseName, System: info.Name}}, nil
 	}
 	f.hasten(2*time.Second, time.Second/2)
@@ -118,7 +118,8 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// study returns the study: both placements at the rate, and each also at the rates at which it was measured.
+// study returns the study. It plays both placements at the rate of the flag, and each placement also at the
+// rates at which it was measured.
 func (f *rehearseFlags) study(
 	info lab.SystemInfo, m model.Model, change string, units []model.Unit,
 ) lab.Study {
@@ -156,7 +157,7 @@ func (f *rehearseFlags) study(
 	return s
 }
 
-// measuredRates returns the rates at which a placement was measured. Trials of nearly one rate count as one.
+// measuredRates returns the rates at which a placement was measured. Nearly equal rates count as one.
 func measuredRates(m model.Model, placement string) (rates []float64) {
 	for _, of := range predict.Pooled(m.Measured) {
 		same := of.Placement == placement || of.Placement != "" && samePlacement(m, of.Placement, placement)
@@ -180,7 +181,8 @@ func samePlacement(m model.Model, split, placement string) bool {
 	return err == nil && slices.Equal(groups(placementOf(units)), groups(placement))
 }
 
-// replicated sets the replicas of each variant of a study from its units, which its layout begins with.
+// replicated sets the replicas of each variant of a study, as its units in the model say. The layout of the
+// variant begins with these units, in the same order.
 func replicated(s *lab.Study, units ...[]model.Unit) error {
 	layouts, err := layoutsOf(*s, nil)
 	if err != nil {

@@ -19,11 +19,11 @@ var environmentReference = regexp.MustCompile(`(\$?)\$\{env:([A-Za-z_][A-Za-z0-9
 
 func scenarioReference(variable string) string { return "${env:" + variable + "}" }
 
-// typedReference finds ${NAME}, and $${NAME} for plain text, in a header of the
-// command line, which has become a literal text of a scenario.
+// typedReference matches ${NAME}, and $${NAME} for the plain text ${NAME}, in a header of
+// the command line after it was escaped as a literal text of a scenario.
 var typedReference = regexp.MustCompile(`(\$?)\$\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// typedHeaders lets headers of the command line refer to the environment.
+// typedHeaders turns ${NAME} in headers of the command line into references to the environment.
 func typedHeaders(file *scenario.File) {
 	*file = withTexts(*file, func(_, header, text string) string {
 		if header == "" {

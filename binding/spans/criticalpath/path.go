@@ -8,12 +8,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// finest limits the detail of a path: a segment shorter than one part in so many is not shown.
+// finest limits the detail of a path: segments shorter than 1/finest of it are not shown.
 const finest = 2000
 
-// Path returns the path of an operation; share is the quantile of those sampled that it stands for. Its
-// stretches touch each other. One too short to be seen is added to the one before it: most calls have several
-// of about a microsecond.
+// Path returns the path of an operation. share is the quantile of the sampled operations that it represents.
+// There must be no gaps between the stretches. A stretch that is too short to be seen is added to the
+// previous one: most calls have several of about a microsecond.
 func Path(share float64, operation string, sampled int, stretches []Stretch) lab.Path {
 	begin := stretches[0].Start
 	took := stretches[len(stretches)-1].End - begin
@@ -39,7 +39,7 @@ type Mean struct {
 	sums  map[group]int64 // nanoseconds
 }
 
-// group is a unit and a kind of segments, which are summed up.
+// group identifies the segments that are summed: those of one kind in one unit.
 type group struct {
 	kind lab.SegmentKind
 	unit string
