@@ -10,10 +10,10 @@ import (
 type Factorial struct {
 	// Notation is the usual name of the design: "2^3", "2^(6-2)".
 	Notation string `json:"notation"`
-	// Resolution is that of a fraction; 0: the design has every combination.
+	// Resolution is that of a fractional design; 0: the design has all combinations.
 	Resolution int `json:"resolution,omitempty"`
-	// Generators and Relation, the defining relation, are those of a fraction: "F = BCD", "I = ABCE = BCDF =
-	// ADEF". The letters stand for the factors in their order.
+	// Generators and Relation, the defining relation, describe a fractional design: "F = BCD", "I = ABCE = BCDF
+	// = ADEF". The letters stand for the factors in their order.
 	Generators []string         `json:"generators,omitempty"`
 	Relation   string           `json:"relation,omitempty"`
 	Factors    []Factor         `json:"factors"`
@@ -24,7 +24,7 @@ type Factorial struct {
 // Factor is a knob with its two levels.
 type Factor struct {
 	Knob string `json:"knob"`
-	Low  string `json:"low"` // the value that the architecture has
+	Low  string `json:"low"` // the value of the architecture
 	High string `json:"high"`
 }
 
@@ -34,8 +34,8 @@ type FactorialRun struct {
 	High    []bool `json:"high"` // whether each factor is at its high level
 }
 
-// FactorialGroup lists effects that the design cannot tell apart. An effect with a group of its own is clear
-// of all other effects of one or two factors.
+// FactorialGroup lists effects that the design cannot distinguish (aliases). An effect that is alone in its
+// group is not aliased with any other effect of one or two factors.
 type FactorialGroup struct {
 	Terms []Term `json:"terms"`
 }
@@ -46,7 +46,7 @@ type Term []string
 // String returns "security" or "security x logging".
 func (t Term) String() string { return strings.Join(t, " x ") }
 
-// Sign returns 1 where a run counts to the upper side of an effect, and -1 where it counts to the lower one.
+// Sign returns the sign with which a run counts for an effect: 1 for its high side, -1 for its low side.
 func (f Factorial) Sign(run FactorialRun, t Term) float64 {
 	sign := 1.0
 	for i, factor := range f.Factors {
@@ -68,7 +68,7 @@ func (g FactorialGroup) String() string {
 	return strings.Join(names, " or ")
 }
 
-// Aliasing says of a group of several effects that they cannot be told apart; "" of a single one.
+// Aliasing says that the effects of a group cannot be distinguished. It returns "" for a single effect.
 func (g FactorialGroup) Aliasing() string {
 	if len(g.Terms) < 2 {
 		return ""
@@ -102,13 +102,13 @@ type FactorEffect struct {
 	FactorialGroup
 	// Label names the effect: "security mtls", "security x logging".
 	Label string `json:"label"`
-	// Ratio of a factor is its high level over its low one, averaged on the log scale over the levels of the
-	// others. Ratio of an interaction is what one factor does at the high level of the other over what it does
-	// at the low level.
+	// Ratio of a factor is that of its high level to its low one, averaged on the log scale over the levels of
+	// the others. Ratio of an interaction is the effect of one factor at the high level of the other, divided by
+	// its effect at the low level.
 	Ratio   Ratio             `json:"ratio"`
 	Verdict ComparisonVerdict `json:"verdict"`
-	// Words says the verdict in words. PHolm is the two-sided p-value against a ratio of 1, adjusted over the
-	// effects on the metric; Margin what the verdict was judged with.
+	// Words is the verdict in words. Margin is the margin of the verdict. PHolm is the two-sided p-value against
+	// a ratio of 1, adjusted over the effects on the metric.
 	Words  string   `json:"words"`
 	Margin float64  `json:"margin"`
 	PHolm  *float64 `json:"p_holm"`
@@ -116,7 +116,7 @@ type FactorEffect struct {
 	Unsteady string `json:"unsteady,omitempty"`
 }
 
-// Interacts reports whether the effect is one of two factors.
+// Interacts reports whether the effect is an interaction.
 func (e FactorEffect) Interacts() bool { return len(e.Terms[0]) > 1 }
 
 // Chart returns the effects as bars that begin at 1.
@@ -129,7 +129,7 @@ func (e FactorEffects) Chart(title, baseline string) Headline {
 	return h
 }
 
-// ExplainedEffects returns the effects on the first metrics that have any: those that an answer explains.
+// ExplainedEffects returns the effects that an answer explains: those on the first metrics that have effects.
 func ExplainedEffects(all []FactorEffects) []FactorEffects {
 	return ofFirstMetrics(all, func(e FactorEffects) string { return e.Metric })
 }

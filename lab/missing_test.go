@@ -62,12 +62,12 @@ func TestProgramsThatAreNotInPathAreNamedTogether(t *testing.T) {
 	}
 }
 
-// causeless is an error that could wrap several, and wraps none.
+// causeless is an error whose Unwrap returns no errors.
 type causeless struct{ error }
 
 func (causeless) Unwrap() []error { return nil }
 
-// TestLeavesAreWhatWasJoined: an error that only mentions others stays whole.
+// TestLeavesAreWhatWasJoined: an error that wraps others within a text is one leaf.
 func TestLeavesAreWhatWasJoined(t *testing.T) {
 	a, b := errors.New("a"), errors.New("b")
 	wrapped := fmt.Errorf("of %w and %w", a, b)

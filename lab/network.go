@@ -12,16 +12,16 @@ import (
 // NetworkVariable is the environment variable with the network between a generator and the system, as JSON.
 const NetworkVariable = "CLEAVE_NETWORK"
 
-// Network describes a network that a relay in the generator's process puts between the generator and the
-// system, such as the one between users and a cluster. Without it, there is only that of the deployment.
+// Network describes a network that a relay in the generator's process simulates between the generator and the
+// system, such as the network between users and a cluster. Otherwise there is only that of the deployment.
 type Network struct {
-	// Delay is the time by which requests and connections are delayed.
+	// Delay is the delay of requests and connections.
 	Delay float64 `json:"delay_seconds,omitempty" yaml:"delay,omitempty,span"`
 	// Rate is the highest rate, in bytes per second and in each direction, over all connections; 0: no limit.
 	Rate float64 `json:"rate_bytes_per_second,omitempty" yaml:"rate,omitempty,rate"`
 }
 
-// String shows the network for people: "1 ms later, at most 12.5 MB/s".
+// String describes the network: "1ms later, at most 12.5 MB/s".
 func (n Network) String() string {
 	var parts []string
 	if n.Delay > 0 {
@@ -33,7 +33,7 @@ func (n Network) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// networked adds the network of the variant to the generator of a layout.
+// networked passes the network of the variant to the generator of a layout.
 func (v Variant) networked(l *Layout) error {
 	if v.Network == (Network{}) {
 		return nil

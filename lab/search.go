@@ -1,9 +1,9 @@
 package lab
 
-// Search records how a trial looked for the capacity.
+// Search records the search of a trial for the capacity.
 type Search struct {
 	Loads []SearchLoad `json:"loads"` // in the order in which they were played
-	// Reason says what the capacity leaves open; empty: nothing.
+	// Reason says what is uncertain about the capacity; empty: nothing.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -11,22 +11,22 @@ type Search struct {
 type SearchLoad struct {
 	Rate float64 `json:"rate"` // offered, flows per second
 	Pass bool    `json:"pass"`
-	// Longer: it confirms the rate that the others had found.
+	// Longer is set if this is a longer load that confirms the rate found by the others.
 	Longer bool   `json:"longer,omitempty"`
-	Why    string `json:"why,omitempty"` // it failed
-	// Disturbed says how the host disturbed a load that failed, each time that it was
-	// played; empty: at least once it did not.
+	Why    string `json:"why,omitempty"` // the reason of a failure
+	// Disturbed says how the host disturbed a failed load every time it was played. Empty: at
+	// least once it was not disturbed.
 	Disturbed string `json:"disturbed,omitempty"`
-	// Response times in seconds; null: there were none.
+	// Median, P99 and Longest are response times in seconds; null: there were none.
 	Median  *float64 `json:"p50"`
 	P99     *float64 `json:"p99"`
 	Longest *float64 `json:"max"`
 }
 
-// Ends returns the two loads between which the capacity lies: the last that passed at the
-// capacity, which is the longer one where there was one, and the last that failed at the
-// lowest rate above it. Nil: there was none. A capacity of 0 is that of a search in which
-// no rate passed.
+// Ends returns the two loads between which the capacity is: the last load at the capacity
+// that passed, which is the longer one if there is one, and the last load that failed at the
+// lowest rate above it; nil if there is no such load. A capacity of 0 means that no rate
+// passed.
 func (s Search) Ends(capacity float64) (passed, failed *SearchLoad) {
 	for i, load := range s.Loads {
 		switch {
@@ -39,8 +39,8 @@ func (s Search) Ends(capacity float64) (passed, failed *SearchLoad) {
 	return passed, failed
 }
 
-// Width returns how far the ends lie apart, as a share of the capacity: it is not known any
-// better. 0: one of them is missing.
+// Width returns the difference of the rates of both ends, as a share of the capacity: so
+// precisely is the capacity known. It returns 0 if an end is missing.
 func (s Search) Width(capacity float64) float64 {
 	if passed, failed := s.Ends(capacity); passed != nil && failed != nil {
 		return failed.Rate/passed.Rate - 1
@@ -54,9 +54,9 @@ type TrialSearch struct {
 	Point   string `json:"point"`
 	Trial   int    `json:"trial"`
 	Block   int    `json:"block"`
-	Loads   int    `json:"loads"` // that were played
-	// Passed is a load at the capacity and Failed one at the lowest rate above it that
-	// failed; null: there was none. See Search.Ends.
+	Loads   int    `json:"loads"` // number of loads
+	// Passed is a load at the capacity, and Failed one at the lowest rate above it that
+	// failed; null: there is none. See Search.Ends.
 	Passed *SearchLoad `json:"passed"`
 	Failed *SearchLoad `json:"failed"`
 	Reason string      `json:"reason,omitempty"` // as in Search

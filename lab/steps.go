@@ -2,31 +2,31 @@ package lab
 
 import "strings"
 
-// PathStep is one step from one variant to another. Each step of an order begins where the one before it
-// ends.
+// PathStep is one step from one variant to another. Each step of an order begins with the variant with which
+// the previous one ends.
 type PathStep struct {
-	// Order numbers the orders of the same changes: 1 is the one that is shown, 2 the one by which interactions
-	// are found.
+	// Order is the number of the order to which the step belongs. Orders have the same changes: 1 is the order
+	// that is shown, 2 is used to find interactions.
 	Order int `json:"order"`
-	// Name is the name of a step between two variants that the study has anyway, whatever it changes: "sync
-	// -> async". Empty: the step turns a knob, and has its name.
+	// Name is the name of a step between two variants that the study already has, whatever it changes: "sync
+	// -> async". Empty: the step changes a knob, and is named after it.
 	Name string `json:"name,omitempty"`
-	// Changes is one change, or two where neither is possible before the other; where
-	// the step has a Name, every knob in which its variants differ.
+	// Changes is one change, or two if they are only possible together. If the step has a
+	// Name, it lists all knobs in which its variants differ.
 	Changes []KnobChange `json:"changes"`
 	Before  string       `json:"before"` // variants of the study
 	Variant string       `json:"variant"`
-	// Tunes says that the step leads from a stock variant to a tuned one, or on from
-	// there: what it changes is engineering, and not the architecture.
+	// Tunes is set if the step leads from a stock variant to a tuned one, or further from
+	// there: it changes engineering, not the architecture.
 	Tunes bool `json:"tunes,omitempty"`
 }
 
-// KnobChange is one knob turned from a value to another.
+// KnobChange is the change of one knob from a value to another.
 type KnobChange struct {
 	Knob string `json:"knob"`
 	From string `json:"from"`
 	To   string `json:"to"`
-	// With names the knobs that have an effect from here on and had none before,
+	// With lists the knobs that have no effect before the change and have one after it,
 	// with their values: "binding http".
 	With string `json:"with,omitempty"`
 }
@@ -34,7 +34,7 @@ type KnobChange struct {
 // String writes a change: "data shared -> databases".
 func (c KnobChange) String() string { return c.Knob + " " + c.From + " -> " + c.To }
 
-// Knob names what the step turns: "placement", "data and placement".
+// Knob returns the knobs that the step changes: "placement", "data and placement".
 func (s PathStep) Knob() string {
 	var names []string
 	for _, c := range s.Changes {
@@ -43,7 +43,7 @@ func (s PathStep) Knob() string {
 	return strings.Join(names, " and ")
 }
 
-// Change shows from where to where: "shared -> databases".
+// Change returns the old and new values: "shared -> databases".
 func (s PathStep) Change() string {
 	var parts []string
 	for _, c := range s.Changes {
@@ -52,7 +52,7 @@ func (s PathStep) Change() string {
 	return strings.Join(parts, " and ")
 }
 
-// With names what comes with the step: "binding http".
+// With returns the knobs that have an effect only after the step: "binding http".
 func (s PathStep) With() string {
 	var parts []string
 	for _, c := range s.Changes {

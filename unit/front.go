@@ -10,13 +10,13 @@ import (
 // Limits of clients' connections. A connection that exceeds one is closed.
 const (
 	FrontHeaderTimeout = 5 * time.Second
-	FrontReadTimeout   = 10 * time.Second // for a request to come, with its header
+	FrontReadTimeout   = 10 * time.Second // to receive a request, including its header
 	FrontIdleTimeout   = 2 * time.Minute  // without a request
 	FrontMaxHeader     = 16 << 10         // bytes
 )
 
-// NewFront returns the HTTP server for a system's clients, with limits of time and size. answer is the
-// deadline of a request.
+// NewFront returns the HTTP server for a system's clients, with limits of time and size. answer is the time
+// limit of a request.
 func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: FrontHeaderTimeout, ReadTimeout: FrontReadTimeout,
@@ -24,8 +24,8 @@ func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 	}
 }
 
-// ServeFront is ServeHTTP for the clients of a system: NewFront serves them, and requests in flight have
-// until their deadline.
+// ServeFront serves the clients of a system with a server of NewFront. At its end it waits for requests in
+// flight until their time limit.
 func ServeFront(
 	ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration,
 ) error {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTheMonitorIsLate reads what the kernel knows of the threads. Where the test may
-// not change it, it only sees that nothing fails.
+// TestTheMonitorIsLate reads the timer slack of the thread from the kernel. Without the
+// right to change it, the test only checks that nothing fails.
 func TestTheMonitorIsLate(t *testing.T) {
 	thread, err := monitorThread()
 	if err != nil || thread == "" {

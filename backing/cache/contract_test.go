@@ -48,7 +48,7 @@ func got(t *testing.T, client *cache.Cache, keys ...string) string {
 	return strings.Join(found, " ")
 }
 
-// memoryFor returns the address of a cache in the process with room for so many bytes.
+// memoryFor returns the address of a cache in this process with room for this many bytes.
 func memoryFor(bytes int) string { return fmt.Sprintf("memory://?bytes=%d", bytes) }
 
 func TestMemory(t *testing.T) { contract(t, memoryFor(8<<20)) }
@@ -66,7 +66,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// contract tests what every kind of cache promises.
+// contract tests the promises of every kind of cache.
 func contract(t *testing.T, address string) {
 	for name, test := range map[string]func(*testing.T, *cache.Cache){
 		"what was set is got":              setAndGot,
@@ -130,7 +130,7 @@ func callersOwn(t *testing.T, client *cache.Cache) {
 	}
 }
 
-// expires: a part of a second counts as one.
+// expires: values expire, and times are rounded up to whole seconds.
 func expires(t *testing.T, client *cache.Cache) {
 	ctx := t.Context()
 	must(t, client.Set(ctx, "long", []byte("x"), cache.MaxExpiry))
@@ -149,7 +149,7 @@ func expires(t *testing.T, client *cache.Cache) {
 	}
 }
 
-// bounded: 32 MiB go through 8, and the last one is there.
+// bounded writes 32 MiB into a cache of 8 MiB. It keeps no more than that, with the last value among them.
 func bounded(t *testing.T, client *cache.Cache) {
 	ctx, value := t.Context(), bytes.Repeat([]byte("v"), 64<<10)
 	var keys []string
@@ -224,11 +224,11 @@ func waitingEnds(t *testing.T, client *cache.Cache) {
 	}
 }
 
-// endAndReturn: the same client goes on with the server that comes back, which has nothing.
+// endAndReturn: after a restart of the server, which is then empty, the same client works again.
 func endAndReturn(t *testing.T, instance *servers.Instance) {
 	client := opened(t, instance.URL(), cache.Options{Connections: 4})
 	must(t, client.Set(t.Context(), "before", []byte("x"), 0))
-	manyCallers(t, client) // on all connections that it may have
+	manyCallers(t, client) // opens all connections
 	must(t, instance.Kill())
 	if _, _, err := client.Get(t.Context(), "before"); !errors.Is(err, cache.ErrUnavailable) {
 		t.Errorf("of a server that is gone: %v", err)
@@ -270,7 +270,7 @@ func TestMemoryDropsWhatWasNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, client := t.Context(), opened(t, memoryFor(3000), cache.Options{})
 		set := func(key string, expiry time.Duration) {
-			must(t, client.Set(ctx, key, make([]byte, 800), expiry)) // three have room
+			must(t, client.Set(ctx, key, make([]byte, 800), expiry)) // there is room for three
 		}
 		set("a", 0)
 		set("b", 0)

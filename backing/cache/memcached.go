@@ -13,12 +13,12 @@ import (
 	"github.com/bradfitz/gomemcache/memcache"
 )
 
-// memcachedCache is a server of memcached. Its client knows no contexts: a request ends
-// with the client's own timeout.
+// memcachedCache is a server of memcached. Its client library has no contexts: requests
+// only end with the timeout of the client.
 type memcachedCache struct{ client *memcache.Client }
 
 func openMemcached(u *url.URL, options Options) memcachedCache {
-	// The address is resolved with every connection: a server may come back elsewhere.
+	// The address is resolved for every connection: a server may have another one after a restart.
 	client := memcache.NewFromSelector(oneServer(u.Host))
 	client.Timeout, client.MaxIdleConns = options.Timeout, options.Connections
 	client.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -27,7 +27,7 @@ func openMemcached(u *url.URL, options Options) memcachedCache {
 			return nil, err
 		}
 		if err := logIn(connection, u.User, options.Timeout); err != nil {
-			_ = connection.Close() // why it is of no use is known
+			_ = connection.Close() // the error of logIn is reported
 			return nil, err
 		}
 		return connection, nil
@@ -46,8 +46,8 @@ func logIn(connection net.Conn, user *url.Userinfo, within time.Duration) error 
 	if _, err := fmt.Fprintf(connection, "set login 0 0 %d\r\n%s\r\n", len(says), says); err != nil {
 		return err
 	}
-	// The server sends only one line, so the buffered reader takes nothing else. A line that is longer than the
-	// buffer is an error.
+	// The server sends only one line, so the buffered reader reads nothing else. A line longer than the buffer
+	// is an error.
 	line, err := bufio.NewReader(connection).ReadSlice('\n')
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func logIn(connection net.Conn, user *url.Userinfo, within time.Duration) error 
 	return connection.SetDeadline(time.Time{})
 }
 
-// oneServer is the address that all keys are kept at.
+// oneServer is the address of the server that has all keys.
 type oneServer string
 
 // Network implements net.Addr.
@@ -100,12 +100,12 @@ func (m memcachedCache) remove(_ context.Context, keys []string) error {
 
 func (m memcachedCache) close() error { return m.client.Close() }
 
-// failed drops the idle connections with one that has failed: they lead to the same
-// server, and one that has begun anew knows none of them.
+// failed closes all idle connections after a failure: they lead to the same server, and
+// if that was restarted, none of them works.
 func (m memcachedCache) failed(err error) error {
 	if err == nil {
 		return nil
 	}
-	_ = m.client.Close() // of connections that are of no use
+	_ = m.client.Close() // errors do not matter: the connections are useless
 	return fmt.Errorf("%w: %v", ErrUnavailable, err)
 }

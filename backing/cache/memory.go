@@ -15,18 +15,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Memory is the name, in studies, of the cache in the process that uses it.
+// Memory is the name, in studies, of a cache inside of the process that uses it.
 const Memory = "memory"
 
-// memoryBytes is its limit where its address has none: the same as a server's.
+// memoryBytes is the default size limit, which is also that of cache servers.
 const memoryBytes = 64 << 20
 
 // entryBytes is the approximate overhead of an entry, without key and value: its list element and its share
 // of the map.
 const entryBytes = 160
 
-// memory is a cache of this process: the entry that was not used for the longest time
-// makes room.
+// memory is a cache in this process. If it is full, it removes the least recently used
+// entries.
 type memory struct {
 	mu      sync.Mutex
 	room    int64 // in bytes
@@ -35,7 +35,7 @@ type memory struct {
 
 type entry struct {
 	value []byte
-	until time.Time // zero: for as long as there is room
+	until time.Time // when it expires; zero: never
 }
 
 func size(key string, e entry) int64 { return int64(len(key)+len(e.value)) + entryBytes }
@@ -96,9 +96,9 @@ func (m *memory) remove(_ context.Context, keys []string) error {
 
 func (m *memory) close() error { return nil }
 
-// Embedded is the cache in the units that use it as a backing service: each has one of
-// its own, and what one unit changes, another does not see. So only what a single unit
-// both reads and changes may be kept there.
+// Embedded is the backing service of caches inside of units. Each unit has its own cache
+// and does not see changes by other units. So it is only for data that a single unit reads
+// and changes.
 type Embedded struct{}
 
 var (
@@ -109,7 +109,7 @@ var (
 // Kind implements lab.Backing.
 func (Embedded) Kind() string { return Memory }
 
-// Preflight implements lab.Backing: it is part of the program.
+// Preflight implements lab.Backing. Nothing can be missing: the cache is part of the program.
 func (Embedded) Preflight() error { return nil }
 
 // Embedded implements lab.EmbeddedBacking.
@@ -128,7 +128,7 @@ func (Embedded) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service, er
 
 var _ lab.EmbeddedService = embedded{}
 
-// embedded is the cache of each unit of a trial.
+// embedded is the service of a trial: a cache in each unit.
 type embedded struct{}
 
 // Address implements lab.Service.
@@ -145,5 +145,5 @@ func (embedded) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 // Embedded implements lab.EmbeddedService.
 func (embedded) Embedded() {}
 
-// Release implements lab.Service: it goes with the units.
+// Release implements lab.Service. The caches end with the units.
 func (embedded) Release() error { return nil }

@@ -13,14 +13,15 @@ import (
 	"strings"
 )
 
-// Place is a server or a folder of files that has databases. ParsePlace reads it from an
-// address, such as units get from their deployer:
+// Place is a server with databases, or a folder with their files. ParsePlace reads it from
+// an address, such as units get from their deployer:
 //
 //	sqlite:///folder                          a file for each database
 //	mariadb://user:password@host:port/prefix
 //	postgres://user:password@host:port/prefix
 //
-// On a server that others use, too, the names of all databases begin with the prefix.
+// The names of all databases on the server begin with the prefix. It is needed on servers
+// that others use, too.
 //
 // A database is opened by its name, or, in PostgreSQL, as "database.schema": unqualified
 // table names then mean those of the schema. "database.one,two" searches several schemas
@@ -47,13 +48,13 @@ func ParsePlace(address string) (Place, error) {
 		"mariadb://user:password@host:port or the same with postgres", u.Redacted())
 }
 
-// Config opens a database, or schemas of one, by name.
+// Config returns the configuration for a database, or for schemas of one, by name.
 func (p Place) Config(name string, connections int) Config {
 	database, schemas, _ := strings.Cut(name, ".")
 	return p.config(p.named(database), schemas, connections)
 }
 
-// named returns what a database is called there.
+// named returns the name of a database on the server, with the prefix.
 func (p Place) named(database string) string {
 	if p.driver == SQLite {
 		return database
@@ -61,8 +62,8 @@ func (p Place) named(database string) string {
 	return strings.TrimPrefix(p.url.Path, "/") + database
 }
 
-// config opens a database by its whole name, and looks for tables in some schemas of
-// it, or where the server does.
+// config returns the configuration for a database by its name with the prefix. Tables are
+// looked up in schemas, or if that is empty, in the server's default.
 func (p Place) config(name, schemas string, connections int) Config {
 	config := Config{Driver: p.driver, Connections: connections}
 	switch p.driver {
@@ -75,7 +76,7 @@ func (p Place) config(name, schemas string, connections int) Config {
 		there := *p.url
 		there.Path = "/" + name
 		if there.RawQuery == "" {
-			there.RawQuery = "sslmode=disable" // loopback, or a network of our own
+			there.RawQuery = "sslmode=disable" // the connection is on loopback or on our own network
 		}
 		if schemas != "" {
 			there.RawQuery += "&search_path=" + url.QueryEscape(schemas)
@@ -85,8 +86,8 @@ func (p Place) config(name, schemas string, connections int) Config {
 	return config
 }
 
-// Create makes empty databases and schemas where they are missing, by their names.
-// A part of a name is lower-case letters, digits and underscores.
+// Create creates the databases and schemas with these names that do not exist yet. Each
+// part of a name consists of lower-case letters, digits and underscores.
 func (p Place) Create(ctx context.Context, names ...string) error {
 	schemas := map[string][]string{} // by database
 	for _, name := range names {
@@ -120,7 +121,7 @@ func (p Place) Create(ctx context.Context, names ...string) error {
 	return err
 }
 
-// check refuses a name that cannot be.
+// check returns an error for an invalid name.
 func (p Place) check(name string) error {
 	database, schema, within := strings.Cut(name, ".")
 	part := regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
@@ -134,7 +135,7 @@ func (p Place) check(name string) error {
 	return nil
 }
 
-// createSchemas makes schemas in the database that it gets.
+// createSchemas returns a function that creates schemas in a database.
 func createSchemas(ctx context.Context, schemas []string) func(db *DB) error {
 	return func(db *DB) error {
 		for _, schema := range schemas {
@@ -146,7 +147,7 @@ func createSchemas(ctx context.Context, schemas []string) func(db *DB) error {
 	}
 }
 
-// administer works in a database, by its whole name.
+// administer opens a database by its name with the prefix, and does some work in it.
 func (p Place) administer(ctx context.Context, name string, work func(db *DB) error) error {
 	db, err := Open(ctx, p.config(name, "", 1))
 	if err != nil {
@@ -163,7 +164,7 @@ func (p Place) home() string {
 	return "postgres"
 }
 
-// Version asks the server of the place what it is.
+// Version asks the server of the place for its version.
 func (p Place) Version(ctx context.Context) (version string, err error) {
 	query := map[Driver]string{MariaDB: "SELECT VERSION()",
 		PostgreSQL: "SELECT current_setting('server_version')"}[p.driver]
@@ -174,8 +175,8 @@ func (p Place) Version(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// Drop removes databases from the server of the place for good, with all that is in
-// them.
+// Drop removes the databases from the server of the place for which which returns true,
+// with all their data.
 func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
 	list := map[Driver]string{MariaDB: "SELECT schema_name FROM information_schema.schemata",
 		PostgreSQL: "SELECT datname FROM pg_database"}[p.driver]
@@ -198,7 +199,7 @@ func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
 	})
 }
 
-// create makes one database. PostgreSQL has no IF NOT EXISTS for it.
+// create creates one database if it does not exist. PostgreSQL has no IF NOT EXISTS here.
 func create(ctx context.Context, db *DB, name string) error {
 	if db.Driver() == PostgreSQL {
 		var n int64

@@ -19,10 +19,10 @@ type DB struct {
 	observer Observer
 	counters counters
 	rebound  sync.Map // text with ? to text with $1
-	name     string   // MariaDB's of the database
-	// Transactions that are to be prepared have a pool of their own in MariaDB, as they keep their
-	// connections: others, and those that end them, do not wait for them. held is each such connection by its
-	// transaction's name.
+	name     string   // the name of the database; only set in MariaDB
+	// preparers is the pool of transactions that will be prepared. In MariaDB prepared transactions keep their
+	// connections. With a separate pool, other transactions, and statements that end prepared ones, do not wait
+	// for these. held holds these connections by the names of the transactions.
 	preparers *sql.DB
 	held      sync.Map
 }
@@ -43,7 +43,7 @@ func (db *DB) Close() error {
 	return err
 }
 
-// Ping proves that the database answers.
+// Ping returns an error if the database does not answer.
 func (db *DB) Ping(ctx context.Context) error {
 	if err := db.writers.PingContext(ctx); err != nil {
 		return db.failed("", err)
@@ -58,9 +58,9 @@ type Row interface {
 }
 
 // Exec runs a statement and returns the number of rows that it has changed. MariaDB does
-// not count rows that have the new values already: write updates so that they always
-// change the rows that they match. Outside of Do a statement commits by itself, and is
-// retried after contention, which has rolled it back.
+// not count rows that already have the new values: so updates should always change the
+// rows that they match. Outside of Do, a statement is a transaction of its own, and is
+// retried if it is rolled back because of contention.
 func (db *DB) Exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
 	query = db.rebind(query)
 	if db.InTransaction(ctx) {
@@ -73,7 +73,7 @@ func (db *DB) Exec(ctx context.Context, query string, args ...any) (changed int6
 	return changed, err
 }
 
-// exec runs a statement, in the words of the database, once.
+// exec runs a statement, in the SQL dialect of the database, once.
 func (db *DB) exec(ctx context.Context, query string, args []any) (int64, error) {
 	ctx, began := db.begin(ctx)
 	result, err := db.executor(ctx, db.writers).ExecContext(ctx, query, args...)
@@ -98,13 +98,13 @@ func (db *DB) One(ctx context.Context, destinations []any, query string, args ..
 	return found, err
 }
 
-// Each runs a query and hands every row to scan, which runs no statements of its
-// own in the same transaction.
+// Each runs a query and calls scan for every row. scan must not run statements in the same
+// transaction.
 func (db *DB) Each(ctx context.Context, scan func(Row) error, query string, args ...any) error {
 	return db.each(ctx, query, args, func(row Row) (bool, error) { return true, scan(row) })
 }
 
-// each hands rows to scan until it wants no more.
+// each runs a query and calls scan for each row while it returns true.
 func (db *DB) each(ctx context.Context, query string, args []any, scan func(Row) (bool, error)) error {
 	query = db.rebind(query)
 	ctx, began := db.begin(ctx)
@@ -134,14 +134,14 @@ func readRows(
 	return count, rows.Err()
 }
 
-// executor is a pool or a transaction.
+// executor runs statements: a pool or a transaction.
 type executor interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// executor returns the transaction that the context carries, else the pool.
+// executor returns the transaction that the context carries, or else the pool.
 func (db *DB) executor(ctx context.Context, otherwise *sql.DB) executor {
 	if current := db.ambient(ctx); current != nil {
 		return current.tx
@@ -149,9 +149,8 @@ func (db *DB) executor(ctx context.Context, otherwise *sql.DB) executor {
 	return otherwise
 }
 
-// rebind writes $1, $2 ... for the question marks where the database wants that.
-// Texts are few and fixed, so the result is kept. No text has a question mark in
-// a literal.
+// rebind replaces question marks by $1, $2 ... for PostgreSQL. Statements are few and fixed, so
+// it keeps the results. No statement has a question mark in a literal.
 func (db *DB) rebind(query string) string {
 	if db.driver != PostgreSQL {
 		return query
@@ -184,21 +183,21 @@ func (db *DB) KeepExisting(column string) string {
 // transactions cannot change them until this one ends.
 func (db *DB) ForUpdate(key string) string {
 	if db.driver == SQLite {
-		return " ORDER BY " + key // it has one writer
+		return " ORDER BY " + key // SQLite has one writer, and needs no locks
 	}
 	return " ORDER BY " + key + " FOR UPDATE"
 }
 
-// InKeyOrder returns a condition of an UPDATE: the key is one of that many values, and
-// the rows are locked in the order of the key. Transactions that update several
-// rows of a table by this condition do not wait for each other in a circle.
+// InKeyOrder returns a condition for an UPDATE: the key is one of this many values, and
+// the rows are locked in the order of the key. So transactions that update several rows of
+// a table with such conditions do not deadlock.
 func (db *DB) InKeyOrder(table, key string, values int) string {
 	in := key + " IN (" + Placeholders(values) + ")"
 	if db.driver != PostgreSQL {
-		return in // SQLite has one writer; MariaDB goes along the primary key
+		return in // SQLite has one writer; MariaDB follows the primary key
 	}
-	// PostgreSQL updates rows as they happen to lie in the table; what it would
-	// wait for is locked beforehand, in order, in the same round trip.
+	// PostgreSQL updates rows in the order of their place in the table. The subquery locks
+	// them before that, in the order of the key, in the same round trip.
 	return key + " = ANY (ARRAY(SELECT " + key + " FROM " + table + " WHERE " + in + " ORDER BY " + key +
 		" FOR UPDATE))"
 }

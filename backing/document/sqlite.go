@@ -10,11 +10,11 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// sqlite keeps a collection as a table of JSON texts, with an index over the
-// expression that reads a field.
+// sqlite stores a collection as a table of JSON texts. The index of a field is on the
+// expression that reads it.
 type sqlite struct {
 	db      *database.DB
-	upserts sync.Map // of Upsert by number of documents, by collection
+	upserts sync.Map // by collection: the statements of Upsert, by number of documents
 }
 
 // perUpsert is the number of documents that one statement writes.
@@ -46,7 +46,7 @@ func (s *sqlite) declare(ctx context.Context, c Collection) error {
 	return nil
 }
 
-// path returns the expression that reads a field; the index has the same.
+// path returns the expression that reads a field. It is the same as in the index.
 func path(field string) string { return "json_extract(body, '$." + field + "')" }
 
 // upsert writes all documents in one transaction.

@@ -22,7 +22,7 @@ type natsConfig struct {
 	Connections int `json:"connections"`
 }
 
-// installedNATS: it is one of our unit programs.
+// installedNATS returns no path, because NATS is one of our unit programs.
 func installedNATS() (Installed, error) { return Installed{Version: "built in"}, nil }
 
 func describeNATS(s *Server, unit *lab.UnitSpec) {
@@ -31,13 +31,13 @@ func describeNATS(s *Server, unit *lab.UnitSpec) {
 		Memory: 4 * s.settings.Memory, Connections: s.settings.Connections,
 	})
 	if err != nil {
-		text = []byte(err.Error()) // texts and numbers: it cannot be
+		text = []byte(err.Error()) // cannot happen with texts and numbers
 	}
 	unit.Files["nats.json"] = text
 	unit.Own, unit.Args = string(NATS), []string{"{dir}/nats.json"}
 }
 
-// natsReady asks for the account's streams: JetStream is up when it answers.
+// natsReady asks JetStream for the account. JetStream is ready once it answers.
 func natsReady(ctx context.Context, s *Server, address string) error {
 	connection, err := nats.Connect(s.DSN(address, ""), nats.Timeout(attemptWithin))
 	if err != nil {

@@ -29,16 +29,16 @@ func describePostgres(s *Server, unit *lab.UnitSpec) {
 		"port = {port}",
 		"unix_socket_directories = ''",
 		fmt.Sprintf("max_connections = %d", s.settings.Connections),
-		// By default there are none. One that is prepared holds no connection.
+		// The default is 0. Prepared transactions hold no connections, so there may be more of them.
 		fmt.Sprintf("max_prepared_transactions = %d", 10*s.settings.Connections),
-		// Durability, said once more although these are the defaults.
+		// Durability. These are the defaults, too.
 		"fsync = on",
 		"synchronous_commit = on",
 		"full_page_writes = on",
 		// Size.
 		fmt.Sprintf("shared_buffers = %dkB", max(s.settings.Memory>>10, 1024)),
-		// In files of the data folder: in /dev/shm it would outlive a server that is
-		// killed.
+		// Shared memory is in files of the data folder. In /dev/shm it would remain after a
+		// server is killed.
 		"dynamic_shared_memory_type = mmap",
 		"max_wal_size = 512MB",
 		"min_wal_size = 32MB",

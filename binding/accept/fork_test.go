@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// soon is the time within which what a fork does has happened.
+// soon is the longest time that a fork may take.
 const soon = 5 * time.Second
 
-// arrival is a connection with the branch that has got it.
+// arrival is a connection, and the branch that has accepted it.
 type arrival struct {
 	net.Conn
 	branch net.Listener
 }
 
-// TestForkGoesByTheBeginning sends the beginning of connections in one piece and in two. All bytes are there
-// for the branch that gets a connection.
+// TestForkGoesByTheBeginning sends the first bytes of connections in one part and in two. The branch that
+// accepts a connection can read all of them.
 func TestForkGoesByTheBeginning(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		at := "127.0.0.1:0"
@@ -29,7 +29,7 @@ func TestForkGoesByTheBeginning(t *testing.T) {
 			t.Fatal(err)
 		}
 		those, others := Fork(listener, "PRI")
-		arrivals, ends := make(chan arrival, 1), make(chan error, 2) // one: of endsWithBoth
+		arrivals, ends := make(chan arrival, 1), make(chan error, 2) // endsWithBoth leaves one arrival
 		for _, branch := range []net.Listener{those, others} {
 			go func() {
 				for {
@@ -81,7 +81,7 @@ func send(t *testing.T, to net.Addr, parts []string) (sent string) {
 			t.Error(err)
 		}
 		sent += part
-		time.Sleep(10 * time.Millisecond) // so that a part comes alone
+		time.Sleep(10 * time.Millisecond) // so that parts arrive separately
 	}
 	if err := client.Close(); err != nil {
 		t.Error(err)

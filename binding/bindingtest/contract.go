@@ -126,7 +126,7 @@ func unknownMethod(t *testing.T, x *bench) {
 }
 
 func nobodyListens(t *testing.T, x *bench) {
-	address := x.address + "1" // the name of a file that is not there
+	address := x.address + "1" // a file that does not exist
 	if x.network == "tcp" {
 		listener := x.listen(t, "127.0.0.1:0")
 		address = listener.Addr().String()

@@ -38,7 +38,7 @@ type Server struct {
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// requestTimeout bounds the time from the first to the last part of a request.
+// requestTimeout limits the time from the first to the last byte of a request.
 const requestTimeout = 10 * time.Second
 
 // NewServer returns a server whose messages may have up to maxBody bytes.

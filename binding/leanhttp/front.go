@@ -18,8 +18,8 @@ import (
 )
 
 // Front returns a Respond that calls a handler of net/http. The handler gets the same
-// requests, and clients the same answers, as with a server of net/http, but it cannot
-// flush, hijack or push: an answer is sent whole.
+// requests, and clients get the same answers, as with a server of net/http. But the
+// handler cannot flush, hijack or push, because answers are only sent as a whole.
 func Front(handler http.Handler) Respond {
 	var writers sync.Pool
 	clock := &Clock{}
@@ -45,7 +45,7 @@ func Front(handler http.Handler) Respond {
 	}
 }
 
-// requestOf converts a request for handlers of net/http.
+// requestOf converts a request to one of net/http.
 func requestOf(ctx context.Context, r *Request) (*http.Request, error) {
 	target, err := url.ParseRequestURI(string(r.Target))
 	if err != nil {
@@ -81,8 +81,8 @@ type writer struct {
 // Header implements http.ResponseWriter.
 func (w *writer) Header() http.Header { return w.header }
 
-// WriteHeader implements http.ResponseWriter. The first status counts; interim ones are
-// not sent.
+// WriteHeader implements http.ResponseWriter. It keeps the first status, and ignores
+// interim ones.
 func (w *writer) WriteHeader(status int) {
 	if w.status == 0 && status >= http.StatusOK {
 		w.status = status

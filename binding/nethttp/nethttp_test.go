@@ -27,7 +27,7 @@ func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: client})
 }
 
-// TestTheLeanOneSpeaksTheSame holds each end against the other end of httpjson.
+// TestTheLeanOneSpeaksTheSame tests the client with the server of httpjson, and the server with its client.
 func TestTheLeanOneSpeaksTheSame(t *testing.T) {
 	t.Run("its client", func(t *testing.T) {
 		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient})
@@ -73,7 +73,7 @@ func TestLimits(t *testing.T) {
 	const halfABody = "POST /t/Read HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{"
 	for name, c := range map[string]struct {
 		sent string
-		want string // what the answer begins with; empty: the connection just ends
+		want string // the beginning of the answer; empty: the connection ends without one
 	}{
 		"not HTTP":       {"\x16\x03\x01 hello\r\n\r\n", "HTTP/1.1 400 "},
 		"another method": {"GET /a.B/C HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", "HTTP/1.1 400 "},
@@ -100,7 +100,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// answerTo returns what a server answers to a text, until it ends the connection.
+// answerTo sends a text to a server and returns all that it answers until the connection ends.
 func answerTo(
 	t *testing.T, serve func(*testing.T, net.Listener, func(grpc.ServiceRegistrar), rpc.Faults, ...rpc.Option,
 	) func(context.Context) error, text string,
@@ -116,7 +116,7 @@ func answerTo(
 	}()
 	connection, err := net.Dial("tcp", listener.Addr().String())
 	bindingtest.Must(t, err)
-	defer func() { _ = connection.Close() }() // the other end has done so
+	defer func() { _ = connection.Close() }() // the server has closed it before
 	bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
 	_, err = connection.Write([]byte(text))
 	bindingtest.Must(t, err)
@@ -134,7 +134,7 @@ func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		text := `"` + strings.Repeat("x", rpc.MaxAnswer) + `"`
 		w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-		_, _ = io.WriteString(w, text) // the client may have gone
+		_, _ = io.WriteString(w, text) // the client may have closed the connection
 	}))
 	defer server.Close()
 	address, faults := server.Listener.Addr().String(), rpc.Problems(nil)
@@ -177,7 +177,7 @@ func TestAWaitWithoutAConnectionIsTraced(t *testing.T) {
 	}
 }
 
-// reader is a service that reads its message, which is JSON of any kind.
+// reader is a service whose method decodes its request, which may be any JSON.
 var reader = grpc.ServiceDesc{ServiceName: "t", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
 	MethodName: "Read",
 	Handler: func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {

@@ -13,7 +13,7 @@ var ErrFull = errors.New("the inbox is full")
 
 const (
 	// Line is the size of a cache line in bytes. Inboxes are aligned to it, so
-	// that senders to different inboxes do not disturb each other.
+	// that senders to different inboxes do not slow each other down.
 	Line = 64
 	// maxCapacity is the largest number of slots.
 	maxCapacity = 1 << 30
@@ -23,9 +23,9 @@ const (
 	filled    = 1  // added to the lap of a slot that holds a message
 )
 
-// Row is one process's view of inboxes of equal capacity that lie next to each
+// Row is one process's view of inboxes of equal capacity that are next to each
 // other in shared memory. Any number of processes and goroutines may send. A row
-// is small and has no further memory of its own, so that a process that runs for
+// is small and refers to no other private memory, so that a process that runs for
 // a microsecond at a time touches few pages.
 type Row struct {
 	start   unsafe.Pointer // of the first inbox
@@ -41,8 +41,8 @@ type header struct {
 	_        [Line - 8]byte
 }
 
-// Inbox is the reader's side of an inbox. It must be the first and only one in
-// the life of the memory.
+// Inbox is the reader's side of an inbox. There must never be a second one for the
+// same memory.
 type Inbox struct {
 	header *header
 	mask   uint32
@@ -62,7 +62,7 @@ func Size(capacity int) int {
 	return (bytes + Line - 1) / Line * Line
 }
 
-// Attach lays a row of inboxes over shared memory, which must start at a multiple of
+// Attach returns the row of inboxes in shared memory, which must start at a multiple of
 // Line and have inboxes * Size(capacity) bytes. All processes must pass the same
 // numbers.
 func Attach(memory []byte, inboxes, capacity int) (Row, error) {
@@ -87,7 +87,7 @@ func Attach(memory []byte, inboxes, capacity int) (Row, error) {
 // header returns the first line of an inbox of the row.
 func (r *Row) header(inbox int) *header {
 	if uint(inbox) >= uint(r.inboxes) {
-		panic(fmt.Sprintf("inbox %d of a row of %d", inbox, r.inboxes)) // like an index of a slice
+		panic(fmt.Sprintf("inbox %d of a row of %d", inbox, r.inboxes)) // as for an index of a slice
 	}
 	return (*header)(unsafe.Add(r.start, uintptr(inbox)*r.stride))
 }
@@ -144,7 +144,7 @@ func (i *Inbox) Receive() (message uint32, ok bool) {
 	return uint32(word), true
 }
 
-// Sleep returns when a message can be received. Other goroutines run meanwhile.
+// Sleep waits until a message can be received. Other goroutines run meanwhile.
 func (i *Inbox) Sleep() error { return i.sleep(Wait) }
 
 // SleepAlone is Sleep for a process whose only goroutine is the reader: it sleeps
@@ -152,9 +152,9 @@ func (i *Inbox) Sleep() error { return i.sleep(Wait) }
 // process. Other goroutines may starve, and a garbage collection cannot begin.
 func (i *Inbox) SleepAlone() error { return i.sleep(WaitAlone) }
 
-// sleep announces the reader's sleep, then looks into the ring once more. A
-// sender publishes its message, then looks for the announcement. Both are
-// sequentially consistent, so at least one of them sees the other.
+// sleep first announces that the reader sleeps, and then checks the ring once more. A
+// sender first publishes its message, and then checks for the announcement. All of these
+// are sequentially consistent, so at least one of the two sees the other.
 func (i *Inbox) sleep(wait func(word *atomic.Uint32, value uint32) error) error {
 	for {
 		i.header.sleeping.Store(1)
@@ -176,7 +176,7 @@ func (i *Inbox) pending() bool {
 	return uint32(i.header.slot(i.head, i.mask).Load()>>lapShift) == i.head&^i.mask|filled
 }
 
-// rouse ends the reader's sleep, once per announcement.
+// rouse wakes the reader. Of several senders only one does so per announcement.
 func (h *header) rouse() error {
 	if !h.sleeping.CompareAndSwap(1, 0) {
 		return nil

@@ -48,7 +48,7 @@ func TestReplicasAreChosenByTheirOpenCalls(t *testing.T) {
 	}
 }
 
-// held is a callee that answers when it is told to.
+// held is a callee that answers when answer is closed.
 type held struct {
 	grpc.ClientConnInterface
 	begun, answer chan struct{}
@@ -68,12 +68,13 @@ func (h held) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOpti
 	}
 }
 
-// TestACallIsOpenUntilItIsAnswered: the next goes to the other replica, and then to this one again.
+// TestACallIsOpenUntilItIsAnswered: while a call to one replica is open, further calls go to the other one;
+// then they go to both again.
 func TestACallIsOpenUntilItIsAnswered(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	slow, quick := held{begun: make(chan struct{}), answer: make(chan struct{})}, &counted{}
-	balanced := Balance(LeastRequests, quick, slow) // the first turn is that of the second
+	balanced := Balance(LeastRequests, quick, slow) // it begins with the second one
 	call := func() error { return balanced.Invoke(ctx, "/a.B/C", nil, nil) }
 	goesToSlow := func() (done chan error) {
 		done = make(chan error, 1)

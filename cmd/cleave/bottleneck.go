@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// bottleneckName is the study of every search for a bottleneck.
+// bottleneckName is the name of the study of every search for a bottleneck.
 const bottleneckName = "bottleneck"
 
 type bottleneckFlags struct {
@@ -31,7 +31,7 @@ type bottleneckFlags struct {
 	levels       map[string]string
 }
 
-// underLoad is a system that is loaded, and measures that itself.
+// underLoad is a system under load that measures the load itself.
 type underLoad interface {
 	lab.System
 	lab.Measurer
@@ -110,7 +110,7 @@ const (
 	resourceCPU      = "cpu"
 )
 
-// plan makes the plan of the search: the system as it is, and once more for each unit.
+// plan makes the plan of the search: the system as it is, and one variant for each unit that gets more.
 func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 	system, err := systemFor[underLoad](name, "scaled")
 	if err != nil {
@@ -140,7 +140,8 @@ func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 	return f.scaled(s, base, units)
 }
 
-// scaled makes the plan of a study that plays a variant as it is, and once more for each unit that gets more.
+// scaled makes the plan of a study of a variant as it is, and of one further variant for each unit, which
+// gets more replicas or processors there.
 func (f *bottleneckFlags) scaled(s lab.Study, base lab.Variant, units []string) (lab.Plan, error) {
 	s.Variants = []lab.Variant{base}
 	for _, unit := range units {
@@ -174,7 +175,7 @@ func throughputFirst(metrics []lab.Metric) []lab.Metric {
 		slices.DeleteFunc(slices.Clone(metrics), func(m lab.Metric) bool { return !isOther(m) }))
 }
 
-// mistakes are those of single flags.
+// mistakes returns an error for invalid flags.
 func (f *bottleneckFlags) mistakes() error {
 	var mistakes []error
 	if f.replicas < 2 || f.replicas > lab.MaxReplicas {
@@ -209,8 +210,8 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 	return p, setLevels(info, f.levels, p)
 }
 
-// base returns the variant to scale, with the units that get more. Without --architecture, it is the first
-// architecture with several units that can be replicated.
+// base returns the variant to scale, and the units that get more. Without --architecture it chooses the first
+// architecture with several units that can be scaled.
 func (f *bottleneckFlags) base(
 	s lab.Study, info lab.SystemInfo, onBackings backingKnobs,
 ) (lab.Variant, []string, error) {
@@ -222,7 +223,7 @@ func (f *bottleneckFlags) base(
 		base, err := f.variant(info, onBackings, "architecture", text)
 		switch {
 		case err != nil && f.architecture == "":
-			continue // it is not possible here
+			continue // this host cannot play it
 		case err != nil:
 			return base, nil, err
 		}
@@ -248,7 +249,7 @@ func (f *bottleneckFlags) base(
 		info.Name)
 }
 
-// scalable returns the units of a variant that can get more: that can be replicated, or limited.
+// scalable returns the units of a variant that can get more replicas or, with --resource cpu, processors.
 func (f *bottleneckFlags) scalable(
 	s lab.Study, base lab.Variant, secrets *secret.Vault,
 ) ([]string, error) {
@@ -267,7 +268,7 @@ func (f *bottleneckFlags) scalable(
 	return all, nil
 }
 
-// chosen returns the units that were asked for, of those that can be replicated.
+// chosen returns the units of --units, or all units that can be scaled.
 func (f *bottleneckFlags) chosen(all []string) ([]string, error) {
 	for _, unit := range f.units {
 		if !slices.Contains(all, unit) {

@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// checkName is the study of every check.
+// checkName is the name of the study of every check.
 const checkName = "check"
 
 type checkFlags struct {
@@ -112,8 +112,8 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	s.Title = "Check of " + info.Name
-	if len(info.Metrics) > 0 { // it is under load
-		s.Load = &lab.Load{} // it lasts until its operations are done, or as long as the faults do
+	if len(info.Metrics) > 0 { // the system is under load
+		s.Load = &lab.Load{} // lasts until its operations are done, and until the faults are over
 	}
 	onBackings, err := backingKnobsOf(info.Name, f.backings)
 	if err != nil {
@@ -143,7 +143,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// study returns the check of a system without its variants.
+// study returns the study of a check, still without variants.
 func (f *checkFlags) study(system lab.Checkable) (lab.Study, error) {
 	if most := system.CheckTable().Most; f.operations < 1 || f.operations > most {
 		return lab.Study{}, fmt.Errorf("--operations is %d: use 1 to %d", f.operations, most)
@@ -189,10 +189,11 @@ func (f *checkFlags) foreignPlan(
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// all reports whether no architectures were named.
+// all reports whether all architectures are checked.
 func (f *checkFlags) all() bool { return slices.Equal(f.architectures, []string{"all"}) }
 
-// names returns the architectures to check: those that were named, or all that can be built and deployed so.
+// names returns the architectures to check: those of --architecture, or all that can be deployed with the
+// deployment of the flags.
 func (f *checkFlags) names(info lab.SystemInfo) []string {
 	if !f.all() {
 		return f.architectures

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// compareName is the study of every comparison.
+// compareName is the name of the study of every comparison.
 const compareName = "compare"
 
 func (a app) compareCommand() *cobra.Command {
@@ -97,13 +97,13 @@ func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// addFaults adds the faults of the flags to the comparison, which have to begin while the load lasts.
+// addFaults adds the faults of the flags to the comparison. They must begin during the load.
 func (f *compareFlags) addFaults(s *lab.Study, secrets *secret.Vault) error {
 	if f.capacity {
 		return errors.New("--fault and --capacity: a search plays many loads, and none with faults: leave one out")
 	}
 	if !f.isSet("lengthen") {
-		s.Design.Lengthen = 1 // a fault is what changes the level of a load
+		s.Design.Lengthen = 1 // levels change because of the faults, so longer trials would not help
 	}
 	if _, err := addFaults(s, f.faults, secrets); err != nil {
 		return err

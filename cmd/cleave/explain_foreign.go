@@ -52,8 +52,8 @@ func (f *explainFlags) foreignPlan(
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// ends reads the first and the last system of the steps, each in every deployment between them: two
-// arguments, or one and its changes by --to.
+// ends returns the first and the last system of the steps. They are two arguments, or one argument and its
+// changes by --to. Each is returned once for each deployment of the steps.
 func (f *explainFlags) ends(
 	args []string, changes string, secrets *secret.Vault,
 ) (from, to []external.Definition, err error) {

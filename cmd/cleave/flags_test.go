@@ -36,8 +36,9 @@ import (
 //	sets     the environment variable that the help names has the value
 //	refused  the command ends with exit code 2 and names the flag, because its value is not valid
 //
-// URL stands for an address without a listener, LIVE for one that answers, RUN/NAME for the result folder of
-// a command. The host lacks programs and containers, so that a command which would play them ends at once.
+// URL stands for an address at which nothing listens, LIVE for one that answers, and RUN/NAME for the result
+// folder of a command. PATH and DOCKER_HOST are such that programs and containers are missing: so commands
+// that would play trials end at once.
 func TestEveryFlagDoesSomething(t *testing.T) {
 	known, err := os.ReadFile("testdata/flags.txt")
 	if err != nil {
@@ -69,7 +70,7 @@ func TestEveryFlagDoesSomething(t *testing.T) {
 	}
 }
 
-// unproven returns the flags of a command, and of all below it, that are not known.
+// unproven returns the flags of a command and its subcommands that are not in known.
 func unproven(command *cobra.Command, known map[string]bool) (all []string) {
 	command.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if name := command.CommandPath() + " --" + f.Name; !known[name] {
@@ -94,8 +95,8 @@ func TestAFlagThatDoesNothingIsFound(t *testing.T) {
 type proofs struct {
 	t     *testing.T
 	dir   string            // the folder of the commands
-	known map[string]bool   // the flags that were looked at, as "cleave run --plan"
-	usual map[string]string // what a command line does without the flag, by kind and line
+	known map[string]bool   // the checked flags, such as "cleave run --plan"
+	usual map[string]string // the result of a command line without the flag, by kind and line
 }
 
 func (p *proofs) prove(line, kind, flag string) {
@@ -136,15 +137,15 @@ func (p *proofs) prove(line, kind, flag string) {
 	}
 }
 
-// differs reports whether a command line does something else with a flag. Without the flag it always does the
-// same.
+// differs reports whether the result of a command line differs with a flag. It fails the test if the result
+// without the flag is not always the same.
 func (p *proofs) differs(do func(...string) string, kind string, args, with []string) bool {
 	p.t.Helper()
 	key := kind + " " + strings.Join(args, " ")
 	if _, done := p.usual[key]; !done {
 		first := do(args...)
 		p.usual[key] = do(args...)
-		if p.usual[key] != first { // which has made files, perhaps
+		if p.usual[key] != first { // perhaps because the first call created files
 			if again := do(args...); again != p.usual[key] {
 				p.t.Fatalf("%s: it gives each time something else:\n%s\n%s", key, p.usual[key], again)
 			}
@@ -157,7 +158,7 @@ func (p *proofs) differs(do func(...string) string, kind string, args, with []st
 func (p *proofs) sets(f *pflag.Flag, with []string) bool {
 	variable := regexp.MustCompile(`\((\w+)\)$`).FindStringSubmatch(f.Usage)[1]
 	for _, name := range []string{variable, kubernetes.ContextVariable} {
-		p.t.Setenv(name, "") // and back at the end of the test
+		p.t.Setenv(name, "") // restores the variable at the end of the test
 		if err := os.Unsetenv(name); err != nil {
 			p.t.Fatal(err)
 		}
@@ -188,8 +189,8 @@ func (p *proofs) words(args ...string) string {
 	return fmt.Sprint(words, errOut, err)
 }
 
-// spec returns the load of a command line, and the commands of its agents; of model, its design; of predict,
-// its question, since an answer takes seconds of simulation.
+// spec returns the load of a command line, and the commands of its agents. For model it returns the study,
+// and for predict the question, since an answer takes seconds of simulation.
 func (p *proofs) spec(args ...string) string {
 	switch args[0] {
 	case modelName:
@@ -215,7 +216,7 @@ func (p *proofs) spec(args ...string) string {
 	return fmt.Sprint(string(text), len(spec.Guard.Allowed), limit, agents, mistakes)
 }
 
-// output returns what the program prints, and the files that there are then.
+// output returns the output of the program, its exit code, and the names of all files afterwards.
 func (p *proofs) output(args ...string) string {
 	code, printed := ended(p.t, program("", args...))
 	var files []string
@@ -228,7 +229,7 @@ func (p *proofs) output(args ...string) string {
 	return fmt.Sprint(printed, code, files)
 }
 
-// question returns what predict is asked.
+// question returns the question of a command line of predict.
 func (p *proofs) question(args []string) string {
 	var flags predictFlags
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
@@ -260,7 +261,8 @@ func (p *proofs) modelPlan(args []string) string {
 	return fmt.Sprint(string(text), flags.builds, err, encoding)
 }
 
-// proofFolder has the files that testdata/flags.txt names, and a complete run of every command.
+// proofFolder returns a folder with the files that testdata/flags.txt names, and with complete runs of
+// commands.
 func proofFolder(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -311,7 +313,7 @@ func proofFolder(t *testing.T) string {
 	return dir
 }
 
-// playedRun keeps the plan of a command line below dir as if it was played. Its values are noise.
+// playedRun creates a result folder below dir, with the plan of a command line and trials with random values.
 func playedRun(t *testing.T, dir string, args ...string) *store.Folder {
 	t.Helper()
 	plan := planned(t, args...)

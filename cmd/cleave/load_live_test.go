@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestProgressOfALoadIsForProgramsToo: --progress means the same everywhere.
+// TestProgressOfALoadIsForProgramsToo: load has the forms of --progress that other commands have.
 func TestProgressOfALoadIsForProgramsToo(t *testing.T) {
 	code, out, errOut := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress", "json")
 	if code != exitFine && code != exitLoadNotReached { // a busy host makes the client late

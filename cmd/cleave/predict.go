@@ -30,7 +30,7 @@ type predictFlags struct {
 	json        string
 }
 
-// changeFlags are the flags of another placement.
+// changeFlags are the flags that describe another placement.
 type changeFlags struct{ split, merge, replicas, stores string }
 
 func (c *changeFlags) addTo(f *pflag.FlagSet) {
@@ -41,7 +41,7 @@ func (c *changeFlags) addTo(f *pflag.FlagSet) {
 	f.StringVar(&c.replicas, "replicas", "", "change the number of replicas of `units`: orders=2,front=3")
 }
 
-// placesNothing reports whether the flags leave all components where they are.
+// placesNothing reports whether the flags leave the placement as it is.
 func (c changeFlags) placesNothing() bool { return c.split+c.merge+c.replicas == "" }
 
 // read returns the change that the flags ask for.
@@ -137,10 +137,10 @@ func (a app) predict(ctx context.Context, path string, flags predictFlags) error
 	return err
 }
 
-// simulatedOperations is the number of operations behind each figure.
+// simulatedOperations is the number of operations that are simulated for each figure.
 const simulatedOperations = 100_000
 
-// question reads the model and the flags.
+// question returns the question of the flags about the model at path.
 func (f predictFlags) question(path string) (q predict.Question, err error) {
 	q = predict.Question{Rate: f.rate, Cores: f.cores, MeasuredCores: float64(runtime.NumCPU()), Seed: f.seed,
 		Operations: simulatedOperations}
@@ -175,7 +175,7 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 	return q, err
 }
 
-// conditions reads the objective of --capacity.
+// conditions returns the objective of --capacity.
 func (f predictFlags) conditions() (predict.Objective, error) {
 	if !f.capacity {
 		if f.objective != "" {

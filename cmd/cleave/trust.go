@@ -22,10 +22,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// planToPlay reads the plan of a result folder that is to be played. Somebody else
-// may have written it: it is held against the rules for study files, and what it
-// would start is shown before it is. Plans of built-in systems start nothing else,
-// and a plan that this user's cleave made on this host was seen before.
+// planToPlay reads the plan of a result folder that is to be played. Somebody else may
+// have written it. So it is checked by the rules for study files, and the user must agree
+// to all that it would start. This is not necessary for plans of built-in systems, which
+// start only our own programs, and for plans that this user's cleave made on this host.
 func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 	plan, own, err := folder.PlanWithSeal()
 	if err != nil {
@@ -48,7 +48,8 @@ func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 			"read this, and if you want it, say so with --trust", folder.Path("plan.json"), does)
 }
 
-// confirms shows the actions of a plan and reports whether a user at a terminal agrees.
+// confirms shows the actions of a plan and asks the user at the terminal. Without a terminal it returns
+// false.
 func (a app) confirms(folder *store.Folder, does string) bool {
 	file, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
@@ -60,8 +61,8 @@ func (a app) confirms(folder *store.Folder, does string) bool {
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }
 
-// describeActions lists all that the systems of a study run, start and load, each action once. The writers of
-// this program remove control characters.
+// describeActions lists all that the systems of a study run, start and load, each action once. It does not
+// remove control characters: the writers of this program do.
 func describeActions(s lab.Study) string {
 	var lines []string
 	line := func(format string, args ...any) {
@@ -114,8 +115,8 @@ func describeActions(s lab.Study) string {
 	return strings.Join(lines, "\n")
 }
 
-// describeService adds the lines of a service: its container, and the parts of this host that the container
-// gets.
+// describeService adds the lines of a service: its container, the files of this host that the container gets,
+// and its rights on this host.
 func describeService(line func(format string, args ...any), service lab.SystemService) {
 	c := service.Container
 	line("start a container of the image %s as %s", quoteArgs(slices.Concat([]string{service.Image},
@@ -167,7 +168,7 @@ func placeOf(v lab.Variant) string {
 func localFiles(load lab.Load) []string {
 	var file scenario.File
 	if err := json.Unmarshal(load.Scenario, &file); err != nil {
-		return nil // it will not be played
+		return nil // such a plan is refused later
 	}
 	var paths []string
 	for _, name := range slices.Sorted(maps.Keys(file.Data)) {
@@ -182,12 +183,12 @@ func localFiles(load lab.Load) []string {
 	})
 }
 
-// indented returns a text of several lines below another line.
+// indented returns a text whose second and later lines are indented.
 func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ")
 }
 
-// quoteArgs returns a command as a user would type it, with quoted arguments.
+// quoteArgs returns a command as a user would type it, with quotes if needed.
 func quoteArgs(argv []string) string {
 	var quoted []string
 	for _, argument := range argv {

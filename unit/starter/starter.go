@@ -1,12 +1,12 @@
-// Package starter is the first process of a container on nodes that have nothing of the
+// Package starter is the first process of a container on nodes that share no files with the
 // conductor's host. It fills the unit's volume, gives it to an unprivileged user, and runs the
 // setup of a server and then the unit's program as that user. It forwards signals to the program,
-// and its exit status tells if the kernel ended the program for want of memory. If the unit shall
-// have faults, it kills, starts, stops and continues the unit's processes at the conductor's
-// request, which takes no privilege outside the container.
+// and its exit status tells whether the kernel killed the program for lack of memory. If the
+// unit will have faults, it kills, starts, stops and continues the unit's processes at the
+// conductor's request. That needs no rights outside of the container.
 //
-// In containers of its own it is also the door through which the conductor reaches the network of
-// the units (Door), and the way on which units reach the conductor (WayBack).
+// In separate containers it also lets the conductor connect to the network of the units (Door),
+// and units to the conductor (WayBack).
 //
 // Entry points: Run, Door, WayBack.
 package starter
@@ -97,12 +97,12 @@ func fill(orders lab.StarterOrders) error {
 type container struct {
 	orders   lab.StarterOrders
 	program  int            // the process that runs; 0: a fault has ended it
-	signals  chan os.Signal // that the program shall get
+	signals  chan os.Signal // to be forwarded to the program
 	children chan os.Signal // SIGCHLD: processes have ended
 	wanted   <-chan request // requests of the conductor; nil: there are none
 }
 
-// play runs a program to its end. An end by a fault does not count: the program may be started again.
+// play runs a program until it ends. If a fault ends it, play goes on: the program may be started again.
 func (c *container) play(words []string) (status int, err error) {
 	if err := c.start(words); err != nil {
 		return 1, err
@@ -119,7 +119,7 @@ func (c *container) play(words []string) (status int, err error) {
 			}
 			_ = unix.Kill(c.program, told.(unix.Signal)) // it may have ended
 		case r := <-c.wanted:
-			if status, over := c.reap(); over { // it has ended before the fault
+			if status, over := c.reap(); over { // the program has ended before the fault
 				return status, nil
 			}
 			seen, err := c.carryOut(r.what)
@@ -139,7 +139,7 @@ func (c *container) start(words []string) error {
 		return err
 	}
 	c.program = command.Process.Pid
-	return command.Process.Release() // reap waits for it
+	return command.Process.Release() // reap waits for the process
 }
 
 // signalled plus the number of a signal is the exit status of a program that the signal has ended, as in
@@ -167,7 +167,7 @@ func (c *container) reap() (status int, over bool) {
 	}
 }
 
-// outOfMemory reports whether the kernel has killed a process of this container at the limit of memory.
+// outOfMemory reports whether the kernel has killed a process of this container at its memory limit.
 func outOfMemory() bool {
 	const groups = "/sys/fs/cgroup"
 	for _, path := range []string{"memory.events", "memory/memory.oom_control"} { // of version 2, of version 1

@@ -41,7 +41,7 @@ func TestConfigurationsAreRefused(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			if c.config.Address == "0.0.0.0:4222" && private(net.IPv4zero) {
-				t.Skip("nobody but this host reaches any of its addresses")
+				t.Skip("only this host can reach its addresses")
 			}
 			server, err := start(c.config)
 			if err == nil {
@@ -94,7 +94,8 @@ func TestStopFreesTheFolder(t *testing.T) {
 	}
 }
 
-// TestTheFileOfDeployersIsUnderstood: who deploys a server writes it without this package.
+// TestTheFileOfDeployersIsUnderstood: package server writes the configuration file without this package,
+// which must be able to read it.
 func TestTheFileOfDeployersIsUnderstood(t *testing.T) {
 	described, err := server.New(server.NATS, server.Settings{Memory: 2 << 20, Connections: 3})
 	must(t, err)

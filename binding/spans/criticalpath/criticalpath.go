@@ -1,5 +1,5 @@
-// Package criticalpath computes the critical path of an operation, what it waited for at
-// each moment, from its spans in all processes.
+// Package criticalpath computes the critical path of an operation from its spans in all
+// processes: what the operation waited for at each moment.
 //
 // It walks backwards from the moment at which the operation was done: at each moment
 // the operation waited for the child span that ended last before (Yang and Miller 1988,

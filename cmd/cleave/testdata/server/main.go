@@ -100,14 +100,14 @@ func main() {
 	os.Exit(1)
 }
 
-// burn uses processor time, however long that takes.
+// burn uses this much processor time.
 func burn(much time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const thread = 1 // RUSAGE_THREAD
 	used := func() time.Duration {
 		var u syscall.Rusage
-		_ = syscall.Getrusage(thread, &u) // it knows itself
+		_ = syscall.Getrusage(thread, &u) // cannot fail for the own thread
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	for begun := used(); used()-begun < much; {
@@ -124,8 +124,8 @@ func show(url string) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// ask asks a server, in a trace where parent is not empty, and wants a good answer. It has the connection
-// closed: one that is kept leads to the same replica for ever.
+// ask sends a request, in a trace if parent is not empty, and returns an error unless the status is 200. It
+// does not keep the connection, which would always lead to the same replica.
 func ask(url, parent string) error {
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
@@ -146,7 +146,7 @@ func ask(url, parent string) error {
 	return errors.Join(err, answer.Body.Close())
 }
 
-// startDaemon starts a process with a session and no environment of its own.
+// startDaemon starts a process in a new session with an empty environment.
 func startDaemon(file string) {
 	command := exec.Command(os.Args[0], "-sleep")
 	command.Env = []string{}
