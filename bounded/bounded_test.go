@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestReader: messages within the limit are read, however many; a longer one is an error.
+// TestReader: any number of messages within the limit are read; a longer message is an error.
 func TestReader(t *testing.T) {
 	r := New(strings.NewReader(strings.Repeat("x", 30)), 10)
 	for range 2 {

@@ -1,6 +1,6 @@
 package lab
 
-// ClaimKind names the test that a claim is put to.
+// ClaimKind names the test for a claim.
 type ClaimKind string
 
 // The kinds of claims. A kind has a line in ClaimTests and a test in report/analysis.
@@ -9,27 +9,27 @@ const (
 	ClaimSlower ClaimKind = "slower"
 	// ClaimMore is ClaimSlower for metrics that are not times.
 	ClaimMore ClaimKind = "more"
-	// ClaimFactor: the ratio Variant/Against lies within Low..High.
+	// ClaimFactor: the ratio Variant/Against is between Low and High.
 	ClaimFactor ClaimKind = "factor"
-	// ClaimEquivalent: the ratio Variant/Against lies within Low..High at every
-	// point; without them, within the margin of the design.
+	// ClaimEquivalent: the ratio Variant/Against is between Low and High at every point, or,
+	// without these, within the margin of the design.
 	ClaimEquivalent ClaimKind = "equivalent"
-	// ClaimLevel: the mean of Metric of Variant lies within Low..High at every point.
+	// ClaimLevel: the mean of Metric of Variant is between Low and High at every point.
 	ClaimLevel ClaimKind = "level"
-	// ClaimLinear: the log-log exponent of Metric of Variant along Factor lies within Low..High.
+	// ClaimLinear: the log-log exponent of Metric of Variant along Factor is between Low and High.
 	ClaimLinear ClaimKind = "linear"
-	// ClaimGrows: the ratio Variant/Against rises along Factor.
+	// ClaimGrows: the ratio Variant/Against increases along Factor.
 	ClaimGrows ClaimKind = "grows"
 )
 
-// ClaimTest describes the test of a kind of claims: its needs and its way to decide.
+// ClaimTest describes the test of a kind of claims: the data that it needs, and how it decides.
 type ClaimTest struct {
 	Kind       ClaimKind
 	Against    bool // compares two variants, or two metrics of one
-	Exponent   bool // fits an exponent along Factor; only an exponent may be negative
+	Exponent   bool // fits an exponent along Factor; Low and High may be negative only with this
 	Range      bool // needs Low and High
-	EveryPoint bool // judges every point by itself
-	Direction  bool // asks only which of two needs more, so it holds at any scale of the work
+	EveryPoint bool // judges every point separately
+	Direction  bool // only asks which of two needs more, so it can be judged at any scale of the work
 }
 
 // ClaimTests returns the tests of all kinds of claims.
@@ -45,7 +45,7 @@ func ClaimTests() []ClaimTest {
 	}
 }
 
-// Test returns the test of a kind; false where there is none of that name.
+// Test returns the test of a kind, and false if there is no such kind.
 func (k ClaimKind) Test() (ClaimTest, bool) {
 	return first(ClaimTests(), func(t ClaimTest) bool { return t.Kind == k })
 }
@@ -59,15 +59,15 @@ type Claim struct {
 	Metric  string    `json:"metric" yaml:"metric,omitempty"`
 	Variant string    `json:"variant" yaml:"variant"`
 	Against string    `json:"against,omitempty" yaml:"against,omitempty"`
-	// AgainstMetric is that of Against where it is another than Metric; Against may
-	// be Variant itself then.
+	// AgainstMetric is the metric of Against, if it is not Metric. Against may then be
+	// Variant itself.
 	AgainstMetric string   `json:"against_metric,omitempty" yaml:"against_metric,omitempty"`
 	Factor        string   `json:"factor,omitempty" yaml:"factor,omitempty"`
-	Points        []string `json:"points,omitempty" yaml:"points,omitempty"` // empty: all that both variants ran
+	Points        []string `json:"points,omitempty" yaml:"points,omitempty"` // empty: all of both variants
 	Low           float64  `json:"low,omitempty" yaml:"low,omitempty"`
 	High          float64  `json:"high,omitempty" yaml:"high,omitempty"`
-	// Untestable says why nothing here measures what the claim is about; empty: something does.
+	// Untestable says why Cleave cannot measure what the claim is about; empty: it can.
 	Untestable string `json:"untestable,omitempty" yaml:"untestable,omitempty"`
-	// Published is the study's own number; 0: none.
+	// Published is the number in the published study; 0: none.
 	Published float64 `json:"published,omitempty" yaml:"published,omitempty"`
 }

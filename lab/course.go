@@ -1,17 +1,19 @@
 package lab
 
-// Slice holds the observations of a generator in one second of a load, or less of a warm-up. A trial is one
-// sample; its slices tell whether a longer trial would have given another.
+// Slice holds the observations of a generator in one second of a load, or a quarter of a second of a warm-up.
+// A trial is one sample. Its slices show whether a longer trial would have had another result.
 type Slice struct {
 	End float64 `json:"end"` // seconds since the beginning of the load
-	OK  int64   `json:"ok"`  // operations that were answered rightly
-	// Response times of the operations that ended in it, in seconds; null without any.
+	OK  int64   `json:"ok"`  // operations with a right answer
+	// Median and P99 are response times of the operations that ended in the slice, in seconds; null: there were
+	// none.
 	Median *float64 `json:"p50"`
 	P99    *float64 `json:"p99"`
 }
 
-// TrialCourse is the course of one trial, by slices, in four digits: when each ended, right
-// answers per second, and response times in seconds, null without any.
+// TrialCourse is the course of one trial, with four digits. Its lists have an element for
+// each slice: its end, right answers per second, and response times in seconds, which are
+// null if there were none.
 type TrialCourse struct {
 	Variant string     `json:"variant"`
 	Point   string     `json:"point"`
@@ -21,68 +23,70 @@ type TrialCourse struct {
 	Rate    []float64  `json:"rate"`
 	Median  []*float64 `json:"median"`
 	P99     []*float64 `json:"p99"`
-	// Used holds the usage of the system meanwhile, at points of its own; nil: it was not metered.
+	// Used holds the usage of the system during the trial, at other times than the slices; nil: it was not
+	// metered.
 	Used *UsageCourse `json:"used,omitempty"`
 }
 
-// WarmUp says how the unrecorded load before the measured one went, where that went on
-// until it was steady.
+// WarmUp describes the unrecorded load before the measured one, if it lasted until it was
+// steady.
 type WarmUp struct {
 	Seconds float64 `json:"seconds"`
-	// Steady: the load was level in its last half, in the rate of right answers and in the
-	// median response time; else its limit came first.
+	// Steady is set if the rate of right answers and the median response time were level in
+	// the last half of the warm-up. Otherwise it ended at its limit.
 	Steady bool `json:"steady"`
-	// Course is one of those that Steadiness counts, and Quantity the one in which it was found: "median" or
+	// Course is one of the courses in Steadiness.Courses. Quantity is the quantity with this course: "median" or
 	// "rate".
 	Course   string `json:"course"`
 	Quantity string `json:"quantity,omitempty"`
-	// Factor is the ratio of its levels. Left is the factor by which it still changed in its last half: 1
-	// where steady.
+	// Factor is the ratio of the levels of the quantity. Left is the factor by which it still changed in the
+	// last half; 1: it was steady.
 	Factor float64 `json:"factor"`
 	Left   float64 `json:"left"`
-	// Slices are the load as the generator saw it, a quarter of a second each.
+	// Slices holds the observations of the generator in each quarter of a second.
 	Slices []Slice `json:"slices"`
 }
 
-// The shortest and the longest limit, in seconds, of a warm-up that goes on until the load
-// is steady. In less nothing is shown; what takes longer than an hour is not warming up.
+// The shortest and the longest limit, in seconds, of a warm-up that lasts until the load is
+// steady. A shorter one shows nothing, and what changes for longer than an hour is no
+// warming up.
 const (
 	LeastWarmUpLimit   = 5.0
 	LongestWarmUpLimit = 3600.0
 )
 
-// WarmUps are those of a variant at a point.
+// WarmUps summarizes the warm-ups of a variant at a point.
 type WarmUps struct {
 	Variant string `json:"variant"`
 	Point   Point  `json:"point"`
 	Trials  int    `json:"trials"`
-	Steady  int    `json:"steady"` // of them
-	// Seconds and Factor are medians over the trials; see WarmUp.
+	Steady  int    `json:"steady"` // the number of trials whose warm-up became steady
+	// Seconds and Factor are medians over the trials (see WarmUp), and Longest is the longest time.
 	Seconds float64 `json:"seconds"`
 	Longest float64 `json:"longest"`
 	Factor  float64 `json:"factor"`
-	// Courses counts the trials by how their warm-up went.
+	// Courses holds the number of trials by the course of their warm-up.
 	Courses map[string]int `json:"courses"`
 }
 
-// Steadiness says how the trials of a variant at a point went on: what is measured of
-// a system that is not steady depends on when, and for how long.
+// Steadiness says whether the trials of a variant at a point were steady. If they were
+// not, results depend on when and for how long is measured.
 type Steadiness struct {
 	Variant string `json:"variant"`
 	Point   Point  `json:"point"`
-	// Quantity is "median", "p99" (of the response time; "p95" or "p90" where operations are too few) or
-	// "rate" (of right answers); "warm-up" where the load before was not steady when it ended.
+	// Quantity is "median", "p99" (of the response time; "p95" or "p90" if there are too few operations) or
+	// "rate" (of right answers). It is "warm-up" if the load before was not steady when it ended.
 	Quantity string `json:"quantity"`
-	// Courses counts the trials by how they went on: "flat", "warm-up", "slowdown", "no
+	// Courses holds the number of trials by their course: "flat", "warm-up", "slowdown", "no
 	// steady state", "swings", "too short".
 	Courses map[string]int `json:"courses"`
-	// Halves is the second half of the trials over their first, times or the time between
-	// right answers; null without an interval.
+	// Halves is the ratio of the second half of the trials to their first half: of response
+	// times, or of the times between right answers. Null if it has no interval.
 	Halves *Ratio `json:"halves"`
-	// Steady: most trials are level, and their halves do not differ by more than the margin.
+	// Steady is set if most trials are level, and their halves do not differ by more than the
+	// margin.
 	Steady bool `json:"steady"`
-	// Factor is the ratio of the levels of one trial, the median over trials, or the ratio of its halves; 1
-	// where steady.
+	// Factor is the ratio of the levels of a trial (the median over trials), or of its halves; 1: steady.
 	Factor float64 `json:"factor"`
 	Words  string  `json:"words,omitempty"` // why it is not steady
 }

@@ -2,7 +2,8 @@ package lab
 
 import "testing"
 
-// TestTheGeneratorIsNoPartOfACost, nor are roles that a system names; a database is one.
+// TestTheGeneratorIsNoPartOfACost: the cost excludes the generator and the roles that a system names, but
+// includes databases.
 func TestTheGeneratorIsNoPartOfACost(t *testing.T) {
 	m := Metered{Roles: map[string]Usage{"shop": {CPUSeconds: 1, PeakMemoryBytes: 10},
 		"database": {CPUSeconds: 2, PeakMemoryBytes: 20}, RoleGenerator: {CPUSeconds: 4, PeakMemoryBytes: 40}}}

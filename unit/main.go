@@ -27,7 +27,7 @@ func Main(run func(channel *Channel, job string) error) {
 	default:
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		if channel != nil {
-			_ = channel.Failed(err) // the exit code says it as well
+			_ = channel.Failed(err) // if that fails, the exit code still tells of the failure
 		}
 	}
 	os.Exit(1)

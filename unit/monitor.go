@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Slacken lets the kernel delay the wake-ups of the Go runtime's monitor thread by up to so much. The thread
-// wakes up every 20 microseconds to 10 milliseconds while its process has work. It takes processors away from
-// threads that stay long in the kernel and from goroutines that do not pause. In a process that only waits
-// for sockets it finds nothing to do, and where many such processes share few processors, its wake-ups are
-// among the largest costs of each.
+// Slacken allows the kernel to delay the wake-ups of the Go runtime's monitor thread by up to the given time.
+// While its process works, the thread wakes up every 20 microseconds to 10 milliseconds. It takes processors
+// (Go's P) away from threads that stay long in the kernel and from goroutines that do not yield. In a process
+// that only waits for sockets it finds nothing to do. If many such processes share few processors, its
+// wake-ups are among their largest costs.
 //
 // Do not call it in a process whose threads wait for files: a waiting thread would keep its processor.
-// Without the right to (CAP_SYS_NICE) it does nothing.
+// Without the capability CAP_SYS_NICE it does nothing.
 func Slacken(by time.Duration) error {
 	thread, err := monitorThread()
 	if thread == "" || err != nil {
@@ -30,8 +30,8 @@ func Slacken(by time.Duration) error {
 	return nil
 }
 
-// monitorThread returns the number of the monitor's thread, which is the first that the runtime starts; "" if
-// there is none yet. The kernel lists threads in the order of their start, the main one first.
+// monitorThread returns the ID of the monitor thread, or "" if there is none yet. It is the first thread that
+// the runtime starts. The kernel lists threads in the order of their start, the main thread first.
 func monitorThread() (thread string, err error) {
 	list, err := os.Open("/proc/self/task")
 	if err != nil {

@@ -22,7 +22,7 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 			if permanent(err) && ctx.Err() == nil {
 				return fmt.Errorf("consume queue %s from rabbitmq: %w", subscription.Queue, err)
 			}
-			pause(ctx, firstPause) // the broker is away
+			pause(ctx, firstPause) // the broker is unavailable
 			continue
 		}
 		w := &worker{
@@ -36,7 +36,8 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 	return nil
 }
 
-// permanent reports whether an error is a mistake, which a retry cannot fix, and not a broker that is away.
+// permanent reports whether a retry cannot help, because the error is a mistake and not an unavailable
+// broker.
 func permanent(err error) bool {
 	var refused *amqp.Error
 	return errors.Is(err, ErrClosed) || errors.As(err, &refused) && !comingUp(err) &&
@@ -44,7 +45,7 @@ func permanent(err error) bool {
 			refused.Code == amqp.PreconditionFailed)
 }
 
-// pause waits, or less when ctx is done.
+// pause waits for a time, or until ctx ends.
 func pause(ctx context.Context, wait time.Duration) {
 	select {
 	case <-time.After(wait):
@@ -65,7 +66,7 @@ func (r *rabbit) subscribe(ctx context.Context, s Subscription) (*amqp.Channel, 
 	return channel, messages, err
 }
 
-// receive takes messages in until ctx is done or the connection is lost.
+// receive adds messages to the worker until ctx ends or the connection is lost.
 func (w *worker) receive(ctx context.Context, messages <-chan amqp.Delivery) {
 	for {
 		select {
@@ -84,8 +85,8 @@ func (w *worker) receive(ctx context.Context, messages <-chan amqp.Delivery) {
 	}
 }
 
-// attempt returns the number of deliveries of a message, including this one. Classic
-// queues do not count: for them it is at most 2.
+// attempt returns the number of deliveries of a message, including this one. For classic
+// queues, which do not count deliveries, it returns at most 2.
 func attempt(m amqp.Delivery) int {
 	count, counted := m.Headers["x-delivery-count"].(int64)
 	switch {
@@ -97,8 +98,8 @@ func attempt(m amqp.Delivery) int {
 	return 1
 }
 
-// fromAMQP returns the reverse of toAMQP. Headers that the broker adds are left
-// out.
+// fromAMQP is the inverse of toAMQP. It leaves out the headers that the broker
+// adds.
 func fromAMQP(m amqp.Delivery) Message {
 	key, _ := m.Headers[keyHeader].(string)
 	message := Message{ID: m.MessageId, Type: m.Type, Key: key, Body: m.Body}

@@ -14,26 +14,26 @@ import (
 )
 
 // On a RabbitMQ that others use, too, all names of a client begin with a prefix. AMQP
-// cannot list the queues of a broker. So a client first writes a note with the names that
-// it is about to declare into a queue, the registry, where Sweep finds them even if the
-// client dies.
+// cannot list the queues of a broker. So before a client declares queues, it writes a note
+// with their names into a queue, the registry. There Sweep finds them even if the client
+// dies.
 const (
 	// root begins every prefix.
 	root = "cleave_"
-	// registry is the queue of notes; it is there as long as there is one.
+	// registry is the queue of notes. It exists only while there are notes.
 	registry = root + "declared"
-	// sweeping is a queue that is there as long as somebody reads the registry.
+	// sweeping is a queue that exists only while a client reads the registry.
 	sweeping = root + "sweeping"
 )
 
-// note names what a client makes, with the prefix in front of each name.
+// note lists the exchange and the queues of a client, with the prefix in their names.
 type note struct {
 	Prefix   string   `json:"prefix"`
 	Exchange string   `json:"exchange"`
 	Queues   []string `json:"queues"`
 }
 
-// prefixOf reads the prefix from an address; "" where it has none.
+// prefixOf returns the prefix in an address, or "" if there is none.
 func prefixOf(address string) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -47,7 +47,7 @@ func prefixOf(address string) (string, error) {
 	return prefix, nil
 }
 
-// noteOf returns the note of what Declare makes.
+// noteOf returns the note for a topology.
 func (r *rabbit) noteOf(topology Topology) note {
 	n := note{Prefix: r.prefix, Exchange: r.prefix + topology.Exchange}
 	for _, queue := range topology.allQueues() {
@@ -82,7 +82,7 @@ func (r *rabbit) writeNote(ctx context.Context, topology Topology) error {
 	}
 }
 
-// Version asks the RabbitMQ at an address what it is.
+// Version asks the RabbitMQ at an address for its version.
 func Version(ctx context.Context, address string) (version string, err error) {
 	err = connected(ctx, address, func(connection *amqp.Connection) error {
 		version, _ = connection.Properties["version"].(string)
@@ -108,12 +108,12 @@ func Sweep(ctx context.Context, address string, which func(prefix string) bool) 
 			return err
 		}
 		_, err = channel.QueueDelete(registry, false, true, false)
-		return ignore(err, amqp.PreconditionFailed) // somebody has just written into it
+		return ignore(err, amqp.PreconditionFailed) // a client has just written into it
 	})
 }
 
-// connected works with a connection of its own, and does not wait for a broker that
-// is away.
+// connected opens a connection, calls work with it and closes it. It does not wait for an
+// unavailable broker.
 func connected(ctx context.Context, address string, work func(*amqp.Connection) error) error {
 	connection, err := amqp.DialConfig(address, amqp.Config{
 		Heartbeat: heartbeat, Dial: amqp.DefaultDial(dialWithin), Properties: amqp.Table{"product": "cleave"},
@@ -121,7 +121,7 @@ func connected(ctx context.Context, address string, work func(*amqp.Connection) 
 	if err != nil {
 		return fmt.Errorf("connect to rabbitmq: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = connection.Close() })() // ends what waits
+	defer context.AfterFunc(ctx, func() { _ = connection.Close() })() // unblocks work
 	err = work(connection)
 	if closed := connection.Close(); !errors.Is(closed, amqp.ErrClosed) {
 		err = errors.Join(err, closed)
@@ -148,7 +148,7 @@ func sweepAlone(ctx context.Context, connection *amqp.Connection) error {
 	}
 }
 
-// sweep goes through the notes and counts those that stay.
+// sweep removes what the wanted notes list, and the notes. It returns the number of other notes.
 func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, err error) {
 	var kept []amqp.Delivery
 	for {

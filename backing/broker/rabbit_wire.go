@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// wire is a connection to RabbitMQ whose writes can be gathered. The library
-// writes each message to the socket by itself; a batch that is gathered goes out
-// with a few system calls, and the broker reads it with as few.
+// wire is a connection to RabbitMQ that can gather writes. The library writes each
+// message to the socket separately. A gathered batch takes only a few system calls, here
+// and in the broker.
 type wire struct {
 	net.Conn
 
@@ -44,7 +44,7 @@ func (w *wire) gather() {
 	w.gatherers++
 }
 
-// send ends a gather and writes what there is, that of others included.
+// send ends a gather and writes all gathered data, including that of other gatherers.
 func (w *wire) send() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

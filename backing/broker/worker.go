@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// received is a delivery with what its broker can do with it.
+// received is a delivery with the operations of its broker.
 type received struct {
 	Delivery
-	ack func() error // the broker forgets the message
-	// ackAll forgets the message and all that came before it; nil where the broker
-	// cannot do that.
+	ack func() error // acknowledges the message
+	// ackAll acknowledges the message and all earlier ones; nil if the broker cannot do
+	// that.
 	ackAll func() error
-	// release gives the message back; nil where the end of the session does.
+	// release returns the message to its queue; nil if the end of the session does so.
 	release func()
 	// extend resets the broker's acknowledgement timeout of the message; nil if it has none.
 	extend func()
@@ -30,13 +30,13 @@ type worker struct {
 	handler      Handler
 	limit        int // attempts before a message is dead; 0: none
 	bury         func(context.Context, Delivery) error
-	// freed is called for every message that leaves the worker; may be nil where none has extend.
+	// freed is called for every message that leaves the worker; may be nil if no message has extend.
 	freed       func()
 	extendEvery time.Duration // interval of calls of extend
 	counters    *counters
 
 	ctx       context.Context // of the handler
-	until     context.Context // when it ends, no more handlers begin
+	until     context.Context // when it ends, no more handlers are called
 	end       context.CancelFunc
 	input     chan *received
 	running   sync.WaitGroup
@@ -49,8 +49,8 @@ const (
 	longestRetryPause = time.Second
 )
 
-// start begins to handle messages. There is room for all that the broker may have handed out, so put never
-// waits.
+// start begins to handle messages. input has room for all messages that the broker may deliver at once, so
+// put never waits.
 func (w *worker) start(ctx context.Context) {
 	w.ctx = ctx
 	w.until, w.end = context.WithCancel(ctx)
@@ -62,8 +62,8 @@ func (w *worker) start(ctx context.Context) {
 	}
 }
 
-// put takes a message in. One that the worker has already stays the one it is: a broker that was extended
-// too late, because the host was busy, hands it out again, and that is no attempt.
+// put adds a message. It ignores a message that the worker already has: if extend comes too late because the
+// host is busy, the broker delivers the message again, which is no further attempt.
 func (w *worker) put(r *received) {
 	w.counters.addReceived(r.Delivery)
 	if !w.hold(r) {
@@ -77,8 +77,8 @@ func (w *worker) put(r *received) {
 	w.input <- r
 }
 
-// hold notes that a message is to be extended, and reports whether it is not held
-// already.
+// hold registers a message for extend. It returns false if the worker already has the
+// message.
 func (w *worker) hold(r *received) bool {
 	if r.extend == nil {
 		return true
@@ -92,9 +92,8 @@ func (w *worker) hold(r *received) bool {
 	return true
 }
 
-// finish ends the session: a handler that is under way ends, the rest is dropped.
-// Its messages can no longer be acknowledged when the connection is lost;
-// otherwise they are.
+// finish ends the session. It waits for a running handler, whose messages are then
+// acknowledged unless the connection is lost, and drops all other messages.
 func (w *worker) finish() {
 	w.end()
 	close(w.input)
@@ -120,7 +119,7 @@ func (w *worker) work() {
 	}
 }
 
-// handle does one batch, together if that works, else one by one.
+// handle handles a batch: all messages together, or if that fails, one by one.
 func (w *worker) handle(batch []*received) {
 	together := len(batch) > 1 && w.until.Err() == nil && !slices.ContainsFunc(batch, w.dead)
 	if together && w.handler(w.ctx, deliveries(batch)) == nil {
@@ -132,11 +131,11 @@ func (w *worker) handle(batch []*received) {
 	}
 }
 
-// dead reports whether a message had all its attempts.
+// dead reports whether all attempts at a message have failed.
 func (w *worker) dead(r *received) bool { return w.limit > 0 && r.Attempt > w.limit }
 
-// handleOne repeats until the handler is content, or the message is dead and buried. Newer messages wait
-// meanwhile.
+// handleOne calls the handler until it succeeds, or until the message is dead and is moved to the dead
+// letters. Newer messages wait meanwhile.
 func (w *worker) handleOne(r *received) {
 	for wait := firstRetryPause; w.until.Err() == nil; wait = min(2*wait, longestRetryPause) {
 		var err error
@@ -158,10 +157,10 @@ func (w *worker) handleOne(r *received) {
 }
 
 // settle acknowledges handled messages. If an acknowledgement is lost, the broker
-// delivers the message again: that is allowed by at-least-once.
+// delivers the message again, which at-least-once delivery allows.
 func (w *worker) settle(batch []*received) {
-	// Messages are settled in the order in which they came, so all before the last are: one that was left
-	// unsettled was itself the last.
+	// ackAll also acknowledges all earlier messages. They are settled already, because messages are settled in
+	// the order of their arrival. If a message is left unsettled, no later one is settled.
 	last := batch[len(batch)-1]
 	together := len(batch) > 1 && last.ackAll != nil
 	if together {
@@ -175,7 +174,7 @@ func (w *worker) settle(batch []*received) {
 	}
 }
 
-// forget drops a message, which no longer takes the room of one that is held.
+// forget removes a message from the worker, and frees its room.
 func (w *worker) forget(r *received) {
 	if r.extend != nil {
 		w.mu.Lock()
@@ -188,7 +187,7 @@ func (w *worker) forget(r *received) {
 	}
 }
 
-// extend keeps the broker from handing out again what only takes its time.
+// extend calls extend of all unsettled messages regularly, so that the broker does not deliver them again.
 func (w *worker) extend() {
 	tick := time.NewTicker(w.extendEvery)
 	defer tick.Stop()
@@ -207,7 +206,7 @@ func (w *worker) extend() {
 	}
 }
 
-// deliveries returns what a handler sees of a batch.
+// deliveries returns the deliveries of a batch.
 func deliveries(batch []*received) []Delivery {
 	all := make([]Delivery, len(batch))
 	for n, r := range batch {

@@ -18,9 +18,10 @@ type redisCache struct {
 	lost    *atomic.Int64 // when a connection was last found broken, in Unix nanoseconds
 }
 
-// openRedis connects with the first request. Nothing is tried again: the truth is
-// elsewhere, and who waits for a cache had better ask there. A server that is gone takes all
-// connections with it: those that were used before are not used again.
+// openRedis returns a client that connects with the first request. It does not retry
+// requests: callers can get the data elsewhere, which is better than waiting for a cache.
+// When a connection is lost, the server is gone, and all connections that were last used
+// before are not used again.
 func openRedis(u *url.URL, options Options) redisCache {
 	password, _ := u.User.Password()
 	lost := &atomic.Int64{}

@@ -28,7 +28,7 @@ const (
 // Error is a failed statement.
 type Error struct {
 	Driver    Driver
-	Statement string // the text without its values; empty where there was none
+	Statement string // without the values; empty if there was none
 	Err       error
 	kind      failure
 }
@@ -45,31 +45,31 @@ func (e *Error) Error() string {
 // Unwrap returns the driver's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unavailable reports that the database did not answer, or refuses all work for
-// now: out of connections, starting, out of disk, too busy. What was asked may
-// have been carried out.
+// Unavailable reports whether the database did not answer, or refuses all work for
+// now, because it has no free connections, is starting, is too busy, or its disk is
+// full. The statement may have been executed nevertheless.
 func (e *Error) Unavailable() bool { return e.kind == unavailable || e.kind == contention }
 
-// IsUnavailable reports that the database does not answer; see Error.Unavailable.
+// IsUnavailable reports whether err is an Error with Unavailable.
 func IsUnavailable(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Unavailable()
 }
 
-// Contended is the error of work that has seen, by what its statements changed, that
-// others got in its way. Do tries again, as after a deadlock.
+// Contended returns an error for work in a transaction that has noticed a conflict with other
+// transactions from the number of changed rows. Do then retries, as after a deadlock.
 func (db *DB) Contended(what string) error {
 	return &Error{Driver: db.driver, Err: errors.New(what), kind: contention}
 }
 
-// hasFailed reports whether an error is one of ours, of this kind.
+// hasFailed reports whether an error is an Error of this kind.
 func hasFailed(err error, kind failure) bool {
 	var e *Error
 	return errors.As(err, &e) && e.kind == kind
 }
 
-// failed makes a driver's error ours; nil stays nil. What is one already stays,
-// and so does a caller's own error and the end of a context.
+// failed converts an error of a driver to an Error. It returns nil, an Error and the end of
+// a context unchanged.
 func (db *DB) failed(statement string, err error) error {
 	var ours *Error
 	switch {

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// opener opens a new, empty store. The second call of what it returns opens the
-// same store once more.
+// opener returns a function that opens a store. Its first call opens a new, empty one,
+// and later calls open the same store again.
 type opener func(t *testing.T) func() Store
 
 func openers(t *testing.T) map[Driver]opener {
@@ -44,8 +44,8 @@ func open(t *testing.T, config Config) func() Store {
 	}
 }
 
-// mongoServer starts one server when the first test asks for it; each test has
-// its own database.
+// mongoServer starts a server when the first test needs it. All tests share it, with
+// a database for each.
 func mongoServer(t *testing.T) opener {
 	var databases int
 	start := sync.OnceValue(func() *servers.Instance {
@@ -199,7 +199,7 @@ func twiceInABatch(t *testing.T, open func() Store) {
 	expect(t, store, order("p", 1, "d"))
 }
 
-// newAndOldInABatch writes new, newer and older documents in one batch.
+// newAndOldInABatch writes new documents, newer versions and older versions in one batch.
 func newAndOldInABatch(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	upsert(t, store, 3, order("a", 1, "old"), order("b", 2, "old"), order("e", 0, "before the first"))
@@ -379,8 +379,8 @@ func TestOpenNamesMistakes(t *testing.T) {
 	}
 }
 
-// canonical writes JSON in one way: fields in order, no blanks, whole numbers
-// without a fraction.
+// canonical returns JSON in a canonical form: with sorted fields, no blanks, and whole
+// numbers without a fraction.
 func canonical(body json.RawMessage) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -391,7 +391,7 @@ func canonical(body json.RawMessage) ([]byte, error) {
 	return json.Marshal(plainNumbers(value))
 }
 
-// plainNumbers gives numbers that stores write in their own ways one form.
+// plainNumbers converts numbers to one form, because stores write them differently.
 func plainNumbers(value any) any {
 	switch v := value.(type) {
 	case json.Number:

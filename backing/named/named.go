@@ -1,8 +1,8 @@
-// Package named uses servers that the user runs, instead of private ones. Every trial
-// has databases, or queues and exchanges, of its own there, whose names begin with
-// "cleave_" and the id of the process that created them. They are removed at the end of
-// the trial; those of a dead process are removed before the next trial. The server itself
-// is not restarted and not metered, as About says.
+// Package named uses servers of the user instead of private ones. Every trial has its own
+// databases, or queues and exchanges, there. Their names begin with "cleave_" and the id of
+// the process that created them. They are removed at the end of the trial; those of dead
+// processes are removed before the next trial. The server itself is not restarted and not
+// metered, as About says.
 //
 // Entry points: FromEnvironment, Clean.
 package named
@@ -26,7 +26,7 @@ import (
 
 // Backing is one server of the user.
 type Backing struct {
-	kind    string // what studies call it
+	kind    string // its name in studies
 	server  nameable
 	address *url.URL
 	trials  *atomic.Int64
@@ -36,7 +36,7 @@ var _ lab.PermanentBacking = Backing{}
 
 // FromEnvironment returns the servers that the variables CLEAVE_USE_MARIADB,
 // CLEAVE_USE_POSTGRES, CLEAVE_USE_MONGO and CLEAVE_USE_RABBITMQ name, by the kinds of
-// backing services whose place they take.
+// backing services that they replace.
 func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, error) {
 	found, problems := map[string]Backing{}, []error(nil)
 	for _, server := range nameables() {
@@ -49,7 +49,7 @@ func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, er
 			problems = append(problems, fmt.Errorf("%s: %w", server.variable(), err))
 			continue
 		}
-		trials := new(atomic.Int64) // of all kinds: names of trials differ
+		trials := new(atomic.Int64) // shared by all kinds, so that names of trials differ
 		for _, kind := range server.kinds {
 			found[kind] = Backing{kind: kind, server: server, address: address, trials: trials}
 		}
@@ -63,8 +63,8 @@ func (b Backing) Kind() string { return b.kind }
 // Variable returns the name of the variable that names the server.
 func (b Backing) Variable() string { return b.server.variable() }
 
-// Preflight implements lab.Backing: whether it lets the user in shows when the first
-// trial asks for it.
+// Preflight implements lab.Backing. It only checks that the server accepts connections. A
+// wrong password is found by Fresh.
 func (b Backing) Preflight() error {
 	connection, err := net.DialTimeout("tcp", b.address.Host, answersWithin)
 	if err != nil {
@@ -81,7 +81,7 @@ func (b Backing) Permanent() string {
 		b.server.name, b.Variable())
 }
 
-// Look asks the server what it is: "postgres 15.8 at 127.0.0.1:5432".
+// Look asks the server for its version, and returns a description: "postgres 15.8 at 127.0.0.1:5432".
 func (b Backing) Look(ctx context.Context) (string, error) {
 	version, err := b.version(ctx)
 	if err != nil {
@@ -110,13 +110,13 @@ func (b Backing) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Se
 }
 
 // Clean removes the leftovers of dead processes on servers and returns their names. unclear
-// names those of processes that cannot be checked from here, such as those of another
-// container; they stay.
+// lists leftovers of processes that cannot be checked from here, for example because they
+// belong to another container. These are not removed.
 func Clean(ctx context.Context, servers map[string]Backing) (removed, unclear []string, err error) {
 	for _, kind := range slices.Sorted(maps.Keys(servers)) {
 		b := servers[kind]
 		if kind != b.server.name {
-			continue // the server has another kind, too
+			continue // the server is also listed under its own name
 		}
 		names, others, failed := b.clean(ctx)
 		for _, name := range names {
@@ -132,14 +132,14 @@ func Clean(ctx context.Context, servers map[string]Backing) (removed, unclear []
 	return removed, unclear, err
 }
 
-// where returns a name with its server, for messages.
+// where returns a name together with its server, for messages.
 func (b Backing) where(name string) string {
 	return fmt.Sprintf("%s on %s at %s", name, b.server.name, b.address.Host)
 }
 
-// clean does so with one.
+// clean is Clean for one server, and returns names without the server.
 func (b Backing) clean(ctx context.Context) (removed, unclear []string, err error) {
-	fates := map[string]launch.Fate{} // by name: a server may ask for one twice
+	fates := map[string]launch.Fate{} // by name, because remove may ask for a name twice
 	err = b.remove(ctx, func(name string) bool {
 		owner, ours := ownerOf(name)
 		if !ours {
@@ -165,7 +165,7 @@ func (b Backing) clean(ctx context.Context) (removed, unclear []string, err erro
 	return removed, unclear, err
 }
 
-// service holds what a trial has on a server: everything whose name begins with a prefix.
+// service is the part of a server that belongs to a trial: all names there begin with its prefix.
 type service struct {
 	backing Backing
 	prefix  string
@@ -188,7 +188,7 @@ func (s service) Address(string) string {
 // About implements lab.Service.
 func (s service) About() string { return s.about }
 
-// Server implements lab.Service: it runs already.
+// Server implements lab.Service. There is nothing to start: the server runs already.
 func (s service) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 
 // Release implements lab.Service.
@@ -198,13 +198,13 @@ func (s service) Release() error {
 	return s.backing.remove(ctx, func(name string) bool { return strings.HasPrefix(name, s.prefix) })
 }
 
-// owner returns what the names of all that is this process's begin with.
+// owner returns the beginning of all names that belong to this process.
 func owner() (string, error) {
 	own, err := launch.Own()
 	return "cleave_" + strings.ReplaceAll(own.String(), "-", "_") + "_", err
 }
 
-// ownerOf returns the process that made what has this name.
+// ownerOf returns the process to which a name belongs. ours is false if Cleave has not created the name.
 func ownerOf(name string) (owner launch.ID, ours bool) {
 	parts := regexp.MustCompile(`^cleave_([0-9a-f]+)_(\d+)_(\d+)_`).FindStringSubmatch(name)
 	if parts == nil {

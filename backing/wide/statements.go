@@ -8,11 +8,12 @@ import (
 // statements holds the texts of the statements of one table.
 type statements struct {
 	Table
-	insert string // what follows INSERT, in SQL and in CQL
+	insert string // the part after INSERT, which is the same in SQL and CQL
 	get    string // reads the values of a record by its key
 }
 
-// newStatements writes the statements of a table. Names are quoted: some are words of SQL and CQL.
+// newStatements returns the statements for a table. Names are quoted, because they may be keywords of SQL or
+// CQL.
 func newStatements(t Table) *statements {
 	return &statements{t,
 		fmt.Sprintf(" INTO %q (%q, %s) VALUES (?%s)", t.Name, keyColumn, t.columns(),
@@ -23,7 +24,7 @@ func newStatements(t Table) *statements {
 // keyColumn is the name of the key, which no column can have.
 const keyColumn = "_key"
 
-// columns lists those of the values.
+// columns returns the list of columns, without the key.
 func (t Table) columns() string {
 	quoted := make([]string, len(t.Columns))
 	for n, column := range t.Columns {
@@ -32,12 +33,12 @@ func (t Table) columns() string {
 	return strings.Join(quoted, ", ")
 }
 
-// selectAll reads keys and values.
+// selectAll returns the statement that reads all keys and values.
 func (t Table) selectAll() string {
 	return fmt.Sprintf("SELECT %q, %s FROM %q", keyColumn, t.columns(), t.Name)
 }
 
-// destinations returns where a driver puts the values of a row.
+// destinations returns the addresses of values, for scanning a row.
 func destinations(values [][]byte) []any {
 	all := make([]any, len(values))
 	for n := range values {

@@ -12,9 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// A traced message carries a traceparent header from the transaction that sends it,
-// through outbox and broker, to the transaction in which it has its effect. Its waiting
-// times in the outbox and in the broker are the gaps between the spans.
+// A traced message has a traceparent header, which connects the transaction that sends it,
+// through outbox and broker, with the transaction that handles it. The gaps between their
+// spans are its waiting times in the outbox and in the broker.
 
 // withTrace returns the headers of a message, with the traceparent of the operation that
 // sends it. In a batch that is the operation whose key equals the message's.
@@ -50,8 +50,8 @@ func publishing(tracer trace.TracerProvider, messages []broker.Message) spans.Ba
 	return traced
 }
 
-// traced starts a span for each traced message, beginning when this process received it.
-// A span that is started with the returned context belongs to all of them.
+// traced starts a span for each traced message, which begins when this process received
+// the message. Spans that are started with the returned context are recorded for all of them.
 func (w worker) traced(ctx context.Context, deliveries []broker.Delivery) (context.Context, spans.Batch) {
 	var traced spans.Batch
 	for _, d := range deliveries {

@@ -10,14 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrPeerTooSlow means that a peer did not read what was sent to it.
+// ErrPeerTooSlow means that a peer does not read fast enough what is sent to it.
 var ErrPeerTooSlow = errors.New("peer does not read")
 
-// readEvents are the events of a connection that epoll reports. Edge-triggered, so that epoll
-// does not look at the socket again before the next wait: a read that did not
-// fill the buffer has emptied the socket, and what comes later is a new edge.
-// Writability is only asked for while something is unsent; asking always would
-// wake the loop whenever a peer reads.
+// readEvents are the events of a connection that epoll reports. They are edge-triggered,
+// so that epoll does not check the socket again before the next wait: a read that does not
+// fill the buffer has emptied the socket, and later data are a new edge. EPOLLOUT is only
+// added while there is unsent data. Otherwise it would wake the loop whenever a peer reads.
 const readEvents = unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET
 
 // Conn is one stream connection of a loop.
@@ -34,9 +33,9 @@ type Conn struct {
 // Handle replaces the connection's handler.
 func (c *Conn) Handle(handler Handler) { c.handler = handler }
 
-// Write sends data. What the socket does not accept now is copied and sent when the
-// socket is writable again. It fails if the connection is lost; the handler's Closed
-// is then not called.
+// Write sends data. It copies the data that the socket does not accept at once, and sends
+// it when the socket is writable again. It fails if the connection is lost; the handler's
+// Closed is then not called.
 func (c *Conn) Write(data []byte) error {
 	if c.closed || c.finishing {
 		return fmt.Errorf("write %d bytes: %w", len(data), io.ErrClosedPipe)
@@ -71,10 +70,10 @@ func (c *Conn) Close() {
 	_ = unix.Close(c.descriptor)
 }
 
-// Finish closes the connection once everything is sent and the peer has closed its
-// side too. Until then it drops what the peer sends: if it closed at once with unread
-// input, the kernel would reset the connection and the peer could lose the answer. The
-// handler is not called any more.
+// Finish closes the connection once everything is sent and the peer has closed its side,
+// too. Until then it drops what the peer sends. If it closed the connection at once, with
+// unread input, the kernel would reset it, and the peer could lose the answer. The handler
+// is not called any more.
 func (c *Conn) Finish() {
 	c.finishing = true
 	c.unconsumed = nil
@@ -154,7 +153,7 @@ func (c *Conn) readable(ending bool) {
 	}
 }
 
-// deliver hands new bytes to the handler, behind those not consumed before.
+// deliver passes unconsumed and new bytes to the handler.
 func (c *Conn) deliver(data []byte) {
 	if c.finishing {
 		return

@@ -19,7 +19,7 @@ func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: client})
 }
 
-// TestTheLeanOneSpeaksTheSame holds each end against the other end of grpcunary.
+// TestTheLeanOneSpeaksTheSame tests the client with the server of grpcunary, and the server with its client.
 func TestTheLeanOneSpeaksTheSame(t *testing.T) {
 	t.Run("its client", func(t *testing.T) {
 		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient})
@@ -57,8 +57,8 @@ func leanServe(
 	return bindingtest.Begin(t, grpcunary.NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
-// TestWhoSaysNothingIsCutOff: a connection that never says that it speaks HTTP/2, or
-// says so and stops, does not stay.
+// TestWhoSaysNothingIsCutOff: the server closes connections that do not send the preface
+// of HTTP/2, or send nothing after it.
 func TestWhoSaysNothingIsCutOff(t *testing.T) {
 	for name, sent := range map[string]string{"nothing": "", "half a greeting": "PRI * HTTP/2.0\r\n",
 		"no gRPC": "GET / HTTP/1.1\r\n\r\n"} {
@@ -74,7 +74,7 @@ func TestWhoSaysNothingIsCutOff(t *testing.T) {
 			}()
 			connection, err := net.Dial("tcp", listener.Addr().String())
 			bindingtest.Must(t, err)
-			defer func() { _ = connection.Close() }() // the other end has done so
+			defer func() { _ = connection.Close() }() // the server has closed it before
 			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
 			if _, err := connection.Write([]byte(sent)); err != nil {
 				t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The frames of HTTP/2 (RFC 9113, section 6), as far as calls need them.
+// The frames of HTTP/2 (RFC 9113, section 6) that calls need.
 const (
 	frameData         = 0x0
 	frameHeaders      = 0x1
@@ -48,8 +48,8 @@ const (
 	lastUsefulStream  = 1 << 30 // beyond this stream number a client replaces the connection
 	maxHeaderBlock    = 64 << 10
 	maxHeaderValue    = 16 << 10
-	ourWindow         = 16 << 20 // of a stream: the longest message fits, so no stream waits for it
-	ourConnection     = 1 << 30  // window of a connection; returned whenever half is used
+	ourWindow         = 16 << 20 // of a stream: the longest message fits, so no stream needs a window update
+	ourConnection     = 1 << 30  // of a connection: updated whenever half of it is used
 	maxResponse       = ourWindow - messagePrefix
 	concurrentStreams = 4_096 // concurrent calls that a server accepts per connection
 )
@@ -77,7 +77,7 @@ func (e *protocolError) Error() string {
 
 func wrong(what string) error { return &protocolError{codeProtocol, what} }
 
-// frame is one frame; its payload lies in the connection's memory.
+// frame is one frame. Its payload is a part of the connection's buffer.
 type frame struct {
 	kind, flags byte
 	stream      uint32

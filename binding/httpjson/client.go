@@ -34,7 +34,7 @@ type Client struct {
 	places           chan struct{} // a semaphore: one place per connection
 
 	mu     sync.Mutex
-	idle   []*conn // a stack: the last one used is the next one used
+	idle   []*conn // a stack: the most recently used connection is reused first
 	closed bool
 }
 
@@ -131,14 +131,14 @@ func (c *Client) release(connection *conn, reuse bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !reuse || c.closed || cap(connection.in) > largest {
-		_ = connection.Close() // its call is over
+		_ = connection.Close() // an error does not matter: its call is over
 		return
 	}
 	c.idle = append(c.idle, connection)
 }
 
-// exchange sends the request and waits for the response, which lies in the
-// connection's buffer.
+// exchange sends the request and waits for the response, which is in the connection's
+// buffer.
 func (c *Client) exchange(
 	ctx context.Context, connection *conn, method string, in any,
 ) (leanhttp.Response, error) {
@@ -169,7 +169,7 @@ func (c *Client) exchange(
 	}
 }
 
-// errEncode is a mistake of the caller: it must not look like an unavailable callee.
+// errEncode means a mistake of the caller. It must not be reported as an unavailable callee.
 var errEncode = errors.New("the request cannot be encoded")
 
 // send writes the request.

@@ -114,8 +114,8 @@ func named(name []byte, want string) bool {
 	return true
 }
 
-// parseNumber returns the number that text consists of; only digits are allowed. From 1e9
-// on it ignores further digits: the number is beyond every limit and must not overflow.
+// parseNumber parses a number, which may only have digits. From 1e9 on it ignores further
+// digits: the number is beyond all limits, and must not overflow.
 func parseNumber(text []byte) (int, bool) {
 	if len(text) == 0 {
 		return 0, false
@@ -141,8 +141,8 @@ func validToken(name []byte) bool {
 	return len(name) > 0
 }
 
-// validTarget reports whether a target has only visible ASCII: anything else must be
-// percent-encoded.
+// validTarget reports whether a target has only visible ASCII characters. All others must
+// be percent-encoded.
 func validTarget(target []byte) bool {
 	for _, b := range target {
 		if b <= ' ' || b >= 0x7f {

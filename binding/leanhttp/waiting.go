@@ -28,8 +28,8 @@ type Patience struct {
 	Answer  time.Duration // until the peer has read an answer; see accept.LimitWrites
 }
 
-// Server answers requests with handlers that may block: each connection has a goroutine
-// of its own.
+// Server answers requests with handlers that may block: each connection has its own
+// goroutine.
 type Server struct {
 	limits   Limits
 	patience Patience
@@ -139,8 +139,8 @@ func (s *Server) serve(accepted net.Conn) {
 // keptBytes is the size of the largest answer buffer that a connection keeps.
 const keptBytes = 64 << 10
 
-// read waits for the next request, or reads more of one that has begun. Patience.Request bounds the whole
-// request: more data does not extend it.
+// read waits for the next request, or reads more of one that has begun. Patience.Request is the time limit of
+// a whole request: further data do not extend it.
 func (s *Server) read(c *served, in *[]byte) error {
 	if !c.begun {
 		patience := s.patience.Idle
@@ -162,7 +162,7 @@ func (s *Server) read(c *served, in *[]byte) error {
 	return err
 }
 
-// Fill does one read and appends the data to the buffer, which it enlarges if it is full.
+// Fill reads once and appends the data to the buffer. It enlarges the buffer if it is full.
 func Fill(from io.Reader, buffer *[]byte) (int, error) {
 	b := *buffer
 	if len(b) == cap(b) {
@@ -171,7 +171,7 @@ func Fill(from io.Reader, buffer *[]byte) (int, error) {
 	n, err := from.Read(b[len(b):cap(b)])
 	*buffer = b[:len(b)+n]
 	if n > 0 {
-		err = nil // the data comes before the error, which the next read returns again
+		err = nil // the caller gets the data first; the next read returns the error again
 	}
 	return n, err
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Balance returns a connection that spreads calls over the replicas of one callee, at least one. Unlike
-// Spread it does not check whether they are reachable. It does not retry failed calls, which may have been
-// carried out.
+// Balance returns a connection that distributes calls over replicas of one callee. There must be at least
+// one. Unlike Spread, it does not check whether they are reachable. It does not retry failed calls, because
+// they may have been carried out.
 func Balance(by Balancing, replicas ...grpc.ClientConnInterface) grpc.ClientConnInterface {
 	s := &spread{by: by}
 	for _, of := range replicas {
@@ -32,9 +32,9 @@ type Client interface {
 	Close() error
 }
 
-// Spread returns a client that spreads calls over all replicas of a unit, whose addresses are
-// separated by commas; connect makes the client of one. After a failed call it checks whether the
-// replica accepts connections, and skips it while it does not. A replica on standby
+// Spread returns a client that distributes calls over all replicas of a unit. Their addresses are
+// separated by commas; connect makes the client for one address. After a failed call it checks
+// whether the replica accepts connections, and skips it while it does not. A replica on standby
 // (lab.StandbyMark) is checked from the beginning. Failed calls are not retried. For a single
 // address it returns the client of connect.
 func Spread(addresses string, by Balancing, connect func(address string) (Client, error)) (Client, error) {
@@ -73,7 +73,7 @@ type spread struct {
 	closed  chan struct{}
 }
 
-// replica is one of several.
+// replica is one of the replicas of a spread.
 type replica struct {
 	callee
 	client       Client
@@ -115,13 +115,13 @@ func (s *spread) choose() {
 const (
 	// lookAgain is the pause between checks of a replica that is away.
 	lookAgain = 100 * time.Millisecond
-	// lookPatience is the time in which a replica must accept a connection.
+	// lookPatience is the longest time that a replica may take to accept a connection.
 	lookPatience = 500 * time.Millisecond
 )
 
 // lookAt checks in the background whether a replica accepts connections, and marks it as away
-// until it does. The check is needed because a failed call need not mean an unreachable replica:
-// it may have refused the request.
+// until it does. A failed call alone does not mean that the replica is unreachable: it may have
+// refused the request.
 func (s *spread) lookAt(r *replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

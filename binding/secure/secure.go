@@ -1,7 +1,7 @@
-// Package secure protects the connections of calls with TLS 1.3 of crypto/tls. Each trial has an authority of
-// its own. Every unit gets one file with its private key, its certificate and that of the authority. A
-// certificate names units, not hosts, because the dialled address may be that of a relay or a balancer. A
-// caller's certificate must come from the authority, but may name any unit.
+// Package secure protects the connections of calls with TLS 1.3 of crypto/tls. Each trial has its own
+// authority. Every unit gets a file with its private key, its certificate and the certificate of the
+// authority. Certificates name units, not hosts, because the dialled address may be that of a relay or a
+// balancer. A caller's certificate must be issued by the authority, but may name any unit.
 //
 // Entry points: NewAuthority for the conductor, Read for a unit.
 package secure
@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// Greeting holds the first bytes of every TLS connection; no HTTP request starts so.
+	// Greeting holds the first bytes of every TLS connection. No HTTP request begins with them.
 	Greeting = "\x16\x03"
 	// http2 is the ALPN name of HTTP/2, which gRPC clients require.
 	http2 = "h2"
-	// dialTimeout bounds a new connection with its handshake.
+	// dialTimeout limits the time to connect, including the handshake.
 	dialTimeout = 10 * time.Second
-	// handshakeTimeout bounds the handshake of an accepted connection.
+	// handshakeTimeout limits the time of the handshake of an accepted connection.
 	handshakeTimeout = 5 * time.Second
 )
 
@@ -35,7 +35,7 @@ type Transport struct {
 	mutual      bool
 }
 
-// Read returns the Transport of a unit whose identity is in a file. mutual makes callers present a
+// Read returns the Transport of a unit whose identity is in a file. If mutual is set, callers must present a
 // certificate, too.
 func Read(path string, mutual bool) (*Transport, error) {
 	identity, err := os.ReadFile(path)
@@ -49,7 +49,7 @@ func Read(path string, mutual bool) (*Transport, error) {
 	return t, nil
 }
 
-// New returns the Transport of a unit with an identity from Issue. mutual makes callers present a
+// New returns the Transport of a unit with an identity from Issue. If mutual is set, callers must present a
 // certificate, too.
 func New(identity []byte, mutual bool) (*Transport, error) {
 	certificate, err := tls.X509KeyPair(identity, identity)

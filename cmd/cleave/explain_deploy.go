@@ -8,9 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// stepsBetween returns the steps of a system from one variant to another, in one or two orders. If the steps
-// of the system do not change the deployment and the two variants have different ones, the deployment is a
-// further step: the last one in the order that is shown, and the first one in the other.
+// stepsBetween returns the variants and steps of a system from one variant to another, in one or two orders.
+// If the variants have different deployments, and the steps of the system do not change the deployment, that
+// is a further step: the last one in the order that is shown, and the first one in the other order.
 func stepsBetween(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	same := from.Architecture == to.Architecture && maps.Equal(from.Knobs, to.Knobs)
 	if same && from.Deployment != to.Deployment {
@@ -25,8 +25,8 @@ func stepsBetween(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, 
 	return withDeployment(stops, steps, to.Deployment)
 }
 
-// withDeployment adds steps to a deployment. In the order that is shown they come before steps to tuned
-// variants, since the price of the deployment is that of stock variants.
+// withDeployment adds steps that change the deployment. In the order that is shown they come before steps to
+// tuned variants, because the cost of the deployment is measured with stock variants.
 func withDeployment(
 	stops []lab.Variant, steps []lab.PathStep, to string,
 ) ([]lab.Variant, []lab.PathStep, error) {
@@ -52,7 +52,7 @@ func withDeployment(
 	return builder.stops, builder.steps, nil
 }
 
-// stepBuilder adds steps to a deployment to each order of steps.
+// stepBuilder adds the steps that change the deployment to each order.
 type stepBuilder struct {
 	known []lab.Variant // the variants of the steps without the deployment
 	to    string
@@ -60,10 +60,10 @@ type stepBuilder struct {
 	steps []lab.PathStep
 }
 
-// addOrder adds the steps of one order, with those to the deployment before the step with the index at.
+// addOrder adds the steps of one order, with the change of the deployment before the step with the index at.
 func (b *stepBuilder) addOrder(order int, steps []lab.PathStep, at int) error {
 	b.stops = append(b.stops, b.known[0])
-	name := b.known[0].Name // without a deployment in it
+	name := b.known[0].Name // without the deployment
 	for i := range len(steps) + 1 {
 		if i == at {
 			b.addDeployment(order, name)
@@ -85,7 +85,7 @@ func (b *stepBuilder) addOrder(order int, steps []lab.PathStep, at int) error {
 	return nil
 }
 
-// addDeployment adds the steps to the deployment.
+// addDeployment adds the steps that change the deployment.
 func (b *stepBuilder) addDeployment(order int, name string) {
 	for _, deployment := range deploymentsBetween(b.known[0].Deployment, b.to) {
 		next := b.stops[len(b.stops)-1]
@@ -101,8 +101,9 @@ func (b *stepBuilder) add(order int, next lab.Variant, step lab.PathStep) {
 	b.stops, b.steps = append(b.stops, next), append(b.steps, step)
 }
 
-// deploymentsBetween returns the deployments from one to another, without the first. A step from processes to
-// a bridge network goes by containers on the host's network, since these have a price of their own.
+// deploymentsBetween returns the deployments from one to another, without the first. Between processes and
+// containers on a bridge network there is a step with containers on the host's network, which have their own
+// cost.
 func deploymentsBetween(from, to string) []string {
 	ends := []string{from, to}
 	if slices.Contains(ends, lab.Process) && slices.Contains(ends, lab.DockerBridge) {

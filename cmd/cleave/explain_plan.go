@@ -65,7 +65,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
-// complete sets the flags that were not given to the defaults of the system, and shortens a quick experiment.
+// complete sets flags that were not given to the defaults of the system, or to those of a quick experiment.
 func (f *explainFlags) complete(usual lab.Explanation) {
 	if !f.isSet("from") {
 		f.from = usual.From
@@ -127,8 +127,8 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// tunedOf returns the text of --to, an architecture with knobs behind it, with the tuned architecture in
-// place of the stock one. A tuned one stays.
+// tunedOf replaces the stock architecture in the text of --to, which is an architecture with knobs behind it,
+// by its tuned one. It does not change a tuned architecture.
 func tunedOf(info lab.SystemInfo, text string) (string, error) {
 	name, knobs, _ := strings.Cut(strings.TrimSpace(text), " ")
 	var have []string
@@ -145,7 +145,7 @@ func tunedOf(info lab.SystemInfo, text string) (string, error) {
 		strings.Join(have, ", "))
 }
 
-// mistakes are those of single flags.
+// mistakes returns an error for invalid flags.
 func (f *explainFlags) mistakes() error {
 	var mistakes []error
 	switch {
@@ -169,7 +169,7 @@ func (f *explainFlags) mistakes() error {
 	return errors.Join(mistakes...)
 }
 
-// study returns the explanation as a study: every stop on the steps is a variant.
+// study returns the study of an explanation. Every stop of the steps is a variant.
 func (f *explainFlags) study(
 	info lab.SystemInfo, load lab.Load, stops []lab.Variant, steps []lab.PathStep,
 ) lab.Study {
@@ -209,7 +209,7 @@ func (f *explainFlags) frame(info lab.SystemInfo, load lab.Load, baseline string
 	return s
 }
 
-// point returns the load that every stop gets.
+// point returns the point with the load of every stop.
 func (f *explainFlags) point() lab.Point {
 	if f.users > 0 {
 		return usersPoint(f.users)
@@ -217,12 +217,12 @@ func (f *explainFlags) point() lab.Point {
 	return ratePoint(f.rate)
 }
 
-// leastForP99 is the number of values that a 99th percentile needs to have an interval within
-// a trial (order statistics at 95 %).
+// leastForP99 is the smallest number of values for which a 99th percentile has an interval
+// within a trial (order statistics at 95 %).
 const leastForP99 = 299
 
-// metrics returns the metrics of the system, those first that explain a cost. It leaves out tails that rest
-// on too few operations.
+// metrics returns the metrics of the system. Those in first come first, in this order. It leaves out tails
+// for which there are too few operations.
 func (f *explainFlags) metrics(info lab.SystemInfo, first []string) []lab.Metric {
 	all := slices.DeleteFunc(slices.Clone(info.Metrics), func(m lab.Metric) bool {
 		return f.users == 0 && m.Quantile == 0.99 && f.rate*f.duration.Seconds() < leastForP99

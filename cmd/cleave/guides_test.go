@@ -15,14 +15,14 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// shorter are flags that make the commands of guides short enough for a test, by the command, with its first
-// argument where others of it take none of them.
+// shorter holds flags that make the commands of guides short enough for a test, by command. The key includes
+// the first argument if the command does not have the flags with other arguments.
 var shorter = map[string]string{
 	"explain":    " --blocks 1 --duration 1s --warm-up 0s --no-gates",
 	"compare":    " --blocks 1 --duration 1s --warm-up 0s --no-gates",
 	"bottleneck": " --blocks 1 --duration 1s --warm-up 0s --no-gates",
 	"reproduce":  " --blocks 1 --scale 0.0002 --points s1 --no-gates",
-	"run":        " --quick --blocks 1 --no-gates", // of one block there is no interval: no gate fails by chance
+	"run":        " --quick --blocks 1 --no-gates", // one block has no interval, so no gate fails by chance
 	"rehearse":   " --blocks 1 --duration 1s --warm-up 0s --no-gates",
 
 	"model shop.yaml": " --blocks 1 --duration 2s --warm-up 0s --no-gates",
@@ -35,7 +35,7 @@ func TestGuides(t *testing.T) {
 	t.Parallel()
 	for _, guide := range []string{"getting-started", "should-i-split", "rego2021", "ci"} {
 		t.Run(guide, func(t *testing.T) {
-			t.Parallel() // most of a short load is waiting
+			t.Parallel() // short loads mostly wait
 			followGuide(t, guide)
 		})
 	}
@@ -53,7 +53,7 @@ tar --create --dereference --exclude=__pycache__ --exclude=test --exclude=dist-p
 	return nil
 }
 
-// TestComposeGuides does so with the guides to compose files.
+// TestComposeGuides runs the commands of the guides about compose files.
 func TestComposeGuides(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
@@ -69,7 +69,7 @@ func TestComposeGuides(t *testing.T) {
 	}
 }
 
-// TestRecipes builds what the recipes compare from its registry, and runs their commands.
+// TestRecipes builds the images that the recipes compare, and runs their commands.
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	dockertest.Shared(t)
@@ -96,7 +96,8 @@ func TestRecipes(t *testing.T) {
 	expectNoContainers(t)
 }
 
-// followGuide writes the files of a guide into a folder that has some others, and runs its commands there.
+// followGuide copies files into a new folder, writes the files that the guide shows there, and runs its
+// commands.
 func followGuide(t *testing.T, guide string, files ...string) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", guide+".md"))
@@ -128,11 +129,12 @@ func followGuide(t *testing.T, guide string, files ...string) {
 	}
 }
 
-// guideBlock is a block of a guide: what it is, the file that it begins with as a comment, and its text.
+// guideBlock matches a code block of a guide: its language, the file name in a comment in its first line, and
+// its text.
 var guideBlock = regexp.MustCompile("(?ms)^ *```([a-z]+)\n(?:# ([a-z]+\\.[a-z]+)\n)?(.*?)^ *```$")
 
-// follow runs one command, which is to be fine. On a busy host the generator may be the
-// limit of all trials, and a prediction be withheld.
+// follow runs a command, which must succeed. On a busy host it also accepts that the
+// generator was the limit of all trials, and that a prediction is withheld.
 func follow(t *testing.T, folder, written string) {
 	t.Helper()
 	words := strings.Fields(written)

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// sshHosts are two hosts that ssh knows.
+// sshHosts starts two hosts that can be reached by ssh.
 func sshHosts(t *testing.T) *sshtest.Hosts {
 	t.Helper()
 	own, err := launch.Own()
@@ -24,8 +24,8 @@ func sshHosts(t *testing.T) *sshtest.Hosts {
 	return h
 }
 
-// TestTheSameRunsOnHostsBySSH by one word and their names, and is audited alike, also when a
-// unit there is killed.
+// TestTheSameRunsOnHostsBySSH: with --deploy ssh and --hosts, the same checks run on hosts, with
+// the same audit, even if a unit there is killed.
 func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 	needServers(t, server.MariaDB, server.Cassandra)
 	h := sshHosts(t)
@@ -53,10 +53,10 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 	}
 }
 
-// TestCleanRemovesWhatIsLeftOnHostsBySSH when all that would have done it was killed.
+// TestCleanRemovesWhatIsLeftOnHostsBySSH kills all processes on a host that would have cleaned up.
 func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 	h := sshHosts(t)
-	folder := t.TempDir() // which the host sees as one of its own, and this one does not
+	folder := t.TempDir() // mounted only for the host: it is not visible here
 	if err := h.Hosts()[0].Run(t.Context(), "mount", "-t", "tmpfs", "tmpfs", folder); err != nil {
 		t.Fatal(err)
 	}
@@ -72,12 +72,12 @@ func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_ = conductor.Wait() // its host is gone
+	_ = conductor.Wait() // fails, because it has lost the host
 	expectSaid(t, with(program("", "clean"), ssh.Variable+"=apart"), exitFine, []string{" on apart"})
 	h.AwaitNothing(t, 10*time.Second)
 }
 
-// TestLoadOnHostsBySSHNeedsConsent unless they are this one or made by us.
+// TestLoadOnHostsBySSHNeedsConsent: hosts need consent unless they are this one or were started by us.
 func TestLoadOnHostsBySSHNeedsConsent(t *testing.T) {
 	h := sshHosts(t)
 	h.Also(t, "theirs", "HostName 203.0.113.7")

@@ -64,7 +64,7 @@ are not followed. An operation without --expect-body, --expect-json or
 	return command
 }
 
-// loadRun is one use of load.
+// loadRun is one call of the command load.
 type loadRun struct {
 	app
 	flags *loadFlags
@@ -74,14 +74,14 @@ type loadRun struct {
 	group *agent.Group // nil: this process sends the load
 }
 
-// load plays what the arguments say.
+// load plays the load of the arguments.
 func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	run, err := a.newLoadRun(ctx, what, flags)
 	if err != nil {
 		return refused(err)
 	}
 	outcome, played := run.play(ctx)
-	whole := outcome.Results != nil && (played == nil || ctx.Err() != nil) // as far as it was played
+	whole := outcome.Results != nil && (played == nil || ctx.Err() != nil) // no results so far are missing
 	var limited *trial.ClientLimitError
 	var unreachable *engine.UnreachableError
 	switch {
@@ -102,7 +102,7 @@ func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	return judgeLoad(&outcome.Summary, run.limit, flags.search)
 }
 
-// conceal replaces secrets in what the target has answered.
+// conceal replaces secrets in texts that the target has answered.
 func (a app) conceal(o *trial.Outcome) {
 	o.Report.Example = a.secrets.Conceal(o.Report.Example)
 	for _, texts := range o.Summary.Said {
@@ -112,8 +112,8 @@ func (a app) conceal(o *trial.Outcome) {
 	}
 }
 
-// refused is the error of a load that is not begun: this host lacks open files for it,
-// or the arguments are wrong.
+// refused returns the error of a load that was not begun, with its exit code: this host
+// allows too few open files, or the arguments are wrong.
 func refused(err error) error {
 	var files *trial.FilesError
 	if errors.As(err, &files) {
@@ -122,7 +122,7 @@ func refused(err error) error {
 	return withCode(exitBadPlan, "%w", err)
 }
 
-// newLoadRun checks everything and asks for consent.
+// newLoadRun checks the arguments and asks for consent.
 func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*loadRun, error) {
 	run := &loadRun{app: a, flags: flags}
 	var err error
@@ -146,7 +146,7 @@ func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*lo
 		run.trial, err = run.spec.Prepare(ctx)
 		return run, err
 	}
-	// Agents ask for consent themselves: the target may look different from there.
+	// Agents ask for consent themselves, because the target may be another host there.
 	whole := run.spec
 	whole.Of = len(commands)
 	if _, err := whole.Check(); err != nil {
@@ -160,7 +160,7 @@ func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*lo
 	return run, nil
 }
 
-// play plays one load, or those of a search.
+// play plays one load, or the loads of a search.
 func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if r.flags.search {
 		return r.search(ctx)
@@ -189,7 +189,7 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	return trial.Aborted(loadCtx, outcome, err)
 }
 
-// send plays one load, here or by agents.
+// send plays one load, in this process or with agents.
 func (r *loadRun) send(ctx context.Context, hooks trial.Hooks) (trial.Outcome, error) {
 	if r.group != nil {
 		return r.group.Play(ctx, agent.Listeners{Second: hooks.Second, Row: hooks.Row})
@@ -218,7 +218,7 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			}
 			fmt.Fprintf(r.errOut, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
 		}}
-	if len(r.flags.agent) == 0 { // else the load comes from other hosts
+	if len(r.flags.agent) == 0 { // otherwise other hosts send the load
 		quest.Host, quest.MaxSteal = meter.NewHost(version), study.Defaults().Gates.MaxStealShare
 	}
 	if r.flags.rate == "" && r.spec.Load.Users > 0 {
@@ -239,8 +239,8 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 	return r.trial.Search(ctx, quest)
 }
 
-// findFirstRate replaces the closed loop of a search by an open one, at a quarter of the rate at which its
-// users get answers in a second.
+// findFirstRate plays the closed loop of a search for a second. Then it replaces it by an open loop, with a
+// quarter of the rate that the users reached.
 func (r *loadRun) findFirstRate(ctx context.Context) error {
 	const part = 4
 	spec := r.spec
@@ -266,11 +266,11 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 	return err
 }
 
-// leastAchieved is the share of the offered rate below which a load was not
-// achieved.
+// leastAchieved is the smallest achieved share of the offered rate with which a load counts
+// as achieved.
 const leastAchieved = 0.99
 
-// judgeLoad turns the summary into the command's error.
+// judgeLoad returns the error with which the command ends.
 func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) error {
 	switch {
 	case searched && (s.Capacity == nil || s.Capacity.Rate == nil):

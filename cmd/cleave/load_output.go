@@ -19,7 +19,7 @@ type loadOutputs struct {
 	progress                    progressFlag
 	out                         outFlag
 
-	log   *record.LogWriter // begun with the first second
+	log   *record.LogWriter // nil before the first second
 	hdrTo *os.File
 	lists []*loadList
 }
@@ -39,7 +39,7 @@ func (o *loadOutputs) addTo(flags *pflag.FlagSet) {
 	o.out.addTo(flags)
 }
 
-// check finds mistakes in the flags.
+// check returns an error for invalid flags.
 func (o *loadOutputs) check(f *loadFlags) error {
 	var mistakes []error
 	if f.search && (o.hdr+o.jtl+o.lines != "" || len(o.out) > 0) {
@@ -88,8 +88,8 @@ func (o *loadOutputs) list(flag, path string, begin func(io.Writer) (rowWriter, 
 	return nil
 }
 
-// logSecond writes a second to the histogram log. Its time zero is the first
-// second's beginning.
+// logSecond writes a second to the histogram log. The start time of the log is the
+// beginning of the first second.
 func (o *loadOutputs) logSecond(s trial.Second) error {
 	if o.hdrTo == nil {
 		return nil
@@ -103,7 +103,7 @@ func (o *loadOutputs) logSecond(s trial.Second) error {
 	return o.log.Write(s.Results)
 }
 
-// write writes the files of the whole load.
+// write writes the files about the whole load.
 func (o *loadOutputs) write(a app, outcome *trial.Outcome) error {
 	err := a.writeDocument(o.json, func(w io.Writer) error { return writeJSON(w, outcome.Summary) })
 	if o.hgrm == "" {
@@ -114,8 +114,8 @@ func (o *loadOutputs) write(a app, outcome *trial.Outcome) error {
 	}))
 }
 
-// close ends the files that were written while the load went on; whole: they have
-// all of it.
+// close closes the files that were written during the load. whole says that they are
+// complete.
 func (o *loadOutputs) close(whole bool) error {
 	var errs []error
 	if o.log != nil {

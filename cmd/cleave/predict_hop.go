@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// parseHop reads the cost of a hop: two durations, a run of cleave rehearse, or one of cleave explain
-// network.
+// parseHop returns the cost of a hop. The text is two durations, a run of cleave rehearse, or a run of cleave
+// explain network.
 func parseHop(text string) (*predict.Hop, error) {
 	if text == "" {
 		return nil, nil
@@ -38,7 +38,7 @@ func parseHop(text string) (*predict.Hop, error) {
 	return hop, nil
 }
 
-// measuredHop returns what a call took in a run.
+// measuredHop returns the cost of a call in a run.
 func measuredHop(dir, way string) (*predict.Hop, error) {
 	folder, err := store.Open(dir)
 	if err != nil {
@@ -58,8 +58,8 @@ func measuredHop(dir, way string) (*predict.Hop, error) {
 	return loopedHop(dir, way, trials)
 }
 
-// loopedHop returns what a call took on one of the ways of a run of `cleave explain network`, with one
-// caller: CPU time of all units, and the time until the answer.
+// loopedHop returns the cost of a call in one variant of a run of `cleave explain network`, with one caller:
+// the CPU time of all units, and the time until the answer.
 func loopedHop(dir, way string, trials []lab.Trial) (*predict.Hop, error) {
 	var samples []predict.HopSample
 	for _, t := range trials {
@@ -77,7 +77,7 @@ func loopedHop(dir, way string, trials []lab.Trial) (*predict.Hop, error) {
 		"pause: units that are idle between calls take more", way, dir, len(samples))), nil
 }
 
-// rehearsedHop returns what a call between units took in a rehearsal.
+// rehearsedHop returns the cost of a call between units in a rehearsal.
 func rehearsedHop(dir string, s lab.Study, trials []lab.Trial) (*predict.Hop, error) {
 	hop, err := predict.RehearsedHop(s, changedVariant, trials, " in "+dir)
 	if err != nil {

@@ -24,7 +24,7 @@ type runPage struct {
 	ended    chan error
 }
 
-// openPage listens on an address; an empty one makes a page that shows nothing.
+// openPage listens on an address. If it is empty, the page shows nothing.
 func (a app) openPage(address string) (*runPage, error) {
 	page := &runPage{app: a, ended: make(chan error, 1)}
 	if address == "" {
@@ -37,8 +37,9 @@ func (a app) openPage(address string) (*runPage, error) {
 	return page, nil
 }
 
-// show prints the address at which the run in a folder is shown, and serves it with all runs of the same
-// results folder until close. The page outlives ctx, so that it also shows the report of an interrupted run.
+// show prints the address of the page of the run in a folder. Until close it serves this page, and those of
+// all runs of the same results folder, even after ctx ends: so it also shows the report of an interrupted
+// run.
 func (p *runPage) show(ctx context.Context, folder, study string) error {
 	if p.listener == nil {
 		return nil
@@ -72,7 +73,7 @@ func (p *runPage) show(ctx context.Context, folder, study string) error {
 	return nil
 }
 
-// close ends the page. The run does not fail with it.
+// close ends the page. It only warns of an error, because the run must not fail with the page.
 func (p *runPage) close() {
 	if p.listener == nil {
 		return
@@ -89,7 +90,8 @@ func (p *runPage) close() {
 	}
 }
 
-// keepJournals has a conductor write into the folder how its run goes, for those who watch, until end.
+// keepJournals makes a conductor write its progress into files of the folder, for pages that show the run.
+// end closes them.
 func keepJournals(conductor *run.Conductor, folder *store.Folder) (end func(), err error) {
 	journal, err := folder.Progress()
 	if err != nil {
@@ -103,7 +105,7 @@ func keepJournals(conductor *run.Conductor, folder *store.Folder) (end func(), e
 	conductor.Seconds = seconds
 	conductor.Progress = progress.Both{conductor.Progress, progress.New(journal, progress.JSON, time.Now)}
 	return func() {
-		// For those who watch; every line is there already.
+		// Errors do not matter: all lines are written already, and they are only for pages.
 		_ = errors.Join(journal.Close(), seconds.Close(), folder.RemoveSeconds())
 	}, nil
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// way is a way back to a conductor, that is open until its test ends.
+// way is a running wayBack with its two listeners, until the test ends.
 type way struct {
 	units, conductor net.Listener
-	said             *bufio.Reader // its standard error
+	said             *bufio.Reader // the messages of wayBack
 }
 
 func newWay(t *testing.T) way {
@@ -32,7 +32,7 @@ func newWay(t *testing.T) way {
 	return w
 }
 
-// calls connects to a listener and says something.
+// calls connects to a listener and sends a text.
 func calls(t *testing.T, listener net.Listener, says string) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", listener.Addr().String())
@@ -47,8 +47,8 @@ func calls(t *testing.T, listener net.Listener, says string) net.Conn {
 	return connection
 }
 
-// TestWayBack: a unit gets a connection of the conductor's that still works, and each is used once. Who has
-// no key gets no unit.
+// TestWayBack: a unit is connected with a connection of the conductor that still works. Each of these is used
+// once. A connection without the key gets no unit.
 func TestWayBack(t *testing.T) {
 	w := newWay(t)
 	heard := func(from net.Conn, want string) {
@@ -76,7 +76,7 @@ func TestWayBack(t *testing.T) {
 	}
 }
 
-// TestWhoIsHungUpOnIsSaid of a unit for which there is no room.
+// TestWhoIsHungUpOnIsSaid: a message names a unit whose connection is closed because there are too many.
 func TestWhoIsHungUpOnIsSaid(t *testing.T) {
 	w := newWay(t)
 	for range maxCallers {
