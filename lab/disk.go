@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// KnobDisk is the knob of systems that let their backing services keep what they hold either on
-// the disk of the host or on a replicated one: a file system of which several hosts have a copy.
+// KnobDisk is the knob of systems whose backing services can store their data either on the disk
+// of the host or on a replicated disk, a file system of which several hosts have a copy.
 const (
 	KnobDisk       = "disk"
 	DiskLocal      = "local"

@@ -1,11 +1,11 @@
-// Package lab holds the nouns of Cleave and the interfaces between its rooms.
+// Package lab holds the terms of Cleave as types, and the interfaces between its parts.
 //
 // A study compares variants of a system at points of a parameter space. It is
-// expanded into a plan of trials; the conductor plays the plan; every trial
-// leaves a record; records become an analysis; the analysis judges claims.
-// Those words are the types of this package. It imports the standard library
-// only: it reads no files and clocks, starts no processes and knows no
-// statistics. All that it asks of the host is whether a program is in PATH.
+// expanded into a plan of trials. The conductor plays the plan, and every trial
+// leaves a record. The records are evaluated to an analysis, which judges claims.
+// The package only imports the standard library. It reads no files and clocks,
+// starts no processes and has no statistics. The only question that it asks the
+// host is whether a program is in PATH.
 //
 // Units: seconds, bytes and plain counts, unless a name says otherwise. Shares
 // are between 0 and 1. A field that this host could not measure is absent, and

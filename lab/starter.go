@@ -1,33 +1,34 @@
 package lab
 
-// StarterOrders tells the starter what to do, the first process of a container on nodes that have nothing of
-// the conductor's host. They come as a file, JSON compressed by gzip, in which secrets may be.
+// StarterOrders tells the starter what to do. The starter is the first process of a container on nodes that
+// share no files with the conductor's host. The orders are a file: JSON compressed with gzip, which may
+// contain secrets.
 type StarterOrders struct {
-	Volume string         // the folder that is the unit's own; "": it is ready
-	Files  []StarterFile  // what is in it to begin with
-	User   int            // who runs the programs, and owns the volume; 0: who runs the starter
-	Setups [][]string     // programs that run before, one after another
+	Volume string         // the volume of the unit; "": it is ready
+	Files  []StarterFile  // the first files of the volume
+	User   int            // runs the programs, and owns the volume; 0: the user of the starter
+	Setups [][]string     // programs that run before Run, one after another
 	Run    []string       // the unit's program
-	Env    []string       // of all of them; none: that of the starter
-	Dir    string         // where they begin; "": where the starter does
-	Faults *StarterFaults // nil: the unit has none
+	Env    []string       // of all programs; empty: that of the starter
+	Dir    string         // the working folder of all programs; "": that of the starter
+	Faults *StarterFaults // nil: the unit gets no faults
 }
 
-// StarterFaults holds the address at which a starter hears from the conductor, and the token that proves who
-// that is.
+// StarterFaults holds the address at which a starter listens for the conductor, and the token that identifies
+// the conductor.
 type StarterFaults struct{ Address, Token string }
 
-// StarterFile is a file of a volume, or a folder.
+// StarterFile is a file or a folder in a volume.
 type StarterFile struct {
 	Path   string
 	Folder bool
 	Data   []byte
 }
 
-// StarterProgram is the name of the starter, below the top of the image and among the unit programs. Its
-// first argument is one of its parts. A proxy has the address that it listens on as the second, and the
-// network that it leads to as the third. A tunnel to the conductor has the address for units and that for the
-// conductor.
+// StarterProgram is the name of the starter, in the root of images and among the unit programs. Its first
+// argument selects one of its three tasks. For a proxy, the second argument is the address on which it
+// listens, and the third the network to which it connects callers. For a tunnel to the conductor, they are
+// the addresses for units and for the conductor.
 const (
 	StarterProgram = "starter"
 	StarterRuns    = "run"
@@ -41,14 +42,14 @@ const (
 	StarterKeyFile    = "/run/secrets/key"
 )
 
-// StarterOutOfMemory is the exit status of a starter whose program the kernel has ended at the
-// limit of the container's memory.
+// StarterOutOfMemory is the exit status of a starter whose program was killed by the kernel at
+// the memory limit of the container.
 const StarterOutOfMemory = 247
 
-// What a conductor wants of a starter whose unit has faults, after a line with the token: that
-// all processes of the unit end, that its program starts anew, that all processes stop or go on,
-// or that something listens at a port. The starter answers with a line when it is so:
-// StarterDone and what it has seen of that, or what went wrong.
+// The requests of a conductor to a starter whose unit gets faults, after a line with the token:
+// to end all processes of the unit, to start its program again, to stop or continue all
+// processes, or to wait until something listens at a port. The starter answers with a line when
+// it is done: StarterDone and what it has observed, or the error.
 const (
 	StarterEnd      = "end"
 	StarterStart    = "start"
@@ -58,9 +59,9 @@ const (
 	StarterDone     = "done: "
 )
 
-// The messages on a tunnel, after a line with its key: the conductor says that this connection waits for a
-// unit. When a unit has called, both sides say StarterCalled, one after the other, and then the connection is
-// that unit's.
+// The messages on a tunnel, after a line with its key. With StarterWaits the conductor says that the
+// connection waits for a unit. When a unit connects, the tunnel sends StarterCalled, the conductor answers
+// with the same, and then the connection belongs to the unit.
 const (
 	StarterWaits  = "wait"
 	StarterCalled = "!"

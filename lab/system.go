@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// System is an application under test. It knows its own rules, which
-// architectures it can take and how its work is checked; it knows neither
+// System is an application under test. It knows its own rules, the
+// architectures that it can have, and how its work is checked. It knows neither
 // deployers nor meters.
 type System interface {
-	// Describe names the system, its architectures and its parameters.
+	// Describe returns the name of the system, its architectures and its parameters.
 	Describe() SystemInfo
-	// Layout returns the units of a variant at a point, which is within the limits of Describe. The seed fixes
-	// every random choice of the job.
+	// Layout returns the units of a variant at a point, which must be within the limits of Describe. All random
+	// choices of the job depend only on the seed.
 	Layout(v Variant, p Point, seed uint64) (Layout, error)
-	// Audit judges the reports that the units handed in after the job. It is
-	// called once per trial, also when reports are missing.
+	// Audit judges the reports that the units sent after the job. It is called once
+	// per trial, even if reports are missing.
 	Audit(v Variant, p Point, reports []UnitReport) Audit
 }
 
@@ -24,31 +24,32 @@ type System interface {
 type SystemInfo struct {
 	Name          string         `json:"name"`
 	Summary       string         `json:"summary"`
-	Operation     string         `json:"operation"` // what one operation is: "round trip"
+	Operation     string         `json:"operation"` // the name of an operation: "round trip"
 	Architectures []Architecture `json:"architectures"`
 	Parameters    []Parameter    `json:"parameters"`
-	// Check returns why a variant is impossible although its architecture and knobs exist; nil: every
-	// combination is possible.
+	// Check returns an error if a variant is impossible although its architecture and knobs exist. A nil Check
+	// means that all combinations are possible.
 	Check func(v Variant) error `json:"-"`
-	// Host returns why this host cannot play a point that other hosts can; nil: it can play all points.
+	// Host returns an error if this host cannot play a point that other hosts can. A nil Host means that it can
+	// play all points.
 	Host func(p Point) error `json:"-"`
-	// Changes returns the knobs in which two variants that follow one another differ; nil: the architecture, and
-	// every knob that both have.
+	// Changes returns the knobs in which two consecutive variants of a step differ. If Changes is nil, these are
+	// the architecture and all knobs that both have.
 	Changes func(from, to Variant) []KnobChange `json:"-"`
 	// Metrics lists the metrics that compare trials of the system, the headline first; empty means
-	// JobMetrics. A system that has some is a Measurer.
+	// JobMetrics. A system with Metrics is a Measurer.
 	Metrics []Metric `json:"metrics,omitempty"`
-	// Restartable: units may be killed and started again while the load goes on.
+	// Restartable is set if units may be killed and restarted during the load.
 	Restartable bool `json:"restartable,omitempty"`
-	// Foreign: variants bring the definition of their system, and studies the scenario
-	// that it is loaded with; no study file can say either.
+	// Foreign is set if variants contain the definition of their system, and studies the
+	// scenario of its load. Neither can be in a study file.
 	Foreign bool `json:"foreign,omitempty"`
-	// Model is the text of the model file that the system plays, for its studies; empty: it plays none.
+	// Model is the text of the model file that the system plays, for its studies; empty: there is none.
 	Model string `json:"-"`
 }
 
 // LiveAuditor is a System whose audit reads the backing services and the trial's
-// directory. It is asked instead of Audit where the job was played to its end,
+// directory. AuditLive is called instead of Audit if the job was played to its end,
 // after the units have reported and while the services still run.
 type LiveAuditor interface {
 	AuditLive(ctx context.Context, v Variant, p Point, left Leftover) Audit
@@ -57,62 +58,63 @@ type LiveAuditor interface {
 // Leftover is the state that a trial leaves behind for its audit.
 type Leftover struct {
 	Reports []UnitReport
-	// Addresses are those of the backing services, by their names in the layout.
+	// Addresses holds the addresses of the backing services, by their names in the layout.
 	Addresses map[string]string
-	// Foreign are the addresses, from the conductor's host, of foreign units that listen
+	// Foreign holds the addresses, for the conductor's host, of foreign units that listen
 	// and are no backing services. They still run.
 	Foreign map[string]string
 	// Dir is the folder with the files that the units handed over.
 	Dir string
-	// Seed is the one that Layout was given.
+	// Seed is the seed of Layout.
 	Seed uint64
 	// Spawned is the moment at which the deployer began to start the units.
 	Spawned time.Time
-	// Faults lists the faults of the trial. The report of a unit that was killed tells of its last life only.
+	// Faults lists the faults of the trial. The report of a killed unit only covers the time since its last
+	// start.
 	Faults []FaultRecord
-	// ClocksApart is the largest distance between the clocks (time since 1970) of two units: moments of
-	// different units that are closer prove no order.
+	// ClocksApart is the largest difference between the clocks (time since 1970) of two units. The order of
+	// moments in different units is unknown if they are closer than this.
 	ClocksApart time.Duration
 }
 
-// Measurer is a System with metrics of its own.
+// Measurer is a System with its own metrics.
 type Measurer interface {
-	// Measure says what was found in a trial. Metered.Roles tells the units of the
-	// system from those that load it. It is called once per trial whose job was
-	// played to its end, while the trial's directory and services are still there.
+	// Measure returns the measurements of a trial. Metered.Roles distinguishes the units
+	// of the system from those that load it. Measure is called once for every trial whose
+	// job was played to its end, while the trial's directory and services still exist.
 	Measure(ctx context.Context, v Variant, p Point, metered Metered, left Leftover) (Measured, error)
 }
 
-// Measured holds what a system found in one of its trials.
+// Measured holds the measurements of a system in one of its trials.
 type Measured struct {
-	// Values are by the names of SystemInfo.Metrics. One that could not be
-	// measured is left out.
+	// Values holds the values by the names of SystemInfo.Metrics, without those that could
+	// not be measured.
 	Values map[string]float64
-	// Spectra are the distributions behind them, by quantity.
+	// Spectra holds the distributions of these values, by quantity.
 	Spectra map[string][]Quantile
-	// Operations holds the results of each operation; none where the load has only one.
+	// Operations holds the results of each operation; empty if the load has only one.
 	Operations []OperationOutcome
-	Course     []Slice  // as the generator saw it
-	Cohorts    *Cohorts // likewise; nil where they were not counted
-	WarmUp     *WarmUp  // likewise; nil where it lasts a fixed time
-	Search     *Search  // likewise; nil where the capacity is not looked for
-	Network    string   // likewise; empty where there is none
+	Course     []Slice  // as in LoadReport
+	Cohorts    *Cohorts // likewise
+	WarmUp     *WarmUp  // likewise
+	Search     *Search  // likewise
+	Network    string   // likewise
 	Remarks    []string // likewise
-	// Late are the response times that late sendings may have moved; see LoadReport.
+	// Late lists the response times that may be wrong because operations were sent late; see LoadReport.
 	Late map[float64]string
-	// Paths show where the time of single operations went.
+	// Paths holds the critical paths of single operations.
 	Paths []Path
-	// Traffic counts what units sent to each other and to backing services.
+	// Traffic holds counts of what units sent to each other and to backing services.
 	Traffic []Traffic
 }
 
-// Architecture is a named placement, binding, data and coordination.
+// Architecture is a named combination of placement, binding, data and coordination.
 type Architecture struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 	Knobs   []Knob `json:"knobs,omitempty"`
-	// Tuned names the architecture that is this one with what we can do better; empty
-	// where there is none, or where this is it.
+	// Tuned names the architecture that is this one with our optimizations. It is empty if
+	// there is none, or if this is such an architecture.
 	Tuned string `json:"tuned,omitempty"`
 }
 
@@ -121,10 +123,10 @@ type Knob struct {
 	Name    string   `json:"name"`
 	Summary string   `json:"summary"`
 	Values  []string `json:"values"`
-	// Free knobs take other values than these too; SystemInfo.Check judges them.
+	// Free is set if other values are allowed, too. SystemInfo.Check checks them.
 	Free bool `json:"free,omitempty"`
-	// Means says what values are, in words for readers who know no knobs: "a saga". Those
-	// that say so themselves are not in it.
+	// Means holds descriptions of values for readers who do not know the knob: "a saga".
+	// Values that need no description are not in it.
 	Means map[string]string `json:"means,omitempty"`
 }
 
@@ -134,10 +136,10 @@ type Parameter struct {
 	Summary string  `json:"summary"`
 	Min     float64 `json:"min"`
 	Max     float64 `json:"max"`
-	// Scaled parameters are multiplied by the scale of an experiment: they set
-	// how much work a trial does, not what kind.
+	// Scaled is set for parameters that are multiplied by the scale of an experiment:
+	// they set the amount of work of a trial, not its kind.
 	Scaled bool `json:"scaled,omitempty"`
-	// Optional parameters need not be set; the system has a value of its own.
+	// Optional is set for parameters that have a default.
 	Optional bool `json:"optional,omitempty"`
 }
 
@@ -151,8 +153,8 @@ func (s SystemInfo) Parameter(name string) (Parameter, bool) {
 	return first(s.Parameters, func(p Parameter) bool { return p.Name == name })
 }
 
-// KnobValue returns the setting of a knob: the variant's, else the default,
-// else "" where the architecture has no such knob.
+// KnobValue returns the value of a knob: that of the variant, or else the default, or
+// "" if the architecture has no such knob.
 func (a Architecture) KnobValue(v Variant, knob string) string {
 	if value, ok := v.Knobs[knob]; ok {
 		return value
@@ -165,52 +167,53 @@ func (a Architecture) KnobValue(v Variant, knob string) string {
 	return ""
 }
 
-// Layout is a variant spelled out as units, ready for a deployer.
+// Layout describes all units of a variant for a deployer.
 type Layout struct {
 	Units []UnitSpec
-	// Prepare are commands that run to their end, one after another, before the
-	// units start. One that fails, fails the trial.
+	// Prepare lists commands that run one after another before the units start. If one
+	// fails, the trial fails.
 	Prepare []UnitSpec
-	// Lead is the name of the unit that speaks the control protocol: it reports
-	// ready, takes start and stop, and reports finished.
+	// Lead is the name of the unit that controls the job: it sends the events ready and
+	// finished, and gets the commands start and stop.
 	Lead string
-	// Operations is the number of operations the job consists of.
+	// Operations is the number of operations of the job.
 	Operations int64
 	// SharedMemory is the size in bytes of the memory that all units share as
 	// inherited file descriptor 3; 0 means none.
 	SharedMemory int64
-	// Descriptors is the most file descriptors that one unit will hold open.
+	// Descriptors is the largest number of open file descriptors of a unit.
 	Descriptors int
-	// SocketName is the longest path, in bytes, of a Unix socket that a unit makes below
-	// the trial's directory; 0 means that none is made. The kernel limits such paths.
+	// SocketName is the length of the longest path, in bytes, of a Unix socket that a unit
+	// creates below the trial's directory; 0 means that there is none. The kernel limits
+	// such paths.
 	SocketName int
 	// Services are the backing services of the trial. Every unit that is not
 	// foreign gets their addresses (see ServiceVariable).
 	Services []ServiceSpec
-	// Replicated are folders of the conductor's host that shall lie on the replicated disk.
+	// Replicated lists folders of the conductor's host that must be on the replicated disk.
 	Replicated []string
-	// Links are those of hosts that units are on, where they shall be otherwise than they are.
+	// Links holds network settings of hosts of units, by host, if they are to be changed.
 	Links map[string]Network
-	// Nodes are the hosts of its deployment that faults can be done to, besides units and
-	// services; who deploys it says so (Capabilities).
+	// Nodes lists hosts of the deployment that can have faults, besides units and services.
+	// The deployer sets it (see Capabilities).
 	Nodes []Node
-	// Spans receives the spans of foreign units other than servers; nil: none are received. The deployer has it
-	// listen and adds the variables that it returns to their environment.
+	// Spans receives the spans of foreign units other than servers; nil: none are received. The deployer makes
+	// it listen, and adds the variables that it returns to their environment.
 	Spans SpanReceiver
-	// Code has the lines of code of the packages of ours that the system is built from, by package; nil: its
-	// sources are not ours, or nobody has counted them.
+	// Code holds the lines of code of our packages of which the system is built, by package; nil: the sources
+	// are not ours, or were not counted.
 	Code map[string]int
-	// FileLines counts the lines of the files in which users describe their system; 0: there are none.
+	// FileLines is the number of lines of the files in which users describe their system; 0: there are none.
 	FileLines int
-	// Loaded is told of every second of the load that the lead unit tells of; nil: nobody is.
+	// Loaded is called for every second of the load that the lead unit reports; may be nil.
 	Loaded func(LoadSecond) `json:"-"`
 }
 
 // UnitReport is a unit's report of its own work when the job was over.
 type UnitReport struct {
 	Unit string `json:"unit"`
-	// PID is the number of the unit's process as the unit sees it; 0 where the deployer
-	// cannot tell.
+	// PID is the ID of the unit's process as the unit sees it; 0 if the deployer does not
+	// know it.
 	PID  int             `json:"pid"`
 	Data json.RawMessage `json:"data"`
 }
@@ -225,13 +228,13 @@ const (
 	AuditUnknown AuditVerdict = "unknown"
 )
 
-// Audit is the judgement over one trial.
+// Audit is the judgement of one trial.
 type Audit struct {
 	Verdict  AuditVerdict     `json:"verdict"`
 	Counts   map[string]int64 `json:"counts,omitempty"`
 	Problems []string         `json:"problems,omitempty"`
-	// Said are the last lines of the output of a user's own audit.
+	// Said holds the last lines of the output of a user's own audit.
 	Said []string `json:"said,omitempty"`
-	// Figures are numbers that are not rules, such as fairness shares.
+	// Figures holds numbers for which there are no rules, such as fairness shares.
 	Figures map[string]float64 `json:"figures,omitempty"`
 }

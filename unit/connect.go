@@ -41,9 +41,9 @@ func Open() (*Channel, error) {
 }
 
 // Streams returns the streams between the unit and its conductor: standard input and output, or a TCP
-// connection if the deployer has given the unit an address for that. It first sets the environment variables
-// from a file, if the deployer has left one: secrets in it appear neither in arguments nor in the description
-// of a container.
+// connection if the deployer has set an address for that. Before that it sets the environment variables from
+// a file, if the deployer has written one. So secrets are neither in arguments nor in the description of a
+// container.
 func Streams() (io.Reader, io.Writer, error) {
 	if path := os.Getenv(lab.EnvironmentVariable); path != "" {
 		if err := readEnvironment(path); err != nil {
@@ -98,7 +98,7 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 	var callers []net.Conn
 	defer func() {
 		for _, caller := range callers {
-			_ = caller.Close() // not the conductor's
+			_ = caller.Close() // it is not the conductor
 		}
 	}()
 	for {
@@ -110,8 +110,8 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 		select {
 		case conductor := <-proven:
 			callers = slices.DeleteFunc(callers, func(caller net.Conn) bool { return caller == conductor })
-			// A forwarder between us may have accepted before we did. An empty line, which is no event, tells
-			// the conductor that it has reached the unit.
+			// A forwarder may have accepted the connection earlier. An empty line, which is no event, tells the
+			// conductor that it is connected to the unit itself.
 			_, err := conductor.Write([]byte("\n"))
 			return conductor, errors.Join(err, watch(conductor.(*net.TCPConn)))
 		default:
@@ -124,7 +124,7 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 		case err != nil:
 			return nil, fmt.Errorf("wait for the conductor: %w", err)
 		case len(callers) > maxCallers:
-			_ = callers[0].Close() // it has had its time
+			_ = callers[0].Close() // the oldest one
 			callers = callers[1:]
 		}
 	}
@@ -133,18 +133,18 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 // prove sends a caller that knows the token to proven, and wakes accept. It closes any other.
 func prove(listener net.Listener, caller net.Conn, token string, proven chan<- net.Conn) {
 	if !proves(caller, token) {
-		_ = caller.Close() // not the conductor's
+		_ = caller.Close() // it is not the conductor
 		return
 	}
 	select {
 	case proven <- caller:
 		_ = listener.(*net.TCPListener).SetDeadline(time.Now()) // it may be closed
-	default: // another was first
+	default: // another caller has proven it earlier
 	}
 }
 
-// proves reports whether the first line of a caller is the token. It reads byte by byte: what follows is for
-// Channel.Await.
+// proves reports whether the first line of a caller is the token. It reads single bytes, and so leaves what
+// follows to Channel.Await.
 func proves(connection net.Conn, token string) bool {
 	if connection.SetReadDeadline(time.Now().Add(helloPatience)) != nil {
 		return false
@@ -161,7 +161,7 @@ func proves(connection net.Conn, token string) bool {
 	return subtle.ConstantTimeCompare(line, []byte(token)) == 1 && connection.SetReadDeadline(time.Time{}) == nil
 }
 
-// watch lets the kernel close a connection whose other host has not answered for Lease, even if nothing is
+// watch makes the kernel close the connection if its other host does not answer for Lease, even if nothing is
 // sent.
 func watch(connection *net.TCPConn) error {
 	probes := net.KeepAliveConfig{Enable: true, Idle: Lease / 3, Interval: Lease / 6, Count: 4}

@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// unitEnvironment leaves the environment of a unit that is reached over TCP in a file
-// and returns its address.
+// unitEnvironment writes the environment of a unit, whose conductor connects over TCP, to a
+// file. It returns the unit's address.
 func unitEnvironment(t *testing.T, token string) string {
 	t.Helper()
 	ports, err := launch.ReservePorts(1)
@@ -25,7 +25,7 @@ func unitEnvironment(t *testing.T, token string) string {
 	t.Cleanup(ports.Close)
 	address := launch.Loopback(ports.Numbers[0])
 	for _, name := range []string{lab.ControlVariable, lab.TokenVariable, "CLEAVE_SERVICE_DATABASE"} {
-		t.Setenv(name, "") // so that the test's end takes back what Open sets
+		t.Setenv(name, "") // restores the variable, which Open sets, at the end of the test
 	}
 	text, err := json.Marshal(map[string]string{
 		lab.ControlVariable: address, lab.TokenVariable: token, "CLEAVE_SERVICE_DATABASE": "mariadb://secret",
@@ -37,7 +37,7 @@ func unitEnvironment(t *testing.T, token string) string {
 	return address
 }
 
-// open opens the channel of the unit in the background.
+// open calls Open in the background.
 func open() (opened chan *Channel, failed chan error) {
 	opened, failed = make(chan *Channel, 1), make(chan error, 1)
 	go func() {
@@ -48,7 +48,7 @@ func open() (opened chan *Channel, failed chan error) {
 	return opened, failed
 }
 
-// dial connects as soon as the unit listens, and says hello.
+// dial connects as soon as the unit listens, and sends hello.
 func dial(t *testing.T, address, hello string) net.Conn {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
@@ -97,7 +97,7 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 	}
 }
 
-// TestSilentStrangersKeepNobodyAway, however many they are.
+// TestSilentStrangersKeepNobodyAway: any number of callers that send nothing do not keep the conductor out.
 func TestSilentStrangersKeepNobodyAway(t *testing.T) {
 	address := unitEnvironment(t, "right")
 	_, failed := open()
@@ -111,12 +111,13 @@ func TestSilentStrangersKeepNobodyAway(t *testing.T) {
 	}
 }
 
-// TestNoDescriptorIsLeft for a caller for a while: the conductor is heard after that.
+// TestNoDescriptorIsLeft: for a while there is no descriptor for a caller. After that the conductor is
+// accepted.
 func TestNoDescriptorIsLeft(t *testing.T) {
 	address := unitEnvironment(t, "right")
 	_, failed := open()
 	dial(t, address, "wrong\n")
-	give := testset.TakeDescriptors(t, 1) // the conductor's
+	give := testset.TakeDescriptors(t, 1) // one is left, for the end of the conductor
 	dial(t, address, "right\n")
 	select {
 	case err := <-failed:

@@ -16,7 +16,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 )
 
-// mongoStore keeps a document as {_id, version, body}.
+// mongoStore stores a document as {_id, version, body}.
 type mongoStore struct {
 	client   *mongo.Client
 	database *mongo.Database
@@ -25,7 +25,7 @@ type mongoStore struct {
 // selectWithin is the time that a call waits for an available server.
 const selectWithin = 10 * time.Second
 
-// record is a document as it is stored.
+// record is the stored form of a document.
 type record struct {
 	ID      string `bson:"_id"`
 	Version int64  `bson:"version"`
@@ -64,14 +64,14 @@ func (s *mongoStore) declare(ctx context.Context, c Collection) error {
 	return nil
 }
 
-// firstVersion is that of a document which most likely is not there yet.
+// firstVersion is the version of documents that most likely do not exist yet.
 const firstVersion = 1
 
-// upsert writes each document for itself. One of the first version is
-// inserted, which costs a server a fraction of an update; any other is an update that, where
-// it matches nothing because a newer version is there, tries to insert. Both are refused as a
-// duplicate where there is one, or where they met the first insert of the same document by
-// somebody else, hence a second look at those that were refused.
+// upsert writes each document separately. A document of the first version is inserted,
+// which costs a fraction of an update. For other versions, older ones are updated; if there
+// is no older version, the update tries to insert the document. An insert is refused as a
+// duplicate if the document exists. Then it may be an older version that another client has
+// inserted at the same moment. So upsert finally tries to update all refused documents.
 func (s *mongoStore) upsert(ctx context.Context, collection string, documents []Document) (int, error) {
 	models, again := make([]mongo.WriteModel, len(documents)), make([]mongo.WriteModel, len(documents))
 	for n, d := range documents {
@@ -103,8 +103,8 @@ func (s *mongoStore) upsert(ctx context.Context, collection string, documents []
 	return applied, err
 }
 
-// write sends models as one unordered batch. It returns the number of those that changed something,
-// and the indexes of those that were refused as duplicates.
+// write sends models as one unordered batch. It returns the number of models that changed a document,
+// and the indexes of the models that were refused as duplicates.
 func (s *mongoStore) write(
 	ctx context.Context, collection string, models []mongo.WriteModel,
 ) (applied int, refused []int, err error) {
@@ -156,7 +156,7 @@ func (s *mongoStore) find(ctx context.Context, collection string, query Query) (
 	}
 	filter, sort := bson.D{}, bson.D{{Key: "_id", Value: order}}
 	if query.Field != "" {
-		// Sorted by the whole index: its order is the answer's.
+		// This is the order of the whole index, so the server need not sort.
 		filter = append(filter, bson.E{Key: "body." + query.Field, Value: query.Value})
 		sort = bson.D{{Key: "body." + query.Field, Value: order}, {Key: "_id", Value: order}}
 	}
@@ -199,7 +199,7 @@ func (s *mongoStore) Close() error {
 	return s.client.Disconnect(ctx)
 }
 
-// document reads a record back.
+// document returns the document of a record.
 func (r record) document() (Document, error) {
 	body, err := json.Marshal(r.Body)
 	if err != nil {

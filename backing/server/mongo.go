@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// secantusVersion is the stand-in's version that the tests ran with.
+	// secantusVersion is the version of the stand-in with which the tests run.
 	secantusVersion = "0.7.0b3"
 	secantusProgram = "secantusd-py"
 )
@@ -23,7 +23,7 @@ const (
 // standInFolder returns the folder of the stand-in for MongoDB.
 func standInFolder() string { return filepath.Join(cacheFolder(), "secantusdb") }
 
-// standInInstall returns the command that brings the stand-in.
+// standInInstall returns the command that installs the stand-in.
 func standInInstall() string {
 	folder := standInFolder()
 	return fmt.Sprintf("%s && python3 -m venv %s && %s/bin/pip install secantusdb==%s",
@@ -56,8 +56,8 @@ func secantusInstalled(path string) string {
 	return firstVersion(filepath.Base(found[0]))
 }
 
-// describeMongo makes the user with a server that does not ask for one yet: the only
-// way that both programs have.
+// describeMongo has a setup that creates the user on a server without authentication. That
+// is the only way which works with both programs.
 func describeMongo(s *Server, unit *lab.UnitSpec) {
 	unit.Files[dataFolder+"/"] = nil
 	arguments := s.mongoArguments()
@@ -69,18 +69,18 @@ func describeMongo(s *Server, unit *lab.UnitSpec) {
 	}
 }
 
-// pythonFolders returns a Python environment and, where it is not that of the distribution,
-// the installation that it builds on.
+// pythonFolders returns the folder of a virtual environment and, unless its Python is that of
+// the distribution, the folder of the Python installation.
 func pythonFolders(environment string) []string {
 	python, err := filepath.EvalSymlinks(filepath.Join(environment, "bin", "python3"))
 	if err != nil || strings.HasPrefix(python, "/usr/") {
-		return []string{environment} // without its Python it fails to start, with a message
+		return []string{environment} // if there is no Python, the start fails with a message
 	}
 	return []string{environment, filepath.Dir(filepath.Dir(python))}
 }
 
-// mongoArguments returns the arguments of mongod, or of its stand-in. Both journal every write that a client
-// wants journalled.
+// mongoArguments returns the arguments of mongod or its stand-in. Both write to the journal before they
+// acknowledge, if a client asks for that.
 func (s *Server) mongoArguments() []string {
 	if s.StandIn == "" {
 		gigabytes := fmt.Sprintf("%.2f", max(0.25, float64(s.settings.Memory)/(1<<30)))
@@ -100,12 +100,12 @@ func (s *Server) addMongoUser(ctx context.Context, address string) error {
 		}).Err()
 	})
 	if refused := (mongo.CommandError{}); errors.As(err, &refused) && refused.Code == userExists {
-		return nil // of an earlier visit whose answer did not come
+		return nil // an earlier visit has created it, but its answer was lost
 	}
 	return err
 }
 
-// userExists is the code of that error: 51003.
+// userExists is the code of the error that the user exists already.
 const userExists = 51003
 
 func mongoReady(ctx context.Context, s *Server, address string) error {
@@ -121,6 +121,6 @@ func withMongo(ctx context.Context, uri string, work func(*mongo.Client) error) 
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }() // the answer is in
+	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }() // an error does not matter any more
 	return work(client)
 }

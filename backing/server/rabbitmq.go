@@ -13,22 +13,23 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// RabbitMQ listens on two more ports than that for clients: the Erlang distribution, and
-// the port mapper (epmd). Every broker starts a port mapper of its own: that of the host
-// would listen on all addresses and outlive the broker.
+// RabbitMQ listens on two ports besides that for clients: for the Erlang distribution, and
+// for the port mapper (epmd). Every broker starts its own port mapper: one for the whole
+// host would listen on all addresses and outlive the broker.
 const distributionPort, mapperPort = "distribution", "mapper"
 
-// RabbitNode is the broker's name in its own Erlang world of one.
+// RabbitNode is the name of the broker's Erlang node. There is no other node.
 const RabbitNode = "cleave@localhost"
 
-// installedRabbit takes the version from the broker's folder, as asking the
-// broker means to start it.
+// installedRabbit takes the version from the name of the broker's folder, because only
+// a running broker tells its version.
 func installedRabbit() (Installed, error) {
 	if _, err := exec.LookPath("epmd"); err != nil {
 		return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no epmd",
 			Install: lab.AptInstall(debianPackage(RabbitMQ))}
 	}
-	// Where distributions put the broker's own scripts. The wrappers in PATH change the user and write to /var.
+	// These are the folders of the broker's own scripts in distributions. The wrappers in PATH change the user
+	// and write to /var.
 	for _, folder := range []string{"/usr/lib/rabbitmq/bin", "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin",
 		"/opt/rabbitmq/sbin"} {
 		found, _ := filepath.Glob(filepath.Join(folder, "rabbitmq-server")) // the patterns are ours
@@ -72,8 +73,8 @@ func describeRabbit(s *Server, unit *lab.UnitSpec) {
 		"RABBITMQ_CONFIG_FILE={dir}/rabbitmq",
 		"RABBITMQ_ADVANCED_CONFIG_FILE={dir}/advanced",
 		"RABBITMQ_ENABLED_PLUGINS_FILE={dir}/enabled_plugins",
-		// Schedulers that spin while they wait would take processor time from the
-		// units and count as the broker's cost.
+		// Schedulers do not spin while they wait. That would take processor time from
+		// the units, and count as a cost of the broker.
 		"RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS=-kernel inet_dist_use_interface {127,0,0,1} +sbwt none +sbwtdcpu "+
 			"none +sbwtdio none",
 		"RUNNING_UNDER_SYSTEMD=true", // no shell stays between the deployer and the broker
@@ -88,7 +89,8 @@ func rabbitReady(ctx context.Context, s *Server, address string) error {
 	return connection.Close()
 }
 
-// dialWithin bounds the connection and its handshake by the context's deadline.
+// dialWithin returns a dial function whose connections have the deadline of the context, also for the
+// handshake.
 func dialWithin(ctx context.Context) func(network, address string) (net.Conn, error) {
 	return func(network, address string) (net.Conn, error) {
 		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// patience is the time in which a client has to send enough bytes to choose its branch of a fork.
+// patience is the longest time that a client may take to send the bytes that determine its branch.
 const patience = 10 * time.Second
 
 // branch is a listener that gets some of the connections of another one.
@@ -19,8 +19,8 @@ type branch struct {
 	close        func() error
 }
 
-// Fork splits a listener into two: the first gets the connections whose first bytes are text, the second all
-// others. It only peeks at these bytes. The listener is closed when both branches are.
+// Fork splits a listener into two branches. The first gets the connections whose first bytes are text, the
+// second all others. It leaves these bytes unread. The listener is closed when both branches are closed.
 func Fork(listener net.Listener, text string) (those, others net.Listener) {
 	var open sync.WaitGroup
 	newBranch := func() *branch {
@@ -35,12 +35,12 @@ func Fork(listener net.Listener, text string) (those, others net.Listener) {
 		_ = listener.Close() // there is no caller to return an error to
 	}()
 	go func() {
-		_ = Each(listener, func(c net.Conn) { go share(c, text, first, second) }) // until it is closed
+		_ = Each(listener, func(c net.Conn) { go share(c, text, first, second) }) // ends when it is closed
 	}()
 	return first, second
 }
 
-// share passes a connection to one of two branches. It closes a connection that sends too little within
+// share passes a connection to one of two branches. It closes the connection if too few bytes arrive within
 // patience.
 func share(connection net.Conn, text string, those, others *branch) {
 	is, err := begins(connection, text)

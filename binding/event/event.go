@@ -1,7 +1,7 @@
-// Package event carries events from the database of one component to those of
-// others, over a broker: a transactional outbox on one side, an inbox on the
-// other. A message is published if and only if its transaction commits, and it
-// has its effect once.
+// Package event sends events from the database of one component to those of
+// others, over a broker, with a transactional outbox on one side and an inbox on
+// the other. A message is published if and only if its transaction commits, and
+// it takes effect exactly once.
 //
 //   - Outbox.Add writes messages into a table, in the transaction that the context
 //     carries. A Relay publishes the committed ones to the broker, at least once and
@@ -10,8 +10,8 @@
 //     with their records in the inbox, and acknowledges them after the commit. It skips
 //     repeated messages. A message that the component rejects becomes a dead letter;
 //     while the database is unavailable the subscriber waits.
-//   - A DualWrite replaces an Outbox and its Relay where a study measures the loss of
-//     messages: it keeps no record of what it has to publish.
+//   - A DualWrite replaces an Outbox and its Relay in studies that measure the loss of
+//     messages: it has no record of the messages that are still to be published.
 //
 // The package knows neither the contents of the messages nor the kind of broker or
 // database.
@@ -42,9 +42,9 @@ func (b *backoff) pause(ctx context.Context) {
 	}
 }
 
-// Unavailable marks an error as transient, so that a Subscriber retries and does not
-// blame the message; nil stays nil. Errors of package database are marked already;
-// handlers that work without a database mark theirs with it.
+// Unavailable marks an error as transient, so that a Subscriber retries and the message
+// does not become a dead letter; nil stays nil. Errors of package database are marked
+// already. It is for handlers that do not use a database.
 func Unavailable(err error) error {
 	if err == nil {
 		return nil

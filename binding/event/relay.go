@@ -14,14 +14,14 @@ import (
 const (
 	// relayBatch is the number of rows whose messages are published together.
 	relayBatch = 128
-	// removeAfter is the interval between removals of published rows, so that one
-	// commit removes many. A crash in between repeats their messages.
+	// removeAfter is the interval between removals of published rows: so one commit
+	// removes many. After a crash in between, their messages are published again.
 	removeAfter = 20 * time.Millisecond
 	// removeFrom is the number of published rows that are removed without waiting for
 	// that interval.
 	removeFrom = 256
-	// pollEvery is the interval in which the relay reads the outbox without being
-	// woken. It is also the interval of heartbeats.
+	// pollEvery is the longest time without a wake-up after which the relay reads the
+	// outbox. It is also the interval of heartbeats.
 	pollEvery = time.Second
 	// lease is the time without a heartbeat after which an owner counts as dead and
 	// others publish its messages.
@@ -40,11 +40,11 @@ type Publisher interface {
 
 // Relay publishes the messages of an outbox. Several processes may have one for the
 // same database: each publishes the messages of its own process and those of dead
-// processes. Every read starts at the lowest position in the table: concurrent
-// transactions become visible in any order of positions, so that reading only those
-// "greater than the last" would lose some.
+// processes. Every read starts at the lowest position in the table. The rows of
+// concurrent transactions become visible in any order, so reading only positions above
+// the last one would miss some.
 type Relay struct {
-	// Tracer makes spans of messages that are traced; nil makes none. It is set
+	// Tracer starts the spans of traced messages; nil: there are none. It must be set
 	// before Run.
 	Tracer trace.TracerProvider
 
@@ -52,11 +52,10 @@ type Relay struct {
 	broker   Publisher
 	logError func(error)
 
-	// published holds the positions of rows that are published and that the next read
-	// may still see, because they are not removed or were removed during the last read.
+	// published holds the positions of published rows that the next read may still see,
+	// because they are not removed yet or were removed during the last read.
 	published map[int64]struct{}
-	// partial holds the indexes of the confirmed messages of rows that are published
-	// only in part.
+	// partial holds the indexes of the confirmed messages of partially published rows.
 	partial map[int64]map[int]bool
 
 	mu       sync.Mutex
@@ -65,14 +64,14 @@ type Relay struct {
 	full     chan struct{} // wakes keepRemoving when toRemove has removeFrom rows
 }
 
-// NewRelay returns the relay of an outbox. It publishes nothing before Run.
+// NewRelay returns the relay of an outbox. Only Run publishes messages.
 func NewRelay(outbox *Outbox, to Publisher) *Relay {
 	return &Relay{outbox: outbox, broker: to, published: map[int64]struct{}{}, partial: map[int64]map[int]bool{},
 		full: make(chan struct{}, 1)}
 }
 
-// Run publishes messages until the context ends. It retries what fails and reports
-// each failure to logError.
+// Run publishes messages until the context ends. It retries after failures, and reports
+// them to logError.
 func (r *Relay) Run(ctx context.Context, logError func(error)) {
 	r.logError = func(err error) {
 		if err != nil && ctx.Err() == nil {
@@ -147,9 +146,9 @@ type place struct {
 
 func (p place) message() broker.Message { return p.row.messages[p.index] }
 
-// ready returns the own messages that may be published now: those of which no other
-// owner has an older one of the same key, so that two processes keep the order of a key.
-// blocked reports whether it left some out for that reason.
+// ready returns the own messages that may be published now. To keep the order of a key
+// across processes, it leaves out messages if another owner has an older one with the
+// same key; blocked reports whether there were such messages.
 func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 	foreign := map[string]bool{}
 	for i := range rows {

@@ -35,7 +35,7 @@ func (s script) Consume(ctx context.Context, _ broker.Subscription, handler brok
 	return nil
 }
 
-// play runs a subscriber over batches of ids and returns the result of each.
+// play runs a subscriber with batches of messages with these ids, and returns the result of each batch.
 func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]string) []error {
 	t.Helper()
 	s := script{ends: make(chan error)}
@@ -60,7 +60,7 @@ func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]stri
 	return ends
 }
 
-// effects returns the ids of the messages that had their effect, one for each time.
+// effects returns the ids of the messages that took effect, repeated for each time.
 func effects(t *testing.T, db *database.DB) []string {
 	t.Helper()
 	var ids []string
@@ -97,7 +97,7 @@ func TestBatchIsOneTransaction(t *testing.T) {
 	}
 }
 
-// TestFailureLeavesNothing has a handler fail after it did some of its work.
+// TestFailureLeavesNothing: a handler fails after a part of its work, which must have no effect.
 func TestFailureLeavesNothing(t *testing.T) {
 	db := file(t)
 	failing := func(ctx context.Context, messages []broker.Message) error {
@@ -117,8 +117,8 @@ func TestFailureLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestOutageIsWaitedOut has a handler that is unavailable at first: its messages are
-// retried, neither returned to the broker nor counted as failures.
+// TestOutageIsWaitedOut: a handler is unavailable at first. Its messages are retried, but
+// neither returned to the broker nor counted as failures.
 func TestOutageIsWaitedOut(t *testing.T) {
 	db, attempts := file(t), 0
 	handle := func(ctx context.Context, messages []broker.Message) error {
@@ -133,7 +133,7 @@ func TestOutageIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestHandlerMayTryAgain has a handler return ErrAgain after its first attempt, whose
+// TestHandlerMayTryAgain: a handler returns ErrAgain after its first attempt, whose
 // effects must be rolled back.
 func TestHandlerMayTryAgain(t *testing.T) {
 	db, attempts := file(t), 0
@@ -179,7 +179,7 @@ func TestPathUnderFaults(t *testing.T) {
 			dead := broker.DeadLetters(queue)
 			eventually(t, "the poison is a dead letter, both times", func() bool {
 				depth, err := c.Depth(t.Context(), dead)
-				return err == nil && depth.Ready >= 2 // more if a dead letter's acknowledgement is lost
+				return err == nil && depth.Ready >= 2 // more if the acknowledgement of a dead letter is lost
 			})
 			if got := effects(t, to); len(got) != all-1 || len(slices.Compact(got)) != all-1 {
 				t.Errorf("%d effects, want %d different ones", len(got), all-1)
@@ -213,8 +213,8 @@ func (s *losesAcks) Consume(
 	})
 }
 
-// TestCompetingConsumers has two processes take from one queue into one database,
-// while everything comes twice.
+// TestCompetingConsumers: two processes consume one queue and use one database, while all
+// messages are delivered twice.
 func TestCompetingConsumers(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		config := natsServer(t)

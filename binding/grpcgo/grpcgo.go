@@ -1,9 +1,9 @@
-// Package grpcgo carries calls with grpc-go, client and server, the way a Go team
-// deploys it today: with its defaults, with limits, and with errors that keep their
-// kind. Package grpcunary is our own, cheaper implementation of the same protocol.
+// Package grpcgo carries calls with the client and the server of grpc-go, as Go teams
+// usually deploy it: with its defaults and with limits. Errors keep their kind. Package
+// grpcunary is our own, cheaper implementation of the same protocol.
 //
-// Only the messages of a traced call are wrapped: a codec gets no context, so the
-// wrapper gives it the call whose encoding and decoding it records.
+// The messages of traced calls are wrapped: a codec gets no context, and so needs the
+// call for which it records encoding and decoding in the message.
 //
 // Entry points: NewServer, NewClient.
 package grpcgo
@@ -20,7 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// traced is a message of a call that is traced.
+// traced wraps a message of a traced call.
 type traced struct {
 	message any
 	call    *spans.Part
@@ -41,7 +41,7 @@ func newCodec(of rpc.Codec, logError func(error)) codec {
 	return codec{adapted{of}, logError}
 }
 
-// adapted makes an encoding that grpc-go does not provide its codec.
+// adapted makes an encoding that grpc-go does not have a codec of grpc-go.
 type adapted struct{ of rpc.Codec }
 
 // Name implements encoding.CodecV2.

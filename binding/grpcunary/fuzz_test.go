@@ -32,7 +32,7 @@ func framed(kind, flags byte, stream uint32, payload []byte) []byte {
 	return append(appendPrefix(nil, len(payload), kind, flags, stream), payload...)
 }
 
-// request returns a whole call, as grpcunary's own client makes it.
+// request returns the frames of a whole request, as our client sends them.
 func request(stream uint32) []byte {
 	fields := block(":method", "POST", ":scheme", "http", ":authority", "a", ":path", echoMethod, "content-type",
 		rpc.GRPCType, "te", "trailers", "grpc-timeout", "5S")
@@ -41,15 +41,15 @@ func request(stream uint32) []byte {
 		framed(frameData, flagEndStream, stream, message)...)
 }
 
-// answer returns a whole answer.
+// answer returns the frames of a whole answer.
 func answer(stream uint32) []byte {
 	all := framed(frameHeaders, flagEndHeaders, stream, block(":status", "200", "content-type", rpc.GRPCType))
 	all = append(all, framed(frameData, 0, stream, []byte{0, 0, 0, 0, 3, 10, 1, 'x'})...)
 	return append(all, framed(frameHeaders, flagEndHeaders|flagEndStream, stream, block("grpc-status", "0"))...)
 }
 
-// seeds are conversations that are right, nearly right, and wrong. of is one side's
-// call.
+// seeds adds valid, nearly valid and invalid frames to the corpus. of are the valid frames of a
+// call, from one side.
 func seeds(f *testing.F, of []byte) {
 	settings := appendSettings(nil, settingStreams, 10, settingWindow, 100, settingFrameSize, defaultFrameSize,
 		settingTableSize, 0)
@@ -75,8 +75,8 @@ func seeds(f *testing.F, of []byte) {
 	}
 }
 
-// overPipe hands bytes to one end of a connection, takes all that it says, and waits
-// until it has hung up or said enough.
+// overPipe sends bytes to one end of a connection and reads all that it sends, until it
+// closes the connection, or has read all bytes.
 func overPipe(t *testing.T, data []byte, end func(net.Conn)) {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -87,13 +87,13 @@ func overPipe(t *testing.T, data []byte, end func(net.Conn)) {
 	}()
 	end(theirs)
 	_ = ours.SetWriteDeadline(time.Now().Add(10 * time.Second))
-	_, _ = ours.Write(data) // the other end may hang up in the middle
+	_, _ = ours.Write(data) // the other end may close the connection meanwhile
 	_ = ours.Close()
 	<-said
 }
 
-// memoryPerByte bounds what an end may allocate for a byte that it is sent, beside
-// what a connection needs: nobody makes it hold more than he sends.
+// memoryPerByte is the largest memory that an end may allocate per received byte, besides
+// memoryOfConnection: so a peer cannot make it use much more memory than it sends.
 const memoryPerByte, memoryOfConnection = 4096, 8 << 20
 
 func bounded(t *testing.T, data []byte, play func()) {
@@ -107,7 +107,7 @@ func bounded(t *testing.T, data []byte, play func()) {
 	}
 }
 
-// FuzzServer sends a server what is no gRPC.
+// FuzzServer sends arbitrary bytes to a server.
 func FuzzServer(f *testing.F) {
 	seeds(f, append(request(1), request(3)...))
 	f.Fuzz(func(t *testing.T, frames []byte) {
@@ -121,7 +121,7 @@ func FuzzServer(f *testing.F) {
 	})
 }
 
-// FuzzClient answers a client with what is no gRPC: its call ends all the same.
+// FuzzClient answers a call with arbitrary bytes. The call must end.
 func FuzzClient(f *testing.F) {
 	seeds(f, answer(1))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -146,7 +146,7 @@ func FuzzClient(f *testing.F) {
 	})
 }
 
-// FuzzFields reads what header fields hold.
+// FuzzFields parses arbitrary values of header fields.
 func FuzzFields(f *testing.F) {
 	f.Add("5S", "0", "fine%20", "")
 	f.Add("99999999H", "9", "100%", "CAUSBGZhaWw")
@@ -166,8 +166,8 @@ func FuzzFields(f *testing.F) {
 	})
 }
 
-// TestTimeouts: what is written is read again, never shorter, with eight digits at
-// most.
+// TestTimeouts: an encoded timeout has at most eight digits, and is decoded to the same
+// or a longer time.
 func TestTimeouts(t *testing.T) {
 	for _, left := range []time.Duration{
 		0, time.Nanosecond, time.Microsecond, time.Second - 1, time.Second, 99 * time.Second, 101*time.Second + 1,
@@ -187,7 +187,7 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestFramesAreParsedWhole: a frame is taken when all of it is there.
+// TestFramesAreParsedWhole: a frame is parsed only once all of it has arrived.
 func TestFramesAreParsedWhole(t *testing.T) {
 	whole := framed(framePing, flagAck, 5, []byte("12345678"))
 	for n := range whole {

@@ -68,7 +68,8 @@ func TestWhatIsNotACallIsRefused(t *testing.T) {
 	}
 }
 
-// TestACallerThatReadsNothingLosesItsConnection: answers fill the sockets, and no handler waits without end.
+// TestACallerThatReadsNothingLosesItsConnection: when unread answers fill the sockets, the server closes the
+// connection, so that no handler waits forever.
 func TestACallerThatReadsNothingLosesItsConnection(t *testing.T) {
 	testset.Need(t, "it takes some 20 s")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

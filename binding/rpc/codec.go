@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Codec is an encoding of messages. Each binding has a default, which Encoded replaces. Implementations must
-// be comparable. The encoding of faults does not depend on it.
+// Codec is an encoding of messages. Each binding has a default, which the option Encoded replaces.
+// Implementations must be comparable. Faults are always encoded in the same way.
 type Codec interface {
 	// Name returns the subtype of the media type application/NAME.
 	Name() string
@@ -29,7 +29,7 @@ func GRPCName(c Codec) string {
 	return c.Name()
 }
 
-// JSON encodes with encoding/json, by the struct tags of generated messages.
+// JSON encodes with encoding/json, which uses the struct tags of generated messages.
 type JSON struct{}
 
 var _ Codec = JSON{}
@@ -41,7 +41,7 @@ func (JSON) Name() string { return "json" }
 func (JSON) Append(dst []byte, message any) ([]byte, error) {
 	data, err := json.Marshal(message)
 	if err != nil || len(dst) == 0 {
-		return data, err // saves the copy
+		return data, err // without a copy
 	}
 	return append(dst, data...), nil
 }

@@ -34,7 +34,7 @@ func TestCallsAreCounted(t *testing.T) {
 	}
 }
 
-// slowTimer is a context whose timer has not fired yet.
+// slowTimer is a context whose deadline may have passed, but whose timer has not fired yet.
 type slowTimer struct {
 	context.Context
 	deadline time.Time
@@ -79,7 +79,7 @@ func TestTimeLeftSurvivesTheWire(t *testing.T) {
 	}
 }
 
-// written is a client that writes down its calls.
+// written is a client that records its calls, and when it is closed.
 type written struct {
 	grpc.ClientConnInterface
 	address       string
@@ -121,7 +121,7 @@ func TestCallsAreSpreadOverReplicas(t *testing.T) {
 	}
 }
 
-// dialled is a client whose calls fail while nobody listens at its address.
+// dialled is a client whose calls fail while nothing listens at its address.
 type dialled struct {
 	grpc.ClientConnInterface
 	address string
@@ -135,8 +135,8 @@ func (d dialled) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallO
 
 func (d dialled) Close() error { return nil }
 
-// TestReplicasThatAreAwayArePassedOver: one on standby gets its first call when it is there,
-// one that ends fails a call at most, and both have their share when they are there again.
+// TestReplicasThatAreAwayArePassedOver: a replica on standby gets calls only once it listens.
+// When a replica ends, at most one call fails. When it is back, it gets its share again.
 func TestReplicasThatAreAwayArePassedOver(t *testing.T) {
 	var listeners [2]net.Listener
 	var addresses [2]string
@@ -146,7 +146,7 @@ func TestReplicasThatAreAwayArePassedOver(t *testing.T) {
 		addresses[i] = listeners[i].Addr().String()
 		calls[addresses[i]] = new(atomic.Int64)
 	}
-	_ = listeners[1].Close() // its address is known, and nobody is there
+	_ = listeners[1].Close() // nothing listens at its address
 	client, err := Spread(addresses[0]+",?"+addresses[1], RoundRobin, func(address string) (Client, error) {
 		return dialled{address: address, calls: calls[address]}, nil
 	})

@@ -17,7 +17,7 @@ const (
 	// maxKept is the number of spans that a process keeps, about 20 MB. Further spans are
 	// dropped and counted.
 	maxKept = 1 << 17
-	// perPiece is the number of spans that are allocated, and written as one line, together.
+	// perPiece is the number of spans that are allocated together, and written as one line.
 	perPiece = 512
 )
 
@@ -29,15 +29,15 @@ type Provider struct {
 	bound  uint64 // a new trace is sampled if the last 63 bits of its id are below
 
 	mu       sync.Mutex
-	kept     [][]kept // in pieces: a slice that grows would be copied again and again
+	kept     [][]kept // pieces, because one growing slice would be copied repeatedly
 	counts   Counts
-	reported int64 // dropped spans that are reported in a file already
+	reported int64 // dropped spans that are already reported in a file
 }
 
 var _ trace.TracerProvider = (*Provider)(nil)
 
 // NewProvider returns a provider that samples a share, from 0 to 1, of the operations that begin
-// here. One that began in another process is sampled if it was sampled there.
+// in this process. Operations that began in other processes are sampled if they were sampled there.
 func NewProvider(share float64) *Provider {
 	p := &Provider{bound: uint64(min(max(share, 0), 1) * (1 << 63))}
 	p.tracer.provider = p
@@ -61,7 +61,7 @@ func (p *Provider) Counts() Counts {
 	return p.counts
 }
 
-// keep stores a span that has ended.
+// keep stores an ended span.
 func (p *Provider) keep(k kept) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,8 +110,8 @@ func (t *tracer) Start(
 	return trace.ContextWithSpan(ctx, s), s
 }
 
-// begin draws a trace id and reports whether the trace is sampled. It decides as
-// OpenTelemetry's sampler by trace id does: the last 63 bits must be below the bound.
+// begin returns a random trace id, and whether the trace is sampled. It decides as
+// OpenTelemetry's TraceIDRatioBased: the last 63 bits must be below the bound.
 func (p *Provider) begin() (id trace.TraceID, sampled bool) {
 	low := rand.Uint64()
 	if low>>1 >= p.bound {
@@ -122,7 +122,7 @@ func (p *Provider) begin() (id trace.TraceID, sampled bool) {
 	return id, id.IsValid()
 }
 
-// newSpanID draws a span id, which must not be zero.
+// newSpanID returns a random span id other than zero.
 func newSpanID() (id trace.SpanID) {
 	binary.BigEndian.PutUint64(id[:], 1+rand.Uint64N(math.MaxUint64))
 	return id

@@ -28,8 +28,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// app holds what the commands share: the streams for answers, results and messages, and the
-// secrets that must not be in the output.
+// app holds what the commands share: the streams for the user's answers, for results and for
+// messages, and the secrets that must not be in the output.
 type app struct {
 	in      io.Reader
 	out     io.Writer
@@ -37,11 +37,11 @@ type app struct {
 	secrets *secret.Vault
 }
 
-// spansVariable names a folder that keeps the spans of all trials (docs/tracing.md).
+// spansVariable is the environment variable with the folder for the spans of all trials (docs/tracing.md).
 const spansVariable = "CLEAVE_SPANS"
 
-// backings returns the backing services that this program can provide. A server that
-// the user names takes the place of a private one.
+// backings returns the backing services that this program can provide. Servers that the
+// user names replace private ones.
 func backings(scratch string) (map[string]lab.Backing, error) {
 	all := map[string]lab.Backing{sqlite.Kind: sqlite.New(), cache.Memory: cache.Embedded{}}
 	for _, b := range server.Backings(scratch) {
@@ -63,7 +63,7 @@ func namedServers() (map[string]named.Backing, error) {
 	return all, nil
 }
 
-// systemOf returns the system of a plan: one of Cleave, or the user's systems under the load of the plan.
+// systemOf returns the system of a plan: one of Cleave's, or external.System for the systems of the user.
 // spans is the folder for the spans of all trials; empty: they are not kept.
 func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, error) {
 	c := conditions{spans: spans, model: plan.Study.Model}
@@ -87,7 +87,7 @@ func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, e
 	return system, nil
 }
 
-// systemNamed returns the system of that name if it implements T.
+// systemNamed returns the system with this name if it implements T.
 func systemNamed[T lab.System](name string, c conditions) (T, bool) {
 	for _, system := range systems(c) {
 		if found, can := system.(T); can && system.Describe().Name == name {
@@ -109,8 +109,9 @@ func systemsThat[T lab.System]() []string {
 	return names
 }
 
-// systemFor returns the system of that name, or the one that plays the model file of that name. what is the
-// purpose ("checked", "explained"): if the system does not support it, the error names those that do.
+// systemFor returns the system with this name, or if name is a model file, the system that plays it. what is
+// the purpose, such as "checked" or "explained". If the system does not support it, the error names those
+// that do.
 func systemFor[T lab.System](name, what string) (T, error) {
 	if text, is := modelText(name); is {
 		return modelSystem[T](name, text, what)
@@ -138,7 +139,7 @@ func systemInfos(model string) map[string]lab.SystemInfo {
 	return infos
 }
 
-// programs returns the path of this program and the folder unit next to it, with the unit programs.
+// programs returns the path of this program, and the folder of the unit programs, which is next to it.
 func programs() (own, units string, err error) {
 	if own, err = os.Executable(); err != nil {
 		return "", "", fmt.Errorf("find the program cleave itself: %w", err)
@@ -146,7 +147,7 @@ func programs() (own, units string, err error) {
 	return own, filepath.Join(filepath.Dir(own), "unit"), nil
 }
 
-// unitPrograms returns an error unless the unit programs and host-agent are beside this program.
+// unitPrograms returns an error if the unit programs or host-agent are not beside this program.
 func unitPrograms() error {
 	own, units, err := programs()
 	if err != nil {
@@ -162,7 +163,7 @@ func unitPrograms() error {
 	return nil
 }
 
-// deployers returns the deployers of this program, by their names. All that they start carries the label.
+// deployers returns the deployers of this program, by name. All that they start gets the label.
 func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	users, err := usersCluster()
 	if err != nil {
@@ -198,7 +199,7 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	}, err
 }
 
-// isTerminal reports whether w is a terminal that people look at.
+// isTerminal reports whether w is a terminal that understands escape sequences.
 func isTerminal(w io.Writer) bool {
 	file, ok := plain.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"

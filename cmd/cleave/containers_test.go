@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 )
 
-// bigInContainers has deployments as a factor, and units that share sockets and memory.
+// bigInContainers compares deployments, and has units that share sockets and memory.
 const bigInContainers = `
 schema: cleave-study/1
 name: big-containers
@@ -24,8 +24,8 @@ points:
 design: {blocks: 1, noise_floor: [], gates: {steal: 99%, calibration: 99%}}
 `
 
-// TestTheSameRunsInContainers: the layouts that run as processes run as containers, by
-// one word, and are audited alike; nothing of them is left.
+// TestTheSameRunsInContainers: with --deploy, the layouts that run as processes run as
+// containers, with the same audit. Nothing is left of them.
 func TestTheSameRunsInContainers(t *testing.T) {
 	t.Parallel()
 	dockertest.Shared(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestExplainLeadsToAnotherDeployment: if the target has another deployment, explain has steps for the
-// container and for its network: last in the first order, before the tuned ones, and first in the other
-// order.
+// TestExplainLeadsToAnotherDeployment: if the target has another deployment, explain has a step for the
+// container and one for its network. In the first order they are the last ones before steps to tuned
+// variants; in the other order they come first.
 func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 	bridge := "deployment=docker-bridge"
 	for _, c := range []struct {
@@ -64,7 +64,7 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 	}
 }
 
-// turnedBy returns what a step turns: deployments by their names, else the knobs.
+// turnedBy returns what a step changes: the names of both deployments, or else the names of the knobs.
 func turnedBy(step lab.PathStep, before, after lab.Variant) []string {
 	if step.Knob() == "deployment" {
 		return []string{before.Deployment, after.Deployment}

@@ -18,11 +18,11 @@ func TestGranularityStudiesPlay(t *testing.T) {
 	for name, point := range map[string]string{"mendonca2024": "u500", "zhao2025": "r40"} {
 		t.Run(name, func(t *testing.T) {
 			results := t.TempDir()
-			// Half of the quick profile's 2 s. On a host with other work a trial may not count; it is audited all
-			// the same.
+			// The load lasts half as long as in the quick profile. On a busy host a trial may not count, but it
+			// is audited nevertheless.
 			code, printed := ended(t, program("", "reproduce", name, "--quick", "--blocks", "1", "--scale", "0.5",
 				"--points", point, "--no-gates", "--results", results))
-			if code != exitFine && code != exitLoadNotReached { // of a variant without a trial that counts
+			if code != exitFine && code != exitLoadNotReached { // a variant may have no trial that counts
 				t.Fatalf("exit code %d: %s", code, printed)
 			}
 			folder, err := store.Open(filepath.Join(results, name, "latest"))
@@ -35,7 +35,7 @@ func TestGranularityStudiesPlay(t *testing.T) {
 			}
 			audited := map[string]bool{}
 			for _, trial := range trialsOf(t, results) {
-				// On a busy host the generator may be the limit: such a trial has no result of the audit.
+				// On a busy host the generator may be the limit. The audit of such a trial has no result.
 				slow := strings.Contains(strings.Join(trial.Audit.Problems, " "), "the generator, not the system")
 				if trial.Audit.Verdict != lab.AuditValid && !slow {
 					t.Errorf("the audit of %s is %s: %v", trial.Variant, trial.Audit.Verdict, trial.Audit.Problems)

@@ -16,7 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// starters are the files that init writes: <kind>.yaml.
+// starters holds the files that init writes, named KIND.yaml.
 //
 //go:embed starters
 var starters embed.FS
@@ -83,7 +83,7 @@ With --from the system is that of a compose file, or of manifests of Kubernetes
 func (a app) init(kind, path string, text []byte, force bool) error {
 	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
-		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NONBLOCK // waits for no reader of a pipe
+		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NONBLOCK // must not wait for the reader of a pipe
 	}
 	file, err := os.OpenFile(path, mode, 0o644)
 	if errors.Is(err, fs.ErrExist) {
@@ -104,7 +104,8 @@ func (a app) init(kind, path string, text []byte, force bool) error {
 	return nil
 }
 
-// systemFile returns a system file for path that names a compose file or manifests.
+// systemFile returns the content of a system file that names a compose file or manifests. Paths in it are
+// relative to path, where it will be written.
 func systemFile(path, from, address string) ([]byte, error) {
 	d, err := external.OfServices(from, address)
 	if err != nil {

@@ -15,8 +15,8 @@ type rowWriter interface {
 	Flush() error
 }
 
-// loadList is a file with every operation of a load. It has its name only when it
-// is whole: a list that ends early looks like one that does not.
+// loadList is a file with every operation of a load. It gets its name only once it is
+// complete, because an incomplete list cannot be recognized by its content.
 type loadList struct {
 	rowWriter
 	path   string
@@ -25,11 +25,11 @@ type loadList struct {
 	failed bool
 }
 
-// unfinished is the end of a list's name until it is whole.
+// unfinished is the suffix of a list's name until it is complete.
 const unfinished = ".partial"
 
-// newLoadList begins a list. What is no plain file (a pipe, a device) is written to
-// as it is; a list of an earlier load stays until this one is whole.
+// newLoadList begins a list. Pipes and devices are written directly. The list of an
+// earlier load is kept until this one is complete.
 func newLoadList(path string, begin func(io.Writer) (rowWriter, error)) (*loadList, error) {
 	name := path + unfinished
 	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() {
@@ -52,8 +52,8 @@ func (l *loadList) write(r record.Row) error {
 	return err
 }
 
-// close ends the list and gives it its name if it is whole. A list that is not, and
-// has nothing in it, is removed.
+// close ends the list and gives it its name if it is complete. It removes an empty list
+// that is not complete.
 func (l *loadList) close(whole bool) error {
 	if err := errors.Join(l.Flush(), l.file.Close()); err != nil {
 		return fmt.Errorf("the list %s is not whole: %w", l.file.Name(), err)

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The front is in Node.js and calls the cart, which is in Go; the cache is in neither. The front runs as a
+// The front is in Node.js and calls the cart, which is in Go; idle is a shell script. The front runs as a
 // user who cannot open ports below 1024 in a pod.
 const (
 	profiledFile = `
@@ -44,7 +44,7 @@ if (!process.env.CLEAVE_PROFILES) process.on('SIGTERM', () => process.exit());
 	nodeImage = "cleave-node-test:1"
 )
 
-// buildNode makes an image with this host's Node.js and its shell.
+// buildNode builds an image with the Node.js and the shell of this host.
 func buildNode() error {
 	const script = `cd / && exec 2>&1
 tar --create --dereference bin/sh bin/sleep usr/bin/node \
@@ -56,7 +56,7 @@ tar --create --dereference bin/sh bin/sleep usr/bin/node \
 	return nil
 }
 
-// playProfiled profiles the services where the arguments say, and wants the layers of each.
+// playProfiled profiles the services in the deployment of the arguments, and checks the layers of each.
 func playProfiled(t *testing.T, args ...string) {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/node"); err != nil {
@@ -82,7 +82,7 @@ func playProfiled(t *testing.T, args ...string) {
 		for _, seconds := range cart.Seconds {
 			used += seconds
 		}
-		// What threads used comes in ticks of 10 ms: little is sampled and cannot be divided.
+		// The usage of threads is counted in ticks of 10 ms. If there is little, it cannot be divided.
 		divided := used < 0.2 || cart.Seconds[lab.LayerKernel]+cart.Seconds[lab.LayerRuntime] > 0
 		if may := !strings.Contains(cart.Unsampled, "CAP_PERFMON"); may &&
 			(cart.Runtime != "go" || cart.Samples == 0 || !divided) {
@@ -95,20 +95,20 @@ func playProfiled(t *testing.T, args ...string) {
 	}
 }
 
-// TestServicesAreProfiled in containers of this host's Docker.
+// TestServicesAreProfiled profiles services in Docker on this host.
 func TestServicesAreProfiled(t *testing.T) {
 	t.Parallel()
 	playProfiled(t)
 	expectNoContainers(t)
 }
 
-// TestServicesAreProfiledOnASwarm whose nodes this host is.
+// TestServicesAreProfiledOnASwarm profiles services on a swarm whose nodes are all on this host.
 func TestServicesAreProfiledOnASwarm(t *testing.T) {
 	needSwarm(t)
 	playProfiled(t, "--deploy", "swarm")
 }
 
-// TestServicesAreProfiledOnKubernetes does so in pods.
+// TestServicesAreProfiledOnKubernetes profiles services in pods.
 func TestServicesAreProfiledOnKubernetes(t *testing.T) {
 	needKubernetes(t)
 	playProfiled(t, "--deploy", "kubernetes")

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
 )
 
-// TestTheSameRunsOnTheUsersSwarm by naming it, and what cannot be there is said before anything
-// is made.
+// TestTheSameRunsOnTheUsersSwarm: the same checks run on a swarm that the user names. What is
+// impossible there is an error before anything is created.
 func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 	f := userstest.New(t)
 	f.Furnish(t)
@@ -57,7 +57,7 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 	t.Run("a conductor that is killed", func(t *testing.T) { killedOnSwarm(t, f, before) })
 }
 
-// killedOnSwarm: the sweeper removes what a conductor had that was killed.
+// killedOnSwarm: the sweeper removes everything of a killed conductor.
 func killedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
 	conductor := onTheirs(t, f.Variables, nil,
 		"check shop --architecture sync --operations 20000 --backing mariadb --deploy swarm")

@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// request is a request of the conductor that concerns the unit's processes.
+// request is a request of the conductor about the unit's processes.
 type request struct {
 	what string
 	done chan<- outcome
@@ -33,7 +33,7 @@ type outcome struct {
 
 // listen listens for the conductor and returns its requests.
 func listen(faults lab.StarterFaults) (<-chan request, error) {
-	if own := os.Getpid(); own != 1 { // its signals would reach processes that are no part of the unit
+	if own := os.Getpid(); own != 1 { // otherwise signals would reach processes outside of the unit
 		return nil, fmt.Errorf("the starter is process %d, and has to be the first of its container: let that "+
 			"have no other init", own)
 	}
@@ -42,13 +42,13 @@ func listen(faults lab.StarterFaults) (<-chan request, error) {
 		return nil, err
 	}
 	wanted := make(chan request)
-	go func() { // it ends with the process
+	go func() { // ends with the process
 		_ = serveEach(listener, func(caller net.Conn) error { return serveRequest(caller, faults.Token, wanted) })
 	}()
 	return wanted, nil
 }
 
-// serveRequest has the request of one caller carried out and sends the result.
+// serveRequest reads the request of a caller, waits until it is carried out, and sends the result.
 func serveRequest(caller net.Conn, token string, wanted chan<- request) error {
 	what, err := readRequest(caller, token)
 	if err != nil {
@@ -81,8 +81,8 @@ func readRequest(caller net.Conn, token string) (wanted string, err error) {
 	return readLine(from)
 }
 
-// carryOut does what the conductor wants with all processes of the container but this one, and returns the
-// proof.
+// carryOut carries out a request about all processes of the container except this one. It returns what it has
+// observed of the result.
 func (c *container) carryOut(what string) (seen string, err error) {
 	switch {
 	case what == lab.StarterStart && c.program == 0:
@@ -92,12 +92,12 @@ func (c *container) carryOut(what string) (seen string, err error) {
 	case c.program == 0:
 		return "", errors.New("the unit's processes were ended before")
 	case what == lab.StarterEnd:
-		c.program = 0 // its end is not that of the container
+		c.program = 0 // so that its end does not end the container
 		return c.signalAll(unix.SIGKILL, "have ended, with none left", func(rune) bool { return false })
 	case what == lab.StarterStop:
 		seen, err = c.signalAll(unix.SIGSTOP, "are stopped, with all their threads", stopped)
 		if err != nil {
-			_ = unix.Kill(-1, unix.SIGCONT) // nobody continues what was not stopped
+			_ = unix.Kill(-1, unix.SIGCONT) // the conductor does not continue processes after this error
 		}
 		return seen, err
 	case what == lab.StarterContinue:
@@ -106,18 +106,20 @@ func (c *container) carryOut(what string) (seen string, err error) {
 	return "", fmt.Errorf("%.20q is nothing that a starter does", what)
 }
 
-// stopped reports whether a thread in a state does not run and will not: it is stopped, traced or dead.
+// stopped reports whether a thread in this state does not run and will not run: it is stopped, traced or
+// dead.
 func stopped(state rune) bool { return strings.ContainsRune("TtZX", state) }
 
 const (
-	// signalPatience is how long processes may take to follow a signal.
+	// signalPatience is the longest time that processes may take to follow a signal.
 	signalPatience = 5 * time.Second
-	// lookAgain is the pause before the kernel is asked again.
+	// lookAgain is the pause between checks.
 	lookAgain = 2 * time.Millisecond
 )
 
-// signalAll sends a signal to all processes until the state of every thread of those left is right. It
-// returns how many they were; are says what they are now. No fork escapes: the kernel signals all at once.
+// signalAll sends a signal to all processes of the container until the states of all threads are right. It
+// returns a text with the number of processes, in which are says what they are now. New processes cannot
+// escape, because the kernel signals all processes at the same time.
 func (c *container) signalAll(
 	told unix.Signal, are string, right func(state rune) bool,
 ) (seen string, err error) {
@@ -126,7 +128,7 @@ func (c *container) signalAll(
 		if err := unix.Kill(-1, told); err != nil && !errors.Is(err, unix.ESRCH) {
 			return "", fmt.Errorf("signal %d to all processes of the container: %w", told, err)
 		}
-		if c.program == 0 { // else play has to see the program's end
+		if c.program == 0 { // otherwise play must notice the end of the program
 			c.reap()
 		}
 		left, wrong := others(right)
@@ -140,15 +142,15 @@ func (c *container) signalAll(
 	}
 }
 
-// others counts the processes of the container but this one, and returns the states of those of their threads
+// others returns the number of the container's processes without this one, and the states of their threads
 // that are not right.
 func others(right func(state rune) bool) (processes int, wrong string) {
-	all, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat") // the pattern is right
+	all, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat") // the pattern is valid
 	seen := map[string]bool{}
 	for _, path := range all {
 		process := strings.Split(path, "/")[2]
 		text, err := os.ReadFile(path)
-		// Its state follows its name. Without them it has just ended.
+		// The state of a thread follows its name. If they are missing, it has just ended.
 		_, fields, found := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
 		if process == "1" || err != nil || !found {
 			continue
@@ -161,8 +163,8 @@ func others(right func(state rune) bool) (processes int, wrong string) {
 	return len(seen), wrong
 }
 
-// awaitListening waits until something listens at a port. It asks the kernel: a connection would disturb the
-// unit.
+// awaitListening waits until something listens at a port. It asks the kernel, because a connection would
+// disturb the unit.
 func awaitListening(port string) error {
 	number, err := strconv.ParseUint(port, 10, 16)
 	if err != nil {
@@ -177,11 +179,11 @@ func awaitListening(port string) error {
 	return nil
 }
 
-// listens reports whether a socket listens at an address that ends so.
+// listens reports whether a socket listens at an address with this end.
 func listens(end string) bool {
 	const address, state, listening = 1, 3, "0A" // see proc_net(5)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		text, _ := os.ReadFile(table) // without IPv6 there is no second one
+		text, _ := os.ReadFile(table) // without IPv6 there is only the first one
 		for line := range strings.Lines(string(text)) {
 			words := strings.Fields(line)
 			if len(words) > state && words[state] == listening && strings.HasSuffix(words[address], end) {

@@ -17,10 +17,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// nobody is the user of every Linux who owns nothing.
+// nobody is the ID of the user nobody, who owns no files.
 const nobody = 65534
 
-// ordered writes orders as the starter finds them.
+// ordered writes the file with orders, and returns its path.
 func ordered(t *testing.T, orders lab.StarterOrders) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "orders")
@@ -31,7 +31,7 @@ func ordered(t *testing.T, orders lab.StarterOrders) string {
 	return path
 }
 
-// volume returns a folder that nobody else reaches.
+// volume returns a new folder that only its owner can use.
 func volume(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -47,8 +47,8 @@ func volume(t *testing.T) string {
 	return dir
 }
 
-// TestRun: what prepares runs first, as nobody, in the volume with its files, and then the
-// program, whose exit status is told.
+// TestRun: first the setup runs and then the program, both as nobody, in the volume with its
+// files. The exit status is that of the program.
 func TestRun(t *testing.T) {
 	dir := volume(t)
 	status, err := Run(ordered(t, lab.StarterOrders{
@@ -56,7 +56,7 @@ func TestRun(t *testing.T) {
 		Files: []lab.StarterFile{{Path: filepath.Join(dir, "etc"), Folder: true},
 			{Path: filepath.Join(dir, "etc/goods"), Data: []byte("flour")}},
 		Setups: [][]string{{"/bin/sh", "-c", `cat etc/goods > first; id -u >> first`}},
-		// an orphan is nobody's business
+		// The program leaves an orphaned process, which must not matter.
 		Run: []string{"/bin/sh", "-c", `(sleep 0 &) ; echo "$WORD" >> first; exit 3`},
 	}))
 	if status != 3 || err != nil {
@@ -67,7 +67,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunFails where the orders cannot be read or what prepares a server fails.
+// TestRunFails: Run fails for orders that cannot be read or carried out, and if a setup fails.
 func TestRunFails(t *testing.T) {
 	dir := volume(t)
 	for name, c := range map[string]struct {
@@ -90,8 +90,8 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// TestDoor: who has its key is connected to what is in its network, or told a number, and nobody else.
-// Long because the unit behind it is in it.
+// TestDoor: a caller with the key is connected to addresses in the network, or gets the count of one. All
+// other callers are refused. Long because it has the unit behind the door, too.
 func TestDoor(t *testing.T) {
 	key, err := lab.NewProxyKey()
 	must(t, err)
@@ -116,12 +116,12 @@ func TestDoor(t *testing.T) {
 			if err != nil {
 				return
 			}
-			text, _ := io.ReadAll(caller) // to the end of what is said
+			text, _ := io.ReadAll(caller) // until the caller ends its stream
 			_, _ = io.WriteString(caller, "heard "+string(text))
 			_ = caller.Close()
 		}
 	}()
-	testset.CallWithoutDescriptors(t, plain.Addr().String()) // the others are served
+	testset.CallWithoutDescriptors(t, plain.Addr().String()) // later callers are still served
 	for name, c := range map[string]struct{ says, want string }{
 		"connected":     {lab.ProxyDial + unit.Addr().String() + "\nhello", "open\nheard hello"},
 		"counted":       {lab.ProxyCount + "127.0.0.1\n", "1\n"},
@@ -150,7 +150,7 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// callDoor says something to a door, and returns all that it answers.
+// callDoor sends a text to a door, and returns its whole answer.
 func callDoor(t *testing.T, address string, secured *tls.Config, says string) (string, error) {
 	t.Helper()
 	connection, err := tls.Dial("tcp", address, secured)

@@ -15,14 +15,15 @@ import (
 const (
 	// maxCallers limits the units that are served at the same time, each with two buffers of io.Copy.
 	maxCallers = 256
-	// wayPatience limits how long a unit waits for a connection to the conductor, and that for an answer.
+	// wayPatience limits the time for which a unit waits for a connection of the conductor, and for which such
+	// a connection waits for the conductor's answer.
 	wayPatience = 10 * time.Second
 )
 
-// WayBack joins each connection of a unit, at one address, with one that the conductor has opened at another
-// in advance: no unit can reach the conductor's host itself. It closes the connection of a unit for which
-// none waits in time, or which is one too many, and says so on standard error. It returns when it can listen
-// no longer.
+// WayBack connects units with the conductor, whose host they cannot reach themselves. Units connect to one of
+// its addresses, the conductor in advance to the other one, and it joins one connection of each. It closes
+// the connection of a unit if none of the conductor's is available in time, or if there are too many units,
+// and says so on standard error. It returns when it can no longer listen.
 func WayBack(units, conductor, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -41,7 +42,7 @@ func WayBack(units, conductor, keyFile string) error {
 
 func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
 	waiting, serving := make(chan offered), make(chan struct{}, maxCallers)
-	go func() { // it ends when nobody listens any more
+	go func() { // ends when outside is closed
 		_ = serveEach(outside, func(conductor net.Conn) error { return offer(conductor, key, waiting) })
 	}()
 	for {
@@ -52,13 +53,13 @@ func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
 		select {
 		case serving <- struct{}{}:
 		default:
-			_ = unit.Close() // nothing was said
+			_ = unit.Close() // an error does not matter: nothing was sent
 			_, _ = fmt.Fprintf(said, "hung up on %v: %d units are served\n", unit.RemoteAddr(), maxCallers)
 			continue
 		}
 		go func() {
 			defer func() { <-serving }()
-			defer func() { _ = unit.Close() }() // everything was sent
+			defer func() { _ = unit.Close() }() // an error does not matter: everything was sent
 			if !join(unit, waiting) {
 				_, _ = fmt.Fprintf(said, "hung up on %v: for %v no connection of the conductor's has waited for it\n",
 					unit.RemoteAddr(), wayPatience)
@@ -67,13 +68,13 @@ func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
 	}
 }
 
-// offered is a connection of the conductor that waits for one unit.
+// offered is a connection of the conductor that waits for one unit. over is closed after its use.
 type offered struct {
 	net.Conn
 	over chan struct{}
 }
 
-// offer offers a connection of the conductor to units, and returns when it was used.
+// offer offers a connection of the conductor to units, and returns after its use.
 func offer(conductor net.Conn, key string, waiting chan<- offered) error {
 	if wanted, err := readRequest(conductor, key); err != nil || wanted != lab.StarterWaits {
 		return errors.Join(errors.New("that is not what waits for a unit"), err)
@@ -87,8 +88,8 @@ func offer(conductor net.Conn, key string, waiting chan<- offered) error {
 	return nil
 }
 
-// join connects a unit with the conductor. It returns false if no connection came in time; it skips those
-// that the conductor has given up.
+// join connects a unit with the conductor. It returns false if no connection was available in time. It skips
+// connections that the conductor has closed.
 func join(unit net.Conn, waiting <-chan offered) bool {
 	for end := time.After(wayPatience); ; {
 		select {

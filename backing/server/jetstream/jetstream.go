@@ -3,7 +3,7 @@
 // The server listens on loopback or on a network of trials, keeps streams in one
 // folder and syncs every write before it confirms it, as the other backing services do.
 //
-// It is a package apart so that only the program that runs the server carries it.
+// It is a separate package so that only the program that runs the server links it.
 //
 // Entry point: Run.
 package jetstream
@@ -24,27 +24,28 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Config holds the settings of a server. As a file it is JSON.
+// Config holds the settings of a server. The configuration file has them as JSON.
 type Config struct {
-	Address  string `json:"address"` // loopback host:port; empty: a free port
+	Address  string `json:"address"` // host:port; empty: a free port on loopback
 	User     string `json:"user"`    // empty: anybody may connect
 	Password string `json:"password"`
-	Folder   string `json:"folder"` // where streams are kept
-	// Memory bounds what streams in memory may take, in bytes; 0 means 256 MiB.
+	Folder   string `json:"folder"` // for streams
+	// Memory limits the size of streams in memory, in bytes; 0 means 256 MiB.
 	Memory int64 `json:"memory_bytes"`
-	// Connections is the number of clients that may be connected; 0 means 200.
+	// Connections is the largest number of connected clients; 0 means 200.
 	Connections int `json:"connections"`
 }
 
 const (
 	startWithin = 30 * time.Second
-	// maxStore bounds what streams may take on the disk, in bytes.
+	// maxStore limits the size of streams on disk, in bytes.
 	maxStore = 16 << 30
 )
 
-// private reports whether only this host reaches an address: loopback, or the range of
-// networks that deployers make (198.18.0.0/15, for benchmarks by RFC 2544). All addresses
-// at once (0.0.0.0) are private where each is, as in a container of a cluster.
+// private reports whether only this host can reach an address: it is on loopback, or in
+// the range of the networks that deployers create (198.18.0.0/15, which RFC 2544 reserves
+// for benchmarks). The unspecified address (0.0.0.0) is private if all addresses of the
+// host are, as in a container of a cluster.
 func private(ip net.IP) bool {
 	trials := net.IPNet{IP: net.IPv4(198, 18, 0, 0), Mask: net.CIDRMask(15, 32)}
 	if !ip.IsUnspecified() {
@@ -57,7 +58,7 @@ func private(ip net.IP) bool {
 	})
 }
 
-// options translates the configuration.
+// options converts the configuration for the server library.
 func (c Config) options() (*server.Options, error) {
 	host, port := "127.0.0.1", server.RANDOM_PORT
 	if c.Address != "" {
