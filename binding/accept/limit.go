@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// AnswerTimeout bounds the time in which a peer of a unit has to read an answer.
+// AnswerTimeout limits the time that a peer of a unit may take to read an answer.
 const AnswerTimeout = 10 * time.Second
 
 // limited is a connection whose writes have a deadline.
@@ -15,9 +15,9 @@ type limited struct {
 	until   time.Time // current write deadline
 }
 
-// LimitWrites returns a connection whose writes fail if the peer does not read for longer than the timeout; a
-// write can take up to twice the timeout to fail. A timeout of 0 means no limit. Only one goroutine may write
-// at a time.
+// LimitWrites returns a connection whose writes fail if the peer does not read for longer than the timeout. A
+// write may take up to twice the timeout until it fails. A timeout of 0 means no limit. Only one goroutine
+// may write at a time.
 func LimitWrites(connection net.Conn, timeout time.Duration) net.Conn {
 	if timeout == 0 {
 		return connection

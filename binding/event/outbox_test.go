@@ -47,8 +47,8 @@ func TestMessageWithoutIDIsAMistake(t *testing.T) {
 	}
 }
 
-// TestLateCommitIsPublished has a transaction take its position first and commit last. A
-// relay that polls for positions "greater than the last" would never see it.
+// TestLateCommitIsPublished: the transaction with the lowest position commits last. A relay
+// that polls for positions above the last one would never see its message.
 func TestLateCommitIsPublished(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db, w := tabled(t, open(t)), &wire{}
@@ -59,7 +59,7 @@ func TestLateCommitIsPublished(t *testing.T) {
 		beside(t, event.NewRelay(outbox, w).Run, failing(t))
 		must(t, db.Do(t.Context(), func(ctx context.Context) error {
 			must(t, outbox.Add(ctx, message("early position", "k1")))
-			must(t, outbox.Add(t.Context(), message("late position", "k2"))) // another transaction
+			must(t, outbox.Add(t.Context(), message("late position", "k2"))) // in another transaction
 			eventually(t, "the later one is published", func() bool { return len(w.ids()) == 1 })
 			return nil
 		}))
@@ -70,7 +70,7 @@ func TestLateCommitIsPublished(t *testing.T) {
 	})
 }
 
-// TestUnconfirmedIsPublishedAgain has a broker that refuses a message three times.
+// TestUnconfirmedIsPublishedAgain: the broker refuses a message three times.
 func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 	db, refused := file(t), 0
 	w := &wire{refuse: func(m broker.Message) bool {
@@ -91,8 +91,8 @@ func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 	}
 }
 
-// TestRelayDiesBeforeItRemoves has a relay hang before it learns of the broker's
-// confirmation: its successor publishes the messages again, none is lost.
+// TestRelayDiesBeforeItRemoves: a relay hangs before it gets the broker's confirmation.
+// Its successor publishes the messages again, and none is lost.
 func TestRelayDiesBeforeItRemoves(t *testing.T) {
 	db := file(t)
 	outbox := event.NewOutbox(db, "a", topology())
@@ -113,8 +113,8 @@ func TestRelayDiesBeforeItRemoves(t *testing.T) {
 	}
 }
 
-// TestOwnersKeepTheOrderOfAKey has a second process add a message while an older one of
-// the same key, of the first process, is not published yet.
+// TestOwnersKeepTheOrderOfAKey: a second process adds a message while an older message of
+// the first process, with the same key, is not published yet.
 func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 	db, w := file(t), &wire{}
 	a, b := event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())
@@ -136,7 +136,7 @@ func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 	}
 }
 
-// TestDeadOwnersMessagesArePublishedByOthers has an owner whose lease has expired.
+// TestDeadOwnersMessagesArePublishedByOthers: the lease of an owner has expired.
 func TestDeadOwnersMessagesArePublishedByOthers(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db, w := tabled(t, open(t)), &wire{}
@@ -148,8 +148,8 @@ func TestDeadOwnersMessagesArePublishedByOthers(t *testing.T) {
 	})
 }
 
-// TestTwoProcessesPublishEverythingInOrder has two relays work on one database while
-// messages of few keys are added; per key the first publications are in order.
+// TestTwoProcessesPublishEverythingInOrder: two relays work on one database while messages
+// with few keys are added. Per key, messages are first published in their order.
 func TestTwoProcessesPublishEverythingInOrder(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db, w := tabled(t, open(t)), &wire{}

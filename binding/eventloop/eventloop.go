@@ -1,10 +1,10 @@
 //go:build linux
 
-// Package eventloop runs many stream connections on one thread: a Linux epoll
-// loop over TCP or Unix sockets that passes received bytes to a handler and sends
-// bytes. It does not frame messages (package leanhttp frames HTTP/1.1 on top of it). It starts no
-// goroutine, keeps no buffer for a connection that has nothing half-read or
-// half-sent, and allocates nothing per message. It has no timers and no TLS.
+// Package eventloop runs many stream connections on one thread, with epoll of
+// Linux. It passes bytes received over TCP or Unix sockets to a handler, and sends
+// bytes. It does not know where messages end (package leanhttp adds HTTP/1.1). It
+// starts no goroutine, keeps buffers only for connections with partly read or
+// partly sent data, and allocates nothing per message. It has no timers and no TLS.
 //
 // Entry points: New, Loop.Listen, Loop.Dial and Loop.Run. All methods of a loop
 // and of its connections belong to the goroutine that calls Run.
@@ -21,37 +21,37 @@ const (
 	eventsPerWait = 128
 	// readSize is the size of the loop's one read buffer, in bytes.
 	readSize = 64 << 10
-	// maxUnsent is the number of bytes that one connection may have waiting for a peer that does not
-	// read; beyond it the connection is lost.
+	// maxUnsent limits the unsent bytes of a connection whose peer does not read. If there are more, the
+	// connection is lost.
 	maxUnsent = 4 << 20
 )
 
 // Config configures how a loop waits. The zero value suits a process that also runs
 // other goroutines.
 type Config struct {
-	// Dedicated is for processes that do nothing but run this loop and collect
-	// no garbage while they do: the loop then waits without telling the Go
-	// scheduler. That saves about a microsecond and a thread wake-up per wait,
-	// but no other goroutine runs meanwhile where GOMAXPROCS is 1, and a garbage
-	// collection would last until the next event.
+	// Dedicated is for processes that only run this loop and collect no garbage
+	// meanwhile. The loop then waits without informing the Go scheduler. That saves
+	// about a microsecond and a thread wake-up per wait. But if GOMAXPROCS is 1, no
+	// other goroutine runs meanwhile, and a garbage collection would wait for the
+	// next event.
 	Dedicated bool
-	// Yield lets the other processes of the core run once before the loop waits.
-	// Where peers share a core, their messages come meanwhile: the loop then goes
-	// on without having slept, they need not wake it, and one turn handles more
-	// messages. It does not spin: a loop that finds nothing after that waits.
+	// Yield lets the other processes of the core run once before the loop waits. If
+	// peers share the core, their messages arrive meanwhile: then the loop continues
+	// without sleeping, the peers need not wake it, and one turn handles more
+	// messages. The loop does not spin: if nothing has arrived, it waits.
 	Yield bool
 }
 
 // Handler handles the events of a connection.
 type Handler interface {
 	// Data gets the received bytes that are not consumed yet; they are valid during the
-	// call. It returns the number of bytes that it has consumed, and gets the rest again
-	// together with the next bytes. After an error the connection is closed and Closed is
-	// called with that error.
+	// call. It returns the number of consumed bytes, and gets the rest again together with
+	// the next bytes. After an error the connection is closed, and Closed is called with
+	// that error.
 	Data(c *Conn, data []byte) (consumed int, err error)
-	// Closed is called once when the connection is lost, but not after
-	// Conn.Close. The error is nil when the peer has closed in between messages,
-	// that is with nothing unconsumed and nothing unsent.
+	// Closed is called once when the connection is lost, but not after Conn.Close. The
+	// error is nil if the peer has closed the connection between messages, that is,
+	// without unconsumed and unsent bytes.
 	Closed(c *Conn, err error)
 }
 
@@ -83,8 +83,8 @@ func (l *Loop) Run() error {
 		if errno != 0 && errno != unix.EINTR {
 			return fmt.Errorf("wait for events: %w", errno)
 		}
-		// Every event of the batch is handled even when one of them stops the
-		// loop: they are reported once only, and Run may be called again.
+		// All events of the batch are handled, even if one of them stops the loop:
+		// epoll reports them only once, and Run may be called again.
 		for i := range n {
 			l.dispatch(&l.events[i])
 		}
@@ -118,9 +118,9 @@ func (l *Loop) Close() error {
 	return unix.Close(l.poller)
 }
 
-// dispatch handles an event. It does not rely on the event for the state of the
-// descriptor: an earlier event of the same batch may have closed it and opened another
-// with its number. Only the results of reads and writes count.
+// dispatch handles an event. The event may be about a descriptor that an earlier event of
+// the same batch has closed, and whose number another one has now. So only the results of
+// reads and writes count.
 func (l *Loop) dispatch(event *unix.EpollEvent) {
 	descriptor := int(event.Fd)
 	if descriptor < len(l.conns) && l.conns[descriptor] != nil {

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of the hot path. Sockets are non-blocking, so these return at once:
-// they are raw system calls, which do not inform the Go scheduler.
+// The system calls of the hot path. Sockets are non-blocking, so the calls return at
+// once. They are raw system calls, which do not inform the Go scheduler.
 
-// read uses recvfrom, which takes a shorter way through the kernel than read.
+// read uses recvfrom, which needs less time in the kernel than read.
 func read(descriptor int, buffer []byte) (int, unix.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM,
@@ -25,7 +25,7 @@ func read(descriptor int, buffer []byte) (int, unix.Errno) {
 	}
 }
 
-// write sends without the signal that a closed connection would raise.
+// write sends data. It suppresses the signal SIGPIPE of closed connections.
 func write(descriptor int, data []byte) (int, unix.Errno) {
 	for {
 		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO,
@@ -46,7 +46,7 @@ func accept(descriptor int) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// wait blocks until a descriptor is ready and fills l.events.
+// wait waits until a descriptor is ready, and fills l.events.
 func (l *Loop) wait() (int, unix.Errno) {
 	if l.config.Yield {
 		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail

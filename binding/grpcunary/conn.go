@@ -41,7 +41,7 @@ type conn struct {
 
 	// The limits that the peer has set.
 	window       int64 // bytes left of the connection's window
-	streamWindow int64 // initial window of a new stream
+	streamWindow int64 // initial window of new streams
 	frameSize    int
 	streamLimit  int
 
@@ -103,9 +103,9 @@ func (c *conn) writeFields(stream uint32, end bool, lists ...[]hpack.HeaderField
 	}
 }
 
-// writeData queues a message in DATA frames; end sets END_STREAM on the last. It waits, for
-// accept.AnswerTimeout at most, while the peer's windows are full or too much is unsent. It returns nil if
-// the stream has ended meanwhile. mu is held; it is released while waiting.
+// writeData queues a message in DATA frames; end sets END_STREAM in the last one. While the peer's windows
+// are full or too much is unsent, it waits, at most for accept.AnswerTimeout. It returns nil if the stream
+// has ended meanwhile. mu is held; it is released while waiting.
 func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) error {
 	for waits := false; ; {
 		n := int(min(int64(min(len(data), c.frameSize)), c.window, s.window))
@@ -139,8 +139,8 @@ func (c *conn) writeData(ctx context.Context, s *stream, data []byte, end bool) 
 	}
 }
 
-// await flushes and waits until a condition holds (nil), the connection fails or ctx
-// ends (their error). mu is held; it is released while waiting.
+// await flushes and waits until a condition holds. It returns an error if the connection
+// fails or ctx ends before. mu is held; it is released while waiting.
 func (c *conn) await(ctx context.Context, holds func() bool) error {
 	if c.failed != nil || holds() {
 		return c.failed
@@ -164,7 +164,7 @@ func (c *conn) await(ctx context.Context, holds func() bool) error {
 }
 
 // flush writes the queued frames. If another goroutine is writing, it returns at once,
-// because that goroutine writes these too. mu is held; it is released during writes.
+// because that goroutine also writes these frames. mu is held; it is released during writes.
 func (c *conn) flush() {
 	if c.isWriting() {
 		return
@@ -192,8 +192,8 @@ func (c *conn) flush() {
 	}
 }
 
-// isWriting reports whether a goroutine writes the queue. It fails the connection if the queue has become
-// longer than maxQueued: the peer sends frames that are answered at once (PING, SETTINGS) but reads no
+// isWriting reports whether a goroutine writes the queue. It fails the connection if the queue is longer than
+// maxQueued: then the peer sends frames that are answered at once (PING, SETTINGS), but does not read the
 // answers. mu is held.
 func (c *conn) isWriting() bool {
 	if c.writing && len(c.out) > maxQueued {
@@ -211,8 +211,8 @@ func (c *conn) quiet() bool { return len(c.streams) == 0 && len(c.out) == 0 && !
 // keptMemory is the size, in bytes, of the largest buffer that is kept for reuse.
 const keptMemory = 64 << 10
 
-// flushBeside flushes in another goroutine. The reading goroutine uses it: if it waited
-// for a peer that waits for it to read, both would hang. mu is held.
+// flushBeside flushes in another goroutine. It is for the reading goroutine, which must not
+// wait for the peer to read while the peer waits for it to read. mu is held.
 func (c *conn) flushBeside() {
 	if c.isWriting() {
 		return
@@ -234,7 +234,7 @@ func (c *conn) fail(why error) {
 	c.room.Broadcast()
 }
 
-// remove removes a stream and wakes those that wait for room. mu is held.
+// remove removes a stream and wakes goroutines that wait for room. mu is held.
 func (c *conn) remove(s *stream) {
 	delete(c.streams, s.id)
 	if c.waiting > 0 {
@@ -242,7 +242,7 @@ func (c *conn) remove(s *stream) {
 	}
 }
 
-// drop resets a stream that has not ended, and reports whether it was open. mu is held.
+// drop resets a stream if it is still open, and reports whether it was. mu is held.
 func (c *conn) drop(s *stream) bool {
 	if c.streams[s.id] != s {
 		return false
@@ -285,7 +285,7 @@ func (c *conn) run(take func(frame) error) error {
 	}
 }
 
-// reject returns err. If it is a mistake of the peer, it sends GOAWAY with the error's code first.
+// reject returns err. If it is a mistake of the peer, reject first sends GOAWAY with the error's code.
 func (c *conn) reject(err error) error {
 	var mistake *protocolError
 	if errors.As(err, &mistake) {

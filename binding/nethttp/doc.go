@@ -1,8 +1,8 @@
-// Package nethttp carries calls as HTTP/1.1 requests the way a Go team writes it
-// today: net/http and encoding/json with their defaults, persistent connections and
-// limits. Bodies are JSON unless rpc.Encoded sets another encoding. The protocol is
-// that of package httpjson, our own, cheaper implementation; a test checks that each
-// can call the other. It replaces gRPC's transport behind the same generated code.
+// Package nethttp carries calls as HTTP/1.1 requests, as Go teams usually do it: with
+// net/http and encoding/json with their defaults, persistent connections and limits.
+// Bodies are JSON unless rpc.Encoded sets another encoding. The protocol is that of
+// package httpjson, our own, cheaper implementation; a test checks that each can call
+// the other. It replaces gRPC's transport behind the same generated code.
 //
 // Entry points: NewServer, NewClient.
 package nethttp

@@ -18,9 +18,9 @@ const (
 // All wakes every sleeper.
 const All = math.MaxInt32
 
-// Wait sleeps until the word in shared memory no longer has the value, or
-// somebody calls Wake, or without reason: callers look at the word again. Other
-// goroutines run meanwhile.
+// Wait sleeps until Wake is called for a word in shared memory. It returns at once
+// if the word does not have the value. It may also return without a reason, so callers
+// must check the word again. Other goroutines run meanwhile.
 func Wait(word *atomic.Uint32, value uint32) error {
 	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0,
 		0, 0)
@@ -43,7 +43,7 @@ func waited(errno unix.Errno) error {
 	}
 }
 
-// Wake ends the sleep of up to sleepers processes that wait for the word.
+// Wake wakes up to the given number of processes that wait for the word.
 func Wake(word *atomic.Uint32, sleepers int) error {
 	_, _, errno := unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, uintptr(sleepers),
 		0, 0, 0)

@@ -12,19 +12,19 @@ import (
 // TimeoutHeader is the header of an HTTP request with the time left for the call.
 const TimeoutHeader = "Cleave-Context"
 
-// MaxAnswer is the longest answer, in bytes, that a client over HTTP reads.
+// MaxAnswer is the size limit, in bytes, of answers to clients over HTTP.
 const MaxAnswer = 4 << 20
 
-// MaxTimeout is the longest time that a caller can ask for.
+// MaxTimeout is the longest timeout that a caller can set.
 const MaxTimeout = 24 * time.Hour
 
-// AppendTimeout appends the value of TimeoutHeader: the microseconds left.
+// AppendTimeout appends the value of TimeoutHeader for the time left, in microseconds.
 func AppendTimeout(dst []byte, left time.Duration) []byte {
 	dst = append(dst, "timeout="...)
 	return strconv.AppendInt(dst, max(left.Microseconds(), 0), 10)
 }
 
-// ParseTimeout reads what AppendTimeout wrote; ok is false where there is none.
+// ParseTimeout parses a value of AppendTimeout. ok is false if there is no valid timeout.
 func ParseTimeout(value string) (left time.Duration, ok bool) {
 	digits, found := strings.CutPrefix(value, "timeout=")
 	if !found {
@@ -37,8 +37,8 @@ func ParseTimeout(value string) (left time.Duration, ok bool) {
 	return time.Duration(n) * time.Microsecond, true
 }
 
-// OtherMediaType reports whether a request's Content-Type differs from the server's own, and returns the
-// fault to refuse it with. An empty type is accepted; parameters are ignored.
+// OtherMediaType reports whether a request's Content-Type differs from that of the server, and returns the
+// fault for such requests. An empty type is accepted; parameters are ignored.
 func OtherMediaType[T string | []byte](sent T, own string) (Fault, bool) {
 	if len(sent) == 0 || len(sent) >= len(own) && strings.EqualFold(string(sent[:len(own)]), own) &&
 		(len(sent) == len(own) || sent[len(own)] == ';') {
@@ -47,8 +47,8 @@ func OtherMediaType[T string | []byte](sent T, own string) (Fault, bool) {
 	return Fault{Kind: InvalidArgument, Detail: fmt.Sprintf("the request is %.60q: send %s", sent, own)}, true
 }
 
-// HTTPStatus returns the HTTP status for a fault. Callers decide by the kind; the status
-// is for people who look at the wire.
+// HTTPStatus returns the HTTP status for a fault. Callers only use the kind; the status
+// is for people who look at the traffic.
 func (f Fault) HTTPStatus() int {
 	switch f.Kind {
 	case InvalidArgument:

@@ -1,8 +1,8 @@
-// Package rpc holds the parts that all bindings of calls share: the errors and the
-// deadlines that cross from one component to another, encodings, and balancing over
-// replicas. Calls themselves are those of generated gRPC code: a client is a
-// grpc.ClientConnInterface, a server a grpc.ServiceRegistrar, and a binding is a
-// pair of the two.
+// Package rpc holds the parts that all bindings of calls share: errors and deadlines
+// that are passed from one component to another, encodings, and balancing over
+// replicas. Calls are made with generated gRPC code: a client is a
+// grpc.ClientConnInterface, a server a grpc.ServiceRegistrar, and a binding is a pair
+// of these.
 package rpc
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Fault is the part of an error that crosses a binding.
+// Fault is the part of an error that is sent over a binding.
 type Fault struct {
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"`
@@ -26,8 +26,8 @@ const (
 	Internal         = "internal"          // an error inside of the callee
 )
 
-// Faults translates between the errors of a system and the faults that cross a
-// binding. It must be safe for concurrent use.
+// Faults converts errors of a system to faults and back. It must be safe for
+// concurrent use.
 type Faults interface {
 	// Encode returns the part of an error that the caller may see. It must turn the
 	// errors of an ended context into DeadlineExceeded and Cancelled, because the callee

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// argumentRows are invalid command lines, each with a part of the message. own.yaml is a study, huge.yaml one
-// of more than 100,000 trials, pipe a pipe without a writer, folder a folder, and URL an address without a
-// listener.
+// argumentRows are invalid command lines, each with a part of the message. own.yaml is a study, huge.yaml a
+// study with more than 100,000 trials, pipe a pipe without a writer, folder a folder, and URL an address at
+// which nothing listens.
 const argumentRows = `
 run own.yaml --plan --blocks -1                  | blocks is -1, expected a whole number from 1 to 1000
 run own.yaml --plan --blocks 0                   | blocks is 0
@@ -214,7 +214,7 @@ func TestAFileToImportIsNamedAndNotPrinted(t *testing.T) {
 	}
 }
 
-// ends runs cleave in a folder, with limited memory and time: one that waits for a pipe is killed after a
+// ends runs cleave in a folder, with limited memory and time. If it waits for a pipe, it is killed after a
 // minute.
 func ends(t *testing.T, dir string, args ...string) (code int, said string) {
 	t.Helper()

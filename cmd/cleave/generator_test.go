@@ -18,8 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// TestTheAgentIsToldWhatASearchMayCost: the settings of a study for searches reach the
-// load engine.
+// TestTheAgentIsToldWhatASearchMayCost: the settings of a study for searches are passed to
+// the load engine.
 func TestTheAgentIsToldWhatASearchMayCost(t *testing.T) {
 	job := lab.LoadJob{Rate: 10, Search: true, Load: lab.Load{
 		Scenario: json.RawMessage(`{}`), Duration: 2, Lateness: 0.05,
@@ -44,8 +44,8 @@ func TestUsersBeginOneAfterTheOther(t *testing.T) {
 	}
 }
 
-// TestSearchesBeginAtDifferentRates: those of one grid could not differ by less than
-// its step.
+// TestSearchesBeginAtDifferentRates: if all searches tried the same rates, their results
+// could not differ by less than the distance of two rates.
 func TestSearchesBeginAtDifferentRates(t *testing.T) {
 	begins := func(variant string, seed uint64, search bool) float64 {
 		work, err := agentJob(lab.LoadJob{Rate: 200, Seed: seed, Variant: variant, Search: search,
@@ -130,8 +130,8 @@ func TestWhatAClientSeesHasAName(t *testing.T) {
 	}
 }
 
-// TestLatenessAloneSpoilsTheTimesThatItMoved: the rest of an open load that was begun and met its objective
-// counts.
+// TestLatenessAloneSpoilsTheTimesThatItMoved: if an open load was begun in time and met its objective, late
+// sendings only invalidate the times that they may have changed.
 func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	limit, err := objective.Parse("p99<100ms")
@@ -174,8 +174,8 @@ func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
 	}
 }
 
-// TestWhatASearchTriedIsKept: every load with its times and why it failed, and between
-// which of them the capacity lies.
+// TestWhatASearchTriedIsKept: the report has every load of a search, with its times and the
+// reason of a failure. It tells between which loads the capacity is.
 func TestWhatASearchTriedIsKept(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	probe := func(rate, p99 float64, longer bool, reasons ...string) record.Probe {
@@ -200,7 +200,8 @@ func TestWhatASearchTriedIsKept(t *testing.T) {
 	}
 }
 
-// TestRelief: it comes with the last second that was too slow; a load that ends so had none.
+// TestRelief: relief is at the end of the last second that was too slow. A load whose last second is too slow
+// has none.
 func TestRelief(t *testing.T) {
 	limit, err := objective.Parse("p99<100ms,errors<1%")
 	if err != nil {
@@ -209,7 +210,7 @@ func TestRelief(t *testing.T) {
 	course := func(tails ...float64) (all []lab.Slice) {
 		for i, p99 := range tails {
 			s := lab.Slice{End: float64(i + 1)}
-			if p99 > 0 { // else nothing was answered in it
+			if p99 > 0 { // 0: no answer in this second
 				s.P99 = &p99
 			}
 			all = append(all, s)

@@ -22,7 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// The number of kills and the seed of their moments; `make kills` sets them.
+// Variables with the number of kills and the seed of their random moments; `make kills` sets them.
 const killsVariable, killsSeedVariable = "CLEAVE_KILLS", "CLEAVE_KILLS_SEED"
 
 // gonePatience is the time after a kill until everything must be removed: keepers give
@@ -34,10 +34,10 @@ type victim struct {
 	name      string
 	arguments []string
 	needs     []server.Kind
-	disk      bool          // a replicated one
-	length    time.Duration // moments are drawn from it; less where the command ends sooner
+	disk      bool          // it has a replicated disk
+	length    time.Duration // it is killed within this time, which is reduced if the command ends earlier
 	killed    int
-	longest   time.Duration // from a kill until all was gone
+	longest   time.Duration // the longest time from a kill until everything was removed
 }
 
 func victims(t *testing.T) []*victim {
@@ -71,7 +71,7 @@ func victims(t *testing.T) []*victim {
 }
 
 // TestKillsLeaveNothing kills cleave at random moments, alone and with its process
-// group, and expects that soon nothing is left, without a clean.
+// group. Soon after that nothing must be left, without a clean.
 func TestKillsLeaveNothing(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	count, seed := number(t, killsVariable, 6), number(t, killsSeedVariable, time.Now().Unix())
@@ -94,7 +94,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 		after := time.Duration(random.Int64N(int64(v.length)))
 		length, took, was := v.kill(t, after, random.IntN(2) == 0)
 		if !was {
-			v.length = min(v.length, length) // it had ended by itself: draw a sooner moment
+			v.length = min(v.length, length) // it had ended before: choose an earlier moment
 			continue
 		}
 		killed++
@@ -139,7 +139,7 @@ func (v *victim) kill(
 	had.label = e.label()
 	ended := make(chan struct{})
 	go func() {
-		_ = e.Cmd.Wait() // killed, or judged below
+		_ = e.Cmd.Wait() // it was killed, or its end is checked below
 		close(ended)
 	}()
 	select {
@@ -173,16 +173,16 @@ func (v *victim) kill(
 	return after, time.Since(died), true
 }
 
-// belongings holds the resources of a cleave when it was killed, and the state from which
-// later resources are found.
+// belongings holds the resources of a cleave at the moment of its kill, and the state from
+// which later ones are found.
 type belongings struct {
 	tmp, label string
 	tree       map[launch.ID]bool
-	sockets    map[string]bool // that listen, by inode
-	memory     map[string]bool // files in /dev/shm before the start, of anybody
+	sockets    map[string]bool // listening sockets, by inode
+	memory     map[string]bool // all files in /dev/shm before the start
 }
 
-// remember adds a process with the sockets that it has.
+// remember adds a process with its sockets.
 func (h *belongings) remember(t *testing.T, pid int) {
 	t.Helper()
 	own, err := launch.Own()
@@ -240,14 +240,14 @@ func (h *belongings) left(t *testing.T) (left []string) {
 		if mounted[path] {
 			return filepath.SkipDir // what a dead process mounted may never answer
 		}
-		return nil // files go while we look
+		return nil // files may be removed meanwhile
 	})
 	for _, line := range tableOf(t, "/proc/net/tcp") { // proc(5): the state, 0A for LISTEN, and the inode
 		if fields := strings.Fields(line); len(fields) > 9 && fields[3] == "0A" && h.sockets[fields[9]] {
 			left = append(left, "a socket that listens: "+line)
 		}
 	}
-	for _, line := range tableOf(t, "/proc/sysvipc/shm") { // proc(5): the fifth is who made the segment
+	for _, line := range tableOf(t, "/proc/sysvipc/shm") { // proc(5): the fifth field is the creator's PID
 		for id := range h.tree {
 			if fields := strings.Fields(line); len(fields) > 4 && strconv.Itoa(id.PID) == fields[4] {
 				left = append(left, "shared memory: "+line)
@@ -255,7 +255,7 @@ func (h *belongings) left(t *testing.T) (left []string) {
 		}
 	}
 	for name := range memoryFiles() {
-		if !h.memory[name] && !strings.Contains(name, "hrom") { // of a Chromium that other tests run
+		if !h.memory[name] && !strings.Contains(name, "hrom") { // other tests run Chromium
 			left = append(left, name)
 		}
 	}
@@ -269,11 +269,11 @@ func (h *belongings) left(t *testing.T) (left []string) {
 	return left
 }
 
-// mounts returns where something is mounted on this host.
+// mounts returns the mount points of this host.
 func mounts(t *testing.T) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	for _, line := range tableOf(t, "/proc/self/mountinfo") { // proc(5): the fifth is the point
+	for _, line := range tableOf(t, "/proc/self/mountinfo") { // proc(5): the fifth field is the mount point
 		if fields := strings.Fields(line); len(fields) > 4 {
 			all[fields[4]] = true
 		}

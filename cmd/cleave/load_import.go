@@ -99,8 +99,8 @@ func (a app) readImport(path string, options convert.Options) (convert.Conversio
 	return convert.ReadFile(path, options)
 }
 
-// writeImport writes the scenario and its data files, nothing if one of them
-// exists and may not be overwritten.
+// writeImport writes the scenario and its data files. If one of them exists and may not
+// be overwritten, it writes nothing.
 func (f *importFlags) writeImport(text []byte, beside map[string][]byte) error {
 	files := map[string][]byte{f.output: text}
 	for name, data := range beside {
@@ -135,8 +135,8 @@ func (a app) listNotConverted(c *convert.Conversion) {
 	}
 }
 
-// checkImport prints what is left to do before the scenario can be played, and the
-// command that plays it.
+// checkImport prints why the scenario cannot be played yet, or else the command that
+// plays it.
 func (a app) checkImport(path string, text []byte) {
 	file, err := scenario.Parse(path, text)
 	if err == nil {

@@ -50,7 +50,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 			continue
 		}
 		m.Rate *= perFlow
-		if foreign || m.Users > 0 { // its rate is that of flows, or there is none
+		if foreign || m.Users > 0 { // the point has a rate of flows, or none
 			m.Rate = float64(m.Time.N) / s.Load.Duration
 		}
 		from.Measured = append(from.Measured, m)
@@ -77,7 +77,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	return a.writeModel(from, out)
 }
 
-// meteredRates lists the rates at which a system was metered, in operations.
+// meteredRates lists the rates at which a system was metered, in operations per second.
 func meteredRates(s lab.Study, perFlow float64) string {
 	v, _ := s.Variant(meteredVariant)
 	var rates []string
@@ -90,8 +90,8 @@ func meteredRates(s lab.Study, perFlow float64) string {
 	return figure.And(rates)
 }
 
-// addFollowed adds the traces of all followed trials that count, without those of their warm-ups. The
-// folders with spans are in the order of these trials; one that has failed early may have left none.
+// addFollowed adds the traces of all valid trials of followedVariant, without those of their warm-ups. The
+// folders with spans are in the order of all its trials, but trials that failed early may have no folder.
 func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, warmUp float64) error {
 	dirs, err := fs.Glob(os.DirFS(spans), "*-"+followedVariant+"-*")
 	if err != nil {
@@ -123,7 +123,7 @@ func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, w
 	return nil
 }
 
-// cpuByRole returns the CPU time of each role but the generator per operation, the mean over trials.
+// cpuByRole returns the CPU time per operation of each role except the generator: means over trials.
 func cpuByRole(trials []lab.Trial, metrics []lab.Metric) map[string]float64 {
 	mean := map[string]float64{}
 	for _, t := range trials {
@@ -144,8 +144,8 @@ func cpuPerOperation(t lab.Trial, metrics []lab.Metric) float64 {
 	return t.Measures[m.Name]
 }
 
-// storeOf returns a function for the store that a component uses, by the picture of a trial's architecture.
-// owned: each component has a store of its own.
+// storeOf returns a function that finds the store of a component in the picture of a trial's architecture.
+// owned is set if each component has its own store.
 func storeOf(parts []lab.Part, owned bool) func(unit, component, span string) model.Store {
 	byName := map[string]lab.Part{}
 	for _, p := range parts {
@@ -155,7 +155,7 @@ func storeOf(parts []lab.Part, owned bool) func(unit, component, span string) mo
 		found := lab.Part{Name: "database", Service: "database"}
 		links := slices.DeleteFunc(slices.Clone(byName[unit].Links),
 			func(l lab.Link) bool { return byName[l.To].Service == "" })
-		if len(links) > 0 { // without counts the first: caches and brokers come behind what keeps the data
+		if len(links) > 0 { // without counts, take the first: caches and brokers come after databases
 			asked := slices.IndexFunc(links, func(l lab.Link) bool { _, is := l.Traffic["statements"]; return is })
 			found = byName[links[max(0, asked)].To]
 		}
@@ -168,7 +168,7 @@ func storeOf(parts []lab.Part, owned bool) func(unit, component, span string) mo
 		}
 		s := model.Store{Name: owner + "-" + found.Name, Kind: found.Service}
 		if s.Kind == sqlite.Kind {
-			s.Workers = 1 // one connection writes
+			s.Workers = 1 // only one connection writes
 		}
 		return s
 	}

@@ -17,7 +17,7 @@ import (
 // patience is the time that a test waits for an event that must happen.
 const patience = 4 * time.Minute
 
-// program returns cleave with arguments, which runs in a folder.
+// program returns the command that runs cleave with arguments in a folder.
 func program(dir string, args ...string) *exec.Cmd {
 	command := exec.Command(filepath.Join(binaries, "cleave"), args...)
 	command.Dir = dir
@@ -41,7 +41,7 @@ func ended(t *testing.T, command *exec.Cmd) (code int, printed string) {
 	return command.ProcessState.ExitCode(), string(out)
 }
 
-// expectSaid runs a command to its end, and wants this exit code and these texts in what it prints.
+// expectSaid runs a command to its end, and checks its exit code and that its output has these texts.
 func expectSaid(t *testing.T, command *exec.Cmd, code int, says []string) {
 	t.Helper()
 	got, printed := ended(t, command)
@@ -51,7 +51,7 @@ func expectSaid(t *testing.T, command *exec.Cmd, code int, says []string) {
 	expectTexts(t, "what it prints", printed, says...)
 }
 
-// expectTexts wants all of some texts in another one.
+// expectTexts checks that a text contains all wanted texts.
 func expectTexts(t *testing.T, what, text string, wanted ...string) {
 	t.Helper()
 	for _, want := range wanted {
@@ -61,14 +61,14 @@ func expectTexts(t *testing.T, what, text string, wanted ...string) {
 	}
 }
 
-// commandCase is a command line with the exit code and the texts that it is to give.
+// commandCase is a command line with the expected exit code and texts in the output.
 type commandCase struct {
 	name, args string
 	code       int
 	says       []string
 }
 
-// killWhen starts a cleave and kills it once something is so.
+// killWhen starts a cleave and kills it once a condition holds.
 func killWhen(t *testing.T, command *exec.Cmd, what string, is func() bool) {
 	t.Helper()
 	if err := command.Start(); err != nil {
@@ -81,7 +81,7 @@ func killWhen(t *testing.T, command *exec.Cmd, what string, is func() bool) {
 	_ = command.Wait() // killed, as it should be
 }
 
-// until looks again and again until a state of the world is there, and returns it.
+// until calls look repeatedly until it returns true, and returns its value.
 func until[T any](t *testing.T, what string, look func() (T, bool)) T {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
@@ -93,13 +93,13 @@ func until[T any](t *testing.T, what string, look func() (T, bool)) T {
 	panic("unreachable")
 }
 
-// await waits until something is so.
+// await waits until a condition holds.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	until(t, what, func() (struct{}, bool) { return struct{}{}, is() })
 }
 
-// needPrograms skips a test of programs that are not on this host.
+// needPrograms skips the test if one of these programs is missing on this host.
 func needPrograms(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -109,7 +109,7 @@ func needPrograms(t *testing.T, names ...string) {
 	}
 }
 
-// writeFiles writes files into a folder, by their names, which may have folders.
+// writeFiles writes files into a folder. The keys are paths below it.
 func writeFiles(t *testing.T, dir string, texts map[string]string) {
 	t.Helper()
 	for name, text := range texts {
@@ -137,7 +137,7 @@ func contents(t *testing.T, dir string) map[string][]byte {
 	return files
 }
 
-// savedTrials reads the records of the trials below a folder of results, as far as they are written.
+// savedTrials reads the records of all finished trials below a folder of results.
 func savedTrials(t *testing.T, results string) (trials []lab.Trial) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(results, "*", "latest", "trials", "*", "trial.json"))
@@ -158,7 +158,7 @@ func savedTrials(t *testing.T, results string) (trials []lab.Trial) {
 	return trials
 }
 
-// trialsOf reads the records below a folder of results, of which there are some.
+// trialsOf reads the records of all trials below a folder of results. It fails the test if there are none.
 func trialsOf(t *testing.T, results string) []lab.Trial {
 	t.Helper()
 	trials := savedTrials(t, results)

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shopFile is a compose file of some services; FRONT is more of the one in front.
+// shopFile is a compose file with several services. FRONT stands for further keys of the front.
 const shopFile = `
 x-image: &image {image: ` + composeImage + `, volumes: ["data:/data"]}
 services:
@@ -35,10 +35,11 @@ services:
 volumes: {data: {}}
 `
 
-// builtImage is one that Cleave builds.
+// builtImage is an image that Cleave builds.
 const builtImage = "cleave-built-test:1"
 
-// TestComposeFilesAreComparedAsTheyAre: each service is a unit, which is metered and has faults.
+// TestComposeFilesAreComparedAsTheyAre: each service of a compose file is a unit, which is metered and can
+// have faults.
 func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	t.Parallel()
 	dockertest.Once(t, composeImage, buildServer)
@@ -48,7 +49,7 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	for name, replicas := range map[string]string{"one": "1", "two": "2"} {
 		text := strings.Replace(shopFile, "REPLICAS", replicas, 1)
-		if name == "two" { // whose image is built, of the same
+		if name == "two" { // its image is built from the same image
 			text = strings.Replace(text, "  cart:\n", "  cart:\n    build: .\n    image: "+builtImage+"\n", 1)
 			writeFiles(t, dir, map[string]string{
 				"two/Dockerfile": "FROM " + composeImage + "\nLABEL built=here\n"})
@@ -85,7 +86,7 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	expectNoContainers(t)
 }
 
-// shopManifests are the same as manifests of Kubernetes.
+// shopManifests has the same services as manifests of Kubernetes.
 const shopManifests = `
 apiVersion: apps/v1
 kind: Deployment
@@ -127,7 +128,7 @@ metadata: {name: front}
 spec: {type: NodePort, selector: {app: front}, ports: [{port: 80}]}
 `
 
-// pricesService and pricesManifests are a service that records spans, which the cart calls.
+// pricesService and pricesManifests describe a service that records spans. The cart calls it.
 const (
 	pricesService = `  prices: {image: ` + tracedImage + `, command: [traced, -host, "", -port, "82"]}
 `
@@ -148,8 +149,8 @@ spec: {selector: {app: prices}, ports: [{port: 82}]}
 `
 )
 
-// playShop compares the compose file with the manifests where services run, with a fault, and wants the
-// figures of each service, and spans.
+// playShop compares the compose file with the manifests in the deployment of the arguments, with a fault. It
+// checks the figures of each service, and the spans.
 func playShop(t *testing.T, args ...string) {
 	t.Helper()
 	dockertest.Once(t, composeImage, buildServer)
@@ -182,26 +183,26 @@ func playShop(t *testing.T, args ...string) {
 	}
 }
 
-// TestManifestsAreComparedWithAComposeFile in containers of this host's Docker.
+// TestManifestsAreComparedWithAComposeFile compares them in Docker on this host.
 func TestManifestsAreComparedWithAComposeFile(t *testing.T) {
 	t.Parallel()
 	playShop(t)
 	expectNoContainers(t)
 }
 
-// TestServicesAreComparedOnASwarm of a compose file and of manifests.
+// TestServicesAreComparedOnASwarm compares the services of a compose file and of manifests.
 func TestServicesAreComparedOnASwarm(t *testing.T) {
 	needSwarm(t)
 	playShop(t, "--deploy", "swarm")
 }
 
-// TestServicesAreComparedOnKubernetes of a compose file and of manifests.
+// TestServicesAreComparedOnKubernetes compares the services of a compose file and of manifests.
 func TestServicesAreComparedOnKubernetes(t *testing.T) {
 	needKubernetes(t)
 	playShop(t, "--deploy", "kubernetes")
 }
 
-// Files whose image the nodes pull.
+// Files with an image that the nodes pull from a registry.
 const (
 	theirCompose = `
 name: shop
@@ -245,9 +246,9 @@ spec: {type: NodePort, selector: {app: front}, ports: [{port: 80}]}
 `
 )
 
-// servicesOnTheirs compares a compose file, a change of it and manifests on nodes of the user's that
-// variables name, with files of this host and a volume. On Kubernetes they are metered, and their spans come
-// from there.
+// servicesOnTheirs compares a compose file, a change of it and manifests on nodes of the user, which
+// variables name. The services use files of this host and a volume. On Kubernetes they are metered, and send
+// spans.
 func servicesOnTheirs(t *testing.T, variables map[string]string, deployment string) {
 	image := pushtest.Push(t, variables[registry.Variable], filepath.Join(serverFolder(t), "server"))
 	dir := t.TempDir()
@@ -282,8 +283,8 @@ func servicesOnTheirs(t *testing.T, variables map[string]string, deployment stri
 	}
 }
 
-// expectTheirs wants figures of each service from a cluster of the user's, and the spans of all operations on
-// the service that records some.
+// expectTheirs checks that trials have figures of each service on a cluster of the user, and the spans of all
+// operations on the service that records spans.
 func expectTheirs(t *testing.T, trials []lab.Trial) {
 	t.Helper()
 	for _, trial := range trials {
@@ -302,8 +303,8 @@ func expectTheirs(t *testing.T, trials []lab.Trial) {
 	}
 }
 
-// TestComposeFilesAsArguments are refused, or written down as system files, without Docker. Long because the
-// same files are enough for all of it.
+// TestComposeFilesAsArguments: compose files are refused, or converted to system files, without Docker. Long
+// because all cases use the same files.
 func TestComposeFilesAsArguments(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -363,7 +364,7 @@ func TestComposeFilesAsArguments(t *testing.T) {
 	}
 }
 
-// TestPlansOfOthersShowWhatServicesMayDo before they are started.
+// TestPlansOfOthersShowWhatServicesMayDo: the rights of services are shown before they are started.
 func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 	web := lab.ContainerSpec{Command: []string{"a b"}, Privileged: true, CapAdd: []string{"SYS_ADMIN"},
 		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"}}}

@@ -31,12 +31,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tracedName is the name, or the first argument, with which this program is a web server that records spans.
+// tracedName is the name or first argument with which the test program runs as a web server that records
+// spans.
 const tracedName = "traced"
 
-// tracedServer is a web server that records spans with OpenTelemetry's SDK, configured by the environment.
-// Each request has a span of its own, one of its work, which is a sleep, and one of a call to another server.
-// On SIGTERM it sends its last spans and exits.
+// tracedServer is a web server that records spans with OpenTelemetry's SDK, which is configured by the
+// environment. Each request has a span for itself, one for its work, which is a sleep, and one for a call of
+// another server. On SIGTERM it sends its last spans and exits.
 type tracedServer struct {
 	host, calls string
 	port        int
@@ -44,7 +45,7 @@ type tracedServer struct {
 	tracer      spans.Tracer
 }
 
-// asTracedServer runs a traced server where this program was started as one.
+// asTracedServer runs a traced server if the program was started with tracedName.
 func asTracedServer(words []string) {
 	if len(words) > 1 && words[1] == tracedName {
 		words = words[1:]
@@ -87,7 +88,7 @@ func (s tracedServer) serve() error {
 	s.tracer = provider.Tracer(tracedName)
 	server := &http.Server{Addr: net.JoinHostPort(s.host, strconv.Itoa(s.port)), Handler: s}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
-	_ = server.ListenAndServe() // it ends with the signal
+	_ = server.ListenAndServe() // the signal ends it
 	return provider.Shutdown(context.WithoutCancel(ctx))
 }
 
@@ -131,7 +132,8 @@ func (s tracedServer) call(ctx context.Context) error {
 
 const tracedImage = "cleave-traced-test:1"
 
-// tracedFile is a compose file of three servers that call each other; WORK is that of the second.
+// tracedFile is a compose file with three servers, of which each calls the next. WORK is the work of the
+// second.
 const tracedFile = `
 services:
   front: &traced
@@ -151,7 +153,7 @@ services:
     ports: []
 `
 
-// buildTraced makes the image of servers that record spans.
+// buildTraced builds the image of traced servers.
 func buildTraced() error {
 	own, err := os.Executable()
 	if err != nil {
@@ -160,9 +162,10 @@ func buildTraced() error {
 	return dockertest.Build(tracedImage, own)
 }
 
-// TestSpansComeFromContainers on a bridge network that does not lead out of this host: all of every operation
-// of the measured load, and of no other, three services deep, whose parts add up to the operation.
-// TestServicesAreComparedOnASwarm and TestServicesAreComparedOnKubernetes receive them from nodes.
+// TestSpansComeFromContainers: spans arrive from three services on a bridge network without a route out of
+// this host. There are all spans of all operations of the measured load, and no others. The parts add up to
+// the operations. TestServicesAreComparedOnASwarm and TestServicesAreComparedOnKubernetes receive spans from
+// nodes.
 func TestSpansComeFromContainers(t *testing.T) {
 	t.Parallel()
 	dockertest.Once(t, tracedImage, buildTraced)
@@ -188,8 +191,8 @@ func TestSpansComeFromContainers(t *testing.T) {
 }
 
 // TestSpansThatDoNotComeBackAreRefused: a study that asks for spans is refused if Cleave starts units that
-// cannot reach its receiver; the spans of a URL go where its owner has configured. The case of a user's Swarm
-// is in servicesOnTheirs.
+// cannot reach its receiver. Systems given by a URL send spans to where their owners have configured. The
+// case of a user's Swarm is in servicesOnTheirs.
 func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -197,7 +200,7 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	const sleeper = "sleep 100 {port}"
 	for name, c := range map[string]struct {
 		system, where string
-		says          string // "": it is played
+		says          string // a part of the error; "": it is played
 	}{
 		"docker compose": {"shop.yaml", "--compose-command", "the deployment compose starts"},
 		"hosts by SSH":   {sleeper, "--deploy ssh --hosts 127.0.0.1", "the deployment ssh starts"},

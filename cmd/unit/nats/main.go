@@ -1,5 +1,5 @@
-// Command nats is the embedded broker: a NATS server with JetStream, which runs until
-// SIGTERM or SIGINT. Deployers start it; its argument is the path of its configuration.
+// Command nats is our own broker: a NATS server with JetStream, which runs until SIGTERM
+// or SIGINT. Deployers start it; its argument is the path of its configuration.
 package main
 
 import (
