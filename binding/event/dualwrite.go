@@ -11,12 +11,12 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// DualWrite publishes messages without a record of them, which is unsafe: a process that
-// dies, or a broker that does not answer, between the commit and the publication loses
-// them. It is there to measure what an Outbox costs.
+// DualWrite publishes messages without a record of them, which is unsafe: messages are
+// lost if the process dies or the broker does not answer between the commit and the
+// publication. It is used to measure the cost of an Outbox.
 type DualWrite struct {
-	// Tracer makes spans of messages that are traced; nil makes none. It is set before
-	// the first message.
+	// Tracer starts the spans of traced messages; nil: there are none. It must be set
+	// before the first message.
 	Tracer trace.TracerProvider
 
 	db     *database.DB
@@ -26,10 +26,10 @@ type DualWrite struct {
 }
 
 const (
-	// publishWithin bounds one publication. There is no record of the messages, so
-	// there is no retry.
+	// publishWithin limits the time of one publication. It is not retried, because
+	// there is no record of the messages.
 	publishWithin = 30 * time.Second
-	// maxLost is the number of losses that may wait to be logged.
+	// maxLost limits the number of losses that wait to be logged.
 	maxLost = 64
 )
 
@@ -40,9 +40,9 @@ func NewDualWrite(db *database.DB, to Publisher, topology broker.Topology) *Dual
 }
 
 // Add publishes messages as soon as the transaction that the context carries is
-// committed, or at once where there is none. The caller of the transaction waits for
+// committed, or at once if there is none. The caller of the transaction waits for
 // the broker's confirmation. A failed publication is only logged (see Run), because
-// the caller can no longer undo the commit. Messages of a type without a queue are
+// the caller can no longer undo the commit. Messages of types that no queue takes are
 // dropped.
 func (d *DualWrite) Add(ctx context.Context, messages ...broker.Message) error {
 	wanted, err := d.routes.routed(ctx, messages)

@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/event"
 )
 
-// TestADualWritePublishesAfterTheCommit: nothing is published before the commit, after a
-// rollback, or of a type without a queue.
+// TestADualWritePublishesAfterTheCommit: messages are not published before the commit, after
+// a rollback, or if no queue takes their type.
 func TestADualWritePublishesAfterTheCommit(t *testing.T) {
 	config := database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "events.db")}
 	db, onlooker := tabled(t, config), databasetest.Open(t, config)
@@ -49,8 +49,8 @@ func TestADualWritePublishesAfterTheCommit(t *testing.T) {
 	}
 }
 
-// TestADualWriteSaysWhatIsLost: the commit stands though the broker refuses the message, the loss is
-// logged, and the publication is not retried.
+// TestADualWriteSaysWhatIsLost: if the broker refuses the message, the transaction stays committed, the loss
+// is logged, and the publication is not retried.
 func TestADualWriteSaysWhatIsLost(t *testing.T) {
 	db := file(t)
 	w := &wire{refuse: func(broker.Message) bool { return true }}

@@ -49,8 +49,8 @@ func (o *Outbox) beat(ctx context.Context, now time.Time) error {
 // orphaned selects the rows of dead owners; its argument is the current time in microseconds.
 const orphaned = " WHERE owner NOT IN (SELECT owner FROM outbox_relays WHERE alive_until_us >= ?)"
 
-// adopt takes over the rows of dead owners and returns their number. An owner that
-// was only slow may publish some of them as well: they are repeated, not lost.
+// adopt takes over the rows of dead owners and returns their number. If an owner is
+// only slow, it may publish some of them, too: they are repeated, not lost.
 func (o *Outbox) adopt(ctx context.Context, now time.Time) (int64, error) {
 	var waiting int64
 	_, err := o.db.One(ctx, []any{&waiting}, "SELECT COUNT(*) FROM outbox"+orphaned, now.UnixMicro())

@@ -90,7 +90,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDes
 		writeFault(w, http.StatusUnsupportedMediaType, fault)
 		return
 	}
-	ctx := r.Context() // ends when the caller hangs up
+	ctx := r.Context() // ends when the caller closes the connection
 	if left, limited := rpc.ParseTimeout(r.Header.Get(rpc.TimeoutHeader)); limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, left)
@@ -133,7 +133,7 @@ func (s *Server) fail(w http.ResponseWriter, fault rpc.Fault) {
 	writeFault(w, fault.HTTPStatus(), fault)
 }
 
-// writeFault answers with a fault, which is JSON in every encoding of messages.
+// writeFault answers with a fault, which is always JSON.
 func writeFault(w http.ResponseWriter, status int, fault rpc.Fault) {
 	body, _ := json.Marshal(fault) // two strings cannot fail to encode
 	write(w, status, "application/json", body)

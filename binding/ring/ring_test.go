@@ -23,7 +23,7 @@ func newRow(tb testing.TB, inboxes, capacity int) Row {
 	return row
 }
 
-// at makes inbox 0 of the row one through which position messages have passed.
+// at prepares inbox 0 of the row as if it had passed this many messages, and returns it.
 func (r *Row) at(position uint32) Inbox {
 	reader := r.Reader(0)
 	reader.header.tail.Store(position)
@@ -103,8 +103,8 @@ func TestFullInboxIsAnError(t *testing.T) {
 	}
 }
 
-// A slot that is reserved but not yet filled counts as full for the next lap and
-// as empty for the reader: so it stays when a sender dies in between.
+// TestReservedSlot: a slot that is reserved but not filled, because its sender has died,
+// counts as full for senders and as empty for the reader.
 func TestReservedSlot(t *testing.T) {
 	row := newRow(t, 1, 2)
 	reader := row.Reader(0)
@@ -118,8 +118,8 @@ func TestReservedSlot(t *testing.T) {
 	}
 }
 
-// FuzzInbox holds an inbox against a slice: each step sends (an even byte) or
-// receives (an odd one), from any position on.
+// FuzzInbox compares an inbox with a slice. It begins at any position. Each byte is a
+// step: an even byte sends, and an odd byte receives.
 func FuzzInbox(f *testing.F) {
 	f.Add(uint32(0), uint8(4), []byte{0, 2, 4, 1, 3, 6, 8, 10, 12, 1, 1, 1, 1, 1})
 	f.Add(uint32(1<<32-2), uint8(2), []byte{0, 2, 4, 1, 6, 1, 8, 1, 1, 1})
@@ -149,7 +149,7 @@ func FuzzInbox(f *testing.F) {
 	})
 }
 
-// sequence is message number i of a sender; order checks what arrives.
+// sequence returns message number i of a sender; order checks the received messages.
 func sequence(sender, i int) uint32 { return uint32(sender)<<24 | uint32(i) }
 
 type order struct {
@@ -167,7 +167,7 @@ func (o *order) take(message uint32) error {
 	return nil
 }
 
-// sendAll sends a sequence and tries again while the inbox is full.
+// sendAll sends a sequence. It retries while the inbox is full.
 func sendAll(row *Row, sender, messages int, wait func()) error {
 	for i := 0; i < messages; {
 		err := row.Send(0, sequence(sender, i))
@@ -183,7 +183,7 @@ func sendAll(row *Row, sender, messages int, wait func()) error {
 	return nil
 }
 
-// receiveAll reads until that many messages have come, asleep in between.
+// receiveAll receives this many messages. It sleeps while there is none.
 func receiveAll(reader *Inbox, messages int) error {
 	o := order{next: map[int]int{}}
 	for o.got < messages {

@@ -4,5 +4,5 @@ package ring
 
 import "golang.org/x/sys/unix"
 
-// Yield lets other processes on this processor go first, if there are any.
+// Yield lets other processes on this processor run first, if there are any.
 func Yield() { unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) }

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// skew is the most that the clock of a unit's host may lag behind the conductor's.
+	// skew is the longest time by which the clock of a unit's host may be behind that of the conductor.
 	skew = 24 * time.Hour
-	// lifetime is longer than any trial.
+	// lifetime is the time for which certificates are valid. It is longer than any trial.
 	lifetime = 90 * 24 * time.Hour
 )
 

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestSpansAreBounded begins with nearly as many as a process keeps: to make, write and read so many takes
-// long under the race detector.
+// TestSpansAreBounded pretends that nearly as many spans are kept as possible. To create, write and read so
+// many would take long with the race detector.
 func TestSpansAreBounded(t *testing.T) {
 	p := NewProvider(1)
 	const room, more = 2 * perPiece, 2*perPiece + 100
@@ -23,7 +23,7 @@ func TestSpansAreBounded(t *testing.T) {
 			for range more / 2 {
 				_, entry := Enter(context.Background(), p, fmt.Sprint(worker))
 				entry.End()
-				entry.End() // is nothing
+				entry.End() // a second End does nothing
 			}
 		})
 	}

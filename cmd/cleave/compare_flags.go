@@ -20,7 +20,7 @@ import (
 
 type compareFlags struct {
 	foreignFlags
-	deployments []string // of every system; none: each has its own
+	deployments []string // of every system; empty: each system has its own
 	rates       []string
 	users       []int
 	capacity    bool
@@ -71,10 +71,10 @@ func (f *compareFlags) register(command *cobra.Command) {
 	})
 }
 
-// defaultObjective is the objective of a search for the capacity when none is given.
+// defaultObjective is the objective of searches for the capacity without --objective.
 const defaultObjective = "p99<100ms,errors<0.1%"
 
-// mistakes are those of single flags.
+// mistakes returns an error for invalid flags.
 func (f *compareFlags) mistakes() error {
 	mistakes := []error{f.checkDesign()}
 	if f.isSet("connections") && len(f.users) > 0 {
@@ -88,12 +88,12 @@ func (f *compareFlags) mistakes() error {
 	return errors.Join(mistakes...)
 }
 
-// checkNameBy returns the mistake in --name-by.
+// checkNameBy returns an error if --name-by is invalid.
 func (f *compareFlags) checkNameBy(definitions []external.Definition) error {
 	if f.nameBy == "" {
 		return nil
 	}
-	number, _ := strconv.Atoi(f.nameBy) // 0: it is no number
+	number, _ := strconv.Atoi(f.nameBy) // 0 if it is no number
 	known := f.nameBy == lab.NameByFolder || f.nameBy == lab.NameByPort || number > 0 ||
 		number == 0 && strings.HasPrefix(f.nameBy, "-")
 	switch {
@@ -107,8 +107,8 @@ func (f *compareFlags) checkNameBy(definitions []external.Definition) error {
 	return nil
 }
 
-// points returns the loads at which the systems are compared, and one more for the
-// capacity.
+// points returns the points at which the systems are compared, including one for the
+// capacity with --capacity.
 func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 	if len(f.rates) > 0 && len(f.users) > 0 {
 		return nil, errors.New("give --rate for open loops or --users for closed ones, not both")

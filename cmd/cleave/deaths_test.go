@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// mortalStudy is a shop of which a part ends in mid-load, in the first attempt.
+// mortalStudy is a study of a shop. In the first attempt a part of the shop is killed during the load.
 const mortalStudy = `
 schema: cleave-study/1
 name: mortal
@@ -30,8 +30,8 @@ load: {duration: 10s}
 design: {blocks: 1, max_repeats: 1, gates: {steal: 99%%, calibration: 99%%}}
 `
 
-// keptOf lists the programs that keepers of a cleave have started, by what their command
-// lines contain.
+// keptOf lists the programs that keepers of a cleave have started and whose command lines
+// contain mark.
 func keptOf(label, mark string) []int {
 	keepers := labelled(label, agent.KeeperCommand)
 	var found []int
@@ -48,9 +48,9 @@ func keptOf(label, mark string) []int {
 	return found
 }
 
-// TestWhatDiesInMidTrialIsNamed: a backing server or a balancer that is killed from
-// outside ends the trial at once, with a reason that names it and how it ended. The next
-// attempt has a fresh one and is valid.
+// TestWhatDiesInMidTrialIsNamed: if a backing server or a balancer is killed from outside,
+// the trial ends at once, with a reason that names it and says how it ended. The next
+// attempt has a new one and is valid.
 func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()
@@ -99,7 +99,7 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 			if !trials[1].Valid {
 				t.Errorf("the second attempt: %s", trials[1].Reason)
 			}
-			// Between the two is the tidying up, for which a busy host needs seconds.
+			// In between is the clean-up, which takes seconds on a busy host.
 			if waited := trials[1].Started.Sub(killed); waited > 30*time.Second {
 				t.Errorf("the next attempt began %v after the server was killed", waited)
 			}
@@ -107,7 +107,7 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 	}
 }
 
-// killInLoad kills the server that is marked as soon as the shop takes orders.
+// killInLoad kills the server whose command line contains mark, as soon as the shop accepts orders.
 func (e *experiment) killInLoad(label, mark, architecture string) {
 	e.t.Helper()
 	front := map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy",

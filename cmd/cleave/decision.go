@@ -25,7 +25,7 @@ func (f *decisionFlags) register(command *cobra.Command) {
 		"`file` with the prices of cores and memory for --decision (docs/decisions.md)")
 }
 
-// need reads what the decision is for; nil: none was asked for.
+// need returns the needs of the decision from the flags, or nil without --decision.
 func (f *decisionFlags) need(
 	command *cobra.Command, args []string, documents documentFlags,
 ) (*ci.Need, error) {

@@ -79,7 +79,7 @@ func takeInventory() (inventory, error) {
 	return all, nil
 }
 
-// showInventory is one screen: what there is, by name.
+// showInventory prints the names of all studies, systems and architectures, on one screen.
 func (a app) showInventory(all inventory) {
 	fmt.Fprintln(a.out, "Studies (cleave reproduce NAME)")
 	for _, s := range all.Studies {
@@ -100,7 +100,7 @@ const (
 	metricWidth = 32
 )
 
-// row prints a name and, in a second column, texts on lines of their own.
+// row prints a name and, in a second column, texts, each of which begins on a new line.
 func (a app) row(width int, name string, texts ...string) {
 	indent := ""
 	for _, text := range texts {
@@ -111,7 +111,7 @@ func (a app) row(width int, name string, texts ...string) {
 	}
 }
 
-// showSystem is all that can be named of a system.
+// showSystem prints all architectures, knobs, parameters and metrics of a system.
 func (a app) showSystem(system lab.SystemInfo) {
 	heading := fmt.Sprintf("System %s: %s", system.Name, system.Summary)
 	fmt.Fprintln(a.out, strings.Join(report.Wrap(heading, listWidth-2), "\n  "))

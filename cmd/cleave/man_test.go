@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestNoEmptyDefaultIsShown by the help of a command, whose lines are short, or by its page of the manual.
+// TestNoEmptyDefaultIsShown: neither the help of a command nor its manual page shows empty defaults. The
+// lines of the help are short.
 func TestNoEmptyDefaultIsShown(t *testing.T) {
 	texts := map[string]string{}
 	var read func(command *cobra.Command)

@@ -17,8 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// isOwnSystem reports whether an argument of model names a system of the user, and no spans, which are never
-// in YAML. A folder holds manifests if it has a file in YAML.
+// isOwnSystem reports whether an argument of model names a system of the user. Otherwise it names spans,
+// which are never in YAML. A folder is one of manifests if it has a YAML file.
 func isOwnSystem(argument string) bool {
 	if isYAML(argument) {
 		return true
@@ -37,8 +37,8 @@ func isOwnSystem(argument string) bool {
 
 func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
 
-// foreignPlan makes the plan of the trials of a system of the user's: metered at several rates, and followed
-// at the lowest one.
+// foreignPlan makes the plan of the trials of a system of the user: it is metered at several rates, and
+// traced at the lowest one.
 func (f *modelFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
@@ -73,8 +73,8 @@ func (f *modelFlags) foreignPlan(
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// byService returns CPU times by the names of services in their spans. If the names of exactly one unit and
-// one service match none of the others, it takes them for the same.
+// byService returns CPU times by the names of services in spans. If only one unit and one service have names
+// that do not match, it assumes that they are the same.
 func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
 	var unknown, services []string
 	var walk func(s *lab.SpanNode)
@@ -102,5 +102,5 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 	return cpu
 }
 
-// asks reports whether the span of a client names a unit as what it calls, such as a database.
+// asks reports whether the span of a client says that it calls this unit, such as a database.
 func asks(span, unit string) bool { return strings.HasSuffix(span, " to "+unit) }

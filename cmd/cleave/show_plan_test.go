@@ -35,7 +35,7 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, stop := range []float64{1, 3} { // two on the average
+	for i, stop := range []float64{1, 3} { // 2 on average
 		trial := lab.Trial{Schema: lab.TrialSchema, Number: i + 1, Attempt: 1, Block: 1, Variant: "a",
 			Point:  plan.Study.Points[0],
 			Phases: []lab.Phase{{Name: lab.PhaseJob, Seconds: 60}, {Name: lab.PhaseStop, Seconds: stop}}}
@@ -43,13 +43,13 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What is not the job holds the warm-up: it comes before the lead is ready.
+	// The time outside of the job includes the warm-up, which is before the lead is ready.
 	expect("time      about 42 s, as far as the trials in "+results+"/compare/latest tell",
 		" KiB, in "+results+"/compare")
 }
 
 // TestComparisonsAreNotInStepWithTheirSystems: open loads of comparisons have jittered
-// arrivals by default, and those of studies the defined ones.
+// arrivals by default, and open loads of studies those of the study.
 func TestComparisonsAreNotInStepWithTheirSystems(t *testing.T) {
 	compare := []string{"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "-r", "5"}
 	for want, commands := range map[string][][]string{
@@ -65,7 +65,7 @@ func TestComparisonsAreNotInStepWithTheirSystems(t *testing.T) {
 	}
 }
 
-// TestAPlanTellsHowLongItTook: jobs and searches last until their work is done, which only playing shows.
+// TestAPlanTellsHowLongItTook: the time of jobs and searches is only known after they were played.
 func TestAPlanTellsHowLongItTook(t *testing.T) {
 	for command, want := range map[string]string{
 		"reproduce rego2021 --quick":                                   "about 95 s on two processors",
@@ -105,8 +105,9 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 	}
 }
 
-// TestPlanOfJobsIsToldBySmallerJobs: the planned time of a job is estimated from smaller jobs: the job itself
-// grows with the scale, the overhead does not, and trials without data use those of their variant.
+// TestPlanOfJobsIsToldBySmallerJobs: the planned time of a job is estimated from smaller jobs. The time of
+// the job itself grows with the scale, but not the overhead. For trials without data, those of their variant
+// are used.
 func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
 	small := planned(t, "reproduce", "rego2021", "--quick", "--points", "s1")
 	results := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// resolved returns a built-in study as it is played.
+// resolved returns a built-in study in the form in which it is played.
 func resolved(t *testing.T, name string, options study.Options) lab.Study {
 	t.Helper()
 	file, err := builtIn(name)
@@ -25,8 +25,8 @@ func resolved(t *testing.T, name string, options study.Options) lab.Study {
 	return s
 }
 
-// TestPublishedFiguresMapToTheirStudy: what a figure is in our words, the study
-// measures.
+// TestPublishedFiguresMapToTheirStudy: the variants, points and metrics of published figures
+// exist in the study.
 func TestPublishedFiguresMapToTheirStudy(t *testing.T) {
 	for _, name := range published.Names() {
 		figures, err := published.Load(name)
@@ -68,8 +68,8 @@ func TestTheQuickProfileLeavesEveryClaimAPoint(t *testing.T) {
 	}
 }
 
-// TestCosta2022ShowsWhereTheDifferenceComesFrom: between its own variants, at points
-// that the quick profile plays too, with everything that a step turns.
+// TestCosta2022ShowsWhereTheDifferenceComesFrom: its steps are between its own variants, at
+// points that the quick profile plays, too, and name all knobs that they change.
 func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 	knobs := func(c lab.Variant) (map[string]string, error) {
 		if c.Architecture == "async" {
@@ -95,8 +95,8 @@ func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 	}
 }
 
-// TestGroupingsAreThoseOfTheManifests holds the processes of each grouping against the replica sets in the
-// manifests of mendonca2024, and what its configuration would have had.
+// TestGroupingsAreThoseOfTheManifests compares the number of processes of each grouping with the replica sets
+// in the manifests of mendonca2024, and with those of its configuration.
 func TestGroupingsAreThoseOfTheManifests(t *testing.T) {
 	s := resolved(t, "mendonca2024", study.Options{})
 	layouts, err := layoutsOf(s, nil)

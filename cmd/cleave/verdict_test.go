@@ -9,7 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// TestUndecidedNamesWhatARunHasLeftOpen: of each kind of study what its question is about.
+// TestUndecidedNamesWhatARunHasLeftOpen: for each kind of study, the message names the undecided results that
+// its question is about.
 func TestUndecidedNamesWhatARunHasLeftOpen(t *testing.T) {
 	point := lab.Point{Name: "rate-20"}
 	headline := []lab.Metric{{Name: "p50"}, {Name: "cpu"}}
@@ -48,7 +49,7 @@ func TestUndecidedNamesWhatARunHasLeftOpen(t *testing.T) {
 }
 
 // TestOneVerdictForAllCommands: a broken invariant takes precedence over an unknown audit, whose exit code
-// depends on the reason. A check and a job have no load that could be missed.
+// depends on the reason. In checks and jobs there is no load that might not be achieved.
 func TestOneVerdictForAllCommands(t *testing.T) {
 	unknown := lab.Audit{Verdict: lab.AuditUnknown, Figures: map[string]float64{lab.FigureAchieved: 1}}
 	open := lab.Audit{Verdict: lab.AuditUnknown, Figures: map[string]float64{external.FigureUndecided: 1}}

@@ -20,7 +20,7 @@ const (
 	consumer = trace.SpanKindConsumer
 )
 
-// record returns a span of a trace, by small numbers.
+// record returns a span with small numbers as ids and times.
 func record(
 	id, parent byte, unit string, role trace.SpanKind, kind lab.SegmentKind, name string, start, end int64,
 ) spans.Record {
@@ -41,7 +41,7 @@ func inOneUnit() []spans.Record {
 	}
 }
 
-// withCalls returns an order of which two calls go on at once; one has a part of its own.
+// withCalls returns an order with two concurrent calls, one of which has a child.
 func withCalls() []spans.Record {
 	return []spans.Record{
 		record(1, 0, "orders", inside, lab.SegmentBusiness, "POST /orders", 0, 100),
@@ -55,8 +55,8 @@ func withCalls() []spans.Record {
 	}
 }
 
-// withMessages returns an order that an event makes final: one unit answers at once, another one
-// takes its message in.
+// withMessages returns an order that becomes final by a message: one unit answers at once, and
+// another one handles its message.
 func withMessages() []spans.Record {
 	return []spans.Record{
 		record(1, 0, "orders", inside, lab.SegmentBusiness, "POST /orders", 0, 60),
@@ -66,9 +66,9 @@ func withMessages() []spans.Record {
 		record(5, 4, "inventory", consumer, lab.SegmentBusiness, "process inventory", 75, 120),
 		record(6, 5, "inventory", inside, lab.SegmentQueueing, "wait in the consumer", 75, 80),
 		record(7, 5, "inventory", inside, lab.SegmentDatabase, "COMMIT", 100, 115),
-		// found before its transaction heard so
+		// It is found before its transaction gets the answer of COMMIT.
 		record(8, 5, "inventory", producer, lab.SegmentBroker, "publish stock.reserved", 112, 150),
-		// delivered before it was confirmed
+		// It is delivered before the broker confirms it.
 		record(9, 8, "orders", consumer, lab.SegmentBusiness, "process orders", 140, 180),
 		record(10, 9, "orders", inside, lab.SegmentDatabase, "COMMIT", 150, 170),
 		record(11, 9, "orders", producer, lab.SegmentBroker, "publish order.confirmed", 171, 175),
@@ -118,7 +118,7 @@ func TestPaths(t *testing.T) {
 			"45-50 orders encoding encode", "50-60 orders business code POST /orders"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			slices.Reverse(c.records) // the order of files is any
+			slices.Reverse(c.records) // the order in files does not matter
 			of, whole := criticalpath.New(c.records)
 			if !whole {
 				t.Fatal("there is no first span")
@@ -138,8 +138,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// FuzzPaths: whatever the files say, there is a path without gaps that ends where it
-// should, or none.
+// FuzzPaths: for arbitrary spans there is either a path without gaps that ends at the
+// right time, or no path.
 func FuzzPaths(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 10, 90, 2, 1, 0, 20, 80, 3, 2, 4, 30, 40})
 	f.Add([]byte{1, 0, 0, 10, 90, 2, 2, 0, 20, 80, 3, 4, 5, 30, 40, 4, 3, 5, 30, 40}) // its own origin
@@ -164,7 +164,7 @@ func FuzzPaths(f *testing.F) {
 	})
 }
 
-// TestWithoutASpanThereIsNoPath leaves out one on the way at a time.
+// TestWithoutASpanThereIsNoPath leaves out a different span of the path each time.
 func TestWithoutASpanThereIsNoPath(t *testing.T) {
 	for _, missing := range []byte{1, 4, 5, 8} {
 		records := slices.DeleteFunc(withMessages(),
