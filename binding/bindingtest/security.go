@@ -12,10 +12,10 @@ import (
 	"github.com/cleave-lab/cleave/binding/secure"
 )
 
-// The names by which caller and callee identify themselves.
+// The names in the certificates of caller and callee.
 const caller, callee = "caller", "callee"
 
-// identities returns both ends of mutual TLS, which have an authority of their own.
+// identities returns both ends of mutual TLS, with certificates of the same authority.
 func identities(t *testing.T) (ofCaller, ofCallee *secure.Transport) {
 	authority := newAuthority(t)
 	return transport(t, issued(t, authority, caller), true), transport(t, issued(t, authority, callee), true)
@@ -50,7 +50,7 @@ func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
 	return made
 }
 
-// trusting returns an identity that trusts the authority of another one.
+// trusting replaces the authority in an identity by that of another one.
 func trusting(identity, other []byte) []byte {
 	const begin = "-----BEGIN CERTIFICATE-----"
 	own := identity[:strings.LastIndex(string(identity), begin)]
@@ -63,7 +63,7 @@ func refusesStrangers(t *testing.T, b Binding) {
 	of, to := issued(t, ours, caller), issued(t, ours, callee)
 	for name, c := range map[string]struct {
 		caller, callee *secure.Transport
-		why            string // what the caller learns, where it is the caller who refuses
+		why            string // a part of the caller's error; empty if the callee refuses
 	}{
 		"a callee whose certificate has expired": {transport(t, of, false),
 			transport(t, expired(t, ours, callee), false), "expired"},

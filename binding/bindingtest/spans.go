@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tracing: the spans of a call are one tree over both processes, and say what its
-// time went into.
+// tracing: the spans of a call in both processes are one tree, and say what its time
+// was used for.
 func tracing(t *testing.T, x *bench) {
 	caller := spans.NewProvider(1)
 	ctx, entry := spans.Enter(within(t), caller, "entry")
@@ -22,7 +22,7 @@ func tracing(t *testing.T, x *bench) {
 		t.Fatal(err)
 	}
 	entry.End()
-	x.end(t) // then all spans of the server have ended
+	x.end(t) // waits until all spans of the server have ended
 	here, there := written(t, caller), written(t, x.traced)
 	calls := named(here, "Health/Check", lab.SegmentTransport)
 	if len(calls) != 2 || calls[0].Role != trace.SpanKindClient ||
@@ -45,7 +45,7 @@ func tracing(t *testing.T, x *bench) {
 			t.Errorf("the request: %+v and %+v", parts, partsOf(call, here))
 		}
 		if len(named(parts, "work", lab.SegmentDatabase)) == 0 {
-			continue // the call that failed has no answer
+			continue // the failed call has no answer
 		}
 		if len(named(parts, "encode", lab.SegmentEncoding)) != 1 ||
 			len(named(partsOf(call, here), "decode", lab.SegmentEncoding)) != 1 {

@@ -47,7 +47,8 @@ func (f *fields) take(field hpack.HeaderField) {
 	}
 }
 
-// contentTypeOf returns the content type of messages in an encoding: the short one for gRPC's own.
+// contentTypeOf returns the content type of messages in an encoding. For Protocol Buffers it is the short
+// one.
 func contentTypeOf(codec rpc.Codec) string {
 	if codec == rpc.Codec(rpc.Protobuf{}) {
 		return rpc.GRPCType
@@ -71,8 +72,8 @@ func (f *fields) status() *status.Status {
 	return status.New(codes.Code(code), unescape(f.message))
 }
 
-// statusFields returns the trailer fields of a fault. They are marked sensitive so that HPACK keeps them out
-// of its table.
+// statusFields returns the trailer fields of a fault. Texts are marked sensitive, so that HPACK does not add
+// them to its table.
 func statusFields(s *status.Status) []hpack.HeaderField {
 	all := []hpack.HeaderField{
 		{Name: "grpc-status", Value: strconv.Itoa(int(s.Code()))},
@@ -85,7 +86,8 @@ func statusFields(s *status.Status) []hpack.HeaderField {
 	return all
 }
 
-// escape returns the percent-encoding of grpc-message, cut after about a quarter of maxHeaderValue.
+// escape returns a text in the percent-encoding of grpc-message. It cuts the text after about a quarter of
+// maxHeaderValue.
 func escape(text string) string {
 	const hexadecimal = "0123456789ABCDEF"
 	var b strings.Builder
@@ -99,7 +101,7 @@ func escape(text string) string {
 	return b.String()
 }
 
-// unescape reverses escape; invalid escapes remain as they are.
+// unescape reverses escape. It does not change invalid escapes.
 func unescape(text string) string {
 	if !strings.Contains(text, "%") {
 		return text

@@ -13,7 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/bindingtest"
 )
 
-// entered returns a client's end of a connection to a server of echoDesc. The client has said a text.
+// entered connects a client to a server of echoDesc and sends a text. It returns the server and the client's
+// end.
 func entered(t *testing.T, text string) (*Server, net.Conn) {
 	t.Helper()
 	server := NewServer(1<<10, statusFaults{})
@@ -26,7 +27,7 @@ func entered(t *testing.T, text string) (*Server, net.Conn) {
 	return server, near
 }
 
-// greeted returns the same of a client that the server has greeted.
+// greeted is entered for a client that has sent its preface and received that of the server.
 func greeted(t *testing.T) (*Server, net.Conn) {
 	t.Helper()
 	server, near := entered(t, preface)
@@ -36,8 +37,8 @@ func greeted(t *testing.T) (*Server, net.Conn) {
 	return server, near
 }
 
-// TestAClientThatDoesNotGreetLosesItsConnection, whether it says nothing or half of it. One that has greeted
-// stays.
+// TestAClientThatDoesNotGreetLosesItsConnection: the server closes the connection of a client that sends
+// nothing or only a part of the preface, but not after the whole preface.
 func TestAClientThatDoesNotGreetLosesItsConnection(t *testing.T) {
 	for said, stay := range map[string]int{"": 0, preface[:10]: 0, preface: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -53,14 +54,14 @@ func TestAClientThatDoesNotGreetLosesItsConnection(t *testing.T) {
 	}
 }
 
-// connections returns how many connections a server has.
+// connections returns the number of connections of a server.
 func (s *Server) connections() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.served)
 }
 
-// TestAPeerThatReadsNoAnswerLosesItsConnection, and holds no handler.
+// TestAPeerThatReadsNoAnswerLosesItsConnection: so it cannot block a handler.
 func TestAPeerThatReadsNoAnswerLosesItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, near := greeted(t)
@@ -77,7 +78,7 @@ func TestAPeerThatReadsNoAnswerLosesItsConnection(t *testing.T) {
 }
 
 // TestAPeerThatOpensNoWindowLosesItsCall: the server resets the stream of an answer that does not fit into
-// the window, and goes on.
+// the window. The connection still works.
 func TestAPeerThatOpensNoWindowLosesItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, near := greeted(t)
@@ -104,7 +105,7 @@ func TestAPeerThatOpensNoWindowLosesItsCall(t *testing.T) {
 	})
 }
 
-// TestAPeerThatAsksAndReadsNothing: answers do not gather without end.
+// TestAPeerThatAsksAndReadsNothing: the number of unsent answers is limited.
 func TestAPeerThatAsksAndReadsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, near := greeted(t)

@@ -15,7 +15,7 @@ type encoder struct {
 	out  []byte
 }
 
-// encode encodes a message into body. For JSON it uses the kept json.Encoder, which saves allocations.
+// encode encodes a message into body. For JSON it reuses a json.Encoder, which saves allocations.
 func (e *encoder) encode(codec rpc.Codec, message any) error {
 	if codec == rpc.Codec(rpc.JSON{}) {
 		return e.json.Encode(message)

@@ -1,7 +1,7 @@
-// Package msgpack encodes messages of Protocol Buffers as MessagePack: a message is a map by field names, as
-// in JSON, numbers are numbers, and bytes are binary. Unset fields are omitted; unknown fields are skipped
-// when reading. It walks messages with protoreflect, without generated code, and uses github.com/tinylib/msgp
-// for the format itself.
+// Package msgpack encodes messages of Protocol Buffers as MessagePack. A message is a map by field names, as
+// in JSON; numbers are numbers, and bytes are binary. Unset fields are omitted. Unknown fields are ignored.
+// It reads and sets fields with protoreflect, without generated code, and uses github.com/tinylib/msgp for
+// the format.
 //
 // Entry points: Codec.
 package msgpack
@@ -173,7 +173,7 @@ func readField(
 	return data, err
 }
 
-// errText means that a string is not valid.
+// errText means that a string is not valid UTF-8.
 var errText = errors.New("a string is not in UTF-8")
 
 // readOne decodes a value that is neither a list nor a map. fresh returns a new message for it.

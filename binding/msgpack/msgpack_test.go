@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// messages are of all kinds of fields: maps, lists, choices, messages in messages, enums.
+// messages returns messages with all kinds of fields: maps, lists, oneofs, nested messages, enums.
 func messages(t testing.TB) []proto.Message {
 	nested, err := structpb.NewStruct(map[string]any{"a": []any{1.5, "ü", nil, true}, "b": map[string]any{}})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestMessagesComeBack(t *testing.T) {
 	}
 }
 
-// TestTheFormat holds the bytes against those of the specification.
+// TestTheFormat compares encoded messages with the bytes of the specification.
 func TestTheFormat(t *testing.T) {
 	for want, m := range map[string]proto.Message{
 		"\x81\xa5value\xa2ab":               wrapperspb.String("ab"),

@@ -8,17 +8,17 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Balancing is a way to choose among the replicas of a callee. It counts only the calls of its own process.
+// Balancing is a way to choose among the replicas of a callee. Open calls are those of the own process.
 type Balancing int
 
 // The ways to choose.
 const (
 	RoundRobin    Balancing = iota // one after the other
-	LeastRequests                  // the one with the fewest open calls; among equals, one after the other
-	TwoChoices                     // the one with fewer open calls of two random ones
+	LeastRequests                  // the replica with the fewest open calls; equal ones one after the other
+	TwoChoices                     // of two random replicas, the one with fewer open calls
 )
 
-// callee is a replica that can be chosen. Streams are not counted: no binding carries them.
+// callee is a replica that can be chosen. Streams are not counted, because no binding supports them.
 type callee struct {
 	grpc.ClientConnInterface
 	open atomic.Int64 // calls of this caller
@@ -33,7 +33,8 @@ func (c *callee) Invoke(ctx context.Context, method string, in, out any, options
 
 func (c *callee) openCalls() int64 { return c.open.Load() }
 
-// choose returns one of at least one replicas. The caller increases turn by one with each call.
+// choose returns one of the replicas, of which there must be at least one. The caller increases turn by one
+// with each call.
 func choose[R interface{ openCalls() int64 }](by Balancing, turn uint64, replicas []R) R {
 	n := len(replicas)
 	first := replicas[turn%uint64(n)]

@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
-// namespacesOf returns those of conductors on a cluster.
+// namespacesOf returns the namespaces of conductors on a cluster.
 func namespacesOf(t *testing.T, f *userstest.Cluster) []string {
 	t.Helper()
 	var list struct{ Items []api.Object }
@@ -32,8 +32,8 @@ func namespacesOf(t *testing.T, f *userstest.Cluster) []string {
 	return names
 }
 
-// TestTheSameRunsOnTheUsersKubernetes by naming it, and what cannot be there is said before
-// anything is made. Long because one cluster is enough for all of it.
+// TestTheSameRunsOnTheUsersKubernetes: the same checks run on a cluster that the user names. What is
+// impossible there is an error before anything is created. Long because all cases use one cluster.
 func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 	f := userstest.New(t)
 	guest := map[string]string{kubernetes.ConfigVariable: f.Guest(t)}
@@ -80,7 +80,7 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 	t.Run("a conductor that is killed", func(t *testing.T) { killedOnCluster(t, f) })
 }
 
-// killedOnCluster: the sweeper removes the namespace of a conductor that was killed.
+// killedOnCluster: the sweeper removes the namespace of a killed conductor.
 func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 	conductor := onTheirs(t, f.Variables, nil,
 		"check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")

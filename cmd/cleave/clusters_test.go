@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// needSwarm skips the test where no swarm can be made, with the reason.
+// needSwarm skips the test, with the reason, if no swarm can be created.
 func needSwarm(t *testing.T) {
 	t.Helper()
 	testset.NeedClusters(t)
@@ -59,13 +59,13 @@ func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
 	expectNoNodes(t, command)
 }
 
-// TestNothingIsLeftOfASwarmWhoseConductorIsKilled while its daemons start.
+// TestNothingIsLeftOfASwarmWhoseConductorIsKilled kills a conductor while the daemons of its swarm start.
 func TestNothingIsLeftOfASwarmWhoseConductorIsKilled(t *testing.T) {
 	needSwarm(t)
 	expectNodesGo(t, lab.Swarm)
 }
 
-// expectNodesGo kills a conductor whose cluster has its first nodes, and waits until they are gone.
+// expectNodesGo kills a conductor when its cluster has its first nodes, and waits until these are gone.
 func expectNodesGo(t *testing.T, deployment string) {
 	t.Helper()
 	conductor := program(t.TempDir(), "check", "shop", "--architecture", "sync", "--deploy", deployment)
@@ -74,7 +74,7 @@ func expectNodesGo(t *testing.T, deployment string) {
 	expectSaid(t, program("", "clean"), exitFine, []string{"nothing to remove"})
 }
 
-// TestFlagsOfClustersThatDoNothingAreRefused: those of a deployment that no variant has.
+// TestFlagsOfClustersThatDoNothingAreRefused: flags for a deployment that no variant has are refused.
 func TestFlagsOfClustersThatDoNothingAreRefused(t *testing.T) {
 	variants := func(deployments ...string) (all []lab.Variant) {
 		for _, one := range deployments {

@@ -29,7 +29,8 @@ func playedComparison(t *testing.T, dir string, args ...string) map[string][]lab
 	return played
 }
 
-// expectAnswered wants the trials of these variants, each of a system that answered and was metered.
+// expectAnswered checks that there are trials of exactly these variants, whose systems answered and were
+// metered.
 func expectAnswered(t *testing.T, played map[string][]lab.Trial, variants ...string) {
 	t.Helper()
 	for _, name := range variants {
@@ -46,8 +47,8 @@ func expectAnswered(t *testing.T, played map[string][]lab.Trial, variants ...str
 	}
 }
 
-// TestACommandIsComparedWithItselfInContainers: its program and its folder are there, and it can
-// write into that.
+// TestACommandIsComparedWithItselfInContainers: in containers the command has its program and its
+// folder, to which it can write.
 func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 	t.Parallel()
 	dockertest.Shared(t)
@@ -78,7 +79,7 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 	expectNoContainers(t)
 }
 
-// someServer returns the command of a web server that other hosts have, too.
+// someServer returns the command of a web server that is also installed on the other hosts.
 func someServer(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
@@ -99,7 +100,8 @@ func TestACommandRunsOnAHostBySSH(t *testing.T) {
 	h.AwaitNothing(t, patience)
 }
 
-// TestDeployedComparisonsAreRefused by name, before anything starts.
+// TestDeployedComparisonsAreRefused: impossible deployments of a comparison are refused before anything
+// starts.
 func TestDeployedComparisonsAreRefused(t *testing.T) {
 	elsewhere := serverFolder(t)
 	for _, c := range []struct {

@@ -32,9 +32,9 @@ type documentFlags struct {
 	json       string
 	format     string
 	full       bool
-	baseline   string   // which variants are compared with; empty: that of the study
-	notesShown []string // notes that standard error has already
-	// decision is the need that a page for a decision record answers, or nil without one.
+	baseline   string   // the variant with which others are compared; empty: that of the study
+	notesShown []string // notes that were already printed to standard error
+	// decision is what the page for a decision record is about; nil: none is written.
 	decision *ci.Need
 }
 
@@ -123,7 +123,7 @@ limit, and 6 with --require-verdict where it may be.`,
 	return command
 }
 
-// reportRun rebuilds every view of a run, and checks its variants against the gates.
+// reportRun writes all documents of a run anew, and checks its variants against the gates.
 func (a app) reportRun(dir string, flags documentFlags, held againstFlags) error {
 	gates, err := held.parse()
 	if err != nil {
@@ -147,7 +147,7 @@ func (a app) reportRun(dir string, flags documentFlags, held againstFlags) error
 	return gatesVerdict(verdicts, held.mustKnow, "a variant")
 }
 
-// conclude writes every document from the raw data of the folder, and shows the results.
+// conclude analyses the raw data of the folder, writes all documents, and shows the results.
 func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, error) {
 	concluded, err := analyse(folder, flags.baseline)
 	if err != nil {

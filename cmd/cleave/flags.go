@@ -34,7 +34,8 @@ const groupAnnotation = "group"
 // helpWidth is the width of the texts of flags, in columns.
 const helpWidth = 80
 
-// addGroup adds flags to a command, whose help shows them under a title in the order of their making.
+// addGroup adds flags to a command. Its help shows them under a title, in the order in which the makers add
+// them.
 func addGroup(command *cobra.Command, title string, makers ...func(*pflag.FlagSet)) {
 	set := pflag.NewFlagSet(title, pflag.ContinueOnError)
 	set.SortFlags = false
@@ -52,7 +53,7 @@ func addGroup(command *cobra.Command, title string, makers ...func(*pflag.FlagSe
 	command.Flags().AddFlagSet(set)
 }
 
-// setFlags returns the flags of a command line for which a condition holds, with their dashes.
+// setFlags returns the set flags of a command line for which a condition holds, with their dashes.
 func setFlags(command *cobra.Command, is func(*pflag.Flag) bool) (names []string) {
 	command.Flags().Visit(func(f *pflag.Flag) {
 		if is(f) {
@@ -93,13 +94,13 @@ func usage(usual func(*cobra.Command) error) func(*cobra.Command) error {
 	}
 }
 
-// addDeployment adds the flag that deploys every variant, and those of the user's clusters.
+// addDeployment adds the flag for the deployment of every variant, and the flags for clusters of the user.
 func (f *experimentFlags) addDeployment(flags *pflag.FlagSet) {
 	flags.Var(&f.deploy, deployFlagName, "`deployment` of every variant: "+strings.Join(lab.Deployments(), ", "))
 	addClusters(flags)
 }
 
-// addClusters adds the flags that name clusters and hosts of the user's.
+// addClusters adds the flags that name clusters and hosts of the user.
 func addClusters(flags *pflag.FlagSet) {
 	add := func(name, variable, with, text string) {
 		flags.Var(variableFlag{variable: variable, with: with}, name, text+" ("+variable+")")
@@ -113,7 +114,7 @@ func addClusters(flags *pflag.FlagSet) {
 	add("hosts", ssh.Variable, "", "your `hosts` as ssh takes them, comma-separated, for --deploy ssh")
 }
 
-// deployFlag is the name of a deployment, or empty: each variant keeps its own.
+// deployFlag is the name of a deployment. If it is empty, each variant keeps its own.
 type deployFlag string
 
 // String implements pflag.Value.
@@ -131,11 +132,11 @@ func (d *deployFlag) Set(name string) error {
 	return nil
 }
 
-// variableFlag is a flag that sets a variable of the environment, which the janitor, the sweeper and a later
-// `cleave clean` read as well.
+// variableFlag is a flag that sets an environment variable, because the janitor, the sweeper and a later
+// `cleave clean` also read it.
 type variableFlag struct {
 	variable string
-	with     string // a variable that becomes empty with it if it is not set
+	with     string // another variable, which is set to "" if it is not set
 }
 
 // String implements pflag.Value.
@@ -160,14 +161,14 @@ func (f variableFlag) Set(text string) error {
 	return os.Setenv(f.variable, text)
 }
 
-// addBackings adds the flag that puts every variant on other backing services.
+// addBackings adds the flag that selects other backing services for every variant.
 func (f *experimentFlags) addBackings(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.backings, backingFlag, nil, "backing `services` instead of the embedded ones: "+
 		"mariadb or postgres, rabbitmq, mongo, cassandra (systems: "+
 		strings.Join(systemsThat[lab.Backed](), ", ")+")")
 }
 
-// addDesign adds the flags of how the trials of an experiment are planned and counted.
+// addDesign adds the flags about how the trials of an experiment are planned and counted.
 func (f *experimentFlags) addDesign(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.seed, "seed", 0, "`number` that the order of trials and random choices follow from "+
 		"(default: the study's, else 1)")
@@ -178,7 +179,7 @@ func (f *experimentFlags) addDesign(flags *pflag.FlagSet) {
 	flags.Lookup(profileFlag).NoOptDefVal = strconv.Itoa(study.ProfiledByDefault)
 }
 
-// addPlay adds the flags of how a plan is played.
+// addPlay adds the flags about how a plan is played.
 func (f *experimentFlags) addPlay(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.planOnly, "plan", false,
 		"show trials, time and disk of the plan, and play nothing; with --json the plan itself")
@@ -196,14 +197,14 @@ func (f *experimentFlags) addTrust(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.trust, "trust", false, "play the plan of somebody else's result folder without asking")
 }
 
-// addOutput adds the flags of results, progress and documents.
+// addOutput adds the flags about results, progress and documents.
 func (f *experimentFlags) addOutput(flags *pflag.FlagSet) {
 	f.addResults(flags)
 	f.out.addTo(flags)
 	f.documents.addTo(flags)
 }
 
-// addResults adds the flags of results and progress.
+// addResults adds the flags about results and progress.
 func (f *experimentFlags) addResults(flags *pflag.FlagSet) {
 	flags.StringVar(&f.results, "results", "results", "`folder` for results")
 	f.progress = "auto"
@@ -211,15 +212,15 @@ func (f *experimentFlags) addResults(flags *pflag.FlagSet) {
 		"`form` of the progress: auto, terminal, plain (a line per trial), json (an object per trial) or none")
 }
 
-// addVerdict adds the flags of results that compare variants.
+// addVerdict adds the flags about results that compare variants.
 func (f *experimentFlags) addVerdict(flags *pflag.FlagSet) {
 	f.documents.addFull(flags)
 	flags.BoolVar(&f.mustKnow, "require-verdict", false,
 		"exit with code 6 if a claim or the headline is undecided")
 }
 
-// warmUp is the duration of the unrecorded load before the measured one: least, and limit if it lasts until
-// the load is steady.
+// warmUp is the duration of the unrecorded load before the measured one. If limit is set, it lasts until the
+// load is steady: at least the time least, and at most limit.
 type warmUp struct{ least, limit time.Duration }
 
 // addTo adds the flags.
@@ -246,11 +247,10 @@ func (w *warmUp) Set(text string) (err error) {
 	return err
 }
 
-// usuallyLooked is the maximum number of blocks of an experiment that stops when it is decided, without
-// --blocks.
+// usuallyLooked is the default of --blocks for an experiment that stops when it is decided.
 const usuallyLooked = 12
 
-// sequentialFlags make an experiment look at its data after every block.
+// sequentialFlags are the flags for experiments that analyse their data after every block.
 type sequentialFlags struct {
 	until  string
 	within time.Duration
@@ -265,8 +265,8 @@ func (f *sequentialFlags) addTo(flags *pflag.FlagSet) {
 		"time limit of an experiment with --until, e.g. 20m (--resume starts it again)")
 }
 
-// apply returns the plan of an experiment that looks at its data, if the flags ask for it. Its blocks are
-// those of the plan with the same seeds, and more of them.
+// apply changes a plan to that of an experiment that analyses its data after every block, if the flags ask
+// for it. It has the blocks of the plan, with the same seeds, and further ones.
 func (f *sequentialFlags) apply(plan lab.Plan, isSet func(flag string) bool) (lab.Plan, error) {
 	if !isSet("until") {
 		if isSet("within") {

@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// load reads the load of every trial, and the folder of the scenario's files.
+// load returns the load of every trial, and the folder of the scenario's files.
 func (f *foreignFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
@@ -52,7 +52,7 @@ func (f *foreignFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	return load, dir, errors.Join(mistakes...)
 }
 
-// client returns how the generator connects, as far as flags say it.
+// client returns the settings of the generator's connections from the flags.
 func (f *foreignFlags) client() (lab.LoadClient, error) {
 	client := lab.LoadClient{HTTP2: f.request.http2, TraceShare: float64(f.request.traceShare)}
 	if f.isSet("connections") {
@@ -72,7 +72,7 @@ func (f *foreignFlags) client() (lab.LoadClient, error) {
 	return client, err
 }
 
-// file returns the scenario's, or one around the path.
+// file returns the scenario of --scenario, or one with a request of --path, and the folder of its files.
 func (f *foreignFlags) file() (scenario.File, string, error) {
 	if f.scenario != "" {
 		if f.isSet("path") {
@@ -95,7 +95,7 @@ func (f *foreignFlags) file() (scenario.File, string, error) {
 	return file, "", err
 }
 
-// pin chooses the processors of systems and generator.
+// pin returns the processors of the systems and of the generator.
 func (f *foreignFlags) pin() (system, generator []int, err error) {
 	switch f.cores {
 	case "none":
@@ -133,7 +133,7 @@ func coreList(text string) ([]int, error) {
 	return cores, nil
 }
 
-// trialSlack is the time of a trial in addition to its waits, which have limits of their own.
+// trialSlack is the time of a trial in addition to its waits, which have their own limits.
 const trialSlack = 30 * time.Second
 
 // trialTimeout returns the time limit of a trial, in seconds.
@@ -153,8 +153,8 @@ func searchTimeout(load lab.Load) float64 { return 45 * (load.Duration + 10) }
 // longestHealth limits the time until all services of a compose file are healthy.
 const longestHealth = 5 * time.Minute
 
-// longestStart returns the time limit for the start of a system, in seconds: there are several waits one
-// after the other, each with ready.timeout.
+// longestStart returns the time limit for the start of a system, in seconds. There can be several waits one
+// after the other, each of which may take ready.timeout.
 func longestStart(definitions []external.Definition) float64 {
 	longest := 0.0
 	for _, d := range definitions {
@@ -173,9 +173,9 @@ func longestStart(definitions []external.Definition) float64 {
 	return longest
 }
 
-// checkSystems finds mistakes in load and targets before anything is played, asks for consent, and packs the
-// scenario's files. A system that does not run yet cannot prove the consent of its owner: with a consent
-// list, it is asked in the trial.
+// checkSystems checks load and targets before anything is played, asks for consent, and packs the scenario's
+// files. Systems that do not run yet cannot prove the consent of their owners. With a consent list they are
+// asked in the trial.
 func (f *foreignFlags) checkSystems(
 	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
 ) error {
@@ -187,7 +187,7 @@ func (f *foreignFlags) checkSystems(
 			users, _ := p.Level(external.Users)
 			from, _ := p.Level(external.SearchFrom)
 			operations, _ := p.Level(external.Operations)
-			// A number of operations has no rate to be checked: any will do.
+			// A point with a number of operations has no rate. The check needs one, and accepts any.
 			job.Rate, job.Users = max(rate, from, min(operations, 1)), int(users)
 			spec, err := checkLoad(job, dir, secrets)
 			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {

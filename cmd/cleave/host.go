@@ -28,8 +28,8 @@ import (
 	"github.com/cleave-lab/cleave/studies"
 )
 
-// sweeperName is the hidden command that removes what a conductor had; see package
-// leftovers.
+// sweeperName is the hidden command that removes the leftovers of a conductor after its
+// end; see package leftovers.
 const sweeperName = "sweeper"
 
 func sweeperCommand() *cobra.Command {
@@ -38,7 +38,7 @@ func sweeperCommand() *cobra.Command {
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
 			err := leftovers.Sweep(os.Stdin, args[0])
-			// of this conductor, which has ended
+			// The label of this conductor, which has ended, is the name of its folder.
 			_, _, failed := cleanClusters(command.Context(), filepath.Base(args[0]))
 			return errors.Join(err, failed)
 		},
@@ -58,7 +58,7 @@ func (a app) cleanCommand() *cobra.Command {
 	}
 }
 
-// clean removes all leftovers that it can, also after errors.
+// clean removes leftovers. It continues after errors.
 func (a app) clean(ctx context.Context) error {
 	users, err := namedServers()
 	found, failed := leftovers.Find(leftovers.Root())
@@ -107,12 +107,13 @@ type diagnosis struct {
 
 // backingState describes a backing service on this host.
 type backingState struct {
-	Is      string `json:"is,omitempty"` // program and version, a stand-in named as such
+	Is      string `json:"is,omitempty"` // program and version, and whether it is a stand-in
 	Missing string `json:"missing,omitempty"`
-	Install string `json:"install,omitempty"` // the command that brings it
+	Install string `json:"install,omitempty"` // the command that installs it
 }
 
-// programState returns the state of a program on this host; packaged is its package, use its purpose.
+// programState returns the state of a program on this host. packaged is the name of its package, use its
+// purpose.
 func programState(program, packaged, use string) backingState {
 	if _, err := exec.LookPath(program); err != nil {
 		return backingState{Missing: fmt.Sprintf("there is no program %q here", program),
@@ -121,7 +122,7 @@ func programState(program, packaged, use string) backingState {
 	return backingState{Is: program + ", " + use}
 }
 
-// diskState returns the state of the replicated disk that knobs of systems ask for.
+// diskState returns the state of the replicated disk, which a knob of systems needs.
 func diskState() backingState {
 	if err := gluster.Missing(); err != nil {
 		return backingState{Missing: err.Error()}
@@ -136,7 +137,7 @@ func stateOf(b server.Availability) backingState {
 	return backingState{Is: b.Server.About()}
 }
 
-// serverPatience is the time for a server of the user to return its version.
+// serverPatience is the longest time that a server of the user may take to return its version.
 const serverPatience = 10 * time.Second
 
 // stateOfUsers returns the state of a server that the user names.

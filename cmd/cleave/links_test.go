@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// linkedShop is a shop on a host of its own behind a slow link, and a generator on another host.
+// linkedShop is a study of a shop on its own host behind a slow link, with the generator on another host.
 const linkedShop = `
 schema: cleave-study/1
 name: linked
@@ -33,7 +33,7 @@ func playLinked(t *testing.T, study, deployment string, says ...string) lab.Tria
 	t.Helper()
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"linked.yaml": study})
-	// What is tested holds on a busy host, too.
+	// Without gates, since this test must also pass on a busy host.
 	expectSaid(t, program(dir, "run", "linked.yaml", "--deploy", deployment, "--full", "--no-gates"), exitFine,
 		append(says, "1 of 1 trial counted", "Link of host-1 of far: 20ms later, at most 0.5 MB/s."))
 	trial := trialsOf(t, filepath.Join(dir, "results"))[0]
@@ -44,8 +44,8 @@ func playLinked(t *testing.T, study, deployment string, says ...string) lab.Tria
 	return trial
 }
 
-// TestHostsOfAStudyHaveLinks that are proven before the trial, kept in its record and printed; the
-// generator is on a host of its own.
+// TestHostsOfAStudyHaveLinks: links of hosts are tested before the trial, recorded and printed. The
+// generator is on its own host.
 func TestHostsOfAStudyHaveLinks(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	if err := hosts.Missing(); err != nil {
@@ -72,7 +72,7 @@ func TestHostsOfAStudyHaveLinksOnKubernetes(t *testing.T) {
 	playLinked(t, onlyTheShop(), lab.Kubernetes)
 }
 
-// TestLinksAreRefused: deployments whose links Cleave cannot shape refuse a study with links.
+// TestLinksAreRefused: deployments whose links Cleave cannot limit refuse a study with links.
 func TestLinksAreRefused(t *testing.T) {
 	for name, c := range map[string]struct{ args, says string }{
 		"containers": {"--deploy docker-host",

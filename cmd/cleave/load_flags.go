@@ -64,7 +64,7 @@ func (f *loadFlags) register(command *cobra.Command) {
 	addGroup(command, "Output", f.outputs.addTo)
 }
 
-// loadNotes explain values of flags.
+// loadNotes is a part of the help, which explains values of flags.
 const loadNotes = `
 
 Rates are per second (5000, 0.5), or 300/m, 900/h; times are 150ms, 2s, 5m.
@@ -124,7 +124,7 @@ func (f *loadFlags) addTarget(flags *pflag.FlagSet) {
 	flags.StringVar(&f.unix, "unix", "", "Unix `socket` to connect to instead of the URL's host")
 }
 
-// addAllowed adds the flags of what may be loaded and who is trusted.
+// addAllowed adds the flags about allowed targets and trusted certificates.
 func (f *loadFlags) addAllowed(flags *pflag.FlagSet) {
 	flags.StringVar(&f.allow, "allow", "",
 		"`file` with other targets and the consent of their owners (docs/consent.md)")
@@ -169,7 +169,7 @@ func (s *share) Set(text string) error {
 	return nil
 }
 
-// addConnection adds the flags of connections that load alone has.
+// addConnection adds the flags about connections that only load has.
 func (f *loadFlags) addConnection(flags *pflag.FlagSet) {
 	flags.Lookup("connections").Usage += "; without a rate: number of users"
 	flags.IntVar(&f.streams, "streams", 0,

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// newLines begins a list of JSON lines.
+// newLines returns a new list of JSON lines.
 func newLines(t *testing.T, path string) *loadList {
 	t.Helper()
 	list, err := newLoadList(path, func(w io.Writer) (rowWriter, error) { return record.NewLineWriter(w), nil })
@@ -21,18 +21,18 @@ func newLines(t *testing.T, path string) *loadList {
 	return list
 }
 
-// full is a writer to a full disk.
+// full is a writer that fails like a full disk.
 type full struct{}
 
 func (full) Write(record.Row) error { return errors.New("no space left") }
 func (full) Flush() error           { return nil }
 
-// TestListsHaveTheirNameWhenTheyAreWhole: until then what another load left stays.
+// TestListsHaveTheirNameWhenTheyAreWhole: until then the list of an earlier load is kept.
 func TestListsHaveTheirNameWhenTheyAreWhole(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows         int
 		whole, full  bool
-		ours, beside bool // the list has its name; an unfinished one is there in the end
+		ours, beside bool // at the end the list has its name; there is an incomplete one
 	}{
 		"whole":                 {rows: 1, whole: true, ours: true},
 		"whole, no operations":  {whole: true, ours: true},

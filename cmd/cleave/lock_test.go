@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestOnlyOneCleavePlaysIntoAFolder: a resume is refused while a run or a resume writes
-// into the folder, and possible after that one was killed. A report can be made at any time.
+// TestOnlyOneCleavePlaysIntoAFolder: a resume is refused while a run or a resume writes into
+// the folder, and possible after that was killed. A report is possible at any time.
 func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 	first := begin(t, 2_000_000)
 	file, folder := filepath.Join(first.dir, "long.yaml"), filepath.Join(first.results, "long", "latest")
@@ -18,7 +18,7 @@ func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 		player.awaitWorkers(player.label())
 		second := &experiment{t: t, dir: first.dir, results: first.results}
 		second.start("run", file, "--resume", folder)
-		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() }) // it plays, too
+		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() }) // then it plays, too
 		defer giveUp.Stop()
 		code, errOut := second.code(), second.errOut.String()
 		if code != exitFailed || !strings.Contains(errOut,

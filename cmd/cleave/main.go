@@ -1,5 +1,5 @@
 // Command cleave measures what a software architecture costs. This package is
-// the command line: it joins the rooms and holds no knowledge of its own.
+// the command line: it connects the other packages.
 package main
 
 import (
@@ -26,8 +26,7 @@ import (
 var version = "development"
 
 func main() {
-	// A reader of our output that goes away must not keep us from cleaning up:
-	// writing to it then fails, and that is all.
+	// If the reader of our output ends, writes fail, but we can still clean up.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal kills this process; the sweeper removes the leftovers then
@@ -39,8 +38,8 @@ func main() {
 	os.Exit(exitCode(err))
 }
 
-// newRoot builds the command line on the given streams. It removes control characters from all that commands
-// print; only an agent's protocol passes as it is.
+// newRoot returns the command line with these streams. Control characters are removed from everything that
+// commands print, except for the protocol of agents.
 func newRoot(in io.Reader, rawOut, rawErrOut io.Writer) *cobra.Command {
 	out, errOut := plain.NewWriter(rawOut), plain.NewWriter(rawErrOut)
 	root := &cobra.Command{
@@ -90,7 +89,7 @@ func commit() string {
 	return ""
 }
 
-// badFlag explains a mistake in a flag.
+// badFlag adds hints to the error of a flag.
 func badFlag(command *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -102,8 +101,8 @@ func badFlag(command *cobra.Command, err error) error {
 		helpOf(command))
 }
 
-// emptyFlags returns an error for flags with an empty value: an unset variable of a script must not mean the
-// default. An empty body is a body.
+// emptyFlags returns an error for flags with an empty value, because an unset variable of a script must not
+// mean the default. Only a body may be empty.
 func emptyFlags(command *cobra.Command) error {
 	var mistakes []error
 	command.Flags().Visit(func(f *pflag.Flag) {
@@ -121,7 +120,7 @@ func emptyFlags(command *cobra.Command) error {
 	return nil
 }
 
-// knownCommand returns an error for arguments that begin with no command.
+// knownCommand returns an error for arguments that do not begin with a command.
 func knownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -145,7 +144,7 @@ func helpCommand() *cobra.Command {
 	}
 }
 
-// arguments wraps a check of arguments, whose error gets the exit code for bad arguments.
+// arguments wraps a check of arguments, so that its errors have the exit code for bad arguments.
 func arguments(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if err := check(command, args); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 )
 
-// TestAModelOfContainers is made of three services that record spans with OpenTelemetry's SDK: all calls are
-// in it, their CPU time is metered, an attribute makes components within services, and the result folder
-// makes the same model once more.
+// TestAModelOfContainers makes a model of three services that record spans with OpenTelemetry's SDK. It has
+// all calls with metered CPU time, and components within services, which an attribute names. The same model
+// can be made again from the result folder.
 func TestAModelOfContainers(t *testing.T) {
 	t.Parallel()
 	dockertest.Once(t, tracedImage, buildTraced)

@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// TestModelsOfPeopleAndSocial are whole: of one process they have all components with metered CPU time, the
-// calls between them, the rates in operations, and stores that are written to. One is rehearsed, which audits
-// its calls.
+// TestModelsOfPeopleAndSocial: the models of these systems in one process are complete. They have all
+// components with metered CPU time, the calls between them, rates in operations, and stores with writes. One
+// is rehearsed, and the audit checks its calls.
 func TestModelsOfPeopleAndSocial(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	dir := t.TempDir()
@@ -66,8 +66,9 @@ func modelled(t *testing.T, dir, system string) model.Model {
 	return m
 }
 
-// wantCalls checks that an operation begins in a component and makes each of these calls once, at any depth
-// (the call that finds users more often: posts mention users). All calls must have metered CPU time.
+// wantCalls checks that an operation begins in a component and makes each of these calls once, at any depth.
+// Only the call that finds users may occur more often, because posts mention users. All calls must have
+// metered CPU time.
 func wantCalls(t *testing.T, m model.Model, operation, front string, want ...string) {
 	t.Helper()
 	i := slices.IndexFunc(m.Operations, func(o model.Operation) bool { return o.Name == operation })

@@ -43,7 +43,7 @@ func checkOutput(flag, path string) error {
 	return nil
 }
 
-// writeDocument writes a document to a file; "-" means standard output, "" means not at all.
+// writeDocument writes a document to a file; "-" means standard output, and "" that it is not written.
 func (a app) writeDocument(path string, write func(io.Writer) error) error {
 	switch path {
 	case "":
@@ -54,17 +54,17 @@ func (a app) writeDocument(path string, write func(io.Writer) error) error {
 	return writeFile(path, write)
 }
 
-// newDraft makes the file that becomes the one at path when it is complete.
+// newDraft creates a file like the one that replaces path once it is complete.
 func newDraft(path string) (*os.File, error) {
 	name := "." + filepath.Base(path) + "-" + strconv.Itoa(os.Getpid())
 	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
-// writeFile writes a file whole or not at all. What is no regular file, such as
-// /dev/stderr, is written to.
+// writeFile writes a file completely or not at all. Other files than regular ones, such as
+// /dev/stderr, are written directly.
 func writeFile(path string, write func(io.Writer) error) error {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		path = resolved // a link stays one
+		path = resolved // the target of a link is replaced, not the link
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)

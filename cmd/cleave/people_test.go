@@ -15,9 +15,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestKeysAndRecordsOfPeopleAreReadNowhere plays every architecture, with a kill of every
-// unit in the middle, and looks for keys and plain text in all that it shows, in the
-// result folder, and in the process list meanwhile.
+// TestKeysAndRecordsOfPeopleAreReadNowhere plays every architecture, and kills every unit
+// during the load. It checks that neither the output, nor the result folder, nor the
+// process list has keys or plain text.
 func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// options returns what the flags change in every study: numbers only if they were given.
+// options returns the options that the flags set for every study. Numbers are only set if they were given.
 func (f *experimentFlags) options() study.Options {
 	o := study.Options{NoGates: f.noGates}
 	if f.isSet(profileFlag) {
@@ -66,7 +66,7 @@ func builtIn(name string) (*study.File, error) {
 	return study.Parse(name+".yaml", data, systemInfos(studies.Model(name)))
 }
 
-// ofFile makes the plan of a study file of the user's.
+// ofFile makes the plan of a study file of the user.
 func (f *experimentFlags) ofFile(path string) (lab.Plan, error) {
 	data, err := inputfile.Read(path, study.MaxBytes)
 	if err != nil {
@@ -137,7 +137,7 @@ func (f *designFlags) hasten(duration, warmUp time.Duration) {
 	}
 }
 
-// checkDesign returns the mistakes in the numbers of the experiment.
+// checkDesign returns an error for invalid numbers of the experiment.
 func (f *designFlags) checkDesign() error {
 	var mistakes []error
 	note := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
@@ -162,23 +162,23 @@ func (f *designFlags) checkDesign() error {
 	return errors.Join(mistakes...)
 }
 
-// measuredLoad returns a load of the length that the flags give.
+// measuredLoad returns a load with the length of the flags.
 func (f *designFlags) measuredLoad() lab.Load {
 	return lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),
 		WarmUpLimit: f.warmUp.limit.Seconds(), Arrivals: lab.JitteredArrivals}
 }
 
-// design returns how the experiment is played, with a twin of the baseline.
+// design returns the design of the experiment, with a twin of the baseline.
 func (f *designFlags) design(baseline string) lab.Design {
 	d := study.Defaults()
 	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{baseline}
 	return d
 }
 
-// backingKnobs is a function that returns the knobs which put a variant on backing services.
+// backingKnobs is a function that returns the knobs which select backing services for a variant.
 type backingKnobs = func(lab.Variant) (map[string]string, error)
 
-// backingKnobsOf returns the knobs for backing services of these kinds; nil without any.
+// backingKnobsOf returns the function for backing services of these kinds, or nil if there are none.
 func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
 	if len(kinds) == 0 {
 		return nil, nil
@@ -188,7 +188,7 @@ func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
 		return nil, withCode(exitBadPlan, "--%s %s: the system %s has no backing services: leave the flag out",
 			backingFlag, strings.Join(kinds, ","), system)
 	}
-	// No architecture has a use for an unknown kind.
+	// An unknown kind is an error for any architecture.
 	any := lab.Variant{Architecture: on.Describe().Architectures[0].Name}
 	if _, err := on.OnBackings(any, kinds); err != nil {
 		return nil, withCode(exitBadPlan, "--%s: %w", backingFlag, err)
@@ -196,7 +196,7 @@ func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
 	return func(v lab.Variant) (map[string]string, error) { return on.OnBackings(v, kinds) }, nil
 }
 
-// deployment returns the deployment of variants that no study file names.
+// deployment returns the deployment of variants that are not from a study file.
 func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
 
 // checkDeployment returns an error if the deployment of a variant lacks a capability that it needs.
@@ -219,8 +219,8 @@ func checkDeployment(v lab.Variant) error {
 	return err
 }
 
-// variant reads an architecture with knobs, "sync binding=grpc", from a flag, and puts it on the backing
-// services.
+// variant parses an architecture with knobs, such as "sync binding=grpc", from a flag, and selects its
+// backing services.
 func (f *experimentFlags) variant(
 	info lab.SystemInfo, onBackings backingKnobs, flag, text string,
 ) (lab.Variant, error) {
@@ -239,7 +239,7 @@ func (f *experimentFlags) variant(
 		if !set {
 			return v, fmt.Errorf("--%s: %q is no knob: write NAME=VALUE, see cleave list", flag, setting)
 		}
-		if knob == "deployment" { // no knob of an architecture
+		if knob == "deployment" { // it is no knob of architectures
 			v.Deployment = value
 			continue
 		}
@@ -255,7 +255,7 @@ func (f *experimentFlags) variant(
 	return v, nil
 }
 
-// putOnBackings puts a variant on the backing services, if any, and checks it.
+// putOnBackings sets the knobs for backing services, if any, and checks the variant.
 func putOnBackings(info lab.SystemInfo, v *lab.Variant, onBackings backingKnobs) error {
 	if onBackings != nil {
 		more, err := onBackings(*v)
@@ -267,7 +267,7 @@ func putOnBackings(info lab.SystemInfo, v *lab.Variant, onBackings backingKnobs)
 	return checkVariant(info, *v)
 }
 
-// checkVariant returns an error if a system has no such variant.
+// checkVariant returns an error if the system cannot have this variant.
 func checkVariant(info lab.SystemInfo, v lab.Variant) error {
 	if info.Check != nil {
 		return info.Check(v)
@@ -289,7 +289,7 @@ func architectureNames(info lab.SystemInfo) []string {
 	return study.NamesOf(info.Architectures, func(a lab.Architecture) string { return a.Name })
 }
 
-// setLevels gives points the levels of --level.
+// setLevels sets the levels of --level in points.
 func setLevels(info lab.SystemInfo, levels map[string]string, points ...lab.Point) error {
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
 		parameter, known := info.Parameter(name)
@@ -311,12 +311,12 @@ func setLevels(info lab.SystemInfo, levels map[string]string, points ...lab.Poin
 // pointName returns the name of a point.
 func pointName(p lab.Point) string { return p.Name }
 
-// ratePoint returns the point of an open loop, in operations per second.
+// ratePoint returns the point of an open loop with this rate, in operations per second.
 func ratePoint(rate float64) lab.Point {
 	return lab.Point{Name: "rate-" + lab.Plain(rate), Levels: map[string]float64{lab.FactorRate: rate}}
 }
 
-// usersPoint returns the point of a closed loop.
+// usersPoint returns the point of a closed loop with this number of users.
 func usersPoint(users int) lab.Point {
 	return lab.Point{Name: fmt.Sprintf("users-%d", users),
 		Levels: map[string]float64{lab.FactorUsers: float64(users)}}

@@ -14,7 +14,7 @@ import (
 )
 
 // buying starts a system that stores an order for each request before it answers. A mutant answers every
-// seventh without.
+// seventh request without an order.
 func buying(t *testing.T, db *database.DB, table string, mutant bool) (address string) {
 	t.Helper()
 	if _, err := db.Exec(t.Context(), "CREATE TABLE "+table+" (id INT PRIMARY KEY)"); err != nil {
@@ -34,8 +34,8 @@ func buying(t *testing.T, db *database.DB, table string, mutant bool) (address s
 	return shop.URL
 }
 
-// TestAuditsBySQLFindWhatIsLost in a system that acknowledges what it does not store, and keep the password.
-// TestDatabasesAreAudited asks each kind of database.
+// TestAuditsBySQLFindWhatIsLost: an audit by SQL finds that a system acknowledges orders which it does not
+// store. The password is not published. TestDatabasesAreAudited tests each kind of database.
 func TestAuditsBySQLFindWhatIsLost(t *testing.T) {
 	config := databasetest.Fresh(t, database.PostgreSQL)
 	db := databasetest.Open(t, config)

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// rehearsed shows the cost of a change, its error where the model holds measurements, and the limits of the
-// method, before the analysis.
+// rehearsed shows the cost of a change, the error of the rehearsal if the model has measurements, and the
+// limits of the method. Then it shows the analysis.
 func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
 	found, err := analyse(folder, "")
 	if err != nil {
@@ -39,15 +39,15 @@ func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFla
 	return a.reported(folder, plan, flags)
 }
 
-// rehearsedChange holds the trials of a change, with its study and its model.
+// rehearsedChange holds the analysis of a rehearsal, with its study and its model.
 type rehearsedChange struct {
 	found lab.Analysis
 	study lab.Study
 	model model.Model
 }
 
-// answersOf returns the figures of a rehearsed change. The 99th percentile is not among them: it depends on
-// effects that no model has, such as locks and other programs.
+// answersOf returns the figures of a rehearsed change. The 99th percentile is not among them, because it
+// depends on effects that models do not have, such as locks and other programs.
 func answersOf(found lab.Analysis, s lab.Study) ([]lab.RehearsedFigure, error) {
 	m, err := model.Parse("", []byte(s.Model))
 	if err != nil {
@@ -58,8 +58,8 @@ func answersOf(found lab.Analysis, s lab.Study) ([]lab.RehearsedFigure, error) {
 	return predict.Rehearsed(found, changedVariant, m, answered), nil
 }
 
-// writeProducts prints the figures of the changed system: those measured of the present system, times the
-// rehearsed ratios.
+// writeProducts prints the figures of the changed system: those measured of the system as it is, multiplied
+// by the rehearsed ratios.
 func (r rehearsedChange) writeProducts(w io.Writer) {
 	fmt.Fprintf(w, "With the change, by what was measured of the system as it is (%s intervals)\n",
 		figure.Setting(r.found.Confidence))
@@ -85,7 +85,8 @@ func (r rehearsedChange) writeProducts(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// result returns a metric of a variant under the load of a measurement, and nil where it was not measured.
+// result returns the result of a metric and a variant under the load of a measurement, or nil if there is
+// none.
 func (r rehearsedChange) result(variant string, under model.Measurement, m lab.Metric) *lab.Result {
 	for i, result := range r.found.Results {
 		if result.Variant == variant && result.Metric == m.Name && predict.Load(result.Point).SameLoad(under) {
@@ -114,7 +115,7 @@ func (r rehearsedChange) loads() []model.Measurement {
 	return all
 }
 
-// writeAnswer prints what the change would take, and both placements side by side.
+// writeAnswer prints the figures of the changed system, and both placements side by side.
 func (r rehearsedChange) writeAnswer(w io.Writer) {
 	changed, _ := r.study.Variant(changedVariant)
 	fmt.Fprintf(w, "%s, rehearsed at %s operations a second: %s\n\n", r.model.Name,
@@ -141,8 +142,8 @@ func (r rehearsedChange) writeAnswer(w io.Writer) {
 	figure.Columns(w, rows)
 }
 
-// writeErrors prints the rehearsed figures next to those measured in the model, and warns of errors beyond
-// their margins.
+// writeErrors prints the rehearsed figures next to the measured ones in the model, and warns of errors beyond
+// the margins.
 func (r rehearsedChange) writeErrors(w io.Writer) {
 	rows, remarks, wrong := [][]string{{"placement", "load"}}, "", false
 	quantities := predict.Quantities(r.study.Metrics)

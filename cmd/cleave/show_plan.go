@@ -18,7 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// showPlan writes a plan as text, or as JSON with --json. Notes name the parts that this host lacks for it.
+// showPlan writes a plan as text, or as JSON with --json. Notes name the parts that this host lacks for the
+// plan.
 func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags) error {
 	if flags.documents.format != "" {
 		return withCode(exitBadPlan, "--plan plays nothing: --format %s has no results to write",
@@ -33,8 +34,8 @@ func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags
 	return a.writeDocument(flags.documents.json, func(w io.Writer) error { return writeJSON(w, plan) })
 }
 
-// writePlan writes the trials, the time and the disk space of a plan, as estimated from the last run of the
-// same study below the folder for results, if there is one.
+// writePlan writes the trials of a plan, and its estimated time and disk space. The estimates are based on
+// the last run of the same study below the folder for results, if there is one.
 func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	s := plan.Study
 	names := study.NamesOf(s.Variants, func(v lab.Variant) string { return v.Name })
@@ -81,7 +82,7 @@ func planTime(plan lab.Plan, before earlierRun) string {
 	load, upTo := 0.0, ""
 	if l := plan.Study.Load; l != nil {
 		load = l.Duration
-		if before.trials == 0 { // else the rest of a trial holds its warm-up
+		if before.trials == 0 { // otherwise the rest of a trial includes its warm-up
 			load += l.LongestWarmUp()
 		}
 		if l.WarmUpLimit > l.WarmUp {
@@ -125,14 +126,14 @@ func planTime(plan lab.Plan, before earlierRun) string {
 	return fmt.Sprintf("%sabout %s: %s", upTo, durationText(all), strings.Join(parts, ", "))
 }
 
-// searchSeconds estimates the time of a search for the capacity, in seconds, without the time in which a
-// system works off its backlogs between probes.
+// searchSeconds estimates the time of a search for the capacity, in seconds. It does not include the time in
+// which a system finishes its backlogs between probes.
 func searchSeconds(l lab.Load) float64 {
 	loads := search.Options{Resolution: l.Effort.Resolution, Votes: l.Effort.Votes}.Loads()
 	return l.LongestWarmUp() + loads*cmp.Or(l.Effort.Duration, l.Duration)
 }
 
-// trialOverhead is the time of a trial outside its load, in seconds, if no run was played yet.
+// trialOverhead is the assumed time of a trial without its load, in seconds, if there is no earlier run.
 const trialOverhead = 1.5
 
 func durationText(seconds float64) string {
@@ -149,14 +150,14 @@ type earlierRun struct {
 	counts  map[lab.PlannedTrial]int
 }
 
-// lastRun reads the times and the size of a run; without such a folder they are empty. Jobs of another scale
-// are assumed to last in proportion to it.
+// lastRun reads the times and the size of a run. They are empty if there is no such folder. The time of jobs
+// is assumed to be proportional to the scale.
 func lastRun(dir string, s lab.Study) (earlierRun, error) {
 	e := earlierRun{dir: dir, growth: 1, seconds: map[lab.PlannedTrial][2]float64{},
 		counts: map[lab.PlannedTrial]int{}}
 	folder, err := store.Open(dir)
 	if err != nil {
-		return e, nil // it was never played
+		return e, nil // there is no earlier run
 	}
 	played, err := folder.Plan()
 	if err != nil {
@@ -199,8 +200,8 @@ func lastRun(dir string, s lab.Study) (earlierRun, error) {
 	})
 }
 
-// similarTrials returns the groups of trials that predict the time of one, the closest first: those of its
-// variant at its point, those of its variant, and all.
+// similarTrials returns the groups of trials by which the time of a trial is estimated, the closest first:
+// those of the same variant and point, those of the same variant, and all.
 func similarTrials(variant, point string) []lab.PlannedTrial {
 	return []lab.PlannedTrial{{Variant: variant, Point: point}, {Variant: variant}, {}}
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// hostile would clear a terminal, name its window, and write over the line before.
+// hostile would clear a terminal, change the title of its window, and overwrite the previous line.
 const hostile = "\x1b[2J\x1b]0;owned\x07\rfine\u009b1A\u202e"
 
 // hostileFiles writes files with terminal escape sequences, and a program that prints some and
@@ -86,7 +86,7 @@ func TestNobodySteersTheTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, text := ended(t, program(t.TempDir(), arguments...))
-			if name == "what is expected" { // the live view draws with escapes of its own
+			if name == "what is expected" { // the live view itself uses escape sequences
 				text = strings.NewReplacer("\r\x1b[2K", "", "\x1b[5A", "").Replace(text)
 			}
 			if i := strings.IndexAny(text, "\x00\x07\b\r\x1b\x7f\u009b\u202e"); i >= 0 || text == "" {

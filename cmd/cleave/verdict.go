@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// verdict returns the error of a command for what the analysis of a study found.
+// verdict returns the error with which a command ends after the analysis of a study.
 func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow bool) error {
 	notReached := exitLoadNotReached
 	if s.Load == nil {
@@ -38,14 +38,14 @@ func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow 
 	return nil
 }
 
-// leastBegun is the share of the operations that have to begin for a rate to be held.
+// leastBegun is the smallest share of operations that must be begun if a rate is to count as held.
 const leastBegun = 0.99
 
-// anyHeld returns an error that names a system which held none of the offered rates.
+// anyHeld returns an error if a system held none of the offered rates.
 func anyHeld(analysis lab.Analysis) error {
 	held := map[string]bool{} // whether a variant held a rate
 	for _, r := range analysis.Held {
-		if r.Trials > 0 { // else the generator was the limit
+		if r.Trials > 0 { // otherwise the generator was the limit
 			held[r.Variant] = held[r.Variant] || r.Held == r.Trials || r.Begun >= leastBegun
 		}
 	}
@@ -57,8 +57,8 @@ func anyHeld(analysis lab.Analysis) error {
 	return nil
 }
 
-// undecided returns what a run has left open of its question: claims of a study, else steps, scaled units, or
-// comparisons in the metric of the headline.
+// undecided lists the undecided parts of the question of a run: claims of a study, or else steps, effects,
+// scaled units or comparisons, in the metric of the headline.
 func undecided(s lab.Study, analysis lab.Analysis) []string {
 	var open []string
 	add := func(is bool, format string, args ...any) {
@@ -98,9 +98,9 @@ func undecided(s lab.Study, analysis lab.Analysis) []string {
 	return open
 }
 
-// rulesKept returns an error that names a variant which broke a rule, else every variant without a valid
-// trial. The code of these is exitUndecided where all their audits are undecided, and notReached where the
-// generator reported on all.
+// rulesKept returns an error if a variant broke a rule, or if variants have no valid trial. For the latter
+// the exit code is exitUndecided if all of their audits are undecided, and notReached if the generator
+// reported on all of them.
 func rulesKept(folder *store.Folder, s lab.Study, found lab.Analysis, notReached int) error {
 	broke := "variant %s broke a rule of the system: %s"
 	if s.System == external.Name {
