@@ -22,10 +22,10 @@ type Listener struct {
 	accept     func(*Conn) Handler
 }
 
-// Listen starts to accept connections at an address: network "tcp" with an address
-// such as "127.0.0.1:8080" (no host names), or "unix" with a path, which is removed
-// when the loop is closed. accept returns the handler of a new connection, or nil to
-// close it.
+// Listen starts to accept connections at an address. The network is "tcp", with an
+// address such as "127.0.0.1:8080" (no host names), or "unix", with a path, which is
+// removed when the loop is closed. accept returns the handler of a new connection, or
+// nil to close it.
 func (l *Loop) Listen(network, address string, accept func(*Conn) Handler) (*Listener, error) {
 	endpoint, domain, err := resolve(network, address)
 	if err != nil {
@@ -52,8 +52,8 @@ func (l *Loop) Listen(network, address string, accept func(*Conn) Handler) (*Lis
 	return listener, nil
 }
 
-// Address returns the address of the listener: for TCP with the port that the kernel
-// chose if the caller asked for port 0.
+// Address returns the address of the listener. If the caller asked for port 0 of TCP, it
+// has the port that the kernel chose.
 func (s *Listener) Address() (string, error) {
 	if s.path != "" {
 		return s.path, nil
@@ -71,8 +71,8 @@ func (s *Listener) Address() (string, error) {
 	return "", fmt.Errorf("read address of listener: unexpected kind %T", name)
 }
 
-// Dial connects to an address, as for Listen. It blocks until the connection is
-// established. On one host that is at once, unless the listener's backlog is full.
+// Dial connects to an address, as for Listen. It waits until the connection is
+// established. On the same host it need not wait, unless the listener's backlog is full.
 func (l *Loop) Dial(network, address string, handler Handler) (*Conn, error) {
 	endpoint, domain, err := resolve(network, address)
 	if err != nil {
@@ -90,8 +90,8 @@ func (l *Loop) Dial(network, address string, handler Handler) (*Conn, error) {
 	return c, nil
 }
 
-// acceptAll accepts all waiting connections. Running out of descriptors fails the
-// loop, because epoll would report the same connection for ever.
+// acceptAll accepts all waiting connections. The loop fails if there are no descriptors
+// left, because epoll would report the same connection forever.
 func (s *Listener) acceptAll() {
 	for {
 		descriptor, errno := accept(s.descriptor)
@@ -128,16 +128,16 @@ func (s *Listener) admit(descriptor int) error {
 }
 
 func (s *Listener) close() {
-	_ = unix.Close(s.descriptor) // nothing is buffered in a listener
+	_ = unix.Close(s.descriptor) // an error does not matter: a listener has no data
 	if s.path != "" {
-		_ = unix.Unlink(s.path) // may be gone with its directory
+		_ = unix.Unlink(s.path) // fails if its directory was removed
 	}
 }
 
 // adopt makes a connected socket a connection of the loop.
 func (l *Loop) adopt(descriptor, domain int) (*Conn, error) {
 	if domain != unix.AF_UNIX {
-		// Small messages must not wait for the peer's acknowledgement.
+		// Small messages must not wait until the peer has acknowledged earlier ones.
 		if err := unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
 			return nil, errors.Join(fmt.Errorf("set TCP_NODELAY: %w", err), unix.Close(descriptor))
 		}
@@ -177,7 +177,7 @@ func listen(domain int, endpoint unix.Sockaddr) (int, error) {
 		return 0, err
 	}
 	if domain != unix.AF_UNIX {
-		// A port whose last connections are in TIME_WAIT may be used again.
+		// A port may be reused although earlier connections are in TIME_WAIT.
 		err = unix.SetsockoptInt(descriptor, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	}
 	if err == nil {
@@ -192,7 +192,7 @@ func listen(domain int, endpoint unix.Sockaddr) (int, error) {
 	return descriptor, nil
 }
 
-// connect blocks until the connection is established and only then makes it
+// connect waits until the connection is established. Only then it makes the socket
 // non-blocking.
 func connect(domain int, endpoint unix.Sockaddr) (int, error) {
 	descriptor, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)

@@ -27,7 +27,7 @@ func entered(t *testing.T, text string) (*Server, net.Conn) {
 	return server, near
 }
 
-// greeted is entered for a client that has sent its preface and received that of the server.
+// greeted is like entered, for a client that has sent its preface and received that of the server.
 func greeted(t *testing.T) (*Server, net.Conn) {
 	t.Helper()
 	server, near := entered(t, preface)

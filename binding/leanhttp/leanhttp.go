@@ -1,10 +1,9 @@
-// Package leanhttp speaks HTTP/1.1 with little work per message: a strict parser
-// and writer for requests and responses, and on Linux a server and a client on
-// top of package eventloop. Connections are persistent; bodies have a Content-Length.
-// It supports no chunked bodies, upgrades or proxies, and refuses them with 501
-// instead of guessing. It is stricter than RFC 9112: it refuses bare line feeds,
-// folded lines, blanks before a colon and repeated lengths, because lenient readers
-// disagree about them.
+// Package leanhttp implements HTTP/1.1 with little work per message. It has a strict
+// parser and a writer of requests and responses, and on Linux a server and a client
+// that use package eventloop. Connections are persistent; bodies have a Content-Length.
+// Chunked bodies, upgrades and proxies are not supported, and are refused with 501. It
+// is stricter than RFC 9112: it refuses single line feeds, folded lines, blanks before
+// a colon and repeated lengths, because lenient parsers disagree about them.
 //
 // Entry points: ParseRequest, ParseResponse, AppendRequest, AppendResponse; Serve and
 // Dial on a loop; NewServer for handlers that block, such as those of net/http (Front).
@@ -12,8 +11,8 @@ package leanhttp
 
 import "fmt"
 
-// Limits bound what one message may be, in bytes. Fields that are 0 mean 8 KiB
-// of head and 1 MiB of body.
+// Limits are the size limits of a message, in bytes. 0 means 8 KiB for Head, and 1 MiB
+// for Body.
 type Limits struct {
 	Head int // start line and header fields, with the empty line after them
 	Body int
@@ -34,31 +33,31 @@ func (l Limits) filled() Limits {
 	return l
 }
 
-// Request is a parsed request. Its slices lie in the parsed data: they are valid
-// as long as that is.
+// Request is a parsed request. Its slices are parts of the parsed data, and are only
+// valid as long as that is.
 type Request struct {
 	Method      []byte
 	Target      []byte // path and query as sent, beginning with "/"
 	ContentType []byte
 	Body        []byte
-	// Fields are the lines of the header fields as they were sent, each with its line end.
+	// Fields are the lines of the header fields as they were sent, with their line ends.
 	Fields []byte
 	// Context is the value of the field Cleave-Context, which has the caller's timeout
 	// (rpc.TimeoutHeader); nil if there is none.
 	Context []byte
 	// Trace is the value of the field traceparent (W3C Trace Context); nil if there is none.
 	Trace []byte
-	// KeepAlive is true when the client wants to use the connection again.
+	// KeepAlive is set if the client wants to reuse the connection.
 	KeepAlive bool
 }
 
-// Response is a parsed response. Its slices lie in the parsed data: they are
+// Response is a parsed response. Its slices are parts of the parsed data, and are only
 // valid as long as that is.
 type Response struct {
 	Status      int
 	ContentType []byte
 	Body        []byte
-	// KeepAlive is true when the server will take another request on the connection.
+	// KeepAlive is set if the server accepts another request on the connection.
 	KeepAlive bool
 }
 

@@ -31,7 +31,7 @@ func (e echo) Handle(r *Request, a *Answer) {
 	}
 }
 
-// whileServing runs the loop while f talks to it, and then ends it.
+// whileServing runs the loop until f, which sends requests to it, returns.
 func whileServing(t *testing.T, f func(address string)) {
 	t.Helper()
 	loop, err := eventloop.New(eventloop.Config{})
@@ -93,7 +93,7 @@ func TestServerOnTheWire(t *testing.T) {
 	const get = "GET /%d HTTP/1.1\r\nHost: a\r\n\r\n"
 	for _, test := range []struct {
 		name, send string
-		want       []string // in this order in what comes back until the end
+		want       []string // parts of all answers until the connection ends, in this order
 		without    string
 	}{
 		{"several at once, the last closes", fmt.Sprintf(get, 1) + fmt.Sprintf(get, 2) +
@@ -141,7 +141,7 @@ func TestServerOnTheWire(t *testing.T) {
 	}
 }
 
-// collector is a receiver that stops the loop after so many responses or when
+// collector is a receiver that stops the loop after a number of responses, or when
 // the connection is lost.
 type collector struct {
 	loop *eventloop.Loop
@@ -193,7 +193,7 @@ func TestClientLosesTheConnection(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	for _, test := range []struct {
 		name, answer string
-		want         string // in the error; "" means none
+		want         string // a part of the error; "" means no error
 	}{
 		{"server closes afterwards", ok, ""},
 		{"server announces it", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", ""},
@@ -221,7 +221,7 @@ func TestClientLosesTheConnection(t *testing.T) {
 	}
 }
 
-// answerOnce reads one request, answers with the bytes and closes.
+// answerOnce reads one request, answers with the bytes and closes the connection.
 func answerOnce(listener net.Listener, answer string) {
 	conn, err := listener.Accept()
 	if err != nil {

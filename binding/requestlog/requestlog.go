@@ -1,6 +1,6 @@
-// Package requestlog writes a line for every request that a unit answers: those of clients, and calls of
-// other units over any binding. A line is JSON of log/slog, and is written without a buffer as soon as the
-// request has been answered.
+// Package requestlog writes a line for every request that a unit answers: for requests of clients, and for
+// calls of other units over any binding. Lines are JSON of log/slog. They are written as soon as the request
+// has been answered, without a buffer.
 //
 // Entry points: New; Handler for clients, Registrar for calls.
 package requestlog
@@ -40,8 +40,9 @@ func New(to io.Writer, unit string) *Log {
 	return &Log{slog.New(slog.NewJSONHandler(to, nil)).With(keyUnit, unit)}
 }
 
-// Handler returns a handler that also writes a line for each request over HTTP. The line's operation is the
-// request's pattern, if the handler sets it, else its method: paths and queries may hold secrets.
+// Handler returns a handler that also writes a line for each request over HTTP. The operation in the line is
+// the request's pattern if the handler sets it, or else its method, because paths and queries may contain
+// secrets.
 func (l *Log) Handler(answer http.Handler) http.Handler {
 	if l == nil {
 		return answer
@@ -53,7 +54,7 @@ func (l *Log) Handler(answer http.Handler) http.Handler {
 	})
 }
 
-// Client writes the line of a client's request that has just been answered; bytes is the size of the answer.
+// Client writes the line for a client's request that has just been answered. bytes is the size of the answer.
 func (l *Log) Client(ctx context.Context, began time.Time, operation string, status, bytes int) {
 	if l == nil {
 		return
@@ -94,7 +95,7 @@ func (w *recorder) Write(body []byte) (int, error) {
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Registrar returns a registrar of the same binding whose services also write a line for each call. The
-// line's status is ok, or the kind of the fault that the caller gets.
+// status in the line is ok, or the kind of the fault that the caller gets.
 func (l *Log) Registrar(binding grpc.ServiceRegistrar, faults rpc.Faults) grpc.ServiceRegistrar {
 	if l == nil {
 		return binding
