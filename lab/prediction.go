@@ -24,8 +24,8 @@ type Prediction struct {
 	MedianRatio *Estimate `json:"median_ratio,omitempty"`
 	P99Ratio    *Estimate `json:"p99_ratio,omitempty"`
 	CPURatio    *Estimate `json:"cpu_ratio,omitempty"`
-	// CapacityCheck compares the simulated capacity of the system as it is, in operations per second, with the
-	// measured one, by which both predicted capacities are corrected. It is left out if none was measured.
+	// CapacityCheck is the simulated capacity of the system as it is, in operations per second, beside the
+	// measured one, by which both capacities are corrected; left out where none was measured.
 	CapacityCheck *PredictedMeasure `json:"capacity_check,omitempty"`
 	// StoreFactor is the factor of the times at stores with which the simulation has the measured capacity, 1 if
 	// stores do not explain it; left out where none was measured.
