@@ -70,7 +70,7 @@ func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.
 		err = errors.Join(err, errors.New("a comparison needs at least two systems, or one in two ways "+
 			"(--deploy): see cleave help compare"))
 	}
-	if f.cores == "auto" && slices.ContainsFunc(definitions, external.Definition.Afar) {
+	if f.cores == "auto" && slices.ContainsFunc(definitions, external.Definition.IsRemote) {
 		f.cores = "none"
 	}
 	if f.capacity && f.request.objective == "" {
