@@ -174,7 +174,7 @@ func TestTheLoginOfDockerHubIsFound(t *testing.T) {
 	r, err := Parse("docker.io/me/cleave")
 	deploytest.Must(t, err)
 	if r.login != login {
-		t.Errorf("the login is %q, want %q", r.login, login)
+		t.Fatalf("the login is %q, want %q", r.login, login)
 	}
 	sent, err := r.client.Credential(t.Context(), "registry-1.docker.io")
 	if err != nil || sent.Username != "me" || sent.Password != "secret" {
