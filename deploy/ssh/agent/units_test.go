@@ -23,8 +23,8 @@ func (m *metering) Stop() (lab.Metered, error) {
 	return lab.Metered{}, nil
 }
 
-// TestMeteringEndsWithTheTrial checks that Stop ends the metering of a trial that has failed before Metered was
-// called, and only then.
+// TestMeteringEndsWithTheTrial checks that Stop ends the metering of a trial that has failed before Metered
+// was called, and only then.
 func TestMeteringEndsWithTheTrial(t *testing.T) {
 	m := &metering{}
 	h := &Host{meter: m}
