@@ -92,6 +92,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
+// TestRefusals gives each function data that it cannot use. Long because it is a table.
 func TestRefusals(t *testing.T) {
 	two := []float64{1, 2}
 	aroundZero := []float64{-5, 6, 0.1}

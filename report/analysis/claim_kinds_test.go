@@ -43,7 +43,7 @@ func measuredKiosk(claims []lab.Claim, values map[string]map[string]map[string][
 	return in
 }
 
-// TestClaimsAboutRangesAndLevels is long because it is a table.
+// TestClaimsAboutRangesAndLevels judges a claim of each kind. Long because it is a table.
 func TestClaimsAboutRangesAndLevels(t *testing.T) {
 	type at = map[string][]float64
 	values := map[string]map[string]map[string][]float64{

@@ -31,7 +31,7 @@ type design struct {
 }
 
 // designs returns the designs of the shop. All figures are made up; their size is that
-// of a host with two processors. It is long because it is a table.
+// of a host with two processors. Long because it is a table.
 func designs() []design {
 	one := func(seconds float64) []lab.Segment {
 		return split(seconds, part{0.06, "generator", lab.SegmentTransport, "POST /orders"},
