@@ -39,7 +39,7 @@ func variant(name string, knobs map[string]string) lab.Variant {
 	return lab.Variant{Architecture: name, Knobs: knobs}
 }
 
-// TestPathsGoTheWayATeamWould is long because it is a table.
+// Long because it is a table.
 func TestPathsGoTheWayATeamWould(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to lab.Variant

@@ -81,7 +81,7 @@ func variant(name string, knobs map[string]string) lab.Variant {
 	return lab.Variant{Name: name, Architecture: name, Knobs: knobs}
 }
 
-// TestLayoutsOfArchitectures is long because it is a table.
+// Long because it is a table.
 func TestLayoutsOfArchitectures(t *testing.T) {
 	for _, c := range []struct {
 		variant  lab.Variant
