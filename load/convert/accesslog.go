@@ -164,7 +164,6 @@ func logTime(value gjson.Result) (time.Time, bool) {
 func (d *draft) replayRows(rows []logged) {
 	name := d.name("log")
 	stem := identifier(d.file.Name)
-	whole := !slices.ContainsFunc(rows, func(l logged) bool { return l.at.Nanosecond() != 0 })
 	spread := 0
 	var times strings.Builder
 	var table [][]string
@@ -173,6 +172,9 @@ func (d *draft) replayRows(rows []logged) {
 		for same < len(rows) && rows[same].at.Equal(rows[i].at) {
 			same++
 		}
+		// A request later in the same second shows that the log has fractions.
+		whole := rows[i].at.Nanosecond() == 0 &&
+			(same == len(rows) || rows[same].at.Sub(rows[i].at) >= time.Second)
 		for k := i; k < same; k++ {
 			at := rows[i].at.Sub(rows[0].at).Seconds()
 			if whole {

@@ -68,7 +68,7 @@ func TestAccessLogsBecomeReplays(t *testing.T) {
 	}
 }
 
-// TestExactTimesOfALogStay: two requests at the beginning of a second came together if the log has fractions.
+// TestExactTimesOfALogStay: a later request in the same second shows that the log has fractions.
 func TestExactTimesOfALogStay(t *testing.T) {
 	const line = `{"ts":%s,"method":"GET","path":"/","status":200}` + "\n"
 	text := fmt.Sprintf(line+line+line, "1795244400.0", "1795244400.0", "1795244400.1")
