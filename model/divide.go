@@ -127,7 +127,7 @@ func (b *builder) call(n, caller *node) Call {
 		source = Meter
 	}
 	c := Call{Component: n.component, Name: n.name, Count: 1, Async: n.async, Parallel: n.together > n.apart,
-		Source: Trace, N: len(n.seen)}
+		Source: b.Source, N: len(n.seen)}
 	c.CPU = n.distribution(source, func(e *execution) float64 {
 		cpu := own.run * e.run
 		for _, v := range e.visits {
@@ -135,7 +135,7 @@ func (b *builder) call(n, caller *node) Call {
 		}
 		return cpu
 	})
-	c.Wait = n.distribution(Trace, func(e *execution) float64 { return e.wait + (1-own.run)*e.run })
+	c.Wait = n.distribution(b.Source, func(e *execution) float64 { return e.wait + (1-own.run)*e.run })
 	c.Visits = b.visits(n, own)
 	if caller == nil {
 		c.Background = n.distribution(source, func(*execution) float64 { return own.message })

@@ -22,6 +22,8 @@ const (
 type Evidence struct {
 	Name, About string
 	Traces      []*lab.SpanNode
+	// Source is where the traces come from; empty: Trace.
+	Source Source
 	// DroppedSpans counts the spans that are in no trace because there was no room for them.
 	DroppedSpans int
 	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: it was not
@@ -50,6 +52,7 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 	if from.StoreOf == nil {
 		from.StoreOf = foreignStore
 	}
+	from.Source = cmp.Or(from.Source, Trace)
 	b := builder{Evidence: from, units: map[string][]string{}, unitOf: map[string]string{},
 		stores: map[string]Store{}, noted: map[string]bool{}}
 	roots := map[string]*node{}
@@ -76,8 +79,8 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 		m.Stores = append(m.Stores, b.stores[name])
 	}
 	for _, root := range operations {
-		m.Operations = append(m.Operations, Operation{Name: root.operationName(operations), Source: Trace,
-			Weight: float64(len(root.seen)), N: len(root.seen), Time: Summarise(root.times, Trace),
+		m.Operations = append(m.Operations, Operation{Name: root.operationName(operations), Source: from.Source,
+			Weight: float64(len(root.seen)), N: len(root.seen), Time: Summarise(root.times, from.Source),
 			Call: b.call(root, nil)})
 	}
 	return m, b.notes, nil

@@ -67,7 +67,12 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	} else {
 		from.StoreOf = storeOf(metered[0].Parts, owned)
 	}
-	if err := a.addFollowed(&from, folder.Path(spansFolder), trials, warmUp); err != nil {
+	spans := folder.Path(spansFolder)
+	err = a.addFollowed(&from, spans, trials, warmUp)
+	if err == nil && len(from.Traces) == 0 {
+		err = a.addCallsOfLoad(&from, spans, metered, s)
+	}
+	if err != nil {
 		return err
 	}
 	from.CPU = cpuByRole(metered, s.Metrics)
@@ -116,9 +121,34 @@ func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, w
 			return float64(t.Start-first) < warmUp*1e9
 		})...)
 	}
-	if len(to.Traces) == 0 {
-		return withCode(exitFailed, "no spans came from the trials whose operations were followed: are the "+
-			"services instrumented, and do they follow OTEL_EXPORTER_OTLP_ENDPOINT (docs/traces.md)? See %s", spans)
+	return nil
+}
+
+// addCallsOfLoad adds what clients see of a system of the user's that sends no spans: a call of the unit that
+// they reach for each operation, as long as the median of its trial.
+func (a app) addCallsOfLoad(to *model.Evidence, spans string, trials []lab.Trial, s lab.Study) error {
+	const missing = "no spans came from the trials whose operations were followed: are the services " +
+		"instrumented, and do they follow OTEL_EXPORTER_OTLP_ENDPOINT (docs/traces.md)? See %s"
+	if s.System != external.Name {
+		return withCode(exitFailed, missing, spans)
+	}
+	fmt.Fprintf(a.errOut, "note: "+missing+". Each operation is one call, as long as its median: write the "+
+		"calls within it into the model\n", spans)
+	to.Source, to.About = model.Meter, to.About+", without spans"
+	for _, t := range trials {
+		operations := t.ByOperation
+		if len(operations) == 0 { // the load has only one
+			m, _ := model.OfTrial(t, s.Metrics)
+			operations = []lab.OperationOutcome{{Name: s.Title, Sent: int64(m.Time.N),
+				Median: m.Time.Quantiles["p50"].Seconds()}}
+		}
+		generator := slices.IndexFunc(t.Parts, func(p lab.Part) bool { return p.Name == lab.RoleGenerator })
+		unit := t.Parts[generator].Links[0].To
+		for _, o := range operations {
+			lasts := int64(o.Median * 1e9)
+			to.Traces = append(to.Traces, slices.Repeat([]*lab.SpanNode{{Service: unit, Name: o.Name, Serves: true,
+				Kind: lab.SegmentBusiness, End: lasts, Self: lasts}}, int(o.Sent))...)
+		}
 	}
 	return nil
 }

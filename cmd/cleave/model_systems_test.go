@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,5 +98,36 @@ func wantCalls(t *testing.T, m model.Model, operation, front string, want ...str
 		if times := found[call]; times < 1 || times > 2 {
 			t.Errorf("%s has the calls %v, want %s once", operation, found, call)
 		}
+	}
+}
+
+// TestAModelWithoutSpans of a system of the user's has a call for each operation that its clients ask for, with
+// the time that they wait and the CPU time that was metered.
+func TestAModelWithoutSpans(t *testing.T) {
+	testset.Need(t, "it plays whole trials")
+	dir, server := t.TempDir(), filepath.Join(serverFolder(t), "server")
+	writeFiles(t, dir, map[string]string{"load.yaml": `
+schema: cleave-scenario/1
+name: load
+flows:
+  - {name: look, weight: 3, steps: [{name: look, request: GET /look}]}
+  - {name: count, steps: [{name: count, request: GET /count}]}
+`})
+	code, printed := ended(t, program(dir, "model", "plain="+server+" -port {port} -busy 2ms", "--scenario",
+		"load.yaml", "--rate", "80", "--blocks", "1", "--duration", "1s", "--warm-up", "0s", "--no-gates",
+		"--out", "made.yaml"))
+	if code != exitFine {
+		t.Fatalf("model: exit code %d\n%s", code, printed)
+	}
+	for _, want := range []string{`note: no spans came from the trials`, `without spans\n`,
+		`look: \d+ % of all operations, .* in the mean`, `\n +\S+ look +1 +\d[.\d]* ms .* meter, n \d\d\n`,
+		`count: \d+ % of all operations`, `as it is +80/s `, `as it is +240/s `,
+	} {
+		if !regexp.MustCompile(want).MatchString(printed) {
+			t.Errorf("the model does not show %s:\n%s", want, printed)
+		}
+	}
+	if strings.Contains(printed, "<=") {
+		t.Errorf("CPU times are self times:\n%s", printed)
 	}
 }
