@@ -5,8 +5,8 @@
 #   images.sh victoria-logs   VictoriaLogs
 #   images.sh jaeger          Jaeger: all of it as one program, and as several; takes minutes
 #
-# Needs Go, Docker and some 100 MB of the disk, for Jaeger 3 GB. Exit code 2: there is no such recipe, 3: one of
-# these is not here.
+# Needs Go, Docker and some 100 MB of the disk, for Jaeger 3 GB. Exit code 2: there is no such recipe, 3: one
+# of these is not here.
 set -euo pipefail
 for program in go docker; do
   command -v "$program" >/dev/null || { echo "images.sh: there is no $program here" >&2; exit 3; }
