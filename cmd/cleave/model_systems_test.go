@@ -114,14 +114,14 @@ flows:
   - {name: count, steps: [{name: count, request: GET /count}]}
 `})
 	code, printed := ended(t, program(dir, "model", "plain="+server+" -port {port} -busy 2ms", "--scenario",
-		"load.yaml", "--rate", "80", "--blocks", "1", "--duration", "1s", "--warm-up", "0s", "--no-gates",
+		"load.yaml", "--rate", "20", "--blocks", "1", "--duration", "1s", "--warm-up", "0s", "--no-gates",
 		"--out", "made.yaml"))
 	if code != exitFine {
 		t.Fatalf("model: exit code %d\n%s", code, printed)
 	}
 	for _, want := range []string{`note: no spans came from the trials`, `without spans\n`,
 		`look: \d+ % of all operations, .* in the mean`, `\n +\S+ look +1 +\d[.\d]* ms .* meter, n \d\d\n`,
-		`count: \d+ % of all operations`, `as it is +80/s `, `as it is +240/s `,
+		`count: \d+ % of all operations`, `as it is +20/s `, `as it is +60/s `,
 	} {
 		if !regexp.MustCompile(want).MatchString(printed) {
 			t.Errorf("the model does not show %s:\n%s", want, printed)
