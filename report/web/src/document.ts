@@ -21,7 +21,7 @@ export interface Fact {
   unavailable?: string;
 }
 
-/** Estimate is a number with its confidence interval. Low and High are absent (null) where there is none. */
+/** Estimate is a number with its confidence interval. Low and High are null if there is no interval. */
 export interface Estimate {
   value: Figure;
   low: Figure | null;
@@ -36,7 +36,7 @@ export interface Bar {
   point: string;
   variant: string;
   baseline: string;
-  /** Begin is where the bar begins on the axis: 1, or the end of the step before it. The bar ends at Begin times the ratio. */
+  /** Begin is the ratio at which the bar begins: 1, or the end of the step before it. The bar ends at Begin times its own ratio. */
   begin: Figure;
   ratio: Figure;
   low: Figure | null;
@@ -60,13 +60,13 @@ export interface Finding {
   section: string;
 }
 
-/** Conclusion is the answer of an experiment, chosen once. Every report shows it, and none picks a headline or writes a sentence of its own. */
+/** Conclusion is the answer of an experiment. It is chosen once, and every report shows it: no report chooses a headline or writes a sentence of its own. */
 export interface Conclusion {
   /** Sentence lists the decided effects, the largest first. */
   sentence: string;
   /** Point is the point at which the sentence compares the variants; reports show them side by side there. */
   point: string;
-  /** Headline is the comparison that the sentence is about; nil where nothing was compared. */
+  /** Headline is the comparison of the sentence; nil if nothing was compared. */
   headline?: Headline;
   /** Findings are further results: one sentence for each metric or topic. */
   findings: Array<Finding> | null;
@@ -74,7 +74,7 @@ export interface Conclusion {
   withheld: Array<string> | null;
   /** Sure lists the evidence for the answer, in sentences. */
   sure: Array<string> | null;
-  /** NotTested lists what could change the answer and was not tried. */
+  /** NotTested lists factors that could change the answer and were not varied. */
   not_tested: Array<string> | null;
 }
 
@@ -87,41 +87,41 @@ export interface InvalidTrial {
   reason: string;
 }
 
-/** TrialCounts says how many trials were planned, counted and struck out. */
+/** TrialCounts holds the numbers of planned, valid and invalid trials. */
 export interface TrialCounts {
-  /** with those of further blocks */
+  /** Further included */
   planned: number;
   valid: number;
-  /** Further trials were played beyond the plan, at points at which others were lost. */
+  /** Further is the number of trials that were added to the plan, to replace lost ones. */
   further?: number;
-  /** Spared trials were planned at most: what they compare was decided, or the time up. */
+  /** Spared is the number of planned trials that were not played, because their comparisons were already decided, or the time was up. */
   spared?: number;
-  /** Shorter trials do not count: later ones at their points were lengthened. */
+  /** Shorter is the number of trials that do not count, because the later ones at their points were made longer. */
   shorter?: number;
   invalid: Array<InvalidTrial> | null;
 }
 
-/** Metric is a named quantity with its unit. Its fields describe what it measures: reports read these, and never the name. */
+/** Metric is a named quantity with its unit. Its fields describe what it measures: reports use these, never the name. */
 export interface Metric {
   name: string;
   title: string;
   unit: string;
   better: "lower" | "higher";
   kind?: "time" | "rate" | "share" | "cost" | "count" | "memory";
-  /** Quantity is the measured quantity without its quantile: CompletionTime, CPU, or one of the system's own, such as "statements". */
+  /** Quantity is the measured quantity without its quantile: CompletionTime, CPU, or a quantity of the system, such as "statements". */
   quantity?: string;
-  /** Quantile is the share of all values that are at most the metric's: 0.5 of a median. 0: it is a mean, a sum or a rate. */
+  /** Quantile is the share of all values that are at most the metric's value: 0.5 for a median. 0: the metric is a mean, a sum or a rate. */
   quantile?: Figure;
   /** Per is the divisor of the quantity: PerOperation; empty: none. */
   per?: string;
   source?: "generator" | "system" | "meter" | "profiler";
-  /** Clocks: the metric is a time from one unit's clock to another's. It is not available where the clocks may differ too much (see Clocks.CanMeasure). */
+  /** Clocks is set if the metric is a time between moments on the clocks of two units. It is not available if the clocks may differ too much (see Clocks.CanMeasure). */
   clocks?: boolean;
   /** Phrase is the name of the quantity in a sentence about the cost of an operation: "one order costs 11.0 statements". Empty: the sentence leaves it out. */
   phrase?: string;
 }
 
-/** Limits bound what a unit can use; zero means no limit. */
+/** Limits are limits of the usage of a unit; zero means no limit. */
 export interface Limits {
   /** processors, such as 0.5 */
   cpu?: Figure;
@@ -129,9 +129,9 @@ export interface Limits {
   memory?: number;
 }
 
-/** Network describes a network that a relay in the generator's process puts between the generator and the system, such as the one between users and a cluster. Without it, there is only that of the deployment. */
+/** Network describes a network that a relay in the generator's process simulates between the generator and the system, such as the network between users and a cluster. Otherwise there is only that of the deployment. */
 export interface Network {
-  /** Delay is the time by which requests and connections are delayed. */
+  /** Delay is the delay of requests and connections. */
   delay_seconds?: Figure;
   /** Rate is the highest rate, in bytes per second and in each direction, over all connections; 0: no limit. */
   rate_bytes_per_second?: Figure;
@@ -139,17 +139,17 @@ export interface Network {
 
 /** Autoscale lets the platform of a deployment choose the number of replicas of a unit. */
 export interface Autoscale {
-  /** Max is the highest number of replicas; the unit begins with one. */
+  /** Max is the highest number of replicas; the unit starts with one. */
   max: number;
-  /** CPU is the target for the mean usage of the replicas, as a share of their limit of processors: the platform adds replicas while they use more. */
+  /** CPU is the target for the mean CPU usage of the replicas, as a share of their limit of processors. While they use more, the platform adds replicas. */
   cpu: Figure;
 }
 
 /** Compose is a set of containers that `docker compose` starts together. */
 export interface Compose {
-  /** the compose file itself */
+  /** content of the compose file */
   text: string;
-  /** that its relative paths start from */
+  /** base folder of its relative paths */
   dir: string;
 }
 
@@ -162,16 +162,16 @@ export interface ContainerMount {
   read_only?: boolean;
   /** of a tmpfs, such as size=64m */
   options?: string;
-  /** Files are the texts of MountFiles by their names, and Executable says that all of them are programs. */
+  /** Files holds the contents of MountFiles by name. Executable is set if all of them are programs. */
   files?: Record<string, string>;
   executable?: boolean;
 }
 
-/** HealthCheck is a command that runs in a container again and again and says whether that is healthy. Times are in seconds; 0 is what the image or Docker says. */
+/** HealthCheck is a command that runs repeatedly in a container and says whether that is healthy. Times are in seconds; 0: the default of the image or of Docker. */
 export interface HealthCheck {
-  /** Test is the command in the words of Docker: CMD and words, CMD-SHELL and a text, or NONE; empty: that of the image. */
+  /** Test is the command in the form of Docker: CMD and words, CMD-SHELL and a text, or NONE. Empty: the command of the image. */
   test?: Array<string>;
-  /** Port, in the place of Test, is one of the container that takes connections or, where there is a Path, answers a GET of that with a status below 400. */
+  /** Port can be given instead of Test. The container is healthy if it accepts connections on this port, or, if there is a Path, if it answers a GET of the path with a status below 400. */
   port?: number;
   path?: string;
   interval_seconds?: Figure;
@@ -181,38 +181,38 @@ export interface HealthCheck {
   retries?: number;
 }
 
-/** ContainerPort is a TCP port at which a container is called, and the one that it listens on. */
+/** ContainerPort is a TCP port at which others call a container, and the target port on which it listens. */
 export interface ContainerPort {
   port: number;
   target: number;
 }
 
-/** Ulimit is a limit of the kernel for each process of a container. */
+/** Ulimit is a resource limit for each process of a container. */
 export interface Ulimit {
   name: string;
   soft: number;
   hard: number;
 }
 
-/** ContainerSpec says how to run a container of an image. The image's own values hold for what is left out. */
+/** ContainerSpec says how to run a container of an image. Values that are left out are those of the image. */
 export interface ContainerSpec {
-  /** Names are further DNS names by which other units find it, beside the name of its unit. */
+  /** Names are further DNS names of the container for other units, besides the name of its unit. */
   names?: Array<string>;
-  /** Entrypoint takes the place of the image's; a single empty word removes that. */
+  /** Entrypoint replaces that of the image. A single empty word means no entrypoint. */
   entrypoint?: Array<string>;
   command?: Array<string>;
-  /** Env has "NAME=VALUE". */
+  /** Env holds variables as "NAME=VALUE". */
   env?: Array<string>;
   user?: string;
   dir?: string;
   hostname?: string;
   mounts?: Array<ContainerMount>;
   health?: HealthCheck;
-  /** Ports are those at which other units call it, as far as they are known. */
+  /** Ports are the known ports at which other units call it. */
   ports?: Array<ContainerPort>;
   /** Hosts are entries of its /etc/hosts: "NAME:ADDRESS". */
   hosts?: Array<string>;
-  /** CapAdd, CapDrop and SecurityOpt are capabilities and options in the words of Docker. */
+  /** CapAdd, CapDrop and SecurityOpt are capabilities and options with their names in Docker. */
   cap_add?: Array<string>;
   cap_drop?: Array<string>;
   security_opt?: Array<string>;
@@ -220,43 +220,43 @@ export interface ContainerSpec {
   ulimits?: Array<Ulimit>;
   stop_signal?: string;
   shm_size_bytes?: number;
-  /** Privileged containers have all powers of the host, and those with HostPID see its processes. */
+  /** Privileged containers have all rights on the host. Containers with HostPID see its processes. */
   privileged?: boolean;
   host_pid?: boolean;
   /** its root file system */
   read_only?: boolean;
-  /** a process 1 of Docker's own reaps its processes */
+  /** Docker's init is process 1 and reaps processes */
   init?: boolean;
-  /** it writes to one */
+  /** its output is a terminal */
   terminal?: boolean;
 }
 
-/** SystemService is a service of a compose file: a container of an image, which may run several times. */
+/** SystemService is a service of a compose file: a container of an image, which may have replicas. */
 export interface SystemService {
   name: string;
   image: string;
-  /** Install is the command that brings the image where Docker lacks it. */
+  /** Install is the command that gets the image if Docker does not have it. */
   install?: string;
-  /** Port is the one that it is called at; 0: nobody knows. */
+  /** Port is the port at which it is called; 0: unknown. */
   port?: number;
-  /** After are services that can be used, or have done their part, before it starts. */
+  /** After lists the services that must be ready, or have finished, before it starts. */
   after?: Array<string>;
-  /** Healthy services can be used when their health check says so. */
+  /** Healthy: it is ready when its health check succeeds. */
   healthy?: boolean;
-  /** Finishes: it does its part and ends, and those After it wait for that. */
+  /** Finishes: it ends by itself, and services with it in After wait for that. */
   finishes?: boolean;
-  /** Restarts: before the load, it is started again when it ends with an error. */
+  /** Restarts: if it ends with an error before the load, it is started again. */
   restarts?: boolean;
   container: ContainerSpec;
 }
 
-/** SystemReady says when a system that Cleave starts may be loaded: after its Log, its Command and its ReadyCheck, each within the Timeout. */
+/** SystemReady is the readiness check of a system that Cleave starts: its Log, its Command and its ReadyCheck, one after the other, each within the Timeout. */
 export interface SystemReady {
   path?: string;
   timeout_seconds: Figure;
-  /** Log is a part of a line that the system writes when it can be used; empty: none. */
+  /** Log is a part of a line that the system writes when it is ready; empty: none. */
   log?: string;
-  /** Command is a program of the conductor's host and its arguments, which runs until it ends with 0; {host} and {port} in it stand for the system's address. */
+  /** Command is a program of the conductor's host with its arguments, which is run until it exits with 0; {host} and {port} in it are replaced by the system's address. */
   command?: Array<string>;
 }
 
@@ -265,7 +265,7 @@ export interface AuditRequest {
   get: string;
   /** 0: 200 */
   status?: number;
-  /** JSON has values of the answer by their paths: "items.0.left". */
+  /** JSON holds the expected values by their paths in the answer: "items.0.left". */
   json?: Record<string, unknown>;
 }
 
@@ -273,11 +273,11 @@ export interface AuditRequest {
 export interface AuditDatabase {
   /** "postgres" or "mysql", which is for MariaDB, too */
   driver: string;
-  /** At is where it is: a unit of the system, or a loopback address of the conductor's host, and a port. */
+  /** At is a unit of the system, or a loopback address of the conductor's host, with a port. */
   at: string;
   name: string;
   user: string;
-  /** One of these has the password; none: there is none. Password refers to a variable, PasswordFile is a file of the conductor's host, and PasswordOf is a variable of the unit at At. */
+  /** At most one of these gives the password: Password is a reference to a variable, PasswordFile a file of the conductor's host, and PasswordOf a variable of the unit at At. */
   password?: string;
   password_file?: string;
   password_of?: string;
@@ -285,79 +285,79 @@ export interface AuditDatabase {
 
 /** AuditQuery is a query with its right answer, which is one of Equals, Counts and NoRows. */
 export interface AuditQuery {
-  /** in the words of who wrote it */
+  /** the author's description of the rule */
   rule: string;
-  /** the database */
+  /** the name of the database */
   in: string;
   sql: string;
-  /** Equals is the value that comes. */
+  /** Equals is the expected value. */
   equals?: string;
-  /** Counts is an operation: the number that comes is at least that of the answers that were right, and no more than that with those of which nobody knows what happened. */
+  /** Counts is an operation: the result must be at least the number of its right answers, and at most that plus the number of its requests with an unknown outcome. */
   counts?: string;
   no_rows?: boolean;
-  /** Within is how long after the load the answer may become right, in seconds. */
+  /** Within is the time after the load in which the result must become right, in seconds. */
   within_seconds?: Figure;
 }
 
-/** SystemAudit judges what a system holds after a load, while it still runs. */
+/** SystemAudit checks the state of a system after a load, while it still runs. */
 export interface SystemAudit {
-  /** Command is a program of the conductor's host and its arguments, which ends with 0 (every rule holds), 5 (one is broken) or 6 (undecided). {history} and {url} stand for the generator's history and the address of the system. It runs in Dir. */
+  /** Command is a program of the conductor's host with its arguments, which runs in Dir. It exits with 0 (every rule holds), 5 (one is broken) or 6 (undecided). {history} and {url} are replaced by the generator's history and the address of the system. */
   command?: Array<string>;
   dir?: string;
-  /** Requests are answered rightly where every rule holds. */
+  /** Requests must get their right answers. */
   requests?: Array<AuditRequest>;
-  /** Databases, by the names that Queries have for them, are asked for what the system has stored. */
+  /** Databases holds the databases of Queries by name. */
   databases?: Record<string, AuditDatabase>;
   queries?: Array<AuditQuery>;
 }
 
-/** ExternalSystem is a system that somebody else wrote, as far as Cleave must know it. Its service is at URL. It runs already, or Cleave starts it for every trial: by Command or by Compose. In Command, Env and URL, {port} stands for the port that the system is to listen on, chosen for every trial, and in Command and Env {host} for the address, which its deployment gives it. References to ${CLEAVE_MASKED_...} in Command, Reset, Compose and Services stand for values that looked like secrets. */
+/** ExternalSystem describes a system of the user, which answers at URL. It runs already, or Cleave starts it for every trial by Command, Image, Compose or Services. In Command, Env and URL, {port} is replaced by the port on which the system must listen, chosen for every trial; in Command and Env {host} is replaced by its address, which depends on the deployment. References ${CLEAVE_MASKED_...} in Command, Reset, Compose and Services stand for values that looked like secrets. */
 export interface ExternalSystem {
   url: string;
   /** Command is the program and its arguments; no shell reads it. */
   command?: Array<string>;
-  /** Image names an image of Docker's daemon that the system is a container of, with Command as what it is told; empty: what the image says itself. */
+  /** Image is a Docker image; the system is a container of it, with Command as its command (empty: that of the image). */
   image?: string;
-  /** Port is the one that an Image listens on, whatever it is told; 0: it listens on {port}. */
+  /** Port is the fixed port on which an Image listens; 0: it listens on {port}. */
   port?: number;
-  /** Dir is the folder of this host that Command and Reset run in; empty: one of their own. */
+  /** Dir is the folder of this host in which Command and Reset run; empty: one of their own. */
   dir?: string;
-  /** Env has references, ${NAME}, to variables of EnvFile or of the environment of Cleave, whose values are nowhere else; $${ is a plain ${. */
+  /** Env may have references, ${NAME}, to variables of EnvFile or of Cleave's environment, whose values are not stored in plans; $${ stands for the text ${. */
   env?: Record<string, string>;
   /** EnvFile is the path of a file with lines NAME=VALUE. */
   env_file?: string;
   compose?: Compose;
-  /** FileLines counts the lines of the compose file or of the manifests that the system is read from, without blank lines and comments; 0: it is read from neither, or they cannot be counted. */
+  /** FileLines is the number of lines of the system's compose file or manifests, without blank lines and comments; 0: there are none, or they cannot be counted. */
   file_lines?: number;
-  /** Services are the containers that the system consists of, each a unit with the name of its service; Entry is the one of them that answers at URL. */
+  /** Services lists the containers of the system, each a unit with the name of its service; Entry is the service that answers at URL. */
   services?: Array<SystemService>;
   entry?: string;
   ready: SystemReady;
   /** Reset is a command that runs before every trial, before the system starts. */
   reset?: Array<string>;
-  /** Cores are those of the system; empty means any. */
+  /** Cores lists the cores for the system; empty means any. */
   cores?: Array<number>;
-  /** Audit judges what the system holds after a load; nil: only the answers are judged. */
+  /** Audit checks the state of the system after a load; nil: only the answers are checked. */
   audit?: SystemAudit;
-  /** NameBy tells how to name the processes of one program that a command starts: "folder", "port", the name of an argument or its number; empty: by their folders, else by their ports. */
+  /** NameBy is Unit.NameBy for the processes of a command. */
   name_by?: string;
 }
 
-/** Variant is one system in one architecture, with its knobs set, in one deployment: a study compares variants. */
+/** Variant is one of the things that a study compares: a system in an architecture, with its knobs set, in a deployment. */
 export interface Variant {
   name: string;
   system: string;
   architecture: string;
   knobs?: Record<string, string>;
   deployment: string;
-  /** Replicas counts the replicas of units, by their names; absent: one. Limits holds the most that each replica of a unit can use, by its name, or all units but the lead (AllUnits). See Scale. */
+  /** Replicas holds the numbers of replicas of units, by their names; absent: one. Limits holds the limits of each replica of a unit, by its name, or of all units except the lead (AllUnits). See Scale. */
   replicas?: Record<string, number>;
   limits?: Record<string, Limits>;
-  /** Nodes holds the names of hosts of the deployment, by the names of the units that are there with all their replicas. */
+  /** Nodes holds names of hosts of the deployment, by the names of units: all replicas of the unit run there. */
   nodes?: Record<string, string>;
-  /** Hosts holds the links of such hosts, by their names: the rate limits both directions, and the delay applies to what is sent to their units. Absent: the links stay as they are. */
+  /** Hosts holds the network settings of such hosts, by their names. The rate limits both directions; the delay applies to packets to their units. Absent: the network stays as it is. */
   hosts?: Record<string, Network>;
-  /** Autoscale are units whose replicas the platform adds, by their names. */
+  /** Autoscale holds settings of the units to which the platform adds replicas, by their names. */
   autoscale?: Record<string, Autoscale>;
   /** Network is the one between the generator and the system; zero: the deployment's own. */
   network?: Network;
@@ -365,7 +365,7 @@ export interface Variant {
   twin_of?: string;
   /** Points restricts the variant to these points of the study; empty means all. */
   points?: Array<string>;
-  /** Summary says in one line what the variant stands for. */
+  /** Summary describes the variant in one line. */
   summary?: string;
   /** External is the definition of a system that is not part of Cleave. */
   external?: ExternalSystem;
@@ -376,11 +376,11 @@ export interface AbsentVariant {
   name: string;
   summary?: string;
   reason: string;
-  /** Unasked: it may well be possible here, and this run was not asked for it. */
+  /** Unasked: the user has not selected it; this host may be able to play it. */
   unasked?: boolean;
 }
 
-/** Ratio is an estimated ratio with its confidence interval. Low and High are absent (null) where too few blocks exist for an interval. */
+/** Ratio is an estimated ratio with its confidence interval. Low and High are null if there are too few blocks for an interval. */
 export interface Ratio {
   ratio: Figure;
   low: Figure | null;
@@ -389,7 +389,7 @@ export interface Ratio {
   n: number;
 }
 
-/** Bias is a variant that was found to differ from itself under a second name. */
+/** Bias is a difference between a variant and its twin, which is the same under a second name. */
 export interface Bias {
   metric: string;
   point: string;
@@ -417,13 +417,13 @@ export interface Result {
   high: Figure | null;
   /** one per trial, in block order */
   values: Array<Figure> | null;
-  /** ToMean is each value / Mean, in four digits; absent where Mean is not positive. */
+  /** ToMean holds each value divided by Mean, with four digits. It is absent if Mean is not positive. */
   to_mean?: Array<Figure>;
   /** the block of each value */
   blocks: Array<number> | null;
 }
 
-/** Comparison is variant / baseline of one metric at one point, by block. */
+/** Comparison is the ratio of a variant to its baseline, by block, of one metric at one point. */
 export interface Comparison {
   metric: string;
   point: Point;
@@ -434,17 +434,17 @@ export interface Comparison {
   high: Figure | null;
   /** blocks */
   n: number;
-  /** RatioOfMeans carries the Kalibera-Jones/Fieller interval: the answer to questions about totals. Nil where the denominator is not clear of zero. */
+  /** RatioOfMeans has the interval of Kalibera and Jones, after Fieller. It answers questions about totals. Null if the denominator may be zero. */
   ratio_of_means: Ratio | null;
-  /** Spread names the source of the interval's width: the "table" of all variants and blocks, the two "variants" where they scatter unlike the others, or the "pair" alone. Degrees holds its degrees of freedom. */
+  /** Spread names the data that the width of the interval is estimated from: the "table" of all variants and blocks, the two "variants" if they scatter unlike the others, or the "pair" alone. Degrees holds the degrees of freedom. */
   spread?: string;
   degrees?: Figure;
   /** Margin is the margin that the verdict used: the study's, or the bias of these two variants if that is larger. 0 without an interval. */
   margin: Figure;
-  /** HolmLow and HolmHigh: the interval at the family-wise level. */
+  /** HolmLow and HolmHigh are the interval at the family-wise level. */
   holm_low: Figure | null;
   holm_high: Figure | null;
-  /** two-sided, ratio 1 */
+  /** two-sided, against a ratio of 1 */
   p: Figure | null;
   /** adjusted over the family */
   p_holm: Figure | null;
@@ -452,34 +452,34 @@ export interface Comparison {
   family: number;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
   words: string;
-  /** MoreBlocks is about how many more blocks an undecided comparison needs. */
+  /** MoreBlocks estimates how many more blocks an undecided comparison needs. */
   more_blocks?: number;
-  /** Unsteady says why the verdict depends on how long the trials lasted; empty: it was not found to. */
+  /** Unsteady says why the verdict depends on how long the trials lasted. It is empty if no such dependence was found. */
   unsteady?: string;
-  /** PiledUp: one of the two did not hold the rate of the point, so that the ratio of times grows with the length of the load. */
+  /** PiledUp is set if one of the two did not hold the rate of the point. The ratio of times then grows with the length of the load. */
   piled_up?: boolean;
 }
 
-/** Average is a ratio averaged over several points, with what forbids it. */
+/** Average is a ratio averaged over several points, with figures that say whether an average makes sense. */
 export interface Average {
   metric: string;
   variant: string;
   baseline: string;
   points: Array<string> | null;
-  /** as many studies do it */
+  /** the one that many studies use */
   arithmetic: Figure;
   geometric: Figure;
   harmonic: Figure;
   of_sums: Figure;
-  /** Heterogeneity over the points (Cochran Q, its p, I squared as a share). */
+  /** Q, P and I2 tell the heterogeneity over the points: Cochran's Q, its p-value, and I squared as a share. */
   q: Figure | null;
   p: Figure | null;
   i2: Figure | null;
-  /** Random-effects mean and 95 % prediction interval for a new point. */
+  /** Mean is the mean with random effects. PredictionLow and PredictionHigh are the 95 % prediction interval for a new point. */
   mean: Ratio | null;
   prediction_low: Figure | null;
   prediction_high: Figure | null;
-  /** Homogeneous: one number may stand for all points (I2 <= 0.5). */
+  /** Homogeneous is set if one number may stand for all points, since I2 is at most 0.5. */
   homogeneous: boolean;
 }
 
@@ -504,11 +504,11 @@ export interface TrendLine {
   exponent_se: Figure;
   exponent_low: Figure | null;
   exponent_high: Figure | null;
-  /** Warnings: a negative fixed cost, curved residuals, an exponent off 1. */
+  /** Warnings are about a negative fixed cost, curved residuals, or an exponent other than 1. */
   warnings?: Array<string>;
 }
 
-/** ScalingPoint is the throughput by the law at a level. */
+/** ScalingPoint is the fitted throughput at a level. */
 export interface ScalingPoint {
   level: Figure;
   value: Figure;
@@ -533,22 +533,22 @@ export interface ScalingFit {
   y: Array<Figure> | null;
   /** that have all points; 0: Y is over all trials */
   blocks: number;
-  /** Refused says why the law is not fitted; all that follows but Words is absent then. */
+  /** Refused is the reason why the law is not fitted; all fields below except Words are absent then. */
   refused?: string;
-  /** Lambda is the throughput of one, Sigma the contention and Kappa the coherency. */
+  /** Lambda is the throughput of one user, core or replica, Sigma the contention and Kappa the coherency. */
   lambda?: Estimate;
   sigma?: Estimate;
   kappa?: Estimate;
-  /** Peak is the level with the highest throughput; absent: it lies beyond Curve. A High that is null may lie beyond it. */
+  /** Peak is the level with the highest throughput; absent if it is beyond Curve. Its High is null if that may be beyond Curve. */
   peak?: Estimate;
-  /** Worst is the largest distance of a mean from the law, as a share. */
+  /** Worst is the largest relative deviation of a mean from the law. */
   worst?: Figure;
-  /** Curve holds the throughputs by the law, at levels up to twice the largest. */
+  /** Curve holds the fitted throughputs, at levels up to twice the largest measured one. */
   curve?: Array<ScalingPoint>;
   words: string;
 }
 
-/** Rung is one step of the ladder: what one variant costs per operation at one point, beside the rung below it. */
+/** Rung is one step of the ladder, which orders variants by their cost: the cost of an operation of one variant at one point, compared with the next cheaper variant. */
 export interface Rung {
   variant: string;
   point: string;
@@ -572,13 +572,13 @@ export interface Judgement {
   high: Figure | null;
   verdict: "supported" | "contradicted" | "undecided" | "untestable";
   reason: string;
-  /** Unasked: the claim is untestable since this run was not asked for what it needs, which may well be possible here. */
+  /** Unasked is set if the claim is untestable only because the user did not ask this run for the data that it needs. This host may be able to provide them. */
   unasked?: boolean;
-  /** Unsteady says why the claim hangs on how long warm-up and trials lasted; empty: it was not found to. */
+  /** Unsteady says why the verdict depends on how long warm-up and trials lasted. It is empty if no such dependence was found. */
   unsteady?: string;
 }
 
-/** PublishedFigure is one figure of the study beside what was measured here. */
+/** PublishedFigure is a figure of the published study, with our measurement of it. */
 export interface PublishedFigure {
   id: string;
   source: string;
@@ -587,24 +587,24 @@ export interface PublishedFigure {
   variant: string;
   point?: string;
   unit: string;
-  /** Value is 0 and means nothing where Missing: the study prints no number. */
+  /** Value is 0 and has no meaning if Missing is set: the study prints no number. */
   value: Figure;
   missing?: boolean;
-  /** what recomputation said of it */
+  /** the result of recomputing it from the study's data */
   status: string;
   note?: string;
   recomputed: Figure | null;
-  /** Measured is our figure for the same quantity at this experiment's scale; nil with a Reason where there is none. */
+  /** Measured is our figure for the same quantity at this experiment's scale. If there is none, it is null, and Reason says why. */
   measured: Figure | null;
   low: Figure | null;
   high: Figure | null;
-  /** PublishedPerOperation and MeasuredPerOperation (seconds) allow a comparison at any scale; nil where the figure is not a time. */
+  /** PublishedPerOperation and MeasuredPerOperation, in seconds, allow a comparison at any scale. They are null if the figure is not a time. */
   published_per_operation: Figure | null;
   measured_per_operation: Figure | null;
   reason?: string;
 }
 
-/** HeldRate says how often a variant held an offered rate: began what was due, with right answers, within the objective of the study. */
+/** HeldRate counts the trials in which a variant held an offered rate: it began the flows that were due, with right answers, within the objective of the study. */
 export interface HeldRate {
   variant: string;
   point: string;
@@ -613,43 +613,43 @@ export interface HeldRate {
   /** trials */
   held: number;
   trials: number;
-  /** Begun is the share of the rate that was begun, and Wrong that of the answers that were not right: medians over the trials. */
+  /** Begun is the share of due flows that were begun, and Wrong the share of wrong answers: medians over the trials. */
   begun: Figure;
   wrong: Figure;
-  /** Missed says why the other trials did not hold it. */
+  /** Missed is the reason why the other trials did not hold it. */
   missed?: string;
 }
 
-/** Steadiness says how the trials of a variant at a point went on: what is measured of a system that is not steady depends on when, and for how long. */
+/** Steadiness says whether the trials of a variant at a point were steady. If they were not, results depend on when and for how long is measured. */
 export interface Steadiness {
   variant: string;
   point: Point;
-  /** Quantity is "median", "p99" (of the response time; "p95" or "p90" where operations are too few) or "rate" (of right answers); "warm-up" where the load before was not steady when it ended. */
+  /** Quantity is "median", "p99" (of the response time; "p95" or "p90" if there are too few operations) or "rate" (of right answers). It is "warm-up" if the load before was not steady when it ended. */
   quantity: string;
-  /** Courses counts the trials by how they went on: "flat", "warm-up", "slowdown", "no steady state", "swings", "too short". */
+  /** Courses holds the number of trials by their course: "flat", "warm-up", "slowdown", "no steady state", "swings", "too short". */
   courses: Record<string, number> | null;
-  /** Halves is the second half of the trials over their first, times or the time between right answers; null without an interval. */
+  /** Halves is the ratio of the second half of the trials to their first half: of response times, or of the times between right answers. Null if it has no interval. */
   halves: Ratio | null;
-  /** Steady: most trials are level, and their halves do not differ by more than the margin. */
+  /** Steady is set if most trials are level, and their halves do not differ by more than the margin. */
   steady: boolean;
-  /** Factor is the ratio of the levels of one trial, the median over trials, or the ratio of its halves; 1 where steady. */
+  /** Factor is the ratio of the levels of a trial (the median over trials), or of its halves; 1: steady. */
   factor: Figure;
   /** why it is not steady */
   words?: string;
 }
 
-/** WarmUps are those of a variant at a point. */
+/** WarmUps summarizes the warm-ups of a variant at a point. */
 export interface WarmUps {
   variant: string;
   point: Point;
   trials: number;
-  /** of them */
+  /** the number of trials whose warm-up became steady */
   steady: number;
-  /** Seconds and Factor are medians over the trials; see WarmUp. */
+  /** Seconds and Factor are medians over the trials (see WarmUp), and Longest is the longest time. */
   seconds: Figure;
   longest: Figure;
   factor: Figure;
-  /** Courses counts the trials by how their warm-up went. */
+  /** Courses holds the number of trials by the course of their warm-up. */
   courses: Record<string, number> | null;
 }
 
@@ -658,7 +658,7 @@ export interface CurvePoint {
   point: string;
   /** flows, or operations, per second */
   offered: Figure;
-  /** Due is the offered rate in what a rate of results counts: in operations where flows have several; 0: as Offered. */
+  /** Due is the offered rate in operations, if flows have several; 0: the same as Offered. */
   due?: Figure;
   /** over the trials */
   median: Figure;
@@ -666,7 +666,7 @@ export interface CurvePoint {
   values: Array<Figure> | null;
   /** Held: in all trials the rate was achieved and did not pile up. */
   held: boolean;
-  /** Missed: all trials held the rate, but some not within the objective of the study. Such a point is drawn as one that was not held; its times are still those of the system. */
+  /** Missed: all trials held the rate, but some did not meet the objective of the study. Such a point is drawn as one that was not held, but its times are valid. */
   missed?: boolean;
 }
 
@@ -675,7 +675,7 @@ export interface Curve {
   variant: string;
   metric: string;
   unit: string;
-  /** by rising rate */
+  /** in order of rising rate */
   points: Array<CurvePoint> | null;
 }
 
@@ -691,30 +691,30 @@ export interface Spectrum {
   variant: string;
   point: Point;
   quantity: string;
-  /** Median is the median over the trials at each share, Trials what each had. */
+  /** Median holds the medians over the trials at each share, Trials the values of each trial. */
   median: Array<Quantile> | null;
   trials: Array<Array<Quantile> | null> | null;
 }
 
-/** PlatformUsage compares a platform's figure of the processors that a unit used, or all of a role, with the count of its control group in the same windows. */
+/** PlatformUsage compares a platform's figure for the CPU usage of a unit, or of a role, with that of the control group in the same windows. */
 export interface PlatformUsage {
   /** empty: all of the role */
   unit?: string;
   role: string;
-  /** who said it */
+  /** of the platform's figure */
   source: string;
-  /** Samples counts the new figures, and WindowSeconds is the mean time over which these were averages. */
+  /** Samples is the number of new figures, and WindowSeconds the mean length of their windows. */
   samples: number;
   window_seconds: Figure;
-  /** Millicores is the mean of what it said, MostMillicores the largest, and GroupMillicores the mean of what the control group counted in these windows. */
+  /** Millicores is the mean of the platform's figures, MostMillicores the largest, and GroupMillicores the mean of the control group in these windows. */
   millicores: Figure;
   most_millicores: Figure;
   group_millicores: Figure;
-  /** LagSeconds is the mean time from the middle of a window until it was said. */
+  /** LagSeconds is the mean time from the middle of a window until its figure was reported. */
   lag_seconds: Figure;
 }
 
-/** RoleUsage holds the usage at a point of the units of one role, of a backing service, or of the processes of one name in a user's system: medians over the trials. */
+/** RoleUsage holds the usage of the units of one role at a point, or of a backing service, or of the processes with one name in a user's system: medians over the trials. */
 export interface RoleUsage {
   variant: string;
   point: Point;
@@ -725,21 +725,21 @@ export interface RoleUsage {
   cpu_share: Figure;
   /** bytes */
   peak_memory: Figure;
-  /** NetworkPerOperation counts the bytes that a container received and sent; 0: not known. */
+  /** NetworkPerOperation is the number of bytes that a container received and sent; 0: unknown. */
   network_per_operation?: Figure;
-  /** Platform holds the figures of the deployment's platform itself; nil: it gave none. */
+  /** Platform holds the figures that the platform itself reports; nil: it reports none. */
   platform?: PlatformUsage;
 }
 
-/** Segment is a stretch of a path. */
+/** Segment is a part of a path. */
 export interface Segment {
   /** seconds since the intended start */
   start: Figure;
   seconds: Figure;
-  /** where: "orders", "generator" */
+  /** such as "orders", "generator" */
   unit: string;
   kind: "business code" | "encoding" | "transport" | "queueing" | "database" | "broker";
-  /** what: "Reserve", "INSERT orders" */
+  /** such as "Reserve", "INSERT orders" */
   name: string;
 }
 
@@ -754,7 +754,7 @@ export interface TrialPath {
   variant: string;
   point: Point;
   trial: number;
-  /** Share is the quantile that the operation stands for: 0.5 or 0.99. PathMean stands for no operation. */
+  /** Share is the quantile that the operation represents: 0.5 or 0.99. PathMean represents no single operation. */
   share: Figure;
   /** its id, for the logs */
   operation: string;
@@ -762,13 +762,13 @@ export interface TrialPath {
   seconds: Figure;
   /** Sampled counts the traced operations from which it was chosen. */
   sampled: number;
-  /** Segments add up to Seconds. One that is shorter than a two-thousandth of the path is a part of the one before it, but not in the mean. */
+  /** Segments add up to Seconds. Except in the mean, segments shorter than a two-thousandth of the path are added to the previous one. */
   segments: Array<Segment> | null;
-  /** Kinds are the sums of the segments by kind, in the order of SegmentKinds; others come last. */
+  /** Kinds holds the sums of the segments by kind, in the order of SegmentKinds; other kinds come last. */
   kinds: Array<SegmentTime> | null;
 }
 
-/** PartCost is the mean cost of a part in an operation. */
+/** PartCost is the mean cost of a part per operation. */
 export interface PartCost {
   service: string;
   operation?: string;
@@ -776,30 +776,30 @@ export interface PartCost {
   kind?: "business code" | "encoding" | "transport" | "queueing" | "database" | "broker";
   /** spans */
   calls: Figure;
-  /** of these, the ones without a caller in the same service */
+  /** spans without a caller in the same service */
   entered: Figure;
-  /** in which no span that it waits for is under way */
+  /** time without a running span for which it waits */
   self_seconds: Figure;
-  /** in which one is */
+  /** time with one */
   waiting_seconds: Figure;
-  /** on the critical path; all parts make the operation's time */
+  /** on the critical path: all parts sum up to the operation */
   path_seconds: Figure;
   errors: Figure;
 }
 
 /** TraceBatch holds the means over some traces of one operation. */
 export interface TraceBatch {
-  /** from the start of the first span to its end */
+  /** duration of the root span */
   seconds: Figure;
   parts: Array<PartCost> | null;
 }
 
-/** TracedOperation is an operation that traces begin with. */
+/** TracedOperation groups the traces whose root span has this service and operation. */
 export interface TracedOperation {
   service: string;
   operation: string;
   traces: number;
-  /** Batches are the traces in the order of their start, cut into parts of equal size; none where there are too few. */
+  /** Batches holds the traces in the order of their start, divided into parts of equal size; none if there are too few. */
   batches: Array<TraceBatch> | null;
 }
 
@@ -809,17 +809,17 @@ export interface TraceSet {
   name?: string;
   files?: number;
   spans: number;
-  /** those of which every span has its caller: only they count */
+  /** complete ones: every span has its caller; only they count */
   traces: number;
-  /** Broken are traces that do not count: spans are missing or have no end, or there are over 100,000. */
+  /** Broken counts traces that do not count: spans are missing or have no end, or there are over 100,000. */
   broken_traces: number;
-  /** Duplicates are spans that the files have more than once; one of each counts. */
+  /** Duplicates counts repetitions of spans in the files; one of each counts. */
   duplicate_spans: number;
-  /** Clipped are spans that began before their caller or ended after it, by the clocks of their hosts. What lies outside of the caller is left out. */
+  /** Clipped counts spans that began before their caller or ended after it, by the clocks of their hosts. The time outside of the caller is ignored. */
   clipped_spans: number;
-  /** Dropped are spans of a trial for which there was no room. */
+  /** Dropped counts spans of a trial that exceeded the limit. */
   dropped_spans?: number;
-  /** Operations are the traces by the span that they begin with. */
+  /** Operations groups the traces by their root span. */
   operations?: Array<TracedOperation>;
 }
 
@@ -858,7 +858,7 @@ export interface PartChange {
   errors: TraceChange;
 }
 
-/** TracedVariant is a variant against the baseline at one point, by the spans of its units. The trials are the sample, each with the baseline's of its block. */
+/** TracedVariant compares a variant with the baseline at one point, by the spans of its units. The sample are the trials, each paired with the baseline's trial of its block. */
 export interface TracedVariant {
   variant: string;
   baseline: string;
@@ -866,9 +866,9 @@ export interface TracedVariant {
   /** counts over all trials of the baseline */
   before: TraceSet;
   after: TraceSet;
-  /** Compared are the operations that both have, with the weights that both are given. */
+  /** Compared lists the operations that both sets have, with their common weights. */
   compared: Array<ComparedOperation> | null;
-  /** Left says what is in one of the sets and not compared, and why. */
+  /** Left lists what is not compared, and why. */
   left: Array<string> | null;
   /** Seconds is the time of an operation, and Ratio after / before of it. */
   seconds: TraceChange;
@@ -891,17 +891,17 @@ export interface NodeLoad {
   mean_memory: Figure;
 }
 
-/** UnitStart holds the time from the request for a unit until it could be used: until the lead said that it is ready, a client of a server could work, any other took commands; as a process, until it ran. */
+/** UnitStart holds the time from the request for a unit until it was usable: for the lead until it reported that it is ready, for a server until a client could use it, for another unit until it accepted commands, and for a process until it ran. */
 export interface UnitStart {
   unit: string;
   seconds: Figure;
 }
 
-/** ProgramImage is the image that has a unit program, or one of the user's. */
+/** ProgramImage is the image of a unit program, or an image of the user. */
 export interface ProgramImage {
   /** or the name of the user's image */
   program: string;
-  /** not compressed */
+  /** uncompressed size */
   bytes: number;
 }
 
@@ -921,19 +921,19 @@ export interface PlatformTake {
   point: Point;
   deployment: string;
   trials: number;
-  /** MadeSeconds, ImagesSeconds and ReadySeconds are as in PlatformCost; NothingSeconds is their sum: from nothing to ready. */
+  /** MadeSeconds, ImagesSeconds and ReadySeconds are as in PlatformCost; NothingSeconds is their sum, the time from nothing to ready. */
   made_seconds: Figure;
   images_seconds: Figure;
   ready_seconds: Figure;
   nothing_seconds: Figure;
-  /** BackSeconds is the time from the end of a fault that killed something until that could be used again; 0: nothing was killed. */
+  /** BackSeconds is the time from the end of a killing fault until its target was usable again; 0: nothing was killed. */
   back_seconds?: Figure;
-  /** NoticedSeconds is the time until the platform reported the loss of a node; 0: none was lost, or not for so long. */
+  /** NoticedSeconds is the time until the platform reported the loss of a node; 0: no node was lost, or it came back earlier. */
   noticed_seconds?: Figure;
-  /** Starts are those of the units, the slowest first. */
+  /** Starts lists the start times of the units, the slowest first. */
   starts?: Array<UnitStart>;
   images?: Array<ProgramImage>;
-  /** CPUShare is of one core, over the load; 0, as memory is: not metered. */
+  /** CPUShare is the share of one core during the load; if it and the memory are 0, they were not metered. */
   cpu_share: Figure;
   /** seconds */
   cpu_per_operation: Figure;
@@ -941,13 +941,13 @@ export interface PlatformTake {
   mean_memory: Figure;
   /** bytes */
   peak_memory: Figure;
-  /** Processes are the platform's programs, the dearest first; their CPU share of one core. */
+  /** Processes lists the platform's programs, the one with the most CPU first. */
   processes?: Array<PlatformProgram>;
   source?: string;
   unmetered?: string;
 }
 
-/** VariantStatics is the static cost of a variant at a point, as its last trial that counts had it. */
+/** VariantStatics is the static cost of a variant at a point: that of its last valid trial. */
 export interface VariantStatics {
   variant: string;
   point: Point;
@@ -959,26 +959,26 @@ export interface VariantStatics {
   /** Images counts the images of the units, and ImageBytes adds up their sizes. */
   images?: number;
   image_bytes?: number;
-  /** CodeLines counts the lines of code of the variant. CodeAdded counts those in packages that the baseline has not, and CodeSaved those in packages that only the baseline has; both are 0 of the baseline itself. */
+  /** CodeLines counts the lines of code of the variant. CodeAdded counts those in packages that the baseline does not have, and CodeSaved those in packages that only the baseline has. Both are 0 for the baseline. */
   code_lines?: number;
   code_added?: number;
   code_saved?: number;
-  /** Unknown says why a field of this name in StaticCost is not known. */
+  /** Unknown says why values are unknown, as in StaticCost. */
   unknown?: Record<string, string>;
 }
 
-/** UsageCourse holds the usage of all units of a system but the generator, from the first mark on: a point each second, or as often as they were sampled. */
+/** UsageCourse holds the usage of a system over time, without the generator, from the first mark on: a point per second, or per sample if these are rarer. */
 export interface UsageCourse {
   /** seconds since the mark */
   end: Array<Figure> | null;
-  /** Cores are the processors that were used on average since the point before, Memory is the proportional set size in bytes at the point. */
+  /** Cores holds the mean number of processors in use since the point before, Memory the proportional set size in bytes at the point. */
   cores?: Array<Figure>;
   memory?: Array<number>;
-  /** Unavailable says why it has no "CPU" or no "memory". */
+  /** Unavailable has the reasons why "CPU" or "memory" is missing. */
   unavailable?: Record<string, string>;
 }
 
-/** TrialCourse is the course of one trial, by slices, in four digits: when each ended, right answers per second, and response times in seconds, null without any. */
+/** TrialCourse is the course of one trial, with four digits. Its lists have an element for each slice: its end, right answers per second, and response times in seconds, which are null if there were none. */
 export interface TrialCourse {
   variant: string;
   point: string;
@@ -988,7 +988,7 @@ export interface TrialCourse {
   rate: Array<Figure> | null;
   median: Array<Figure | null> | null;
   p99: Array<Figure | null> | null;
-  /** Used holds the usage of the system meanwhile, at points of its own; nil: it was not metered. */
+  /** Used holds the usage of the system during the trial, at other times than the slices; nil: it was not metered. */
   used?: UsageCourse;
 }
 
@@ -997,13 +997,13 @@ export interface SearchLoad {
   /** offered, flows per second */
   rate: Figure;
   pass: boolean;
-  /** Longer: it confirms the rate that the others had found. */
+  /** Longer is set if this is a longer load that confirms the rate found by the others. */
   longer?: boolean;
-  /** it failed */
+  /** the reason of a failure */
   why?: string;
-  /** Disturbed says how the host disturbed a load that failed, each time that it was played; empty: at least once it did not. */
+  /** Disturbed says how the host disturbed a failed load every time it was played. Empty: at least once it was not disturbed. */
   disturbed?: string;
-  /** Response times in seconds; null: there were none. */
+  /** Median, P99 and Longest are response times in seconds; null: there were none. */
   p50: Figure | null;
   p99: Figure | null;
   max: Figure | null;
@@ -1015,9 +1015,9 @@ export interface TrialSearch {
   point: string;
   trial: number;
   block: number;
-  /** that were played */
+  /** number of loads */
   loads: number;
-  /** Passed is a load at the capacity and Failed one at the lowest rate above it that failed; null: there was none. See Search.Ends. */
+  /** Passed is a load at the capacity, and Failed one at the lowest rate above it that failed; null: there is none. See Search.Ends. */
   passed: SearchLoad | null;
   failed: SearchLoad | null;
   /** as in Search */
@@ -1030,7 +1030,7 @@ export interface OperationTimes {
   point: Point;
   name: string;
   sent: number;
-  /** the share that was not answered rightly */
+  /** share of wrong answers */
   wrong: Figure;
   /** by kind */
   errors?: Record<string, number>;
@@ -1056,7 +1056,7 @@ export interface RoleLayerTime {
   per_operation: Figure;
 }
 
-/** LayerShare divides the CPU time of an operation in a variant at a point among layers: means over profiled trials, in seconds of the trials that were timed without a profiler. */
+/** LayerShare divides the CPU time of an operation in a variant at a point among layers. The shares are means over profiled trials. The seconds are these shares of the CPU time in the trials without a profiler. */
 export interface LayerShare {
   variant: string;
   point: Point;
@@ -1064,15 +1064,15 @@ export interface LayerShare {
   /** profiled */
   trials: number;
   samples: number;
-  /** CPUPerOperation is that of the timed trials, ProfiledCPUPerOperation with the profiler running: the difference is what profiling costs. */
+  /** CPUPerOperation is that of the trials without a profiler, ProfiledCPUPerOperation that of the profiled ones. The difference is the cost of profiling. */
   cpu_per_operation: Figure;
   profiled_cpu_per_operation: Figure;
   /** in the order of Layers */
   layers: Array<LayerTime> | null;
   roles: Array<RoleLayerTime> | null;
-  /** seconds in layers that are libraries */
+  /** Libraries is the time in layers that are libraries, in seconds. */
   libraries_per_operation: Figure;
-  /** Instructions and Cycles are the means of the profiled trials in which the processor counted them, with the profiler's own; 0: it did in none. */
+  /** Instructions and Cycles are means over the profiled trials in which the processor counted them, with those of the profiler itself; 0: there are no such trials. */
   instructions_per_operation?: Figure;
   cycles_per_operation?: Figure;
 }
@@ -1081,16 +1081,16 @@ export interface LayerShare {
 export interface Link {
   to: string;
   how?: string;
-  /** Traffic counts per operation, by what is counted: "calls"; absent where nobody counts. */
+  /** Traffic holds counts per operation, by what is counted: "calls". It is absent if nothing is counted. */
   traffic?: Record<string, Figure>;
 }
 
-/** PicturePart is a part with what all its units used: medians over the trials, 0 where that was not metered. */
+/** PicturePart is a part with the usage of all its units: medians over the trials, or 0 if it was not metered. */
 export interface PicturePart {
   /** the role, or what the system calls the service */
   name: string;
   units: number;
-  /** Service is the kind of a backing service: "mariadb". Embedded ones are a part of the units that use them, and have no units of their own. */
+  /** Service is the kind of a backing service: "mariadb". An embedded one runs inside of the units that use it, and has no units of its own. */
   service?: string;
   embedded?: boolean;
   /** Node is the node of its units; empty: the conductor's host. */
@@ -1098,49 +1098,49 @@ export interface PicturePart {
   links?: Array<Link>;
   /** seconds */
   cpu_per_operation: Figure;
-  /** CPUShare is the part's share of the CPU time of all parts but the generator; 0 of the generator. */
+  /** CPUShare is the part's share of the CPU time of all parts except the generator. It is 0 for the generator. */
   cpu_share: Figure;
   /** bytes */
   peak_memory: Figure;
 }
 
-/** Picture is the architecture of a variant with what it cost at a point. */
+/** Picture is the architecture of a variant, with the usage of its parts at a point. */
 export interface Picture {
   variant: string;
   point: Point;
   parts: Array<PicturePart> | null;
 }
 
-/** KnobChange is one knob turned from a value to another. */
+/** KnobChange is the change of one knob from a value to another. */
 export interface KnobChange {
   knob: string;
   from: string;
   to: string;
-  /** With names the knobs that have an effect from here on and had none before, with their values: "binding http". */
+  /** With lists the knobs that have no effect before the change and have one after it, with their values: "binding http". */
   with?: string;
 }
 
 /** Step is one step of a waterfall: Variant / Before by block. */
 export interface Step {
-  /** Name is the name of a step between two variants of the study, which makes all of Changes at once; empty if the step turns Knob alone. */
+  /** Name is the name of a step between two variants of the study, which makes all Changes together; empty if the step changes only Knob. */
   name?: string;
   changes?: Array<KnobChange>;
   knob: string;
   /** "acid -> orchestrated" */
   change: string;
-  /** Plain says in words what the step leads to: "a saga"; empty where the system has none. */
+  /** Plain describes the result of the step: "a saga"; empty if the system has no description. */
   plain?: string;
-  /** With are the knobs that have an effect from this step on: "binding http". */
+  /** With lists the knobs that have an effect from this step on: "binding http". */
   with?: string;
   before: string;
   variant: string;
   ratio: Ratio;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
-  /** Words says the verdict in words. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; Margin what the verdict was judged with. */
+  /** Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; Margin the margin of the verdict. */
   words: string;
   margin: Figure;
   p_holm: Figure | null;
-  /** Unsteady says why the verdict depends on how long the trials lasted. */
+  /** Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not. */
   unsteady?: string;
 }
 
@@ -1153,16 +1153,16 @@ export interface Stretch {
   words: string;
 }
 
-/** Interaction is one knob's effect in two orders of the same steps. */
+/** Interaction compares one knob's effect in two orders of the same steps. */
 export interface Interaction {
   knob: string;
-  /** Plain says in words what the knob was turned to: "a saga". */
+  /** Plain describes the new value of the knob: "a saga". */
   plain?: string;
-  /** First and Second are its ratios in the order shown and in the other order; OfRatios is one over the other, by block. */
+  /** First and Second are its ratios in the order shown and in the other order; OfRatios is their quotient, by block. */
   first: Ratio;
   second: Ratio;
   of_ratios: Ratio;
-  /** Matters: the interval of OfRatios lies outside the margin. */
+  /** Matters: the interval of OfRatios is outside the margin. */
   matters: boolean;
   words: string;
 }
@@ -1174,23 +1174,23 @@ export interface Waterfall {
   from: string;
   to: string;
   steps: Array<Step> | null;
-  /** Whole is the last variant / the first. The product of the steps is exactly this: all are over the same blocks, those in which every variant counts. */
+  /** Whole is the last variant / the first. The product of the steps equals it exactly, because all are over the same blocks: those in which all variants are valid. */
   whole: Ratio;
-  /** on the whole */
+  /** of Whole */
   verdict: "slower" | "faster" | "equivalent" | "undecided";
   words: string;
-  /** Unsteady says why the verdict depends on how long the trials lasted. */
+  /** Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not. */
   unsteady?: string;
-  /** Stretches lead from the first variant to the last stock one, and from there to the tuned one; empty if the steps do not have both. */
+  /** Stretches holds the way from the first variant to the last stock one, and from there to the tuned one; empty if the steps do not have both. */
   stretches?: Array<Stretch>;
-  /** Interactions hold each knob's effect against the one it has in another order of the steps; empty where no other order was played. */
+  /** Interactions compares each knob's effect with its effect in another order of the steps; empty if no other order was played. */
   interactions?: Array<Interaction>;
 }
 
 /** Factor is a knob with its two levels. */
 export interface Factor {
   knob: string;
-  /** the value that the architecture has */
+  /** the value of the architecture */
   low: string;
   high: string;
 }
@@ -1202,7 +1202,7 @@ export interface FactorialRun {
   high: Array<boolean> | null;
 }
 
-/** FactorialGroup lists effects that the design cannot tell apart. An effect with a group of its own is clear of all other effects of one or two factors. */
+/** FactorialGroup lists effects that the design cannot distinguish (aliases). An effect that is alone in its group is not aliased with any other effect of one or two factors. */
 export interface FactorialGroup {
   terms: Array<Array<string> | null> | null;
 }
@@ -1211,9 +1211,9 @@ export interface FactorialGroup {
 export interface Factorial {
   /** Notation is the usual name of the design: "2^3", "2^(6-2)". */
   notation: string;
-  /** Resolution is that of a fraction; 0: the design has every combination. */
+  /** Resolution is that of a fractional design; 0: the design has all combinations. */
   resolution?: number;
-  /** Generators and Relation, the defining relation, are those of a fraction: "F = BCD", "I = ABCE = BCDF = ADEF". The letters stand for the factors in their order. */
+  /** Generators and Relation, the defining relation, describe a fractional design: "F = BCD", "I = ABCE = BCDF = ADEF". The letters stand for the factors in their order. */
   generators?: Array<string>;
   relation?: string;
   factors: Array<Factor> | null;
@@ -1227,10 +1227,10 @@ export interface FactorEffect {
   terms: Array<Array<string> | null> | null;
   /** Label names the effect: "security mtls", "security x logging". */
   label: string;
-  /** Ratio of a factor is its high level over its low one, averaged on the log scale over the levels of the others. Ratio of an interaction is what one factor does at the high level of the other over what it does at the low level. */
+  /** Ratio of a factor is that of its high level to its low one, averaged on the log scale over the levels of the others. Ratio of an interaction is the effect of one factor at the high level of the other, divided by its effect at the low level. */
   ratio: Ratio;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
-  /** Words says the verdict in words. PHolm is the two-sided p-value against a ratio of 1, adjusted over the effects on the metric; Margin what the verdict was judged with. */
+  /** Words is the verdict in words. Margin is the margin of the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the effects on the metric. */
   words: string;
   margin: Figure;
   p_holm: Figure | null;
@@ -1245,62 +1245,62 @@ export interface FactorEffects {
   effects: Array<FactorEffect> | null;
 }
 
-/** Doubled is a unit that had more than in the variant that was scaled: it ran more often, or each replica could use more processors. */
+/** Doubled is a unit that was scaled: it had more replicas, or more processors per replica, than in the base variant. */
 export interface Doubled {
   unit: string;
   replicas: number;
-  /** processors of each replica, where they were raised */
+  /** processors per replica, if that was scaled */
   cpu_limit?: Figure;
   variant: string;
-  /** this / the variant that was scaled */
+  /** this / the base variant */
   throughput: Ratio;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
-  /** What trials of the variant that was scaled say of the unit; absent where they tell nothing: the CPU it used, of its limit, else of one processor; the seconds that an operation waits in queues there, in the mean; its share of the critical path. */
+  /** The figures of the unit in trials of the base variant; absent if unknown: its CPU time as a share of its limit, or else of one processor; the mean time of an operation in its queues, in seconds; its share of the critical path. */
   cpu_share?: Figure;
   queueing_seconds?: Figure;
   path_share?: Figure;
 }
 
-/** Signal is a figure by which people commonly look for the bottleneck. */
+/** Signal is a figure that is commonly used to find the bottleneck. */
 export interface Signal {
   name: "CPU share" | "queueing" | "critical path";
-  /** Unit is the one that it points to; empty: nothing of it was measured. */
+  /** Unit is the unit to which it points; empty: it was not measured. */
   unit?: string;
-  /** Right says whether scaling that unit gave most; absent where that is not known. */
+  /** Right reports whether scaling that unit gave the largest gain; absent if that is unknown. */
   right?: boolean;
 }
 
-/** Bottleneck compares the throughput of a variant at a point, each of its units doubled in turn, with what trials of the variant itself predict. */
+/** Bottleneck holds the throughput of a variant at a point with each of its units doubled in turn, and the units to which common signals point. */
 export interface Bottleneck {
   metric: string;
   point: Point;
-  /** that was scaled */
+  /** the base variant, in which units are doubled */
   variant: string;
-  /** the unit that gave most first */
+  /** the unit with the largest gain first */
   doubled: Array<Doubled> | null;
   signals: Array<Signal> | null;
-  /** Answer says which unit to scale, which one makes it worse, and which signal would have told, in sentences. */
+  /** Answer has sentences about the unit to scale, units whose scaling makes it worse, and the signals that pointed to the right unit. */
   answer: Array<string> | null;
 }
 
-/** RehearsedFigure is a figure of a system with the change of a rehearsal: what was measured of the system as it is, times changed / as it is in the rehearsal. */
+/** RehearsedFigure is a figure of a system after a rehearsed change: the figure measured of the present system, times the ratio changed / present of the rehearsal. */
 export interface RehearsedFigure {
-  /** for people: "median response time" */
+  /** description: "median response time" */
   what: string;
   metric: string;
   unit: string;
   point: Point;
-  /** Measured is the figure of the system as it is, by its model, with the scatter of its trials. Null: the model has none. Without an interval: of one trial. */
+  /** Measured is the figure of the present system from its model, with an interval over its trials. Null: the model does not have it. Without an interval: from one trial. */
   measured: Estimate | null;
-  /** Ratio is changed / as it is. Null: one of the two was not rehearsed. */
+  /** Ratio is changed / present. Null: one of the two was not rehearsed. */
   ratio: Estimate | null;
-  /** Changed is the product. Its interval holds the scatter of both. Null: withheld. */
+  /** Changed is the product. Its interval accounts for the scatter of both. Null: withheld. */
   changed: Estimate | null;
-  /** Withheld says why there is no product. */
+  /** Withheld is the reason why there is no product. */
   withheld?: string;
 }
 
-/** AuditSum adds up the audits of one variant's trials. */
+/** AuditSum is the sum of the audits of one variant's trials. */
 export interface AuditSum {
   verdict: "valid" | "invalid" | "unknown";
   trials: number;
@@ -1312,7 +1312,7 @@ export interface AuditSum {
   figures?: Record<string, Figure>;
 }
 
-/** ConditionSummary sums up the state of the host during the experiment. */
+/** ConditionSummary summarizes the state of the host during the experiment. */
 export interface ConditionSummary {
   calibration_median_seconds: Figure;
   /** (max-min)/median */
@@ -1324,7 +1324,7 @@ export interface ConditionSummary {
   meter_share_max: Figure;
 }
 
-/** Analysis is everything that is concluded from the trials of an experiment: the document of --json and analysis.json. */
+/** Analysis holds the results of an experiment: it is the document of --json and analysis.json. */
 export interface Analysis {
   schema: string;
   study: string;
@@ -1337,22 +1337,22 @@ export interface Analysis {
   margin: Figure;
   operation: string;
   baseline: string;
-  /** Objective is the limit that a capacity is the highest rate under; empty where the study has none. */
+  /** Objective is the condition of capacities: a capacity is the highest rate at which it holds. Empty if the study has none. */
   objective?: string;
   answer: Conclusion;
-  /** lists of runs read no further */
+  /** the last key that lists of runs read */
   trials: TrialCounts;
   environment: Record<string, Fact>;
   metrics: Array<Metric>;
   variants: Array<Variant>;
-  /** Absent are the variants that this host cannot play; Notes name each part that it lacks for them. */
+  /** Absent lists the variants that this host cannot play. Notes name each missing part. */
   absent?: Array<AbsentVariant>;
   points: Array<Point>;
-  /** NoiseFloor is, by metric, the widest of the intervals of a variant against its own twin: how far apart equal things may be measured here. */
+  /** NoiseFloor holds, by metric, the widest interval of a variant compared with its twin: as far apart can measurements of the same thing be on this host. */
   noise_floor: Record<string, Ratio>;
-  /** Biases are the twins that were found to differ from their originals by what may be more than Margin. */
+  /** Biases lists the twins that differ from their originals, perhaps by more than Margin. */
   biases?: Array<Bias>;
-  /** Margins are the widest margins of verdicts, by metric: Margin, or the bias where that reaches farther. */
+  /** Margins holds the widest margin of the verdicts, by metric: Margin, or a bias if that is larger. */
   margins: Record<string, Figure>;
   results: Array<Result>;
   comparisons: Array<Comparison>;
@@ -1365,12 +1365,12 @@ export interface Analysis {
   published: Array<PublishedFigure>;
   /** LoadSeconds holds the measured seconds under load of the trials that count, by point. Jobs, which last until they are done, have none. */
   load_seconds?: Record<string, Figure>;
-  /** Held are the offered rates of a system under load. */
+  /** Held lists the offered rates of a system under load, and whether it held them. */
   held?: Array<HeldRate>;
-  /** Steadiness is of trials of which there is a course, and WarmUps of what went on before them until the load was steady. */
+  /** Steadiness says how trials whose course was recorded went on, and WarmUps how the load before them became steady. */
   steadiness?: Array<Steadiness>;
   warm_ups?: Array<WarmUps>;
-  /** Curves, Spectra, Usages and Paths are of systems under load; Waterfalls of experiments that change one knob at a time. */
+  /** Only systems under load have Curves, Spectra, Usages and Paths. Only experiments that change one knob at a time have Waterfalls. */
   curves?: Array<Curve>;
   spectra?: Array<Spectrum>;
   usages?: Array<RoleUsage>;
@@ -1378,31 +1378,31 @@ export interface Analysis {
   usage_sums?: Array<RoleUsage>;
   roles?: Array<string>;
   paths?: Array<TrialPath>;
-  /** Traced holds variants against the baseline by the spans that their units have sent. */
+  /** Traced compares variants with the baseline by the spans that their units sent. */
   traced?: Array<TracedVariant>;
-  /** NodeLoads holds the usage of each node, where the deployment has nodes. */
+  /** NodeLoads holds the usage of each node, if the deployment has nodes. */
   node_loads?: Array<NodeLoad>;
-  /** Platforms holds the usage of platforms beside the units, where these are not all processes. */
+  /** Platforms holds the usage of the platforms of deployments, such as Docker, apart from that of the units. */
   platforms?: Array<PlatformTake>;
-  /** Statics holds what variants take beside run time. */
+  /** Statics holds what variants cost even without load, such as processes, tables and lines of code. */
   statics?: Array<VariantStatics>;
   /** Courses holds the course of every trial. */
   courses?: Array<TrialCourse>;
   /** Searches holds the results of the searches for the capacity, one per trial. */
   searches?: Array<TrialSearch>;
-  /** Operations holds the results of each operation, where a load has several. */
+  /** Operations holds the results of each operation, if a load has several. */
   operations?: Array<OperationTimes>;
   /** Layers divides the CPU time among layers, in experiments with profiled trials. */
   layers?: Array<LayerShare>;
-  /** Pictures are the architectures, of every variant at every point. */
+  /** Pictures holds the architecture of every variant at every point. */
   pictures?: Array<Picture>;
   waterfalls?: Array<Waterfall>;
-  /** Factorial is the design of a study that sets several knobs together, FactorEffects what it found. */
+  /** Factorial is the design of a study that sets several knobs together, and FactorEffects are its results. */
   factorial?: Factorial;
   factor_effects?: Array<FactorEffects>;
-  /** Bottlenecks are of studies that scale units one at a time. */
+  /** Bottlenecks holds the results of studies that scale units one at a time. */
   bottlenecks?: Array<Bottleneck>;
-  /** Rehearsed are of rehearsals: what the change would take, by what was measured of the system as it is. */
+  /** Rehearsed holds the results of a rehearsal: figures of the changed system, calculated from measurements of the system as it is. */
   rehearsed?: Array<RehearsedFigure>;
   /** by variant */
   audit: Record<string, AuditSum>;
