@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -179,11 +178,35 @@ func ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (violation string
 	return "", nil
 }
 
-// sameJSON reports whether two JSON texts mean the same value.
+// sameJSON reports whether two JSON texts mean the same value. Numbers are compared as sameValue does.
 func sameJSON(a, b string) bool {
-	var left, right any
-	return json.Unmarshal([]byte(a), &left) == nil && json.Unmarshal([]byte(b), &right) == nil &&
-		reflect.DeepEqual(left, right)
+	left, errLeft := parseJSON(a)
+	right, errRight := parseJSON(b)
+	return errLeft == nil && errRight == nil && sameParsed(left, right)
+}
+
+// parseJSON returns the value of a JSON text, with its numbers as they are written.
+func parseJSON(text string) (value any, err error) {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	err = decoder.Decode(&value)
+	return value, err
+}
+
+// sameParsed reports whether two values of parseJSON are the same.
+func sameParsed(a, b any) bool {
+	switch a := a.(type) {
+	case json.Number:
+		b, isNumber := b.(json.Number)
+		return isNumber && sameValue(a.String(), b.String())
+	case []any:
+		b, isList := b.([]any)
+		return isList && slices.EqualFunc(a, b, sameParsed)
+	case map[string]any:
+		b, isObject := b.(map[string]any)
+		return isObject && maps.EqualFunc(a, b, sameParsed)
+	}
+	return a == b
 }
 
 // auditCommand runs the command of an audit and judges by its exit code. Neither the command nor the

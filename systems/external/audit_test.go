@@ -34,7 +34,7 @@ func audited(t *testing.T, lines string) lab.Audit {
 			http.NotFound(w, r)
 			return
 		}
-		fmt.Fprint(w, `{"left": 7, "items": [{"name": "tea", "tags": ["a", "b"]}]}`)
+		fmt.Fprint(w, `{"left": 7, "id": 9007199254740993, "items": [{"name": "tea", "tags": ["a", "b"], "price": 2.50}]}`)
 	}))
 	t.Cleanup(server.Close)
 	d := parse(t, "url: "+server.URL+"\n"+lines)
@@ -62,6 +62,11 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 			"GET /stock: left is 7, expected 8"},
 		"audit: {requests: [{get: /stock, json: {right: 8}}]}": {
 			lab.AuditInvalid, "right is missing, expected 8"},
+		"audit: {requests: [{get: /stock, json: {id: 9007199254740993}}]}": {lab.AuditValid, ""},
+		"audit: {requests: [{get: /stock, json: {id: 9007199254740992}}]}": {lab.AuditInvalid,
+			"id is 9007199254740993, expected 9007199254740992"},
+		"audit: {requests: [{get: /stock, json: {items.0: {name: tea, tags: [a, b], price: 2.5}}}]}": {
+			lab.AuditValid, ""},
 		"audit: {requests: [{get: /long, json: {last: 1}}]}": {lab.AuditUnknown,
 			"GET /long: it sends more than 1048576 bytes"},
 		"audit: {requests: [{get: /none}]}": {
