@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -60,7 +61,12 @@ func differencesOf(a, b state) (all []difference) {
 	}
 	if a.Entry != b.Entry {
 		change := lab.KnobChange{Knob: "way-in", From: a.Entry, To: b.Entry}
-		all = append(all, difference{change, func(at *state, b state) { at.Entry, at.URL = b.Entry, b.URL }})
+		all = append(all, difference{change, func(at *state, b state) {
+			at.Entry, at.URL = b.Entry, b.URL
+			if entry := at.service(b.Entry); entry != nil {
+				entry.Port = b.service(b.Entry).Port
+			}
+		}})
 	}
 	for _, from := range a.Services {
 		if b.service(from.Name) == nil {
@@ -121,6 +127,8 @@ func (s *state) applyOthers(service lab.SystemService, from state) {
 	container.Env, container.Command, container.Entrypoint = own.Container.Env, own.Container.Command,
 		own.Container.Entrypoint
 	own.Container, own.Healthy, own.Finishes = container, service.Healthy, service.Finishes
+	own.Restarts = service.Restarts
+	own.Port = cmp.Or(service.Port, own.Port) // without any port, it could not stay the entry point
 	own.After = append(slices.Clone(service.After), slices.DeleteFunc(own.After, func(name string) bool {
 		return from.service(name) != nil // removed services have their own difference
 	})...)
@@ -135,7 +143,10 @@ func otherDifferences(from, to lab.SystemService, a, b state) []string {
 		if err != nil || json.Unmarshal(text, &all) != nil {
 			return nil // impossible: it is plain data
 		}
-		all["healthy"], all["finishes"] = s.Healthy, s.Finishes
+		all["healthy"], all["finishes"], all["restarts"] = s.Healthy, s.Finishes, s.Restarts
+		if s.Name == a.Entry && s.Name == b.Entry {
+			all["ports"] = append(slices.Clone(s.Container.Ports), lab.ContainerPort{Port: s.Port})
+		}
 		all["depends_on"] = strings.Join(slices.DeleteFunc(slices.Clone(s.After), func(name string) bool {
 			return a.service(name) == nil || b.service(name) == nil // its coming and going is a difference of its own
 		}), " ")

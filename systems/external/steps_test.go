@@ -99,6 +99,42 @@ func TestChangesWaitForWhatTheyNeed(t *testing.T) {
 	}
 }
 
+// TestSystemsOfAPathHaveThePortOfTheirEntryPoint, and restart as their files say.
+func TestSystemsOfAPathHaveThePortOfTheirEntryPoint(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, to, first, entry string
+		changes                []string
+		restarts               bool
+	}{
+		"same service": {`
+  web: {image: web, ports: ["80"], environment: {MODE: slow}}
+`, `
+  web: {image: web, ports: ["81"], environment: {MODE: fast}, restart: always}
+`, "web.ports+restarts", "web", []string{"web.ports+restarts", "web.env"}, true},
+		"another service": {`
+  web: {image: web, ports: ["80"]}
+  api: {image: api}
+`, `
+  web: {image: web}
+  api: {image: api, ports: ["81"]}
+`, "way-in", "api", []string{"way-in", "api.ports", "web.ports"}, false},
+	} {
+		a, b := ends(t, c.from, c.to)
+		systems, steps, err := Steps(a, b, []string{c.first}, false)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := changesOfOrders(steps)[0]; !slices.Equal(got, c.changes) {
+			t.Errorf("%s: the changes are %v, want %v", name, got, c.changes)
+		}
+		entry := serviceIn(systems[1].Services, c.entry)
+		if systems[1].Entry != c.entry || entry.Port != 81 || entry.Restarts != c.restarts {
+			t.Errorf("%s: after %s the entry point is %s: %+v", name, c.first, systems[1].Entry, entry)
+		}
+	}
+}
+
 // TestWhatCannotRunTwiceSaysWhy: it keeps data or has a static address, and its file has no replicas of it.
 func TestWhatCannotRunTwiceSaysWhy(t *testing.T) {
 	path := projectFolder(t, map[string]string{"conf": "", "compose.yaml": `
