@@ -122,8 +122,8 @@ func (tr *trial) audit(t *testing.T) lab.Audit {
 		lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
 }
 
-// TestPlantedFaultsAreFound plants each fault in a trial of its own; a trial without one is valid. Long because
-// each fault is a trial of its own.
+// TestPlantedFaultsAreFound plants each fault in a trial of its own; a trial without one is valid.
+// Long because each fault is a trial.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	const author = 1
 	acknowledged := func(tr *trial, n int) {
