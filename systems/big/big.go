@@ -2,11 +2,9 @@
 // that ping random others of their own neighbourhood and answer every ping
 // until all have finished (Rêgo 2021, after Östlund 2016 and the Savina suite).
 //
-// Here are the rules of one worker (Worker), the core's list (Roll), what a
-// unit reports (Account), the audit over these reports, and System, which tells
-// the lab which architectures there are and which units each consists of. How a
-// ping crosses from one worker to another is the matter of the sub-packages,
-// one per architecture family; all of them drive the same Worker.
+// This package has the rules of one worker (Worker), the core's list of workers (Roll), the report of a unit
+// (Account), the audit of these reports, and System, which describes the architectures and their units. The
+// sub-packages implement the transport of pings, one per architecture; all of them run the same Worker.
 package big
 
 import (
@@ -24,10 +22,10 @@ const (
 	RoleWorker = "worker"
 )
 
-// maxPings bounds what one worker sends.
+// maxPings is the most pings per worker.
 const maxPings = 10_000_000
 
-// UnitJob is the job of one unit, its second argument in JSON.
+// UnitJob is the job of one unit: the argument of its program, as JSON.
 type UnitJob struct {
 	Job
 	Architecture string            `json:"architecture"`
@@ -36,13 +34,21 @@ type UnitJob struct {
 	Worker       int               `json:"worker"` // number of the worker, role worker only
 }
 
-// Knob returns the setting of a knob; Layout has filled in the defaults.
+// Knob returns the value of a knob. Layout has filled in the defaults.
 func (u UnitJob) Knob(name string) string { return u.Knobs[name] }
 
-// System tells the lab about Big. The zero value is ready for use.
+// System describes Big to the lab. The zero value is ready for use.
 type System struct{}
 
-var _ lab.System = System{}
+var (
+	_ lab.System   = System{}
+	_ lab.Profiled = System{}
+)
+
+// Profiling implements lab.Profiled.
+func (System) Profiling(lab.Variant) lab.Profiling {
+	return lab.Profiling{Own: []string{"github.com/cleave-lab/cleave/systems/big"}}
+}
 
 // Describe implements lab.System.
 func (System) Describe() lab.SystemInfo {
@@ -62,8 +68,8 @@ func (System) Describe() lab.SystemInfo {
 	return info
 }
 
-// Layout implements lab.System: one unit for a multithreaded architecture, a
-// core and one unit per worker for the others.
+// Layout implements lab.System: a multithreaded architecture has one unit, the others have a core and a unit
+// per worker.
 func (System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
 	chosen, err := familyNamed(v.Architecture)
 	if err != nil {
@@ -79,7 +85,7 @@ func (System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error
 	return layout, nil
 }
 
-// Point returns the point at which trials play the job.
+// Point returns the point of the job, under a name.
 func (j Job) Point(name string) lab.Point {
 	return lab.Point{Name: name, Levels: map[string]float64{
 		"neighbourhoods": float64(j.Neighbourhoods), "workers": float64(j.Workers), "pings": float64(j.Pings)}}

@@ -9,24 +9,23 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// Workers let the lead unit of an architecture command its workers. The
-// methods are called once each, in this order.
+// Workers lets the lead unit of an architecture command its workers. The methods are called once each,
+// in this order.
 type Workers interface {
-	// Gather returns when every worker is there and waits for the start signal.
+	// Gather returns when every worker has registered and waits for the start signal.
 	Gather() error
-	// KickOff sends every worker the signal upon which it begins to ping.
+	// KickOff sends every worker the start signal.
 	KickOff() error
 	// AwaitFinish returns when every worker has reached its limit.
 	AwaitFinish() error
-	// Dismiss tells every worker to report and to end. Until then all workers
-	// go on answering pings.
+	// Dismiss makes every worker report and end. Until then all workers go on answering pings.
 	Dismiss() error
-	// Account is the lead unit's own account; the clock readings are in it.
+	// Account returns the account of the lead unit, with these times of the host's clock.
 	Account(startNs, endNs int64) Account
 }
 
-// PlayUnit plays the part of the unit that has a job: the lead's with the workers that are made
-// for it, or a worker's.
+// PlayUnit runs the unit of a job, given as JSON: a worker, by runWorker, or the lead unit of the workers
+// that newWorkers returns.
 func PlayUnit(
 	channel *unit.Channel, argument string, newWorkers func(UnitJob) (Workers, error),
 	runWorker func(UnitJob) (Account, error),
@@ -36,28 +35,30 @@ func PlayUnit(
 		return fmt.Errorf("read job %q: %w", argument, err)
 	}
 	if job.Role == RoleWorker {
-		account, err := runWorker(job)
+		var account Account
+		profile, err := unit.Profiled(func() (err error) {
+			account, err = runWorker(job)
+			return err
+		})
 		if err != nil {
 			return err
 		}
-		return channel.Report(account)
+		return report(channel, profile, account)
 	}
 	workers, err := newWorkers(job)
 	if err != nil {
 		return err
 	}
-	return Lead(channel, workers)
+	return lead(channel, workers)
 }
 
-// StopsAtOnce is how many workers are told to end at a time, where each answers. That one
-// ends while the next is told is no part of the work: of all metrics only the lifetime, to
-// the last exit, has it.
+// StopsAtOnce is the number of workers that a core dismisses concurrently, in architectures in which a
+// worker acknowledges its dismissal. That happens after the finish: it affects no metric but the lifetime.
 const StopsAtOnce = 32
 
-// Lead plays the lead unit's part of a trial over the control channel. The two
-// clock readings, just before the first start signal and just after the last
-// finish, are the same in every architecture.
-func Lead(channel *unit.Channel, workers Workers) error {
+// lead runs the lead unit over the control channel. In every architecture the clock is read just before the
+// first start signal and just after the last finish. A profile covers the time between.
+func lead(channel *unit.Channel, workers Workers) error {
 	if err := workers.Gather(); err != nil {
 		return err
 	}
@@ -67,16 +68,20 @@ func Lead(channel *unit.Channel, workers Workers) error {
 	if err := channel.Await(lab.CommandStart); err != nil {
 		return err
 	}
-	startNs := Clock()
-	err := workers.KickOff()
-	if err == nil {
-		err = workers.AwaitFinish()
-	}
-	endNs := Clock()
+	var startNs, endNs int64
+	profile, err := unit.Profiled(func() error {
+		startNs = Clock()
+		err := workers.KickOff()
+		if err == nil {
+			err = workers.AwaitFinish()
+		}
+		endNs = Clock()
+		if err != nil {
+			return err
+		}
+		return channel.Finished(time.Duration(endNs - startNs))
+	})
 	if err != nil {
-		return err
-	}
-	if err := channel.Finished(time.Duration(endNs - startNs)); err != nil {
 		return err
 	}
 	if err := channel.Await(lab.CommandStop); err != nil {
@@ -85,5 +90,15 @@ func Lead(channel *unit.Channel, workers Workers) error {
 	if err := workers.Dismiss(); err != nil {
 		return err
 	}
-	return channel.Report(workers.Account(startNs, endNs))
+	return report(channel, profile, workers.Account(startNs, endNs))
+}
+
+// report hands over the unit's profile, if it has one, and sends its account.
+func report(channel *unit.Channel, profile string, account Account) error {
+	if profile != "" {
+		if err := channel.HandOver(profile); err != nil {
+			return err
+		}
+	}
+	return channel.Report(account)
 }

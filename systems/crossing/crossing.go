@@ -1,8 +1,8 @@
-// Package crossing is the smallest system that has a network in it: callers send a text to a
-// callee, one call after another, and get it back. What is compared is the way that a call
-// takes: the protocol, a Unix socket, containers and clusters, a proxy in between.
+// Package crossing is the smallest system with a network in it: callers send a text to a callee,
+// one call after another, and get it back. Its variants compare the paths of a call: the protocol,
+// a Unix socket, containers and clusters, a proxy in between.
 //
-// It has no rules of business and knows no deployment. What the two units do is in crossingunit.
+// It has no business rules and knows no deployment. Package crossingunit runs the two units.
 //
 // Entry point: System.
 package crossing
@@ -38,10 +38,10 @@ const (
 	none    = "none"
 	haproxy = "haproxy"
 	nginx   = "nginx"
-	either  = "any"
+	either  = "any" // of knobNodes: the deployment decides
 	one     = "one"
 	two     = "two"
-	usual   = "usual"
+	usual   = "usual" // of knobReach: lab.ReachUsual
 )
 
 // The roles of units, which are their names, too.
@@ -57,30 +57,38 @@ const (
 	calls   = "calls"
 )
 
-// Job is the job of a unit.
+// Job is the argument of a unit program, as JSON.
 type Job struct {
 	Role    string `json:"role"`
 	Calls   int    `json:"calls"`   // of each caller
-	Callers int    `json:"callers"` // at once
-	GRPC    bool   `json:"grpc"`
-	// Unix is the name of the socket in the folder that the two share; empty: TCP.
+	Callers int    `json:"callers"` // concurrent ones
+	GRPC    bool   `json:"grpc"`    // over gRPC instead of HTTP
+	// Unix is the name of the socket in the folder that both units share; empty: TCP.
 	Unix string `json:"unix,omitempty"`
-	// To is the unit that is called: the callee, or what stands before it.
+	// To is the unit that is called: the callee, or the front.
 	To string `json:"to"`
 }
 
 // Account is the report of a unit.
 type Account struct {
-	Right  int64 `json:"right"`  // caller: calls that gave the text back
-	Wrong  int64 `json:"wrong"`  // caller: calls that gave something else
+	Right  int64 `json:"right"`  // caller: measured calls that returned the text
+	Wrong  int64 `json:"wrong"`  // caller: measured calls that returned something else
 	Before int64 `json:"before"` // caller: calls before the start, which are not measured
-	Served int64 `json:"served"` // callee: calls that came, with those
+	Served int64 `json:"served"` // callee: all calls, including those before the start
 }
 
 // System describes crossing to the lab. The zero value is ready for use.
 type System struct{}
 
-var _ lab.System = System{}
+var (
+	_ lab.System   = System{}
+	_ lab.Profiled = System{}
+)
+
+// Profiling implements lab.Profiled.
+func (System) Profiling(lab.Variant) lab.Profiling {
+	return lab.Profiling{Own: []string{"github.com/cleave-lab/cleave/systems/crossing"}}
+}
 
 // Describe implements lab.System.
 func (System) Describe() lab.SystemInfo {
@@ -111,7 +119,7 @@ func (System) Describe() lab.SystemInfo {
 	}
 }
 
-// check refuses ways that no deployment has.
+// check returns an error for combinations of knobs and deployments that do not exist, with what to change.
 func check(v lab.Variant) error {
 	cluster := v.Deployment == lab.Swarm || v.Deployment == lab.Kubernetes
 	over, front, nodes, reach := settings(v)
@@ -138,20 +146,20 @@ func check(v lab.Variant) error {
 
 // settings returns the values of the knobs of a variant.
 func settings(v lab.Variant) (over, front, nodes string, reach lab.Reach) {
-	or := func(knob, otherwise string) string {
+	valueOf := func(knob, byDefault string) string {
 		if value, set := v.Knobs[knob]; set {
 			return value
 		}
-		return otherwise
+		return byDefault
 	}
-	if at := or(knobReach, usual); at != usual {
-		reach = lab.Reach(at)
+	if value := valueOf(knobReach, usual); value != usual { // usual is the zero value of lab.Reach
+		reach = lab.Reach(value)
 	}
-	return or(knobOver, tcp), or(knobFront, none), or(knobNodes, either), reach
+	return valueOf(knobOver, tcp), valueOf(knobFront, none), valueOf(knobNodes, either), reach
 }
 
-// Nodes by the names that both kinds of clusters have. The first has the caller, as it does
-// in a swarm, whose first node has the unit that leads the trial.
+// The names of nodes, which are the same in both kinds of clusters. The caller is on the first one, since it
+// leads the trial: a swarm puts the leading unit there.
 const firstNode, secondNode = "node-1", "node-2"
 
 // Layout implements lab.System.
@@ -184,17 +192,17 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	case haproxy:
 		protocol := ""
 		if job.GRPC {
-			protocol = " proto h2" // without TLS nobody negotiates it
+			protocol = " proto h2" // without TLS it is not negotiated
 		}
 		units = append(units, loaded.Proxy(RoleFront,
-			append(loaded.ProxyDefaults(longestAnswer), "frontend clients", loaded.ProxyBind+protocol,
+			append(loaded.ProxyDefaults(answerTimeout), "frontend clients", loaded.ProxyBind+protocol,
 				"  default_backend units", "backend units", loaded.ProxyServer(RoleCallee)+protocol),
 			[]string{RoleCallee}))
 	case nginx:
-		units = append(units, loaded.Nginx(RoleFront, longestAnswer,
+		units = append(units, loaded.Nginx(RoleFront, answerTimeout,
 			loaded.Route{Path: "/", To: []string{RoleCallee}, GRPC: job.GRPC}))
 	}
-	units[len(units)-1].Node = callee.Node // what stands before the callee is on its node
+	units[len(units)-1].Node = callee.Node // a front, which is the last unit, is on the node of the callee
 	return lab.Layout{
 		Units: units, Lead: RoleCaller, Operations: int64(count) * int64(each),
 		Descriptors: spareDescriptors + 2*count, SocketName: socketName,
@@ -202,19 +210,20 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 }
 
 const (
-	// longestAnswer is how long an answer may take, in seconds.
-	longestAnswer = 30
-	// spareDescriptors are open in every unit whatever its callers.
+	// answerTimeout limits the wait of a front for an answer, in seconds.
+	answerTimeout = 30
+	// spareDescriptors is the number of open files of a unit without its connections.
 	spareDescriptors = 64
 )
 
+// level returns the level of a factor at a point, 0 if it is not set.
 func level(p lab.Point, factor string) int {
 	value, _ := p.Level(factor)
 	return int(value)
 }
 
-// Audit implements lab.System: every call must have brought its text back, and the callee must have served
-// as many calls as were made.
+// Audit implements lab.System: every call must have returned its text, and the callee must have served as
+// many calls as were made.
 func (System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Audit {
 	want := int64(level(p, callers)) * int64(level(p, calls))
 	var all Account // the sums over both units

@@ -10,10 +10,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// point has three callers, which make seven calls each.
+// point has three callers, each of which makes seven calls.
 var point = lab.Point{Name: "point", Levels: map[string]float64{"callers": 3, "calls": 7}}
 
-func TestWaysThatCannotBe(t *testing.T) {
+// TestImpossibleCombinations: knobs that a deployment or another knob rules out are refused with the reason.
+func TestImpossibleCombinations(t *testing.T) {
 	for knobs, c := range map[string]struct{ deployment, want string }{
 		"":                      {lab.Process, ""},
 		"over=unix":             {lab.DockerBridge, ""},
@@ -43,7 +44,8 @@ func TestWaysThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestLayouts: who calls whom, and where they are.
+// TestLayouts: each unit with its node, reach, volume and the units that it calls, written as
+// "unit@node!reach/volume>called".
 func TestLayouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		knobs map[string]string
@@ -57,23 +59,23 @@ func TestLayouts(t *testing.T) {
 		"published": {map[string]string{"reach": "published"}, "caller>callee callee!published"},
 		"its own": {map[string]string{"nodes": "two", "reach": "direct"},
 			"caller@node-1>callee callee@node-2!direct"},
-		"a  socket": {map[string]string{"over": "unix"}, "caller/sockets>callee callee/sockets"},
+		"a socket": {map[string]string{"over": "unix"}, "caller/sockets>callee callee/sockets"},
 	} {
 		layout, err := System{}.Layout(lab.Variant{Architecture: HTTP, Knobs: c.knobs}, point, 1)
 		testset.Must(t, err)
 		var units []string
 		for _, u := range layout.Units {
-			says := u.Name
+			text := u.Name
 			if u.Node != "" {
-				says += "@" + u.Node
+				text += "@" + u.Node
 			}
 			if u.Reached != lab.ReachUsual {
-				says += "!" + string(u.Reached)
+				text += "!" + string(u.Reached)
 			}
 			if u.Volume != "" {
-				says += "/" + u.Volume
+				text += "/" + u.Volume
 			}
-			units = append(units, strings.Join(append([]string{says}, u.Peers...), ">"))
+			units = append(units, strings.Join(append([]string{text}, u.Peers...), ">"))
 		}
 		if got := strings.Join(units, " "); got != c.want || layout.Operations != 21 || layout.Lead != RoleCaller {
 			t.Errorf("%s: %s, %d operations, led by %s; want %s", name, got, layout.Operations, layout.Lead, c.want)
@@ -81,13 +83,13 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestAudit: what was answered rightly is what was asked, and what was served what was made.
+// TestAudit: all calls must be right, and as many served as made.
 func TestAudit(t *testing.T) {
 	good := map[string]Account{RoleCaller: {Right: 21, Before: 4}, RoleCallee: {Served: 25}}
 	for name, c := range map[string]struct {
-		change func(map[string]Account)
-		want   lab.AuditVerdict
-		says   string
+		change  func(map[string]Account)
+		want    lab.AuditVerdict
+		problem string
 	}{
 		"as it should be": {func(map[string]Account) {}, lab.AuditValid, ""},
 		"an answer is lost": {func(a map[string]Account) { a[RoleCaller] = Account{Right: 20, Before: 5} },
@@ -112,8 +114,8 @@ func TestAudit(t *testing.T) {
 			reports = append(reports, lab.UnitReport{Unit: unit, Data: text})
 		}
 		audit := System{}.Audit(lab.Variant{Architecture: HTTP}, point, reports)
-		if audit.Verdict != c.want || c.says != "" &&
-			!slices.ContainsFunc(audit.Problems, func(p string) bool { return strings.Contains(p, c.says) }) {
+		if audit.Verdict != c.want || c.problem != "" &&
+			!slices.ContainsFunc(audit.Problems, func(p string) bool { return strings.Contains(p, c.problem) }) {
 			t.Errorf("%s: %+v", name, audit)
 		}
 	}

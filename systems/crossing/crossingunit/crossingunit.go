@@ -1,5 +1,5 @@
-// Package crossingunit is what the units of crossing do: one calls, the other answers with what it
-// was sent. It measures nothing but the time from the start signal to the last answer.
+// Package crossingunit runs the units of crossing: the caller, and the callee, which answers with the text
+// that it gets. It measures only the time from the start signal to the last answer.
 //
 // Entry point: Run.
 package crossingunit
@@ -21,10 +21,10 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// textBytes is how long the text is that goes there and back.
+// textBytes is the length of the text of a call.
 const textBytes = 100
 
-// Run plays a unit's part.
+// Run runs the unit of a job, given as JSON.
 func Run(channel *unit.Channel, argument string) error {
 	var job crossing.Job
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
@@ -36,21 +36,23 @@ func Run(channel *unit.Channel, argument string) error {
 	return call(channel, job)
 }
 
-// client makes calls; any number of goroutines may at once.
+// client makes calls. It is safe for concurrent use.
 type client interface {
+	// call sends a text and returns the text of the answer.
 	call(ctx context.Context, text string) (string, error)
 	close() error
 }
 
-// server answers calls on the listener until close.
+// server answers calls.
 type server interface {
+	// serve answers on the listener until close, and returns nil then.
 	serve(listener net.Listener) error
 	close()
 }
 
-// call is the caller's part: it leads the trial.
+// call runs the caller. It is the lead unit of the trial.
 func call(channel *unit.Channel, job crossing.Job) error {
-	network, address, err := way(job, func() (string, error) { return unit.PeerAddress(job.To) })
+	network, address, err := endpoint(job, func() (string, error) { return unit.PeerAddress(job.To) })
 	if err != nil {
 		return err
 	}
@@ -79,23 +81,36 @@ func call(channel *unit.Channel, job crossing.Job) error {
 	if err := channel.Await(lab.CommandStart); err != nil {
 		return err
 	}
-	begin := time.Now()
-	right, wrong, err := makeCalls(c, job.Callers, job.Calls)
+	account := crossing.Account{Before: 1 + warm}
+	profile, err := unit.Profiled(func() (err error) {
+		begin := time.Now()
+		if account.Right, account.Wrong, err = makeCalls(c, job.Callers, job.Calls); err != nil {
+			return err
+		}
+		return channel.Finished(time.Since(begin))
+	})
 	if err != nil {
-		return err
-	}
-	if err := channel.Finished(time.Since(begin)); err != nil {
 		return err
 	}
 	if err := channel.Await(lab.CommandStop); err != nil {
 		return err
 	}
-	return errors.Join(c.close(), channel.Report(crossing.Account{Right: right, Wrong: wrong, Before: 1 + warm}))
+	return errors.Join(c.close(), report(channel, profile, account))
 }
 
-// way returns the network and the address at which the callee is called, or listens; tcp returns the address
-// over TCP.
-func way(job crossing.Job, tcp func() (string, error)) (network, address string, err error) {
+// report hands over the unit's profile, if it has one, and sends its account.
+func report(channel *unit.Channel, profile string, account crossing.Account) error {
+	if profile != "" {
+		if err := channel.HandOver(profile); err != nil {
+			return err
+		}
+	}
+	return channel.Report(account)
+}
+
+// endpoint returns the network and the address at which the callee listens or is called. tcp returns the
+// address for a job over TCP.
+func endpoint(job crossing.Job, tcp func() (string, error)) (network, address string, err error) {
 	if job.Unix == "" {
 		address, err = tcp()
 		return "tcp", address, err
@@ -104,16 +119,16 @@ func way(job crossing.Job, tcp func() (string, error)) (network, address string,
 	return "unix", filepath.Join(dir, job.Unix), err
 }
 
-// firstPatience is how long the callee may take to be there, and how long each call over HTTP.
-const firstPatience = time.Minute
+// callTimeout limits the wait for the callee to start, and each call over HTTP.
+const callTimeout = time.Minute
 
-// warmUp is the number of calls that each caller makes before it is ready: by then the connections are open,
-// and both programs have run the code that is measured.
+// warmUp is the number of calls that each caller makes before the start signal, so that connections are open
+// and both programs have run the measured code.
 const warmUp = 50
 
-// await makes the first call, as soon as somebody answers.
+// await makes one call, which it repeats until the callee answers.
 func await(c client) error {
-	ctx, cancel := context.WithTimeout(context.Background(), firstPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	for {
 		_, err := c.call(ctx, "first")
@@ -128,8 +143,8 @@ func await(c client) error {
 	}
 }
 
-// makeCalls has several goroutines, the callers, make as many calls each, one after another. It counts the
-// calls that gave the text back and those that gave another.
+// makeCalls has several goroutines, the callers, make a number of calls each, one after another. It returns
+// the number of calls that returned the text, and of those that returned another one.
 func makeCalls(c client, callers, each int) (right, wrong int64, err error) {
 	var rights, wrongs atomic.Int64
 	failed := make([]error, callers)
@@ -155,9 +170,9 @@ func makeCalls(c client, callers, each int) (right, wrong int64, err error) {
 	return rights.Load(), wrongs.Load(), errors.Join(failed...)
 }
 
-// answer is the callee's part.
+// answer runs the callee, until the conductor stops it.
 func answer(channel *unit.Channel, job crossing.Job) error {
-	network, address, err := way(job, unit.Address)
+	network, address, err := endpoint(job, unit.Address)
 	if err != nil {
 		return err
 	}
@@ -170,14 +185,20 @@ func answer(channel *unit.Channel, job crossing.Job) error {
 	if job.GRPC {
 		s = newGRPC(&served)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.serve(listener) }()
-	if err := channel.Await(lab.CommandStop); err != nil {
+	profile, err := unit.Profiled(func() error {
+		ended := make(chan error, 1)
+		go func() { ended <- s.serve(listener) }()
+		if err := channel.Await(lab.CommandStop); err != nil {
+			return err
+		}
+		s.close()
+		if err := <-ended; err != nil {
+			return fmt.Errorf("serve on %s: %w", address, err)
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
-	s.close()
-	if err := <-ended; err != nil {
-		return fmt.Errorf("serve on %s: %w", address, err)
-	}
-	return channel.Report(crossing.Account{Served: served.Load()})
+	return report(channel, profile, crossing.Account{Served: served.Load()})
 }

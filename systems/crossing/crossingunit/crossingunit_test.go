@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
@@ -15,49 +16,64 @@ import (
 	"github.com/cleave-lab/cleave/unit"
 )
 
-// part is a unit that runs in this process.
-type part struct {
+// running is a unit that runs in this process.
+type running struct {
 	commands *json.Encoder
 	events   *json.Decoder
 	ended    chan error
 }
 
-func start(job crossing.Job, role string) part {
-	orders, commands := io.Pipe()
+// start runs a unit with a job in a role.
+func start(job crossing.Job, role string) running {
+	in, commands := io.Pipe()
 	events, out := io.Pipe()
-	p := part{json.NewEncoder(commands), json.NewDecoder(bufio.NewReader(events)), make(chan error, 1)}
+	u := running{json.NewEncoder(commands), json.NewDecoder(bufio.NewReader(events)), make(chan error, 1)}
 	job.Role = role
 	text, err := json.Marshal(job)
 	go func() {
 		if err == nil {
-			err = Run(unit.NewChannel(orders, out), string(text))
+			err = Run(unit.NewChannel(in, out), string(text))
 		}
-		_ = out.CloseWithError(err) // it says so to who listens
-		p.ended <- err
+		_ = out.CloseWithError(err) // await gets the error
+		u.ended <- err
 	}()
-	return p
+	return u
 }
 
-func (p part) await(t *testing.T, kind lab.EventKind) (event lab.Event) {
+// await returns the unit's next event, which must be of a kind.
+func (u running) await(t *testing.T, kind lab.EventKind) (event lab.Event) {
 	t.Helper()
-	if err := p.events.Decode(&event); err != nil || event.Event != kind {
+	if err := u.events.Decode(&event); err != nil || event.Event != kind {
 		t.Fatalf("%+v, %v, want %s", event, err, kind)
 	}
 	return event
 }
 
-func (p part) command(t *testing.T, kind lab.CommandKind) {
+// command sends a command to the unit.
+func (u running) command(t *testing.T, kind lab.CommandKind) {
 	t.Helper()
-	testset.Must(t, p.commands.Encode(lab.Command{Command: kind}))
+	testset.Must(t, u.commands.Encode(lab.Command{Command: kind}))
 }
 
-// account returns what it reports when it is told to stop.
-func (p part) account(t *testing.T) (account crossing.Account) {
+// account stops the unit and returns its report.
+func (u running) account(t *testing.T) (account crossing.Account) {
 	t.Helper()
-	p.command(t, lab.CommandStop)
-	testset.Must(t, json.Unmarshal(p.await(t, lab.EventReport).Data, &account))
-	testset.Must(t, <-p.ended)
+	u.command(t, lab.CommandStop)
+	testset.Must(t, json.Unmarshal(u.await(t, lab.EventReport).Data, &account))
+	testset.Must(t, <-u.ended)
 	return account
+}
+
+// setAddress sets the environment of both units: a free port for the callee, and a folder.
+func setAddress(t *testing.T) {
+	t.Helper()
+	ports, err := launch.ReservePorts(1)
+	testset.Must(t, err)
+	t.Cleanup(ports.Close)
+	address := fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
+	t.Setenv("CLEAVE_ADDRESS", address)
+	t.Setenv(lab.PeerVariable("callee"), address)
+	t.Setenv("CLEAVE_DIR", t.TempDir())
 }
 
 // TestCalls: every call comes back, over both protocols and both kinds of sockets.
@@ -69,15 +85,9 @@ func TestCalls(t *testing.T) {
 		"grpc over unix": {GRPC: true, Unix: "s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ports, err := launch.ReservePorts(1)
-			testset.Must(t, err)
-			defer ports.Close()
-			address := fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
-			t.Setenv("CLEAVE_ADDRESS", address)
-			t.Setenv(lab.PeerVariable("callee"), address)
-			t.Setenv("CLEAVE_DIR", filepath.Dir(t.TempDir()))
+			setAddress(t)
 			job.Callers, job.Calls, job.To = 4, 25, "callee"
-			caller := start(job, crossing.RoleCaller) // it waits for the other
+			caller := start(job, crossing.RoleCaller) // it waits for the callee
 			callee := start(job, crossing.RoleCallee)
 			caller.await(t, lab.EventReady)
 			caller.command(t, lab.CommandStart)
@@ -88,6 +98,40 @@ func TestCalls(t *testing.T) {
 			if want := int64(1 + 4*warmUp); made.Right != 100 || made.Wrong != 0 || made.Before != want ||
 				served != 100+want {
 				t.Errorf("made %+v, served %d", made, served)
+			}
+		})
+	}
+}
+
+// TestUnitsHandOverTheirProfiles, the caller and the callee, before they report, if their deployer wants
+// profiles. One process can write one profile at a time.
+func TestUnitsHandOverTheirProfiles(t *testing.T) {
+	for _, profiled := range []string{crossing.RoleCaller, crossing.RoleCallee} {
+		t.Run(profiled, func(t *testing.T) {
+			setAddress(t)
+			job := crossing.Job{Callers: 1, Calls: 1, To: "callee"}
+			wants := func(role string) { // the variable is read when the unit begins to serve or to call
+				t.Setenv(lab.ProfileVariable, "")
+				if role == profiled {
+					t.Setenv(lab.ProfileVariable, filepath.Join(t.TempDir(), role+".profile.pprof"))
+				}
+			}
+			wants(crossing.RoleCallee)
+			callee := start(job, crossing.RoleCallee)
+			caller := start(job, crossing.RoleCaller)
+			caller.await(t, lab.EventReady) // the callee serves
+			wants(crossing.RoleCaller)
+			caller.command(t, lab.CommandStart)
+			caller.await(t, lab.EventFinished)
+			for role, u := range map[string]running{crossing.RoleCaller: caller, crossing.RoleCallee: callee} {
+				u.command(t, lab.CommandStop)
+				if role == profiled {
+					if data := string(u.await(t, lab.EventFile).Data); !strings.Contains(data, role+".profile.pprof") {
+						t.Errorf("the %s hands over %s", role, data)
+					}
+				}
+				u.await(t, lab.EventReport)
+				testset.Must(t, <-u.ended)
 			}
 		})
 	}

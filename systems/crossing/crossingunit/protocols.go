@@ -15,18 +15,19 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// httpClient keeps a connection for each caller.
+// httpClient calls over HTTP/1.1, with a connection for each caller.
 type httpClient struct {
 	client *http.Client
 	url    string
 }
 
+// dialHTTP returns a client. It connects with the first calls.
 func dialHTTP(network, address string, callers int) httpClient {
 	host := address
 	if network == "unix" {
-		host = "callee"
+		host = "callee" // a path cannot be the host of a URL
 	}
-	return httpClient{&http.Client{Timeout: firstPatience, Transport: &http.Transport{
+	return httpClient{&http.Client{Timeout: callTimeout, Transport: &http.Transport{
 		MaxIdleConnsPerHost: callers, MaxConnsPerHost: callers,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, network, address)
@@ -56,11 +57,13 @@ func (c httpClient) close() error {
 	return nil
 }
 
+// httpServer answers calls over HTTP/1.1.
 type httpServer struct{ *http.Server }
 
-// maxText bounds what a call may bring.
+// maxText is the size limit of a request, in bytes.
 const maxText = 1 << 20
 
+// newHTTP returns a server that counts the calls that it serves.
 func newHTTP(served *atomic.Int64) httpServer {
 	return httpServer{&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxText))
@@ -69,7 +72,7 @@ func newHTTP(served *atomic.Int64) httpServer {
 			return
 		}
 		served.Add(1)
-		_, _ = w.Write(text) // a caller that is gone counts the call as failed
+		_, _ = w.Write(text) // on an error the call fails at the caller
 	})}}
 }
 
@@ -82,11 +85,13 @@ func (s httpServer) serve(listener net.Listener) error {
 
 func (s httpServer) close() { _ = s.Close() } // all calls have been answered
 
-// The service has one method, from text to text, and no file of messages of its own.
+// The gRPC service. It has one method, from text to text, and uses the messages of wrapperspb.
 const service, method = "cleave.Echo", "Echo"
 
+// grpcClient calls over gRPC, with one connection for all callers.
 type grpcClient struct{ connection *grpc.ClientConn }
 
+// dialGRPC returns a client. It connects with the first call.
 func dialGRPC(network, address string) (grpcClient, error) {
 	target := "passthrough:///" + address
 	if network == "unix" {
@@ -104,8 +109,10 @@ func (c grpcClient) call(ctx context.Context, text string) (string, error) {
 
 func (c grpcClient) close() error { return c.connection.Close() }
 
+// grpcServer answers calls over gRPC.
 type grpcServer struct{ *grpc.Server }
 
+// newGRPC returns a server that counts the calls that it serves.
 func newGRPC(served *atomic.Int64) grpcServer {
 	s := grpc.NewServer()
 	s.RegisterService(&grpc.ServiceDesc{ServiceName: service, HandlerType: (*any)(nil),
