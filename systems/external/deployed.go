@@ -167,8 +167,8 @@ func (d *Definition) prepareRemote() error {
 	return nil
 }
 
-// Afar reports whether the deployment of the system is one for several hosts.
-func (d Definition) Afar() bool {
+// IsRemote reports whether the deployment of the system is one for several hosts.
+func (d Definition) IsRemote() bool {
 	return slices.Contains([]string{lab.Swarm, lab.Kubernetes, lab.SSH}, d.Deployment)
 }
 

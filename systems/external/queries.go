@@ -212,7 +212,7 @@ func (d *Definition) locate(db *lab.AuditDatabase) error {
 			return err
 		}
 	}
-	if d.Afar() {
+	if d.IsRemote() {
 		return fmt.Errorf("at: on %s this host does not reach %s: audit it with a command, or with requests, or "+
 			"deploy it on this host", d.Deployment, db.At)
 	}
