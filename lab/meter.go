@@ -56,6 +56,9 @@ type Metered struct {
 	// IdleSeconds is the time before the first mark in which the units were metered while they were ready and
 	// idle (see UnitSpec.Rest); 0: they were not.
 	IdleSeconds float64 `json:"idle_seconds,omitempty"`
+	// Processors is the number of processors of the host on which all units ran, the load generator among them;
+	// 0: there were several hosts, or one is unknown.
+	Processors int `json:"processors,omitempty"`
 	// Nodes holds the usage of the units on each node, by its name, where the deployment has nodes.
 	Nodes map[string]NodeUsage `json:"nodes,omitempty"`
 	// Sources describes, by role, the source of the figures and what it does not report.
@@ -64,6 +67,16 @@ type Metered struct {
 	Platform []PlatformUsage `json:"platform,omitempty"`
 	// Notes lists what is missing in the figures.
 	Notes []string `json:"notes,omitempty"`
+}
+
+// SharedProcessors returns the number of processors of the host on which all units ran; 0: there were several
+// hosts, or one is unknown.
+func (m Metered) SharedProcessors() int {
+	if len(m.Units) == 0 || m.Units[0].Host.KernelRun == "" ||
+		slices.ContainsFunc(m.Units, func(u UnitUsage) bool { return u.Host != m.Units[0].Host }) {
+		return 0
+	}
+	return m.Units[0].Host.Processors
 }
 
 // Used returns the CPU time and memory of all roles, without the generator and the roles in apart. Proxies in

@@ -57,9 +57,11 @@ func (m Model) GeneratorAt(rate float64) float64 {
 	return Interpolated(rate, measured)
 }
 
-// GeneratorAtCapacity returns the same among users who never pause.
+// GeneratorAtCapacity returns the same among users who never pause, or else that at the highest rate, as
+// AtCapacity has it.
 func (m Model) GeneratorAtCapacity() float64 {
-	return m.crowdedMean(func(of Measurement) Distribution { return of.Generator })
+	crowded := m.crowdedMean(func(of Measurement) Distribution { return of.Generator })
+	return cmp.Or(crowded, m.GeneratorAt(math.MaxFloat64))
 }
 
 // crowdedMean returns the mean of a CPU time over the measurements of the system as it is with users who

@@ -2,7 +2,6 @@ package model
 
 import (
 	"math"
-	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -30,16 +29,8 @@ func OfTrial(t lab.Trial, metrics []lab.Metric) (Measurement, bool) {
 	is := Measurement{Rate: t.Point.Levels[lab.FactorRate], Users: int(t.Point.Levels[lab.FactorUsers]),
 		Time: took, CPU: Distribution{Mean: duration(cpu), Source: Meter, N: n}}
 	generator := t.Metered.Roles[lab.RoleGenerator].CPUSeconds
-	if generator > 0 && n > 0 && onOneHost(t.Metered) {
+	if generator > 0 && n > 0 && t.Metered.Processors > 0 {
 		is.Generator = Distribution{Mean: duration(generator / float64(n)), Source: Meter, N: n}
 	}
 	return is, true
-}
-
-// onOneHost reports whether all units of a trial, the load generator among them, ran on one host.
-func onOneHost(m lab.Metered) bool {
-	return len(m.Units) > 0 && m.Units[0].Host.KernelRun != "" &&
-		!slices.ContainsFunc(m.Units, func(u lab.UnitUsage) bool {
-			return u.Host.KernelRun != m.Units[0].Host.KernelRun
-		})
 }

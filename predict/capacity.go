@@ -104,7 +104,11 @@ func (a *Answer) explain(ctx context.Context, m model.Model, at site, users int,
 	if a.StoreFactor, err = storeFactor(0, 8, quickly, measured); err != nil {
 		return nil, err
 	}
-	for _, factor := range []float64{a.StoreFactor, 0} {
+	factors := []float64{a.StoreFactor, 0}
+	if m.CPU() == 0 {
+		factors = factors[:1] // nothing but stores takes time
+	}
+	for _, factor := range factors {
 		rate, err := simulated(factor, q.Operations/4)
 		if err != nil {
 			return nil, err

@@ -30,8 +30,8 @@ type HopSample struct {
 	// Used is the share of the host's cores that the system used: units of a busy host never fall idle, and
 	// take a third of the CPU time for a call. 0: unknown.
 	Used float64
-	// Closed is set if users who never pause made the calls. They wait for each other: Elapsed says nothing, and
-	// CPU is that of a call at the capacity.
+	// Closed is set if several users who never pause made the calls. They wait for each other: Elapsed says
+	// nothing, and CPU is that of a call at the capacity.
 	Closed bool
 }
 
@@ -173,11 +173,11 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 
 // usedShare returns the share of the host's cores that a system used in a trial; 0 if the cores are unknown.
 func usedShare(m lab.Metered) float64 {
-	if len(m.Units) == 0 || m.Units[0].Host.Processors == 0 || m.WindowSeconds == 0 {
+	if m.Processors == 0 || m.WindowSeconds == 0 {
 		return 0
 	}
 	used := m.Total.CPUSeconds - m.Roles[lab.RoleGenerator].CPUSeconds
-	return used / m.WindowSeconds / float64(m.Units[0].Host.Processors)
+	return used / m.WindowSeconds / float64(m.Processors)
 }
 
 // moreCrossings returns how many calls of an operation cross units in a variant of a rehearsal beyond those

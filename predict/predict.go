@@ -150,7 +150,8 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 	if overload || len(a.Withheld) > 0 && !q.Always {
 		return a, nil
 	}
-	return a, a.conclude(ctx, asIs, changed, before, after)
+	err = a.conclude(ctx, asIs, changed, before, after)
+	return a, err
 }
 
 // play simulates both placements.

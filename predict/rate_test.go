@@ -156,8 +156,7 @@ func TestTheHopOfARehearsal(t *testing.T) {
 		}
 		return lab.Trial{Block: block, Variant: variant, Point: lab.Point{Name: point}, Valid: valid,
 			Measures: map[string]float64{"p50": p50, "cpu": cpu},
-			Metered: lab.Metered{WindowSeconds: 2, Total: lab.Usage{CPUSeconds: used * 2 * 4},
-				Units: []lab.UnitUsage{{Host: lab.UnitHost{Processors: 4}}}}}
+			Metered:  lab.Metered{WindowSeconds: 2, Total: lab.Usage{CPUSeconds: used * 2 * 4}, Processors: 4}}
 	}
 	trials := []lab.Trial{
 		trial(1, "changed", "low", true, 0.009, 0.0045), trial(1, "as-is", "low", true, 0.008, 0.004),

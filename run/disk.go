@@ -14,7 +14,7 @@ const fullBelow = 1 << 20
 func fullDisk(dir string, err error) error {
 	var disk syscall.Statfs_t
 	if syscall.Statfs(dir, &disk) != nil {
-		return err // the directory does not exist
+		return err // the disk is unknown: the directory may not exist
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
 	switch {

@@ -54,6 +54,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		done, played = job.Play(ctx)
 	}
 	trial.ElapsedSeconds, trial.Metered, trial.Clocks = done.Finished.ElapsedSeconds, done.Used, done.Clocks
+	trial.Metered.Processors = trial.Metered.SharedProcessors()
 	trial.Faults, trial.Arrivals, trial.Platform = done.Faults, done.Arrivals, done.Platform
 	if played == nil {
 		trial.Static = services.staticCost(s, done)

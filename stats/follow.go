@@ -279,7 +279,7 @@ func dispersion(parts []tally, count func(tally) float64) (squares, overdispersi
 			variance = expected
 		}
 		if variance == 0 {
-			return 0, 0 // all counts are equal
+			return 0, 0 // no test: a part has no operations, or all counts are on one side
 		}
 		off := (count(t) - expected) / math.Sqrt(variance)
 		squares += off * off

@@ -179,8 +179,8 @@ func (db *DB) KeepExisting(column string) string {
 	return " ON CONFLICT DO NOTHING"
 }
 
-// ForUpdate returns the end of a SELECT that locks its rows in the order of the key: other
-// transactions cannot change them until this one ends.
+// ForUpdate returns the end of a SELECT that returns its rows in the order of the key and locks them in that
+// order: other transactions cannot change them until this one ends. SQLite has one writer at a time instead.
 func (db *DB) ForUpdate(key string) string {
 	if db.driver == SQLite {
 		return " ORDER BY " + key // SQLite has one writer, and needs no locks

@@ -40,9 +40,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		v, _ := s.Variant(meteredVariant)
 		perFlow, owned = system.Modelling().PerFlow, system.Modelling().Owned(v)
 	}
-	from := model.Evidence{Name: s.System, Transactions: !foreign, About: fmt.Sprintf(
-		"%s, metered at %s operations per second and followed at %s, %s", s.Title, meteredRates(s, perFlow),
-		lab.Plain(low.Levels[lab.FactorRate]*perFlow), plan.Created.Format(time.DateOnly))}
+	from := model.Evidence{Name: s.System, Transactions: !foreign}
 	var metered []lab.Trial
 	for _, t := range trials {
 		m, known := model.OfTrial(t, s.Metrics)
@@ -67,10 +65,10 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	} else {
 		from.StoreOf = storeOf(metered[0].Parts, owned)
 	}
-	spans := folder.Path(spansFolder)
-	err = a.addFollowed(&from, spans, trials, warmUp)
+	err = a.addFollowed(&from, folder.Path(spansFolder), trials, warmUp)
+	from.About = originOf(plan, perFlow, len(from.Traces) > 0)
 	if err == nil && len(from.Traces) == 0 {
-		err = a.addCallsOfLoad(&from, spans, metered, s)
+		err = a.addCallsOfLoad(&from, folder, trials, metered, s)
 	}
 	if err != nil {
 		return err
@@ -80,6 +78,17 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		from.CPU = byService(from.CPU, from.Traces)
 	}
 	return a.writeModel(from, out)
+}
+
+// originOf describes how a model was made, for people.
+func originOf(plan lab.Plan, perFlow float64, spans bool) string {
+	s := plan.Study
+	text := fmt.Sprintf("%s, metered at %s operations per second and followed at %s", s.Title,
+		meteredRates(s, perFlow), lab.Plain(s.Points[0].Levels[lab.FactorRate]*perFlow))
+	if !spans {
+		text += ", without spans"
+	}
+	return text + ", " + plan.Created.Format(time.DateOnly)
 }
 
 // meteredRates lists the rates at which a system was metered, in operations per second.
@@ -126,16 +135,22 @@ func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, w
 
 // addCallsOfLoad adds what clients see of a system of the user's that sends no spans: a call of the unit that
 // they reach for each operation, as long as the median of its trial.
-func (a app) addCallsOfLoad(to *model.Evidence, spans string, trials []lab.Trial, s lab.Study) error {
+func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, metered []lab.Trial, s lab.Study,
+) error {
+	if !slices.ContainsFunc(all, func(t lab.Trial) bool { return t.Valid && t.Variant == followedVariant }) {
+		return withCode(exitFailed, "no trial whose operations were followed counts: cleave report %s says why, "+
+			"and docs/trials.md what to do", folder.Dir())
+	}
+	spans := folder.Path(spansFolder)
 	const missing = "no spans came from the trials whose operations were followed: are the services " +
 		"instrumented, and do they follow OTEL_EXPORTER_OTLP_ENDPOINT (docs/traces.md)? See %s"
-	if s.System != external.Name {
+	if s.System != external.Name || to.DroppedSpans > 0 {
 		return withCode(exitFailed, missing, spans)
 	}
 	fmt.Fprintf(a.errOut, "note: "+missing+". Each operation is one call, as long as its median: write the "+
 		"calls within it into the model\n", spans)
-	to.Source, to.About = model.Meter, to.About+", without spans"
-	for _, t := range trials {
+	to.Source = model.Meter
+	for _, t := range metered {
 		operations := t.ByOperation
 		if len(operations) == 0 { // the load has only one
 			m, _ := model.OfTrial(t, s.Metrics)
@@ -143,8 +158,15 @@ func (a app) addCallsOfLoad(to *model.Evidence, spans string, trials []lab.Trial
 				Median: m.Time.Quantiles["p50"].Seconds()}}
 		}
 		generator := slices.IndexFunc(t.Parts, func(p lab.Part) bool { return p.Name == lab.RoleGenerator })
+		if generator < 0 || len(t.Parts[generator].Links) == 0 {
+			return withCode(exitFailed, "trial %d does not say which unit its clients reach: measure the system again",
+				t.Number)
+		}
 		unit := t.Parts[generator].Links[0].To
 		for _, o := range operations {
+			if o.Median == 0 { // no answer was right
+				continue
+			}
 			lasts := int64(o.Median * 1e9)
 			to.Traces = append(to.Traces, slices.Repeat([]*lab.SpanNode{{Service: unit, Name: o.Name, Serves: true,
 				Kind: lab.SegmentBusiness, End: lasts, Self: lasts}}, int(o.Sent))...)

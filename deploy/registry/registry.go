@@ -144,7 +144,8 @@ func (r *Repository) Identity() string {
 	if !exists {
 		return ""
 	}
-	identity := map[string]string{"username": name, "password": password, "serveraddress": r.host}
+	identity := map[string]string{"username": name, "password": password,
+		"serveraddress": credentials.ServerAddressFromRegistry(r.host)}
 	text, _ := json.Marshal(identity) // texts can always be encoded
 	return base64.URLEncoding.EncodeToString(text)
 }

@@ -180,6 +180,10 @@ func TestTheLoginOfDockerHubIsFound(t *testing.T) {
 	if err != nil || sent.Username != "me" || sent.Password != "secret" {
 		t.Errorf("it sends %+v (%v), want me and my password", sent, err)
 	}
+	identity, err := base64.URLEncoding.DecodeString(r.Identity())
+	if err != nil || !strings.Contains(string(identity), `"serveraddress":"https://index.docker.io/v1/"`) {
+		t.Errorf("the nodes of a swarm log in with %s (%v)", identity, err)
+	}
 	logIn(t, `{"auths":{"https://index.docker.io/v1/":{}},"credsStore":"desktop"}`)
 	_, err = Parse("docker.io/me/cleave")
 	deploytest.Says(t, err, "helper")

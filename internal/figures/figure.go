@@ -33,7 +33,7 @@ type Figure struct {
 	Value float64 `json:"value"`
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	// Unit is the unit of Value, Low, High and the goals, such as "s"; "1" means a ratio.
+	// Unit is the unit of Value, Low, High and the goals, such as "s"; "1": none, as for a ratio.
 	Unit string `json:"unit"`
 	// N is the number of rounds; in the benchmark of the meter, the number of windows.
 	N      int           `json:"n"`

@@ -138,7 +138,8 @@ func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Tria
 		profiled = append(profiled, trial.Measures[cost])
 		for _, role := range trial.Layers {
 			roles = appendNew(roles, role.Role)
-			if runtimes[role.Role] = role.Runtime; role.Runtime != "" {
+			if role.Runtime != "" {
+				runtimes[role.Role] = role.Runtime
 				share.Runtimes = appendNew(share.Runtimes, role.Runtime)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -189,8 +190,13 @@ func sameJSON(a, b string) bool {
 func parseJSON(text string) (value any, err error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
-	err = decoder.Decode(&value)
-	return value, err
+	if err = decoder.Decode(&value); err != nil {
+		return nil, err
+	}
+	if _, err = decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("there is more behind the value")
+	}
+	return value, nil
 }
 
 // sameParsed reports whether two values of parseJSON are the same.

@@ -121,3 +121,20 @@ audit:
 		t.Errorf("the plan has a secret (%v): %s", err, text)
 	}
 }
+
+// TestJSONIsComparedByItsValue checks that numbers are compared as values, and that a text with something
+// behind its value is no JSON.
+func TestJSONIsComparedByItsValue(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{`{"a": [1, 2.0]}`, `{"a":[1,2]}`, true}, {"0", "-0", true},
+		{"9007199254740993", "9007199254740992", false},
+		{"8abc", "8", false}, {`{"a":1} rest`, `{"a":1}`, false}, {"8", "", false},
+	} {
+		if sameJSON(c.a, c.b) != c.same || sameJSON(c.b, c.a) != c.same {
+			t.Errorf("%s and %s: want %t", c.a, c.b, c.same)
+		}
+	}
+}

@@ -335,8 +335,9 @@ var whole = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
 // sameValue reports whether two texts are the same value. Whole numbers are compared as texts, since float64
 // does not hold all of them exactly; other numbers are compared as float64, so that 12 and 12.0 are the same.
+// So are 0 and -0.
 func sameValue(a, b string) bool {
-	if a == b || whole.MatchString(a) && whole.MatchString(b) {
+	if a == b || whole.MatchString(a) && whole.MatchString(b) && a != "-0" && b != "-0" {
 		return a == b
 	}
 	left, errLeft := strconv.ParseFloat(a, 64)

@@ -138,6 +138,9 @@ func call(address string) (string, error) {
 		if err = connection.SetReadDeadline(time.Now().Add(callPatience)); err == nil {
 			text, err = io.ReadAll(connection)
 		}
+		if err == nil && len(text) == 0 { // a proxy may accept for a unit that is gone
+			err = io.ErrUnexpectedEOF
+		}
 		return string(text), errors.Join(err, connection.Close())
 	}
 }

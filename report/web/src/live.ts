@@ -53,7 +53,7 @@ export function nowText(line: Line, stopped = false): string {
 export function newsText(line: Line): string {
   if (line.event === "note") return line.text ?? "";
   if (line.event === "begin")
-    return `${line.trials ?? 0} trials` + (line.done > 0 ? `, ${line.done} of them done before` : "");
+    return `${line.trials ?? 0} trials` + (line.done > 0 ? `, ${line.done} done before` : "");
   if (line.event !== "trial" || line.valid === true) return "";
   const where = `${line.variant} at ${line.point}, attempt ${line.attempt}`;
   return `Trial ${line.trial} does not count (${where}): ${line.reason}`;

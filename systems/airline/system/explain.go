@@ -17,10 +17,9 @@ func (s System) Explanation() lab.Explanation {
 	}}
 }
 
-// Steps implements lab.Explainable: first the runtime, then the split, then the other knobs, and the
-// deployment last. A knob may depend on earlier ones: gRPC needs kept connections, security needs services.
-// So knobs are turned back to their defaults before others are turned, in the reverse order: then every stop
-// can be built.
+// Steps implements lab.Explainable. Knobs that return to their defaults come first, in the reverse order of
+// the others: the runtime, the split, the other knobs, and the deployment. A knob may depend on earlier ones:
+// gRPC needs kept connections, security needs services. So every stop can be built.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {

@@ -159,7 +159,8 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 func (p player) rates(ctx context.Context, m model.Model) (rates []float64, err error) {
 	path := filepath.Join(p.results, "rates.json")
 	if text, err := os.ReadFile(path); err == nil {
-		return rates, json.Unmarshal(text, &rates)
+		err = json.Unmarshal(text, &rates)
+		return rates, err
 	}
 	if rates, err = p.chosenRates(ctx, m); err != nil {
 		return nil, err
