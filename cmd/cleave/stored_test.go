@@ -86,7 +86,7 @@ func TestHostilePlansAreRefused(t *testing.T) {
 			"no deployment"},
 		"a command in a built-in": {built, func(p *lab.Plan) {
 			p.Study.Variants[0].External = &lab.ExternalSystem{Command: []string{"sh"}}
-		}, "system of its own"},
+		}, "is of an external system"},
 		"a list of hosts": {built, func(p *lab.Plan) {
 			p.Study.Load = &lab.Load{Duration: 1, Consent: "allow:"}
 		}, "list of hosts"},
