@@ -47,8 +47,8 @@ type Analysis struct {
 	LoadSeconds map[string]float64 `json:"load_seconds,omitempty"`
 	// Held lists the offered rates of a system under load, and whether it held them.
 	Held []HeldRate `json:"held,omitempty"`
-	// Steadiness says how trials whose course was recorded went on, and WarmUps how the load
-	// before them became steady.
+	// Steadiness describes the course of trials whose course was recorded, and WarmUps how the load before
+	// them became steady.
 	Steadiness []Steadiness `json:"steadiness,omitempty"`
 	WarmUps    []WarmUps    `json:"warm_ups,omitempty"`
 	// Only systems under load have Curves, Spectra, Usages and Paths. Only experiments that
@@ -154,7 +154,7 @@ type Result struct {
 	Blocks []int     `json:"blocks"` // the block of each value
 }
 
-// ComparisonVerdict says how a variant compares with its baseline.
+// ComparisonVerdict is the result of comparing a variant with its baseline.
 type ComparisonVerdict string
 
 // The verdicts of comparisons.

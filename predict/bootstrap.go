@@ -104,16 +104,7 @@ func (a *Answer) replicated(ctx context.Context) ([]pair, error) {
 			seed := q.Seed + uint64(i) + 1
 			random := rand.New(rand.NewPCG(seed, 0))
 			m, hop := resampled(q.Model, random), a.Hop.redrawn(random)
-			_, pairs[i].measured, _ = measuredCapacity(m, q.MeasuredCores)
-			for _, side := range []struct {
-				units  []model.Unit
-				stores Stores
-				of     *figures
-			}{{q.Model.Units, SharedStores, &pairs[i].asIs}, {a.Units, q.Change.Stores, &pairs[i].changed}} {
-				if *side.of, failed[i] = a.replicate(ctx, m, side.units, side.stores, hop, seed); failed[i] != nil {
-					return
-				}
-			}
+			pairs[i], failed[i] = a.replicate(ctx, m, hop, seed)
 		})
 	}
 	workers.Wait()
@@ -125,35 +116,46 @@ func (a *Answer) replicated(ctx context.Context) ([]pair, error) {
 	return pairs, nil
 }
 
-// replicate simulates units of a resampled model at the rate of the question, and with users who never pause.
-func (a *Answer) replicate(ctx context.Context, m model.Model, units []model.Unit, stores Stores, hop *Hop,
-	seed uint64,
-) (f figures, err error) {
+// replicate simulates a resampled model in both placements, at the rate of the question and with users who
+// never pause.
+func (a *Answer) replicate(ctx context.Context, m model.Model, hop *Hop, seed uint64) (p pair, err error) {
 	q := a.Question
-	factor, err := q.storesAt(ctx, m, q.Rate, hop.at(q.used()), seed, q.Operations/16)
+	atRate := hop.at(q.used())
+	factor, err := q.storesAt(ctx, m, q.Rate, atRate, seed, q.Operations/16)
 	if err != nil {
-		return f, err
+		return p, err
 	}
-	rated := withStores(m.AtRate(q.Rate, m.RatedCPU()), factor)
-	placed, err := place(rated, units, q.site(stores, hop.at(q.used())))
-	if err != nil {
-		return f, err
-	}
-	if f, err = placed.play(ctx, q.Rate, q.Operations/4, seed); err != nil {
-		return f, err
-	}
-	users, _, used := measuredCapacity(m, q.MeasuredCores)
-	there := q.siteWith(stores, hop.crowded(used), m.GeneratorAtCapacity())
+	users, measured, used := measuredCapacity(m, q.MeasuredCores)
+	p.measured = measured
 	slowed := 1.
 	if users > 0 { // by CPU time alone: so it varies most
 		slowed = 0
 	}
-	if placed, err = place(withStores(m.AtCapacity(), slowed), units, there); err != nil {
-		return f, err
+	rated, busy := withStores(m.AtRate(q.Rate, m.RatedCPU()), factor), withStores(m.AtCapacity(), slowed)
+	atCapacity, generator := hop.crowded(used), m.GeneratorAtCapacity()
+	for _, side := range []struct {
+		units  []model.Unit
+		stores Stores
+		of     *figures
+	}{{q.Model.Units, SharedStores, &p.asIs}, {a.Units, q.Change.Stores, &p.changed}} {
+		placed, err := place(rated, side.units, q.site(side.stores, atRate))
+		if err != nil {
+			return p, err
+		}
+		if *side.of, err = placed.play(ctx, q.Rate, q.Operations/4, seed); err != nil {
+			return p, err
+		}
+		placed, err = place(busy, side.units, q.siteWith(side.stores, atCapacity, generator))
+		if err != nil {
+			return p, err
+		}
+		most, err := placed.crowded(ctx, max(users, fewUsers), q.Operations/16, seed)
+		if err != nil {
+			return p, err
+		}
+		side.of.crowded = most.rate
 	}
-	most, err := placed.crowded(ctx, max(users, fewUsers), q.Operations/16, seed)
-	f.crowded = most.rate
-	return f, err
+	return p, nil
 }
 
 // around returns the interval of a value by the spread of its replicates on the log scale, widened by the

@@ -146,7 +146,7 @@ func fromNATS(m jetstream.Msg) Message {
 	return message
 }
 
-// fetchWithin is how long one fetch waits for messages.
+// fetchWithin limits how long one fetch waits for messages.
 const fetchWithin = 2 * time.Second
 
 // Consume implements Client.

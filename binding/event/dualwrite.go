@@ -33,8 +33,8 @@ const (
 	maxLost = 64
 )
 
-// NewDualWrite returns the DualWrite of a process that works on a database. The
-// topology says which message types have a queue.
+// NewDualWrite returns the DualWrite of a process that works on a database. It
+// publishes the message types that have a queue in the topology.
 func NewDualWrite(db *database.DB, to Publisher, topology broker.Topology) *DualWrite {
 	return &DualWrite{db: db, broker: to, routes: routesOf(topology), lost: make(chan error, maxLost)}
 }

@@ -34,7 +34,7 @@ type documentFlags struct {
 	full       bool
 	baseline   string   // the variant with which others are compared; empty: that of the study
 	notesShown []string // notes that were already printed to standard error
-	// decision is what the page for a decision record is about; nil: none is written.
+	// decision holds the question of the page for a decision record; nil: no page is written.
 	decision *ci.Need
 }
 

@@ -98,7 +98,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 	}
 }
 
-// suite is what one test works with.
+// suite holds the deployer and the folder of one test.
 type suite struct {
 	lab.Deployer
 	dir      string // of the trial

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Foreign says how a deployer runs a third party's container, which has no control connection. Its image has
-// the suite's program.
+// Foreign describes how a deployer runs a third party's container, which has no control connection. Its image
+// has the suite's program.
 type Foreign struct {
 	// Unit returns the unit Boxed, whose program plays a part of the suite's. Its arguments are a folder that
 	// outlives the container and an address to listen on.

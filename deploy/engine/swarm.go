@@ -153,7 +153,7 @@ type ServiceContainer struct {
 	CapabilityAdd   []string          `json:",omitempty"`
 	CapabilityDrop  []string          `json:",omitempty"`
 	Secrets         []SecretFile      `json:",omitempty"`
-	// Init says whether docker-init is the first process; nil: the daemon's setting.
+	// Init makes docker-init the first process, or keeps it from being; nil: the daemon's setting.
 	Init *bool `json:",omitempty"`
 }
 
@@ -220,7 +220,7 @@ type ResourceLimits struct {
 	MemoryBytes int64 `json:",omitempty"`
 }
 
-// RestartPolicy says when a task that has ended is replaced: none, on-failure, any.
+// RestartPolicy sets when a task that has ended is replaced: none, on-failure, any.
 type RestartPolicy struct{ Condition string }
 
 // Placement restricts the nodes of tasks by constraints such as node.id==X.
@@ -244,8 +244,8 @@ type ServiceMode struct {
 // Replicated is a number of equal tasks.
 type Replicated struct{ Replicas uint64 }
 
-// EndpointSpec says how a service is reached. Mode is dnsrr, in which its name resolves to
-// the addresses of its tasks, or vip.
+// EndpointSpec sets how a service is reached. With the mode dnsrr its name resolves to the addresses of its
+// tasks, with vip to one address of its own.
 type EndpointSpec struct {
 	Mode  string
 	Ports []PublishedPort

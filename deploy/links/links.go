@@ -88,8 +88,8 @@ func (w *Wanted) Relayed(units []lab.UnitSpec) []lab.UnitSpec {
 	return units
 }
 
-// Make sets the rates and delays of the links, and probes them. named returns the host of a name, and
-// relays has those of the units that Relayed has marked.
+// Make sets the rates and delays of the links, and probes them. named returns the host of a name;
+// relays holds the relays of the units that Relayed has marked.
 func (w *Wanted) Make(ctx context.Context, named func(string) *hosts.Host, relays relay.Relays) error {
 	for name, link := range w.byHost {
 		if link.Rate == 0 {

@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// seen is what a unit reports of itself.
+// seen holds what a unit reports about itself.
 type seen struct {
 	PID       int
 	Variables int    // number of environment variables

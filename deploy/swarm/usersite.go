@@ -32,10 +32,11 @@ const (
 	pollInterval = 100 * time.Millisecond
 )
 
-// userSite is what Cleave keeps on a swarm of the user's between trials: a network for units, and doors. A
-// door is a proxy on each node (lab.StarterProxy) through which the conductor reaches that network. The doors
-// also keep all nodes in the network: a node is in a network only while it runs a task that is. When several
-// nodes enter at once, with their first units, they may not learn of each other's units for minutes.
+// userSite keeps the objects of Cleave on a swarm of the user's between trials: a network for units, and
+// doors. A door is a proxy on each node (lab.StarterProxy) through which the conductor reaches that network.
+// The doors also keep all nodes in the network: a node is in a network only while it runs a task that is.
+// When several nodes enter at once, with their first units, they may not learn of each other's units for
+// minutes.
 type userSite struct {
 	deployer *Deployer
 	swarm    *Users

@@ -1367,7 +1367,7 @@ export interface Analysis {
   load_seconds?: Record<string, Figure>;
   /** Held lists the offered rates of a system under load, and whether it held them. */
   held?: Array<HeldRate>;
-  /** Steadiness says how trials whose course was recorded went on, and WarmUps how the load before them became steady. */
+  /** Steadiness describes the course of trials whose course was recorded, and WarmUps how the load before them became steady. */
   steadiness?: Array<Steadiness>;
   warm_ups?: Array<WarmUps>;
   /** Only systems under load have Curves, Spectra, Usages and Paths. Only experiments that change one knob at a time have Waterfalls. */
