@@ -119,7 +119,7 @@ flows:
 	if code != exitFine {
 		t.Fatalf("model: exit code %d\n%s", code, printed)
 	}
-	for _, want := range []string{`note: no spans came from the trials`, `without spans\n`,
+	for _, want := range []string{`note: no spans came from the trials`, `, without spans, 20\d\d-\d\d-\d\d\n`,
 		`look: \d+ % of all operations, .* in the mean`, `\n +\S+ look +1 +\d[.\d]* ms .* meter, n \d\d\n`,
 		`count: \d+ % of all operations`, `as it is +20/s `, `as it is +60/s `,
 	} {
