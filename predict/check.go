@@ -86,15 +86,19 @@ type Check struct {
 // out. Their stores are taken to be as those of the question's change.
 func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 	var all []Check
+	fitted := map[float64]float64{} // the factors of the times at stores, by rate
 	for _, m := range Pooled(q.Model.Measured) {
 		if m.Users > 0 { // the capacity has a check of its own
 			continue
 		}
-		stores, err := q.storesAt(ctx, q.Model, m.Rate, unknown, q.Seed, q.Operations/16)
-		if err != nil {
-			return nil, fmt.Errorf("measured at %g/s: %w", m.Rate, err)
+		var err error
+		if _, known := fitted[m.Rate]; !known {
+			fitted[m.Rate], err = q.storesAt(ctx, q.Model, m.Rate, unknown, q.Seed, q.Operations/16)
+			if err != nil {
+				return nil, fmt.Errorf("measured at %g/s: %w", m.Rate, err)
+			}
 		}
-		rated := withStores(q.Model.AtRate(m.Rate, q.known(m.Rate)), stores)
+		rated := withStores(q.Model.AtRate(m.Rate, q.known(m.Rate)), fitted[m.Rate])
 		units, at := q.Model.Units, site{q.MeasuredCores, SharedStores, unknown, q.Model.GeneratorAt(m.Rate)}
 		if m.Placement != "" {
 			at.stores = q.Change.Stores

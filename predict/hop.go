@@ -143,8 +143,8 @@ func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*
 
 // hopSamples returns what a call between units took in each block of a rehearsal: the differences between a
 // variant and the baseline in CPU time and in the median response time, by the number of calls that cross
-// units in the variant alone. A block counts if both are known of both: of a load that was sent late, no
-// response time is.
+// units in the variant alone. A block counts if both placements held the rate and both figures are known of
+// both: of a load that was sent late, no response time is.
 func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials []lab.Trial,
 ) (all []HopSample) {
 	median, _ := lab.FindMetric(s.Metrics, lab.ResponseTime, 0.5, "")
@@ -153,7 +153,8 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 	baselines := map[int]HopSample{} // by block
 	at := func(t lab.Trial, variant string) (is HopSample, measured bool) {
 		is = HopSample{t.Measures[cpu.Name], t.Measures[median.Name], usedShare(t.Metered), closed}
-		counts := t.Valid && t.Variant == variant && t.Point.Name == p.Name
+		held, paced := t.Audit.Figures[lab.FigureHeld]
+		counts := t.Valid && t.Variant == variant && t.Point.Name == p.Name && (!paced || held == 1)
 		return is, counts && is.CPU > 0 && is.Elapsed > 0
 	}
 	for _, t := range trials {

@@ -57,6 +57,9 @@ func (a Answer) limits() []string {
 	if !slices.ContainsFunc(a.Checks, func(c Check) bool { return c.Tail.Measured > 0 }) {
 		all = append(all, "no 99th percentile was measured: that of the answer is not checked")
 	}
+	if wider := q.Past.text(); wider != "" {
+		all = append(all, wider)
+	}
 	if n := guesses(q.Model); n > 0 {
 		all = append(all, fmt.Sprintf("%d numbers of the model are guesses, which the intervals do not cover", n))
 	}

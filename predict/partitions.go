@@ -182,6 +182,7 @@ func (r *Ranking) estimate(components []string) {
 		if !p.AsIs {
 			p.Ratio = around(p.CPU.Value/asIs.CPU.Value, pairs,
 				func(p pair) float64 { return p.changed.cpu / p.asIs.cpu }, residual)
+			p.CPU, p.Ratio = q.Past.Widened(FigureCPU, p.CPU), q.Past.Widened(FigureCPU, p.Ratio)
 		}
 	}
 }
@@ -217,6 +218,9 @@ func (r *Ranking) simulate(ctx context.Context) error {
 		}
 		p.Busiest, p.Utilization = f.busiest, f.utilization
 		p.Median = stats.Estimate{Value: f.median, Low: f.median / (1 + residual), High: f.median * (1 + residual)}
+		if !p.AsIs {
+			p.Median = q.Past.Widened(FigureMedian, p.Median)
+		}
 	}
 	return nil
 }

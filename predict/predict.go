@@ -32,6 +32,8 @@ type Question struct {
 	Always bool
 	// Objective has to hold at the highest rate that is searched for. Without limits nothing is searched.
 	Objective Objective
+	// Past widens the intervals of the answer.
+	Past Past
 }
 
 // Outcome holds the figures of the system in one placement. Times are in seconds.
@@ -249,6 +251,7 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	a.Median = ratio(func(f figures) float64 { return f.median }, time)
 	a.P99 = ratio(func(f figures) float64 { return f.p99 }, tail)
 	a.CPU = ratio(func(f figures) float64 { return f.cpu }, cpu)
+	a.widen()
 	a.causes()
 	return nil
 }

@@ -166,7 +166,17 @@ func TestTheHopOfARehearsal(t *testing.T) {
 		trial(4, "as-is", "low", true, 0, 0.005), // sent late
 		trial(4, "changed", "low", true, 0.013, 0.9),
 		trial(5, "as-is", "low", true, 0.010, 0.005), trial(5, "changed", "low", true, 0, 0.9),
+		trial(6, "as-is", "low", true, 0.010, 0.005), trial(6, "changed", "low", true, 3, 0.9), // see below
 		trial(1, "as-is", "most", true, 0.1, 0.003), trial(1, "changed", "most", true, 0.12, 0.0034),
+	}
+	for i := range trials {
+		held := 1.0
+		if trials[i].Block == 6 && trials[i].Variant == "changed" { // operations piled up
+			held = 0
+		}
+		if trials[i].Point.Name != "most" {
+			trials[i].Audit.Figures = map[string]float64{lab.FigureHeld: held}
+		}
 	}
 	hop, err := RehearsedHop(s, "changed", trials, "")
 	if err != nil || len(hop.samples) != 3 {

@@ -119,8 +119,16 @@ func (a Answer) writeOutcomes(w io.Writer) {
 			func(o Outcome) string { return o.Held.text() }, ""))
 	}
 	figure.Columns(w, rows)
-	fmt.Fprintf(w, "\n%.0f %% intervals: %d resampled models, widened by the largest error of the self-check.\n",
-		100*confidence, replicates)
+	fmt.Fprintf(w, "\n%.0f %% intervals: %d resampled models, widened by the largest error of the "+
+		"self-check%s.\n", 100*confidence, replicates, a.andPast())
+}
+
+// andPast says that intervals are widened by past predictions, if there are some.
+func (a Answer) andPast() string {
+	if len(a.Question.Past) == 0 {
+		return ""
+	}
+	return ",\nand by what those of past predictions lacked"
 }
 
 // text writes the rate, or why there is none.
@@ -266,8 +274,8 @@ func (r Ranking) writePartitions(w io.Writer) {
 	}
 	figure.Columns(w, rows)
 	fmt.Fprintf(w, "\n%.0f %% intervals of CPU times: %d resampled models, widened by the largest error of the "+
-		"self-check.\nResponse times are of one simulation each, widened by that error alone.\n",
-		100*confidence, replicates)
+		"self-check%s.\nResponse times are of one simulation each, widened by that alone.\n",
+		100*confidence, replicates, r.andPast())
 }
 
 // writeSeparations prints what separates each partition from the one before it.

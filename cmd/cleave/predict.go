@@ -147,6 +147,9 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 	if q.Model, err = readModel(path); err != nil {
 		return q, err
 	}
+	if q.Past, err = predict.KnownPast(); err != nil {
+		return q, err
+	}
 	if !(f.rate > 0) {
 		return q, fmt.Errorf("--rate is %g: say how many operations a second there will be", f.rate)
 	}

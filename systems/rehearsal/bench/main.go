@@ -12,6 +12,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,6 +23,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/cleave-lab/cleave/predict"
 )
 
 func main() {
@@ -71,6 +74,8 @@ func bench(ctx context.Context, arguments []string) error {
 	results := flags.String("results", "", "the `folder` that keeps what is measured; what it has by the "+
 		"same commands is not measured again, and its rates are kept (default: a temporary one)")
 	systems := flags.String("systems", "", "the `systems` to play, as in shop,people (default: all)")
+	keep := flags.String("past", "", "the `file` that gets how predictions met what was measured, and what is "+
+		"known of the systems that are not played: predict/past.json, of which cleave predict learns")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -97,5 +102,34 @@ func bench(ctx context.Context, arguments []string) error {
 	if len(rows) == 0 {
 		return errors.New("nothing was measured")
 	}
-	return errors.Join(ctx.Err(), publish(os.Stdout, *out, rows))
+	past, err := pastWith(rows)
+	if err != nil {
+		return err
+	}
+	if *keep != "" {
+		err = writePast(*keep, past)
+	}
+	return errors.Join(ctx.Err(), err, publish(os.Stdout, *out, rows, past))
+}
+
+// pastWith returns the known past, of the systems of rows that of rows alone.
+func pastWith(rows []row) (predict.Past, error) {
+	known, err := predict.KnownPast()
+	for _, r := range rows {
+		known = known.Without(r.of.system)
+	}
+	return append(known, met(rows)...), err
+}
+
+// writePast writes a line for each placement at a rate.
+func writePast(path string, past predict.Past) error {
+	var lines []string
+	for _, m := range past {
+		line, err := json.Marshal(m)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, string(line))
+	}
+	return os.WriteFile(path, []byte("[\n"+strings.Join(lines, ",\n")+"\n]\n"), 0o600)
 }

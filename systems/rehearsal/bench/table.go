@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/predict"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
@@ -18,29 +19,64 @@ import (
 type measure struct {
 	name, unit           string
 	truth                func(truth) float64
-	predicted            func(row) stats.Estimate
+	predicted            func(*predict.Answer) stats.Estimate // without what past predictions lacked
+	withheld             func(*predict.Answer) bool           // of an answer that is not withheld itself
 	predicting, rehearse figures.Goal
 }
 
 func measures() []measure {
+	nothing := func(*predict.Answer) bool { return false }
 	return []measure{
-		{"median", "s", func(t truth) float64 { return t.median },
-			func(r row) stats.Estimate { return r.answer.Changed.Median }, figures.Goal{Must: 0.15, Stretch: 0.1},
+		{predict.FigureMedian, "s", func(t truth) float64 { return t.median },
+			func(a *predict.Answer) stats.Estimate { return a.Changed.Median },
+			nothing, figures.Goal{Must: 0.15, Stretch: 0.1},
 			figures.Goal{Must: 0.12, Stretch: 0.08}},
-		{"p99", "s", func(t truth) float64 { return t.p99 },
-			func(r row) stats.Estimate { return r.answer.Changed.P99 }, figures.Goal{Must: 0.25, Stretch: 0.15},
+		{predict.FigureP99, "s", func(t truth) float64 { return t.p99 },
+			func(a *predict.Answer) stats.Estimate { return a.Changed.P99 },
+			func(a *predict.Answer) bool { return a.TailWithheld }, figures.Goal{Must: 0.25, Stretch: 0.15},
 			figures.Goal{Must: 0.25, Stretch: 0.15}},
-		{"CPU per operation", "s", func(t truth) float64 { return t.cpu },
-			func(r row) stats.Estimate { return r.answer.Changed.CPU }, figures.Goal{Must: 0.1, Stretch: 0.05},
+		{predict.FigureCPU, "s", func(t truth) float64 { return t.cpu },
+			func(a *predict.Answer) stats.Estimate { return a.Changed.CPU },
+			nothing, figures.Goal{Must: 0.1, Stretch: 0.05},
 			figures.Goal{Must: 0.08, Stretch: 0.05}},
-		{"capacity", "1/s", func(t truth) float64 { return t.capacity },
-			func(r row) stats.Estimate { return r.answer.Changed.Capacity }, figures.Goal{Must: 0.12, Stretch: 0.06},
+		{predict.FigureCapacity, "1/s", func(t truth) float64 { return t.capacity },
+			func(a *predict.Answer) stats.Estimate { return a.Changed.Capacity },
+			func(a *predict.Answer) bool { return a.CapacityWithheld }, figures.Goal{Must: 0.12, Stretch: 0.06},
 			figures.Goal{Must: 0.1, Stretch: 0.05}},
 	}
 }
 
-// publish prints a line for each placement and rate, and writes the figures over all of them.
-func publish(out io.Writer, path string, rows []row) error {
+// answered reports whether cleave predict would print the figure of a row.
+func (m measure) answered(r row) bool {
+	return r.answer != nil && len(r.answer.Withheld) == 0 && !m.withheld(r.answer)
+}
+
+// interval returns the predicted figure of a row with the interval that cleave predict would print if it knew
+// no past of the row's system.
+func (m measure) interval(r row, past predict.Past) stats.Estimate {
+	return past.Without(r.of.system).Widened(m.name, m.predicted(r.answer))
+}
+
+// met returns how the predictions met what was measured, as far as cleave predict would print them.
+func met(rows []row) (all predict.Past) {
+	for _, r := range rows {
+		one := predict.Met{System: r.of.system, Change: r.of.name() + ": " + r.target.String(), Rate: r.rate,
+			Beyond: map[string]float64{}}
+		for _, m := range measures() {
+			if is := m.truth(r.measured); is > 0 && m.answered(r) {
+				one.Beyond[m.name] = math.Round(1e4*predict.Beyond(m.predicted(r.answer), is)) / 1e4
+			}
+		}
+		if len(one.Beyond) > 0 {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
+// publish prints a line for each placement and rate, and writes the figures over all of them. Intervals are
+// as wide as the past of other systems says.
+func publish(out io.Writer, path string, rows []row, past predict.Past) error {
 	table := [][]string{{"model of", "what changes", "rate"}}
 	for _, m := range measures() {
 		table[0] = append(table[0], m.name+": measured", "predicted", "rehearsed")
@@ -49,13 +85,13 @@ func publish(out io.Writer, path string, rows []row) error {
 	for _, r := range rows {
 		line := []string{r.of.name(), r.target.String(), fmt.Sprintf("%g/s", r.rate)}
 		for _, m := range measures() {
-			line = append(line, m.cells(r)...)
+			line = append(line, m.cells(r, past)...)
 		}
 		table = append(table, append(line, r.withheld()))
 	}
 	figure.Columns(out, table)
 	fmt.Fprintln(out)
-	return figures.Publish(out, path, summary(rows))
+	return figures.Publish(out, path, summary(rows, past))
 }
 
 // withheld says why cleave predict would not answer.
@@ -70,15 +106,15 @@ func (r row) withheld() string {
 }
 
 // cells returns what was measured, predicted and rehearsed. An interval that holds the truth has a "+" behind
-// the error, another one a "-".
-func (m measure) cells(r row) []string {
+// the error, another one a "-"; a figure that alone is withheld is in brackets.
+func (m measure) cells(r row, past predict.Past) []string {
 	is := m.truth(r.measured)
 	cells := []string{"-", "-", "-"}
 	if is > 0 {
 		cells[0] = figure.Amount(is, m.unit)
 	}
 	if r.answer != nil {
-		e := m.predicted(r)
+		e := m.interval(r, past)
 		cells[1] = figure.Amount(e.Value, m.unit)
 		if is > 0 {
 			held := "-"
@@ -86,6 +122,9 @@ func (m measure) cells(r row) []string {
 				held = "+"
 			}
 			cells[1] += fmt.Sprintf(" (%+.0f %%) %s", 100*(e.Value/is-1), held)
+		}
+		if m.withheld(r.answer) {
+			cells[1] = "[" + cells[1] + "]"
 		}
 	}
 	if played := m.truth(r.rehearsed); played > 0 {
@@ -100,7 +139,7 @@ func (m measure) cells(r row) []string {
 // summary returns the median absolute errors over all rows, and over those that cleave predict would answer.
 // Of these alone it says how many intervals hold the truth: a failed self-check widens an interval until it
 // holds anything.
-func summary(rows []row) (all []figures.Figure) {
+func summary(rows []row, past predict.Past) (all []figures.Figure) {
 	add := func(name string, errors []float64, goal figures.Goal) {
 		if len(errors) > 0 {
 			all = append(all, figures.Median(name, "1", lab.LowerIsBetter, errors).To(goal))
@@ -108,19 +147,18 @@ func summary(rows []row) (all []figures.Figure) {
 	}
 	for _, m := range measures() {
 		var predicted, answered, rehearsed []float64
-		held, of := 0, 0
+		held := 0
 		for _, r := range rows {
 			is := m.truth(r.measured)
 			if is == 0 {
 				continue
 			}
 			if r.answer != nil {
-				off := math.Abs(m.predicted(r).Value/is - 1)
+				off := math.Abs(m.predicted(r.answer).Value/is - 1)
 				predicted = append(predicted, off)
-				if len(r.answer.Withheld) == 0 {
+				if m.answered(r) {
 					answered = append(answered, off)
-					of++
-					if m.predicted(r).Contains(is) {
+					if m.interval(r, past).Contains(is) {
 						held++
 					}
 				}
@@ -132,10 +170,10 @@ func summary(rows []row) (all []figures.Figure) {
 		add("predicted "+m.name+", absolute error", predicted, m.predicting)
 		add("predicted "+m.name+", absolute error where cleave predict answers", answered, m.predicting)
 		add("rehearsed "+m.name+", absolute error", rehearsed, m.rehearse)
-		if of > 0 {
+		if len(answered) > 0 {
 			share := figures.Median("intervals of the "+m.name+" that hold the truth where it answers", "1",
-				lab.HigherIsBetter, []float64{float64(held) / float64(of)})
-			share.N = of
+				lab.HigherIsBetter, []float64{float64(held) / float64(len(answered))})
+			share.N = len(answered)
 			all = append(all, share.To(figures.Goal{Must: 0.85, Stretch: 0.9}))
 		}
 	}

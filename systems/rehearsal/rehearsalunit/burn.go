@@ -24,6 +24,7 @@ type burner struct {
 	steps       float64 // per second of CPU time
 	burns       atomic.Int64
 	asked, took atomic.Int64 // demanded and actual nanoseconds of the measured burns
+	probed      atomic.Int64 // actual nanoseconds of the burns of probes
 }
 
 // newBurner returns a burner that has measured the speed of this host: the median of several spins.
@@ -48,6 +49,11 @@ func (b *burner) burn(cpu time.Duration) {
 	}
 	b.took.Add(int64(onThread(work)))
 	b.asked.Add(int64(cpu))
+}
+
+// probe uses an amount of CPU time for a probe.
+func (b *burner) probe(cpu time.Duration) {
+	b.probed.Add(int64(onThread(func() { runtime.KeepAlive(spin(int(cpu.Seconds() * b.steps))) })))
 }
 
 // spin computes a number of steps (xorshift), each of which depends on the one before.

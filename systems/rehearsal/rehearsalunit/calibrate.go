@@ -28,13 +28,14 @@ const (
 	// An entry is an operation, or a call by another unit. The first probedEntries of each kind are measured.
 	// The others get the mean of these, since a unit must start within seconds.
 	probedEntries = 20
-	// probeWait limits each wait of a probe.
-	probeWait = time.Millisecond
+	// probeMost limits each wait and each burn of a probe.
+	probeMost = time.Millisecond
 )
 
-// calibrate measures the CPU time that this program itself takes, without burning: for each entry, without
-// the transport between units, and for a call to a store that is a unit. The CPU times of the model include
-// that of the real program, so it is subtracted from them.
+// calibrate measures the CPU time that this program itself takes beside what it burns: for each entry,
+// without the transport between units, and for a call to a store that is a unit. The CPU times of the model
+// include that of the real program, so it is subtracted from them. Probes burn as calls under load do: a
+// core that has only just woken up takes several times as long for a request as one that is at work.
 func (u *Unit) calibrate(ctx context.Context) error {
 	var entries []*preparedCall
 	for _, p := range u.calls {
@@ -208,18 +209,22 @@ func (u *Unit) rest() {
 }
 
 // metered returns the CPU time of work and a pause, in the mean over u.probesEach probes: that of the process
-// and that of the calling thread. The latter is only valid if the caller has locked its thread.
+// without what it burns, and that of the calling thread. The latter is only valid if the caller has locked
+// its thread.
 func (u *Unit) metered(work func() error) (process, thread time.Duration, err error) {
+	unburnt := func() time.Duration {
+		return clock(unix.CLOCK_PROCESS_CPUTIME_ID) - time.Duration(u.burner.probed.Load())
+	}
 	for i := range u.probesEach + warmUpProbes {
 		if i == warmUpProbes {
-			process, thread = -clock(unix.CLOCK_PROCESS_CPUTIME_ID), -clock(unix.CLOCK_THREAD_CPUTIME_ID)
+			process, thread = -unburnt(), -clock(unix.CLOCK_THREAD_CPUTIME_ID)
 		}
 		u.rest()
 		if err := work(); err != nil {
 			return 0, 0, err
 		}
 	}
-	process, thread = process+clock(unix.CLOCK_PROCESS_CPUTIME_ID), thread+clock(unix.CLOCK_THREAD_CPUTIME_ID)
+	process, thread = process+unburnt(), thread+clock(unix.CLOCK_THREAD_CPUTIME_ID)
 	return process / time.Duration(u.probesEach), thread / time.Duration(u.probesEach), nil
 }
 

@@ -66,7 +66,7 @@ func (u *Unit) prepare(c *rehearsal.Call) *preparedCall {
 func filler(bytes float64) string { return strings.Repeat("x", int(bytes+0.5)) }
 
 // play plays a call in this unit: half of its CPU time, its wait, its visits of stores, its calls, and the
-// other half of the CPU time. In a probe it burns no CPU time, calls no other unit, and counts nothing.
+// other half of the CPU time. A probe calls no other unit, and counts nothing.
 func (u *Unit) play(ctx context.Context, p *preparedCall) error {
 	cpu, background := p.cpu.draw(), p.background.draw()
 	if !u.probing {
@@ -74,7 +74,7 @@ func (u *Unit) play(ctx context.Context, p *preparedCall) error {
 		u.counts.demanded().Add(int64(cpu + background))
 	}
 	cpu, background = u.toBurn(p, cpu, background)
-	u.burner.burn(cpu / 2)
+	u.burn(cpu / 2)
 	wait := p.wait.draw()
 	if p.OfStore {
 		wait -= u.storeWait // the call itself takes this time
@@ -90,7 +90,7 @@ func (u *Unit) play(ctx context.Context, p *preparedCall) error {
 	if err := u.playCalls(ctx, p.Calls); err != nil {
 		return err
 	}
-	u.burner.burn(cpu - cpu/2)
+	u.burn(cpu - cpu/2)
 	if background > 0 {
 		u.inBackground(func() { u.burner.burn(background) })
 	}
@@ -100,20 +100,29 @@ func (u *Unit) play(ctx context.Context, p *preparedCall) error {
 	return nil
 }
 
-// limitWait returns a wait; in a probe, at most probeWait.
+// burn uses an amount of CPU time; in a probe, at most probeMost.
+func (u *Unit) burn(cpu time.Duration) {
+	if u.probing {
+		u.burner.probe(min(cpu, probeMost))
+		return
+	}
+	u.burner.burn(cpu)
+}
+
+// limitWait returns a wait; in a probe, at most probeMost.
 func (u *Unit) limitWait(wait time.Duration) time.Duration {
 	if u.probing {
-		return min(wait, probeWait)
+		return min(wait, probeMost)
 	}
 	return wait
 }
 
 // toBurn returns the CPU times of a call without the time that this program itself takes: for the call (its
 // share), and for its calls to stores that are units. The latter is part of the CPU time of both ends in the
-// model. In a probe both are 0.
+// model. A probe takes nothing off, and burns nothing in the background.
 func (u *Unit) toBurn(p *preparedCall, cpu, background time.Duration) (time.Duration, time.Duration) {
 	if u.probing {
-		return 0, 0
+		return cpu, 0
 	}
 	own := time.Duration(0)
 	if p.OfStore {

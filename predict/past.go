@@ -1,0 +1,115 @@
+package predict
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/cleave-lab/cleave/stats"
+)
+
+// Past has what became of past predictions: of splits and merges that were measured afterwards. The zero
+// value has none.
+type Past []Met
+
+// Met says how predictions of one placement at one rate met what was measured.
+type Met struct {
+	System string  `json:"system"`
+	Change string  `json:"change"`
+	Rate   float64 `json:"rate"` // operations per second
+	// Beyond has by how much each figure lay beyond the nearer end of its interval, on the log scale, by its
+	// name; negative within the interval.
+	Beyond map[string]float64 `json:"beyond"`
+}
+
+// Names of figures in Met.
+const (
+	FigureMedian   = "median"
+	FigureP99      = "p99"
+	FigureCPU      = "CPU per operation"
+	FigureCapacity = "capacity"
+)
+
+//go:embed past.json
+var pastText []byte
+
+// KnownPast returns what `make bench-predict` has measured of the systems of Cleave (docs/predicting.md).
+func KnownPast() (all Past, err error) {
+	if err := json.Unmarshal(pastText, &all); err != nil {
+		return nil, fmt.Errorf("past.json: %w", err)
+	}
+	return all, nil
+}
+
+// Without returns what does not belong to these systems.
+func (p Past) Without(systems ...string) Past {
+	return slices.DeleteFunc(slices.Clone(p), func(m Met) bool { return slices.Contains(systems, m.System) })
+}
+
+// Beyond returns by how much a value lies beyond the nearer end of an interval, on the log scale; it is
+// negative within the interval.
+func Beyond(e stats.Estimate, value float64) float64 {
+	return max(math.Log(e.Low)-math.Log(value), math.Log(value)-math.Log(e.High))
+}
+
+// wider returns the factor by which both ends of the intervals of a figure have to move away from its value,
+// so that 90 % of the past ones would have held the truth, and of how many that is said. It is 1 without a
+// past, and where they held as many as that.
+//
+// This is split conformal prediction with the intervals of the bootstrap as quantiles (Romano, Patterson and
+// Candès 2019, "Conformalized quantile regression", section 3). It covers as said, if the next placement
+// misses as those of the past did.
+func (p Past) wider(figure string) (factor float64, n int) {
+	var beyond []float64
+	for _, m := range p {
+		if by, known := m.Beyond[figure]; known {
+			beyond = append(beyond, by)
+		}
+	}
+	if len(beyond) == 0 {
+		return 1, 0
+	}
+	slices.Sort(beyond)
+	rank := int(math.Ceil(confidence*float64(len(beyond)+1) - 1e-9)) // 0.9 is not quite nine tenths
+	return math.Exp(max(0, beyond[min(rank, len(beyond))-1])), len(beyond)
+}
+
+// Widened returns the interval of a figure, widened as far as past ones lacked.
+func (p Past) Widened(figure string, e stats.Estimate) stats.Estimate {
+	factor, _ := p.wider(figure)
+	e.Low, e.High = e.Low/factor, e.High*factor
+	return e
+}
+
+// text says how much wider intervals are than without a past; empty: there is none.
+func (p Past) text() string {
+	var parts []string
+	most := 0
+	for _, figure := range []string{FigureMedian, FigureP99, FigureCPU, FigureCapacity} {
+		factor, n := p.wider(figure)
+		most = max(most, n)
+		parts = append(parts, fmt.Sprintf("%s %.2fx", figure, factor))
+	}
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf("both ends of intervals are moved by what those of past predictions lacked (%s; %d "+
+		"predictions of splits and merges that were measured): they hold as often as they say, if this one "+
+		"misses as those did", strings.Join(parts, ", "), most)
+}
+
+// widen widens the intervals of all that a change brings. What is said of the system as it is was measured.
+func (a *Answer) widen() {
+	past, to := a.Question.Past, &a.Changed
+	for _, of := range []struct {
+		figure string
+		to     *stats.Estimate
+	}{{FigureMedian, &a.Median}, {FigureMedian, &to.Median}, {FigureP99, &a.P99}, {FigureP99, &to.P99},
+		{FigureCPU, &a.CPU}, {FigureCPU, &to.CPU}, {FigureCPU, &to.Cores}, {FigureCapacity, &to.Capacity},
+		{FigureCapacity, &to.Held.Estimate}} {
+		*of.to = past.Widened(of.figure, *of.to)
+	}
+}
