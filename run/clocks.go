@@ -18,8 +18,8 @@ func clocksApart(clocks *lab.Clocks, byWall, byMonotonic time.Duration) time.Dur
 	return apart
 }
 
-// withholdByClocks removes times between the clocks of two hosts from a trial, if they are too short for the
-// difference of the clocks.
+// withholdByClocks removes times that were measured between the clocks of two hosts from a trial, if the
+// difference of the clocks is too large for such short times.
 func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {
 	for _, m := range metrics {
 		value, measured := trial.Measures[m.Name]
@@ -44,7 +44,8 @@ func withholdLate(trial *lab.Trial, metrics []lab.Metric, late map[float64]strin
 	}
 }
 
-// withhold removes a metric from a trial.
+// withhold removes a metric from a trial, with the distribution of its quantity, and records why it is not
+// measured.
 func withhold(trial *lab.Trial, m lab.Metric, why string) {
 	delete(trial.Measures, m.Name)
 	delete(trial.Spectra, m.Quantity)

@@ -10,9 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestHowFarClocksAreApart checks the difference of the clocks of hosts, and of this host's clock if it is
-// set during the trial.
-func TestHowFarClocksAreApart(t *testing.T) {
+// TestClocksApart checks the difference of the clocks of two hosts, and the adjustment of this host's clock
+// during the trial.
+func TestClocksApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		clocks                *lab.Clocks
 		wall, monotonic, want time.Duration
@@ -28,9 +28,9 @@ func TestHowFarClocksAreApart(t *testing.T) {
 	}
 }
 
-// TestATimeBetweenClocksNeedsClocksThatAgree checks that times of less than ten times the difference of the
-// clocks are withheld, with the reason, and no others.
-func TestATimeBetweenClocksNeedsClocksThatAgree(t *testing.T) {
+// TestTimesBelowTheDifferenceOfClocksAreWithheld checks that times of less than ten times the difference of
+// the clocks are withheld, with the reason, and no others.
+func TestTimesBelowTheDifferenceOfClocksAreWithheld(t *testing.T) {
 	metrics := []lab.Metric{
 		{Name: "completion", Quantity: lab.CompletionTime, Clocks: true},
 		{Name: "staleness", Quantity: lab.Staleness, Clocks: true},
@@ -40,9 +40,9 @@ func TestATimeBetweenClocksNeedsClocksThatAgree(t *testing.T) {
 		clocks *lab.Clocks
 		left   []string
 	}{
-		"one clock":       {nil, []string{"completion", "response", "staleness"}},
-		"clocks that are": {&lab.Clocks{ApartSeconds: 0.002}, []string{"completion", "response"}},
-		"far apart":       {&lab.Clocks{ApartSeconds: 1}, []string{"response"}},
+		"one clock":            {nil, []string{"completion", "response", "staleness"}},
+		"a difference of 2 ms": {&lab.Clocks{ApartSeconds: 0.002}, []string{"completion", "response"}},
+		"a difference of 1 s":  {&lab.Clocks{ApartSeconds: 1}, []string{"response"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trial := lab.Trial{Clocks: c.clocks,

@@ -2,7 +2,8 @@ package run
 
 import "github.com/cleave-lab/cleave/lab"
 
-// conceal removes secrets from the parts of a record, and from logs, that hold output of programs.
+// conceal removes secrets from the logs of a trial, and from those parts of its record that contain output of
+// programs.
 func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 	if c.Conceal == nil {
 		return
@@ -26,7 +27,7 @@ func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 	}
 }
 
-// concealed returns an error without secrets in its text. The cause keeps them.
+// concealed returns an error without secrets in its text. It wraps the original error, which still has them.
 func (c *Conductor) concealed(err error) error {
 	if err == nil || c.Conceal == nil {
 		return err

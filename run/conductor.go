@@ -28,19 +28,19 @@ type Conductor struct {
 	Host      lab.Host
 	// Profiler is for plans with profiled trials; nil if the plan has none.
 	Profiler lab.Profiler
-	// Tracer receives spans if the load of the plan has a share of traced flows; nil: they are not received.
+	// Tracer receives spans if the load of the plan traces a share of its flows; nil: they are not received.
 	Tracer   lab.Tracer
 	Store    lab.TrialStore
 	Progress lab.Progress
-	// Seconds receives the load and the use of every second of a trial; nil: nobody watches.
+	// Seconds receives the load and the usage of every second of a trial; nil: they are not reported.
 	Seconds lab.SecondsWatcher
-	// Stopping analyses the data after every block. In a design that plays until all is decided, it says which
-	// trials are still needed. nil: nothing is reported, and all trials are played.
+	// Stopping analyses the data after every block. In a design that plays until all is decided, it returns
+	// which trials are still needed. nil: nothing is reported, and all trials are played.
 	Stopping lab.StoppingRule
 	// Conceal removes secrets from the output of programs; nil: nothing is secret.
 	Conceal func(text string) string
-	// Scratch is a directory in which every trial gets a private one. It is made for the trial and may be
-	// removed with the trial.
+	// Scratch is a directory in which every attempt at a trial gets a private one. Both are created for the
+	// attempt. Deployers remove the private one, and may remove Scratch if it is empty then.
 	Scratch string
 }
 
@@ -205,15 +205,15 @@ const maxUnixPath = 107
 // checkSockets returns an error if Unix sockets in the directories of trials would have paths that are too
 // long for the kernel.
 func (e *experiment) checkSockets(layout lab.Layout) error {
+	// There are at most as many further blocks as repeats, and each has at most as many trials as the plan.
 	repeats := e.plan.Study.Design.MaxRepeats
-	longest := len(e.directory((1+repeats)*len(e.plan.Trials), 1+repeats)) + len("/") +
-		layout.SocketName
+	last, lastAttempt := (1+repeats)*len(e.plan.Trials), 1+repeats
+	longest := len(e.directory(last, lastAttempt)) + len("/") + layout.SocketName
 	if layout.SocketName == 0 || longest <= maxUnixPath {
 		return nil
 	}
-	return fmt.Errorf("unix sockets below %s would have paths of %d bytes, and the kernel takes %d: have a "+
-		"folder with a shorter path used: TMPDIR=/that/folder",
-		e.Scratch, longest, maxUnixPath)
+	return fmt.Errorf("unix sockets below %s would have paths of %d bytes, and the kernel allows %d: set "+
+		"TMPDIR to a folder with a shorter path", e.Scratch, longest, maxUnixPath)
 }
 
 // directory returns the directory of an attempt at a trial.
@@ -244,7 +244,8 @@ func (e *experiment) warmUp(ctx context.Context) error {
 				continue
 			}
 			e.Progress.Note(fmt.Sprintf("warm-up: %s at %s", planned.Variant, planned.Point))
-			if _, _, err := e.attempt(ctx, planned, 0); err != nil {
+			const unrecorded = 0 // recorded attempts count from 1
+			if _, _, err := e.attempt(ctx, planned, unrecorded); err != nil {
 				return err
 			}
 		}
@@ -291,10 +292,9 @@ func (e *experiment) attempt(
 	}
 	trial := lab.Trial{
 		Schema: lab.TrialSchema, Number: planned.Number, Attempt: number, Block: planned.Block,
-		Variant: planned.Variant,
-		Point:   setting.point, Seed: planned.Seed, Profiled: planned.Profiled, Started: time.Now().UTC(),
-		Operations: setting.layout.Operations,
-		Metered:    lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
+		Variant: planned.Variant, Point: setting.point, Seed: planned.Seed, Profiled: planned.Profiled,
+		Started: time.Now().UTC(), Operations: setting.layout.Operations,
+		Metered: lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
 	}
 	watch := &stopwatch{last: time.Now()}
 	observation, err := e.Host.Observe()
@@ -309,7 +309,7 @@ func (e *experiment) attempt(
 	timeout := time.Duration(times * e.plan.Study.Design.TrialTimeout * float64(time.Second))
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after %v", timeout))
 	defer cancel()
-	logs, played, cleanup := e.play(limited, setting, dir, observation, watch, &trial)
+	logs, failure, cleanup := e.play(limited, setting, dir, observation, watch, &trial)
 	trial.Conditions = observation.End(trial.Metered.Total.CPUSeconds)
 	watch.lap(lab.PhaseCalibration)
 	trial.Phases = watch.phases
@@ -319,7 +319,7 @@ func (e *experiment) attempt(
 	if cleanup != nil {
 		return trial, logs, cleanup
 	}
-	e.judge(&trial, played)
+	e.judge(&trial, failure)
 	e.conceal(&trial, logs)
 	return trial, logs, nil
 }
@@ -369,6 +369,7 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		_, permanent := e.Backings[spec.Kind].(lab.PermanentBacking)
 		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)
 		_, files := e.Backings[spec.Kind].(lab.FileBacking)
+		// A backing that cannot be killed is embedded in the units, or a server that the user runs.
 		layout.Services[i].Loopback, layout.Services[i].Files = permanent && !embedded, files
 	}
 	if planned.Profiled {

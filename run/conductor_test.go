@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -19,10 +20,10 @@ import (
 // rooms is a fake of every room of the lab at once. Attempts are numbered over all trials, from 1.
 type rooms struct {
 	played    []string                    // variant at point, in order
-	spoil     map[int]error               // failures of jobs, by attempt
+	spoil     map[int]error               // errors of jobs, by attempt
 	audits    map[string]lab.AuditVerdict // by variant, default valid
 	steal     map[int]float64             // steal shares, by attempt
-	spin      map[int]float64             // calibrations in seconds, by attempt, default 1
+	spin      map[int]float64             // calibration times in seconds, by attempt, default 1
 	stopError error
 	saveError error
 	preflight error
@@ -122,14 +123,6 @@ func (r *rooms) conductor(t *testing.T) Conductor {
 	}
 }
 
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // verdicts describes the records, such as "1/1 valid" (trial 1, attempt 1) or "2/1 host withheld ...".
 func (r *rooms) verdicts() (verdicts []string) {
 	for _, trial := range r.saved {
@@ -161,7 +154,7 @@ func plan(trials int) lab.Plan {
 func TestPlayFollowsThePlan(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
-	must(t, c.Play(t.Context(), plan(3)))
+	testset.Must(t, c.Play(t.Context(), plan(3)))
 	if want := []string{"a at s1", "b at s1", "a at s1"}; !slices.Equal(r.played, want) {
 		t.Errorf("played %v, want %v", r.played, want)
 	}
@@ -179,17 +172,17 @@ func TestPlayFollowsThePlan(t *testing.T) {
 func TestSpoiltTrialsAreRepeatedAndKept(t *testing.T) {
 	r := &rooms{spoil: map[int]error{1: errors.New("worker-7 ended: signal: killed")}}
 	c := r.conductor(t)
-	must(t, c.Play(t.Context(), plan(2)))
+	testset.Must(t, c.Play(t.Context(), plan(2)))
 	want := []string{"1/1 worker-7 ended: signal: killed", "1/2 valid", "2/1 valid"}
 	if got := r.verdicts(); !slices.Equal(got, want) {
 		t.Errorf("records %q, want %q", got, want)
 	}
 }
 
-func TestRepeatsHaveAnEnd(t *testing.T) {
+func TestRepeatsAreLimited(t *testing.T) {
 	r := &rooms{audits: map[string]lab.AuditVerdict{"a": lab.AuditInvalid, "b": lab.AuditUnknown}}
 	c := r.conductor(t)
-	must(t, c.Play(t.Context(), plan(2)))
+	testset.Must(t, c.Play(t.Context(), plan(2)))
 	want := []string{
 		"1/1 audit invalid: lost a ping", "1/2 audit invalid: lost a ping",
 		"2/1 audit unknown: lost a ping", "2/2 audit unknown: lost a ping",
@@ -204,7 +197,7 @@ func TestGatesStrikeOutDisturbedTrials(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(8)
 	p.Study.Design.MaxRepeats = 2
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	got := r.verdicts()
 	for i, want := range map[int]string{
 		1: "2/1 the hypervisor withheld 2.0 % of the processors, the gate is 1.0 %",
@@ -257,7 +250,7 @@ func TestInterruptionKeepsFinishedTrialsAndResumeGoesOn(t *testing.T) {
 		t.Errorf("records %q and %d deployments stopped; want the first trial and 2", got, r.stopped)
 	}
 	r.played = nil
-	must(t, c.Play(t.Context(), plan(4)))
+	testset.Must(t, c.Play(t.Context(), plan(4)))
 	if len(r.played) != 3 || r.begun != 1 {
 		t.Errorf("resume played %d trials after %d done, want 3 after 1", len(r.played), r.begun)
 	}
@@ -266,7 +259,7 @@ func TestInterruptionKeepsFinishedTrialsAndResumeGoesOn(t *testing.T) {
 func TestResumeCountsAttemptsMadeBefore(t *testing.T) {
 	r := &rooms{saved: []lab.Trial{{Number: 1, Attempt: 1, Reason: "x"}, {Number: 2, Attempt: 2, Reason: "y"}}}
 	c := r.conductor(t)
-	must(t, c.Play(t.Context(), plan(2)))
+	testset.Must(t, c.Play(t.Context(), plan(2)))
 	if got := r.verdicts(); len(got) != 3 || got[2] != "1/2 valid" {
 		t.Errorf("records %q, want the second attempt of trial 1 and nothing of trial 2", got)
 	}
@@ -275,7 +268,7 @@ func TestResumeCountsAttemptsMadeBefore(t *testing.T) {
 	}
 }
 
-func TestWhatEndsTheExperiment(t *testing.T) {
+func TestErrorsThatEndTheExperiment(t *testing.T) {
 	for name, test := range map[string]struct {
 		rooms rooms
 		says  string
@@ -296,7 +289,7 @@ func TestWhatEndsTheExperiment(t *testing.T) {
 	}
 }
 
-func TestWhatNoHostCanPlayIsAMistakeOfThePlan(t *testing.T) {
+func TestAPlanThatNoHostCanPlayIsRefused(t *testing.T) {
 	c := (&rooms{}).conductor(t)
 	impossible := plan(1)
 	impossible.Trials[0].Point = "nowhere"
@@ -337,7 +330,7 @@ func TestTimeoutSpoilsOnlyTheTrial(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(1)
 	p.Study.Design.TrialTimeout = float64(time.Nanosecond) / float64(time.Second)
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	if got := r.verdicts(); len(got) != 2 || got[0] != "1/1 not finished after 1ns" {
 		t.Errorf("records %q, want two attempts that took too long", got)
 	}
@@ -348,7 +341,7 @@ func TestWarmUpPlaysEachVariantOnceUnrecorded(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(2)
 	p.Study.Design.WarmupTrials = 1
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	if len(r.played) != 4 || len(r.saved) != 2 || len(r.notes) != 2 {
 		t.Errorf("%d played, %d recorded, notes %q; want 4, 2 and two notes", len(r.played), len(r.saved), r.notes)
 	}
@@ -362,7 +355,7 @@ func TestGateIsNoNarrowerThanTheHostsOwnNoise(t *testing.T) {
 	c := r.conductor(t)
 	p := plan(8)
 	p.Study.Design.MaxRepeats = 0
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	for i, trial := range r.saved {
 		if disturbed := i == 6; trial.Valid == disturbed {
 			t.Errorf("trial %d with a spin of %g s: %q", i+1, r.spin[i+1], trial.Reason)

@@ -10,19 +10,20 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // mortalShop is a shop with a unit that fails at a step of the first attempt.
 type mortalShop struct {
 	*shop
-	fails    string // the step: "ready", "finished", "reports" or "audit"
+	fails    string // the step at which the unit fails: "ready", "finished", "reports" or "audit"
 	attempts int
 	running  *deployment
 }
 
-// reach makes the unit fail if this is the step. Then it waits for as long as its context allows, as a
-// client of the unit would.
+// reach makes the unit fail if this is the step at which it shall fail. Then it blocks until ctx ends, as a
+// client of a dead unit would, and returns the error of that client.
 func (m *mortalShop) reach(ctx context.Context, where string) error {
 	if m.fails != where || m.attempts > 1 {
 		return nil
@@ -72,7 +73,7 @@ func TestTheFailureOfAUnitEndsTheTrial(t *testing.T) {
 			c.System, c.Deployers = m, map[string]lab.Deployer{"process": m}
 			p := plan(1)
 			p.Study.Design.MaxRepeats, p.Study.Design.TrialTimeout = 1, time.Hour.Seconds()
-			must(t, c.Play(t.Context(), p))
+			testset.Must(t, c.Play(t.Context(), p))
 			if len(s.saved) != 2 || s.saved[0].Valid || s.saved[0].Reason != "mariadb ended: signal: killed" {
 				t.Fatalf("trials %+v, want one that names the dead and one more", s.saved)
 			}
@@ -83,20 +84,20 @@ func TestTheFailureOfAUnitEndsTheTrial(t *testing.T) {
 	}
 }
 
-// blind is a meter that finds no process of its units.
+// blind is a meter that cannot read its units because their processes are gone.
 type blind struct{ metering }
 
 func (blind) Watch(context.Context, []lab.Unit) (lab.Metering, error) { return blind{}, nil }
 
 func (blind) Mark() error { return fmt.Errorf("unit balancer has gone: %w", os.ErrProcessDone) }
 
-// TestTheEndOfAUnitIsToldByItsDeployer checks that the deployer's reason for the end of a unit replaces the
-// meter's error, if the deployer has one.
-func TestTheEndOfAUnitIsToldByItsDeployer(t *testing.T) {
+// TestTheDeployersReasonReplacesTheMetersError checks that the reason of a trial whose unit has ended is that
+// of the deployer, or the meter's error if the deployer has none.
+func TestTheDeployersReasonReplacesTheMetersError(t *testing.T) {
 	r := &rooms{spoil: map[int]error{1: errors.New("unit balancer ended by signal: killed")}}
 	c := r.conductor(t)
 	c.Meter = blind{}
-	must(t, c.Play(t.Context(), plan(1)))
+	testset.Must(t, c.Play(t.Context(), plan(1)))
 	want := []string{"1/1 unit balancer ended by signal: killed",
 		"1/2 meter: unit balancer has gone: os: process already finished"}
 	if got := r.verdicts(); !slices.Equal(got, want) {

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// plain implements those methods of a deployment that most tests do not need: units on this host, without
-// faults.
+// plain implements the methods of a deployment that most tests do not need: its units are on this host, and
+// faults are not supported.
 type plain struct{}
 
 func (plain) NodeOf(string) string                                         { return "" }
@@ -39,7 +39,7 @@ type deployment struct {
 	failure error
 }
 
-// fail lets a unit fail.
+// fail ends the deployment with the failure of a unit.
 func (d *deployment) fail(err error) {
 	d.failure = err
 	close(d.failed)

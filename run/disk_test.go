@@ -6,28 +6,29 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// kept is a deployer with a replicated disk.
-type kept struct{ *world }
+// diskDeployer is a deployer with a replicated disk.
+type diskDeployer struct{ *world }
 
-func (k kept) Can() lab.Capabilities {
-	can := k.world.Can()
+func (d diskDeployer) Can() lab.Capabilities {
+	can := d.world.Can()
 	can.Disk = func() string { return "stone, 3 copies" }
 	return can
 }
 
-// folder is an embedded service whose files are in a folder.
+// folder is an embedded service with its files in a folder.
 type folder struct{ lab.Service }
 
 func (folder) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 func (folder) Embedded()                            {}
 func (folder) Folder() string                       { return "/trial/database" }
 
-// TestWhatLiesOnAReplicatedDisk checks that the volume of a server, or the folder of an embedded service, is
+// TestServicesOnAReplicatedDisk checks that the volume of a server, or the folder of an embedded service, is
 // on the replicated disk if the service asks for it.
-func TestWhatLiesOnAReplicatedDisk(t *testing.T) {
+func TestServicesOnAReplicatedDisk(t *testing.T) {
 	s, _ := newShop(t)
 	for _, replicated := range []bool{true, false} {
 		s.spec.Replicated = replicated
@@ -43,28 +44,29 @@ func TestWhatLiesOnAReplicatedDisk(t *testing.T) {
 	}
 }
 
-// TestADiskIsInTheRecord checks that the description of a service names its replicated disk.
-func TestADiskIsInTheRecord(t *testing.T) {
+// TestTheRecordNamesTheDisk checks that the description of a service names its replicated disk.
+func TestTheRecordNamesTheDisk(t *testing.T) {
 	w, c, p := newWorld(t)
-	w.spec.Replicated, c.Deployers["process"], p.Study.Faults = true, kept{w}, nil
-	must(t, c.Play(t.Context(), p))
+	w.spec.Replicated, c.Deployers["process"], p.Study.Faults = true, diskDeployer{w}, nil
+	testset.Must(t, c.Play(t.Context(), p))
 	if got := w.saved[0].Services["database"]; got != "MariaDB 10.11, on stone, 3 copies" {
 		t.Errorf("recorded as %q", got)
 	}
 }
 
-// TestADiskThatCannotBe checks the errors for a replicated disk that a deployer does not have, and for one
-// that shall become full.
-func TestADiskThatCannotBe(t *testing.T) {
+// TestReplicatedDiskIsRefused checks the errors for a replicated disk that a deployer does not have, and for
+// a fault that fills a replicated disk.
+func TestReplicatedDiskIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*world, *Conductor, *lab.Plan)
 		want   string
 	}{
-		"not deployed so": {func(_ *world, _ *Conductor, p *lab.Plan) { p.Study.Faults = nil },
+		"no such disk": {func(_ *world, _ *Conductor, p *lab.Plan) { p.Study.Faults = nil },
 			"has no replicated disk: deploy with process"},
 		"full": {func(w *world, c *Conductor, p *lab.Plan) {
-			c.Deployers["process"], p.Study.Faults = kept{w}, []lab.Fault{{Target: "database", Kind: lab.FaultFill}}
-		}, "a replicated disk, which cannot become full alone: have disk local"},
+			c.Deployers["process"] = diskDeployer{w}
+			p.Study.Faults = []lab.Fault{{Target: "database", Kind: lab.FaultFill}}
+		}, "a replicated disk, which cannot become full alone: use disk local"},
 	} {
 		w, conductor, p := newWorld(t)
 		w.spec.Replicated = true
@@ -77,12 +79,12 @@ func TestADiskThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestABrickIsHarmedOnce checks that a brick of the replicated disk, which is a node and metered as a unit,
-// is one target of faults.
-func TestABrickIsHarmedOnce(t *testing.T) {
+// TestABrickIsOneTarget checks that a brick of the replicated disk, which is both a node and a unit of the
+// deployment, is only one target of faults.
+func TestABrickIsOneTarget(t *testing.T) {
 	w, _, _ := newWorld(t)
 	d, err := w.Deploy(t.Context(), lab.Layout{}, t.TempDir())
-	must(t, err)
+	testset.Must(t, err)
 	name := d.Units()[0].Name
 	var found []string
 	for _, target := range targets(d, lab.Layout{Nodes: lab.Nodes([]string{name, "node-2"})}, nil) {

@@ -6,17 +6,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// trialKind groups trials that take about the same time; the empty one groups all trials.
+// trialKind groups trials that take about the same time; its zero value groups all trials.
 type trialKind struct{ variant, point string }
 
 // timeSpent is the time that trials took, including all attempts.
 type timeSpent struct {
 	seconds float64
-	trials  map[int]bool
+	trials  map[int]bool // their numbers: several attempts at a trial count once
 }
 
-// estimateTime estimates the time of the next trials: the mean of earlier trials of their kind, else of all
-// trials, each at the length that its load has now.
+// estimateTime estimates the time of the next trials: for each, the mean time of earlier trials of its kind,
+// or of all trials if there are none of its kind. Earlier trials count as if their load had its present
+// length.
 func (l *looks) estimateTime(next []lab.PlannedTrial, before []lab.Trial) time.Duration {
 	spent := map[trialKind]*timeSpent{}
 	for _, trial := range before {
@@ -44,7 +45,7 @@ func (l *looks) estimateTime(next []lab.PlannedTrial, before []lab.Trial) time.D
 }
 
 // lengthened returns the time in seconds that a trial would have taken with a load that is longer by a
-// factor. That lengthens the warm-up, too, which is nearly all of the time until the lead unit is ready.
+// factor. The phase in which units become ready is longer, too, because the warm-up is most of it.
 func lengthened(phases []lab.Phase, times float64) float64 {
 	var sum float64
 	for _, phase := range phases {

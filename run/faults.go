@@ -45,32 +45,32 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 		}
 		if spec.Replicated && slices.ContainsFunc(faults,
 			func(f lab.Fault) bool { return named(f) && f.Kind == lab.FaultFill }) {
-			problems = append(problems, fmt.Errorf("fault %s of %q: it keeps what it holds on a replicated disk, "+
-				"which cannot become full alone: have %s %s",
+			problems = append(problems, fmt.Errorf("fault %s of %q: its data are on a replicated disk, "+
+				"which cannot become full alone: use %s %s",
 				lab.FaultFill, spec.Name, lab.KnobDisk, lab.DiskLocal))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// targets returns the units and backing services of a trial, and the nodes that they are on.
+// targets returns the units and backing services of a trial and the nodes of its layout, without the lead
+// unit, which controls the trial.
 func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering) []lab.FaultTarget {
 	var all []lab.FaultTarget
 	for _, unit := range deployment.Units() {
-		if unit.Name != layout.Lead {
-			target := lab.FaultTarget{Name: unit.Name,
-				Parts: &metered{Deployment: deployment, metering: metering}}
-			if i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool {
-				return spec.Name == unit.Name
-			}); i >= 0 {
-				target.Unit, target.Group = true, layout.Units[i].Group
-			}
-			all = append(all, target)
+		if unit.Name == layout.Lead {
+			continue
 		}
+		target := lab.FaultTarget{Name: unit.Name, Parts: &metered{Deployment: deployment, metering: metering}}
+		i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name })
+		if i >= 0 { // otherwise it is the server of a service
+			target.Unit, target.Group = true, layout.Units[i].Group
+		}
+		all = append(all, target)
 	}
 	for _, node := range layout.Nodes {
 		if slices.ContainsFunc(all, func(t lab.FaultTarget) bool { return t.Name == node.Name }) {
-			continue // it is metered as a unit
+			continue // a brick of the replicated disk is a node and metered as a unit
 		}
 		all = append(all, lab.FaultTarget{Name: node.Name,
 			Parts: &metered{Deployment: deployment, metering: metering}})
@@ -82,10 +82,11 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 type metered struct {
 	lab.Deployment
 	metering lab.Metering
-	ended    []string // units that the present fault ends
+	ended    []string // units that the last fault has ended, until they are metered again
 }
 
-// Harm implements lab.Harmer.
+// Harm implements lab.Harmer. It suspends metering before the fault, because a killed process has no
+// counters.
 func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	m.ended = nil
 	for _, unit := range m.Units() {
@@ -105,7 +106,7 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	return proof, err
 }
 
-// Heal implements lab.Harmer.
+// Heal implements lab.Harmer. It resumes metering.
 func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
 	if err := m.Deployment.Heal(ctx, f); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
 	return m.resume()
 }
 
-// resume resumes the metering of units that have new lives.
+// resume resumes the metering of the ended units, which have new processes.
 func (m *metered) resume() error {
 	for _, again := range m.Units() {
 		if slices.Contains(m.ended, again.Name) {
@@ -137,8 +138,8 @@ func unhealed(records []lab.FaultRecord) error {
 	return errors.Join(problems...)
 }
 
-// withFaults adds faults without effect to the problems of an audit. A valid audit becomes unknown, as it has
-// not seen the system under these faults.
+// withFaults returns an audit with the faults that had no effect as problems. A valid audit becomes unknown,
+// because it has not seen the system under these faults.
 func withFaults(audited lab.Audit, records []lab.FaultRecord) lab.Audit {
 	for _, r := range records {
 		if r.Effective {

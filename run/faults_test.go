@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -46,12 +47,13 @@ func (n notes) Resume(unit lab.Unit) error {
 	return nil
 }
 
-// world is a shop on a database, both of which can be killed, and the injector that does all faults at once.
+// world is a shop on a database, both of which can be killed. It is also the injector: it does all faults
+// when the injection begins.
 type world struct {
 	*shop
 	parts   *parts
-	late    bool              // faults come after the load
-	refused error             // by Check
+	late    bool              // no fault takes effect, as if the load had ended before
+	refused error             // result of Check
 	left    []lab.FaultRecord // those that the audit got
 }
 
@@ -60,7 +62,7 @@ func (w *world) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.
 	return harmable{running, w.parts}, err
 }
 
-// harmable is a deployment to whose parts faults can be done.
+// harmable is a deployment that passes faults on to the parts.
 type harmable struct {
 	lab.Deployment
 	parts *parts
@@ -118,7 +120,7 @@ func newWorld(t *testing.T) (*world, *Conductor, lab.Plan) {
 // resumed after the next one has started, and that the audit gets the faults.
 func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
 	w, c, p := newWorld(t)
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	want := []string{
 		"suspend one", "kill one", "start one", "resume one 1",
 		"suspend database", "kill database", "start database", "resume database 7",
@@ -127,7 +129,7 @@ func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
 		t.Errorf("order %q, want %q", w.parts.log, want)
 	}
 	if trial := w.saved[0]; !trial.Valid || len(trial.Faults) != 2 || len(w.left) != 2 {
-		t.Errorf("valid %v (%s), faults %+v, the audit was told of %+v", trial.Valid, trial.Reason, trial.Faults,
+		t.Errorf("valid %v (%s), faults %+v, the audit got %+v", trial.Valid, trial.Reason, trial.Faults,
 			w.left)
 	}
 }
@@ -182,7 +184,7 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 			`fault of "database": it is part of the units`},
 		"not here": {func(w *world, c *Conductor) { c.Deployers["process"] = unable{w} },
 			`fault kill of "one": the deployment process cannot do it; it can: [pause]`},
-		"nobody does it": {func(_ *world, c *Conductor) { c.Injector = nil }, "nothing here can do faults"},
+		"no injector": {func(_ *world, c *Conductor) { c.Injector = nil }, "nothing here can do faults"},
 	} {
 		w, conductor, p := newWorld(t)
 		c.change(w, conductor)
@@ -202,14 +204,14 @@ func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
 	c.Injector = w
 	p := plan(1)
 	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}}
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	if trial := s.saved[0]; trial.Valid || !strings.Contains(trial.Reason,
 		"what runs it can do no faults to it") {
 		t.Errorf("valid %v, reason %q", trial.Valid, trial.Reason)
 	}
 }
 
-// onNodes is a deployment of units on nodes, to which every fault can be done.
+// onNodes is a deployment of units on nodes in which every fault succeeds.
 type onNodes struct{ placed }
 
 func (onNodes) Units() []lab.Unit {
@@ -217,14 +219,14 @@ func (onNodes) Units() []lab.Unit {
 }
 func (onNodes) Harm(context.Context, lab.Fault) (string, error) { return "done", nil }
 
-// TestWhatAFaultEndsIsNotMetered checks that metering is suspended for the unit that a fault ends, or for all
-// units on its node.
-func TestWhatAFaultEndsIsNotMetered(t *testing.T) {
+// TestMeteringIsSuspendedForKilledUnits checks that metering is suspended for the unit that a fault ends, or
+// for all units on the node that it ends.
+func TestMeteringIsSuspendedForKilledUnits(t *testing.T) {
 	for target, units := range map[string][]string{"node-2": {"stock", "database"}, "front": {"front"},
 		"node-3": nil} {
 		o := onNodes{placed: placed{nodes: map[string]string{"front": "node-1", "stock": "node-2",
 			"database": "node-2"}}}
-		var killed, drained []string // drained units have new lives at once
+		var killed, drained []string // drained units are replaced at once
 		for _, unit := range units {
 			killed, drained = append(killed, "suspend "+unit), append(drained, "resume "+unit+" 0")
 		}

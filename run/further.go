@@ -9,11 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// playFurther plays blocks beyond the plan at points at which trials were lost. A trial is lost if none of
-// its attempts counts, or if it has no response times because operations were sent late. Every variant is
-// played once more at such a point, since trials are compared within a block. There are at most MaxRepeats
-// further blocks. Whether there is one depends only on which trials count, never on their results. Designs
-// that stop by their verdicts have none: they play on until all is decided, within their limits.
+// playFurther plays further blocks, beyond the plan, at points at which trials were lost. A trial is lost if
+// none of its attempts counts, or if it has no response times because operations were sent late. Every
+// variant is played once more at such a point, because trials are compared within a block. There are at most
+// MaxRepeats further blocks. Whether there is one depends only on which trials count, never on their results.
+// Designs that stop by their verdicts have none: they continue until all is decided.
 func (e *experiment) playFurther(ctx context.Context, done []int) error {
 	design := e.plan.Study.Design
 	if design.Until == lab.UntilDecided {

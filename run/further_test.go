@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -20,7 +21,7 @@ func lossy() lab.Plan {
 	return p
 }
 
-// lose returns failures of attempts, for rooms.spoil.
+// lose returns an error for each of some attempts, for rooms.spoil.
 func lose(attempts ...int) map[int]error {
 	lost := map[int]error{}
 	for _, attempt := range attempts {
@@ -34,7 +35,7 @@ func lose(attempts ...int) map[int]error {
 func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 	r, p := &rooms{spoil: lose(4, 5)}, lossy()
 	c := r.conductor(t)
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	if len(r.saved) != 15 || !slices.Equal(r.further, []int{2}) {
 		t.Fatalf("%d records, further blocks %v: want 13 of the plan, and one block of 2", len(r.saved), r.further)
 	}
@@ -62,10 +63,10 @@ func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 func TestAFurtherBlockIsResumed(t *testing.T) {
 	r, p := &rooms{spoil: lose(1, 2)}, lossy()
 	c := r.conductor(t)
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	want := r.saved[len(r.saved)-1]
 	r.saved, r.further = r.saved[:len(r.saved)-1], nil
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	got := r.saved[len(r.saved)-1]
 	if len(r.saved) != 15 || got.Number != want.Number || got.Variant != want.Variant || got.Seed != want.Seed {
 		t.Errorf("resumed with %+v, want %+v", got, want)
@@ -80,7 +81,7 @@ func TestAFurtherBlockIsAsLongAsTheOthers(t *testing.T) {
 	c.System = longer{rooms: r}
 	c.Stopping = &decides{lengths: func(int) map[string]float64 { return map[string]float64{"s1": 2, "s2": 2} }}
 	for _, played := range []string{"at once", "resumed"} {
-		must(t, c.Play(t.Context(), p))
+		testset.Must(t, c.Play(t.Context(), p))
 		if len(r.saved) != 15 || r.saved[13].Lengthened != 2 || r.saved[14].Lengthened != 2 {
 			t.Errorf("%s: %d records, the last two %g and %g times as long as planned, want 15, and 2 times", played,
 				len(r.saved), r.saved[13].Lengthened, r.saved[14].Lengthened)
@@ -89,8 +90,8 @@ func TestAFurtherBlockIsAsLongAsTheOthers(t *testing.T) {
 	}
 }
 
-// TestFurtherBlocksHaveAnEnd checks when there is no further block, and that their number is limited.
-func TestFurtherBlocksHaveAnEnd(t *testing.T) {
+// TestFurtherBlocksAreLimited checks when there is no further block, and that there are at most MaxRepeats.
+func TestFurtherBlocksAreLimited(t *testing.T) {
 	broken := map[string]lab.AuditVerdict{"a": lab.AuditUnknown}
 	for name, c := range map[string]struct {
 		rooms   rooms
@@ -108,7 +109,7 @@ func TestFurtherBlocksHaveAnEnd(t *testing.T) {
 		p := lossy()
 		p.Study.Design.MaxRepeats, p.Study.Design.Until = c.repeats, c.until
 		conductor := c.rooms.conductor(t)
-		must(t, conductor.Play(t.Context(), p))
+		testset.Must(t, conductor.Play(t.Context(), p))
 		if !slices.Equal(c.rooms.further, c.further) {
 			t.Errorf("%s: further blocks of %v trials, want %v", name, c.rooms.further, c.further)
 		}

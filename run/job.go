@@ -16,17 +16,17 @@ import (
 type Job struct {
 	Deployment lab.Deployment
 	Meter      lab.Meter
-	// Host observes the host during the job; nil: nothing does.
+	// Host observes the host during the job; nil: the host is not observed.
 	Host lab.Observation
 	// Lap is called at the end of each phase, unless it is nil.
 	Lap func(lab.PhaseName)
-	// Profiler profiles the job, whose layout it has instrumented; nil: the trial is not profiled.
+	// Profiler profiles the job. It has instrumented the layout before. nil: the trial is not profiled.
 	Profiler lab.Profiler
 	// Faults are done to units of the layout while the job runs.
 	Faults   []lab.Fault
 	Injector lab.Injector
 	Layout   lab.Layout
-	// Used gets the use of the units about once a second, if the meter can read it; nil: it is not read.
+	// Used gets the usage of the units about once a second, if the meter supports it; nil: it is not read.
 	Used func(lab.UsedSecond)
 }
 
@@ -52,13 +52,13 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	}
 	units, err := j.watch(ctx)
 	if err != nil {
-		return played, endOr(ctx, j.Deployment, fmt.Errorf("meter: %w", err))
+		return played, deathOr(ctx, j.Deployment, fmt.Errorf("meter: %w", err))
 	}
 	metering := j.watchPlatform(ctx, units)
 	played.Platform = metering.cost
 	j.lap(lab.PhaseReady)
 	if err := j.rest(ctx); err != nil {
-		return played, endOr(ctx, j.Deployment, err)
+		return played, deathOr(ctx, j.Deployment, err)
 	}
 	before, err := j.Deployment.Clocks(ctx)
 	if err == nil && j.Profiler != nil {
@@ -77,19 +77,19 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if err == nil && j.Profiler != nil {
 		err = played.profile.end()
 	}
-	used, stopped := metering.Stop()
+	used, meterErr := metering.Stop()
 	j.lap(lab.PhaseJob)
 	if err != nil {
-		return played, endOr(ctx, j.Deployment, err) // an error of the meter would be its consequence
+		return played, deathOr(ctx, j.Deployment, err) // an error of the meter would be its consequence
 	}
-	if stopped != nil {
-		return played, fmt.Errorf("meter: %w", stopped)
+	if meterErr != nil {
+		return played, fmt.Errorf("meter: %w", meterErr)
 	}
 	played.Used = j.withAccounts(used, played.Began)
 	played.Used.Nodes = nodesOf(used.Units, j.Deployment)
 	after, err := j.Deployment.Clocks(ctx)
 	if err != nil {
-		return played, endOr(ctx, j.Deployment, err)
+		return played, deathOr(ctx, j.Deployment, err)
 	}
 	if len(after) > 0 {
 		played.Clocks = lab.NewClocks(before, after)
@@ -148,8 +148,8 @@ func (j Job) withArrivals(
 	return errors.Join(err, <-ended)
 }
 
-// rest lets the meter see the use of the idle units for the time that the lead unit asks for. A generator
-// alone has no units that could be idle.
+// rest waits for the time that the lead unit asks for, so that the meter records the usage of the idle units.
+// It does not wait if the lead is the only unit: nothing else could be idle.
 func (j Job) rest(ctx context.Context) error {
 	lead := slices.IndexFunc(j.Layout.Units, func(u lab.UnitSpec) bool { return u.Name == j.Layout.Lead })
 	if lead < 0 || len(j.Layout.Units) == 1 || j.Layout.Units[lead].Rest == 0 {
@@ -164,6 +164,7 @@ func (j Job) rest(ctx context.Context) error {
 	}
 }
 
+// lap reports the end of a phase.
 func (j Job) lap(phase lab.PhaseName) {
 	if j.Lap != nil {
 		j.Lap(phase)
@@ -186,7 +187,7 @@ func (j Job) run(ctx context.Context, metering lab.Metering, played *Played) err
 	defer cancel()
 	injection := j.Injector.Begin(ctx, j.Faults, targets(j.Deployment, j.Layout, metering))
 	if err := j.finish(ctx, metering, played, injection.Over); err != nil {
-		cancel() // nothing is healed in a trial that has failed
+		cancel() // a trial that has failed ends without healing the faults
 		played.Faults = injection.End()
 		return err
 	}
@@ -194,7 +195,8 @@ func (j Job) run(ctx context.Context, metering lab.Metering, played *Played) err
 	return unhealed(played.Faults)
 }
 
-// finish waits for the last operation and then calls over, before the meter's mark: the mark may take long.
+// finish waits for the last operation, calls over, and marks the end of the measured window. It calls over
+// first, because the mark may take long.
 func (j Job) finish(ctx context.Context, metering lab.Metering, played *Played, over func()) (err error) {
 	played.Finished, err = j.Deployment.Await(ctx, lab.EventFinished)
 	played.Ended = time.Now()
@@ -215,19 +217,20 @@ func mark(metering lab.Metering) error {
 	return nil
 }
 
-// endOr prefers the deployer's reason if a unit has died: the meter only knows that its process is gone.
-func endOr(ctx context.Context, deployment lab.Deployment, err error) error {
+// deathOr returns the error of a job. If the error is that a process is gone, as a meter sees it, and the
+// deployer reports within deathNotice how the unit ended, it returns the deployer's reason.
+func deathOr(ctx context.Context, deployment lab.Deployment, err error) error {
 	if !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, endNotice)
+	ctx, cancel := context.WithTimeout(ctx, deathNotice)
 	defer cancel()
-	_, ended := deployment.Await(ctx, lab.EventFinished)
-	if ended == nil || errors.Is(ended, context.DeadlineExceeded) {
+	_, death := deployment.Await(ctx, lab.EventFinished)
+	if death == nil || errors.Is(death, context.DeadlineExceeded) {
 		return err
 	}
-	return ended
+	return death
 }
 
-// endNotice is the time that a deployer may take to report the end of a unit.
-const endNotice = time.Second
+// deathNotice is the time that a deployer may take to report the end of a unit.
+const deathNotice = time.Second

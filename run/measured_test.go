@@ -7,10 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// measurer is a system with a metric of its own.
+// measurer is a system that measures its capacity, and the course of its load.
 type measurer struct {
 	rooms
 	course []lab.Slice
@@ -24,9 +25,9 @@ func (m *measurer) Measure(
 		Course: m.course}, m.err
 }
 
-// TestUseIsFollowedWhereTheLoadIs checks that the course of the use is kept only if the load has a course: a
-// search has many loads, and a job none.
-func TestUseIsFollowedWhereTheLoadIs(t *testing.T) {
+// TestCourseOfUsageNeedsACourseOfTheLoad checks that the course of the usage is kept only if the load has a
+// course: a search has many loads, and a job none.
+func TestCourseOfUsageNeedsACourseOfTheLoad(t *testing.T) {
 	for _, n := range []int{0, 1} {
 		m := &measurer{course: make([]lab.Slice, n)}
 		c := m.rooms.conductor(t)
@@ -34,9 +35,9 @@ func TestUseIsFollowedWhereTheLoadIs(t *testing.T) {
 			c.System = &m.rooms
 		}
 		for range 2 { // a job, and then a search
-			must(t, c.Play(t.Context(), plan(1)))
+			testset.Must(t, c.Play(t.Context(), plan(1)))
 			if kept := m.saved[0].Metered.Course != nil; kept != (n > 0) {
-				t.Errorf("of a load with a course of %d slices the course of its use is kept: %t", n, kept)
+				t.Errorf("with a load with a course of %d slices, the course of the usage is kept: %t", n, kept)
 			}
 			c.System, m.saved = m, nil
 		}
@@ -47,33 +48,33 @@ func TestASystemMeasuresItsOwnTrials(t *testing.T) {
 	m := &measurer{}
 	c := m.rooms.conductor(t)
 	c.System = m
-	must(t, c.Play(t.Context(), plan(1)))
+	testset.Must(t, c.Play(t.Context(), plan(1)))
 	if got := m.saved[0].Values()["capacity"]; got != 300 {
 		t.Errorf("capacity %g, want 300", got)
 	}
 }
 
-// punctual is a system whose generator is late in one trial.
-type punctual struct {
+// lateOnce is a system whose generator is late in one trial.
+type lateOnce struct {
 	rooms
-	late int // of the trials, from 1
+	late int // the number of that trial
 }
 
-func (p *punctual) Measure(
+func (l *lateOnce) Measure(
 	context.Context, lab.Variant, lab.Point, lab.Metered, lab.Leftover,
 ) (lab.Measured, error) {
 	found := lab.Measured{Cohorts: &lab.Cohorts{},
 		Values: map[string]float64{"p50": 1, "p99": 2, "completed": 3, "service": 4, "cpu": 5}}
-	if len(p.played) == p.late {
+	if len(l.played) == l.late {
 		found.Late = map[float64]string{0.99: "it sent late"}
 	}
 	return found, nil
 }
 
-// TestLatenessCostsTheTimesThatItMayHaveMoved checks that a late trial counts without the times that lateness
-// may have distorted, and that a further block makes up for these.
-func TestLatenessCostsTheTimesThatItMayHaveMoved(t *testing.T) {
-	s := &punctual{late: 4}
+// TestTimesOfALateTrialAreWithheld checks that a late trial counts without the times that lateness may have
+// distorted, and that a further block makes up for these.
+func TestTimesOfALateTrialAreWithheld(t *testing.T) {
+	s := &lateOnce{late: 4}
 	p := lossy()
 	p.Study.Metrics = []lab.Metric{
 		{Name: "p50", Quantity: lab.ResponseTime, Quantile: 0.5},
@@ -83,7 +84,7 @@ func TestLatenessCostsTheTimesThatItMayHaveMoved(t *testing.T) {
 	}
 	c := s.conductor(t)
 	c.System = s
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	if len(s.saved) != 14 || !slices.Equal(s.further, []int{2}) {
 		t.Errorf("%d records, further blocks %v: want 12 of the plan, and one block of 2", len(s.saved), s.further)
 	}
@@ -105,8 +106,8 @@ func TestATrialWhoseMeasuresCannotBeReadDoesNotCount(t *testing.T) {
 	m := &measurer{err: errors.New("the generator's report is torn")}
 	c := m.rooms.conductor(t)
 	c.System = m
-	must(t, c.Play(t.Context(), plan(1)))
+	testset.Must(t, c.Play(t.Context(), plan(1)))
 	if trial := m.saved[0]; trial.Valid || trial.Reason != m.err.Error() {
-		t.Errorf("valid %v, reason %q, want the trial struck out", trial.Valid, trial.Reason)
+		t.Errorf("valid %v, reason %q, want an invalid trial with the reason", trial.Valid, trial.Reason)
 	}
 }

@@ -2,9 +2,9 @@ package run
 
 import "github.com/cleave-lab/cleave/lab"
 
-// nodesOf sums the use of units by node, as they were placed at the end of the load; nil if the deployment
-// has no nodes. It leaves out the generator, and nodes with a unit whose processor time or memory is not
-// metered.
+// nodesOf returns the sum of the usage of units by node; nil if the deployment has no nodes. A unit counts
+// for the node on which it was at the end of the load. The result leaves out the generator, and nodes with a
+// unit whose CPU time or memory is not metered.
 func nodesOf(units []lab.UnitUsage, deployment lab.Deployment) map[string]lab.NodeUsage {
 	var nodes map[string]lab.NodeUsage
 	unmetered := map[string]bool{}

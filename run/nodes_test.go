@@ -7,15 +7,15 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestWhatNodesUse checks the sums by node, without the generator and without nodes of which something is not
-// metered.
-func TestWhatNodesUse(t *testing.T) {
+// TestUsageOfNodes checks the sums by node, without the generator and without nodes that have a unit whose
+// usage is not fully metered.
+func TestUsageOfNodes(t *testing.T) {
 	unit := func(name, role string, cpu float64, memory int64) lab.UnitUsage {
 		return lab.UnitUsage{Unit: lab.Unit{Name: name, Role: role},
 			Usage: lab.Usage{CPUSeconds: cpu, MeanMemoryBytes: memory}}
 	}
 	blind := unit("views", "views", 7, 0)
-	blind.Unavailable = map[string]string{"mean_memory_bytes": "somebody hides it"}
+	blind.Unavailable = map[string]string{"mean_memory_bytes": "not readable"}
 	units := []lab.UnitUsage{
 		unit("orders", "orders", 1, 10), unit("orders-2", "orders", 2, 20), unit("stock", "stock", 4, 40), blind,
 		unit("mails", "mails", 8, 80),
@@ -26,9 +26,9 @@ func TestWhatNodesUse(t *testing.T) {
 	want := map[string]lab.NodeUsage{"node-1": {Units: 2, CPUSeconds: 5, MeanMemoryBytes: 50},
 		"node-2": {Units: 1, CPUSeconds: 2, MeanMemoryBytes: 20}}
 	if got := nodesOf(units, where); !reflect.DeepEqual(got, want) {
-		t.Errorf("nodes use %v, want %v", got, want)
+		t.Errorf("usage of nodes %v, want %v", got, want)
 	}
 	if got := nodesOf(units, placed{}); got != nil {
-		t.Errorf("a deployment without nodes has %v", got)
+		t.Errorf("usage of nodes of a deployment without nodes: %v", got)
 	}
 }

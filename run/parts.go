@@ -47,8 +47,8 @@ func (s Services) parts(layout lab.Layout, deployment lab.Deployment) []lab.Part
 	return all
 }
 
-// usesOf returns what a unit uses. A unit that does not declare it uses its peers, and all services unless
-// it is foreign.
+// usesOf returns the units and services that a unit uses. If the unit does not declare them, these are its
+// peers and, unless it is foreign, all services.
 func usesOf(unit lab.UnitSpec, layout lab.Layout) []lab.Use {
 	if unit.Uses != nil {
 		return unit.Uses
@@ -65,7 +65,8 @@ func usesOf(unit lab.UnitSpec, layout lab.Layout) []lab.Use {
 	return all
 }
 
-// withTraffic adds the traffic of an operation to the links of parts.
+// withTraffic adds the traffic of an operation to the links of the parts, and adds links that the layout does
+// not declare. It ignores traffic from an unknown part.
 func withTraffic(parts []lab.Part, traffic []lab.Traffic) {
 	for _, t := range traffic {
 		i := slices.IndexFunc(parts, func(p lab.Part) bool { return p.Name == t.From })

@@ -13,9 +13,9 @@ import (
 // cannot be metered, the reason is recorded, and the trial goes on.
 type platformMetering struct {
 	lab.Metering              // of the units
-	daemons      lab.Metering // nil: none
+	daemons      lab.Metering // nil: there are none, or they cannot be metered
 	cost         *lab.PlatformCost
-	marked       bool
+	marked       bool // the first mark was made
 }
 
 // watchPlatform begins to meter the platform, beside the units.
@@ -65,7 +65,7 @@ func (m *platformMetering) markDaemons() {
 	}
 }
 
-// Stop implements lab.Metering. The own use of both meters is added up.
+// Stop implements lab.Metering. It adds up the cost of the two meters themselves.
 func (m *platformMetering) Stop() (lab.Metered, error) {
 	used, err := m.Metering.Stop()
 	if m.daemons == nil {
@@ -83,7 +83,7 @@ func (m *platformMetering) Stop() (lab.Metered, error) {
 	}
 	m.cost.Used, m.cost.Parts, m.cost.Processes = &platform.Total, platform.Roles, platform.Processes
 	for _, part := range slices.Sorted(maps.Keys(platform.Sources)) {
-		m.cost.Source = platform.Sources[part]
+		m.cost.Source = platform.Sources[part] // daemons of one platform have the same source
 	}
 	return used, err
 }

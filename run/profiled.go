@@ -12,8 +12,8 @@ import (
 // profileRecorder records the threads and the samples of a profiled trial.
 type profileRecorder struct {
 	meter    lab.ThreadMeter
-	sampling lab.Sampling // nil: nothing samples from outside
-	counting lab.Counting // nil: nothing counts
+	sampling lab.Sampling // nil: the sampler does not run
+	counting lab.Counting // nil: the counters do not run
 	units    []lab.Unit
 	before   []lab.ThreadUse
 	window   lab.ProfiledWindow
@@ -48,14 +48,13 @@ func (w *profileRecorder) end() error {
 	w.endCounting()
 	after, err := w.meter.Threads(w.units)
 	w.close(after)
-	used := map[string]lab.ThreadUse{}
+	before := map[string]lab.ThreadUse{}
 	for _, t := range w.before {
-		used[t.ID] = t
+		before[t.ID] = t
 	}
 	for _, t := range after {
-		first := used[t.ID]
-		t.UserSeconds -= first.UserSeconds
-		t.SystemSeconds -= first.SystemSeconds
+		t.UserSeconds -= before[t.ID].UserSeconds // 0 for a thread that has started since
+		t.SystemSeconds -= before[t.ID].SystemSeconds
 		w.window.Threads = append(w.window.Threads, t)
 	}
 	return err
@@ -73,7 +72,7 @@ func (w *profileRecorder) endCounting() {
 	w.counting = nil
 }
 
-// close ends the sampling and the counting, if they run. threads are the threads at the end.
+// close ends the sampling and the counting, if they run. threads are the threads at the end; nil: unknown.
 func (w *profileRecorder) close(threads []lab.ThreadUse) {
 	w.endCounting()
 	if w.sampling != nil {

@@ -6,21 +6,22 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// profilingRooms are fake rooms with a profiler: every reading of the threads has 2 s more.
+// profilingRooms are fake rooms with a profiler. The CPU time of the thread grows by 2 s with every reading.
 type profilingRooms struct {
 	*rooms
-	looks  int
-	broken error
-	seen   []lab.ProfiledWindow
-	ended  []bool // whether the deployments were stopped when profiles were read
+	readings int
+	broken   error // result of Layers
+	seen     []lab.ProfiledWindow
+	ended    []bool // whether the deployments were stopped when profiles were read
 }
 
 func (r *profilingRooms) Threads([]lab.Unit) ([]lab.ThreadUse, error) {
-	r.looks++
-	return []lab.ThreadUse{{Role: "one", ID: "1/1", UserSeconds: 2 * float64(r.looks)}}, nil
+	r.readings++
+	return []lab.ThreadUse{{Role: "one", ID: "1/1", UserSeconds: 2 * float64(r.readings)}}, nil
 }
 
 func (r *profilingRooms) Instrument(layout lab.Layout) lab.Layout {
@@ -50,7 +51,7 @@ func TestProfiledTrialsAreInstrumentedAndRead(t *testing.T) {
 	p := plan(2)
 	p.Trials[1].Profiled = true
 	c := r.conductor(t)
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	if want := []string{"a at s1", "b at s1, profiled"}; !reflect.DeepEqual(r.played, want) {
 		t.Errorf("played %q, want %q", r.played, want)
 	}
@@ -74,20 +75,20 @@ func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
 	p := plan(1)
 	p.Trials[0].Profiled, p.Study.Design.MaxRepeats = true, 0
 	c := r.conductor(t)
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	if want := []string{"1/1 the profile 7.jfr of unit one: it is empty"}; !reflect.DeepEqual(r.verdicts(),
 		want) {
 		t.Errorf("records %q, want %q", r.verdicts(), want)
 	}
 }
 
-// outside is a profiler with a sampler and counters, which records when they end.
+// outside is a profiler with a sampler and counters. It counts how often they were ended.
 type outside struct {
 	*profilingRooms
-	refused error
-	ends    int
-	counted int // ends of the counting
-	threads []lab.ThreadUse
+	refused error           // of the start of both
+	ends    int             // of the sampling
+	counted int             // ends of the counting
+	threads []lab.ThreadUse // at the end of the sampling
 }
 
 func (o *outside) Sample(lab.Layout) (lab.Sampling, error) {
@@ -117,18 +118,18 @@ func (o *outside) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 	return []lab.ProgramSamples{{Unit: "one"}}
 }
 
-// TestWhatLooksFromOutsideEndsWithTheLoad checks that sampling and counting end once, also if the trial
-// fails, and that the window has the reason if they are refused.
-func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
+// TestSamplingAndCountingEndOnce checks that sampling and counting end once, also if the trial fails, and
+// that the window has the reason if they are refused.
+func TestSamplingAndCountingEndOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused, broken error
 		programs, ends  int
 		unsampled       string
 		instructions    float64
 	}{
-		"it looks":           {programs: 1, ends: 1, instructions: 9},
-		"it may not":         {refused: errors.New("not as this user"), unsampled: "not as this user"},
-		"the load breaks up": {broken: errors.New("the lead is gone"), ends: 1},
+		"both run":         {programs: 1, ends: 1, instructions: 9},
+		"both are refused": {refused: errors.New("not as this user"), unsampled: "not as this user"},
+		"the load fails":   {broken: errors.New("the lead is gone"), ends: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := &outside{profilingRooms: &profilingRooms{rooms: &rooms{}}, refused: c.refused}
@@ -138,7 +139,7 @@ func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 				t.Fatal(err)
 			}
 			if o.ends != c.ends || c.ends > 0 && c.broken == nil && len(o.threads) == 0 {
-				t.Errorf("it was ended %d times, with the threads %v", o.ends, o.threads)
+				t.Errorf("the sampling was ended %d times, with the threads %v", o.ends, o.threads)
 			}
 			seen := played.profile.window
 			if c.broken == nil && (len(seen.Programs) != c.programs || seen.Unsampled != c.unsampled ||
@@ -152,7 +153,7 @@ func TestWhatLooksFromOutsideEndsWithTheLoad(t *testing.T) {
 	}
 }
 
-// finishing is a deployment whose lead finishes, or fails to.
+// finishing is a deployment whose lead finishes, or fails with an error.
 type finishing struct {
 	*deployment
 	err error
@@ -165,7 +166,7 @@ func (f finishing) Await(_ context.Context, kind lab.EventKind) (lab.Event, erro
 	return lab.Event{}, nil
 }
 
-// endingDeployment ends its foreign units, or not.
+// endingDeployment is a deployment that ends its foreign units, or fails to with an error.
 type endingDeployment struct {
 	lab.Deployment
 	err error
@@ -181,8 +182,7 @@ func TestUnitsThatDoNotEndHaveNoProfile(t *testing.T) {
 	s := setting{layout: lab.Layout{Units: []lab.UnitSpec{{Name: "one"}}}}
 	stuck := errors.New("unit one does not end")
 	if err := e.layers(t.Context(), s, endingDeployment{err: stuck}, profileRecorder{},
-		&lab.Trial{}); !errors.Is(err,
-		stuck) || len(r.seen) > 0 {
+		&lab.Trial{}); !errors.Is(err, stuck) || len(r.seen) > 0 {
 		t.Errorf("error %v, %d profiles read; want %v and none", err, len(r.seen), stuck)
 	}
 	if err := e.layers(t.Context(), s, endingDeployment{}, profileRecorder{}, &lab.Trial{}); err != nil ||

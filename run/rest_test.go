@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -30,7 +31,7 @@ func TestUnitsRestBeforeTheLoad(t *testing.T) {
 			Lap: func(phase lab.PhaseName) { phases = append(phases, phase) }}
 		begun := time.Now()
 		_, err := j.Play(t.Context())
-		must(t, err)
+		testset.Must(t, err)
 		want := []lab.PhaseName{lab.PhaseReady, lab.PhaseJob, lab.PhaseReports}
 		if c.rests {
 			want = slices.Insert(want, 1, lab.PhaseIdle)

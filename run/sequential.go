@@ -15,11 +15,11 @@ import (
 type looks struct {
 	*experiment
 	began    time.Time
-	within   time.Duration     // 0: no limit
-	block    int               // before which the last look was
-	reported map[string]string // verdicts in the progress, by question
-	ended    bool              // no further trial is played
-	isNeeded func(lab.PlannedTrial) bool
+	within   time.Duration               // time limit of the experiment; 0: none
+	block    int                         // the block before which the last look was made
+	reported map[string]string           // the last reported verdict, by question
+	ended    bool                        // no further trial is played
+	isNeeded func(lab.PlannedTrial) bool // the rule's answer at the last look
 }
 
 // looks returns the looks of an experiment. Its time limit begins now.
@@ -29,9 +29,9 @@ func (e *experiment) looks() *looks {
 		isNeeded: func(lab.PlannedTrial) bool { return true }}
 }
 
-// needed reports whether a trial is to be played. In an ordinary design all are. In one that ends when all is
-// decided, it asks the rule before each block after lab.FirstLook, and checks that the time suffices for the
-// trials that are needed; within a block it only checks the time limit.
+// needed reports whether a trial is to be played. In an ordinary design all trials are. In a design that ends
+// when all is decided, it asks the rule before each block after lab.FirstLook, and checks that the remaining
+// time suffices for the needed trials of the block. Within a block it only checks the time limit.
 func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if l.Stopping == nil {
 		return true, nil
@@ -50,10 +50,10 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	return !l.ended && l.isNeeded(planned), nil
 }
 
-// stops reports whether the design stops to play what is decided.
+// stops reports whether the design leaves out trials of which the verdict is decided.
 func (l *looks) stops() bool { return l.plan.Study.Design.Until == lab.UntilDecided }
 
-// firstReported is the first block before which verdicts are possible: one block gives no interval.
+// firstReported is the first block before which verdicts are possible: one block has no confidence interval.
 const firstReported = 3
 
 // look reports new verdicts before a block, and asks the rule which of its trials are needed.
@@ -83,7 +83,8 @@ func (l *looks) look(block int) error {
 	return nil
 }
 
-// lengthen sets the lengths of further trials, and reports points at which they become longer.
+// lengthen sets the lengths of the loads of further trials, as multiples of the planned ones by point, and
+// reports points at which they become longer.
 func (l *looks) lengthen(lengths map[string]float64) {
 	for _, point := range slices.Sorted(maps.Keys(lengths)) {
 		if times := lengths[point]; times > max(1, l.lengths[point]) {

@@ -8,16 +8,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// decides is a stopping rule that decides variants after a number of blocks.
+// decides is a stopping rule that decides variants after a number of blocks. last is the number of the last
+// block that was played.
 type decides struct {
-	after map[string]int // number of blocks, by variant
-	asked []int          // the last block that was played, for each call of Needed
-	known func(last int) []lab.Answer
-	// lengths returns the lengths of further blocks after the last one that was played.
-	lengths func(last int) map[string]float64
+	after   map[string]int                    // number of blocks after which a variant is decided
+	asked   []int                             // last, for each call of Needed
+	known   func(last int) []lab.Answer       // the result of Answers; nil: none
+	lengths func(last int) map[string]float64 // the result of Lengths; nil: as planned
 }
 
 func (d *decides) Answers(played []lab.Trial) []lab.Answer {
@@ -57,11 +58,11 @@ func blocks(n int) lab.Plan {
 	return p
 }
 
-func TestWhatIsDecidedIsPlayedNoFurther(t *testing.T) {
+func TestDecidedVariantsAreNotPlayed(t *testing.T) {
 	r, rule := &rooms{}, &decides{after: map[string]int{"a": 3, "b": 5}}
 	c := r.conductor(t)
 	c.Stopping = rule
-	must(t, c.Play(t.Context(), blocks(8)))
+	testset.Must(t, c.Play(t.Context(), blocks(8)))
 	want := []string{"1/1 valid", "2/1 valid", "3/1 valid", "4/1 valid", "5/1 valid", "6/1 valid", "8/1 valid",
 		"10/1 valid"}
 	if got := r.verdicts(); !slices.Equal(got, want) {
@@ -74,7 +75,7 @@ func TestWhatIsDecidedIsPlayedNoFurther(t *testing.T) {
 	for _, want := range []string{"after block 3: 1 of 2 trials a block are still needed",
 		"All is decided: nothing more is played."} {
 		if strings.Count(notes, want) != 1 {
-			t.Errorf("%q is not told once in\n%s", want, notes)
+			t.Errorf("%q is not once in the notes\n%s", want, notes)
 		}
 	}
 }
@@ -85,17 +86,18 @@ func TestAnInterruptedBlockIsPlayedToItsEnd(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
 	c.Stopping = &decides{after: map[string]int{"a": 5, "b": 5}}
-	must(t, c.Play(t.Context(), blocks(8)))
+	testset.Must(t, c.Play(t.Context(), blocks(8)))
 	want := r.verdicts()
 	r.saved = r.saved[:9] // block 5 has only the trial of a
-	must(t, c.Play(t.Context(), blocks(8)))
+	testset.Must(t, c.Play(t.Context(), blocks(8)))
 	if got := r.verdicts(); len(want) != 10 || !slices.Equal(got, want) {
 		t.Errorf("resumed %q, want %q", got, want)
 	}
 }
 
-// TestOrdinaryDesignsAskNobody checks that a design that does not stop by its verdicts plays all trials.
-func TestOrdinaryDesignsAskNobody(t *testing.T) {
+// TestOrdinaryDesignsPlayAllTrials checks that a design that does not stop by its verdicts plays all trials
+// and does not ask the rule which are needed.
+func TestOrdinaryDesignsPlayAllTrials(t *testing.T) {
 	r, rule := &rooms{}, &decides{}
 	c := r.conductor(t)
 	c.Stopping = rule
@@ -106,8 +108,8 @@ func TestOrdinaryDesignsAskNobody(t *testing.T) {
 	}
 }
 
-// TestWhatIsKnownIsTold checks the reports of verdicts that have changed.
-func TestWhatIsKnownIsTold(t *testing.T) {
+// TestChangedVerdictsAreReported checks the notes about verdicts that have changed since the last look.
+func TestChangedVerdictsAreReported(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
 	c.Stopping = &decides{known: func(last int) []lab.Answer {
@@ -124,32 +126,32 @@ func TestWhatIsKnownIsTold(t *testing.T) {
 	}}
 	p := blocks(6)
 	p.Study.Design.Until = ""
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	want := []string{
 		"known so far, after block 2 of 6: 6 of 7 decided; new: q1 more; q2 more; q3 more; q4 more; and 2 more",
 		"known so far, after block 4 of 6: 6 of 7 decided; new: q0 less; q1 open again",
 	}
 	if !slices.Equal(r.notes, want) {
-		t.Errorf("told\n%s\nwant\n%s", strings.Join(r.notes, "\n"), strings.Join(want, "\n"))
+		t.Errorf("notes\n%s\nwant\n%s", strings.Join(r.notes, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-func TestTheEndOfTheTime(t *testing.T) {
+func TestTheTimeLimitEndsTheExperiment(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
 	c.Stopping = &decides{after: map[string]int{"a": 9, "b": 9}}
 	p := blocks(5)
 	p.Study.Design.Within = 1e-9
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	if len(r.saved) != 0 || !slices.Contains(r.notes,
 		"The 1ns are over (--resume goes on): nothing more is played.") {
 		t.Errorf("%d trials, notes %q", len(r.saved), r.notes)
 	}
 }
 
-// TestABlockThatCannotBeDoneInTimeIsNotBegun checks the estimate of a block's time: that of its trials
-// before, with all attempts, and more if loads have become longer since.
-func TestABlockThatCannotBeDoneInTimeIsNotBegun(t *testing.T) {
+// TestABlockThatExceedsTheTimeLimitIsNotBegun checks the estimate of the time of a block: the time of earlier
+// trials, including all attempts, and more if loads have become longer since.
+func TestABlockThatExceedsTheTimeLimitIsNotBegun(t *testing.T) {
 	took := func(number, attempt int, variant string, lengthened, job float64) lab.Trial {
 		return lab.Trial{Number: number, Attempt: attempt, Block: 3, Variant: variant, Point: lab.Point{Name: "s1"},
 			Lengthened: lengthened,
@@ -163,8 +165,8 @@ func TestABlockThatCannotBeDoneInTimeIsNotBegun(t *testing.T) {
 	}{
 		"as planned":    {0, nil, "20s"}, // 8 s of a, and twice 6 s of b
 		"twice as long": {0, map[string]float64{"s1": 2}, "37s"},
-		"as before":     {2, map[string]float64{"s1": 2}, "20s"},
-		"of others":     {0, map[string]float64{"s2": 2}, "20s"},
+		"was longer":    {2, map[string]float64{"s1": 2}, "20s"},
+		"another point": {0, map[string]float64{"s2": 2}, "20s"},
 	} {
 		r := &rooms{saved: []lab.Trial{took(5, 1, "a", c.played, 6), took(6, 1, "b", c.played, 4),
 			took(6, 2, "b", c.played, 4)}}
@@ -208,9 +210,9 @@ func (l longer) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// TestTrialsBecomeLongerAsTheRuleSays checks that lengths of the rule apply from the next block on, also
-// after an interruption.
-func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
+// TestTheRuleLengthensTrials checks that lengths of the rule apply from the next block on, also after an
+// interruption.
+func TestTheRuleLengthensTrials(t *testing.T) {
 	r := &rooms{}
 	rule := &decides{lengths: func(last int) map[string]float64 {
 		return map[string]float64{"s1": []float64{0, 0, 2, 2, 4}[last]}
@@ -219,7 +221,7 @@ func TestTrialsBecomeLongerAsTheRuleSays(t *testing.T) {
 	c.System, c.Stopping = longer{rooms: r}, rule
 	p := blocks(5)
 	p.Study.Design.Until, p.Trials = "", p.Trials[:7]
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	p.Trials = blocks(5).Trials
 	if err := c.Play(t.Context(), p); err != nil { // goes on in the middle of block 4
 		t.Fatal(err)
@@ -254,8 +256,9 @@ func (reliefs) Measure(
 	return lab.Measured{Values: map[string]float64{lab.Relief: 0, "goodput": 1}}, nil
 }
 
-// TestReliefIsOfWhatScales checks that the relief is kept only in studies in which something scales.
-func TestReliefIsOfWhatScales(t *testing.T) {
+// TestReliefIsKeptOnlyWithAutoscaling checks that the relief is kept only in studies with a variant that
+// scales.
+func TestReliefIsKeptOnlyWithAutoscaling(t *testing.T) {
 	for scaled, want := range map[bool]int{false: 1, true: 2} {
 		r := &rooms{}
 		c := r.conductor(t)

@@ -73,7 +73,7 @@ func backingNamed(backings map[string]lab.Backing, spec lab.ServiceSpec) (lab.Ba
 	return backing, nil
 }
 
-// preflightServices returns what the host lacks for the services of a layout.
+// preflightServices returns an error for each part that this host lacks for the services of a layout.
 func (c *Conductor) preflightServices(layout lab.Layout) error {
 	var problems []error
 	for _, spec := range layout.Services {
@@ -111,8 +111,9 @@ func (s Services) Release() error {
 	})
 }
 
-// Introduce returns the layout with the servers of the services, and with their addresses, peers and folders
-// for all units of the system.
+// Introduce returns the layout with the servers of the services as further units. All units of the system get
+// the servers as peers, the addresses of the services in their environment, and the folders of file services
+// as mounts. It returns an error if a server has the name of a unit.
 func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	var servers []lab.UnitSpec
 	var inputs serviceInputs
@@ -134,7 +135,7 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	}
 	for _, server := range servers {
 		if slices.ContainsFunc(layout.Units, func(u lab.UnitSpec) bool { return u.Name == server.Name }) {
-			return layout, fmt.Errorf("%s is the name of a unit and of a backing service: call one of them otherwise",
+			return layout, fmt.Errorf("%s is the name of a unit and of a backing service: rename one of them",
 				server.Name)
 		}
 	}
@@ -159,7 +160,8 @@ func (g serviceInputs) addTo(units []lab.UnitSpec) []lab.UnitSpec {
 	return units
 }
 
-// Addresses returns the addresses of the services for clients on the conductor's host, by name.
+// Addresses returns the addresses of the services for clients on the conductor's host, by the services'
+// names.
 func (s Services) Addresses(deployment lab.Deployment) (map[string]string, error) {
 	all := make(map[string]string, len(s))
 	for name, service := range s {
@@ -206,11 +208,11 @@ func cancelOnFailure(ctx context.Context, deployment lab.Deployment) (limited co
 	return limited, func() { end(nil) }
 }
 
-// failureOr returns the failure of a deployment, else the error of its trial, which may be nil. After a
-// failure all other errors are its consequences.
-func failureOr(deployment lab.Deployment, played error) error {
+// failureOr returns the failure of a deployment or, if it has not failed, the error of its trial, which may
+// be nil. After a failure all other errors are its consequences.
+func failureOr(deployment lab.Deployment, err error) error {
 	if failure := deployment.Failure(); failure != nil {
 		return failure
 	}
-	return played
+	return err
 }

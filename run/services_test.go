@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -17,12 +18,12 @@ import (
 type shop struct {
 	rooms
 	spec        lab.ServiceSpec
-	log         []string
-	environment []string
-	missing     error
-	broken      error
-	stuck       error
-	audited     map[string]string
+	log         []string          // calls, in order
+	environment []string          // of every deployed unit, after its name
+	missing     error             // result of the preflight of the backing
+	broken      error             // of the start of the service
+	stuck       error             // of its release
+	audited     map[string]string // addresses that the audit got
 }
 
 func (s *shop) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
@@ -62,6 +63,7 @@ func (b backingOf) Fresh(context.Context, lab.ServiceSpec, string) (lab.Service,
 	return service(b), b.broken
 }
 
+// service is the shop as its database.
 type service struct{ *shop }
 
 func (s service) Address(at string) string { return "mariadb://u:secret@" + at + "/shop" }
@@ -82,7 +84,7 @@ func newShop(t *testing.T) (*shop, *Conductor) {
 
 func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 	s, c := newShop(t)
-	must(t, c.Play(t.Context(), plan(1)))
+	testset.Must(t, c.Play(t.Context(), plan(1)))
 	if want := []string{"fresh", "deploy", "audit", "release", "close"}; !slices.Equal(s.log, want) {
 		t.Errorf("order %v, want %v", s.log, want)
 	}
@@ -95,9 +97,9 @@ func TestServicesOutliveTheUnitsUntilTheAudit(t *testing.T) {
 	if !slices.Equal(phases, want) {
 		t.Errorf("phases %q, want %q", phases, want)
 	}
-	given := " CLEAVE_SERVICE_DATABASE=mariadb://u:secret@{address:database}/shop"
-	if want := []string{"fill" + given, "one" + given, "theirs ", "database "}; !slices.Equal(s.environment,
-		want) {
+	variable := " CLEAVE_SERVICE_DATABASE=mariadb://u:secret@{address:database}/shop"
+	if want := []string{"fill" + variable, "one" + variable, "theirs ", "database "}; !slices.Equal(
+		s.environment, want) {
 		t.Errorf("environments %q, want %q", s.environment, want)
 	}
 	if s.audited["database"] != "mariadb://u:secret@127.0.0.1:3307/shop" ||
@@ -115,13 +117,13 @@ func TestUnitsReachTheServers(t *testing.T) {
 		{Name: "one", Networking: lab.Networking{Peers: []string{"two"}}},
 		{Name: "theirs", Runnable: lab.Runnable{Foreign: true}}}}
 	known, err := Services{"database": service{s}}.Introduce(layout)
-	must(t, err)
+	testset.Must(t, err)
 	if !slices.Equal(known.Units[0].Peers, []string{"two", "database"}) || len(known.Units[1].Peers) > 0 ||
 		known.Units[2].Name != "database" {
 		t.Errorf("units %+v", known.Units)
 	}
 	if server := known.Units[2]; server.Node != "near" || server.Limits.CPU != 0.5 {
-		t.Errorf("the server is on node %q with %s, not as its service was asked for", server.Node, server.Limits)
+		t.Errorf("the server is on node %q with %s, want those of its service", server.Node, server.Limits)
 	}
 	layout.Units[0].Name = "database"
 	if _, err := (Services{"database": service{s}}).Introduce(layout); err == nil ||
@@ -130,7 +132,7 @@ func TestUnitsReachTheServers(t *testing.T) {
 	}
 }
 
-func TestWhatGoesWrongWithServices(t *testing.T) {
+func TestFailuresOfServices(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*shop)
 		want   string // in the error of Play
@@ -176,7 +178,7 @@ func (m *meeting) attend(ctx context.Context) error {
 	case <-m.all:
 		return nil
 	case <-ctx.Done():
-		return errors.New("nobody else came")
+		return errors.New("the other goroutine did not arrive")
 	}
 }
 
@@ -190,6 +192,7 @@ func (p pair) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Servi
 	return half{p: p, ctx: ctx}, p.start.attend(ctx)
 }
 
+// half is one of the two services of a pair.
 type half struct {
 	lab.Service
 	p   pair

@@ -12,15 +12,15 @@ import (
 const (
 	tablesUnknown  = "the system does not say which tables and queues it makes"
 	filesUnknown   = "the system runs already, and its files are not known"
-	codeUnknown    = "the sources are not Cleave's, or nobody has counted them"
+	codeUnknown    = "the sources are not Cleave's, or were not counted"
 	imagesUnknown  = "no unit program was put into an image"
-	imageUnknown   = "Docker of this host does not tell the size of "
-	processUnknown = "nobody has counted the processes of unit "
+	imageUnknown   = "Docker on this host does not know the size of "
+	processUnknown = "no process was metered of unit "
 )
 
 // staticCost counts units, images, code and other costs of a layout that do not depend on the load.
-func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
-	layout := of.layout
+func (s Services) staticCost(at setting, played Played) *lab.StaticCost {
+	layout := at.layout
 	c := &lab.StaticCost{Code: layout.Code, Unknown: map[string]string{}}
 	units := slices.DeleteFunc(slices.Clone(layout.Units),
 		func(u lab.UnitSpec) bool { return u.Role == lab.RoleGenerator || u.Standby || u.Finishes })
@@ -30,25 +30,25 @@ func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
 		}
 	}
 	c.Units = len(units)
-	if of.variant.External.RunsAlready() {
+	if at.variant.External.RunsAlready() {
 		c.Unknown["processes"], c.Unknown["configuration_lines"] = filesUnknown, filesUnknown
 	} else {
 		lines := configurationLines(units, layout.FileLines)
 		c.ConfigurationLines = &lines
-		if count, uncounted := processesOf(units, done.Used.Processes); uncounted == "" {
+		if count, uncounted := processesOf(units, played.Used.Processes); uncounted == "" {
 			c.Processes = &count
 		} else {
 			c.Unknown["processes"] = processUnknown + uncounted
 		}
 	}
-	if tables, queues, known := holdings(layout.Services); known && of.variant.External == nil {
+	if tables, queues, known := holdings(layout.Services); known && at.variant.External == nil {
 		c.Tables, c.Queues = &tables, &queues
 	} else {
 		c.Unknown["tables"], c.Unknown["queues"] = tablesUnknown, tablesUnknown
 	}
 	var known []lab.ProgramImage
-	if done.Platform != nil {
-		known = done.Platform.Images
+	if played.Platform != nil {
+		known = played.Platform.Images
 	}
 	var unknown string
 	if c.Images, unknown = imagesOf(units, known); unknown != "" {
@@ -60,20 +60,20 @@ func (s Services) staticCost(of setting, done Played) *lab.StaticCost {
 	return c
 }
 
-// imagesOf returns the images of units: the user's for units that are containers of them, else those of the
-// unit programs. If the size of a user's image is not known, it returns none, since a sum would lack it, and
-// the reason.
+// imagesOf selects the images of units among those whose size is known: the user's images of which units are
+// containers or, if there are no such units, all of them, which are then images of our unit programs. If the
+// size of one of the user's images is unknown, it returns no image, since their sum would lack it, and the
+// reason.
 func imagesOf(units []lab.UnitSpec, known []lab.ProgramImage) (images []lab.ProgramImage, unknown string) {
-	userImages := map[string]bool{} // whether each image of the user is known
-	isOurs := true
+	userImages := map[string]bool{} // whether the size of each is known
 	for _, unit := range units {
 		if unit.Image != "" {
 			userImages[unit.Image] = false
 		}
-		isOurs = isOurs && unit.Image == ""
 	}
+	isOurs := len(userImages) == 0
 	for _, image := range known {
-		if _, used := userImages[image.Program]; used || isOurs { // others are of other variants
+		if _, used := userImages[image.Program]; used || isOurs { // the others belong to other variants
 			images, userImages[image.Program] = append(images, image), true
 		}
 	}
@@ -122,8 +122,8 @@ func processesOf(units []lab.UnitSpec, found []lab.ProcessUsage) (count int, unc
 	return count, ""
 }
 
-// configurationLines counts the arguments, variables and lines of files that configure units, once for all
-// units of a role; if the user has written files, it returns their lines.
+// configurationLines counts the arguments, environment variables and lines of files that configure units; the
+// units of a role count once. If the user has written files, it returns their number of lines, inFiles.
 func configurationLines(units []lab.UnitSpec, inFiles int) (lines int) {
 	if inFiles > 0 {
 		return inFiles

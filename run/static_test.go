@@ -27,7 +27,7 @@ func layoutToCount() lab.Layout {
 
 func TestStaticCost(t *testing.T) {
 	services := Services{"database": server{}, "documents": folder{}}
-	done := Played{
+	played := Played{
 		Used: lab.Metered{Processes: []lab.ProcessUsage{{Unit: "balancer", Name: "master", Processes: 1},
 			{Unit: "balancer", Name: "worker", Processes: 2}, {Unit: "generator", Processes: 9}}},
 		Platform: &lab.PlatformCost{Images: []lab.ProgramImage{{Program: "shop", Bytes: 7}}},
@@ -36,16 +36,16 @@ func TestStaticCost(t *testing.T) {
 	// Units: two shops, the balancer and the server. The server is no foreign unit here, so it counts as one
 	// process.
 	want := lab.StaticCost{Units: 4, Processes: number(6), Tables: number(3), Queues: number(1),
-		ConfigurationLines: number(3 + 2), Images: done.Platform.Images, Code: map[string]int{"shop": 300},
+		ConfigurationLines: number(3 + 2), Images: played.Platform.Images, Code: map[string]int{"shop": 300},
 		Unknown: map[string]string{}}
-	if got := services.staticCost(setting{layout: layoutToCount()}, done); !reflect.DeepEqual(*got, want) {
+	if got := services.staticCost(setting{layout: layoutToCount()}, played); !reflect.DeepEqual(*got, want) {
 		t.Errorf("got  %+v\nwant %+v", *got, want)
 	}
 }
 
-// TestStaticCostHasTheImagesOfTheUsers checks that a variant has its own images only, and none if the size of
-// one is unknown.
-func TestStaticCostHasTheImagesOfTheUsers(t *testing.T) {
+// TestStaticCostOfUserImages checks that a variant of the user's images has only these, and none if the size
+// of one is unknown.
+func TestStaticCostOfUserImages(t *testing.T) {
 	image := func(name string) lab.UnitSpec {
 		return lab.UnitSpec{Name: name, Role: name, Runnable: lab.Runnable{Foreign: true, Image: name}}
 	}
@@ -53,7 +53,7 @@ func TestStaticCostHasTheImagesOfTheUsers(t *testing.T) {
 		{Name: "generator", Role: lab.RoleGenerator}}}
 	known := []lab.ProgramImage{{Program: "shop", Bytes: 7}, {Program: "cart:2", Bytes: 20},
 		{Program: "store:1", Bytes: 30}}
-	of := setting{layout: layout, variant: lab.Variant{External: &lab.ExternalSystem{Command: []string{"x"}}}}
+	users := setting{layout: layout, variant: lab.Variant{External: &lab.ExternalSystem{Command: []string{"x"}}}}
 	for name, test := range map[string]struct {
 		known, want []lab.ProgramImage
 		unknown     string
@@ -62,15 +62,15 @@ func TestStaticCostHasTheImagesOfTheUsers(t *testing.T) {
 		"one is not known":     {known[:2], nil, imageUnknown + "store:1"},
 		"a cluster pulls them": {nil, nil, imageUnknown + "cart:2"},
 	} {
-		got := Services{}.staticCost(of, Played{Platform: &lab.PlatformCost{Images: test.known}})
+		got := Services{}.staticCost(users, Played{Platform: &lab.PlatformCost{Images: test.known}})
 		if !reflect.DeepEqual(got.Images, test.want) || got.Unknown["images"] != test.unknown {
 			t.Errorf("%s: images %+v, unknown %q", name, got.Images, got.Unknown["images"])
 		}
 	}
 }
 
-// TestStaticCostSaysWhatIsNotKnown checks that parts that are unknown are absent, with the reason.
-func TestStaticCostSaysWhatIsNotKnown(t *testing.T) {
+// TestUnknownStaticCostHasAReason checks that parts that are unknown are absent, with the reason.
+func TestUnknownStaticCostHasAReason(t *testing.T) {
 	layout := layoutToCount()
 	layout.Code, layout.Services[1].Holds = nil, nil
 	services := Services{"database": server{}, "documents": folder{}}
@@ -80,9 +80,9 @@ func TestStaticCostSaysWhatIsNotKnown(t *testing.T) {
 		absent   []string
 		counted  int // configuration lines; 0: not known
 	}{
-		"ours, and silent": {nil, 0, []string{"tables", "queues", "processes", "images", "code"}, 5},
-		"in files":         {&lab.ExternalSystem{Command: []string{"x"}}, 40, []string{"tables", "queues"}, 40},
-		"runs already":     {&lab.ExternalSystem{}, 0, []string{"processes", "configuration_lines"}, 0},
+		"ours":         {nil, 0, []string{"tables", "queues", "processes", "images", "code"}, 5},
+		"in files":     {&lab.ExternalSystem{Command: []string{"x"}}, 40, []string{"tables", "queues"}, 40},
+		"runs already": {&lab.ExternalSystem{}, 0, []string{"processes", "configuration_lines"}, 0},
 	} {
 		layout.FileLines = test.lines
 		got := services.staticCost(setting{variant: lab.Variant{External: test.external}, layout: layout}, Played{})

@@ -12,7 +12,7 @@ type stopwatch struct {
 	last   time.Time
 }
 
-// lap ends a phase, which began at the end of the last one.
+// lap records the end of a phase. The phase began when the one before it ended.
 func (s *stopwatch) lap(phase lab.PhaseName) {
 	now := time.Now()
 	s.phases = append(s.phases, lab.Phase{Name: phase, Seconds: now.Sub(s.last).Seconds()})

@@ -42,8 +42,8 @@ func (e *experiment) checkSpans(s setting) error {
 		lab.Process, lab.DockerBridge, lab.Swarm, lab.Kubernetes)
 }
 
-// closeSpans closes a receiver and adds the traces of the operations that were played to the trial. It leaves
-// out calls of services outside of the layout, which the picture of the layout does not show.
+// closeSpans closes a receiver, which may be nil, and adds the traces that began during the job to the trial.
+// It leaves out calls to services outside of the layout, because drawings of the layout do not show them.
 func closeSpans(receiver lab.SpanReceiver, played Played, trial *lab.Trial) error {
 	if receiver == nil {
 		return nil

@@ -31,19 +31,19 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	}
 	s.point.Levels = map[string]float64{lab.FactorTraceShare: 0}
 	if err := e.checkSpans(s); err != nil {
-		t.Errorf("of a point that asks for none: %v", err)
+		t.Errorf("at a point without spans: %v", err)
 	}
 }
 
-// cutOff is a receiver that no span could reach.
+// cutOff is a receiver that no unit could reach.
 type cutOff struct{ lab.SpanReceiver }
 
 func (cutOff) Close(time.Time, time.Time) (*lab.ReceivedTraces, error) {
 	return &lab.ReceivedTraces{Wrong: errors.New("no way back")}, nil
 }
 
-// TestWhyNoSpansCameIsRemarked checks that a failure to receive spans is a remark and no error.
-func TestWhyNoSpansCameIsRemarked(t *testing.T) {
+// TestMissingSpansAreARemark checks that a failure to receive spans is a remark and no error.
+func TestMissingSpansAreARemark(t *testing.T) {
 	trial := lab.Trial{Remarks: []string{"slow"}}
 	err := closeSpans(cutOff{}, Played{}, &trial)
 	if err != nil || !slices.Equal(trial.Remarks, []string{"slow", "spans may be missing: no way back"}) {

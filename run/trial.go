@@ -12,10 +12,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// play deploys the setting, runs the job once and tears everything down. played is the failure of the trial;
-// cleanup is set if something may be left over. Long because it is the order of a trial.
+// play deploys the setting, runs the job once and tears everything down. It adds the results to the record.
+// failure is the reason why the trial does not count; cleanup is the error of the teardown, after which
+// something may be left. Long because it is the order of a trial.
 func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.Observation, watch *stopwatch,
-	trial *lab.Trial) (logs map[string]string, played, cleanup error) {
+	trial *lab.Trial) (logs map[string]string, failure, cleanup error) {
 	services, err := OpenServices(ctx, e.Backings, s.layout, e.Scratch)
 	if err != nil {
 		return nil, err, nil
@@ -29,61 +30,62 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		return nil, err, nil
 	}
 	layout.Spans = e.receiver(s.point)
-	var used func(lab.UsedSecond) // nil: nobody watches
+	var used func(lab.UsedSecond) // nil: the usage of each second is not reported
 	if e.Seconds != nil {
 		layout.Loaded, used = e.Seconds.Loaded, e.Seconds.Used
 	}
 	spawned := time.Now()
 	deployment, err := s.deployer.Deploy(ctx, layout.Readied(e.plan.Study.Faults), dir)
 	if err != nil {
-		return nil, errors.Join(fullDisk(e.Scratch, err), closeSpans(layout.Spans, Played{}, trial)), nil
+		return nil, errors.Join(withFullDisk(e.Scratch, err), closeSpans(layout.Spans, Played{}, trial)), nil
 	}
 	watch.lap(lab.PhaseStart)
 	trial.Units, trial.Services = len(s.layout.Units), services.descriptions(s.layout, s.deployer)
 	trial.Parts, trial.Links = services.parts(s.layout, deployment), deployment.Links()
 	ctx, unwatch := cancelOnFailure(ctx, deployment)
 	defer unwatch()
-	addresses, played := services.Addresses(deployment)
-	var done Played
-	if played == nil {
+	addresses, failure := services.Addresses(deployment)
+	var played Played
+	if failure == nil {
 		job := Job{Deployment: deployment, Meter: e.Meter, Host: host, Lap: watch.lap,
 			Layout: s.layout, Faults: e.plan.Study.Faults, Injector: e.Injector, Used: used}
 		if trial.Profiled {
 			job.Profiler = e.Profiler
 		}
-		done, played = job.Play(ctx)
+		played, failure = job.Play(ctx)
 	}
-	trial.ElapsedSeconds, trial.Metered, trial.Clocks = done.Finished.ElapsedSeconds, done.Used, done.Clocks
+	trial.ElapsedSeconds, trial.Metered = played.Finished.ElapsedSeconds, played.Used
 	trial.Metered.Processors = trial.Metered.SharedProcessors()
-	trial.Faults, trial.Arrivals, trial.Platform = done.Faults, done.Arrivals, done.Platform
-	if played == nil {
-		trial.Static = services.staticCost(s, done)
+	trial.Faults, trial.Arrivals = played.Faults, played.Arrivals
+	trial.Clocks, trial.Platform = played.Clocks, played.Platform
+	if failure == nil {
+		trial.Static = services.staticCost(s, played)
 	}
-	played = fullDisk(e.Scratch, failureOr(deployment, played))
+	failure = withFullDisk(e.Scratch, failureOr(deployment, failure))
 	now := time.Now()
 	// Sub uses the monotonic clock; Round(0) leaves only the wall clock.
 	lifetime, byWall := now.Sub(spawned), now.Round(0).Sub(spawned.Round(0))
 	trial.LifetimeSeconds = lifetime.Seconds()
-	left := lab.Leftover{Reports: done.Reports, Addresses: addresses,
+	left := lab.Leftover{Reports: played.Reports, Addresses: addresses,
 		Foreign: foreignUnits(s.layout, deployment), Dir: deployment.HandedOver(), Seed: trial.Seed,
 		Spawned: spawned, Faults: trial.Faults, ClocksApart: clocksApart(trial.Clocks, byWall, lifetime)}
-	if live, ok := e.System.(lab.LiveAuditor); ok && played == nil {
+	if live, ok := e.System.(lab.LiveAuditor); ok && failure == nil {
 		trial.Audit = live.AuditLive(ctx, s.variant, s.point, left)
 	} else {
-		trial.Audit = e.System.Audit(s.variant, s.point, done.Reports)
+		trial.Audit = e.System.Audit(s.variant, s.point, played.Reports)
 	}
 	trial.Audit = withFaults(trial.Audit, trial.Faults)
-	if played == nil {
-		played = failureOr(deployment, e.measure(ctx, s, left, trial))
+	if failure == nil {
+		failure = failureOr(deployment, e.measure(ctx, s, left, trial))
 	}
-	if played == nil && trial.Profiled {
-		played = e.layers(ctx, s, deployment, done.profile, trial)
+	if failure == nil && trial.Profiled {
+		failure = e.layers(ctx, s, deployment, played.profile, trial)
 	}
 	watch.lap(lab.PhaseAudit)
 	cleanup = deployment.Stop()
 	// Units may send their last spans when they stop.
-	played = errors.Join(played, closeSpans(layout.Spans, done, trial))
-	return deployment.Logs(), played, cleanup
+	failure = errors.Join(failure, closeSpans(layout.Spans, played, trial))
+	return deployment.Logs(), failure, cleanup
 }
 
 // foreignUnits returns the addresses of foreign units that listen, by their names.
@@ -104,7 +106,7 @@ func foreignUnits(layout lab.Layout, deployment lab.Deployment) map[string]strin
 func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, trial *lab.Trial) error {
 	m, measures := e.System.(lab.Measurer)
 	course := trial.Metered.Course
-	trial.Metered.Course = nil // it is kept only for a load with a course: no job and no search has one
+	trial.Metered.Course = nil // kept only if the load has a course, too; jobs and searches have none
 	if !measures {
 		return nil
 	}
@@ -127,10 +129,10 @@ func (e *experiment) measure(ctx context.Context, s setting, left lab.Leftover, 
 }
 
 // judge sets whether the trial counts, and the reason if it does not.
-func (e *experiment) judge(trial *lab.Trial, played error) {
+func (e *experiment) judge(trial *lab.Trial, failure error) {
 	switch {
-	case played != nil:
-		trial.Reason = played.Error()
+	case failure != nil:
+		trial.Reason = failure.Error()
 	case trial.Audit.Verdict != lab.AuditValid:
 		trial.Reason = fmt.Sprintf("audit %s: %s", trial.Audit.Verdict, strings.Join(trial.Audit.Problems, "; "))
 	default:
@@ -162,9 +164,9 @@ func (e *experiment) disturbed(trial *lab.Trial) string {
 	if len(e.calibrations) < minCalibrations {
 		return ""
 	}
-	middle := median(e.calibrations)
+	usual := median(e.calibrations)
 	gate := max(gates.MaxCalibrationDrift, 3*spread(e.calibrations))
-	drift := calibration(c)/middle - 1
+	drift := calibration(c)/usual - 1
 	if math.Abs(drift) <= gate {
 		return ""
 	}

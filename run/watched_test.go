@@ -6,10 +6,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Look is a method of lab.Progress. Those below implement lab.SecondsWatcher.
+// Look implements lab.Progress. Trial, Loaded and Used implement lab.SecondsWatcher.
 func (r *rooms) Look(block int, headline lab.Headline) {
 	r.watched = append(r.watched, fmt.Sprintf("after block %d: %s", block, headline.Title))
 }
@@ -32,20 +33,20 @@ func (f followed) Watch(context.Context, []lab.Unit) (lab.Metering, error) {
 
 type followedMetering struct{ metering }
 
-func (followedMetering) Follow(tell func(lab.UsedSecond)) error {
-	tell(lab.UsedSecond{Cores: map[string]float64{"one": 0.5}})
+func (followedMetering) Follow(report func(lab.UsedSecond)) error {
+	report(lab.UsedSecond{Cores: map[string]float64{"one": 0.5}})
 	return nil
 }
 
-// TestWhoWatchesIsTold checks that watchers get the load and the use of each trial, and the headline after
-// each block.
-func TestWhoWatchesIsTold(t *testing.T) {
+// TestWatchersGetLoadUsageAndHeadlines checks that watchers get the load and the usage of each trial, and the
+// headline of the first two blocks before the third.
+func TestWatchersGetLoadUsageAndHeadlines(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
 	c.Meter, c.Seconds, c.Stopping = followed{r}, r, &decides{}
 	p := blocks(3)
 	p.Study.Design.Until = ""
-	must(t, c.Play(t.Context(), p))
+	testset.Must(t, c.Play(t.Context(), p))
 	var want []string
 	for i := range 6 {
 		if i == 4 {
