@@ -1,6 +1,6 @@
-// Package figures is shared by the benchmarks behind `make bench-*`: it plays
-// the sides that they compare in rounds, computes figures from the values, compares
-// each with its goal, prints the table and writes the JSON file.
+// Package figures is the common part of the benchmarks behind `make bench-*`. It plays the sides that a
+// benchmark compares in rounds, computes figures from the results, compares each figure with its goal, prints
+// a table and writes a JSON file.
 //
 // Every figure has a unit, a range or an interval, and its number of rounds. There
 // are two statistics. Median is the median over the rounds of one side, with their
@@ -68,14 +68,14 @@ func Ratio(name string, better lab.Direction, numerator, denominator []float64) 
 	return Figure{Figure: name, Value: r.Value, Low: r.Low, High: r.High, Unit: "1", N: r.N, Better: better}, nil
 }
 
-// To returns the figure with a goal.
+// To returns a copy of the figure with a goal.
 func (f Figure) To(goal Goal) Figure {
 	f.Must, f.Stretch = &goal.Must, &goal.Stretch
 	return f
 }
 
 // Reached returns the goal that the whole range or interval meets, "stretch" or "must". It returns
-// "undecided" if a part of it meets the lower goal, "missed" if no part does, and "" without a goal.
+// "undecided" if only a part of it meets the must goal, "missed" if no part does, and "" without a goal.
 func (f Figure) Reached() string {
 	if f.Must == nil || f.Stretch == nil {
 		return ""

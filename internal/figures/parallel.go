@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// InParallel calls do times times, shared by parallel workers; both worker and n count from 0. A worker stops
-// at its first error. InParallel returns all errors when the work is done or all workers have stopped.
+// InParallel calls do once for every n below times. Parallel workers, numbered from 0, share these calls. A
+// worker stops at its first error; the others continue with its share. InParallel returns the errors of all
+// workers.
 func InParallel(workers, times int, do func(worker, n int) error) error {
 	var next atomic.Int64
 	failures := make([]error, workers)

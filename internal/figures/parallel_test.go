@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestInParallelDoesAllOnce: if a worker fails, the others do the rest of its work.
+// TestInParallelDoesAllOnce: every call is made once. If a worker fails, the others make the rest of the
+// calls.
 func TestInParallelDoesAllOnce(t *testing.T) {
 	const workers = 4
 	for _, failing := range []int{-1, 7} {
@@ -48,7 +49,7 @@ func TestInParallelWorksAtTheSameTime(t *testing.T) {
 	})
 	for worker := range seen {
 		if got := seen[worker].Load(); got != 1 || err != nil {
-			t.Errorf("worker %d was there %d times, %v", worker, got, err)
+			t.Errorf("worker %d made %d calls, %v", worker, got, err)
 		}
 	}
 }

@@ -26,8 +26,8 @@ func Publish(out io.Writer, path string, all []Figure) error {
 	return nil
 }
 
-// Print prints a table: a row per figure, its numbers in one readable unit, and a column of notes if there
-// are any.
+// Print prints a table with a row per figure. It scales the numbers of a row to one readable unit. The table
+// has a column of notes if a figure has a note.
 func Print(out io.Writer, all []Figure) {
 	header := []string{"figure", "value", "low", "high", "unit", "n", "must", "stretch", "goal"}
 	noted := slices.ContainsFunc(all, func(f Figure) bool { return f.Note != "" })
@@ -64,8 +64,8 @@ func (f Figure) cells() []string {
 	}
 }
 
-// Write writes all figures as JSON: as an empty list if there are none. It creates the folder if it does not
-// exist.
+// Write writes all figures to the file at path as a JSON list, which may be empty. It creates the folder of
+// the file if needed.
 func Write(path string, all []Figure) error {
 	text, err := json.MarshalIndent(append([]Figure{}, all...), "", "  ")
 	if err != nil {

@@ -52,7 +52,7 @@ func TestPublish(t *testing.T) {
 	golden(t, "figures.json", written)
 }
 
-// TestWriteRefuses: Publish fails if the file cannot be written.
+// TestWriteRefuses: Write writes an empty list, and Publish fails if the file cannot be written.
 func TestWriteRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := Write(file, nil); err != nil {

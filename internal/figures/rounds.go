@@ -35,6 +35,7 @@ func Play[M any](ctx context.Context, rounds Rounds, sides ...Side[M]) ([][]M, e
 			s := sides[at]
 			got, err := s.Play(ctx, random.Uint64())
 			if err != nil {
+				// After an interrupt the error of the trial alone may not say that ctx has ended.
 				return nil, errors.Join(fmt.Errorf("round %d, %s: %w", round, s.Name, err), ctx.Err())
 			}
 			results[at] = append(results[at], got)
@@ -44,7 +45,7 @@ func Play[M any](ctx context.Context, rounds Rounds, sides ...Side[M]) ([][]M, e
 	return results, nil
 }
 
-// Each returns one number of each trial.
+// Each returns the results of number for each of the trials, in their order.
 func Each[M any](trials []M, number func(M) float64) []float64 {
 	values := make([]float64, len(trials))
 	for i, trial := range trials {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// played is a trial of one of the sides of spies.
+// played is the result of a trial of one of the sides that spies returns.
 type played struct {
 	side int
 	seed uint64

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// Programs builds packages for the running test, and makes its result depend on their sources (see Follow).
+// Programs builds packages (see Build) for the running test, and makes the test's cached result depend on
+// their sources (see Follow).
 func Programs(output string, flags []string, packages ...string) error {
 	if err := Build(output, flags, packages...); err != nil {
 		return err
@@ -18,8 +19,9 @@ func Programs(output string, flags []string, packages ...string) error {
 	return Follow(packages...)
 }
 
-// Build builds packages into a file, or into a folder if output ends with a slash. The programs are linked
-// statically and without the race detector, like released ones.
+// Build builds the programs of packages into the file output, or into the folder output if it ends with a
+// slash. flags are flags of go build. The programs are linked statically and without the race detector, like
+// released ones.
 func Build(output string, flags []string, packages ...string) error {
 	_, err := toolchain(append(append([]string{"build", "-o", output}, flags...), packages...)...)
 	return err
@@ -28,8 +30,8 @@ func Build(output string, flags []string, packages ...string) error {
 // Follow makes the cached result of the running test depend on the sources of packages, by reading their
 // folders: Go's test cache tracks the folders that a test reads, but not the programs that it builds.
 func Follow(packages ...string) error {
-	const ours = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
-	folders, err := toolchain(append([]string{"list", "-deps", "-f", ours}, packages...)...)
+	const foldersOfOurModule = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
+	folders, err := toolchain(append([]string{"list", "-deps", "-f", foldersOfOurModule}, packages...)...)
 	for _, folder := range strings.Fields(folders) {
 		if err == nil {
 			_, err = os.ReadDir(folder)
@@ -39,14 +41,14 @@ func Follow(packages ...string) error {
 }
 
 // toolchain runs the go command and returns its standard output.
-func toolchain(words ...string) (string, error) {
-	command := exec.Command("go", words...)
+func toolchain(args ...string) (string, error) {
+	command := exec.Command("go", args...)
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var errOut strings.Builder
 	command.Stderr = &errOut
 	text, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("go %s: %w: %s", strings.Join(words, " "), err, errOut.String())
+		return "", fmt.Errorf("go %s: %w: %s", strings.Join(args, " "), err, errOut.String())
 	}
 	return string(text), nil
 }

@@ -17,8 +17,8 @@ import (
 
 const module = "github.com/cleave-lab/cleave"
 
-// rule lists the rooms that one room may import. Rooms are named by their folder; the
-// longest matching name counts.
+// rule lists the rooms that one room may import. A room is named by its folder. A package belongs to the room
+// with the longest name that is its folder or a parent of it.
 type rule struct {
 	room string
 	// rooms lists the rooms that this one may import, with their subfolders.
@@ -26,119 +26,120 @@ type rule struct {
 	// outside lists prefixes of third-party packages that it may import; "*" means any that
 	// the dependency list explains.
 	outside []string
-	// joined lists rooms that only tests of this one may import.
-	joined []string
-	why    string
+	// inTests lists the rooms that only tests of this one may import.
+	inTests []string
+	// why is the reason of the rule, for the message about a wrong import.
+	why string
 }
 
 // rules returns the table of DESIGN.md. A room may always import the subfolders of its own folder. The table
 // is computed once, because Go's test cache records every listed folder and checks it again.
 var rules = sync.OnceValue(func() []rule {
-	noun := []string{"lab"}
-	any := []string{"*"}
+	nouns := []string{"lab"}
+	anyModule := []string{"*"}
 	return append(benches(), []rule{
 		{"lab", nil, nil, nil,
-			"lab holds the nouns that all rooms share; whatever it imported, everybody would"},
-		{"unit", []string{"lab", "binding/accept"}, any, []string{"deploy/launch"},
-			"a unit's side of what a deployer gives it serves every unit, whatever it hosts"},
-		{"run", noun, nil, nil,
+			"lab holds the nouns that all rooms share; what it imported, all rooms would import"},
+		{"unit", []string{"lab", "binding/accept"}, anyModule, []string{"deploy/launch"},
+			"it is the unit's side of the contract with a deployer, and serves every unit, whatever it hosts"},
+		{"run", nouns, nil, nil,
 			"the conductor plays any experiment through the interfaces of lab; cmd hands it the rooms"},
 		{"inputfile", nil, nil, nil,
-			"a file is opened with the same care whatever it holds; how large it may be, its own room says"},
+			"all input files are opened with the same checks; each room decides how large its files may be"},
 		{"yamlfile", nil, []string{"go.yaml.in/yaml/"}, nil,
-			"a file is read the same way whatever it holds; what it means, its own room says"},
+			"all YAML files are read in the same way; each room decides what its files mean"},
 		{"bounded", nil, nil, nil,
-			"what strangers send is cut at a limit the same way whoever they are"},
+			"data from strangers are cut at a limit in the same way everywhere"},
 		{"secret", nil, nil, nil,
-			"values that must not be published are kept the same way whatever they are for"},
-		{"study", []string{"lab", "yamlfile"}, any, []string{"studies", "systems"},
+			"values that must not be published are kept in the same way, whatever they are for"},
+		{"study", []string{"lab", "yamlfile"}, anyModule, []string{"studies", "systems"},
 			"a study file is parsed and expanded without knowing systems, deployers or results"},
-		{"studies", noun, nil, []string{"stats"},
+		{"studies", nouns, nil, []string{"stats"},
 			"the built-in studies are files with their published figures, not code"},
-		{"systems", []string{"lab", "bounded", "inputfile", "yamlfile", "unit", "binding", "backing"}, any,
+		{"systems", []string{"lab", "bounded", "inputfile", "yamlfile", "unit", "binding", "backing"}, anyModule,
 			[]string{"deploy/launch"},
 			"business code knows neither how it is deployed, loaded, metered nor reported"},
-		{"systems/loaded", noun, nil, []string{"deploy/launch", "deploy/fleet"},
-			"what systems under load have in common knows none of them, nor the load engine"},
-		{"systems/kit", noun, nil, nil, "what systems are built from knows none of them"},
-		{"systems/kit/hosting", []string{"lab", "unit", "binding", "systems/kit"}, any, nil,
+		{"systems/loaded", nouns, nil, []string{"deploy/launch", "deploy/fleet"},
+			"the common part of systems under load knows neither a system nor the load engine"},
+		{"systems/kit", nouns, nil, nil, "the kit from which systems are built knows no system"},
+		{"systems/kit/hosting", []string{"lab", "unit", "binding", "systems/kit"}, anyModule, nil,
 			"a unit hosts, calls and serves components of any system"},
-		{"systems/kit/front", []string{"lab", "unit", "binding"}, any, nil,
-			"what all public interfaces have is the same for every system"},
+		{"systems/kit/front", []string{"lab", "unit", "binding"}, anyModule, nil,
+			"the common part of all public interfaces is the same for every system"},
 		{"systems/rehearsal",
-			[]string{"lab", "unit", "binding", "backing", "model", "systems/kit", "systems/loaded"}, any, nil,
-			"what plays a model knows the model, and nobody who makes one or simulates it"},
-		{"systems/external", []string{"lab", "bounded", "inputfile", "yamlfile", "secret", "systems/loaded"}, any,
+			[]string{"lab", "unit", "binding", "backing", "model", "systems/kit", "systems/loaded"}, anyModule, nil,
+			"the system that plays a model knows the model, but neither its makers nor the simulator"},
+		{"systems/external",
+			[]string{"lab", "bounded", "inputfile", "yamlfile", "secret", "systems/loaded"}, anyModule,
 			[]string{"backing/database", "internal/servers"},
-			"what somebody else wrote is known by its definition, which may refer to secrets"},
-		{"systems/big/bigtest", []string{"lab", "unit", "deploy/launch", "systems/big"}, any, nil,
+			"a user's system is known only by its definition, which may refer to secrets"},
+		{"systems/big/bigtest", []string{"lab", "unit", "deploy/launch", "systems/big"}, anyModule, nil,
 			"the stand-in for a deployer in tests starts units as the deployer does"},
-		{"binding", []string{"lab", "bounded"}, any, nil,
+		{"binding", []string{"lab", "bounded"}, anyModule, nil,
 			"a binding carries calls; it must serve every system and every deployment alike"},
-		{"binding/event", []string{"lab", "bounded", "backing", "binding/spans"}, any, nil,
-			"an event leaves with the transaction that made it: the outbox is a table, and the way from there is a " +
-				"broker"},
-		{"backing", []string{"lab"}, any, []string{"binding/spans"},
-			"a backing service is described and used without knowing who does so, nor who runs it"},
-		{"backing/named", []string{"lab", "deploy/launch", "backing"}, any, nil,
-			"what processes that are gone have left on the user's servers is known by them"},
-		{"backing/database/databasetest", []string{"lab", "backing", "internal/servers"}, any, nil,
-			"tests of databases run over real servers"},
-		{"deploy/launch", nil, any, nil,
-			"how a process is started and known again is the same for a server, a unit and a test"},
+		{"binding/event", []string{"lab", "bounded", "backing", "binding/spans"}, anyModule, nil,
+			"an event is stored in an outbox table, by the transaction that made it, and leaves through a broker"},
+		{"backing", []string{"lab"}, anyModule, []string{"binding/spans"},
+			"a backing service is described and used without knowing its users, nor who runs it"},
+		{"backing/named", []string{"lab", "deploy/launch", "backing"}, anyModule, nil,
+			"leftovers of dead processes on the user's servers are recognized by the labels of the processes"},
+		{"backing/database/databasetest", []string{"lab", "backing", "internal/servers"}, anyModule, nil,
+			"tests of databases use real servers"},
+		{"deploy/launch", nil, anyModule, nil,
+			"processes are started and recognized in the same way for a server, a unit and a test"},
 		{"relay", []string{"lab", "binding/accept"}, nil, nil,
-			"what is sent is passed on, and slowed, the same way whoever stands on either side"},
-		{"deploy", []string{"lab", "bounded", "relay", "binding/accept"}, any, nil,
+			"a relay passes data on, and slows it, in the same way for any two sides"},
+		{"deploy", []string{"lab", "bounded", "relay", "binding/accept"}, anyModule, nil,
 			"a deployer starts what a layout says; knowing a system would tie variants to deployments"},
-		{"deploy/deploytest", []string{"lab", "unit", "meter", "deploy/launch"}, any, nil,
-			"the suite of all deployers is a conductor with its meter, and the unit that it deploys"},
-		{"load", []string{"lab", "inputfile", "relay", "unit", "yamlfile"}, any, nil,
+		{"deploy/deploytest", []string{"lab", "unit", "meter", "deploy/launch"}, anyModule, nil,
+			"the suite of all deployers acts as a conductor with a meter, and has the unit that it deploys"},
+		{"load", []string{"lab", "inputfile", "relay", "unit", "yamlfile"}, anyModule, nil,
 			"the load engine must be usable alone, against anything"},
-		{"load/agent", []string{"lab", "bounded", "inputfile", "relay", "unit", "yamlfile", "load", "stats"}, any,
-			nil,
-			"the load engine must be usable alone; when a warm-up is over, a trial is judged by the rule of reports"},
-		{"traces", []string{"lab", "inputfile", "binding/spans"}, any, nil,
-			"users' spans are read without knowing a system; a path is walked as that of our own spans is"},
+		{"load/agent",
+			[]string{"lab", "bounded", "inputfile", "relay", "unit", "yamlfile", "load", "stats"}, anyModule, nil,
+			"the load engine must be usable alone; the end of a warm-up is found by the same rule as in reports"},
+		{"traces", []string{"lab", "inputfile", "binding/spans"}, anyModule, nil,
+			"users' spans are read without knowing a system; their critical paths are found like those of our spans"},
 		{"model", []string{"lab", "yamlfile"}, []string{"go.yaml.in/yaml/"}, nil,
-			"a model is what was measured; who makes spans, meters or predicts is no matter of the file"},
-		{"meter", noun, any, nil,
+			"a model holds what was measured; it does not depend on how it was measured, or what it is used for"},
+		{"meter", nouns, anyModule, nil,
 			"the meter reads processes; what they are for must not change a reading"},
 		{"profiler", []string{"lab", "inputfile"}, []string{"github.com/google/pprof/profile"}, nil,
-			"a profiler divides the time of any program; what is the application's own, its system says"},
-		{"profiler/sampler", noun, []string{"golang.org/x/sys/unix"}, nil,
-			"who looks at programs from outside knows processes, and not what they are for"},
-		{"profiler/counters", noun, []string{"golang.org/x/sys/unix"}, nil,
-			"who counts instructions knows threads, and not what they are for"},
-		{"fault", noun, any, nil,
+			"a profiler divides the time of any program; its system declares which code is the application's own"},
+		{"profiler/sampler", nouns, []string{"golang.org/x/sys/unix"}, nil,
+			"a sampler knows processes, and not what they are for"},
+		{"profiler/counters", nouns, []string{"golang.org/x/sys/unix"}, nil,
+			"counters know threads, and not what they are for"},
+		{"fault", nouns, anyModule, nil,
 			"a fault is injected into units, not into a known system"},
-		{"stats", noun, []string{"gonum.org/"}, nil,
+		{"stats", nouns, []string{"gonum.org/"}, nil,
 			"statistics are numbers in, estimates and verdicts out, with one numeric library that can be checked"},
 		{"predict", []string{"lab", "model", "stats", "report/figure"}, nil, nil,
-			"a prediction is made of a model alone; who made the model, and who measures, is no matter of it"},
+			"a prediction is made of a model alone; it does not depend on how the model was made"},
 		{"predict/sim", nil, nil, []string{"stats"},
 			"a simulator knows programs, pools and processors, and not what they stand for"},
-		{"store", []string{"lab", "inputfile"}, any, nil,
+		{"store", []string{"lab", "inputfile"}, anyModule, nil,
 			"result folders outlive every other room; they are written from the nouns alone"},
-		{"report", []string{"lab", "stats", "studies/published"}, any, nil,
+		{"report", []string{"lab", "stats", "studies/published"}, anyModule, nil,
 			"a report is made from records; it starts, loads and measures nothing"},
-		{"report/serve", []string{"lab", "report"}, any, []string{"store"},
-			"who shows runs in the browser reads no folder: cmd hands it the shelf"},
-		{"cmd/unit", []string{"lab", "unit", "systems", "binding", "backing"}, any, nil,
+		{"report/serve", []string{"lab", "report"}, anyModule, []string{"store"},
+			"the server for browsers reads no folder: cmd hands it the shelf"},
+		{"cmd/unit", []string{"lab", "unit", "systems", "binding", "backing"}, anyModule, nil,
 			"what is deployed must stay small and quick to start: no deployers, no load engine, no reports"},
-		{"cmd", []string{""}, any, nil,
+		{"cmd", []string{""}, anyModule, nil,
 			"the command line joins all rooms"},
 		{"scripts", nil, nil, []string{"deploy/compose/dockertest"},
-			"what tests a script runs it, and imports nothing that it is made of"},
-		{"docs/schema", noun, []string{"github.com/santhosh-tekuri/jsonschema/"}, nil,
+			"a test of a script runs the script, and imports nothing of what it builds"},
+		{"docs/schema", nouns, []string{"github.com/santhosh-tekuri/jsonschema/"}, nil,
 			"schemas describe the nouns and nothing else"},
 		{"internal", nil, nil, nil,
-			"what checks the house must not depend on it"},
+			"tools that check the house must not depend on it"},
 		{"internal/figures", []string{"lab", "stats", "report/figure"}, nil, nil,
-			"figures are made of numbers; what they are of is the matter of the benchmark"},
+			"figures are made of numbers; what they measure is up to the benchmark"},
 		{"internal/trials", []string{"lab", "deploy", "meter", "run"}, nil, nil,
 			"a benchmark's trial is deployed and played as any other, without knowing the system"},
-		{"internal/servers", []string{"lab", "backing", "deploy/fleet", "internal/trials"}, any, nil,
-			"a server that stands alone is run as those of trials are, without knowing what for"},
+		{"internal/servers", []string{"lab", "backing", "deploy/fleet", "internal/trials"}, anyModule, nil,
+			"a server without a trial is run like those of trials, whatever it is for"},
 	}...)
 })
 
@@ -155,7 +156,7 @@ func benches() []rule {
 	return all
 }
 
-// forTests returns the rooms that the tests of any room may import.
+// forTests returns the prefixes of the packages that the tests of any room may import.
 func forTests() []string {
 	return []string{module + "/docs/schema", module + "/internal/gobuild", module + "/internal/servers",
 		module + "/internal/testset", "github.com/google/go-cmp/", "github.com/rogpeppe/go-internal/"}
@@ -184,18 +185,18 @@ func within(path, folder string) bool {
 	return folder == "" || path == folder || strings.HasPrefix(path, folder+"/")
 }
 
-// check returns an error with the reason if an import is not allowed.
+// check returns an error with the reason of the rule if an import is not allowed.
 func check(e edge) error {
 	r, known := ruleFor(e.from)
 	if !known {
-		return fmt.Errorf("%s belongs to no room: give it one in the table of internal/house", e.from)
+		return fmt.Errorf("%s belongs to no room: add a rule for it to the table in internal/house", e.from)
 	}
 	if e.inTest && slices.ContainsFunc(forTests(), func(p string) bool { return strings.HasPrefix(e.to, p) }) {
 		return nil
 	}
 	allowed := r.rooms
 	if e.inTest {
-		allowed = slices.Concat(r.rooms, r.joined)
+		allowed = slices.Concat(r.rooms, r.inTests)
 	}
 	target, ours := strings.CutPrefix(e.to, module)
 	target = strings.TrimPrefix(target, "/")
@@ -297,7 +298,7 @@ func TestArrowsPointDown(t *testing.T) {
 func TestEveryRuleHasItsRoom(t *testing.T) {
 	for _, r := range rules() {
 		if info, err := os.Stat(filepath.Join(root(t), r.room)); err != nil || !info.IsDir() {
-			t.Errorf("the table has the room %s, and there is no such folder: take its rule out", r.room)
+			t.Errorf("the table has the room %s, and there is no such folder: remove its rule", r.room)
 		}
 	}
 }
@@ -322,12 +323,12 @@ func TestArrowsAreGuarded(t *testing.T) {
 		{"stats", "example.org/statistics", false, "one numeric library"},
 		{"stats", module + "/store", true, "one numeric library"},
 		{"yamlfile", "go.yaml.in/yaml/v3", false, ""},
-		{"yamlfile", module + "/lab", false, "whatever it holds"},
+		{"yamlfile", module + "/lab", false, "in the same way"},
 		{"study", module + "/yamlfile", false, ""},
 		{"study", module + "/load/scenario", false, "without knowing systems"},
 		{"load/scenario", module + "/yamlfile", false, ""},
 		{"model", module + "/yamlfile", false, ""},
-		{"model", module + "/traces", false, "no matter of the file"},
+		{"model", module + "/traces", false, "does not depend on how"},
 		{"load/scenario", module + "/study", false, "usable alone"},
 		{"study", module + "/systems/big", true, ""},
 		{"study", module + "/systems/big", false, "without knowing systems"},
@@ -341,14 +342,14 @@ func TestArrowsAreGuarded(t *testing.T) {
 		{"systems/big", module + "/meter", false, "neither how it is deployed"},
 		{"systems/big/bench", module + "/meter", false, ""},
 		{"systems/external", module + "/systems/loaded", false, ""},
-		{"systems/loaded", module + "/systems/shop", false, "knows none of them"},
+		{"systems/loaded", module + "/systems/shop", false, "knows neither a system"},
 		{"meter/bench", module + "/internal/figures", false, ""},
 		{"meter", module + "/internal/figures", false, "what they are for"},
 		{"load/bench", module + "/internal/figures", false, ""},
 		{"load/bench", module + "/stats", false, ""},
 		{"load/engine", module + "/stats", false, "usable alone"},
 		{"internal/figures", module + "/stats", false, ""},
-		{"internal/figures", module + "/meter", false, "matter of the benchmark"},
+		{"internal/figures", module + "/meter", false, "up to the benchmark"},
 		{"internal/trials", module + "/meter", false, ""},
 		{"internal/trials", module + "/systems/big", false, "without knowing the system"},
 		{"internal/tally", module + "/lab", false, "must not depend on it"},
@@ -360,7 +361,7 @@ func TestArrowsAreGuarded(t *testing.T) {
 		{"backing/server", module + "/deploy/launch", false, "nor who runs it"},
 		{"backing/server", module + "/internal/servers", false, "nor who runs it"},
 		{"backing/broker", module + "/internal/servers", true, ""},
-		{"deploy/launch", module + "/lab", false, "the same for a server, a unit and a test"},
+		{"deploy/launch", module + "/lab", false, "the same way for a server, a unit and a test"},
 		{"meter", module + "/deploy/process", true, "what they are for"},
 		{"predict", module + "/model", false, ""},
 		{"predict", module + "/store", false, "of a model alone"},

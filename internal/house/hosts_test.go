@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// hostRooms returns the rooms that may use process numbers, loopback addresses and files of a host. For all
-// other rooms units may run on other hosts.
+// hostRooms returns the rooms that may use process numbers, loopback addresses and files of a host, by kind.
+// In all other rooms units may run on other hosts, where these mean nothing.
 func hostRooms() map[string][]string {
 	return map[string][]string{
 		"process number": {
@@ -52,17 +52,17 @@ func hostRooms() map[string][]string {
 	}
 }
 
-// hostThings returns the places in a Go file that use a process number, a loopback address or a file of a
-// host, by kind.
-func hostThings(path string, text []byte) map[string][]string {
+// hostUses returns the places in a Go file that use a process number, a loopback address or a file of a host,
+// by kind.
+func hostUses(path string, text []byte) map[string][]string {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, 0)
 	if err != nil {
 		return map[string][]string{"process number": {err.Error()}}
 	}
 	found := map[string][]string{}
-	add := func(at token.Pos, what, said string) {
-		found[what] = append(found[what], fmt.Sprintf("%s:%d: %s", path, files.Position(at).Line, said))
+	add := func(at token.Pos, kind, text string) {
+		found[kind] = append(found[kind], fmt.Sprintf("%s:%d: %s", path, files.Position(at).Line, text))
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -77,9 +77,9 @@ func hostThings(path string, text []byte) map[string][]string {
 				add(n.Pos(), "file of a host", name)
 			}
 		case *ast.BasicLit:
-			said, err := strconv.Unquote(n.Value)
-			if err == nil && n.Kind == token.STRING && (strings.Contains(said, "127.0.0.1") ||
-				strings.Contains(said, "localhost") || strings.Contains(said, "::1")) {
+			text, err := strconv.Unquote(n.Value)
+			if err == nil && n.Kind == token.STRING && (strings.Contains(text, "127.0.0.1") ||
+				strings.Contains(text, "localhost") || strings.Contains(text, "::1")) {
 				add(n.Pos(), "loopback address", n.Value)
 			}
 		}
@@ -104,33 +104,33 @@ func isForTests(path string) bool {
 		func(folder string) bool { return strings.Contains(path, folder) })
 }
 
-func TestOnlyTheSeamKnowsTheHost(t *testing.T) {
+func TestOnlyHostRoomsUseTheHost(t *testing.T) {
 	used := map[string]bool{}
 	eachSource(t, func(path string, text []byte) {
 		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || isForTests(path) {
 			return
 		}
-		for what, places := range hostThings(path, text) {
-			room := slices.IndexFunc(hostRooms()[what], func(room string) bool { return within(path, room) })
+		for kind, places := range hostUses(path, text) {
+			room := slices.IndexFunc(hostRooms()[kind], func(room string) bool { return within(path, room) })
 			if room < 0 {
-				t.Errorf("%s: a %s belongs to a host. What runs elsewhere has none: ask the deployment, or take the "+
-					"address that the deployer gave (internal/house has the list of who may)",
-					strings.Join(places, ", "), what)
+				t.Errorf("%s: a %s is valid on one host only, and units may run on another: ask the deployment, or "+
+					"use the address from the deployer (hostRooms in internal/house lists the exceptions)",
+					strings.Join(places, ", "), kind)
 				continue
 			}
-			used[what+hostRooms()[what][room]] = true
+			used[kind+hostRooms()[kind][room]] = true
 		}
 	})
-	for what, rooms := range hostRooms() {
+	for kind, rooms := range hostRooms() {
 		for _, room := range rooms {
-			if !used[what+room] {
-				t.Errorf("%s knows no %s: take it off the list", room, what)
+			if !used[kind+room] {
+				t.Errorf("%s uses no %s: remove it from hostRooms", room, kind)
 			}
 		}
 	}
 }
 
-func TestWhatKnowsTheHostIsFound(t *testing.T) {
+func TestUsesOfTheHostAreFound(t *testing.T) {
 	const head = "package a\n\n"
 	for text, want := range map[string]string{
 		head + "var x = unit.PID":                       "process number",
@@ -142,7 +142,7 @@ func TestWhatKnowsTheHostIsFound(t *testing.T) {
 		head + "var x = target.Loopback":                "",
 		head + `var x = "198.18.0.1:80" + pid.String()`: "",
 	} {
-		found := hostThings("a.go", []byte(text))
+		found := hostUses("a.go", []byte(text))
 		if len(found) > 1 || want == "" && len(found) > 0 || want != "" && len(found[want]) != 1 {
 			t.Errorf("%q: %v, want one %q", text, found, want)
 		}

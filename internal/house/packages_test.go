@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// vague returns package names without a meaning.
+// vague returns names of packages that do not say what a package does.
 func vague() []string {
 	return []string{"util", "utils", "common", "lib", "helper", "helpers", "misc", "shared", "base"}
 }
@@ -43,7 +43,7 @@ func packageComplaints(p pkg) []string {
 func TestPackagesAreExplained(t *testing.T) {
 	all := packages(t)
 	if len(all) < 3 {
-		t.Fatalf("%d packages found: the list is broken", len(all))
+		t.Fatalf("%d packages found: the list is incomplete", len(all))
 	}
 	for _, p := range all {
 		for _, complaint := range packageComplaints(p) {
@@ -110,7 +110,7 @@ func required(t *testing.T, folder string) []string {
 	return direct
 }
 
-// imported returns those of the modules whose packages ours import, even if go.mod marks
+// imported returns those of the modules that our packages import, even if go.mod marks
 // them as indirect.
 func imported(t *testing.T, modules []string) []string {
 	t.Helper()

@@ -11,9 +11,9 @@ import (
 // namedPath matches a path of the source tree in a page of DESIGN.md: words separated by slashes.
 var namedPath = regexp.MustCompile("`([a-z]+(?:/[A-Za-z_.-]+)+)`")
 
-// TestThePagesNameWhatThereIs: the pages about adding a system, a deployer, a backing or a
+// TestPagesNameExistingFiles: the pages about adding a system, a deployer, a backing or a
 // metric name only files and folders that exist.
-func TestThePagesNameWhatThereIs(t *testing.T) {
+func TestPagesNameExistingFiles(t *testing.T) {
 	design, err := os.ReadFile(filepath.Join(root(t), "DESIGN.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -30,15 +30,15 @@ func TestThePagesNameWhatThereIs(t *testing.T) {
 				continue // a placeholder
 			}
 			if _, err := os.Stat(filepath.Join(root(t), path[1])); err != nil {
-				t.Errorf("%s sends the reader to %s, which is not there: %v", page, path[1], err)
+				t.Errorf("%s names %s, which does not exist: %v", page, path[1], err)
 			}
 		}
 	}
 }
 
-// TestEveryDeployerIsListedAndHeldToTheSuite: every deployer is in the list of cmd/cleave and passes the
-// suite, as the page "Add a deployer" requires.
-func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
+// TestEveryDeployerIsListedAndTested: every deployer is in the list of cmd/cleave, and its tests call the
+// suite of all deployers, as the page "Add a deployer" requires.
+func TestEveryDeployerIsListedAndTested(t *testing.T) {
 	list, err := os.ReadFile(filepath.Join(root(t), "cmd/cleave/app.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -52,8 +52,8 @@ func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held, suite := false, "deploytest.Suite"
-		if folder == "deploy/compose" { // whose units speak no control protocol
+		tested, suite := false, "deploytest.Suite"
+		if folder == "deploy/compose" { // its units speak no control protocol
 			suite = "deploytest.ForeignSuite"
 		}
 		for _, path := range tests {
@@ -61,10 +61,10 @@ func TestEveryDeployerIsListedAndHeldToTheSuite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			held = held || strings.Contains(string(text), suite+"(")
+			tested = tested || strings.Contains(string(text), suite+"(")
 		}
-		if !held {
-			t.Errorf("%s does not pass %s in a test", folder, suite)
+		if !tested {
+			t.Errorf("%s does not call %s in a test", folder, suite)
 		}
 	}
 	if len(all) < 3 {

@@ -12,8 +12,8 @@ import (
 // shellBlock matches a fenced block of shell commands in a page.
 var shellBlock = regexp.MustCompile("(?ms)^```sh\n(.*?)^```$")
 
-// TestShellOfPagesCanBeRead: every block of shell commands has a valid syntax, so that readers can paste it.
-func TestShellOfPagesCanBeRead(t *testing.T) {
+// TestShellOfPagesIsValid: every block of shell commands has a valid syntax, so that readers can paste it.
+func TestShellOfPagesIsValid(t *testing.T) {
 	top := root(t)
 	pages, err := filepath.Glob(filepath.Join(top, "docs", "*.md"))
 	if err != nil {
@@ -29,12 +29,12 @@ func TestShellOfPagesCanBeRead(t *testing.T) {
 			blocks++
 			read := exec.Command("bash", "-n")
 			read.Stdin = bytes.NewReader(block[1])
-			if said, err := read.CombinedOutput(); err != nil {
-				t.Errorf("%s: %s in\n%s", filepath.Base(path), said, block[1])
+			if text, err := read.CombinedOutput(); err != nil {
+				t.Errorf("%s: %s in\n%s", filepath.Base(path), text, block[1])
 			}
 		}
 	}
 	if blocks == 0 {
-		t.Error("no page has anything for a shell")
+		t.Error("no page has a block of shell commands")
 	}
 }

@@ -87,8 +87,8 @@ func eachFile(t *testing.T, wanted func(name string) bool, visit func(path strin
 	}
 }
 
-// lengthOf returns a complaint if a file is too long.
-func lengthOf(path string, text []byte) []string {
+// lengthComplaints returns a complaint if a file is too long.
+func lengthComplaints(path string, text []byte) []string {
 	if lines := bytes.Count(text, []byte{'\n'}); lines > maxFileLines {
 		return []string{fmt.Sprintf("%s has %d lines, more than %d: it holds more than one thing", path, lines,
 			maxFileLines)}
@@ -96,7 +96,7 @@ func lengthOf(path string, text []byte) []string {
 	return nil
 }
 
-// complaints applies the rules for Go to one file.
+// complaints returns the violations of the rules for Go in one file.
 func complaints(path string, text []byte) []string {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, parser.ParseComments)
@@ -117,7 +117,7 @@ func complaints(path string, text []byte) []string {
 	return found
 }
 
-// functionComplaints checks a function's length, name, comment and return statements.
+// functionComplaints returns complaints about a function's length, name, comment and return statements.
 func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []string {
 	var found []string
 	at := fmt.Sprintf("%s:%d", path, files.Position(f.Pos()).Line)
@@ -133,35 +133,34 @@ func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []st
 		found = append(found, fmt.Sprintf("%s: %s is exported and has no comment", at, f.Name.Name))
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
-		if r, is := n.(*ast.ReturnStmt); is && takenTooEarly(r.Results) {
-			found = append(found, fmt.Sprintf("%s:%d: what is written is taken before it is closed: close it in a "+
-				"statement of its own", path, files.Position(r.Pos()).Line))
+		if r, is := n.(*ast.ReturnStmt); is && readsTooEarly(r.Results) {
+			found = append(found, fmt.Sprintf("%s:%d: the content is read before the writer is closed: close it in "+
+				"a statement of its own", path, files.Position(r.Pos()).Line))
 		}
 		return true
 	})
 	return found
 }
 
-// takenTooEarly reports whether one of the results is the content of a buffer, and a later one closes the
-// writer that writes to the buffer. Go evaluates calls from left to right: what Close writes would be
-// missing.
-func takenTooEarly(results []ast.Expr) bool {
-	taken := false
+// readsTooEarly reports whether a result is the content of a buffer, and a later result closes the writer to
+// the buffer. Go evaluates calls from left to right: the content would lack the bytes that Close writes.
+func readsTooEarly(results []ast.Expr) bool {
+	read := false
 	for _, result := range results {
-		if taken && calls(result, "Close", "Flush") {
+		if read && calls(result, "Close", "Flush") {
 			return true
 		}
-		taken = taken || calls(result, "Bytes", "String")
+		read = read || calls(result, "Bytes", "String")
 	}
 	return false
 }
 
 // calls reports whether an expression calls a method with one of these names. It ignores calls inside of
 // function literals.
-func calls(within ast.Expr, names ...string) bool {
+func calls(expression ast.Expr, names ...string) bool {
 	found := false
-	ast.Inspect(within, func(n ast.Node) bool {
-		if _, later := n.(*ast.FuncLit); later {
+	ast.Inspect(expression, func(n ast.Node) bool {
+		if _, literal := n.(*ast.FuncLit); literal {
 			return false
 		}
 		if call, is := n.(*ast.CallExpr); is {
@@ -196,8 +195,8 @@ func receiverExported(f *ast.FuncDecl) bool {
 	}
 }
 
-// undocumented finds exported types, constants and variables that have no comment:
-// neither above them, nor on their line, nor above their group.
+// undocumented returns a complaint for each exported type, constant or variable that has no comment: neither
+// above it, nor on its line, nor above its group.
 func undocumented(files *token.FileSet, path string, d *ast.GenDecl) []string {
 	if d.Doc != nil && d.Lparen.IsValid() {
 		return nil
@@ -225,7 +224,7 @@ func undocumented(files *token.FileSet, path string, d *ast.GenDecl) []string {
 
 func TestSourcesKeepTheRules(t *testing.T) {
 	eachSource(t, func(path string, text []byte) {
-		found := lengthOf(path, text)
+		found := lengthComplaints(path, text)
 		if filepath.Ext(path) == ".go" {
 			found = append(found, complaints(path, text)...)
 		}
@@ -250,15 +249,16 @@ func TestSourceRulesCanFail(t *testing.T) {
 		{"function", "a.go", "package a\n\nfunc F() {}\n", "F is exported"},
 		{"function of a test", "a_test.go", "package a\n\nfunc F() {}\n", ""},
 		{"method", "a.go", "package a\n\n// T is.\ntype T[K any] int\n\nfunc (t *T[K]) M() {}\n", "M is exported"},
-		{"method nobody sees", "a.go", "package a\n\ntype t int\n\nfunc (t) M() {}\n", ""},
+		{"method of an unexported type", "a.go", "package a\n\ntype t int\n\nfunc (t) M() {}\n", ""},
 		{"type", "a.go", "package a\n\ntype T int\n", "T is exported"},
 		{"constant", "a.go", "package a\n\nconst C = 1\n", "C is exported"},
 		{"variable in a group", "a.go", "package a\n\nvar (\n\tv = 1\n\tW = 2\n)\n", "W is exported"},
 		{"group with one comment", "a.go", "package a\n\n// All of them.\nconst (\n\tA = 1\n\tB = 2\n)\n", ""},
 		{"comment on the line", "a.go", "package a\n\nconst (\n\tA = 1 // first\n)\n", ""},
-		{"taken too early", "a.go", "package a\n\nfunc f() { return b.Bytes(), join(err, w.Close()) }\n",
-			"a.go:3: what is written is taken before it is closed"},
-		{"taken after the end", "a.go", "package a\n\nfunc f() { err = w.Close(); return b.Bytes(), err }\n", ""},
+		{"content read too early", "a.go", "package a\n\nfunc f() { return b.Bytes(), join(err, w.Close()) }\n",
+			"a.go:3: the content is read before the writer is closed"},
+		{"content read after the end", "a.go",
+			"package a\n\nfunc f() { err = w.Close(); return b.Bytes(), err }\n", ""},
 		{"not Go", "a.go", "pack a", "expected 'package'"},
 	}
 	for _, c := range cases {
@@ -269,7 +269,7 @@ func TestSourceRulesCanFail(t *testing.T) {
 			}
 		})
 	}
-	if found := lengthOf("a.css", bytes.Repeat([]byte{'\n'}, maxFileLines+1)); len(found) != 1 {
+	if found := lengthComplaints("a.css", bytes.Repeat([]byte{'\n'}, maxFileLines+1)); len(found) != 1 {
 		t.Errorf("a file of %d lines: %v", maxFileLines+1, found)
 	}
 }

@@ -47,9 +47,9 @@ func systemsOf(t *testing.T, path string, text []byte) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// mentions finds the lines of a Go file that name a system: in an import, as an
-// identifier or as a word of a text. Comments may name it, as may examples of usage, and
-// texts in which the word is a part of another name, as in shop.example or shop.yaml.
+// mentions returns the lines of a Go file that name a system: in an import, as an identifier or as a word of
+// a text. Comments and examples of usage may name it. A text may contain the word as a part of another name,
+// such as shop.example or shop.yaml.
 func mentions(path string, text []byte, system string) []string {
 	if !bytes.Contains(text, []byte(system)) {
 		return nil // most files: parsing each of them for every system takes long
@@ -116,8 +116,7 @@ func TestRoomsNameNoSystem(t *testing.T) {
 	}
 	for _, system := range systems {
 		if in := imported(unitProgram(system)); !slices.Equal(in, []string{system}) {
-			t.Errorf("%s imports the systems %v: it is a unit of %s and of nothing else", unitProgram(system), in,
-				system)
+			t.Errorf("%s imports the systems %v, want only %s", unitProgram(system), in, system)
 		}
 	}
 	eachSource(t, func(path string, text []byte) {
@@ -129,8 +128,8 @@ func TestRoomsNameNoSystem(t *testing.T) {
 				continue
 			}
 			for _, mention := range mentions(path, text, system) {
-				t.Errorf("%s. A system is a folder, a line in %s and a unit program: what a command or a report must "+
-					"know of it, it says itself (lab.SystemInfo, lab.Metric, lab.Checkable, lab.Explainable, lab.Backed)",
+				t.Errorf("%s. A system is a folder, a line in %s and a unit program; commands and reports read the "+
+					"rest from its interfaces (lab.SystemInfo, lab.Metric, lab.Checkable, lab.Explainable, lab.Backed)",
 					mention, systemList)
 			}
 		}
@@ -143,22 +142,22 @@ func TestRoomsThatNameASystemAreFound(t *testing.T) {
 		text string
 		want int
 	}{
-		"import":                  {head + `import "` + module + `/systems/shop/system"`, 1},
-		"renamed import":          {head + `import s "` + module + `/systems/shop"`, 1},
-		"another import":          {head + `import "` + module + `/systems/shopping"`, 0},
-		"identifier":              {head + "var shop = 1", 1},
-		"package of that name":    {head + "import \"math/shop\"\nvar x = shop.Int{}", 0},
-		"text":                    {head + `const x = "shop"`, 1},
-		"word of a text":          {head + `const x = "The systems that can be checked: shop."`, 1},
-		"folder":                  {head + `const x = "systems/shop"`, 1},
-		"comment":                 {head + "// shop is one.\nvar x = 1", 0},
-		"name of a host":          {head + `const x = "https://shop.example:80/shop.Orders"`, 0},
-		"part of a word":          {head + `const x = "workshop shop-1 shopping"`, 0},
-		"example":                 {head + `var x = command{Example: "cleave check shop"}`, 0},
-		"beside an example":       {head + `var x = command{Example: "x", Long: "as in cleave check shop"}`, 1},
-		"a text that is no text":  {head + "const x = 's'", 0},
-		"a file that is no file":  {"pack shop", 1},
-		"a document's identifier": {head + "type T struct{ shop int }", 1},
+		"import":                {head + `import "` + module + `/systems/shop/system"`, 1},
+		"renamed import":        {head + `import s "` + module + `/systems/shop"`, 1},
+		"another import":        {head + `import "` + module + `/systems/shopping"`, 0},
+		"identifier":            {head + "var shop = 1", 1},
+		"package of that name":  {head + "import \"math/shop\"\nvar x = shop.Int{}", 0},
+		"text":                  {head + `const x = "shop"`, 1},
+		"word of a text":        {head + `const x = "The systems that can be checked: shop."`, 1},
+		"folder":                {head + `const x = "systems/shop"`, 1},
+		"comment":               {head + "// shop is one.\nvar x = 1", 0},
+		"name of a host":        {head + `const x = "https://shop.example:80/shop.Orders"`, 0},
+		"part of a word":        {head + `const x = "workshop shop-1 shopping"`, 0},
+		"example":               {head + `var x = command{Example: "cleave check shop"}`, 0},
+		"another field":         {head + `var x = command{Example: "x", Long: "as in cleave check shop"}`, 1},
+		"a character":           {head + "const x = 's'", 0},
+		"a file that is not Go": {"pack shop", 1},
+		"a field":               {head + "type T struct{ shop int }", 1},
 	} {
 		if found := mentions("a.go", []byte(c.text), "shop"); len(found) != c.want {
 			t.Errorf("%s: %v, want %d", name, found, c.want)
@@ -166,8 +165,8 @@ func TestRoomsThatNameASystemAreFound(t *testing.T) {
 	}
 }
 
-// ownScript reports whether a script belongs to one system: it builds the system's programs
-// in other languages.
+// ownScript reports whether a script belongs to one system, such as one that builds its programs in other
+// languages.
 func ownScript(path, system string) bool { return strings.HasPrefix(path, "scripts/"+system+"-") }
 
 // listedFile matches a line of the list in DESIGN.md of the files to change when a system is added.
@@ -204,8 +203,8 @@ func TestTheDesignSaysWhatAddingASystemTakes(t *testing.T) {
 		expected := listed
 		if strings.Contains(string(makefile), "systems/"+system+"/") {
 			touched = append(touched, "Makefile")
-			// there is nothing to make
 		} else if _, err := os.Stat(filepath.Join(top, "systems", system, "bench")); err != nil {
+			// A system without a benchmark needs no target in the Makefile.
 			expected = slices.DeleteFunc(slices.Clone(listed), func(file string) bool { return file == "Makefile" })
 		}
 		eachSource(t, func(path string, text []byte) {
@@ -223,11 +222,11 @@ func TestTheDesignSaysWhatAddingASystemTakes(t *testing.T) {
 	}
 }
 
-// metricName matches texts that end like the name of a metric. JSON fields with such names are only in
-// package lab.
+// metricName matches texts that end like the name of a metric, and such endings. JSON fields with such names
+// are only in package lab.
 var metricName = regexp.MustCompile(`_(p[0-9]+|per|per_.*)$|^_`)
 
-// metricNames finds the texts in a Go file that metricName matches.
+// metricNames returns the texts in a Go file that metricName matches, with their lines.
 func metricNames(path string, text []byte) []string {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, 0)
@@ -247,14 +246,14 @@ func metricNames(path string, text []byte) []string {
 	return found
 }
 
-func TestReportsReadNoNamesOfMetrics(t *testing.T) {
+func TestReportsNameNoMetrics(t *testing.T) {
 	eachSource(t, func(path string, text []byte) {
 		if !within(path, "report") || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return
 		}
 		for _, found := range metricNames(path, text) {
-			t.Errorf("%s is the name of a metric, or an ending of one: another system has other names; ask the "+
-				"fields of lab.Metric", found)
+			t.Errorf("%s is the name of a metric, or an ending of one: another system has other names: use "+
+				"the fields of lab.Metric", found)
 		}
 	})
 	for text, want := range map[string]int{

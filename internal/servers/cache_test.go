@@ -8,10 +8,10 @@ import (
 	"github.com/cleave-lab/cleave/backing/cache"
 )
 
-// cacheKeeper looks for the words that the tests write, a and b: caches cannot list their keys.
-type cacheKeeper struct{}
+// cacheClient reads only the words a and b, which the tests write: caches cannot list their keys.
+type cacheClient struct{}
 
-func (cacheKeeper) write(ctx context.Context, at target, word string) error {
+func (cacheClient) write(ctx context.Context, at target, word string) error {
 	client, err := cache.Open(ctx, at.URL(), cache.Options{})
 	if err != nil {
 		return err
@@ -22,7 +22,7 @@ func (cacheKeeper) write(ctx context.Context, at target, word string) error {
 	return client.Close()
 }
 
-func (cacheKeeper) read(ctx context.Context, at target) ([]string, error) {
+func (cacheClient) read(ctx context.Context, at target) ([]string, error) {
 	client, err := cache.Open(ctx, at.URL(), cache.Options{})
 	if err != nil {
 		return nil, err

@@ -7,10 +7,10 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
-type cassandraKeeper struct{}
+type cassandraClient struct{}
 
 // open connects to the node at the given address, even if the node reports another one.
-func (cassandraKeeper) open(at target) (*gocql.Session, error) {
+func (cassandraClient) open(at target) (*gocql.Session, error) {
 	address, err := url.Parse(at.URL())
 	if err != nil {
 		return nil, err
@@ -22,8 +22,8 @@ func (cassandraKeeper) open(at target) (*gocql.Session, error) {
 	return cluster.CreateSession()
 }
 
-func (k cassandraKeeper) write(ctx context.Context, at target, word string) error {
-	session, err := k.open(at)
+func (c cassandraClient) write(ctx context.Context, at target, word string) error {
+	session, err := c.open(at)
 	if err != nil {
 		return err
 	}
@@ -41,8 +41,8 @@ func (k cassandraKeeper) write(ctx context.Context, at target, word string) erro
 	return nil
 }
 
-func (k cassandraKeeper) read(ctx context.Context, at target) ([]string, error) {
-	session, err := k.open(at)
+func (c cassandraClient) read(ctx context.Context, at target) ([]string, error) {
+	session, err := c.open(at)
 	if err != nil {
 		return nil, err
 	}

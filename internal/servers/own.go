@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/gobuild"
 )
 
-// own holds the unit programs that are servers, such as NATS. They are built without the race detector, since
-// tests that use them must not fail because of races in them.
+// own holds the unit programs that are servers, such as NATS. They are built without the race detector,
+// because races in them must not fail the tests that use them.
 var own builtPrograms
 
 // builtPrograms builds programs from our sources when they are first needed, and keeps them until the end of
@@ -20,7 +20,7 @@ type builtPrograms struct {
 	folder string
 }
 
-// folderWith returns the folder with a program.
+// folderWith returns the folder of the programs, after it has built the program of that name if needed.
 func (p *builtPrograms) folderWith(name string) (folder string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -43,7 +43,7 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 		return nil, fmt.Errorf("depths of all queues: the server is %s, want %s", i.Kind, server.RabbitMQ)
 	}
 	lines, done := "", false
-	for attempt := 0; !done; attempt++ {
+	for retries := 0; !done; retries++ {
 		command := exec.CommandContext(ctx, "erl_call", "-n", server.RabbitNode, "-fetch_stdout", "-e")
 		command.Env, command.Stdin = i.environment(), strings.NewReader(depthsScript)
 		answer, err := command.Output()
@@ -55,7 +55,7 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 			return nil, fmt.Errorf("depths of all queues: %w", err)
 		}
 		lines, done = strings.CutSuffix(string(answer), "{ok, done}")
-		if changes := strings.Contains(string(answer), "noproc"); !done && (!changes || attempt == maxRetries) {
+		if changes := strings.Contains(string(answer), "noproc"); !done && (!changes || retries == maxRetries) {
 			return nil, fmt.Errorf("depths of all queues: the broker answers %q", answer)
 		}
 	}
@@ -72,7 +72,7 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 	return depths, nil
 }
 
-// environment returns the environment of the server, for one of its own tools.
+// environment returns the environment variables of the server, which its own command-line tools need, too.
 func (i *Instance) environment() []string {
 	unit, endpoints := i.Unit(i.name), map[string]lab.Endpoint{}
 	for _, port := range unit.Ports {

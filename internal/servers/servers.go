@@ -25,8 +25,9 @@ import (
 // and without Main that process would run all tests again.
 const begunVariable = "CLEAVE_TEST_SERVERS"
 
-// Main is the main function of a test binary. It runs the tests, or the part of a deployer for which this
-// process was started. parts holds further programs of the binary, by their first argument.
+// Main is the main function of a test binary. It runs the tests with run, or the part of a deployer for which
+// this process was started. parts holds further main functions of the binary, by the first argument with
+// which it is started; they get the other arguments.
 func Main(run func() int, parts map[string]func(args []string) error) {
 	part := trials.Part(os.Args[1:])
 	if len(os.Args) > 1 && parts[os.Args[1]] != nil {
@@ -58,8 +59,8 @@ type Instance struct {
 	deployment lab.Deployment
 }
 
-// Start starts a server in a new folder below dir, which it creates if needed, and returns
-// when a client can use the server. If its program is not installed, the error is a
+// Start starts a server with its files in a new folder below dir, and returns when a client can use the
+// server. It creates dir if needed. If the server's program is not installed, the error is a
 // *server.MissingError; tests call Need before.
 func Start(ctx context.Context, kind server.Kind, dir string, settings server.Settings) (*Instance, error) {
 	if testing.Testing() && os.Getenv(begunVariable) == "" {
@@ -97,7 +98,8 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 	return i, err
 }
 
-// Need skips the test if the program of a server is missing, and in `make test`, which starts only NATS.
+// Need skips a test that starts a server of a kind if the server's program is missing, or if the test runs in
+// `make test`, which starts only NATS.
 func Need(t testing.TB, kind server.Kind) {
 	t.Helper()
 	if kind != server.NATS { // NATS is part of Cleave
@@ -135,10 +137,11 @@ func Started(t testing.TB, kind server.Kind, settings server.Settings) *Instance
 	return instance
 }
 
-// Address returns the address for clients: a loopback address with a port below 32768.
+// Address returns the address for clients: a loopback address with a port below 32768, where the kernel
+// chooses no ports for connections.
 func (i *Instance) Address() string { return i.address("") }
 
-// address returns the address of the server, or of its port with a name.
+// address returns the address of the server's port of that name; "" is its main port.
 func (i *Instance) address(port string) string {
 	unit := i.name
 	if port != "" {
@@ -175,8 +178,8 @@ func (i *Instance) Kill() error {
 	return err
 }
 
-// Restart starts a server again, with the same address, credentials and data. One that
-// still runs is killed first.
+// Restart starts the server again, with the same address, credentials and data. If it still
+// runs, it is killed first.
 func (i *Instance) Restart(ctx context.Context) error {
 	_ = i.Kill() // it may have been killed
 	return i.deployment.Heal(ctx, lab.Fault{Target: i.name, Kind: lab.FaultKill})

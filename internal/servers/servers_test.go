@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestMain also lets the test program be the starter that killStarter kills.
@@ -28,17 +29,17 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// within returns a context for one test's servers.
-func within(t *testing.T) context.Context {
+// testContext returns a context that ends with the test, or after 6 minutes.
+func testContext(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// launchHere starts a server that ends with the test and logs the time of its start. It skips the test if the
+// started starts a server that ends with the test, and logs how long the start took. It skips the test if the
 // server is not installed.
-func launchHere(t *testing.T, kind server.Kind) *Instance {
+func started(t *testing.T, kind server.Kind) *Instance {
 	t.Helper()
 	begin := time.Now()
 	instance := Started(t, kind, server.Settings{})
@@ -46,74 +47,68 @@ func launchHere(t *testing.T, kind server.Kind) *Instance {
 	return instance
 }
 
-// keepers returns a client for each kind of server.
-func keepers() map[server.Kind]keeper {
-	return map[server.Kind]keeper{
-		server.MariaDB: sqlKeeper{"mysql"}, server.Postgres: sqlKeeper{"pgx"},
-		server.RabbitMQ: rabbitKeeper{}, server.NATS: natsKeeper{}, server.Mongo: mongoKeeper{},
-		server.Cassandra: cassandraKeeper{}, server.Redis: cacheKeeper{}, server.Memcached: cacheKeeper{},
+// clients returns the client for each kind of server.
+func clients() map[server.Kind]wordClient {
+	return map[server.Kind]wordClient{
+		server.MariaDB: sqlClient{"mysql"}, server.Postgres: sqlClient{"pgx"},
+		server.RabbitMQ: rabbitClient{}, server.NATS: natsClient{}, server.Mongo: mongoClient{},
+		server.Cassandra: cassandraClient{}, server.Redis: cacheClient{}, server.Memcached: cacheClient{},
 	}
 }
 
-// expect compares the content of a server. when describes the moment, for messages.
-func expect(t *testing.T, at target, content keeper, when string, want ...string) {
+// expect checks that a server has the wanted words. when describes the moment, for messages.
+func expect(t *testing.T, at target, words wordClient, when string, want ...string) {
 	t.Helper()
-	got, err := content.read(within(t), at)
+	got, err := words.read(testContext(t), at)
 	if err != nil {
 		t.Fatalf("%s: %v", when, err)
 	}
 	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("%s: content = %v, want %v", when, got, want)
+		t.Errorf("%s: words = %v, want %v", when, got, want)
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestAServer: the content of a server, except a cache, survives a crash; other users have no
+// TestServers: the words in a server, except a cache, survive a crash; other users have no
 // access; its death is reported; and nothing is left of it.
-func TestAServer(t *testing.T) {
-	for kind, content := range keepers() {
+func TestServers(t *testing.T) {
+	for kind, words := range clients() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			expectServer(t, launchHere(t, kind), content)
+			expectServer(t, started(t, kind), words)
 		})
 	}
 }
 
-func expectServer(t *testing.T, instance *Instance, content keeper) {
+func expectServer(t *testing.T, instance *Instance, words wordClient) {
 	t.Helper()
-	ctx := within(t)
-	must(t, content.write(ctx, instance, "a"))
-	expectClosed(t, instance, content)
+	ctx := testContext(t)
+	testset.Must(t, words.write(ctx, instance, "a"))
+	expectClosed(t, instance, words)
 	address, before := instance.Address(), pids(instance)
-	must(t, instance.Kill())
+	testset.Must(t, instance.Kill())
 	expectGone(t, before)
 	if err := instance.Kill(); err == nil || !strings.Contains(err.Error(), "has ended before it was killed") {
-		t.Errorf("Kill of the dead: %v", err)
+		t.Errorf("the second Kill: %v", err)
 	}
-	must(t, instance.Restart(ctx))
+	testset.Must(t, instance.Restart(ctx))
 	if instance.Address() != address {
 		t.Errorf("address changed from %s to %s", address, instance.Address())
 	}
-	must(t, content.write(ctx, instance, "b"))
+	testset.Must(t, words.write(ctx, instance, "b"))
 	want := []string{"a", "b"}
-	if content == (cacheKeeper{}) {
-		want = want[1:]
+	if words == (cacheClient{}) {
+		want = want[1:] // a cache is empty after a crash
 	}
-	expect(t, instance, content, "after kill -9", want...)
+	expect(t, instance, words, "after kill -9", want...)
 	if standIn := strings.Contains(instance.About(), "stand-in"); standIn != (instance.StandIn != "") {
-		t.Errorf("about %q", instance.About())
+		t.Errorf("the description %q must name a stand-in if the server is one (%q)", instance.About(),
+			instance.StandIn)
 	}
-	expectDeathIsTold(t, instance)
+	expectDeathIsReported(t, instance)
 	after := pids(instance)
-	must(t, instance.Stop())
+	testset.Must(t, instance.Stop())
 	expectGone(t, after)
-	must(t, instance.Stop())
+	testset.Must(t, instance.Stop())
 	if _, err := os.Stat(instance.Volume()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its files are left: %v", err)
 	}
@@ -121,13 +116,13 @@ func expectServer(t *testing.T, instance *Instance, content keeper) {
 
 // expectClosed checks that other users have no access to a server: the password is not
 // readable for them, the server listens on loopback only, and requires the password.
-func expectClosed(t *testing.T, instance *Instance, content keeper) {
+func expectClosed(t *testing.T, instance *Instance, words wordClient) {
 	t.Helper()
 	for _, pid := range pids(instance) {
 		for _, file := range []string{"cmdline", "environ"} {
 			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 			if err == nil && strings.Contains(string(text), password(instance)) {
-				t.Errorf("the password stands in %s of process %d", file, pid)
+				t.Errorf("the password is in %s of process %d", file, pid)
 			}
 		}
 	}
@@ -137,27 +132,26 @@ func expectClosed(t *testing.T, instance *Instance, content keeper) {
 		}
 	}
 	expectSecretFiles(t, instance)
-	if _, err := content.read(within(t), impostor{instance}); err == nil {
-		t.Error("a wrong password is let in")
+	if _, err := words.read(testContext(t), impostor{instance}); err == nil {
+		t.Error("a wrong password is accepted")
 	}
 }
 
-// expectDeathIsTold kills a server behind the package's back: Failed must be closed then,
-// and not before.
-func expectDeathIsTold(t *testing.T, instance *Instance) {
+// expectDeathIsReported kills a server without Kill: Failed must be closed then, and not before.
+func expectDeathIsReported(t *testing.T, instance *Instance) {
 	t.Helper()
 	if err := instance.Failure(); err != nil {
 		t.Errorf("a kill by Kill is reported as a failure: %v", err)
 	}
 	main := pids(instance)[0]
-	must(t, syscall.Kill(main, syscall.SIGKILL))
+	testset.Must(t, syscall.Kill(main, syscall.SIGKILL))
 	select {
 	case <-instance.Failed():
 		want := string(instance.Kind) + " ended by signal: killed"
 		if got := instance.Failure().Error(); !strings.HasPrefix(got, want) {
 			t.Errorf("its death is reported as %q, want %q and the log", got, want)
 		}
-	case <-within(t).Done():
+	case <-testContext(t).Done():
 		t.Error("its death is not reported")
 	}
 }
@@ -165,27 +159,27 @@ func expectDeathIsTold(t *testing.T, instance *Instance) {
 // TestPostgresLeavesNoSharedMemory: PostgreSQL uses no memory in /dev/shm, and its System V
 // segment is removed when it is killed.
 func TestPostgresLeavesNoSharedMemory(t *testing.T) {
-	instance := launchHere(t, server.Postgres)
+	instance := started(t, server.Postgres)
 	main := pids(instance)[0]
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", main))
-	must(t, err)
+	testset.Must(t, err)
 	if strings.Contains(string(maps), "/dev/shm/") {
 		t.Error("it has memory in /dev/shm")
 	}
 	// The seventh line of its lock file names the segment: key and id.
 	lock, err := os.ReadFile(filepath.Join(instance.Volume(), "data", "postmaster.pid"))
-	must(t, err)
+	testset.Must(t, err)
 	segment := strings.Fields(strings.Split(string(lock), "\n")[6])
 	theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/ipc", main))
-	must(t, err)
+	testset.Must(t, err)
 	ours, err := os.Readlink("/proc/self/ns/ipc")
-	must(t, err)
+	testset.Must(t, err)
 	if theirs == ours {
-		t.Skip("this host lets us make no user namespaces, so a killed server leaves its segment of 56 bytes")
+		t.Skip("this host allows no user namespaces, so a killed server leaves its segment of 56 bytes")
 	}
-	must(t, instance.Kill())
+	testset.Must(t, instance.Kill())
 	left, err := os.ReadFile("/proc/sysvipc/shm")
-	must(t, err)
+	testset.Must(t, err)
 	for line := range strings.Lines(string(left)) {
 		if slices.Equal(strings.Fields(line)[:2], segment) {
 			t.Errorf("its segment is left: %s", line)
@@ -196,19 +190,19 @@ func TestPostgresLeavesNoSharedMemory(t *testing.T) {
 // TestMariaDBKeepsTemporaryTablesToItself: its folder for temporary tables is private, because another
 // MariaDB that starts would remove them.
 func TestMariaDBKeepsTemporaryTablesToItself(t *testing.T) {
-	instance := launchHere(t, server.MariaDB)
-	database, err := sqlKeeper{"mysql"}.open(within(t), instance)
-	must(t, err)
+	instance := started(t, server.MariaDB)
+	database, err := sqlClient{"mysql"}.open(testContext(t), instance)
+	testset.Must(t, err)
 	defer func() { _ = database.Close() }()
 	var folder string
-	must(t, database.QueryRowContext(within(t), "SELECT @@tmpdir").Scan(&folder))
+	testset.Must(t, database.QueryRowContext(testContext(t), "SELECT @@tmpdir").Scan(&folder))
 	if want := filepath.Join(instance.Volume(), "temporary"); folder != want {
 		t.Errorf("temporary tables are in %s, want %s", folder, want)
 	}
 }
 
 func TestNothingOutlivesItsStarter(t *testing.T) {
-	for kind := range keepers() {
+	for kind := range clients() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			all := killStarter(t, kind)
@@ -222,7 +216,7 @@ func TestNothingOutlivesItsStarter(t *testing.T) {
 
 func TestStartRefuses(t *testing.T) {
 	file := t.TempDir() + "/file"
-	must(t, os.WriteFile(file, nil, 0o600))
+	testset.Must(t, os.WriteFile(file, nil, 0o600))
 	for name, c := range map[string]struct {
 		dir  string
 		kind server.Kind
@@ -231,44 +225,45 @@ func TestStartRefuses(t *testing.T) {
 		"unknown server":        {t.TempDir(), "oracle", `there is no server "oracle" (there are [mariadb`},
 		"folder that is a file": {file, server.NATS, "not a directory"},
 	} {
-		if _, err := Start(within(t), c.kind, c.dir, server.Settings{}); err == nil ||
+		if _, err := Start(testContext(t), c.kind, c.dir, server.Settings{}); err == nil ||
 			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error = %v, want %q", name, err, c.want)
 		}
 	}
 	t.Setenv(begunVariable, "")
-	if _, err := Start(within(t), server.NATS, t.TempDir(), server.Settings{}); err == nil ||
+	if _, err := Start(testContext(t), server.NATS, t.TempDir(), server.Settings{}); err == nil ||
 		!strings.Contains(err.Error(), "servers.Main") {
-		t.Errorf("a test binary that is not its janitor's: %v", err)
+		t.Errorf("a test binary whose TestMain is not Main: %v", err)
 	}
 }
 
-// TestPortsAreKeptWhileTheServerIsDown: other searches for a free port do not get them.
+// TestPortsAreKeptWhileTheServerIsDown checks that other searches for a free port do not get the port of a
+// killed server. A deployer reserves a port with a UDP socket (see deploy/launch).
 func TestPortsAreKeptWhileTheServerIsDown(t *testing.T) {
-	instance := launchHere(t, server.NATS)
-	must(t, instance.Kill())
+	instance := started(t, server.NATS)
+	testset.Must(t, instance.Kill())
 	if hold, err := net.ListenPacket("udp4", instance.Address()); err == nil {
-		t.Errorf("anybody may have %s", instance.Address())
-		must(t, hold.Close())
+		t.Errorf("%s is free while the server is down", instance.Address())
+		testset.Must(t, hold.Close())
 	}
-	must(t, instance.Restart(within(t)))
-	must(t, instance.Stop())
+	testset.Must(t, instance.Restart(testContext(t)))
+	testset.Must(t, instance.Stop())
 	hold, err := net.ListenPacket("udp4", instance.Address())
 	if err != nil {
-		t.Fatalf("nobody may have %s after the end: %v", instance.Address(), err)
+		t.Fatalf("%s is still reserved after the end: %v", instance.Address(), err)
 	}
-	must(t, hold.Close())
+	testset.Must(t, hold.Close())
 }
 
 func TestAServerIsSharedUntilTheEndOfItsProgram(t *testing.T) {
 	s := sharedServers{begun: map[string]*sharedServer{}}
 	one, other := s.server(server.NATS, server.Settings{}), s.server(server.NATS, server.Settings{})
 	if one.err != nil || one != other {
-		t.Fatalf("%v; asked twice, there are two: %t", one.err, one != other)
+		t.Fatalf("two calls return two servers: %t, %v", one != other, one.err)
 	}
-	must(t, natsKeeper{}.write(within(t), one.instance, "a"))
-	expect(t, one.instance, natsKeeper{}, "while it is shared", "a")
-	must(t, s.end())
+	testset.Must(t, natsClient{}.write(testContext(t), one.instance, "a"))
+	expect(t, one.instance, natsClient{}, "while it is shared", "a")
+	testset.Must(t, s.end())
 	if _, err := net.Dial("tcp", one.instance.Address()); err == nil {
 		t.Error("it still listens")
 	}

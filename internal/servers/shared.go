@@ -14,6 +14,7 @@ import (
 // shared holds the servers that the tests of this program share. Main ends them after all tests.
 var shared = sharedServers{begun: map[string]*sharedServer{}}
 
+// sharedServers starts each server once, and keeps it until end.
 type sharedServers struct {
 	mu    sync.Mutex
 	begun map[string]*sharedServer // by kind and settings, as text
@@ -39,6 +40,7 @@ func Shared(t testing.TB, kind server.Kind, settings server.Settings) *Instance 
 	return c.instance
 }
 
+// server returns the server of a kind with these settings. The first call starts it.
 func (s *sharedServers) server(kind server.Kind, settings server.Settings) *sharedServer {
 	s.mu.Lock()
 	defer s.mu.Unlock()

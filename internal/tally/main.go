@@ -1,12 +1,12 @@
 // Command tally runs `go test` and prints a summary of the results: a line per package,
-// the output of failed tests, and at the end the slowest packages and the numbers of
-// passed and failed tests. The exit code is 1 if a test or a package failed or if there
-// was no test at all.
+// the output of failed tests, and at the end the slowest packages and tests and the
+// numbers of passed and failed tests. The exit code is 1 if a test or a package failed
+// or if no test passed.
 //
 // Several runs, separated by --, run in parallel. If a run has only a few failed tests,
 // they are repeated once, after all runs and one by one. A test that passes then is
 // unsteady: it is listed with the output of its failure, and counted neither as passed
-// nor as failed. See repeatable for failures that are not repeated.
+// nor as failed. See isRepeatable for failures that are not repeated.
 //
 //	go run ./internal/tally -p=1 ./a ./b -- -p=2 -race ./c
 package main
@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	t, err := runs(goTest, groups(os.Args[1:]), os.Stdout)
+	t, err := runAll(goTest, groups(os.Args[1:]), os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "tally:", err)
 		os.Exit(1)
@@ -57,7 +57,8 @@ func groups(words []string) []group {
 	return all
 }
 
-// tester runs the tests of a group and passes the stream of their events to events.
+// tester runs the tests of a group and calls events with the stream of their events, as JSON. It returns the
+// error of events, and an *exec.ExitError if a test has failed.
 type tester func(g group, events func(io.Reader) error) error
 
 // goTest is the tester of the Go toolchain. Only the race detector needs cgo. Without it cgo is off, as for
@@ -80,21 +81,22 @@ func goTest(g group, events func(io.Reader) error) error {
 	return errors.Join(events(out), command.Wait())
 }
 
-// runs runs all groups in parallel, then repeats failed tests one by one, and returns the sum.
-func runs(play tester, all []group, to io.Writer) (*tally, error) {
-	shared := &turns{to: to}
+// runAll runs all groups in parallel, then repeats failed tests one by one, and returns the sum of the
+// results.
+func runAll(test tester, all []group, to io.Writer) (*tally, error) {
+	shared := &lockedWriter{to: to}
 	counted, problems := make([]*tally, len(all)), make([]error, len(all))
-	var under sync.WaitGroup
+	var running sync.WaitGroup
 	for i, g := range all {
-		under.Go(func() { counted[i], problems[i] = count(play, g, shared) })
+		running.Go(func() { counted[i], problems[i] = runOnce(test, g, shared) })
 	}
-	under.Wait()
+	running.Wait()
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
 	sum := newTally(to)
 	for i, t := range counted {
-		if err := t.settle(play, all[i], to); err != nil {
+		if err := t.repeatFailed(test, all[i], to); err != nil {
 			return nil, err
 		}
 		sum.add(t)
@@ -102,34 +104,35 @@ func runs(play tester, all []group, to io.Writer) (*tally, error) {
 	return sum, nil
 }
 
-// turns is a writer for several goroutines: each Write is written as a whole.
-type turns struct {
+// lockedWriter is a writer for several goroutines: each Write is written as a whole.
+type lockedWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
 // Write implements io.Writer.
-func (t *turns) Write(text []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.to.Write(text)
+func (l *lockedWriter) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.to.Write(text)
 }
 
-// settle repeats the failed tests that may be repeated, and prints the failures that remain.
-func (t *tally) settle(play tester, g group, to io.Writer) error {
-	repeat := t.broken.few()
+// repeatFailed repeats the failed tests that may be repeated, and prints the failures that remain. It returns
+// the first error of writing, also that of the run before.
+func (t *tally) repeatFailed(test tester, g group, to io.Writer) error {
+	repeat := t.broken.areFew()
 	for _, b := range t.broken {
-		if !repeat || !b.repeatable() {
+		if !repeat || !b.isRepeatable() {
 			t.show(b)
 			continue
 		}
 		for _, f := range b.byTest() {
-			again, err := count(play, f.alone(g.flags), to)
+			again, err := runOnce(test, f.alone(g.flags), to)
 			if err != nil {
 				return err
 			}
 			if again.failed == 0 && again.passed > 0 {
-				t.unsettle(f)
+				t.markUnsteady(f)
 			} else {
 				t.show(f)
 			}
@@ -138,15 +141,16 @@ func (t *tally) settle(play tester, g group, to io.Writer) error {
 	return t.err
 }
 
-// count runs a group once and returns its results. It fails if the tests could not be run.
-func count(play tester, g group, to io.Writer) (*tally, error) {
+// runOnce runs a group once and returns its results. Failed tests are no error; it returns an error if the
+// tests could not be run, or the results not be written.
+func runOnce(test tester, g group, to io.Writer) (*tally, error) {
 	t := newTally(to)
 	t.flags = g.flags
-	failure := play(g, t.read)
+	err := test(g, t.read)
 	var exit *exec.ExitError
-	switch {
-	case failure == nil, errors.As(failure, &exit) && t.failed > 0:
-		return t, t.err
+	testsFailed := errors.As(err, &exit) && t.failed > 0
+	if err != nil && !testsFailed {
+		return nil, fmt.Errorf("run the tests of %s: %w", strings.Join(g.packages, " "), err)
 	}
-	return nil, fmt.Errorf("run the tests of %s: %w", strings.Join(g.packages, " "), failure)
+	return t, t.err
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// mostRepeated is the largest number of failed tests of a run that are repeated. If more
+// maxRepeated is the largest number of failed tests of a run that are repeated. If more
 // fail, the reason is not a busy machine.
-const mostRepeated = 8
+const maxRepeated = 8
 
 // failure is a package that failed.
 type failure struct {
@@ -20,21 +20,21 @@ type failure struct {
 // failures holds the failed packages of one run.
 type failures []failure
 
-// few reports whether at most mostRepeated top-level tests have failed.
-func (all failures) few() bool {
+// areFew reports whether at most maxRepeated top-level tests have failed.
+func (all failures) areFew() bool {
 	n := 0
 	for _, f := range all {
 		n += len(f.roots())
 	}
-	return n <= mostRepeated
+	return n <= maxRepeated
 }
 
-// repeatable reports whether the machine could be the reason of a failure: a slow server,
+// isRepeatable reports whether the machine could be the reason of a failure: a slow server,
 // a port in use. Data races, panics, timeouts and compile errors are bugs even if they
 // are rare.
-func (f failure) repeatable() bool {
+func (f failure) isRepeatable() bool {
 	if len(f.failed) == 0 {
-		return false
+		return false // the package itself has failed: it does not compile, or did not finish
 	}
 	for _, kept := range f.output {
 		if text := kept.String(); strings.Contains(text, "WARNING: DATA RACE") ||
@@ -45,7 +45,8 @@ func (f failure) repeatable() bool {
 	return true
 }
 
-// roots returns the failed tests without the names of subtests.
+// roots returns the names of the top-level tests that have failed, or of which a subtest has, in alphabetical
+// order.
 func (f failure) roots() []string {
 	var names []string
 	for _, test := range f.failed {
@@ -80,7 +81,7 @@ func (f failure) byTest() []failure {
 	return all
 }
 
-// alone returns a run of only the first failed top-level test.
+// alone returns a group that runs only the first of the failed top-level tests.
 func (f failure) alone(flags []string) group {
 	pattern := "-run=^" + regexp.QuoteMeta(f.roots()[0]) + "$"
 	return group{append(slices.Clone(flags), "-count=1", pattern), []string{f.name}}
@@ -92,8 +93,9 @@ func (t *tally) show(f failure) {
 	t.print("FAIL %s %s\n", f.name, f.how)
 }
 
-// unsettle counts failed tests that passed when repeated as unsteady, and prints their output.
-func (t *tally) unsettle(f failure) {
+// markUnsteady counts failed tests, which passed when they were repeated, as unsteady, and prints their
+// output.
+func (t *tally) markUnsteady(f failure) {
 	t.failed -= len(f.failed)
 	t.unsteady += len(f.failed)
 	t.print("unsteady %s %s: this failed, and passed when repeated alone\n", f.name, strings.Join(f.failed, " "))

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// told returns a stream of `go test -json` for a package. Each argument is a test with its
+// testEvents returns a stream of `go test -json` for the package a/b. Each argument is a test with its
 // result ("TestA fail") and, after a colon, its output.
-func told(tests ...string) string {
+func testEvents(tests ...string) string {
 	var b strings.Builder
 	end := "pass"
 	for _, test := range tests {
@@ -55,9 +55,9 @@ func TestFewFailuresAreRepeated(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			stream := told(c.first...)
-			got, err := runs(func(_ group, events func(io.Reader) error) error {
-				defer func() { stream = told(c.second...) }()
+			stream := testEvents(c.first...)
+			got, err := runAll(func(_ group, events func(io.Reader) error) error {
+				defer func() { stream = testEvents(c.second...) }()
 				return events(strings.NewReader(stream))
 			}, []group{{}}, &out)
 			if err != nil || got.String() != c.want {
@@ -70,7 +70,7 @@ func TestFewFailuresAreRepeated(t *testing.T) {
 	}
 }
 
-// failing returns n failed tests, as arguments of told.
+// failing returns n failed tests, as arguments of testEvents.
 func failing(n int) []string {
 	all := make([]string, n)
 	for i := range all {
@@ -85,17 +85,17 @@ func TestFailedTestsAreRepeatedOneByOne(t *testing.T) {
 	flags := []string{"-race"}
 	play := func(g group, events func(io.Reader) error) error {
 		asked = append(asked, g)
-		stream := told("TestA/x fail: too late", "TestB pass", "TestA/y fail: later", "TestAB fail: last")
+		stream := testEvents("TestA/x fail: too late", "TestB pass", "TestA/y fail: later", "TestAB fail: last")
 		switch len(asked) {
 		case 2:
-			stream = told("TestA/x pass", "TestA/y pass")
+			stream = testEvents("TestA/x pass", "TestA/y pass")
 		case 3:
-			stream = told("TestAB fail: again")
+			stream = testEvents("TestAB fail: again")
 		}
 		return events(strings.NewReader(stream))
 	}
 	var out strings.Builder
-	got, err := runs(play, []group{{flags, []string{"./..."}}}, &out)
+	got, err := runAll(play, []group{{flags, []string{"./..."}}}, &out)
 	want := []group{{flags, []string{"./..."}}, {[]string{"-race", "-count=1", "-run=^TestA$"}, []string{"a/b"}},
 		{[]string{"-race", "-count=1", "-run=^TestAB$"}, []string{"a/b"}}}
 	if err != nil || !reflect.DeepEqual(asked, want) {
@@ -109,8 +109,8 @@ func TestFailedTestsAreRepeatedOneByOne(t *testing.T) {
 	}
 }
 
-// TestRunsAddUp: the runs are made in parallel, a failed test is repeated after all have ended, and the
-// counts are added.
+// TestRunsAddUp: the groups run in parallel, a failed test is repeated after all have ended, and the counts
+// are added.
 func TestRunsAddUp(t *testing.T) {
 	var out strings.Builder
 	var both sync.WaitGroup
@@ -118,17 +118,17 @@ func TestRunsAddUp(t *testing.T) {
 	play := func(g group, events func(io.Reader) error) error {
 		switch {
 		case slices.Contains(g.flags, "-count=1"):
-			return events(strings.NewReader(told("TestC fail")))
+			return events(strings.NewReader(testEvents("TestC fail")))
 		case slices.Contains(g.flags, "-race"):
 			both.Done()
 			both.Wait()
-			return events(strings.NewReader(told("TestA pass", "TestB skip: not here", "TestC pass")))
+			return events(strings.NewReader(testEvents("TestA pass", "TestB skip: not here", "TestC pass")))
 		}
 		both.Done()
 		both.Wait()
-		return events(strings.NewReader(told("TestA pass", "TestB skip: not here", "TestC fail")))
+		return events(strings.NewReader(testEvents("TestA pass", "TestB skip: not here", "TestC fail")))
 	}
-	got, err := runs(play, groups([]string{"-timeout=1m", "./...", "--", "-race", "./x", "./y"}), &out)
+	got, err := runAll(play, groups([]string{"-timeout=1m", "./...", "--", "-race", "./x", "./y"}), &out)
 	if err != nil || got.String() != "3 passed, 1 failed, 2 skipped" ||
 		!strings.Contains(out.String(), "ok   a/b -race ") {
 		t.Errorf("tally = %v, %v, output %q", got, err, out.String())
@@ -144,8 +144,8 @@ func TestGroupsAreRead(t *testing.T) {
 	}
 }
 
-// TestTheToolchainPlays runs tests with the real toolchain.
-func TestTheToolchainPlays(t *testing.T) {
+// TestRealToolchain runs tests with the real toolchain.
+func TestRealToolchain(t *testing.T) {
 	for name, c := range map[string]struct {
 		g    group
 		want string
@@ -158,7 +158,7 @@ func TestTheToolchainPlays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			got, err := runs(goTest, []group{c.g}, &out)
+			got, err := runAll(goTest, []group{c.g}, &out)
 			if err != nil || got.String() != c.want {
 				t.Errorf("tally = %v, %v, want %q; output %q", got, err, c.want, out.String())
 			}
@@ -166,11 +166,11 @@ func TestTheToolchainPlays(t *testing.T) {
 	}
 }
 
-func TestWhatCannotRunIsAMistake(t *testing.T) {
+func TestTestsThatCannotRunAreAnError(t *testing.T) {
 	for _, failure := range []error{errors.New("no toolchain"),
 		&exec.ExitError{ProcessState: &os.ProcessState{}}} {
 		play := func(group, func(io.Reader) error) error { return failure }
-		if got, err := runs(play, []group{{nil, []string{"./x"}}}, io.Discard); !errors.Is(err, failure) ||
+		if got, err := runAll(play, []group{{nil, []string{"./x"}}}, io.Discard); !errors.Is(err, failure) ||
 			!strings.Contains(err.Error(), "./x: ") {
 			t.Errorf("tally = %v, error %v", got, err)
 		}
@@ -183,11 +183,12 @@ func TestAPackageThatEndsEarlyIsNotRepeated(t *testing.T) {
 		want   int // failures
 	}{
 		"does not compile": {`{"Action":"fail","Package":"a/b"}`, 1},
-		"does not finish":  {strings.TrimSuffix(told("TestA fail"), `{"Action":"fail","Package":"a/b"}`+"\n"), 2},
+		"does not finish": {
+			strings.TrimSuffix(testEvents("TestA fail"), `{"Action":"fail","Package":"a/b"}`+"\n"), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			played := 0
-			got, err := runs(func(_ group, events func(io.Reader) error) error {
+			got, err := runAll(func(_ group, events func(io.Reader) error) error {
 				played++
 				return events(strings.NewReader(c.stream))
 			}, []group{{}}, io.Discard)

@@ -23,13 +23,13 @@ type event struct {
 type tally struct {
 	passed, failed, skipped, unsteady int
 
-	flags   []string // of the run
-	out     io.Writer
-	err     error // the first error of writing
-	running map[string]*suite
-	broken  failures
-	took    []duration // of packages
-	tests   []duration // of top-level tests
+	flags        []string // of the run
+	out          io.Writer
+	err          error // the first error of writing to out
+	running      map[string]*suite
+	broken       failures
+	packageTimes []duration
+	testTimes    []duration // of top-level tests
 }
 
 // duration is the time that a test or a package took.
@@ -43,7 +43,8 @@ const shownSlowest = 10
 
 // slowest returns the lists of the slowest packages and tests of all runs.
 func (t *tally) slowest() string {
-	return "the slowest packages:\n" + listSlowest(t.took) + "the slowest tests:\n" + listSlowest(t.tests)
+	return "the slowest packages:\n" + listSlowest(t.packageTimes) + "the slowest tests:\n" +
+		listSlowest(t.testTimes)
 }
 
 func listSlowest(took []duration) string {
@@ -60,9 +61,9 @@ type suite struct {
 	output  map[string]*strings.Builder // by test; "" is the package itself
 	order   []string                    // the keys of output, in the order of their first line
 	parents map[string]bool             // tests with subtests
-	blamed  map[string]bool             // the parents of failed tests
-	failed  []string                    // tests
-	took    []duration                  // of top-level tests
+	blamed  map[string]bool             // tests with failed subtests
+	failed  []string                    // failed tests, except the blamed ones
+	times   []duration                  // of top-level tests
 }
 
 // cached reports whether the results come from Go's test cache.
@@ -94,8 +95,8 @@ func (t *tally) add(o *tally) {
 	t.failed += o.failed
 	t.skipped += o.skipped
 	t.unsteady += o.unsteady
-	t.took = append(t.took, o.took...)
-	t.tests = append(t.tests, o.tests...)
+	t.packageTimes = append(t.packageTimes, o.packageTimes...)
+	t.testTimes = append(t.testTimes, o.testTimes...)
 }
 
 // print writes to out. It keeps the first error in t.err.
@@ -164,7 +165,7 @@ func markAround(marks map[string]bool, test string) {
 	}
 }
 
-// keep stores the output of a test until it is known whether it failed.
+// keep stores output of a test, to print it if the test fails.
 func (s *suite) keep(test, text string) {
 	builder, known := s.output[test]
 	if !known {
@@ -182,7 +183,7 @@ func (s *suite) reason(test string) string {
 	if !there {
 		return "no reason given"
 	}
-	var said []string
+	var message []string
 	for line := range strings.Lines(kept.String()) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "testscript.go:") {
@@ -190,17 +191,17 @@ func (s *suite) reason(test string) string {
 		}
 		if line != "" && !strings.HasPrefix(line, "=== ") &&
 			!strings.HasPrefix(line, "--- ") {
-			said = append(said, line)
+			message = append(message, line)
 		}
 	}
-	return strings.Join(said, "; ")
+	return strings.Join(message, "; ")
 }
 
-// count handles the end of one test.
+// count counts a test that has ended, and drops its output unless it has failed.
 func (t *tally) count(e event) {
 	s := t.suite(e.Package)
 	if !strings.Contains(e.Test, "/") {
-		s.took = append(s.took, duration{e.Elapsed, t.named(e.Package) + " " + e.Test})
+		s.times = append(s.times, duration{e.Elapsed, t.named(e.Package) + " " + e.Test})
 	}
 	if e.Action == "skip" && !s.parents[e.Test] {
 		t.print("skip %s %s: %s\n", e.Package, e.Test, s.reason(e.Test))
@@ -223,7 +224,7 @@ func (t *tally) count(e event) {
 	}
 }
 
-// named returns the name of a package with the mark of a run under the race detector.
+// named returns the name of a package, followed by -race if the run uses the race detector.
 func (t *tally) named(name string) string {
 	if slices.Contains(t.flags, "-race") {
 		name += " -race"
@@ -231,8 +232,8 @@ func (t *tally) named(name string) string {
 	return name
 }
 
-// finish handles the end of a package's tests. A package that fails without a
-// failed test (it did not compile, or panicked) counts as one failure.
+// finish prints the result of a package whose tests have ended, or keeps it as a failure. A package that
+// fails without a failed test (it did not compile, or panicked) counts as one failure.
 func (t *tally) finish(e event) {
 	s := t.suite(e.Package)
 	delete(t.running, e.Package)
@@ -241,7 +242,8 @@ func (t *tally) finish(e event) {
 	if s.cached() {
 		took = "(cached)"
 	} else {
-		t.took, t.tests = append(t.took, duration{e.Elapsed, name}), append(t.tests, s.took...)
+		t.packageTimes = append(t.packageTimes, duration{e.Elapsed, name})
+		t.testTimes = append(t.testTimes, s.times...)
 	}
 	switch e.Action {
 	case "pass":

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// tallied counts the concatenated streams of testdata files, and returns the tally and its output.
-func tallied(t *testing.T, names ...string) (*tally, string) {
+// tallyOf counts the concatenated streams of testdata files, and returns the tally and its output.
+func tallyOf(t *testing.T, names ...string) (*tally, string) {
 	t.Helper()
 	var stream, out bytes.Buffer
 	for _, name := range names {
@@ -19,14 +19,15 @@ func tallied(t *testing.T, names ...string) (*tally, string) {
 		}
 		stream.Write(text)
 	}
-	result, err := runs(once(&stream), []group{{}}, &out)
+	result, err := runAll(once(&stream), []group{{}}, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return result, out.String()
 }
 
-// once returns a tester whose first run has the events of a stream, and whose further runs have none.
+// once returns a tester whose first run has the events of a stream. The stream is empty for further runs, so
+// that repeated tests do not pass.
 func once(stream io.Reader) tester {
 	return func(_ group, events func(io.Reader) error) error { return events(stream) }
 }
@@ -37,7 +38,7 @@ func TestClosingLine(t *testing.T) {
 		streams []string
 		want    string
 	}{
-		{"subtests count, what holds them does not", []string{"passes"}, "3 passed, 0 failed, 1 skipped"},
+		{"subtests count, their parents do not", []string{"passes"}, "3 passed, 0 failed, 1 skipped"},
 		{"a failed parent counts only for itself", []string{"fails"}, "3 passed, 3 failed"},
 		{"from Go's cache of results", []string{"cached"}, "1 passed, 0 failed, 1 skipped"},
 		{"panic", []string{"panics"}, "0 passed, 1 failed"},
@@ -47,7 +48,7 @@ func TestClosingLine(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got, _ := tallied(t, c.streams...); got.String() != c.want {
+			if got, _ := tallyOf(t, c.streams...); got.String() != c.want {
 				t.Errorf("tally = %q, want %q", got, c.want)
 			}
 		})
@@ -96,7 +97,7 @@ func TestOutputOfFailuresOnly(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.stream+" "+c.shown, func(t *testing.T) {
-			_, out := tallied(t, c.stream)
+			_, out := tallyOf(t, c.stream)
 			if !strings.Contains(out, c.shown) || strings.Contains(out, c.withheld) {
 				t.Errorf("output %q: want %q and not %q", out, c.shown, c.withheld)
 			}
@@ -106,15 +107,15 @@ func TestOutputOfFailuresOnly(t *testing.T) {
 
 // TestTheCacheIsNotAmongTheSlowest: packages from the test cache are not in the lists.
 func TestTheCacheIsNotAmongTheSlowest(t *testing.T) {
-	got, _ := tallied(t, "cached")
+	got, _ := tallyOf(t, "cached")
 	if slowest := got.slowest(); strings.Contains(slowest, "fixture") {
 		t.Errorf("the slowest are\n%s", slowest)
 	}
 }
 
-// TestASkippedScriptSaysWhyOnly: the reason of a skipped script does not contain testscript's log of its
+// TestReasonOfASkippedScript: the reason of a skipped script does not contain testscript's log of its
 // commands.
-func TestASkippedScriptSaysWhyOnly(t *testing.T) {
+func TestReasonOfASkippedScript(t *testing.T) {
 	var out bytes.Buffer
 	stream := `{"Action":"run","Package":"p","Test":"T/explain"}
 {"Action":"output","Package":"p","Test":"T/explain","Output":"    cmd.go:1: it plays whole trials\n"}
@@ -122,7 +123,7 @@ func TestASkippedScriptSaysWhyOnly(t *testing.T) {
 {"Action":"skip","Package":"p","Test":"T/explain","Elapsed":0.1}
 {"Action":"pass","Package":"p","Elapsed":0.1}
 `
-	if _, err := runs(once(strings.NewReader(stream)), []group{{}}, &out); err != nil ||
+	if _, err := runAll(once(strings.NewReader(stream)), []group{{}}, &out); err != nil ||
 		!strings.Contains(out.String(), "skip p T/explain: cmd.go:1: it plays whole trials\n") {
 		t.Errorf("output = %q, %v", out.String(), err)
 	}
@@ -135,7 +136,7 @@ func TestStreamCutShort(t *testing.T) {
 	}
 	lines := bytes.SplitAfter(text, []byte{'\n'})
 	var out bytes.Buffer
-	got, err := runs(once(bytes.NewReader(bytes.Join(lines[:len(lines)-2], nil))), []group{{}}, &out)
+	got, err := runAll(once(bytes.NewReader(bytes.Join(lines[:len(lines)-2], nil))), []group{{}}, &out)
 	if err != nil || got.failed != 1 || !strings.Contains(out.String(), "did not finish") {
 		t.Errorf("tally = %v, %v, output %q", got, err, out.String())
 	}
@@ -143,7 +144,7 @@ func TestStreamCutShort(t *testing.T) {
 
 func TestOtherLinesPass(t *testing.T) {
 	var out bytes.Buffer
-	if _, err := runs(once(strings.NewReader("go: downloading\n")), []group{{}}, &out); err != nil ||
+	if _, err := runAll(once(strings.NewReader("go: downloading\n")), []group{{}}, &out); err != nil ||
 		out.String() != "go: downloading\n" {
 		t.Errorf("output = %q, %v", out.String(), err)
 	}

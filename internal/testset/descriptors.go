@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// CallWithoutDescriptors dials an address on which this process listens, while the process has no file
+// CallWithoutDescriptors dials a TCP address on which this process listens, while the process has no file
 // descriptor left to accept the connection.
 func CallWithoutDescriptors(t testing.TB, address string) {
 	t.Helper()
-	giveBack := TakeDescriptors(t, 1) // one for the dialing side
+	giveBack := TakeDescriptors(t, 1) // one for the dialing side of the connection
 	defer giveBack()
 	caller, err := net.Dial("tcp", address)
 	if err != nil {
@@ -22,14 +22,15 @@ func CallWithoutDescriptors(t testing.TB, address string) {
 	_ = caller.Close()                // nothing was sent
 }
 
-// TakeDescriptors uses up the file descriptors of this process except for a number, until giveBack or the end
-// of the test.
+// TakeDescriptors opens files until this process can open only left more. It closes them when giveBack is
+// called, at the latest at the end of the test.
 func TakeDescriptors(t testing.TB, left int) (giveBack func()) {
 	t.Helper()
 	var usual syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &usual); err != nil {
 		t.Fatal(err)
 	}
+	// A low limit, so that few files have to be opened.
 	few := syscall.Rlimit{Cur: min(usual.Cur, 1024), Max: usual.Max}
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 		t.Fatal(err)

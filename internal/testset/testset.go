@@ -1,11 +1,13 @@
-// Package testset selects the tests that run: those of `make test`, which need only Go; also those of
-// `make test-all`; or also those of `make test-cluster`. Expensive tests call it, and are skipped with the
-// reason if they are not selected.
+// Package testset selects the tests that run. There are three sets, each of which includes the one before:
+// `make test`, whose tests need only Go, `make test-all` and `make test-cluster`. Tests that do not belong to
+// `make test` call Need or NeedClusters, which skip them if they are not selected.
 //
 // The selection is an environment variable, because Go's test cache records the variables that a test reads:
 // after `make test`, `make test-all` runs again only the packages that read it.
 //
-// Entry points: Need, NeedClusters, All.
+// The package also has helpers for tests: Must, TakeDescriptors, CallWithoutDescriptors.
+//
+// Entry points: Need, NeedClusters, All; Must.
 package testset
 
 import (
@@ -13,8 +15,8 @@ import (
 	"testing"
 )
 
-// variable is the name of that variable: its value is "all", or "clusters" for all tests and those with
-// clusters.
+// variable is the name of the environment variable. Its value is "all" for `make test-all`, "clusters" for
+// `make test-cluster`, and empty for `make test`.
 const variable = "CLEAVE_TESTS"
 
 // All reports whether tests may start servers, containers and browsers, and may take long.
@@ -23,7 +25,8 @@ func All() bool {
 	return set == "all" || set == "clusters"
 }
 
-// Need skips a test that does not belong to `make test`. why is its need, or its duration, for the message.
+// Need skips a test that does not belong to `make test`, unless such tests are selected. why is the reason
+// for the message: what the test needs, or how long it takes.
 func Need(t testing.TB, why string) {
 	t.Helper()
 	if !All() {

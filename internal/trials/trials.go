@@ -29,9 +29,9 @@ const (
 	keeperName  = "keeper"
 )
 
-// Part returns the part of a Deployer for which this program was started, by its arguments without the
-// program's name; nil if it was not started by a Deployer. A test binary that deploys must call it in
-// TestMain, because otherwise its janitor would run all tests again.
+// Part returns the main function of the part of a Deployer for which this program was started, or nil if it
+// was not started by a Deployer. args are the program's arguments without its name. A test binary that
+// deploys must call it in TestMain, because otherwise its janitor would run all tests again.
 func Part(args []string) func() error {
 	switch {
 	case len(args) == 2 && args[0] == janitorName:
@@ -48,9 +48,9 @@ func Part(args []string) func() error {
 	return nil
 }
 
-// Main is the main function of a benchmark. If a deployer, or the benchmark itself (parts), has started this
-// program for one of its parts, it runs that part; otherwise it runs the benchmark until an interrupt. It
-// exits with 1 on errors.
+// Main is the main function of a benchmark. It runs the benchmark, whose context ends at an interrupt. If a
+// deployer has started this program for one of its parts, it runs that part instead (see Part); parts holds
+// such functions for programs that the benchmark itself starts. It exits with 1 on errors.
 func Main(
 	name string, bench func(ctx context.Context) error, parts ...func(args []string) func() error,
 ) {
@@ -73,9 +73,9 @@ func Main(
 
 // Units returns the absolute path of the folder of the unit programs, or an error if it does not exist.
 func Units(path string) (string, error) {
-	info, err := os.Stat(path) // fails for "", which Abs would take for the working directory
+	info, err := os.Stat(path) // fails for "", for which Abs returns the working directory
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", path)
+		err = fmt.Errorf("%s is not a folder", path)
 	}
 	if err != nil {
 		return "", fmt.Errorf("the unit programs are missing, run make build first: %w", err)
@@ -83,12 +83,12 @@ func Units(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Deployer returns a deployer of the unit programs in a folder, with this program as janitor and keeper: the
-// program's main function must begin with Part.
+// Deployer returns a deployer of the unit programs in a folder. It starts this program as its janitor and as
+// its keepers: the program's main function must begin with Part.
 func Deployer(units string) (*process.Deployer, error) {
 	own, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find the own program: %w", err)
+		return nil, fmt.Errorf("find the path of this program: %w", err)
 	}
 	label, err := launch.Own() // "cleave clean" spares what belongs to a living process
 	if err != nil {
@@ -106,7 +106,7 @@ type Outcome struct {
 
 // Play deploys a layout into a new folder below dir ("": that for temporary files), runs
 // its job and tears it down. It calls judge with the outcome while the servers still run,
-// and returns its error. Errors contain the logs of the units.
+// and returns judge's error. After the deployment, errors contain the logs of the units.
 func Play(
 	ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, judge func(Outcome) error,
 ) (err error) {

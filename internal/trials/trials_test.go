@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fake is a deployer and its one deployment, with this process as its unit. It records
-// its steps and fails at the one named by fails.
+// fake is a deployer and its only deployment, with this process as its unit. It records
+// its steps.
 type fake struct {
 	lab.Deployment        // nil: its other methods are not called
 	fails          string // the step that fails
@@ -141,7 +141,7 @@ func TestPart(t *testing.T) {
 		}
 	}
 	if err := Part([]string{"keeper"})(); err == nil || !strings.Contains(err.Error(), "not by hand") {
-		t.Errorf("a keeper of nothing: %v", err)
+		t.Errorf("a keeper without arguments: %v", err)
 	}
 }
 

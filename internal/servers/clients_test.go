@@ -20,7 +20,7 @@ import (
 	"testing"
 	"time"
 
-	natsclient "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/procfs"
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -31,6 +31,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // target is the address of a server with the credentials of a client.
@@ -57,15 +58,16 @@ func password(i *Instance) string {
 	return text
 }
 
-// keeper writes words into a server durably and reads all of them back.
-type keeper interface {
+// wordClient writes words into a server durably and reads all of them back.
+type wordClient interface {
 	write(ctx context.Context, at target, word string) error
 	read(ctx context.Context, at target) ([]string, error)
 }
 
-type sqlKeeper struct{ driver string }
+type sqlClient struct{ driver string }
 
-func (k sqlKeeper) open(ctx context.Context, at target) (*sql.DB, error) {
+// open creates the database and the table of the words if needed, and connects to them.
+func (c sqlClient) open(ctx context.Context, at target) (*sql.DB, error) {
 	place, err := database.ParsePlace(at.URL())
 	if err != nil {
 		return nil, err
@@ -73,7 +75,7 @@ func (k sqlKeeper) open(ctx context.Context, at target) (*sql.DB, error) {
 	if err := place.Create(ctx, "words"); err != nil {
 		return nil, err
 	}
-	db, err := sql.Open(k.driver, at.DSN("words"))
+	db, err := sql.Open(c.driver, at.DSN("words"))
 	if err != nil {
 		return nil, err
 	}
@@ -81,23 +83,23 @@ func (k sqlKeeper) open(ctx context.Context, at target) (*sql.DB, error) {
 	return db, err
 }
 
-func (k sqlKeeper) write(ctx context.Context, at target, word string) error {
-	database, err := k.open(ctx, at)
+func (c sqlClient) write(ctx context.Context, at target, word string) error {
+	db, err := c.open(ctx, at)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = database.Close() }()
-	_, err = database.ExecContext(ctx, "INSERT INTO words VALUES ('"+word+"')")
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(ctx, "INSERT INTO words VALUES ('"+word+"')")
 	return err
 }
 
-func (k sqlKeeper) read(ctx context.Context, at target) ([]string, error) {
-	database, err := k.open(ctx, at)
+func (c sqlClient) read(ctx context.Context, at target) ([]string, error) {
+	db, err := c.open(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = database.Close() }()
-	rows, err := database.QueryContext(ctx, "SELECT word FROM words")
+	defer func() { _ = db.Close() }()
+	rows, err := db.QueryContext(ctx, "SELECT word FROM words")
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +115,10 @@ func (k sqlKeeper) read(ctx context.Context, at target) ([]string, error) {
 	return words, rows.Err()
 }
 
-type rabbitKeeper struct{}
+type rabbitClient struct{}
 
-func (rabbitKeeper) queue(at target, work func(*amqp.Channel, amqp.Queue) error) error {
+// queue calls work with a channel that confirms messages and the durable queue of the words.
+func (rabbitClient) queue(at target, work func(*amqp.Channel, amqp.Queue) error) error {
 	connection, err := amqp.Dial(at.DSN(""))
 	if err != nil {
 		return err
@@ -125,15 +128,17 @@ func (rabbitKeeper) queue(at target, work func(*amqp.Channel, amqp.Queue) error)
 	if err != nil {
 		return err
 	}
-	queue, err := channel.QueueDeclare("words", true, false, false, false, amqp.Table{"x-queue-type": "quorum"})
+	const durable, autoDelete, exclusive, noWait = true, false, false, false
+	queue, err := channel.QueueDeclare("words", durable, autoDelete, exclusive, noWait,
+		amqp.Table{"x-queue-type": "quorum"})
 	if err != nil {
 		return err
 	}
 	return errors.Join(channel.Confirm(false), work(channel, queue))
 }
 
-func (k rabbitKeeper) write(ctx context.Context, at target, word string) error {
-	return k.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
+func (c rabbitClient) write(ctx context.Context, at target, word string) error {
+	return c.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
 		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", queue.Name, true, false,
 			amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(word)})
 		if err != nil {
@@ -148,12 +153,12 @@ func (k rabbitKeeper) write(ctx context.Context, at target, word string) error {
 
 // read reads the messages without acknowledging them, up to a mark that it publishes
 // first: a queue that was just recovered does not know the number of its messages yet.
-func (k rabbitKeeper) read(ctx context.Context, at target) (words []string, err error) {
+func (c rabbitClient) read(ctx context.Context, at target) (words []string, err error) {
 	const mark = "."
-	if err := k.write(ctx, at, mark); err != nil {
+	if err := c.write(ctx, at, mark); err != nil {
 		return nil, err
 	}
-	err = k.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
+	err = c.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
 		messages, err := channel.ConsumeWithContext(ctx, queue.Name, "", false, false, false, false, nil)
 		if err != nil {
 			return err
@@ -169,10 +174,11 @@ func (k rabbitKeeper) read(ctx context.Context, at target) (words []string, err 
 	return words, err
 }
 
-type natsKeeper struct{}
+type natsClient struct{}
 
-func (natsKeeper) stream(ctx context.Context, at target, work func(js.JetStream, js.Stream) error) error {
-	connection, err := natsclient.Connect(at.DSN(""))
+// stream calls work with a connection and the stream of the words.
+func (natsClient) stream(ctx context.Context, at target, work func(js.JetStream, js.Stream) error) error {
+	connection, err := nats.Connect(at.DSN(""))
 	if err != nil {
 		return err
 	}
@@ -188,15 +194,15 @@ func (natsKeeper) stream(ctx context.Context, at target, work func(js.JetStream,
 	return work(client, stream)
 }
 
-func (k natsKeeper) write(ctx context.Context, at target, word string) error {
-	return k.stream(ctx, at, func(client js.JetStream, _ js.Stream) error {
+func (c natsClient) write(ctx context.Context, at target, word string) error {
+	return c.stream(ctx, at, func(client js.JetStream, _ js.Stream) error {
 		_, err := client.Publish(ctx, "words", []byte(word))
 		return err
 	})
 }
 
-func (k natsKeeper) read(ctx context.Context, at target) (words []string, err error) {
-	err = k.stream(ctx, at, func(_ js.JetStream, stream js.Stream) error {
+func (c natsClient) read(ctx context.Context, at target) (words []string, err error) {
+	err = c.stream(ctx, at, func(_ js.JetStream, stream js.Stream) error {
 		info, err := stream.Info(ctx)
 		if err != nil {
 			return err
@@ -213,34 +219,29 @@ func (k natsKeeper) read(ctx context.Context, at target) (words []string, err er
 	return words, err
 }
 
-type mongoKeeper struct{}
+type mongoClient struct{}
 
-func (mongoKeeper) collection(ctx context.Context, at target, work func(*mongo.Collection) error) error {
-	return inWords(ctx, at, func(client *mongo.Client) error {
-		journalled := true
-		return work(client.Database("words").Collection("words",
-			options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &journalled})))
-	})
-}
-
-func inWords(ctx context.Context, at target, work func(*mongo.Client) error) error {
-	client, err := mongo.Connect(options.Client().ApplyURI(at.DSN("words")))
+// collection calls work with the collection of the words, whose writes wait for the journal.
+func (mongoClient) collection(ctx context.Context, at target, work func(*mongo.Collection) error) error {
+	connection, err := mongo.Connect(options.Client().ApplyURI(at.DSN("words")))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = client.Disconnect(context.WithoutCancel(ctx)) }()
-	return work(client)
+	defer func() { _ = connection.Disconnect(context.WithoutCancel(ctx)) }()
+	journalled := true
+	return work(connection.Database("words").Collection("words",
+		options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: 1, Journal: &journalled})))
 }
 
-func (k mongoKeeper) write(ctx context.Context, at target, word string) error {
-	return k.collection(ctx, at, func(collection *mongo.Collection) error {
+func (c mongoClient) write(ctx context.Context, at target, word string) error {
+	return c.collection(ctx, at, func(collection *mongo.Collection) error {
 		_, err := collection.InsertOne(ctx, bson.D{{Key: "_id", Value: word}})
 		return err
 	})
 }
 
-func (k mongoKeeper) read(ctx context.Context, at target) (words []string, err error) {
-	err = k.collection(ctx, at, func(collection *mongo.Collection) error {
+func (c mongoClient) read(ctx context.Context, at target) (words []string, err error) {
+	err = c.collection(ctx, at, func(collection *mongo.Collection) error {
 		cursor, err := collection.Find(ctx, bson.D{})
 		if err != nil {
 			return err
@@ -282,21 +283,23 @@ func killStarter(t *testing.T, kind server.Kind) []int {
 	starter.Env = append(os.Environ(), "TMPDIR="+t.TempDir()) // removed at the end of the test
 	starter.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := starter.StdoutPipe()
-	must(t, err)
-	must(t, starter.Start())
+	testset.Must(t, err)
+	testset.Must(t, starter.Start())
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	_ = starter.Process.Kill()
 	_ = starter.Wait()
-	must(t, err)
+	testset.Must(t, err)
 	var all []int
-	must(t, json.Unmarshal(line, &all))
+	testset.Must(t, json.Unmarshal(line, &all))
 	return all
 }
 
-// pids returns the PIDs of the server's processes, without their parent, the keeper.
+// pids returns the PIDs of the server's processes, the main process first. Their parent, the keeper of
+// deploy/process, is not among them.
 func pids(i *Instance) []int {
 	below := []int{i.Units()[0].PID}
 	all, _ := procfs.AllProcs() // after an error the list is empty
+	// below grows while the loop goes through it, until it has all descendants.
 	for n := 0; n < len(below); n++ {
 		for _, p := range all {
 			if stat, err := p.Stat(); err == nil && stat.PPID == below[n] && stat.State != "Z" {
@@ -332,16 +335,16 @@ func listeners(t *testing.T, pids []int) []netip.AddrPort {
 	for _, pid := range pids {
 		links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 		for _, link := range links {
-			target, _ := os.Readlink(link)
-			ours[target] = true
+			file, _ := os.Readlink(link)
+			ours[file] = true
 		}
 	}
 	var found []netip.AddrPort
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		text, err := os.ReadFile(table)
-		must(t, err)
+		testset.Must(t, err)
 		for line := range strings.Lines(string(text)) {
-			fields := strings.Fields(line)
+			fields := strings.Fields(line) // 1 is the local address, 3 the state (0A: listening), 9 the inode
 			if len(fields) > 9 && fields[3] == "0A" && ours["socket:["+fields[9]+"]"] {
 				found = append(found, parseAddress(t, fields[1]))
 			}
@@ -359,11 +362,11 @@ func parseAddress(t *testing.T, text string) netip.AddrPort {
 	t.Helper()
 	words, number, _ := strings.Cut(text, ":")
 	port, err := strconv.ParseUint(number, 16, 16)
-	must(t, err)
+	testset.Must(t, err)
 	bytes := make([]byte, 0, 16)
 	for ; words != ""; words = words[8:] {
 		word, err := strconv.ParseUint(words[:8], 16, 32)
-		must(t, err)
+		testset.Must(t, err)
 		bytes = append(bytes, byte(word), byte(word>>8), byte(word>>16), byte(word>>24)) // little endian
 	}
 	address, ok := netip.AddrFromSlice(bytes)
@@ -373,12 +376,11 @@ func parseAddress(t *testing.T, text string) netip.AddrPort {
 	return netip.AddrPortFrom(address.Unmap(), uint16(port))
 }
 
-// expectSecretFiles checks that no other user can read a file that has the
-// password in it.
+// expectSecretFiles checks that other users cannot read the files that contain the password.
 func expectSecretFiles(t *testing.T, instance *Instance) {
 	t.Helper()
 	holds := 0
-	must(t, filepath.WalkDir(instance.Volume(), func(path string, entry fs.DirEntry, err error) error {
+	testset.Must(t, filepath.WalkDir(instance.Volume(), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return nil // a running server may remove files at any time
 		}
