@@ -6,7 +6,7 @@
 #                                                             monolith or services; cases per operation (300)
 #   scripts/airline-fuzz.sh install                           only install the fuzzer, as RUNTIME does too
 #
-# Exit codes: 0 nothing found, 1 something found, 2 bad arguments, 3 the fuzzer cannot be installed.
+# Exit codes: 0 no violation found, 1 a violation found, 2 bad arguments, 3 the fuzzer cannot be installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,8 @@ cd "$(dirname "$0")/.."
 readonly version=4.32.5
 readonly folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/schemathesis-$version"
 
-# A complete virtual environment cannot be moved into place: so an incomplete one is installed again.
+# install installs the fuzzer, unless that is done. A virtual environment cannot be created elsewhere and then
+# moved into place. So a file in it marks that it is complete, and without that file it is installed again.
 install() {
   if [ -e "$folder/complete" ]; then
     return

@@ -6,7 +6,7 @@
 #   scripts/airline-instructions.sh RUNTIME ARCHITECTURE [REQUESTS]
 #     go, java or node (build them first: make airline); monolith or services; measured requests (200)
 #
-# Exit codes: 0 counted, 1 not, 2 bad arguments.
+# Exit codes: 0 counted, 1 failed, 2 bad arguments.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case "${1:-} ${2:-}" in

@@ -3,6 +3,8 @@
 # starts a unit. With "check" it checks the format, compiles with all warnings and runs the unit tests.
 #
 #   scripts/airline-java.sh [build|check]
+#
+# Exit codes: 0 built, or checked without a complaint, 1 failed, 2 bad arguments, 3 a JDK or Maven is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -4,7 +4,7 @@
 #   scripts/airline-node.sh [build]   into bin/airline/node, a folder that needs nothing but Node.js
 #   scripts/airline-node.sh check     format, lint, types, unit tests
 #
-# Exit codes: 2 bad arguments, 3 Node.js is missing.
+# Exit codes: 0 built, or checked without a complaint, 1 failed, 2 bad arguments, 3 Node.js is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,9 +22,9 @@ install() {
   fi
 }
 
-# The packages are installed beside the source, where the compiler looks for them, and also in the target,
-# without those that only the compiler and the tests need. They are not bundled, so that profiles can tell
-# them apart.
+# build compiles the source into the target. The packages are installed twice: all of them beside the source,
+# where the compiler looks for them, and in the target those that the program needs. They are not bundled, so
+# that profiles can tell them apart.
 build() {
   mkdir -p "$target"
   cmp -s "$source/package-lock.json" "$target/package-lock.json" ||
@@ -36,6 +36,7 @@ build() {
   cp "$source/run" "$target/run"
 }
 
+# check checks the format, the lint rules and the types, and runs the unit tests.
 check() {
   (cd "$source" && npm run --silent lint && npm test --silent)
 }

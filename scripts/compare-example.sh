@@ -1,6 +1,11 @@
 #!/usr/bin/env bash
 # Repeats the walk-through of docs/comparing.md: nginx against lighttpd, both from
-# Debian, on the same page. Takes 7 to 14 minutes; needs two idle cores.
+# Debian, on the same page. Takes 7 to 14 minutes; needs two idle cores and bin/cleave
+# (make build).
+#
+#   scripts/compare-example.sh [FLAG...]   further flags of cleave compare
+#
+# Exit codes: 3 a server is not installed; otherwise those of cleave compare.
 set -euo pipefail
 cd "$(dirname "$0")/../docs/comparing"
 for program in nginx lighttpd; do

@@ -22,33 +22,34 @@ export SOURCE_DATE_EPOCH GOOS=linux CGO_ENABLED=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# built ARCH FOLDER builds the programs.
-built() { GOARCH=$1 make --no-print-directory build BIN="$2" VERSION="$version" STRIP="-s -w"; }
+# build ARCH FOLDER builds the programs.
+build() { GOARCH=$1 make --no-print-directory build BIN="$2" VERSION="$version" STRIP="-s -w"; }
 
 # describe ARCH FOLDER writes manual pages and completions, which a cleave built for this machine generates.
 describe() {
-  local own="$2/bin" share="$2/share" here
+  local runnable="$2/bin" share="$2/share" here
   here=$(go env GOHOSTARCH)
   mkdir -p "$share/man/man1" "$share/bash-completion/completions" "$share/zsh/site-functions" \
     "$share/fish/vendor_completions.d"
   if [ "$1" != "$here" ]; then
-    own="$work/own"
-    built "$here" "$own"
+    runnable="$work/runnable"
+    build "$here" "$runnable"
   fi
-  "$own/cleave" man "$share/man/man1"
-  "$own/cleave" completion bash >"$share/bash-completion/completions/cleave"
-  "$own/cleave" completion zsh >"$share/zsh/site-functions/_cleave"
-  "$own/cleave" completion fish >"$share/fish/vendor_completions.d/cleave.fish"
+  "$runnable/cleave" man "$share/man/man1"
+  "$runnable/cleave" completion bash >"$share/bash-completion/completions/cleave"
+  "$runnable/cleave" completion zsh >"$share/zsh/site-functions/_cleave"
+  "$runnable/cleave" completion fish >"$share/fish/vendor_completions.d/cleave.fish"
 }
 
-# packages ARCH prints every linked package, as MODULE@VERSION TAB FOLDER OF MODULE TAB FOLDER.
+# packages ARCH prints a line per linked package: MODULE@VERSION, the folder of the module and the folder of
+# the package, separated by tabs. Packages of Cleave have no VERSION.
 packages() {
   local of='{{with .Module}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}'
   GOARCH=$1 go list -deps -tags grpcnotrace -f "$of" ./cmd/cleave ./cmd/host-agent ./cmd/unit/... | sort -u
 }
 
 # licences ARCH FOLDER copies the licences and notices of each package, from its folder up to
-# that of its module. It fails for a module without any.
+# that of its module, into FOLDER. It fails for a module without any.
 licences() {
   local module top package kept
   mkdir -p "$2/go"
@@ -75,7 +76,7 @@ for arch; do
   name=cleave-$version-linux-$arch
   folder="$work/$name"
   mkdir -p "$folder/docs"
-  built "$arch" "$folder/bin"
+  build "$arch" "$folder/bin"
   describe "$arch" "$folder"
   licences "$arch" "$folder/licences"
   cp README.md CHANGELOG.md SECURITY.md LICENSE "$folder"

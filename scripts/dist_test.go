@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 )
 
-// debianFile is the name of the file that scripts/need.sh creates in the cache folder.
+// debianFile is the name of the file system of Debian that scripts/need.sh creates in the cache folder.
 const debianFile = "debian-bookworm.tar"
 
 // TestDistRunsAlone unpacks the archive of make dist in a plain Debian container without
@@ -32,14 +32,14 @@ func TestDistRunsAlone(t *testing.T) {
 	}
 	debian := filepath.Join(cache, "cleave", debianFile)
 	if _, err := os.Stat(debian); err != nil {
-		t.Skipf("there is no Debian for a container: %v: type scripts/need.sh test-all", err)
+		t.Skipf("there is no file system of Debian for a container: %v: type scripts/need.sh test-all", err)
 	}
 	archive := dist(t)
 	checkDist(t, archive)
 	const image = "cleave-test-debian"
-	dockerSays(t, "import", debian, image)
-	t.Cleanup(func() { dockerSays(t, "rmi", "--force", image) })
-	text := dockerSays(t, "run", "--rm", "--network", "none", "--volume", archive+":/cleave.tar.gz:ro", image,
+	runDocker(t, "import", debian, image)
+	t.Cleanup(func() { runDocker(t, "rmi", "--force", image) })
+	text := runDocker(t, "run", "--rm", "--network", "none", "--volume", archive+":/cleave.tar.gz:ro", image,
 		"bash", "-euc", `
 			mkdir /opt/some && cd /opt/some && tar -xzf /cleave.tar.gz && cd /home
 			dist=$(echo /opt/some/*) && ln -s "$dist/bin/cleave" /usr/bin/cleave
@@ -50,7 +50,7 @@ func TestDistRunsAlone(t *testing.T) {
 			cleave clean`)
 	for _, want := range []string{"cleave version v1-test", "How sure", "monolith -> async"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the demo in a container said no %q: %s", want, text)
+			t.Errorf("the output of the demo in a container has no %q: %s", want, text)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func checkDist(t *testing.T, archive string) {
 		}
 		names = append(names, strings.TrimPrefix(entry.Name, "cleave-v1-test-linux-"+runtime.GOARCH+"/"))
 		if entry.Uid != 0 || entry.Gid != 0 || entry.Mode&0o022 != 0 {
-			t.Errorf("%s is of %d:%d with mode %o: want 0:0, writable for its owner alone", entry.Name,
+			t.Errorf("%s has owner %d:%d and mode %o: want 0:0, writable only for its owner", entry.Name,
 				entry.Uid, entry.Gid, entry.Mode)
 		}
 	}
@@ -106,8 +106,8 @@ func checkDist(t *testing.T, archive string) {
 	}
 }
 
-// dockerSays runs a docker command and returns its output.
-func dockerSays(t *testing.T, args ...string) string {
+// runDocker runs a docker command and returns its output.
+func runDocker(t *testing.T, args ...string) string {
 	t.Helper()
 	text, err := exec.Command("docker", args...).CombinedOutput()
 	if err != nil {

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# Runs all fuzz tests (of code that parses untrusted input) one after the other, each for
-# a time. Failing inputs are kept in testdata/fuzz of the package, where go test repeats
-# them. Usage:
-# scripts/fuzz.sh [10m] [PATTERN], for tests whose package and name match the pattern.
+# Runs the fuzz tests (of code that parses untrusted input) one after the other. Failing
+# inputs are kept in testdata/fuzz of the package, where go test repeats them.
+#
+#   scripts/fuzz.sh [DURATION] [PATTERN]   the duration of each test (10m); only tests whose
+#                                          "PACKAGE NAME" matches the pattern
+#
+# Exit codes: 0 nothing found, 1 a test has failed, 2 no test matches the pattern.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 each=${1:-10m}
@@ -10,7 +13,7 @@ pattern=${2:-.}
 # The memory limit in KiB, so that a parser without limits fails instead of exhausting the
 # host. It also counts memory that Go has reserved and not used.
 memory=$((6 << 20))
-# All fuzz tests, as "PACKAGE NAME".
+# The fuzz tests, as "PACKAGE NAME".
 mapfile -t targets < <(grep -rno --include='*_test.go' '^func Fuzz[A-Za-z0-9]*' . |
   sed -E 's,^\./(.*)/[^/]*:[0-9]+:func (.*)$,\1 \2,' | sort | grep -e "$pattern")
 if [ "${#targets[@]}" -eq 0 ]; then

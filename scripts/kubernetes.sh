@@ -33,21 +33,25 @@ fi
 export GOMODCACHE="$building/modules" GOCACHE="$building/objects"
 export GOFLAGS=-modcacherw GOMAXPROCS=2 CGO_ENABLED=0
 
-# room TEXT MIB fails if the disk has less than MIB mebibytes for building TEXT.
+# room NAME MIB fails if the disk has less than MIB mebibytes for the build of NAME. What an interrupted build
+# has used counts as free.
 room() {
+  local free_mib used_mib
   free_mib=$(($(df --output=avail -k "$building" | tail -n 1) / 1024))
   used_mib=$(du -sm "$building" | cut -f 1)
   if [ $((free_mib + used_mib)) -lt "$2" ]; then
-    echo "kubernetes: the build of $1 needs $2 MiB in $building, of which $free_mib MiB are free" >&2
+    echo "kubernetes: the build of $1 needs $2 MiB in $building: it has $used_mib MiB, and $free_mib MiB" \
+      "are free" >&2
     return 3
   fi
 }
 
 # compile FLAGS OUTPUT PACKAGE builds the program OUTPUT from a package of the module in the current folder.
+# FLAGS are further flags of the linker; they begin with a space, unless they are empty.
 compile() {
   nice -n 19 go build -buildvcs=false -mod=readonly -trimpath -ldflags "-s -w$1" \
     -o "$building/done/$2" "$3" || {
-    echo "kubernetes: the build of $2 has failed; what is there is kept for the next time: see above" >&2
+    echo "kubernetes: the build of $2 has failed (see above); compiled packages are kept for the next time" >&2
     return 3
   }
 }

@@ -4,14 +4,14 @@
 # to type. If nothing is missing, it ends quickly.
 #
 #   scripts/need.sh build     Go, Node.js, npm, git
-#   scripts/need.sh test      these; optional: a C compiler for the race detector,
-#                             without which tests run without it
+#   scripts/need.sh test      these; optional: a C compiler (without it, tests run without
+#                             the race detector)
 #   scripts/need.sh test-all  these, a C compiler, chromium (report tests), shellcheck
 #                             (lint), a JDK and Maven (the airline in Java); optional:
-#                             the servers of backing services, without which their
-#                             tests are skipped
+#                             the servers of backing services (without them, their tests
+#                             are skipped)
 #   scripts/need.sh cluster   Go, Node.js, npm, git; optional: the programs of private
-#                             clusters, without which their tests are skipped
+#                             clusters (without them, their tests are skipped)
 #   scripts/need.sh generate  Go, Node.js, npm, git, protoc
 #
 # Exit codes: 0 nothing is missing, 2 bad arguments, 3 something is missing.
@@ -19,7 +19,7 @@ set -euo pipefail
 
 readonly go_least="1.26" node_least="20.19"
 missing=()  # packages of the distribution
-optional=() # missing packages without which tests are skipped
+optional=() # missing packages that only some tests need
 problems=() # messages about missing parts that the user has to install
 
 # need COMMAND PACKAGE adds the package to missing unless the command exists.
@@ -38,6 +38,7 @@ at_least() {
   [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
 }
 
+# check_go adds a problem if Go is missing or too old.
 check_go() {
   local have page=https://go.dev/dl/
   if ! command -v go >/dev/null 2>&1; then
@@ -49,6 +50,7 @@ check_go() {
     problems+=("Go is $have, need $go_least or later: install it from $page")
 }
 
+# check_node adds a problem if Node.js or npm is missing, or Node.js is too old.
 check_node() {
   local have
   if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
@@ -60,6 +62,7 @@ check_node() {
     problems+=("Node.js is $have, need $node_least or later: install it from https://nodejs.org/")
 }
 
+# install_missing installs the missing packages, or adds a problem if it cannot.
 install_missing() {
   if [ "${#missing[@]}" -eq 0 ]; then
     return
@@ -75,7 +78,7 @@ install_missing() {
   fi
 }
 
-# install_optional installs the optional packages. What it cannot install it reports, without failing.
+# install_optional installs the optional packages. It reports those that it cannot install, and does not fail.
 install_optional() {
   local by_hand="sudo apt-get install --no-install-recommends ${optional[*]}"
   if [ "${#optional[@]}" -eq 0 ]; then
@@ -92,7 +95,7 @@ install_optional() {
   if [[ " ${optional[*]} " == *" docker.io "* ]] && apt-cache show docker-cli >/dev/null 2>&1; then
     optional+=(docker-cli)
   fi
-  # Tests start an sshd of their own: none of this machine's begins to listen for them.
+  # Tests start their own sshd. With this file the package does not start the sshd of this machine.
   if [[ " ${optional[*]} " == *" openssh-server "* ]]; then
     mkdir -p /etc/ssh && touch /etc/ssh/sshd_not_to_be_run
   fi
@@ -151,7 +154,8 @@ END
   rm -rf "$work"
 }
 
-# install_zod installs the library, and its version, with which github-action-benchmark reads its files.
+# install_zod installs zod, the library that github-action-benchmark uses to check its input, in the same
+# version.
 install_zod() {
   local version=4.1.5 folder
   folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/zod-$version"
@@ -176,7 +180,7 @@ install_debian() {
     debootstrap --variant=minbase bookworm "$work/root" &&
       tar -C "$work/root" -cf "$work/tar" . && mv "$work/tar" "$archive"
   } >&2; then
-    echo "need: make dist will not be tried in a container: debootstrap could not fetch Debian" >&2
+    echo "need: the test of make dist in a container will be skipped: debootstrap could not fetch Debian" >&2
   fi
   rm -rf --one-file-system "$work"
 }
@@ -240,7 +244,8 @@ if [ "$1" = test-all ]; then
   install_zod
   install_cassandra
   install_debian
-  "$(dirname "${BASH_SOURCE[0]}")/airline-fuzz.sh" install || echo "need: the airline will not be fuzzed" >&2
+  "$(dirname "${BASH_SOURCE[0]}")/airline-fuzz.sh" install ||
+    echo "need: the fuzz tests of the airline will be skipped" >&2
 fi
 check_go
 check_node

@@ -3,6 +3,8 @@
 # "check" it writes nothing and fails if page.js is not up to date.
 #
 #   scripts/page-script.sh FOLDER [check]
+#
+# Exit codes: 0 compiled or up to date, 1 failed or not up to date.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,6 +23,6 @@ trap 'rm -rf "$work"' EXIT
 if [ "${2:-}" != check ]; then
   cp "$work/marked.js" "$folder/page.js"
 elif ! diff -u "$folder/page.js" "$work/marked.js" >&2; then
-  echo "page-script: $folder/page.js is not made from page.ts; type: make generate" >&2
+  echo "page-script: $folder/page.js is not up to date with page.ts; type: make generate" >&2
   exit 1
 fi

@@ -10,10 +10,10 @@ cd "$(dirname "$0")/.."
 # raceless matches packages that are tested without the race detector. Tests of the house, of
 # scripts and of benchmarks have no races. The tests of the command line start programs that
 # are built without the detector. Races in nats-server are not ours. The simulations of predict
-# share nothing and would take twelve times as long; load/convert tests one script, whose
+# share no data and would take twelve times as long; load/convert tests one script, whose
 # interpreter takes very long to compile.
 raceless='/(internal|docs|scripts|tools|cmd)(/|$)|/bench$|/backing/server/jetstream$|/predict$|/load/convert$'
-plainly=2 # packages that are tested at the same time without the detector
+parallel=2 # packages that are tested at the same time without the detector
 if [ "${CLEAVE_TESTS:-}" != all ]; then
   # For packages that use databases, the engines and drivers would have to be compiled a second time, with the
   # detector, which takes longer than all tests of `make test`; so would OpenTelemetry's libraries, for two
@@ -22,7 +22,7 @@ if [ "${CLEAVE_TESTS:-}" != all ]; then
   # `make test-all` tests all of these with the detector.
   raceless+='|/backing/|/binding/event$|/systems/(airline|people|rehearsal|shop|social)/'
   raceless+='|/traces$|/report/(browsertest|serve|telemetry)$|/big/(httplean|shm|udspersistent|udsservice)$'
-  plainly=3
+  parallel=3
 fi
 
 # These packages are compiled without the detector. SQLite is C translated to Go, with its data
@@ -46,7 +46,8 @@ for long in airline/behaviour socialunit assembly load/trial load/stream deploy/
   packages=$(grep "^[^|]*/$long|" <<<"$packages" || true; grep -v "^[^|]*/$long|" <<<"$packages")
 done
 
-# concurrent: packages that start goroutines; suites: those of them that are test suites for other packages.
+# concurrent: packages that start goroutines, also in tests. suites: those of them that are test suites for
+# other packages.
 concurrent=" " suites=" "
 while IFS='|' read -r package folder imports _; do
   if ! [[ $package =~ $raceless ]] && grep -qE '^\s*(defer )?go |\.Go\(' "$folder"/*.go; then
@@ -55,7 +56,8 @@ while IFS='|' read -r package folder imports _; do
   fi
 done <<<"$packages"
 
-# races PACKAGE IMPORT... succeeds if the package, or a suite among its imports, starts goroutines.
+# races PACKAGE IMPORT... succeeds if the package, or a suite among the imports of its tests, starts
+# goroutines.
 races() {
   [[ $concurrent != *" $1 "* ]] || return 0
   local import
@@ -67,12 +69,12 @@ races() {
 
 plain=() racing=()
 while IFS='|' read -r package _ _ uses; do
-  declare -n among=racing
   # shellcheck disable=SC2086 # one word per package
-  if [[ $package =~ $raceless ]] || ! races "$package" $uses; then
-    declare -n among=plain
+  if ! [[ $package =~ $raceless ]] && races "$package" $uses; then
+    racing+=("$package")
+  else
+    plain+=("$package")
   fi
-  among+=("$package")
 done <<<"$packages"
 
 mkdir -p bin
@@ -90,5 +92,5 @@ export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
 # detector, one of them cmd/cleave, which takes longest, and three with it: many wait for servers, and with
 # only two of them two processors were half idle. Four were not faster, and too slow for tests with time
 # limits.
-exec bin/tally "-p=$plainly" -vet=off -timeout=40m "${plain[@]}" -- \
+exec bin/tally "-p=$parallel" -vet=off -timeout=40m "${plain[@]}" -- \
   -p=3 -vet=off "${race[@]}" -timeout=40m "${racing[@]}"

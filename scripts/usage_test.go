@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestUsageFromAnyFolder runs scripts without arguments in their own folder: they print how to call them, and
-// end with the code for bad arguments.
+// TestUsageFromAnyFolder runs scripts without arguments in their own folder, not at the top of the checkout:
+// they print their usage, and exit with the code for bad arguments.
 func TestUsageFromAnyFolder(t *testing.T) {
 	for _, script := range []string{"./airline-fuzz.sh", "./airline-instructions.sh"} {
 		text, err := exec.Command(script).CombinedOutput()
