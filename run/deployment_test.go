@@ -13,19 +13,19 @@ import (
 // faults are not supported.
 type plain struct{}
 
-func (plain) NodeOf(string) string                                         { return "" }
-func (plain) Links() map[string]string                                     { return nil }
-func (plain) Clocks(context.Context) ([]lab.ClockReading, error)           { return nil, nil }
-func (plain) Arrivals(context.Context, func(lab.Arrived) error) error      { return nil }
-func (plain) Meter() lab.Meter                                             { return nil }
-func (plain) Accounts(_, _ time.Time) (said []lab.PlatformUsage, _ string) { return nil, "" }
-func (plain) PlatformCost() (cost lab.PlatformCost)                        { return cost }
-func (plain) Daemons() ([]lab.Unit, string)                                { return nil, "" }
-func (plain) EndForeign(context.Context) error                             { return nil }
-func (plain) Heal(context.Context, lab.Fault) error                        { return errors.ErrUnsupported }
-func (plain) Noticed(string) time.Duration                                 { return 0 }
+func (plain) NodeOf(string) string                                    { return "" }
+func (plain) Links() map[string]string                                { return nil }
+func (plain) Clocks(context.Context) ([]lab.ClockReading, error)      { return nil, nil }
+func (plain) Arrivals(context.Context, func(lab.Arrived) error) error { return nil }
+func (plain) Meter() lab.Meter                                        { return nil }
+func (plain) Accounts(_, _ time.Time) ([]lab.PlatformUsage, string)   { return nil, "" }
+func (plain) PlatformCost() (cost lab.PlatformCost)                   { return cost }
+func (plain) Daemons() ([]lab.Unit, string)                           { return nil, "" }
+func (plain) EndForeign(context.Context) error                        { return nil }
+func (plain) Heal(context.Context, lab.Fault) error                   { return errors.ErrUnsupported }
+func (plain) Noticed(string) time.Duration                            { return 0 }
 func (plain) Harm(context.Context, lab.Fault) (string, error) {
-	return "", errors.New("what runs it can do no faults to it")
+	return "", errors.New("the deployment supports no faults")
 }
 
 // deployment is a fake whose results are set in its rooms.

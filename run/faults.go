@@ -24,7 +24,7 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 		return nil
 	}
 	if c.Injector == nil {
-		return errors.New("nothing here can do faults to a trial")
+		return errors.New("the plan has faults, and there is no injector")
 	}
 	problems := []error{c.Injector.Check(faults, layout)}
 	for _, f := range faults {

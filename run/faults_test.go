@@ -184,7 +184,7 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 			`fault of "database": it is part of the units`},
 		"not here": {func(w *world, c *Conductor) { c.Deployers["process"] = unable{w} },
 			`fault kill of "one": the deployment process cannot do it; it can: [pause]`},
-		"no injector": {func(_ *world, c *Conductor) { c.Injector = nil }, "nothing here can do faults"},
+		"no injector": {func(_ *world, c *Conductor) { c.Injector = nil }, "there is no injector"},
 	} {
 		w, conductor, p := newWorld(t)
 		c.change(w, conductor)
@@ -196,9 +196,9 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 	}
 }
 
-// TestADeploymentThatCannotKillSpoilsTheFault checks that a trial does not count if its deployment refuses a
+// TestADeploymentWithoutFaultsSpoilsTheTrial checks that a trial does not count if its deployment refuses a
 // fault.
-func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
+func TestADeploymentWithoutFaultsSpoilsTheTrial(t *testing.T) {
 	s, c := newShop(t)
 	w := &world{shop: s, parts: &parts{}}
 	c.Injector = w
@@ -206,7 +206,7 @@ func TestADeploymentThatCannotKillSpoilsTheFault(t *testing.T) {
 	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}}
 	testset.Must(t, c.Play(t.Context(), p))
 	if trial := s.saved[0]; trial.Valid || !strings.Contains(trial.Reason,
-		"what runs it can do no faults to it") {
+		"the deployment supports no faults") {
 		t.Errorf("valid %v, reason %q", trial.Valid, trial.Reason)
 	}
 }

@@ -79,7 +79,7 @@ func TestAFurtherBlockIsAsLongAsTheOthers(t *testing.T) {
 	r, p := &rooms{spoil: lose(12, 13)}, lossy() // the last trial of the plan, which is twice as long as planned
 	c := r.conductor(t)
 	c.System = longer{rooms: r}
-	c.Stopping = &decides{lengths: func(int) map[string]float64 { return map[string]float64{"s1": 2, "s2": 2} }}
+	c.Stopping = &fakeRule{lengths: func(int) map[string]float64 { return map[string]float64{"s1": 2, "s2": 2} }}
 	for _, played := range []string{"at once", "resumed"} {
 		testset.Must(t, c.Play(t.Context(), p))
 		if len(r.saved) != 15 || r.saved[13].Lengthened != 2 || r.saved[14].Lengthened != 2 {

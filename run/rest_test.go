@@ -21,9 +21,9 @@ func TestUnitsRestBeforeTheLoad(t *testing.T) {
 		layout lab.Layout
 		rests  bool
 	}{
-		"a lead that wants it": {lab.Layout{Lead: "lead", Units: []lab.UnitSpec{other, lead}}, true},
-		"another leads":        {lab.Layout{Lead: "other", Units: []lab.UnitSpec{lead, other}}, false},
-		"nobody else":          {lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead}}, false},
+		"the lead asks for it": {lab.Layout{Lead: "lead", Units: []lab.UnitSpec{other, lead}}, true},
+		"the lead does not":    {lab.Layout{Lead: "other", Units: []lab.UnitSpec{lead, other}}, false},
+		"the lead is alone":    {lab.Layout{Lead: "lead", Units: []lab.UnitSpec{lead}}, false},
 	} {
 		var phases []lab.PhaseName
 		r := &rooms{}

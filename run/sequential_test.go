@@ -12,34 +12,34 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// decides is a stopping rule that decides variants after a number of blocks. last is the number of the last
+// fakeRule is a stopping rule that decides variants after a number of blocks. last is the number of the last
 // block that was played.
-type decides struct {
+type fakeRule struct {
 	after   map[string]int                    // number of blocks after which a variant is decided
 	asked   []int                             // last, for each call of Needed
 	known   func(last int) []lab.Answer       // the result of Answers; nil: none
 	lengths func(last int) map[string]float64 // the result of Lengths; nil: as planned
 }
 
-func (d *decides) Answers(played []lab.Trial) []lab.Answer {
+func (d *fakeRule) Answers(played []lab.Trial) []lab.Answer {
 	if d.known == nil {
 		return nil
 	}
 	return d.known(played[len(played)-1].Block)
 }
 
-func (d *decides) Headline(played []lab.Trial) *lab.Headline {
+func (d *fakeRule) Headline(played []lab.Trial) *lab.Headline {
 	return &lab.Headline{Title: fmt.Sprintf("%d trials", len(played))}
 }
 
-func (d *decides) Lengths(played []lab.Trial) map[string]float64 {
+func (d *fakeRule) Lengths(played []lab.Trial) map[string]float64 {
 	if d.lengths == nil {
 		return nil
 	}
 	return d.lengths(played[len(played)-1].Block)
 }
 
-func (d *decides) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
+func (d *fakeRule) Needed(played []lab.Trial) func(lab.PlannedTrial) bool {
 	last := 0
 	for _, trial := range played {
 		last = max(last, trial.Block)
@@ -59,7 +59,7 @@ func blocks(n int) lab.Plan {
 }
 
 func TestDecidedVariantsAreNotPlayed(t *testing.T) {
-	r, rule := &rooms{}, &decides{after: map[string]int{"a": 3, "b": 5}}
+	r, rule := &rooms{}, &fakeRule{after: map[string]int{"a": 3, "b": 5}}
 	c := r.conductor(t)
 	c.Stopping = rule
 	testset.Must(t, c.Play(t.Context(), blocks(8)))
@@ -85,7 +85,7 @@ func TestDecidedVariantsAreNotPlayed(t *testing.T) {
 func TestAnInterruptedBlockIsPlayedToItsEnd(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
-	c.Stopping = &decides{after: map[string]int{"a": 5, "b": 5}}
+	c.Stopping = &fakeRule{after: map[string]int{"a": 5, "b": 5}}
 	testset.Must(t, c.Play(t.Context(), blocks(8)))
 	want := r.verdicts()
 	r.saved = r.saved[:9] // block 5 has only the trial of a
@@ -98,7 +98,7 @@ func TestAnInterruptedBlockIsPlayedToItsEnd(t *testing.T) {
 // TestOrdinaryDesignsPlayAllTrials checks that a design that does not stop by its verdicts plays all trials
 // and does not ask the rule which are needed.
 func TestOrdinaryDesignsPlayAllTrials(t *testing.T) {
-	r, rule := &rooms{}, &decides{}
+	r, rule := &rooms{}, &fakeRule{}
 	c := r.conductor(t)
 	c.Stopping = rule
 	p := blocks(5)
@@ -112,7 +112,7 @@ func TestOrdinaryDesignsPlayAllTrials(t *testing.T) {
 func TestChangedVerdictsAreReported(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
-	c.Stopping = &decides{known: func(last int) []lab.Answer {
+	c.Stopping = &fakeRule{known: func(last int) []lab.Answer {
 		answers := []lab.Answer{{Question: "q0", Text: "q0 open again"}}
 		for i := 1; i <= 6; i++ {
 			answers = append(answers, lab.Answer{Question: fmt.Sprint("q", i), Verdict: "more",
@@ -139,7 +139,7 @@ func TestChangedVerdictsAreReported(t *testing.T) {
 func TestTheTimeLimitEndsTheExperiment(t *testing.T) {
 	r := &rooms{}
 	c := r.conductor(t)
-	c.Stopping = &decides{after: map[string]int{"a": 9, "b": 9}}
+	c.Stopping = &fakeRule{after: map[string]int{"a": 9, "b": 9}}
 	p := blocks(5)
 	p.Study.Design.Within = 1e-9
 	testset.Must(t, c.Play(t.Context(), p))
@@ -171,7 +171,7 @@ func TestABlockThatExceedsTheTimeLimitIsNotBegun(t *testing.T) {
 		r := &rooms{saved: []lab.Trial{took(5, 1, "a", c.played, 6), took(6, 1, "b", c.played, 4),
 			took(6, 2, "b", c.played, 4)}}
 		conductor := r.conductor(t)
-		conductor.Stopping = &decides{after: map[string]int{"a": 9, "b": 9},
+		conductor.Stopping = &fakeRule{after: map[string]int{"a": 9, "b": 9},
 			lengths: func(int) map[string]float64 { return c.lengths }}
 		p := blocks(5)
 		l := looks{experiment: &experiment{Conductor: &conductor, plan: p}, began: timeAgo(50), within: seconds(60)}
@@ -214,7 +214,7 @@ func (l longer) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 // interruption.
 func TestTheRuleLengthensTrials(t *testing.T) {
 	r := &rooms{}
-	rule := &decides{lengths: func(last int) map[string]float64 {
+	rule := &fakeRule{lengths: func(last int) map[string]float64 {
 		return map[string]float64{"s1": []float64{0, 0, 2, 2, 4}[last]}
 	}}
 	c := r.conductor(t)

@@ -148,13 +148,13 @@ func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 type serviceInputs struct{ peers, environment, folders []string }
 
 // addTo returns the units with the inputs. Foreign units get them only if they are Served.
-func (g serviceInputs) addTo(units []lab.UnitSpec) []lab.UnitSpec {
+func (s serviceInputs) addTo(units []lab.UnitSpec) []lab.UnitSpec {
 	units = slices.Clone(units)
 	for i, unit := range units {
 		if !unit.Foreign || unit.Served {
-			units[i].Peers = slices.Concat(unit.Peers, g.peers)
-			units[i].Env = slices.Concat(unit.Env, g.environment)
-			units[i].Mounts = slices.Concat(unit.Mounts, g.folders)
+			units[i].Peers = slices.Concat(unit.Peers, s.peers)
+			units[i].Env = slices.Concat(unit.Env, s.environment)
+			units[i].Mounts = slices.Concat(unit.Mounts, s.folders)
 		}
 	}
 	return units

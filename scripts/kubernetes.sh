@@ -51,7 +51,7 @@ room() {
 compile() {
   nice -n 19 go build -buildvcs=false -mod=readonly -trimpath -ldflags "-s -w$1" \
     -o "$building/done/$2" "$3" || {
-    echo "kubernetes: the build of $2 has failed (see above); compiled packages are kept for the next time" >&2
+    echo "kubernetes: the build of $2 has failed, see above; compiled packages are kept for the next run" >&2
     return 3
   }
 }

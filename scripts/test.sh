@@ -88,9 +88,8 @@ fi
 # By default the race detector delays the exit of every program by a second, to see races of goroutines that
 # still run. Our tests wait for everything that they check, and do not need that.
 export GORACE="atexit_sleep_ms=0 ${GORACE:-}"
-# -vet=off because `make lint` vets. Two packages (three in `make test`) are tested in parallel without the
-# detector, one of them cmd/cleave, which takes longest, and three with it: many wait for servers, and with
-# only two of them two processors were half idle. Four were not faster, and too slow for tests with time
-# limits.
+# -vet=off because `make lint` vets. Three packages at a time are tested with the detector: many wait for
+# servers, and with two at a time the two processors were half idle. Four at a time were not faster, and
+# too slow for tests with time limits.
 exec bin/tally "-p=$parallel" -vet=off -timeout=40m "${plain[@]}" -- \
   -p=3 -vet=off "${race[@]}" -timeout=40m "${racing[@]}"

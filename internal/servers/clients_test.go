@@ -139,8 +139,9 @@ func (rabbitClient) queue(at target, work func(*amqp.Channel, amqp.Queue) error)
 
 func (c rabbitClient) write(ctx context.Context, at target, word string) error {
 	return c.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
-		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, "", queue.Name, true, false,
-			amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(word)})
+		const defaultExchange, mandatory, immediate = "", true, false
+		confirm, err := channel.PublishWithDeferredConfirmWithContext(ctx, defaultExchange, queue.Name, mandatory,
+			immediate, amqp.Publishing{DeliveryMode: amqp.Persistent, Body: []byte(word)})
 		if err != nil {
 			return err
 		}
@@ -159,7 +160,9 @@ func (c rabbitClient) read(ctx context.Context, at target) (words []string, err 
 		return nil, err
 	}
 	err = c.queue(at, func(channel *amqp.Channel, queue amqp.Queue) error {
-		messages, err := channel.ConsumeWithContext(ctx, queue.Name, "", false, false, false, false, nil)
+		const anyName, autoAck, exclusive, noLocal, noWait = "", false, false, false, false
+		messages, err := channel.ConsumeWithContext(ctx, queue.Name, anyName, autoAck, exclusive, noLocal, noWait,
+			nil)
 		if err != nil {
 			return err
 		}

@@ -141,8 +141,8 @@ func (t *tally) repeatFailed(test tester, g group, to io.Writer) error {
 	return t.err
 }
 
-// runOnce runs a group once and returns its results. Failed tests are no error; it returns an error if the
-// tests could not be run, or the results not be written.
+// runOnce runs a group once and returns its results. Failed tests are not an error. It returns an error if
+// the tests could not be run, or if the output could not be written.
 func runOnce(test tester, g group, to io.Writer) (*tally, error) {
 	t := newTally(to)
 	t.flags = g.flags
