@@ -22,10 +22,10 @@ type Job struct {
 	Lap func(lab.PhaseName)
 	// Profiler profiles the job. It has instrumented the layout before. nil: the trial is not profiled.
 	Profiler lab.Profiler
-	// Faults are done to units of the layout while the job runs.
+	// Faults are injected by Injector while the job runs. Without faults Injector may be nil.
 	Faults   []lab.Fault
 	Injector lab.Injector
-	Layout   lab.Layout
+	Layout   lab.Layout // of the deployment
 	// Used gets the usage of the units about once a second, if the meter supports it; nil: it is not read.
 	Used func(lab.UsedSecond)
 }
@@ -102,7 +102,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	return played, err
 }
 
-// watch begins to meter the units.
+// watch begins to meter the units, with the deployment's own meter if it has one.
 func (j Job) watch(ctx context.Context) (lab.Metering, error) {
 	meter := j.Meter
 	if own := j.Deployment.Meter(); own != nil {
@@ -181,7 +181,7 @@ func (j Job) run(ctx context.Context, metering lab.Metering, played *Played) err
 		return err
 	}
 	if len(j.Faults) == 0 {
-		return j.finish(ctx, metering, played, func() {})
+		return j.finish(ctx, metering, played, func() {}) // there is no injection that has to know of the end
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -35,19 +35,19 @@ func hostRooms() map[string][]string {
 			"deploy", "meter", "profiler", "store", "inputfile", "cmd", "docs", "internal",
 			"run/folders.go",     // creates the folder of a trial, which deployers fill
 			"unit", "load/agent", // files of a unit, and files to hand over
-			"load/trial",          // reads the memory of its own process
-			"backing",             // programs of servers, and embedded databases
-			"binding/spans",       // files of a unit, and files that units have handed over
-			"binding/secure",      // a file of a unit
-			"traces",              // files that a user names
-			"systems/external",    // files that a system file names
-			"systems/loaded",      // the history that the generator has handed over
-			"systems/airline",     // files of units, files to hand over, and its built runtimes
-			"systems/people",      // files of a unit
-			"systems/social",      // likewise
-			"systems/rehearsal",   // likewise
-			"systems/kit/hosting", // spans that units have handed over
-			"systems/shop/assembly", "systems/shop/observation",
+			"load/trial",                                        // reads the memory of its own process
+			"backing",                                           // programs of servers, and embedded databases
+			"binding/spans",                                     // files of a unit, and files that units have handed over
+			"binding/secure",                                    // a file of a unit
+			"traces",                                            // files that a user names
+			"systems/external",                                  // files that a system file names
+			"systems/loaded",                                    // the history that the generator has handed over
+			"systems/airline",                                   // files of units, files to hand over, and its built runtimes
+			"systems/people",                                    // files of a unit
+			"systems/social",                                    // likewise
+			"systems/rehearsal",                                 // likewise
+			"systems/kit/hosting",                               // spans that units have handed over
+			"systems/shop/assembly", "systems/shop/observation", // files of a unit, also handed over
 		},
 	}
 }

@@ -79,5 +79,6 @@ func (i *Instance) environment() []string {
 		address := i.address(port)
 		endpoints[lab.PortOf(i.name, port)] = lab.Endpoint{Bind: address, Dial: address}
 	}
-	return fleet.Environment(unit, "", i.dir, endpoints)
+	const noLabel = "" // a label lets cleave clean find units, and a tool is none
+	return fleet.Environment(unit, noLabel, i.dir, endpoints)
 }
