@@ -294,7 +294,7 @@ func (e *experiment) attempt(
 		Schema: lab.TrialSchema, Number: planned.Number, Attempt: number, Block: planned.Block,
 		Variant: planned.Variant, Point: setting.point, Seed: planned.Seed, Profiled: planned.Profiled,
 		Started: time.Now().UTC(), Operations: setting.layout.Operations,
-		Metered: lab.Metered{Roles: map[string]lab.Usage{}}, Audit: lab.Audit{Verdict: lab.AuditUnknown},
+		Audit: lab.Audit{Verdict: lab.AuditUnknown},
 	}
 	watch := &stopwatch{last: time.Now()}
 	observation, err := e.Host.Observe()
@@ -310,6 +310,9 @@ func (e *experiment) attempt(
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not finished after %v", timeout))
 	defer cancel()
 	logs, failure, cleanup := e.play(limited, setting, dir, observation, watch, &trial)
+	if trial.Metered.Roles == nil { // nothing was metered: the schema of the record requires an object, not null
+		trial.Metered.Roles = map[string]lab.Usage{}
+	}
 	trial.Conditions = observation.End(trial.Metered.Total.CPUSeconds)
 	watch.lap(lab.PhaseCalibration)
 	trial.Phases = watch.phases

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/docs/schema"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -177,6 +179,16 @@ func TestSpoiltTrialsAreRepeatedAndKept(t *testing.T) {
 	if got := r.verdicts(); !slices.Equal(got, want) {
 		t.Errorf("records %q, want %q", got, want)
 	}
+}
+
+// TestTheRecordOfAFailedTrialFollowsItsSchema checks the record of a trial of which nothing was metered.
+func TestTheRecordOfAFailedTrialFollowsItsSchema(t *testing.T) {
+	r := &rooms{spoil: map[int]error{1: errors.New("worker-7 ended: signal: killed")}}
+	c := r.conductor(t)
+	testset.Must(t, c.Play(t.Context(), plan(1)))
+	record, err := json.Marshal(r.saved[0])
+	testset.Must(t, err)
+	testset.Must(t, schema.Validate("trial", record))
 }
 
 func TestRepeatsAreLimited(t *testing.T) {
