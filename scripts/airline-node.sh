@@ -48,7 +48,10 @@ for program in node npm; do
   fi
 done
 case "${1:-build}" in
-  build | check) install "$source" && "${1:-build}" ;;
+  build | check)
+    install "$source" # not in a list with &&, in which bash would continue after npm has failed
+    "${1:-build}"
+    ;;
   *)
     echo "usage: scripts/airline-node.sh [build|check]" >&2
     exit 2
