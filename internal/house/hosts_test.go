@@ -35,19 +35,20 @@ func hostRooms() map[string][]string {
 			"deploy", "meter", "profiler", "store", "inputfile", "cmd", "docs", "internal",
 			"run/folders.go",     // creates the folder of a trial, which deployers fill
 			"unit", "load/agent", // files of a unit, and files to hand over
-			"load/trial",                                        // reads the memory of its own process
-			"backing",                                           // programs of servers, and embedded databases
-			"binding/spans",                                     // files of a unit, and files that units have handed over
-			"binding/secure",                                    // a file of a unit
-			"traces",                                            // files that a user names
-			"systems/external",                                  // files that a system file names
-			"systems/loaded",                                    // the history that the generator has handed over
-			"systems/airline",                                   // files of units, files to hand over, and its built runtimes
-			"systems/people",                                    // files of a unit
-			"systems/social",                                    // likewise
-			"systems/rehearsal",                                 // likewise
-			"systems/kit/hosting",                               // spans that units have handed over
-			"systems/shop/assembly", "systems/shop/observation", // files of a unit, also handed over
+			"load/trial",               // reads the memory of its own process
+			"backing",                  // programs of servers, and embedded databases
+			"binding/spans",            // files of a unit, and files that units have handed over
+			"binding/secure",           // a file of a unit
+			"traces",                   // files that a user names
+			"systems/external",         // files that a system file names
+			"systems/loaded",           // the history that the generator has handed over
+			"systems/airline",          // files of units, files to hand over, and its built runtimes
+			"systems/people",           // files of a unit
+			"systems/social",           // likewise
+			"systems/rehearsal",        // likewise
+			"systems/kit/hosting",      // spans that units have handed over
+			"systems/shop/assembly",    // files of a unit
+			"systems/shop/observation", // files of a unit, and files that units have handed over
 		},
 	}
 }
@@ -91,10 +92,10 @@ func hostUses(path string, text []byte) map[string][]string {
 // fileCalls returns the functions of the standard library that find, open, create or remove files.
 func fileCalls() []string {
 	return []string{
-		"os.Open", "os.OpenFile", "os.Create", "os.ReadFile", "os.WriteFile", "os.ReadDir", "os.Stat", "os.Lstat",
-		"os.Mkdir", "os.MkdirAll",
+		"os.Open", "os.OpenFile", "os.OpenRoot", "os.OpenInRoot", "os.DirFS", "os.CopyFS", "os.Create",
+		"os.ReadFile", "os.WriteFile", "os.ReadDir", "os.Stat", "os.Lstat", "os.Mkdir", "os.MkdirAll",
 		"os.MkdirTemp", "os.CreateTemp", "os.Rename", "os.Remove", "os.RemoveAll", "os.Symlink", "os.Link",
-		"filepath.Glob", "filepath.WalkDir",
+		"filepath.Glob", "filepath.Walk", "filepath.WalkDir",
 	}
 }
 
@@ -138,6 +139,8 @@ func TestUsesOfTheHostAreFound(t *testing.T) {
 		head + `var x = "localhost"`:                    "loopback address",
 		head + "var x = launch.Loopback(8080)":          "loopback address",
 		head + `var x, err = os.ReadFile("spans")`:      "file of a host",
+		head + `var x, err = os.OpenRoot("spans")`:      "file of a host",
+		head + `var x = filepath.Walk("spans", f)`:      "file of a host",
 		head + "// It is at 127.0.0.1.\nvar x = 1":      "",
 		head + "var x = target.Loopback":                "",
 		head + `var x = "198.18.0.1:80" + pid.String()`: "",
