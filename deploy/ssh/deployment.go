@@ -29,7 +29,7 @@ type deployment struct {
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	parts := containers.Parts(layout, false)
+	parts := containers.Parts(layout, false) // the load generator and its like stay on this host
 	running := &deployment{deployer: d, dir: dir}
 	if err := running.prepare(ctx, parts); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -53,14 +53,14 @@ func (d *deployment) prepare(ctx context.Context, parts fleet.Parts) (err error)
 	if d.hosts, err = d.deployer.connected(ctx); err != nil {
 		return err
 	}
-	if err := d.checkOpen(parts.Units); err != nil {
+	if err := d.checkUnprotected(parts.Units); err != nil {
 		return err
 	}
 	return d.deployer.sendAll(ctx, d.hosts, parts.OnPlatform())
 }
 
-// checkOpen returns an error for servers at public addresses that let everybody log in when they start.
-func (d *deployment) checkOpen(units []lab.UnitSpec) error {
+// checkUnprotected returns an error for servers at public addresses that let everybody log in when they start.
+func (d *deployment) checkUnprotected(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
 		h := d.hosts[d.places[spec.Name]]
@@ -120,7 +120,7 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 		trial := agent.Trial{Name: filepath.Base(d.dir), Ports: len(listeners[i])}
 		opened, err := call[agent.Opened](ctx, h, "Open", trial)
 		if err == nil && len(opened.Ports) != trial.Ports {
-			err = fmt.Errorf("its agent has %d ports for %d units", len(opened.Ports), trial.Ports)
+			err = fmt.Errorf("its agent has reserved %d ports, expected %d", len(opened.Ports), trial.Ports)
 		}
 		if err != nil {
 			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
@@ -131,7 +131,7 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 		}
 	}
 	for _, h := range d.hosts {
-		if err := h.tell(ctx, "Know", d.Endpoints); err != nil {
+		if err := h.do(ctx, "Know", d.Endpoints); err != nil {
 			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
 		}
 	}
@@ -161,7 +161,7 @@ func (d *deployment) reach(unit string) string { return d.Endpoints[unit].Dial }
 // by itself.
 func (d *deployment) clear() error {
 	err := fleet.ForAll(context.Background(), len(d.hosts), d.hosts, func(ctx context.Context, h *host) error {
-		err := h.tell(ctx, "Stop", agent.None{})
+		err := h.do(ctx, "Stop", agent.None{})
 		if err != nil {
 			err = fmt.Errorf("end the trial on host %s: %w", h.name, err)
 			h.end() // then the agent cleans up, and the waits for its units end

@@ -50,7 +50,7 @@ type host struct {
 	end     func()    // kills ssh; nil before its start
 	stderr  *fleet.Tail
 	answers *bounded.Reader
-	client  *rpc.Client
+	client  *rpc.Client   // nil before the first connection and after leave
 	address string        // at which units are called
 	probe   string        // address at which the agent listens until the first trial
 	ended   chan struct{} // closed when ssh has ended
@@ -61,10 +61,10 @@ type host struct {
 	sent     map[string]string // paths of programs on the host, by their path here
 }
 
-// arguments returns the options of ssh: no prompts, no forwarding and no commands of the user's
+// sshOptions returns the options of ssh: no prompts, no forwarding and no commands of the user's
 // configuration, and an end when the other side is silent. Host keys are checked as the user's configuration
 // says.
-func arguments() []string {
+func sshOptions() []string {
 	return []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10", "-o",
 		"ServerAliveCountMax=3",
 		"-o", "ControlMaster=no", "-o", "ForwardAgent=no", "-o", "ForwardX11=no", "-o", "ClearAllForwardings=yes",
@@ -72,21 +72,21 @@ func arguments() []string {
 }
 
 // script is a format for the shell script that reads the agent's program from its input into a private folder
-// and runs it. Its values are agent.Mark, the size of the program in bytes, and the agent's command. The
-// script has no single quotes, so that every login shell passes it on to sh unchanged. The agent moves its
+// and runs it. Its values are agent.SystemPrefix, the size of the program in bytes, and the agent's command.
+// The script has no single quotes, so that every login shell passes it on to sh unchanged. The agent moves its
 // program away and removes the folder; if the agent does not start, the trap removes the folder.
 const script = `umask 077; echo "%s$(uname -sm)"; d=$(mktemp -d "${TMPDIR:-/tmp}/cleave-agent-XXXXXX") || exit; ` +
 	`trap "rm -rf \"$d\"" 0 1 2 15; head -c %d >"$d/agent" && chmod 700 "$d/agent" && "$d/agent" %s "$d/agent"`
 
 // sshCommand returns an ssh that runs a command on a host.
 func sshCommand(name, label, command string) *exec.Cmd {
-	c := exec.Command("ssh", append(arguments(), "--", name, command)...)
+	c := exec.Command("ssh", append(sshOptions(), "--", name, command)...)
 	c.Env = append(os.Environ(), "CLEAVE_RUN="+label)
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return c
 }
 
-// streams are the streams of the agent.
+// streams are the agent's standard input and output.
 type streams struct {
 	in  io.WriteCloser
 	out *bufio.Reader
@@ -96,12 +96,13 @@ type streams struct {
 
 // run starts ssh, sends the agent's program to the host, and runs it there with a command such as
 // agent.ServeCommand. ssh ends with ctx, unless detach is called before.
-func (h *host) run(ctx context.Context, program, role string) (s streams, err error) {
+func (h *host) run(ctx context.Context, program, command string) (s streams, err error) {
 	text, err := os.ReadFile(program)
 	if err != nil {
 		return s, fmt.Errorf("read what runs on hosts: %w: build all with: make build", err)
 	}
-	h.command = sshCommand(h.name, h.label, "exec sh -c '"+fmt.Sprintf(script, agent.Mark, len(text), role)+"'")
+	filled := fmt.Sprintf(script, agent.SystemPrefix, len(text), command)
+	h.command = sshCommand(h.name, h.label, "exec sh -c '"+filled+"'")
 	h.command.SysProcAttr.Pdeathsig = syscall.SIGKILL // it ends with this process
 	h.stderr = &fleet.Tail{}
 	h.command.Stderr = h.stderr
@@ -120,7 +121,7 @@ func (h *host) run(ctx context.Context, program, role string) (s streams, err er
 	h.hung.Store(false)
 	s.detach = context.AfterFunc(ctx, h.end)
 	s.out = bufio.NewReader(from)
-	if err = awaitLine(s.out, agent.Mark, checkSystem); err == nil {
+	if err = awaitLine(s.out, agent.SystemPrefix, checkSystem); err == nil {
 		_, err = s.in.Write(text)
 	}
 	return s, err
@@ -165,7 +166,7 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, connectPatience,
 		fmt.Errorf("no agent after %v", connectPatience))
 	defer cancel()
-	h.sent = map[string]string{}
+	h.client, h.sent = nil, map[string]string{} // those of an agent that has ended
 	addresses, err := h.resolve(ctx)
 	if err != nil {
 		return err
@@ -174,13 +175,13 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	if s.detach == nil {
 		return fmt.Errorf("host %s: %w", h.name, err)
 	}
-	defer s.detach()
+	defer s.detach() // before cancel, which would kill ssh
 	if err == nil {
 		err = awaitLine(s.out, agent.Ready, func(string) error { return nil })
 	}
 	if err != nil {
 		err = h.abandon(s, err)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil { // the end of ctx has killed ssh
 			err = context.Cause(ctx)
 		}
 		return fmt.Errorf("host %s: %w", h.name, err)
@@ -189,13 +190,14 @@ func (h *host) connect(ctx context.Context, program string) (err error) {
 	h.client = rpc.NewClient(connection{h.answers, s.in})
 	go h.awaitEnd(h.client)
 	go h.renewLease(h.client, h.ended)
-	if err = h.meet(ctx, addresses); err != nil {
+	if err = h.learnAddress(ctx, addresses); err != nil {
 		return errors.Join(fmt.Errorf("host %s: %w", h.name, err), h.leave())
 	}
 	return nil
 }
 
-// abandon ends an ssh after a failure, and returns the reason.
+// abandon ends ssh after the failure err, and returns the reason: err if the host is unfit, or the message of
+// ssh.
 func (h *host) abandon(s streams, err error) error {
 	_ = s.in.Close() // it is not used
 	h.end()
@@ -317,8 +319,9 @@ func Proof(ctx context.Context, host string) ([]byte, error) {
 	return proof, errors.Join(err, command.Wait())
 }
 
-// meet asks the agent for the address of its host, and checks that units there can be reached from here.
-func (h *host) meet(ctx context.Context, addresses []netip.Addr) error {
+// learnAddress asks the agent for the address of its host, and checks that units there can be reached from
+// here.
+func (h *host) learnAddress(ctx context.Context, addresses []netip.Addr) error {
 	about, err := call[agent.About](ctx, h, "About", agent.None{})
 	if err != nil {
 		return err
@@ -339,42 +342,44 @@ func (h *host) meet(ctx context.Context, addresses []netip.Addr) error {
 }
 
 // call calls a method of the agent. It gives up an agent that does not answer within callPatience.
-func call[Answer any](ctx context.Context, h *host, method string, arguments any) (Answer, error) {
+func call[Answer any](ctx context.Context, h *host, method string, argument any) (Answer, error) {
 	bound, cancel := context.WithTimeoutCause(ctx, callPatience, fmt.Errorf("no answer for %v", callPatience))
 	defer cancel()
-	answer, err := await[Answer](bound, h, method, arguments)
+	answer, err := callUnlimited[Answer](bound, h, method, argument)
 	if bound.Err() != nil && ctx.Err() == nil {
 		h.giveUp()
 	}
 	return answer, err
 }
 
-// tell calls a method of the agent that has no answer.
-func (h *host) tell(ctx context.Context, method string, arguments any) error {
-	_, err := call[agent.None](ctx, h, method, arguments)
+// do calls a method of the agent that returns only an error.
+func (h *host) do(ctx context.Context, method string, argument any) error {
+	_, err := call[agent.None](ctx, h, method, argument)
 	return err
 }
 
-// await calls a method of the agent without a time limit. It discards an answer that comes after the end of
-// ctx.
-func await[Answer any](ctx context.Context, h *host, method string, arguments any) (none Answer, err error) {
+// callUnlimited calls a method of the agent, and waits for its answer until the end of ctx. It discards an
+// answer that comes later.
+func callUnlimited[Answer any](
+	ctx context.Context, h *host, method string, argument any,
+) (zero Answer, err error) {
 	answer := new(Answer)
-	call := h.client.Go(agent.Service+"."+method, arguments, answer, make(chan *rpc.Call, 1))
+	pending := h.client.Go(agent.Service+"."+method, argument, answer, make(chan *rpc.Call, 1))
 	select {
-	case <-call.Done:
+	case <-pending.Done:
 		h.answers.Next()
 	case <-ctx.Done():
-		return none, context.Cause(ctx)
+		return zero, context.Cause(ctx)
 	}
-	var refused rpc.ServerError
-	if call.Error == nil || errors.As(call.Error, &refused) {
-		return *answer, call.Error
+	var refused rpc.ServerError // the method's own error: the connection works
+	if pending.Error == nil || errors.As(pending.Error, &refused) {
+		return *answer, pending.Error
 	}
 	select { // ssh may print the reason
 	case <-h.ended:
-		return none, fmt.Errorf("the connection to host %s is lost: %w", h.name, h.explain())
+		return zero, fmt.Errorf("the connection to host %s is lost: %w", h.name, h.explain())
 	case <-time.After(time.Second):
-		return none, fmt.Errorf("the connection to host %s is lost: %w", h.name, call.Error)
+		return zero, fmt.Errorf("the connection to host %s is lost: %w", h.name, pending.Error)
 	}
 }
 
@@ -395,8 +400,8 @@ func (h *host) renewLease(client *rpc.Client, ended <-chan struct{}) {
 	}
 }
 
-// lives reports whether the agent can be called.
-func (h *host) lives() bool {
+// isConnected reports whether the agent can be called.
+func (h *host) isConnected() bool {
 	if h.client == nil {
 		return false
 	}

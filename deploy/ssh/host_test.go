@@ -94,20 +94,20 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		if err := d.deployer.Preflight(ctx, deploytest.Front()); !errors.Is(err, context.DeadlineExceeded) ||
-			time.Since(begun) > time.Second || !h.lives() {
-			t.Errorf("after %v: %v, the agent is there: %t", time.Since(begun), err, h.lives())
+			time.Since(begun) > time.Second || !h.isConnected() {
+			t.Errorf("after %v: %v, the agent is there: %t", time.Since(begun), err, h.isConnected())
 		}
 		h.end()
 	})
 }
 
-// late is an agent that answers Next only when may is closed.
-type late struct{ may chan struct{} }
+// late is an agent that answers Next only when released is closed.
+type late struct{ released chan struct{} }
 
 // Next is a method of agent.Host.
 func (l late) Next(_ int, next *agent.Output) error {
-	<-l.may
-	next.How = "late"
+	<-l.released
+	next.Error = "late"
 	return nil
 }
 
@@ -123,16 +123,16 @@ func (l late) serve(from net.Conn) {
 	server.ServeConn(from)
 }
 
-// TestAUnitOfWhichNothingIsHeard checks that Stop does not wait forever for the end of a unit, and that its
+// TestAUnitThatNeverEnds checks that Stop does not wait forever for the end of a unit, and that its
 // error names the host.
-func TestAUnitOfWhichNothingIsHeard(t *testing.T) {
+func TestAUnitThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		may := make(chan struct{})
-		h := connectedTo(late{may}.serve)
+		released := make(chan struct{})
+		h := connectedTo(late{released}.serve)
 		d, u := trialOn(t, h)
 		deploytest.Says(t, d.Stop(), "host left does not say within 1m0s that unit front has ended")
 		h.end()
-		close(may)
+		close(released)
 		<-u.Ended
 	})
 }
@@ -140,19 +140,19 @@ func TestAUnitOfWhichNothingIsHeard(t *testing.T) {
 // TestALateAnswerIsThrownAway checks that an answer after the end of the context does not change what the
 // caller has got. The race detector shows a write.
 func TestALateAnswerIsThrownAway(t *testing.T) {
-	may := make(chan struct{})
-	h := connectedTo(late{may}.serve)
+	released := make(chan struct{})
+	h := connectedTo(late{released}.serve)
 	why := errors.New("nobody wants it any more")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(why)
 	output, err := call[agent.Output](ctx, h, "Next", 0)
-	close(may)
-	output.How += "mine"
-	if !errors.Is(err, why) || output.How != "mine" {
-		t.Errorf("it returns %q, %v", output.How, err)
+	close(released)
+	output.Error += "mine"
+	if !errors.Is(err, why) || output.Error != "mine" {
+		t.Errorf("it returns %q, %v", output.Error, err)
 	}
-	if next, err := call[agent.Output](t.Context(), h, "Next", 0); err != nil || next.How != "late" {
-		t.Errorf("the next call returns %q, %v", next.How, err)
+	if next, err := call[agent.Output](t.Context(), h, "Next", 0); err != nil || next.Error != "late" {
+		t.Errorf("the next call returns %q, %v", next.Error, err)
 	}
 	h.end()
 }
@@ -169,22 +169,57 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 		}
 	})
 	defer h.end()
-	deploytest.Says(t, h.tell(t.Context(), "Stop", agent.None{}), "more than 67108864 bytes")
+	deploytest.Says(t, h.do(t.Context(), "Stop", agent.None{}), "more than 67108864 bytes")
 }
 
-// strange replaces ssh by a shell script that sends without end.
-func strange(t *testing.T, sends string) {
+// fakeSSH replaces ssh by a shell script with these commands.
+func fakeSSH(t *testing.T, commands string) {
 	t.Helper()
 	folder := t.TempDir()
-	script := "#!/bin/sh\n" + sends + "\n"
+	script := "#!/bin/sh\n" + commands + "\n"
 	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "ssh"), []byte(script), 0o700))
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// agentFile returns the path of an empty file in place of the agent's program, which fakeSSH does not run.
+func agentFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "agent")
+	deploytest.Must(t, os.WriteFile(path, nil, 0o600))
+	return path
+}
+
+// TestAFailedReconnectIsReportedOnce checks that the error names only the failure of the new connection. The
+// end of the earlier one has failed a trial already.
+func TestAFailedReconnectIsReportedOnce(t *testing.T) {
+	fakeSSH(t, `if [ "$1" = -G ]; then echo hostname 127.0.0.1; else echo Connection refused >&2; exit 255; fi`)
+	h := connectedTo(hangs)
+	h.launcher = launch.NewLauncher()
+	defer h.launcher.Close()
+	h.end()
+	d := newDeployer("", agentFile(t), []string{h.name})
+	d.launcher, d.hosts = h.launcher, []*host{h}
+	_, err := d.connected(t.Context())
+	if err == nil || strings.Count(err.Error(), "Connection refused") != 1 {
+		t.Errorf("%v, want the failure once", err)
+	}
+}
+
+// TestAnInterruptedCleanSaysSo checks that Clean returns why its context ended, and not that ssh was killed.
+func TestAnInterruptedCleanSaysSo(t *testing.T) {
+	fakeSSH(t, "exec sleep 60")
+	interrupted := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer time.AfterFunc(100*time.Millisecond, func() { cancel(interrupted) }).Stop()
+	if _, err := Clean(ctx, agentFile(t), "label", []string{"left"}); !errors.Is(err, interrupted) {
+		t.Errorf("Clean: %v", err)
+	}
 }
 
 // TestAHostThatSendsWithoutEnd checks that Proof and awaitLine stop reading from a host that sends without
 // end.
 func TestAHostThatSendsWithoutEnd(t *testing.T) {
-	strange(t, "exec head -c 1000000000 /dev/zero")
+	fakeSSH(t, "exec head -c 1000000000 /dev/zero")
 	proof, err := Proof(t.Context(), "left")
 	if len(proof) > maxProof || err == nil || !strings.Contains(err.Error(), "more than 4096 bytes") {
 		t.Errorf("%d bytes of proof, %v", len(proof), err)
@@ -192,7 +227,7 @@ func TestAHostThatSendsWithoutEnd(t *testing.T) {
 	for name, endless := range map[string]io.Reader{
 		"a line": zeros{}, "lines": lines{},
 	} {
-		err := awaitLine(bufio.NewReader(endless), agent.Mark, func(string) error { return nil })
+		err := awaitLine(bufio.NewReader(endless), agent.SystemPrefix, func(string) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), fmt.Sprint(maxNoise)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -211,8 +246,8 @@ func (zeros) Read(into []byte) (int, error) { clear(into); return len(into), nil
 // Read implements io.Reader.
 func (lines) Read(into []byte) (int, error) { return copy(into, "welcome\n"), nil }
 
-// TestServersThatAreOpenAtFirst checks that servers that let everybody log in when they start are refused at
-// public addresses.
+// TestServersThatAreOpenAtFirst checks that servers that let everybody log in when they start (OpensFirst) are
+// refused at public addresses.
 func TestServersThatAreOpenAtFirst(t *testing.T) {
 	server := lab.UnitSpec{
 		Name:     "documents",
@@ -224,7 +259,7 @@ func TestServersThatAreOpenAtFirst(t *testing.T) {
 		"127.0.0.1": false, "198.19.0.2": false, "100.64.3.4": false, "fd00::7": false, "::ffff:10.0.0.1": false,
 	} {
 		d := &deployment{hosts: []*host{{name: "left", address: address}}}
-		err := d.checkOpen([]lab.UnitSpec{server, other})
+		err := d.checkUnprotected([]lab.UnitSpec{server, other})
 		if public != (err != nil) || public && !strings.Contains(err.Error(), "documents (mongo) lets everybody") {
 			t.Errorf("at %s: %v", address, err)
 		}

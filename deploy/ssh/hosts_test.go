@@ -31,7 +31,7 @@ func TestNamedHosts(t *testing.T) {
 		}
 	}
 	if names, err := Named(func(string) (string, bool) { return "", false }); len(names) > 0 || err != nil {
-		t.Errorf("nobody has named %q, %v", names, err)
+		t.Errorf("without the variable: %q, %v, want no hosts", names, err)
 	}
 }
 

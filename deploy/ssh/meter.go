@@ -22,7 +22,7 @@ type hostsMeter struct{ deployment *deployment }
 // Watch implements lab.Meter.
 func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, error) {
 	d := m.deployment
-	all := &hostsMetering{ctx: ctx, order: units, of: map[string]lab.Metering{}}
+	all := &hostsMetering{ctx: ctx, order: units, byUnit: map[string]lab.Metering{}}
 	groups := make([][]lab.Unit, len(d.hosts)+1) // by host; this host is the last
 	for _, unit := range units {
 		at := len(d.hosts)
@@ -38,7 +38,7 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 		var metering lab.Metering
 		var err error
 		if i < len(d.hosts) {
-			metering, err = &hostMetering{ctx, d.hosts[i]}, d.hosts[i].tell(ctx, "Watch", group)
+			metering, err = &hostMetering{ctx, d.hosts[i]}, d.hosts[i].do(ctx, "Watch", group)
 		} else {
 			metering, err = d.deployer.meter.Watch(ctx, group)
 		}
@@ -47,7 +47,7 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 		}
 		all.parts = append(all.parts, metering)
 		for _, unit := range group {
-			all.of[unit.Name] = metering
+			all.byUnit[unit.Name] = metering
 		}
 	}
 	return all, nil
@@ -60,15 +60,15 @@ type hostMetering struct {
 }
 
 // Mark implements lab.Metering.
-func (m *hostMetering) Mark() error { return m.host.tell(m.ctx, "Mark", agent.None{}) }
+func (m *hostMetering) Mark() error { return m.host.do(m.ctx, "Mark", agent.None{}) }
 
 // Suspend implements lab.Metering.
 func (m *hostMetering) Suspend(unit string) error {
-	return m.host.tell(m.ctx, "SuspendMetering", unit)
+	return m.host.do(m.ctx, "SuspendMetering", unit)
 }
 
 // Resume implements lab.Metering.
-func (m *hostMetering) Resume(unit lab.Unit) error { return m.host.tell(m.ctx, "ResumeMetering", unit) }
+func (m *hostMetering) Resume(unit lab.Unit) error { return m.host.do(m.ctx, "ResumeMetering", unit) }
 
 // Stop implements lab.Metering.
 func (m *hostMetering) Stop() (used lab.Metered, err error) {
@@ -81,10 +81,10 @@ func (m *hostMetering) Stop() (used lab.Metered, err error) {
 
 // hostsMetering implements lab.Metering on several hosts.
 type hostsMetering struct {
-	ctx   context.Context
-	order []lab.Unit // as Watch got them, for the result
-	parts []lab.Metering
-	of    map[string]lab.Metering // by unit
+	ctx    context.Context
+	order  []lab.Unit              // as Watch got them, for the result
+	parts  []lab.Metering          // of the hosts that have units
+	byUnit map[string]lab.Metering // the part that meters a unit, by its name
 }
 
 // Mark implements lab.Metering: it marks all hosts at the same time.
@@ -96,7 +96,7 @@ func (m *hostsMetering) Mark() error {
 
 // Suspend implements lab.Metering.
 func (m *hostsMetering) Suspend(unit string) error {
-	if part, known := m.of[unit]; known {
+	if part, known := m.byUnit[unit]; known {
 		return part.Suspend(unit)
 	}
 	return fmt.Errorf("unit %q is not metered", unit)
@@ -104,7 +104,7 @@ func (m *hostsMetering) Suspend(unit string) error {
 
 // Resume implements lab.Metering.
 func (m *hostsMetering) Resume(unit lab.Unit) error {
-	if part, known := m.of[unit.Name]; known {
+	if part, known := m.byUnit[unit.Name]; known {
 		return part.Resume(unit)
 	}
 	return fmt.Errorf("unit %q is not metered", unit.Name)
@@ -123,7 +123,7 @@ func (m *hostsMetering) Stop() (lab.Metered, error) {
 	}
 	sum := used[0]
 	for _, more := range used[1:] {
-		sum = together(sum, more)
+		sum = merge(sum, more)
 	}
 	position := func(u lab.UnitUsage) int {
 		return slices.IndexFunc(m.order, func(o lab.Unit) bool { return o.Name == u.Unit.Name })
@@ -132,8 +132,8 @@ func (m *hostsMetering) Stop() (lab.Metered, error) {
 	return sum, nil
 }
 
-// together returns the usage of the units of two groups of hosts.
-func together(a, b lab.Metered) lab.Metered {
+// merge returns the sum of the usage on two groups of hosts.
+func merge(a, b lab.Metered) lab.Metered {
 	sum := lab.Metered{
 		Total: fleet.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),
 		Units: slices.Concat(a.Units, b.Units), Processes: slices.Concat(a.Processes, b.Processes),
@@ -154,8 +154,8 @@ func together(a, b lab.Metered) lab.Metered {
 	return sum
 }
 
-// courses adds to every point of one host's course the point of the other host's whose interval it is in, or
-// the other's last point.
+// courses returns the sum of two hosts' courses, at the points of a. To each point it adds the first point of
+// b that ends no earlier, or b's last point.
 func courses(a, b *lab.UsageCourse) *lab.UsageCourse {
 	if a == nil || b == nil {
 		return cmp.Or(a, b)
@@ -179,7 +179,8 @@ func courses(a, b *lab.UsageCourse) *lab.UsageCourse {
 	return sum
 }
 
-// samples adds to every sample of one host the last sample that the other host had by then.
+// samples returns the sum of two hosts' samples, at the times of a. To each sample it adds the last one that b
+// had by then.
 func samples(a, b []lab.UsageSample) []lab.UsageSample {
 	sum := slices.Clone(a)
 	next, last := 0, lab.UsageSample{}

@@ -64,16 +64,16 @@ func Missing() error {
 type Deployer struct {
 	fleet.Gate
 	processes *process.Deployer // for units on this host
-	programs  string            // folder of our unit programs, or the only one
-	agent     string            // program that runs on hosts
-	label     string
-	names     []string
-	meter     lab.Meter // of this host
+	programs  string            // folder of our unit programs, or path of the only one
+	agent     string            // path of the agent's program
+	label     string            // marks processes of this host, see New
+	names     []string          // of the hosts, as the user writes them
+	meter     lab.Meter         // of this host
 
 	connecting sync.Mutex
 	launcher   *launch.Launcher // nil until the first trial
 	hosts      []*host
-	made       fleet.Made
+	made       fleet.Made // the agents, and copies of the unit programs
 }
 
 var (
@@ -81,13 +81,13 @@ var (
 	_ io.Closer    = (*Deployer)(nil)
 )
 
-// New returns a deployer of the unit programs in a folder (see process.New) on the named hosts. program is
+// New returns a deployer of the unit programs in a folder (see process.New) on the named hosts. agentPath is
 // the path of the agent's program, which calls agent.Main. processes deploys the units that run on this host,
 // and meter meters them. label marks the processes that are started here.
 func New(
-	processes *process.Deployer, programs, program, label string, names []string, meter lab.Meter,
+	processes *process.Deployer, programs, agentPath, label string, names []string, meter lab.Meter,
 ) *Deployer {
-	return &Deployer{processes: processes, programs: programs, agent: program, label: label, names: names,
+	return &Deployer{processes: processes, programs: programs, agent: agentPath, label: label, names: names,
 		meter: meter}
 }
 
@@ -115,7 +115,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	}
 	places, err := place(remote, len(d.names))
 	if err = errors.Join(append(problems, err)...); err != nil {
-		return err
+		return err // without connecting: the user has to change the layout first
 	}
 	hosts, err := d.connected(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 				part.Units = append(part.Units, spec)
 			}
 		}
-		if err := h.tell(ctx, "Check", part); err != nil {
+		if err := h.do(ctx, "Check", part); err != nil {
 			problems = append(problems, fmt.Errorf("host %s: %w", h.name, err))
 		}
 	}
@@ -166,6 +166,7 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 		return nil, errors.New("no hosts are named: name them (--hosts user@a,user@b)")
 	}
 	places, nodes, volumes, next := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	// Units with a node come first: they also decide where units without a node that share their volumes are.
 	for _, spec := range specs {
 		if spec.Node == "" {
 			continue
@@ -208,7 +209,7 @@ func (d *Deployer) connected(ctx context.Context) ([]*host, error) {
 	begun := time.Now()
 	var fresh []*host
 	for _, h := range d.hosts {
-		if !h.lives() {
+		if !h.isConnected() {
 			fresh = append(fresh, h)
 		}
 	}
@@ -235,7 +236,7 @@ func (d *Deployer) connect(ctx context.Context, fresh []*host) error {
 			if from == h {
 				continue
 			}
-			if err := from.tell(ctx, "Reaches", h.probe); err != nil {
+			if err := from.do(ctx, "Reaches", h.probe); err != nil {
 				return fmt.Errorf("host %s does not reach host %s: %w: let the firewalls pass ports 10000 to "+
 					"32767 between them", from.name, h.name, err)
 			}
@@ -269,23 +270,8 @@ func Clean(ctx context.Context, program, label string, names []string) (removed 
 	defer launcher.Close()
 	for _, name := range names {
 		h := &host{name: name, launcher: launcher, label: label}
-		ctx, cancel := context.WithTimeout(ctx, connectPatience)
-		s, failed := h.run(ctx, program, agent.CleanCommand)
-		var text []byte
-		if failed == nil {
-			text, failed = io.ReadAll(bounded.New(s.out, maxCleaned))
-		}
-		switch {
-		case s.detach == nil: // ssh was not started
-		case failed != nil:
-			failed = h.abandon(s, failed)
-		default:
-			if h.awaitEnd(nil); h.result != nil {
-				failed = h.explain()
-			}
-		}
-		cancel()
-		for line := range strings.Lines(string(text)) {
+		list, failed := h.clean(ctx, program)
+		for line := range strings.Lines(list) {
 			removed = append(removed, strings.TrimSpace(line)+" on "+name)
 		}
 		if failed != nil {
@@ -293,6 +279,31 @@ func Clean(ctx context.Context, program, label string, names []string) (removed 
 		}
 	}
 	return removed, err
+}
+
+// clean starts an agent that removes what dead agents have left on the host. It returns what the agent has
+// removed, one thing a line, also with an error.
+func (h *host) clean(ctx context.Context, program string) (list string, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, connectPatience,
+		fmt.Errorf("its agent has not ended within %v", connectPatience))
+	defer cancel()
+	s, err := h.run(ctx, program, agent.CleanCommand)
+	if s.detach == nil { // ssh was not started
+		return "", err
+	}
+	var text []byte
+	if err == nil {
+		text, err = io.ReadAll(bounded.New(s.out, maxCleaned))
+	}
+	if err != nil {
+		err = h.abandon(s, err)
+	} else if h.awaitEnd(nil); h.result != nil {
+		err = h.explain()
+	}
+	if err != nil && ctx.Err() != nil { // the end of ctx has killed ssh
+		err = context.Cause(ctx)
+	}
+	return string(text), err
 }
 
 // pieceBytes is the size of the pieces in which a program is sent.

@@ -26,11 +26,11 @@ func (d *deployment) newUnit(spec lab.UnitSpec) *unit {
 
 // Start implements fleet.Instance.
 func (u *unit) Start(ctx context.Context) error {
-	d, how := u.deployment, process.Start{Spec: u.Spec, Further: u.Further, Prepares: u.Prepares,
-		Visited: u.Visited}
-	how.Spec.Node, how.Spec.Program = "", u.host.programOf(d.deployer.programs, u.Spec)
+	request := process.Start{Spec: u.Spec, Further: u.Further, Prepares: u.Prepares, Visited: u.Visited}
+	request.Spec.Node = "" // the agent knows no nodes
+	request.Spec.Program = u.host.programOf(u.deployment.deployer.programs, u.Spec)
 	// After an interrupted call we would not know whether the unit was started.
-	started, err := call[agent.Started](context.WithoutCancel(ctx), u.host, "Start", how)
+	started, err := call[agent.Started](context.WithoutCancel(ctx), u.host, "Start", request)
 	if err != nil {
 		close(u.Ended)
 		return fmt.Errorf("start unit %s on host %s: %w", u.Spec.Name, u.host.name, err)
@@ -43,7 +43,7 @@ func (u *unit) Start(ctx context.Context) error {
 
 // Write implements io.Writer: it sends commands to the unit.
 func (u *unit) Write(data []byte) (int, error) {
-	if err := u.host.tell(context.Background(), "Send", agent.Input{Life: u.life, Text: data}); err != nil {
+	if err := u.host.do(context.Background(), "Send", agent.Input{Life: u.life, Text: data}); err != nil {
 		return 0, err
 	}
 	return len(data), nil
@@ -64,7 +64,7 @@ func (u *unit) listen() {
 	var next agent.Output
 	for !next.Ended {
 		var err error
-		if next, err = await[agent.Output](context.Background(), u.host, "Next", u.life); err != nil {
+		if next, err = callUnlimited[agent.Output](context.Background(), u.host, "Next", u.life); err != nil {
 			d.Fail(err)
 			_ = events.Close()
 			<-handled
@@ -76,8 +76,8 @@ func (u *unit) listen() {
 	_ = events.Close()
 	<-handled
 	var how error
-	if next.How != "" {
-		how = errors.New(next.How)
+	if next.Error != "" {
+		how = errors.New(next.Error)
 	}
 	d.JudgeProcess(u.Unit, how, next.OutOfMemory, "on host "+u.host.name)
 }
@@ -93,7 +93,7 @@ func (u *unit) Pause(ctx context.Context) (proof string, err error) {
 }
 
 // Resume implements fleet.Instance.
-func (u *unit) Resume(ctx context.Context) error { return u.host.tell(ctx, "Resume", u.life) }
+func (u *unit) Resume(ctx context.Context) error { return u.host.do(ctx, "Resume", u.life) }
 
 // End implements fleet.Instance.
-func (u *unit) End(ctx context.Context) error { return u.host.tell(ctx, "Release", u.life) }
+func (u *unit) End(ctx context.Context) error { return u.host.do(ctx, "Release", u.life) }

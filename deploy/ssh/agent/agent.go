@@ -1,6 +1,7 @@
-// Package agent is the program that runs on a host of package ssh for as long as its conductor. Over the
+// Package agent is the program that runs on a host of package ssh while its conductor runs. Over the
 // connection that started it, the agent receives programs, and starts, harms, meters and ends units on
-// command. It removes all of that when the connection ends, or when the conductor does not renew its lease.
+// command. It ends units and removes programs when the connection ends, or when the conductor does not renew
+// its lease.
 //
 // The agent decides nothing: the conductor knows which unit runs where, when it is ready, and whether its end
 // is a failure. If the agent is killed, its sweeper cleans up (package leftovers).
@@ -54,7 +55,7 @@ type Host struct {
 func Serve(in io.ReadCloser, out io.Writer, program string, meter lab.Meter) (err error) {
 	h := &Host{meter: meter, renewals: make(chan struct{}, 1), gone: make(chan struct{}),
 		programs: map[string]bool{}}
-	if err := h.settle(program); err != nil {
+	if err := h.setUp(program); err != nil {
 		return errors.Join(err, removeProgram(program))
 	}
 	defer func() { err = errors.Join(err, h.leave()) }()
@@ -98,8 +99,8 @@ func (s *stream) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// settle makes the private directory of the agent, moves its program there, and makes its deployer.
-func (h *Host) settle(program string) error {
+// setUp makes the private directory of the agent, moves its program there, and makes its deployer.
+func (h *Host) setUp(program string) error {
 	own, err := launch.Own()
 	if err != nil {
 		return err
@@ -108,11 +109,11 @@ func (h *Host) settle(program string) error {
 		[]string{program, sweeperCommand}); err != nil {
 		return err
 	}
-	settled := filepath.Join(h.scratch.Dir, "agent")
-	if err := errors.Join(os.Rename(program, settled), os.Remove(filepath.Dir(program))); err != nil {
+	moved := filepath.Join(h.scratch.Dir, "agent")
+	if err := errors.Join(os.Rename(program, moved), os.Remove(filepath.Dir(program))); err != nil {
 		return errors.Join(err, h.scratch.Release())
 	}
-	h.deployer = process.New("", []string{settled, JanitorCommand}, []string{settled, KeeperCommand},
+	h.deployer = process.New("", []string{moved, JanitorCommand}, []string{moved, KeeperCommand},
 		own.String())
 	return nil
 }
@@ -130,7 +131,7 @@ func (h *Host) listen() error {
 	if len(connection) != 4 {
 		return errors.New("SSH_CONNECTION is not set: the agent is started by cleave through sshd, not by hand")
 	}
-	ports, err := launch.ReservePorts(1)
+	ports, err := launch.ReservePorts(1) // of the range of units' ports, which firewalls have to let pass
 	if err != nil {
 		return err
 	}
@@ -199,11 +200,11 @@ func (h *Host) Put(piece Piece, at *string) error {
 	if err != nil {
 		return err
 	}
-	how := os.O_CREATE | os.O_APPEND | os.O_WRONLY
+	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY
 	if piece.First {
-		how |= os.O_TRUNC
+		flags |= os.O_TRUNC
 	}
-	file, err := os.OpenFile(path, how, 0o700)
+	file, err := os.OpenFile(path, flags, 0o700)
 	if err != nil {
 		return err
 	}

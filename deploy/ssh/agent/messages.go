@@ -3,12 +3,12 @@ package agent
 // Service is the name under which an agent offers its methods (net/rpc).
 const Service = "Host"
 
-// Ready is the line that an agent prints when it takes calls. Mark begins the line that is printed before the
-// program is sent; the system and the processor of the host follow.
-const (
-	Ready = "cleave: ready\n"
-	Mark  = "cleave: host "
-)
+// Ready is the line that an agent prints when it takes calls.
+const Ready = "cleave: ready\n"
+
+// SystemPrefix begins the line that the host prints before the program is sent. The host's system and
+// processor follow, as uname -sm prints them.
+const SystemPrefix = "cleave: host "
 
 // None is an empty message.
 type None struct{}
@@ -52,6 +52,6 @@ type Input struct {
 type Output struct {
 	Out, Log    []byte // standard output, and standard error
 	Ended       bool
-	How         string // the error with which the life has ended; "": none
+	Error       string // with which the life has ended; "": none
 	OutOfMemory bool   // the kernel has killed it at its memory limit
 }

@@ -76,6 +76,7 @@ func (h *Host) Know(endpoints map[string]lab.Endpoint, _ *None) error {
 	return err
 }
 
+// current returns the present trial; it fails if there is none.
 func (h *Host) current() (*process.Remote, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +99,7 @@ func (h *Host) Start(start process.Start, started *Started) error {
 		Ended: func(how error, outOfMemory bool) {
 			end := Output{Ended: true, OutOfMemory: outOfMemory}
 			if how != nil {
-				end.How = how.Error()
+				end.Error = how.Error()
 			}
 			l.put(end)
 		},
@@ -113,6 +114,7 @@ func (h *Host) Start(start process.Start, started *Started) error {
 	return nil
 }
 
+// life returns the life that has this number.
 func (h *Host) life(number int) (*life, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,8 +138,8 @@ func (h *Host) Next(number int, next *Output) error {
 	}
 }
 
-// withUnit calls do with the life of a number.
-func (h *Host) withUnit(number int, do func(*life) error) error {
+// withLife calls do with the life that has this number.
+func (h *Host) withLife(number int, do func(*life) error) error {
 	l, err := h.life(number)
 	if err == nil {
 		err = do(l)
@@ -147,7 +149,7 @@ func (h *Host) withUnit(number int, do func(*life) error) error {
 
 // Send writes to the standard input of a unit.
 func (h *Host) Send(input Input, _ *None) error {
-	return h.withUnit(input.Life, func(l *life) error {
+	return h.withLife(input.Life, func(l *life) error {
 		_, err := l.unit.Commands.Write(input.Text)
 		return err
 	})
@@ -155,12 +157,12 @@ func (h *Host) Send(input Input, _ *None) error {
 
 // Release asks a unit to end, as fleet.Instance.End does.
 func (h *Host) Release(number int, _ *None) error {
-	return h.withUnit(number, func(l *life) error { return l.End(context.Background()) })
+	return h.withLife(number, func(l *life) error { return l.End(context.Background()) })
 }
 
 // Kill kills a unit and returns the proof.
 func (h *Host) Kill(number int, proof *string) error {
-	return h.withUnit(number, func(l *life) (err error) {
+	return h.withLife(number, func(l *life) (err error) {
 		*proof, err = l.Kill(context.Background())
 		return err
 	})
@@ -168,7 +170,7 @@ func (h *Host) Kill(number int, proof *string) error {
 
 // Pause pauses a unit and returns the proof.
 func (h *Host) Pause(number int, proof *string) error {
-	return h.withUnit(number, func(l *life) (err error) {
+	return h.withLife(number, func(l *life) (err error) {
 		*proof, err = l.Pause(context.Background())
 		return err
 	})
@@ -176,7 +178,7 @@ func (h *Host) Pause(number int, proof *string) error {
 
 // Resume lets a paused unit go on.
 func (h *Host) Resume(number int, _ *None) error {
-	return h.withUnit(number, func(l *life) error { return l.Resume(context.Background()) })
+	return h.withLife(number, func(l *life) error { return l.Resume(context.Background()) })
 }
 
 // Stop ends the trial, if there is one, and removes everything of it on this host.

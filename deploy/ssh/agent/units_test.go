@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// metering is a meter, and what it does with units, which counts its ends.
+// metering implements lab.Meter and lab.Metering. It counts the calls of Stop.
 type metering struct {
 	lab.Metering
 	ends int
@@ -28,15 +28,15 @@ func (m *metering) Stop() (lab.Metered, error) {
 func TestMeteringEndsWithTheTrial(t *testing.T) {
 	m := &metering{}
 	h := &Host{meter: m}
-	for _, asked := range []bool{false, true} {
+	for _, metered := range []bool{false, true} {
 		m.ends = 0
 		deploytest.Must(t, h.Watch(nil, nil))
-		if asked {
+		if metered {
 			deploytest.Must(t, h.Metered(None{}, &lab.Metered{}))
 		}
 		deploytest.Must(t, h.Stop(None{}, nil))
 		if m.ends != 1 {
-			t.Errorf("usage is asked for: %t; the metering was ended %d times, want once", asked, m.ends)
+			t.Errorf("Metered was called: %t; the metering was ended %d times, want once", metered, m.ends)
 		}
 	}
 }

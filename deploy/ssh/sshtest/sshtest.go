@@ -145,6 +145,7 @@ func (h *Hosts) Run() []string {
 		}
 		text, _ := os.ReadFile(process + "/cmdline") // it may have ended
 		command := strings.TrimSpace(strings.ReplaceAll(string(text), "\x00", " "))
+		// These belong to the simulated host itself.
 		own := strings.HasPrefix(command, "sh -c mount") || strings.HasPrefix(command, "sleep infinity") ||
 			strings.HasPrefix(command, "sshd:") || strings.Contains(command, sshd+" ")
 		if command != "" && !own {
