@@ -91,7 +91,7 @@ func unitsCSV(metered lab.Metered) []byte {
 			})
 		}
 	}
-	return table(rows)
+	return encodeCSV(rows)
 }
 
 // seriesCSV returns series.csv: a row for each sample.
@@ -100,11 +100,11 @@ func seriesCSV(samples []lab.UsageSample) []byte {
 	for _, s := range samples {
 		rows = append(rows, []string{seconds(s.Seconds), seconds(s.CPUSeconds), whole(s.MemoryBytes)})
 	}
-	return table(rows)
+	return encodeCSV(rows)
 }
 
-// table returns rows as CSV.
-func table(rows [][]string) []byte {
+// encodeCSV returns rows as CSV.
+func encodeCSV(rows [][]string) []byte {
 	var buffer bytes.Buffer
 	writer := csv.NewWriter(&buffer)
 	_ = writer.WriteAll(rows) // a buffer takes everything

@@ -13,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestFilesThatAreNoneAreRefused checks that pipes, devices and huge files are refused in the place of
+// TestOnlyRegularFilesAreRead checks that pipes, devices and huge files are refused in the place of
 // documents.
-func TestFilesThatAreNoneAreRefused(t *testing.T) {
+func TestOnlyRegularFilesAreRead(t *testing.T) {
 	pipe := func(path string) error { return syscall.Mkfifo(path, 0o600) }
 	device := func(path string) error { return os.Symlink("/dev/zero", path) }
 	large := func(path string) error {
@@ -53,7 +53,7 @@ func TestFilesThatAreNoneAreRefused(t *testing.T) {
 // Reading a file may allocate memoryPerByte for each of its bytes, and memoryOfRead in addition.
 const memoryPerByte, memoryOfRead = 2000, 1 << 20
 
-// bounded fails the test if reading data allocates more memory than that.
+// bounded calls read, which reads data, and fails the test if it allocates more memory than it may.
 func bounded(t *testing.T, data []byte, read func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -147,6 +147,20 @@ func FuzzListed(f *testing.F) {
 			t.Errorf("of %d bytes %d were counted, want %d at most", len(data), -files.left, most)
 		}
 	})
+}
+
+// TestAnObjectThatIsCutOffIsDamaged checks that head refuses an object that ends too early, unless it has
+// read all wanted members before.
+func TestAnObjectThatIsCutOffIsDamaged(t *testing.T) {
+	for text, damaged := range map[string]bool{
+		`{"a": 1`: true, `{"a": 1,`: true, `{"a": 1]`: true, `{"a": 1}`: false, `{"a": 1, "b": 2`: false,
+	} {
+		var a, b int
+		err := head(fstest.MapFS{"run/x": {Data: []byte(text)}}, "run", "x", map[string]any{"a": &a, "b": &b})
+		if damaged != (err != nil) || err != nil && !strings.Contains(err.Error(), "run/x is damaged") {
+			t.Errorf("%s: %v, want an error: %t", text, err, damaged)
+		}
+	}
 }
 
 // readTwice reads a file with the content data, writes what was read, reads that again, and compares both.

@@ -62,17 +62,17 @@ func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.Liste
 	// its answer, until its files change again.
 	state := s.state(name, held)
 	// So are the stamps: a change after them is noticed by the next list.
-	stamps, complete := s.stamps(name)
+	current, complete := s.stamps(name)
 	s.mu.Lock()
 	kept, known := s.entries[name]
 	s.mu.Unlock()
-	if !complete || !known || kept.stamps != stamps {
+	if !complete || !known || kept.stamps != current {
 		if files.left <= 0 {
 			return run, false
 		}
 		var lasting bool
 		run, lasting = readListed(files, name)
-		kept = entry{stamps, run}
+		kept = entry{current, run}
 		if complete && lasting {
 			s.mu.Lock()
 			s.entries[name] = kept
@@ -89,7 +89,7 @@ type entry struct {
 	run    lab.ListedRun
 }
 
-// stamps are the stamps of the four files from which the entry of a run is read.
+// stamps has the stamps of plan, environment, analysis and notes: the entry of a run is read from these.
 type stamps [4]stamp
 
 // stamp changes with the content of a file: Cleave replaces files, which gives them a new inode, and other
@@ -152,7 +152,7 @@ func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 		return errors.As(err, &refused) && refused != syscall.ENOENT // a missing file has a stamp, too
 	})
 	run.Study, run.Title, run.Question = clip(study.Name), clip(study.Title), clip(study.Question)
-	for _, v := range study.Variants[:min(len(study.Variants), 2*maxListed)] {
+	for _, v := range study.Variants[:min(len(study.Variants), maxVariants)] {
 		if v.TwinOf == "" {
 			run.Variants = append(run.Variants, clip(v.Name))
 		}
@@ -188,7 +188,7 @@ func shortened(h *lab.Headline) *lab.Headline {
 		return nil
 	}
 	short := lab.Headline{Title: clip(h.Title), Baseline: clip(h.Baseline)}
-	for _, b := range h.Bars[:min(len(h.Bars), maxListed)] {
+	for _, b := range h.Bars[:min(len(h.Bars), maxBars)] {
 		for _, text := range []*string{&b.Label, &b.Metric, &b.Point, &b.Variant, &b.Baseline,
 			(*string)(&b.Verdict)} {
 			*text = clip(*text)

@@ -37,10 +37,13 @@ func (f *Folder) Lock() error {
 	if err == nil {
 		_, err = file.WriteString(strconv.Itoa(os.Getpid()) + "\n")
 	}
-	return err
+	if err != nil {
+		f.Unlock()
+	}
+	return explain(file.Name(), err)
 }
 
-// Unlock lets others play into the folder.
+// Unlock lets others play into the folder. It does nothing without a lock.
 func (f *Folder) Unlock() {
 	if f.lock != nil {
 		_ = f.lock.Close() // this releases the lock

@@ -52,7 +52,8 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 	if brace, wrong := decoder.Token(); wrong != nil || brace != json.Delim('{') {
 		err = errors.Join(errors.New("it holds no object"), wrong)
 	}
-	for left := len(wanted); err == nil && left > 0 && decoder.More(); {
+	left := len(wanted)
+	for err == nil && left > 0 && decoder.More() {
 		var key json.Token
 		if key, err = decoder.Token(); err != nil {
 			break
@@ -64,6 +65,9 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 		} else {
 			err = decoder.Decode(new(json.RawMessage))
 		}
+	}
+	if err == nil && left > 0 { // More is also false at the end of a file that is cut off
+		_, err = decoder.Token()
 	}
 	if err != nil && limited.N == 0 {
 		return fmt.Errorf("%s is not read beyond its first %d bytes, and they lack some of what is shown here",

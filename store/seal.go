@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,10 +26,15 @@ const (
 	maxSmall = 1000 // bytes of a seal or a lock that are read
 )
 
-// seal writes the seal of a plan into the folder. Without a configuration folder of the user there is no
-// seal; then Cleave asks before it plays the plan again.
+// seal writes the seal of a plan into the folder. It makes the user's key if there is none. If the key can be
+// neither read nor made, there is no seal, and Cleave asks before it plays the plan again.
 func (f *Folder) seal(plan []byte) error {
-	key, err := ownKey(true)
+	key, err := ownKey()
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = makeKey(); err == nil {
+			key, err = ownKey()
+		}
+	}
 	if err != nil {
 		return nil
 	}
@@ -42,7 +48,9 @@ func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
 	if err != nil {
 		return plan, false, fmt.Errorf("read result folder: %w", err)
 	}
-	if plan, err = f.decodePlan(data, true); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields() // a plan that is played must have no field that this version ignores
+	if plan, err = f.decodePlan(decoder); err != nil {
 		return plan, false, err
 	}
 	seal, err := inputfile.Read(f.Path(sealFile), maxSmall)
@@ -52,7 +60,7 @@ func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
 	if err != nil {
 		return plan, false, fmt.Errorf("read result folder: %w", err)
 	}
-	key, err := ownKey(false)
+	key, err := ownKey()
 	if err != nil {
 		return plan, false, nil // a key that cannot be read proves nothing
 	}
@@ -69,29 +77,31 @@ func sealOf(key, plan []byte) string {
 	return hex.EncodeToString(code.Sum(nil))
 }
 
-// ownKey returns the key of this user, from a file that only this user can read. If there is none, and create
-// is true, it makes one.
-func ownKey(create bool) ([]byte, error) {
+// keyPath returns the path of this user's key.
+func keyPath() (string, error) {
 	settings, err := os.UserConfigDir()
+	return filepath.Join(settings, "cleave", "plan.key"), err
+}
+
+// ownKey returns the key of this user, from a file that only this user can read.
+func ownKey() ([]byte, error) {
+	path, err := keyPath()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(settings, "cleave", "plan.key")
 	key, err := os.ReadFile(path)
-	if create && errors.Is(err, fs.ErrNotExist) {
-		if err := makeKey(path); err != nil {
-			return nil, err
-		}
-		key, err = os.ReadFile(path)
-	}
 	if err == nil && len(key) != keyBytes {
-		err = fmt.Errorf("%s has %d bytes, want %d: remove it, and a new one is made", path, len(key), keyBytes)
+		err = fmt.Errorf("%s has %d bytes, want %d", path, len(key), keyBytes)
 	}
 	return key, err
 }
 
 // makeKey writes a new key. If several processes do so at the same time, the first key stays.
-func makeKey(path string) error {
+func makeKey() error {
+	path, err := keyPath()
+	if err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

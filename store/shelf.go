@@ -30,14 +30,15 @@ const (
 	maxFolders  = 4 * maxRuns // that are searched for runs
 	maxEntries  = 2 * maxRuns // of one folder
 	maxReport   = 32 << 20    // bytes
-	maxNotes    = 64 << 10    // bytes
+	maxNotes    = 128 << 10   // bytes; JSON may take six for a byte of a text
 	maxTags     = 20
 	longestTag  = 50     // bytes
 	longestNote = 10_000 // bytes
 	longestText = 1_000  // bytes of a text in a list
-	maxListed   = 12     // bars of a headline, and half of the variants, in a list
+	maxBars     = 12     // of a headline in a list
+	maxVariants = 24     // of a run in a list
 	maxPast     = 100    // runs of a history
-	maxTried    = 1_000  // folders that are searched for them
+	maxTried    = 1_000  // folders that are searched for a history
 )
 
 // Shelf is a folder of result folders: of all studies, or of one. It reads nothing outside of the folder, not
@@ -167,7 +168,7 @@ func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err err
 		return nil, left, err
 	}
 	files := &allowance{FS: s.files, left: s.maxBytes}
-	about, err := s.past(files, name)
+	this, err := s.past(files, name)
 	if err != nil {
 		return nil, left, err
 	}
@@ -187,7 +188,7 @@ func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err err
 			break
 		}
 		run, err := s.past(files, path.Join(path.Dir(name), one))
-		if err == nil && run.Study == about.Study && run.Title == about.Title {
+		if err == nil && run.Study == this.Study && run.Title == this.Title {
 			runs = append(runs, run)
 		} // Runs reports errors
 	}

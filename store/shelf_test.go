@@ -87,6 +87,16 @@ func TestNotesAreKeptInTheFolder(t *testing.T) {
 	if err := schema.Validate("notes", written); err != nil {
 		t.Error(err)
 	}
+	// JSON takes six bytes for each of these characters.
+	largest := lab.Notes{Schema: lab.NotesSchema, Text: strings.Repeat("<", longestNote)}
+	for range maxTags {
+		largest.Tags = append(largest.Tags, strings.Repeat("&", longestTag))
+	}
+	must(t, s.WriteNotes(name, largest))
+	if run, err := s.Run(name); err != nil || !reflect.DeepEqual(run.Notes, largest) {
+		t.Errorf("the largest notes come back with %d bytes, %v, %q", len(run.Notes.Text), err, run.Damaged)
+	}
+	must(t, s.WriteNotes(name, notes))
 	many := lab.Notes{Schema: lab.NotesSchema, Tags: make([]string, maxTags+1)}
 	long := lab.Notes{Schema: lab.NotesSchema, Text: strings.Repeat("x", longestNote+1)}
 	tag := lab.Notes{Schema: lab.NotesSchema, Tags: []string{strings.Repeat("x", longestTag+1)}}
@@ -140,6 +150,7 @@ func TestNothingOutsideAShelfIsReached(t *testing.T) {
 	}
 }
 
+// second returns the error of a call with one other result.
 func second[T any](_ T, err error) error { return err }
 
 // TestADamagedRunIsListed checks that a damaged run is in the list with its error, also if a file is a pipe.

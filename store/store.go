@@ -50,7 +50,7 @@ const maxDocument = 256 << 20
 // Folder is a result folder.
 type Folder struct {
 	dir  string
-	lock *os.File // while this process plays into the folder
+	lock *os.File // the locked file; nil: this process does not play into the folder
 }
 
 var _ lab.TrialStore = (*Folder)(nil)
@@ -130,16 +130,12 @@ func (f *Folder) Plan() (lab.Plan, error) {
 	if err != nil {
 		return lab.Plan{}, fmt.Errorf("read result folder: %w", err)
 	}
-	return f.decodePlan(data, false)
+	return f.decodePlan(json.NewDecoder(bytes.NewReader(data)))
 }
 
-// decodePlan decodes a plan. With strict, it refuses fields that this version does not know.
-func (f *Folder) decodePlan(data []byte, strict bool) (lab.Plan, error) {
+// decodePlan decodes a plan and checks its schema.
+func (f *Folder) decodePlan(decoder *json.Decoder) (lab.Plan, error) {
 	var plan lab.Plan
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	if strict {
-		decoder.DisallowUnknownFields()
-	}
 	if err := decoder.Decode(&plan); err != nil {
 		return plan, fmt.Errorf("%s is damaged: %w", f.Path(planFile), err)
 	}
@@ -179,7 +175,7 @@ func (f *Folder) Save(trial lab.Trial, logs map[string]string) error {
 	return nil
 }
 
-// writeTrial writes the files of a trial into a new folder. The record is the last of them.
+// writeTrial writes the files of a trial into a new folder.
 func writeTrial(dir string, trial lab.Trial, logs map[string]string) error {
 	if err := os.MkdirAll(filepath.Join(dir, logsDir), 0o755); err != nil {
 		return err
@@ -238,10 +234,10 @@ func (f *Folder) Trials() ([]lab.Trial, error) {
 // Progress opens the journal of the experiment, for appending.
 func (f *Folder) Progress() (*os.File, error) { return f.openJournal(progressFile) }
 
-// Seconds opens the journal of the present trial, which has its seconds, for appending.
+// Seconds opens the journal of the present trial, for appending: its course, second by second.
 func (f *Folder) Seconds() (*os.File, error) { return f.openJournal(secondsFile) }
 
-// RemoveSeconds removes the journal of the present trial, when nothing is played any more.
+// RemoveSeconds removes the journal of the present trial, at the end of the experiment.
 func (f *Folder) RemoveSeconds() error { return os.Remove(f.Path(secondsFile)) }
 
 // openJournal opens a file that others read while it grows, for appending. It refuses links, pipes and

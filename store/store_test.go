@@ -193,6 +193,24 @@ func TestAFullDiskIsNamedAndFinishedTrialsStay(t *testing.T) {
 	}
 }
 
+// TestALockOnAFullDisk checks that a Lock that cannot write the process ID says why, and holds no lock.
+func TestALockOnAFullDisk(t *testing.T) {
+	f, err := Create(smallDisk(t), plan(), nil)
+	must(t, err)
+	filler := f.Path("filler")
+	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	if err := f.Lock(); err == nil || !strings.Contains(err.Error(), "is full: make room") {
+		t.Errorf("Lock on a full disk: %v", err)
+	}
+	must(t, os.Remove(filler))
+	other, err := Open(f.Dir())
+	must(t, err)
+	must(t, other.Lock())
+	other.Unlock()
+}
+
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))

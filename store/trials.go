@@ -99,15 +99,15 @@ func (s *Shelf) Logs(run, name string) (logs []lab.LogEnd, more int, err error) 
 		return nil, 0, err
 	}
 	place := path.Join(run, trialsDir, name, logsDir)
-	names, _, err := s.entriesOf(place, fs.FileMode.IsRegular) // logs beyond the limit are not counted
+	names, _, err := s.entriesOf(place, fs.FileMode.IsRegular) // files beyond maxEntries are not counted
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the logs of trial %s of %s: %w", name, run, err)
 	}
-	read := names[:min(len(names), maxLogs)]
-	for _, file := range read {
+	listed := names[:min(len(names), maxLogs)]
+	for _, file := range listed {
 		end, err := s.logEnd(path.Join(place, file))
 		if err != nil {
 			return nil, 0, err
@@ -115,7 +115,7 @@ func (s *Shelf) Logs(run, name string) (logs []lab.LogEnd, more int, err error) 
 		end.Unit = strings.TrimSuffix(file, ".log")
 		logs = append(logs, end)
 	}
-	return logs, len(names) - len(read), nil
+	return logs, len(names) - len(listed), nil
 }
 
 // logEnd reads the last lines of a log.
@@ -138,7 +138,8 @@ func (s *Shelf) logEnd(place string) (end lab.LogEnd, err error) {
 	return end, nil
 }
 
-// openRegular opens a regular file, which may grow, and returns its present size.
+// openRegular opens a regular file, which may grow, and returns its present size. It does not wait for the
+// writer of a pipe, which it refuses.
 func (s *Shelf) openRegular(place string) (*os.File, int64, error) {
 	file, err := s.root.OpenFile(place, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -154,7 +155,7 @@ func (s *Shelf) openRegular(place string) (*os.File, int64, error) {
 	return file, about.Size(), nil
 }
 
-// Metrics returns the metrics of a run's study.
+// Metrics returns the metrics in which the variants of a run are compared.
 func (s *Shelf) Metrics(run string) ([]lab.Metric, error) {
 	if err := s.check(run); err != nil {
 		return nil, err

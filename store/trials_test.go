@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// runOfShelf is the name of the run that played returns.
 const runOfShelf = "rego2021/20260102T040405Z-7"
 
 // played returns a shelf with a run of three trials with logs, the second of which does not count.
@@ -28,6 +29,8 @@ func played(t *testing.T) (*Shelf, *Folder) {
 	return s, folders[0]
 }
 
+// TestTrialsOfARun checks the list of a run's trials, damaged and too long records in it, its byte limit, and
+// the record and the metrics of a trial.
 func TestTrialsOfARun(t *testing.T) {
 	s, folder := played(t)
 	must(t, os.WriteFile(folder.Path("trials/0002/trial.json"), []byte(`{"number": "x"`), 0o600))
@@ -35,18 +38,18 @@ func TestTrialsOfARun(t *testing.T) {
 	if err != nil || left != (lab.LeftOut{}) || len(trials) != 3 {
 		t.Fatalf("Trials = %+v, %+v, %v", trials, left, err)
 	}
-	names := map[string]lab.ListedTrial{}
+	byName := map[string]lab.ListedTrial{}
 	for _, one := range trials {
-		names[one.Name] = one
+		byName[one.Name] = one
 	}
-	if one := names["0002-1"]; one.Valid || one.Reason != "busy" || one.Variant != "threads" ||
+	if one := byName["0002-1"]; one.Valid || one.Reason != "busy" || one.Variant != "threads" ||
 		one.Point != "s1" {
 		t.Errorf("an attempt that does not count is %+v", one)
 	}
-	if one := names["0001"]; !one.Valid || one.Number != 1 || one.Damaged != "" {
+	if one := byName["0001"]; !one.Valid || one.Number != 1 || one.Damaged != "" {
 		t.Errorf("a trial that counts is %+v", one)
 	}
-	if names["0002"].Damaged == "" {
+	if byName["0002"].Damaged == "" {
 		t.Error("a damaged trial is like others")
 	}
 	if record, err := s.Trial(runOfShelf, "0001"); err != nil || record.Metered.Total.CPUSeconds != 1.5 {
@@ -71,6 +74,8 @@ func TestTrialsOfARun(t *testing.T) {
 	}
 }
 
+// TestEndsOfLogs checks that Logs returns the last whole lines of each log, and nothing for a trial without
+// logs.
 func TestEndsOfLogs(t *testing.T) {
 	s, folder := played(t)
 	logs, more, err := s.Logs(runOfShelf, "0001")
@@ -88,6 +93,7 @@ func TestEndsOfLogs(t *testing.T) {
 	}
 }
 
+// TestTrialsOutsideAreNotRead checks that neither links nor names lead to files outside of the run's folder.
 func TestTrialsOutsideAreNotRead(t *testing.T) {
 	s, folder := played(t)
 	outside := filepath.Join(t.TempDir(), "outside.log")

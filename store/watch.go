@@ -20,7 +20,8 @@ import (
 // maxProgress is the largest number of bytes that one call reads of a journal.
 const maxProgress = 128 << 10
 
-// lockPiece is the number of bytes in which the table of locks is read. The kernel gives 4 KiB at most.
+// lockPiece is the size of a read of the table of locks, in bytes. The kernel returns less for each: 4 KiB at
+// most.
 const lockPiece = 16 << 10
 
 // Progress returns whole lines of the journal of a run, from an offset, and the offset of their end. If from
@@ -43,7 +44,7 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 	place := path.Join(run, name)
 	file, size, err := s.openRegular(place)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil // of a run that is over, or by an older version
+		return nil, 0, nil // the run is over, or an older Cleave plays it
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", place, err)
@@ -77,6 +78,7 @@ func (s *Shelf) State(name string) (lab.RunState, error) {
 	return s.state(name, heldLocks()), nil
 }
 
+// state returns the state of a run, given the locks of this host.
 func (s *Shelf) state(name string, held locks) lab.RunState {
 	if s.plays(name, held) {
 		return lab.RunPlaying
@@ -108,7 +110,7 @@ type locks map[uint64][]string
 // heldLocks returns the locks of files on this host. To try a lock instead would take it for a moment, and a
 // Cleave that is about to play could not get it.
 //
-// The kernel returns the table in pieces, and finds the begin of the next piece by counting entries. If
+// The kernel returns the table in pieces, and finds the beginning of the next piece by counting entries. If
 // others release locks between two pieces, it leaves out entries. Hence the pieces are large, and the table
 // is read twice.
 func heldLocks() locks {

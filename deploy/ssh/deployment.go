@@ -59,7 +59,8 @@ func (d *deployment) prepare(ctx context.Context, parts fleet.Parts) (err error)
 	return d.deployer.sendAll(ctx, d.hosts, parts.OnPlatform())
 }
 
-// checkUnprotected returns an error for servers at public addresses that let everybody log in when they start.
+// checkUnprotected returns an error for servers at public addresses that let everybody log in when they
+// start.
 func (d *deployment) checkUnprotected(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {

@@ -73,8 +73,8 @@ func sshOptions() []string {
 
 // script is a format for the shell script that reads the agent's program from its input into a private folder
 // and runs it. Its values are agent.SystemPrefix, the size of the program in bytes, and the agent's command.
-// The script has no single quotes, so that every login shell passes it on to sh unchanged. The agent moves its
-// program away and removes the folder; if the agent does not start, the trap removes the folder.
+// The script has no single quotes, so that every login shell passes it on to sh unchanged. The agent moves
+// its program away and removes the folder; if the agent does not start, the trap removes the folder.
 const script = `umask 077; echo "%s$(uname -sm)"; d=$(mktemp -d "${TMPDIR:-/tmp}/cleave-agent-XXXXXX") || exit; ` +
 	`trap "rm -rf \"$d\"" 0 1 2 15; head -c %d >"$d/agent" && chmod 700 "$d/agent" && "$d/agent" %s "$d/agent"`
 

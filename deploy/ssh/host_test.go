@@ -246,8 +246,8 @@ func (zeros) Read(into []byte) (int, error) { clear(into); return len(into), nil
 // Read implements io.Reader.
 func (lines) Read(into []byte) (int, error) { return copy(into, "welcome\n"), nil }
 
-// TestServersThatAreOpenAtFirst checks that servers that let everybody log in when they start (OpensFirst) are
-// refused at public addresses.
+// TestServersThatAreOpenAtFirst checks that servers that let everybody log in when they start are refused at
+// public addresses.
 func TestServersThatAreOpenAtFirst(t *testing.T) {
 	server := lab.UnitSpec{
 		Name:     "documents",

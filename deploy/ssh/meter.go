@@ -179,8 +179,8 @@ func courses(a, b *lab.UsageCourse) *lab.UsageCourse {
 	return sum
 }
 
-// samples returns the sum of two hosts' samples, at the times of a. To each sample it adds the last one that b
-// had by then.
+// samples returns the sum of two hosts' samples, at the times of a. To each sample it adds the last one that
+// b had by then.
 func samples(a, b []lab.UsageSample) []lab.UsageSample {
 	sum := slices.Clone(a)
 	next, last := 0, lab.UsageSample{}
