@@ -56,7 +56,7 @@ func unitsCSV(metered lab.Metered) []byte {
 		"written_bytes",
 		"process", "processes", "received_bytes", "sent_bytes", "idle_cores",
 	}}
-	idle := func(cores float64) string {
+	idle := func(cores float64) string { // "" if the units were not metered while idle
 		if metered.IdleSeconds == 0 {
 			return ""
 		}

@@ -118,8 +118,8 @@ func FuzzTrial(f *testing.F) {
 	})
 }
 
-// FuzzListed checks that a list has bounded texts of a run whatever its files hold, and counts the bytes that
-// it reads.
+// FuzzListed checks that the texts of a run in a list are bounded whatever its files hold, and that the
+// allowance counts all bytes that are read.
 func FuzzListed(f *testing.F) {
 	for _, text := range []string{"", "{", "null", "[]", `{"study":{"variants":[{"name":"a"}]},"created":1}`,
 		`{"answer":{"headline":{"bars":[null,{"label":"b","ratio":1e308}]}},"trials":{"valid":-1}}`,
@@ -143,6 +143,7 @@ func FuzzListed(f *testing.F) {
 				}
 			}
 		})
+		// Five files are read, and the record of the trial twice.
 		if most := int64(6 * len(data)); files.left > 0 || files.left < -most {
 			t.Errorf("of %d bytes %d were counted, want %d at most", len(data), -files.left, most)
 		}

@@ -33,6 +33,7 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
 	files := &opened{FS: s.files}
 	s.files = files
+	// list returns the list of runs. It checks how many files are opened for it: each run has four.
 	list := func(why string, reads int) []lab.ListedRun {
 		t.Helper()
 		files.names = nil

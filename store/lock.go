@@ -15,6 +15,7 @@ import (
 // Lock gives this process the exclusive right to play into the folder, until Unlock or the end of the
 // process. Reading needs no lock.
 func (f *Folder) Lock() error {
+	// A link would lead the trials out of the folder.
 	if info, err := os.Lstat(f.Path(trialsDir)); err != nil || !info.IsDir() {
 		return fmt.Errorf("%s holds no folder %s to play into: it is damaged", f.dir, trialsDir)
 	}

@@ -79,7 +79,7 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 	return nil
 }
 
-// document decodes a JSON file of at most a number of bytes.
+// document decodes a JSON file of a run into value. It fails if the file has more than most bytes.
 func document(files fs.FS, run, name string, most int64, value any) error {
 	data, err := read(files, run, name, most)
 	if err != nil {
@@ -91,7 +91,7 @@ func document(files fs.FS, run, name string, most int64, value any) error {
 	return nil
 }
 
-// read reads a file of at most a number of bytes.
+// read returns the content of a file of a run. It fails if the file has more than most bytes.
 func read(files fs.FS, run, name string, most int64) ([]byte, error) {
 	file, err := files.Open(path.Join(run, name))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestMain keeps the keys of tests out of the settings of whoever runs them.
+// TestMain keeps the keys of tests out of the user's settings.
 func TestMain(m *testing.M) {
 	settings, err := os.MkdirTemp("", "store-test-")
 	if err == nil {
@@ -44,8 +44,10 @@ func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 	expectOwn(t, f.Dir(), true, "as it was made")
 	key := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "cleave", "plan.key")
 	for path, want := range map[string]os.FileMode{key: 0o600, filepath.Dir(key): 0o700} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s: %v, %v; want %v", path, info.Mode().Perm(), err, want)
+		info, err := os.Stat(path)
+		must(t, err)
+		if info.Mode().Perm() != want {
+			t.Errorf("%s: %v, want %v", path, info.Mode().Perm(), want)
 		}
 	}
 	whole, err := os.ReadFile(f.Path(planFile))

@@ -77,6 +77,7 @@ func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, e
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", planFile, err)
 	}
+	// The plan is last: it makes the folder a result folder.
 	if err := errors.Join(f.seal(data), f.Write(planFile, data)); err != nil {
 		return nil, err
 	}
@@ -198,7 +199,8 @@ func writeTrial(dir string, trial lab.Trial, logs map[string]string) error {
 	return writeFile(filepath.Join(dir, trialFile), data)
 }
 
-// safeName replaces characters of a unit's name that a file name cannot have.
+// safeName replaces characters of a unit's name that are not safe in a file name: separators of paths, and
+// control characters.
 func safeName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || r < ' ' {

@@ -39,6 +39,7 @@ func create(t *testing.T) *Folder {
 	return f
 }
 
+// trial returns the record of an attempt at a trial, which counts only if it is valid.
 func trial(number, attempt int, valid bool) lab.Trial {
 	return lab.Trial{
 		Schema: lab.TrialSchema, Number: number, Attempt: attempt, Valid: valid, Variant: "threads",

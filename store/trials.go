@@ -28,7 +28,7 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, 
 		return nil, left, err
 	}
 	names, more, err := s.folders(path.Join(run, trialsDir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without that folder the list is empty
 		return nil, left, fmt.Errorf("list the trials of %s: %w", run, err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { // folders of trials are such as 0012 and 0012-1

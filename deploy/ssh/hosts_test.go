@@ -150,6 +150,7 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 		}
 	}
 	h.AwaitNothing(t, 10*time.Second)
+	// The first pattern covers the folders that TMPDIR names, the second the host's own.
 	if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", host.First()), "--mount", "sh", "-c",
 		"ls -d /tmp/*/*/*/cleave-agent-* /tmp/cleave-agent-*").Output(); err == nil {
 		t.Errorf("left is %s", out)
@@ -190,7 +191,7 @@ func TestAHostThatIsCutOffRemovesWhatItHas(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
 	conductor := startConductor(t, h)
-	deploytest.Must(t, h.Hosts()[0].Link(t.Context(), false))
+	deploytest.Must(t, h.Hosts()[0].Link(t.Context(), false)) // the link goes down
 	h.AwaitNothing(t, time.Minute)
 	_ = conductor.Process.Kill() // it may have ended
 	_ = conductor.Wait()         // it was killed

@@ -341,10 +341,10 @@ func (d *Deployer) send(ctx context.Context, program string, hosts []*host) erro
 // copyProgram copies a program to the host, unless its agent has one with that hash, and records its path
 // there.
 func (h *host) copyProgram(ctx context.Context, program, name string, text []byte) error {
-	at, err := call[string](ctx, h, "Has", name)
-	for begin := 0; err == nil && at == "" && begin < len(text); begin += pieceBytes {
+	path, err := call[string](ctx, h, "Has", name)
+	for begin := 0; err == nil && path == "" && begin < len(text); begin += pieceBytes {
 		end := min(begin+pieceBytes, len(text))
-		at, err = call[string](ctx, h, "Put", agent.Piece{Name: name, Data: text[begin:end], First: begin == 0,
+		path, err = call[string](ctx, h, "Put", agent.Piece{Name: name, Data: text[begin:end], First: begin == 0,
 			Last: end == len(text)})
 	}
 	if err != nil {
@@ -352,7 +352,7 @@ func (h *host) copyProgram(ctx context.Context, program, name string, text []byt
 	}
 	h.programs.Lock()
 	defer h.programs.Unlock()
-	h.sent[program] = at
+	h.sent[program] = path
 	return nil
 }
 

@@ -40,6 +40,7 @@ func TestSuite(t *testing.T) {
 	h.Use(t)
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	deploytest.Suite(t, d, func() []string {
+		// Agents and their sweepers stay from trial to trial.
 		left := slices.DeleteFunc(h.Run(), func(command string) bool {
 			return strings.Contains(command, " serve ") || strings.Contains(command, " sweeper ")
 		})

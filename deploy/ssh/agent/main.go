@@ -20,7 +20,7 @@ const (
 	sweeperCommand = "sweeper" // leftovers.Sweep
 )
 
-// Main is the main function of the agent's program.
+// Main is the main function of the agent's program. args has the command and its arguments.
 func Main(args []string, in io.ReadCloser, out io.Writer, meter lab.Meter) error {
 	switch command := args[0]; {
 	case command == ServeCommand && len(args) == 2:
