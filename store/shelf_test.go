@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shelf returns a shelf with a run for each number of hours, which was created that long after a common time.
+// shelf returns a shelf with one run for each of hours: its plan was created so many hours after plan's time.
 func shelf(t *testing.T, hours ...int) (*Shelf, []*Folder) {
 	t.Helper()
 	root := t.TempDir()

@@ -26,7 +26,7 @@ func (m hostsMeter) Watch(ctx context.Context, units []lab.Unit) (lab.Metering, 
 	groups := make([][]lab.Unit, len(d.hosts)+1) // by host; this host is the last
 	for _, unit := range units {
 		at := len(d.hosts)
-		if d.Named(unit.Name) != nil {
+		if d.Named(unit.Name) != nil { // it runs on one of the hosts
 			at = d.places[unit.Name]
 		}
 		groups[at] = append(groups[at], unit)

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxPending is the number of outputs of a life that are kept until the conductor asks for them. Then the
-// unit blocks.
+// maxPending is the number of outputs of a life that are kept until the conductor asks for them. A unit that
+// writes more blocks.
 const maxPending = 16
 
 // life is one life of a unit.
