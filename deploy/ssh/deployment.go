@@ -37,7 +37,7 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
 	open := func() error { return running.open(ctx, parts.Units) }
 	if err := running.Launch(ctx, parts, open, d.processes, running.Endpoints); err != nil {
-		return nil, err
+		return nil, err // Launch has stopped all that it had started, and removed dir
 	}
 	return running, nil
 }
