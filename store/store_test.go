@@ -202,6 +202,7 @@ func TestALockOnAFullDisk(t *testing.T) {
 	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
+	defer f.Unlock() // a lock that is left would keep the disk from being unmounted
 	if err := f.Lock(); err == nil || !strings.Contains(err.Error(), "is full: make room") {
 		t.Errorf("Lock on a full disk: %v", err)
 	}
