@@ -114,22 +114,22 @@ func TestContract(t *testing.T) {
 		test func(t *testing.T, f *fixture)
 	}{
 		{"a message arrives whole in every queue of its type", arrivesWhole},
-		{"a type that no queue takes is refused", unroutedIsRefused},
+		{"a type without a queue is refused", unroutedIsRefused},
 		{"a batch keeps its order", batchKeepsOrder},
 		{"the order is kept over failing handlers", failuresKeepOrder},
 		{"no more than prefetch is unacknowledged", prefetchBounds},
 		{"a failing message goes to the dead letters", failingIsBuried},
 		{"a batch that fails is taken apart", failingBatchIsTakenApart},
-		{"what a killed consumer held comes again", killedConsumer},
-		{"what kills its consumers goes to the dead letters", poisonIsBuried},
+		{"messages of a killed consumer are delivered again", killedConsumer},
+		{"a message that kills its consumers goes to the dead letters", poisonIsBuried},
 		{"a handler that ends late is acknowledged", lateHandlerIsAcknowledged},
-		{"what a stopping consumer held comes again", stoppedConsumer},
+		{"messages of a stopped consumer are delivered again", stoppedConsumer},
 		{"delete removes all queues", deleteRemoves},
 		{"declaring again changes nothing", declareAgain},
 		{"many may declare the same at once", declareTogether},
 		{"many publishers at a time", manyPublishers},
 		{"a confirmed message outlives kill -9 of the broker", confirmedOutlivesKill},
-		{"publishing to a broker that is away fails in time", awayIsAnError},
+		{"publishing to a broker that is down fails in time", publishFailsWithoutBroker},
 		{"a wrong password is an error at once", wrongPassword},
 	}
 	for _, v := range variants() {

@@ -75,7 +75,7 @@ func killedConsumer(t *testing.T, f *fixture) {
 	consume(t, c, Subscription{Queue: "views"}, s.handle)
 	for _, d := range s.await(t, 3) {
 		if d.ID == "00000" && d.Attempt < 2 {
-			t.Errorf("message %s says it comes for the first time", d.ID)
+			t.Errorf("message %s is delivered again as attempt %d", d.ID, d.Attempt)
 		}
 	}
 	awaitDepth(t, c, "views", Depth{})
@@ -102,7 +102,7 @@ func poisonIsBuried(t *testing.T, f *fixture) {
 	}
 }
 
-func awayIsAnError(t *testing.T, f *fixture) {
+func publishFailsWithoutBroker(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
 	must(t, f.instance.Kill())
 	defer func() { must(t, f.instance.Restart(within(t))) }()
@@ -201,8 +201,8 @@ func confirmedOutlivesKill(t *testing.T, f *fixture) {
 		missing, unknown = l.compare(s)
 	}
 	if len(missing) > 0 || len(unknown) > 0 {
-		t.Fatalf("of %d confirmed messages %d are lost: %v; from nowhere came %v", len(l.confirmed), len(missing),
-			missing, unknown)
+		t.Fatalf("of %d confirmed messages %d are lost: %v; handled but never published: %v", len(l.confirmed),
+			len(missing), missing, unknown)
 	}
 	awaitDepth(t, c, "views", Depth{})
 	t.Logf("%d published, %d confirmed, %+v", len(l.attempted), len(l.confirmed), c.Counts())

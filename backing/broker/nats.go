@@ -21,11 +21,11 @@ type natsClient struct {
 	config   Config
 	topology atomic.Pointer[Topology]
 
-	mu         sync.Mutex
+	mu         sync.Mutex // guards connection and closed
 	connection *nats.Conn
 	closed     bool
-	server     atomic.Pointer[jetstream.JetStream]
-	slots      chan struct{} // a semaphore: one entry per running batch
+	server     atomic.Pointer[jetstream.JetStream] // of the connection; nil: not connected yet, or closed
+	slots      chan struct{}                       // a semaphore: one entry per running batch
 	session    atomic.Pointer[session]
 }
 
@@ -83,6 +83,7 @@ func (c *natsClient) jetStream(ctx context.Context) (jetstream.JetStream, error)
 	return connectTo(ctx, NATS, c.connect, ErrClosed, nats.ErrAuthorization)
 }
 
+// connect returns the connection's JetStream, and connects if there is no connection.
 func (c *natsClient) connect() (jetstream.JetStream, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,6 +155,7 @@ func declareStream(ctx context.Context, server jetstream.JetStream, exchange str
 	}
 }
 
+// declareQueue creates the consumers of a queue and of its dead-letter queue, if they do not exist.
 func (c *natsClient) declareQueue(
 	ctx context.Context, server jetstream.JetStream, exchange string, queue Queue,
 ) error {

@@ -28,18 +28,18 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 			failed = failed.add(n, fmt.Errorf("%w: %q", ErrUnrouted, m.Type))
 		}
 	}
-	var lost error
+	var batchErr error
 	for chunk := range slices.Chunk(routed, window) {
 		batch := make([]*nats.Msg, len(chunk))
 		for n, index := range chunk {
 			batch[n] = toNATS(subject(topology.Exchange, messages[index].Type), messages[index])
 		}
-		if lost == nil {
-			lost = c.publishBatch(ctx, batch)
+		if batchErr == nil {
+			batchErr = c.publishBatch(ctx, batch)
 		}
-		if lost != nil { // later messages are not sent either: they would overtake these
+		if batchErr != nil { // later messages are not sent either: they would overtake these
 			for _, index := range chunk {
-				failed = failed.add(index, lost)
+				failed = failed.add(index, batchErr)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func (c *natsClient) Publish(ctx context.Context, messages ...Message) error {
 }
 
 // publishBatch publishes messages, all or none, and waits until the server has them on
-// its disk.
+// its disk. After an error all or none may be there.
 func (c *natsClient) publishBatch(ctx context.Context, batch []*nats.Msg) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -245,14 +245,14 @@ func (w *worker) fetchOnce(ctx context.Context, consumer jetstream.Consumer, n i
 		return 0, err
 	}
 	for m := range messages.Messages() {
-		about, err := m.Metadata()
+		metadata, err := m.Metadata()
 		if err != nil {
 			return got, err
 		}
 		got++
 		w.put(&received{
-			Delivery: Delivery{Message: fromNATS(m), Queue: w.subscription.Queue, Attempt: int(about.NumDelivered)},
-			sequence: about.Sequence.Stream,
+			Delivery: Delivery{Message: fromNATS(m), Queue: w.subscription.Queue, Attempt: int(metadata.NumDelivered)},
+			sequence: metadata.Sequence.Stream,
 			ack:      m.Ack,
 			release:  func() { _ = m.Nak() }, // after an error it is delivered again after AckWait
 			extend:   func() { _ = m.InProgress() },

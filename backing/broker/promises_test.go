@@ -49,11 +49,11 @@ func (c *consumption) stop(t *testing.T) {
 type sink struct {
 	mu   sync.Mutex
 	all  []Delivery    // handled without an error
-	sees chan Delivery // receives the same
+	next chan Delivery // the same, for await
 	fail func(Delivery) error
 }
 
-func newSink() *sink { return &sink{sees: make(chan Delivery, 100000)} }
+func newSink() *sink { return &sink{next: make(chan Delivery, 100000)} }
 
 func (s *sink) handle(_ context.Context, deliveries []Delivery) error {
 	for _, d := range deliveries {
@@ -68,7 +68,7 @@ func (s *sink) handle(_ context.Context, deliveries []Delivery) error {
 	s.all = append(s.all, deliveries...)
 	s.mu.Unlock()
 	for _, d := range deliveries {
-		s.sees <- d
+		s.next <- d
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (s *sink) await(t *testing.T, n int) []Delivery {
 	var got []Delivery
 	for len(got) < n {
 		select {
-		case d := <-s.sees:
+		case d := <-s.next:
 			got = append(got, d)
 		case <-time.After(3 * time.Minute):
 			t.Fatalf("got %d messages of %d", len(got), n)
@@ -176,7 +176,7 @@ func batchKeepsOrder(t *testing.T, f *fixture) {
 		sent[0].Body = make([]byte, 2<<20) // larger than NATS accepts
 		var failed *PublishError
 		if err := c.Publish(within(t), sent...); !errors.As(err, &failed) || len(failed.Unconfirmed) != len(sent) {
-			t.Errorf("the first message is refused: %v, want that none of those behind it is published", err)
+			t.Errorf("error = %v, want all messages unconfirmed, because the first one is refused", err)
 		}
 		sent[0].Body = body
 	}
@@ -334,7 +334,7 @@ func deleteRemoves(t *testing.T, f *fixture) {
 		t.Error("the queue is still there")
 	}
 	if err := other.Consume(within(t), Subscription{Queue: "views"}, newSink().handle); err == nil {
-		t.Error("a queue that is not there is consumed")
+		t.Error("a deleted queue is consumed")
 	}
 }
 

@@ -72,11 +72,12 @@ func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
 	return connectTo(ctx, RabbitMQ, l.tryChannel, ErrClosed, amqp.ErrCredentials, amqp.ErrVhost)
 }
 
-// connectTo retries try until it succeeds, ctx ends, or it returns one of the permanent errors in stay.
-func connectTo[C any](ctx context.Context, to Driver, try func() (C, error), stay ...error) (C, error) {
+// connectTo retries try until it succeeds, ctx ends, or it returns one of the errors in final, which a retry
+// cannot help.
+func connectTo[C any](ctx context.Context, to Driver, try func() (C, error), final ...error) (C, error) {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
 		connection, err := try()
-		if err == nil || slices.ContainsFunc(stay, func(one error) bool { return errors.Is(err, one) }) {
+		if err == nil || slices.ContainsFunc(final, func(one error) bool { return errors.Is(err, one) }) {
 			return connection, err
 		}
 		if pause(ctx, wait); ctx.Err() != nil {

@@ -92,9 +92,9 @@ func Version(ctx context.Context, address string) (version string, err error) {
 }
 
 // Sweep removes the exchanges and queues, with their messages, that clients have declared
-// on the RabbitMQ at an address under prefixes for which which returns true. These clients
+// on the RabbitMQ at an address under prefixes for which match returns true. These clients
 // must have ended.
-func Sweep(ctx context.Context, address string, which func(prefix string) bool) error {
+func Sweep(ctx context.Context, address string, match func(prefix string) bool) error {
 	return connected(ctx, address, func(connection *amqp.Connection) error {
 		if err := sweepAlone(ctx, connection); err != nil {
 			return fmt.Errorf("wait for another sweep of the broker: %w", err)
@@ -103,7 +103,7 @@ func Sweep(ctx context.Context, address string, which func(prefix string) bool) 
 		if err != nil {
 			return err
 		}
-		others, err := sweep(channel, which)
+		others, err := sweep(channel, match)
 		if err != nil || others > 0 || channel.IsClosed() {
 			return err
 		}
@@ -123,8 +123,8 @@ func connected(ctx context.Context, address string, work func(*amqp.Connection) 
 	}
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })() // unblocks work
 	err = work(connection)
-	if closed := connection.Close(); !errors.Is(closed, amqp.ErrClosed) {
-		err = errors.Join(err, closed)
+	if closeErr := connection.Close(); !errors.Is(closeErr, amqp.ErrClosed) {
+		err = errors.Join(err, closeErr)
 	}
 	return err
 }
@@ -148,8 +148,9 @@ func sweepAlone(ctx context.Context, connection *amqp.Connection) error {
 	}
 }
 
-// sweep removes what the wanted notes list, and the notes. It returns the number of other notes.
-func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, err error) {
+// sweep removes the queues and exchanges of the notes whose prefix matches, and these notes. It returns the
+// number of other notes.
+func sweep(channel *amqp.Channel, match func(prefix string) bool) (others int, err error) {
 	var kept []amqp.Delivery
 	for {
 		m, found, err := channel.Get(registry, false)
@@ -160,7 +161,7 @@ func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, e
 			break
 		}
 		var n note
-		if err := json.Unmarshal(m.Body, &n); err != nil || !n.isOurs() || !which(n.Prefix) {
+		if err := json.Unmarshal(m.Body, &n); err != nil || !n.isValid() || !match(n.Prefix) {
 			kept = append(kept, m)
 			continue
 		}
@@ -179,9 +180,9 @@ func sweep(channel *amqp.Channel, which func(prefix string) bool) (others int, e
 	return len(kept), nil
 }
 
-// isOurs reports whether all names of a note have its prefix. A note is only a message,
+// isValid reports whether all names of a note have its prefix. A note is only a message,
 // which other programs could write, too.
-func (n note) isOurs() bool {
+func (n note) isValid() bool {
 	return strings.HasPrefix(n.Prefix, root) && !slices.ContainsFunc(append([]string{n.Exchange}, n.Queues...),
 		func(name string) bool {
 			return !strings.HasPrefix(name, n.Prefix)
@@ -201,7 +202,7 @@ func (n note) remove(channel *amqp.Channel) error {
 	return nil
 }
 
-// ignore returns an error, but nil if it is the broker's answer with that code.
+// ignore returns err, or nil if err is the broker's answer with that code.
 func ignore(err error, code int) error {
 	var refused *amqp.Error
 	if errors.As(err, &refused) && refused.Code == code {

@@ -19,8 +19,8 @@ func sharedTopology() Topology {
 	return Topology{Exchange: "events", Queues: []Queue{{Name: "orders", Types: []string{"order.placed"}}}}
 }
 
-// under declares the topology under a prefix, and leaves a message in its queue.
-func (f *fixture) under(t *testing.T, prefix string) {
+// declareUnder declares the topology under a prefix, and leaves a message in its queue.
+func (f *fixture) declareUnder(t *testing.T, prefix string) {
 	t.Helper()
 	config := f.config
 	config.URL += prefix
@@ -41,6 +41,7 @@ func (f *fixture) expectQueues(t *testing.T, want ...string) {
 	}
 }
 
+// exactly returns a function that reports whether a prefix is the given one.
 func exactly(prefix string) func(string) bool {
 	return func(p string) bool { return p == prefix }
 }
@@ -57,14 +58,15 @@ func TestPromisesHoldUnderAPrefix(t *testing.T) {
 	}
 }
 
-// TestSweepTakesWhatIsOfAPrefix: Sweep removes what has the prefix and nothing else. It
-// also removes the registry once that is empty.
-func TestSweepTakesWhatIsOfAPrefix(t *testing.T) {
+// TestSweepRemovesOnlyItsPrefix: Sweep removes the queues and the exchange with the prefix and nothing else.
+// It also removes the registry once that is empty.
+func TestSweepRemovesOnlyItsPrefix(t *testing.T) {
 	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, classic: true}.start(t)
 	const one, two = "cleave_1_0_1_", "cleave_2_0_1_"
-	f.under(t, "")
-	f.under(t, "?prefix="+one)
-	f.under(t, "?prefix="+two)
+	f.declareUnder(t, "")
+	f.declareUnder(t, "?prefix="+one)
+	f.declareUnder(t, "?prefix="+two)
+	// Names without the prefix of their note: Sweep must not believe these notes.
 	f.forge(t, note{Prefix: one, Exchange: one + "events", Queues: []string{"orders"}})
 	f.forge(t, note{Prefix: "", Exchange: "events", Queues: []string{"orders"}})
 	all := []string{one + "orders", one + "orders-dead", two + "orders", two + "orders-dead", registry, "orders",
@@ -82,7 +84,7 @@ func TestSweepTakesWhatIsOfAPrefix(t *testing.T) {
 	}
 	must(t, Sweep(within(t), f.config.URL, exactly(two)))
 	f.expectQueues(t, registry, "orders", "orders-dead") // Sweep keeps the forged notes
-	f.forget(t)
+	f.purgeRegistry(t)
 	must(t, Sweep(within(t), f.config.URL, exactly(one)))
 	f.expectQueues(t, "orders", "orders-dead")
 }
@@ -115,8 +117,8 @@ func (f *fixture) forge(t *testing.T, n note) {
 	}))
 }
 
-// forget empties the registry.
-func (f *fixture) forget(t *testing.T) {
+// purgeRegistry removes all notes from the registry.
+func (f *fixture) purgeRegistry(t *testing.T) {
 	t.Helper()
 	must(t, connected(within(t), f.config.URL, func(connection *amqp.Connection) error {
 		channel, err := connection.Channel()
@@ -141,19 +143,19 @@ func (f *fixture) hasExchange(t *testing.T, name string) bool {
 	return err == nil
 }
 
-func TestPrefixesThatCannotBe(t *testing.T) {
+func TestOpenRefusesPrefixes(t *testing.T) {
 	for _, prefix := range []string{"orders_", "cleave_", "cleave_1", "cleave_#_"} {
 		_, err := Open(Config{Driver: RabbitMQ, URL: "amqp://user:secret@127.0.0.1:9/?prefix=" +
 			strings.ReplaceAll(prefix, "#", "%23")})
 		if err == nil || !strings.Contains(err.Error(), prefix) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v, want it named", prefix, err)
+			t.Errorf("error = %v, want one with the prefix %s and no password", err, prefix)
 		}
 	}
 }
 
-// TestSweepDoesNotWaitForABrokerThatIsAway: Sweep fails at once, because its caller does not start the
-// broker.
-func TestSweepDoesNotWaitForABrokerThatIsAway(t *testing.T) {
+// TestSweepDoesNotWaitForABroker: Sweep of a broker that is down fails at once, because its caller does not
+// start the broker.
+func TestSweepDoesNotWaitForABroker(t *testing.T) {
 	var refused interface{ Timeout() bool }
 	err := Sweep(t.Context(), "amqp://user:secret@127.0.0.1:9/", exactly(""))
 	if !errors.As(err, &refused) || refused.Timeout() || strings.Contains(err.Error(), "secret") {

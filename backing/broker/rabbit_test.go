@@ -9,37 +9,38 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 )
 
-func TestAQueueThatComesUpIsWaitedFor(t *testing.T) {
-	comes := fmt.Errorf("queue views: %w", &amqp.Error{
+func TestWhenUpWaitsForAQueue(t *testing.T) {
+	inaccessible := fmt.Errorf("queue views: %w", &amqp.Error{
 		Code: amqp.NotFound, Reason: "NOT_FOUND - home node 'cleave@localhost' of durable queue 'views-dead' in " +
 			"vhost '/' is down or inaccessible",
 	})
 	missing := &amqp.Error{Code: amqp.NotFound, Reason: "NOT_FOUND - no queue 'views' in vhost '/'"}
-	if permanent(comes) || !permanent(missing) {
-		t.Errorf("permanent: coming up %t, missing %t", permanent(comes), permanent(missing))
+	if permanent(inaccessible) || !permanent(missing) {
+		t.Errorf("permanent: inaccessible %t, missing %t", permanent(inaccessible), permanent(missing))
 	}
 	for name, c := range map[string]struct {
-		said  []error
-		want  error
-		tries int
+		answers []error
+		want    error
+		tries   int
 	}{
 		"there":         {[]error{nil}, nil, 1},
 		"missing":       {[]error{missing}, missing, 1},
-		"up after two":  {[]error{comes, comes, nil}, nil, 3},
-		"up and broken": {[]error{comes, missing}, missing, 2},
+		"up after two":  {[]error{inaccessible, inaccessible, nil}, nil, 3},
+		"up and broken": {[]error{inaccessible, missing}, missing, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tries := 0
-			err := whenUp(t.Context(), func() error { tries++; return c.said[tries-1] })
+			err := whenUp(t.Context(), func() error { tries++; return c.answers[tries-1] })
 			if !errors.Is(err, c.want) || tries != c.tries {
 				t.Errorf("%v after %d tries, want %v after %d", err, tries, c.want, c.tries)
 			}
 		})
 	}
-	given, giveUp := context.WithCancel(t.Context())
-	giveUp()
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
 	tries := 0
-	if err := whenUp(given, func() error { tries++; return comes }); !errors.Is(err, comes) || tries != 1 {
-		t.Errorf("given up: %v after %d tries, want what the broker says", err, tries)
+	if err := whenUp(canceled, func() error { tries++; return inaccessible }); !errors.Is(err, inaccessible) ||
+		tries != 1 {
+		t.Errorf("canceled: %v after %d tries, want the broker's error after one", err, tries)
 	}
 }

@@ -28,7 +28,7 @@ type received struct {
 type worker struct {
 	subscription Subscription
 	handler      Handler
-	limit        int // attempts before a message is dead; 0: none
+	limit        int // attempts before a message is dead; 0: no limit
 	bury         func(context.Context, Delivery) error
 	// freed is called for every message that leaves the worker; may be nil if no message has extend.
 	freed       func()
@@ -100,6 +100,7 @@ func (w *worker) finish() {
 	w.running.Wait()
 }
 
+// work handles the messages of input in batches of those that are there already, until input is closed.
 func (w *worker) work() {
 	for first := range w.input {
 		batch := []*received{first}
@@ -174,7 +175,7 @@ func (w *worker) settle(batch []*received) {
 	}
 }
 
-// forget removes a message from the worker, and frees its room.
+// forget removes a message from the worker, so that another may come.
 func (w *worker) forget(r *received) {
 	if r.extend != nil {
 		w.mu.Lock()

@@ -9,23 +9,24 @@ import (
 	"testing"
 )
 
-// settled records the acknowledgements of messages: of a single one, or of all up to one.
-type settled struct {
-	mu   sync.Mutex
-	said []string
+// acknowledgements records acknowledgements, as "one N" of message N, or as "all to N" of all up to N.
+type acknowledgements struct {
+	mu  sync.Mutex
+	all []string
 }
 
-func (s *settled) message(n int) *received {
-	say := func(text string) func() error {
+// message returns message number n, whose acknowledgements are recorded.
+func (a *acknowledgements) message(n int) *received {
+	record := func(text string) func() error {
 		return func() error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.said = append(s.said, fmt.Sprint(text, n))
+			a.mu.Lock()
+			defer a.mu.Unlock()
+			a.all = append(a.all, fmt.Sprint(text, n))
 			return nil
 		}
 	}
 	return &received{Delivery: Delivery{Message: Message{ID: fmt.Sprint(n), Key: "k"}, Attempt: 1},
-		ack: say("one "), ackAll: say("all to ")}
+		ack: record("one "), ackAll: record("all to ")}
 }
 
 // TestABatchIsAcknowledgedAtOnce: acknowledging its last message acknowledges a whole batch.
@@ -39,7 +40,7 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 		{"one of a batch fails", 3, []string{"one 1", "one 2", "one 3", "one 4"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var broker settled
+			var acks acknowledgements
 			first, filled := make(chan struct{}), make(chan struct{})
 			handled := sync.WaitGroup{}
 			handled.Add(4)
@@ -59,10 +60,10 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 				},
 			}
 			w.start(t.Context())
-			w.put(broker.message(1))
+			w.put(acks.message(1))
 			<-first // so that the others become one batch
 			for n := 2; n <= 4; n++ {
-				w.put(broker.message(n))
+				w.put(acks.message(n))
 			}
 			if held := w.counters.Held(); held != 4 {
 				t.Errorf("%d messages are held, want 4", held)
@@ -73,24 +74,24 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 			if held := w.counters.Held(); held != 0 {
 				t.Errorf("%d messages are held in the end", held)
 			}
-			if !slices.Equal(broker.said, c.want) {
-				t.Errorf("acknowledged %v, want %v", broker.said, c.want)
+			if !slices.Equal(acks.all, c.want) {
+				t.Errorf("acknowledged %v, want %v", acks.all, c.want)
 			}
 		})
 	}
 }
 
-// TestAMessageThatComesAgainMeanwhileIsNoAttempt: after its timeout a broker redelivers a
+// TestRedeliveryOfAWaitingMessageIsNoAttempt: after its timeout a broker redelivers a
 // message that still waits for the handler, and counts that. The message must be handled
 // once and must not become a dead letter; a delivery after its settlement is handled again.
-func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
-	var broker settled
+func TestRedeliveryOfAWaitingMessageIsNoAttempt(t *testing.T) {
+	var acks acknowledgements
 	begun, goOn := make(chan struct{}, 1), make(chan struct{})
-	left := make(chan struct{}, 10)
+	freed := make(chan struct{}, 10)
 	attempts := make(chan int, 10)
 	w := &worker{
 		subscription: Subscription{Queue: "q", Prefetch: 8, Batch: 1}, limit: 2, counters: &counters{},
-		freed: func() { left <- struct{}{} },
+		freed: func() { freed <- struct{}{} },
 		bury: func(_ context.Context, d Delivery) error {
 			t.Errorf("message %s is dead after %d deliveries", d.ID, d.Attempt)
 			return nil
@@ -103,7 +104,7 @@ func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
 		},
 	}
 	delivered := func(attempt int) *received {
-		m := broker.message(1)
+		m := acks.message(1)
 		m.Attempt, m.sequence, m.extend = attempt, 17, func() {}
 		return m
 	}
@@ -112,18 +113,18 @@ func TestAMessageThatComesAgainMeanwhileIsNoAttempt(t *testing.T) {
 	<-begun
 	for attempt := 2; attempt <= 5; attempt++ {
 		w.put(delivered(attempt))
-		<-left
+		<-freed
 	}
 	if held := w.counters.Held(); held != 1 {
 		t.Errorf("%d messages are held, want the one", held)
 	}
 	close(goOn)
-	<-left
+	<-freed
 	w.put(delivered(2))
-	<-left
+	<-freed
 	w.finish()
 	if first, second := <-attempts, <-attempts; first != 1 || second != 2 || len(attempts) > 0 ||
-		len(broker.said) != 2 {
-		t.Errorf("attempts %d, %d and %d more, acknowledged %q", first, second, len(attempts), broker.said)
+		len(acks.all) != 2 {
+		t.Errorf("attempts %d, %d and %d more, acknowledged %q", first, second, len(attempts), acks.all)
 	}
 }

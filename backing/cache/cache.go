@@ -77,7 +77,7 @@ func Open(ctx context.Context, address string, options Options) (*Cache, error) 
 	options.Connections = cmp.Or(options.Connections, 32)
 	options.Timeout = cmp.Or(options.Timeout, time.Second)
 	if options.Connections < 0 || options.Timeout < 0 {
-		return nil, fmt.Errorf("open cache: %d connections and a timeout of %v: give more than none of each",
+		return nil, fmt.Errorf("open cache: %d connections and a timeout of %v: give 0 for the default, or more",
 			options.Connections, options.Timeout)
 	}
 	u, err := url.Parse(address)

@@ -41,7 +41,7 @@ func got(t *testing.T, client *cache.Cache, keys ...string) string {
 	must(t, err)
 	var found []string
 	for _, key := range keys {
-		if value, is := values[key]; is {
+		if value, ok := values[key]; ok {
 			found = append(found, key+"="+string(value))
 		}
 	}
@@ -59,8 +59,8 @@ func TestServers(t *testing.T) {
 			t.Parallel()
 			instance := servers.Started(t, kind, server.Settings{Memory: 8 << 20})
 			contract(t, instance.URL())
-			t.Run("its end is told, and its return used", func(t *testing.T) { endAndReturn(t, instance) })
-			t.Run("one that is paused is not waited for", func(t *testing.T) { paused(t, instance) })
+			t.Run("the client works again after a restart", func(t *testing.T) { restart(t, instance) })
+			t.Run("a paused server is not waited for", func(t *testing.T) { paused(t, instance) })
 			t.Run("a wrong password is refused", func(t *testing.T) { wrongPassword(t, instance) })
 		})
 	}
@@ -75,7 +75,7 @@ func contract(t *testing.T, address string) {
 		"memory is bounded":                bounded,
 		"hostile keys are refused":         hostileKeys,
 		"500 callers share a few requests": manyCallers,
-		"who waits too long is told":       waitingEnds,
+		"a canceled call is an error":      canceled,
 	} {
 		t.Run(name, func(t *testing.T) {
 			test(t, opened(t, address, cache.Options{Connections: 4, Timeout: 10 * time.Second}))
@@ -138,7 +138,7 @@ func expires(t *testing.T, client *cache.Cache) {
 	end := time.Now().Add(20 * time.Second)
 	for ; got(t, client, "long", "short") != "long=x"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("what was to be kept for a second is there after twenty")
+			t.Fatal("a value with an expiry of a second is there after twenty")
 		}
 	}
 	for _, expiry := range []time.Duration{-1, cache.MaxExpiry + 1} {
@@ -215,27 +215,27 @@ func manyCallers(t *testing.T, client *cache.Cache) {
 	callers.Wait()
 }
 
-func waitingEnds(t *testing.T, client *cache.Cache) {
+func canceled(t *testing.T, client *cache.Cache) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := client.Set(ctx, "a", nil, 0); !errors.Is(err, context.Canceled) ||
 		errors.Is(err, cache.ErrUnavailable) {
-		t.Errorf("set after its end: %v", err)
+		t.Errorf("set with a canceled context: %v", err)
 	}
 }
 
-// endAndReturn: after a restart of the server, which is then empty, the same client works again.
-func endAndReturn(t *testing.T, instance *servers.Instance) {
+// restart: after a restart of the server, which is then empty, the same client works again.
+func restart(t *testing.T, instance *servers.Instance) {
 	client := opened(t, instance.URL(), cache.Options{Connections: 4})
 	must(t, client.Set(t.Context(), "before", []byte("x"), 0))
 	manyCallers(t, client) // opens all connections
 	must(t, instance.Kill())
 	if _, _, err := client.Get(t.Context(), "before"); !errors.Is(err, cache.ErrUnavailable) {
-		t.Errorf("of a server that is gone: %v", err)
+		t.Errorf("get from a killed server: %v", err)
 	}
 	must(t, instance.Restart(t.Context()))
 	if found := got(t, client, "before"); found != "" {
-		t.Errorf("the server that came back has %s", found)
+		t.Errorf("the restarted server has %s", found)
 	}
 }
 
@@ -264,9 +264,9 @@ func wrongPassword(t *testing.T, instance *servers.Instance) {
 	}
 }
 
-// TestMemoryDropsWhatWasNotUsed: a full cache evicts the least recently used values, and expired ones make
-// room.
-func TestMemoryDropsWhatWasNotUsed(t *testing.T) {
+// TestMemoryEvictsTheLeastRecentlyUsed: a full cache evicts the least recently used values, and expired ones
+// make room.
+func TestMemoryEvictsTheLeastRecentlyUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, client := t.Context(), opened(t, memoryFor(3000), cache.Options{})
 		set := func(key string, expiry time.Duration) {
@@ -291,13 +291,13 @@ func TestMemoryDropsWhatWasNotUsed(t *testing.T) {
 		set("e", 0)
 		for _, key := range []string{"a", "d", "e"} {
 			if _, found, _ := client.Get(ctx, key); !found {
-				t.Errorf("%s made room although there was some", key)
+				t.Errorf("%s was evicted although there was room", key)
 			}
 		}
 		must(t, client.Set(ctx, "a", make([]byte, 3000), 0))
 		for _, key := range []string{"a", "d", "e"} {
 			if _, found, _ := client.Get(ctx, key); found {
-				t.Errorf("%s is kept beside a value that has no room", key)
+				t.Errorf("%s is kept although the new value needs more than all room", key)
 			}
 		}
 	})
@@ -318,7 +318,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 	}
 	if _, err := cache.Open(t.Context(), "memory://", cache.Options{Connections: -1}); err == nil {
-		t.Error("-1 connections are taken")
+		t.Error("-1 connections are accepted")
 	}
 }
 

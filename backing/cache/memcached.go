@@ -42,8 +42,8 @@ func logIn(connection net.Conn, user *url.Userinfo, within time.Duration) error 
 		return err
 	}
 	password, _ := user.Password()
-	says := user.Username() + " " + password
-	if _, err := fmt.Fprintf(connection, "set login 0 0 %d\r\n%s\r\n", len(says), says); err != nil {
+	login := user.Username() + " " + password
+	if _, err := fmt.Fprintf(connection, "set login 0 0 %d\r\n%s\r\n", len(login), login); err != nil {
 		return err
 	}
 	// The server sends only one line, so the buffered reader reads nothing else. A line longer than the buffer
@@ -53,7 +53,7 @@ func logIn(connection net.Conn, user *url.Userinfo, within time.Duration) error 
 		return err
 	}
 	if answer := strings.TrimSpace(string(line)); answer != "STORED" {
-		return fmt.Errorf("memcached does not let %s in: %s", user.Username(), answer)
+		return fmt.Errorf("memcached refuses the login of %s: %s", user.Username(), answer)
 	}
 	return connection.SetDeadline(time.Time{})
 }

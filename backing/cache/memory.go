@@ -29,7 +29,7 @@ const entryBytes = 160
 // entries.
 type memory struct {
 	mu      sync.Mutex
-	room    int64 // in bytes
+	free    int64 // bytes that may still be used
 	entries *simplelru.LRU[string, entry]
 }
 
@@ -41,15 +41,15 @@ type entry struct {
 func size(key string, e entry) int64 { return int64(len(key)+len(e.value)) + entryBytes }
 
 func openMemory(u *url.URL) (m *memory, err error) {
-	m = &memory{room: memoryBytes}
+	m = &memory{free: memoryBytes}
 	if text := u.Query().Get("bytes"); text != "" {
-		m.room, err = strconv.ParseInt(text, 10, 64)
-		if err != nil || m.room < 0 {
-			return nil, fmt.Errorf("bytes is %q: give how many bytes it may keep", text)
+		m.free, err = strconv.ParseInt(text, 10, 64)
+		if err != nil || m.free < 0 {
+			return nil, fmt.Errorf("bytes is %q: give the size limit of the cache in bytes", text)
 		}
 	}
 	// The LRU could only limit the number of entries; set limits their bytes.
-	m.entries, err = simplelru.NewLRU(math.MaxInt, func(key string, e entry) { m.room += size(key, e) })
+	m.entries, err = simplelru.NewLRU(math.MaxInt, func(key string, e entry) { m.free += size(key, e) })
 	return m, err
 }
 
@@ -79,7 +79,7 @@ func (m *memory) set(_ context.Context, key string, value []byte, seconds int) e
 	defer m.mu.Unlock()
 	m.entries.Remove(key)
 	m.entries.Add(key, e)
-	for m.room -= size(key, e); m.room < 0; {
+	for m.free -= size(key, e); m.free < 0; {
 		m.entries.RemoveOldest()
 	}
 	return nil

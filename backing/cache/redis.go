@@ -34,7 +34,7 @@ func openRedis(u *url.URL, options Options) redisCache {
 		},
 		TestOnBorrow: func(_ redis.Conn, used time.Time) error {
 			if used.UnixNano() <= lost.Load() {
-				return errors.New("it is as old as one that was lost")
+				return errors.New("it was last used before another connection was lost")
 			}
 			return nil
 		},

@@ -35,7 +35,7 @@ type Place struct {
 func ParsePlace(address string) (Place, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return Place{}, errors.New("the database's address is not a URL")
+		return Place{}, errors.New("the database's address is not a URL") // err contains the password
 	}
 	p := Place{driver: Driver(u.Scheme), url: u}
 	switch {
@@ -73,15 +73,15 @@ func (p Place) config(name, schemas string, connections int) Config {
 		password, _ := p.url.User.Password()
 		config.DSN = fmt.Sprintf("%s:%s@tcp(%s)/%s", p.url.User.Username(), password, p.url.Host, name)
 	case PostgreSQL:
-		there := *p.url
-		there.Path = "/" + name
-		if there.RawQuery == "" {
-			there.RawQuery = "sslmode=disable" // the connection is on loopback or on our own network
+		dsn := *p.url
+		dsn.Path = "/" + name
+		if dsn.RawQuery == "" {
+			dsn.RawQuery = "sslmode=disable" // the connection is on loopback or on our own network
 		}
 		if schemas != "" {
-			there.RawQuery += "&search_path=" + url.QueryEscape(schemas)
+			dsn.RawQuery += "&search_path=" + url.QueryEscape(schemas)
 		}
-		config.DSN = there.String()
+		config.DSN = dsn.String()
 	}
 	return config
 }
@@ -94,12 +94,12 @@ func (p Place) Create(ctx context.Context, names ...string) error {
 		if err := p.check(name); err != nil {
 			return fmt.Errorf("create database %q: %w", p.named(name), err)
 		}
-		database, schema, within := strings.Cut(name, ".")
-		of := schemas[database]
-		if within {
-			of = append(of, schema)
+		database, schema, hasSchema := strings.Cut(name, ".")
+		all := schemas[database]
+		if hasSchema {
+			all = append(all, schema)
 		}
-		schemas[database] = of
+		schemas[database] = all // also without a schema, so that the database is created
 	}
 	if p.driver == SQLite {
 		return os.MkdirAll(p.url.Path, 0o700)
@@ -123,13 +123,13 @@ func (p Place) Create(ctx context.Context, names ...string) error {
 
 // check returns an error for an invalid name.
 func (p Place) check(name string) error {
-	database, schema, within := strings.Cut(name, ".")
+	database, schema, hasSchema := strings.Cut(name, ".")
 	part := regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
 	switch {
-	case !part.MatchString(p.named(database)) || within && !part.MatchString(schema):
+	case !part.MatchString(p.named(database)) || hasSchema && !part.MatchString(schema):
 		return errors.New("use up to 63 lower-case letters, digits and underscores, a letter first; a schema " +
-			"comes behind a dot")
-	case within && p.driver != PostgreSQL:
+			"follows a dot")
+	case hasSchema && p.driver != PostgreSQL:
 		return fmt.Errorf("a database of %s has no schemas", p.driver)
 	}
 	return nil
@@ -147,7 +147,7 @@ func createSchemas(ctx context.Context, schemas []string) func(db *DB) error {
 	}
 }
 
-// administer opens a database by its name with the prefix, and does some work in it.
+// administer opens a database by its name with the prefix, calls work and closes it.
 func (p Place) administer(ctx context.Context, name string, work func(db *DB) error) error {
 	db, err := Open(ctx, p.config(name, "", 1))
 	if err != nil {
@@ -175,9 +175,9 @@ func (p Place) Version(ctx context.Context) (version string, err error) {
 	return version, err
 }
 
-// Drop removes the databases from the server of the place for which which returns true,
-// with all their data.
-func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
+// Drop removes the databases of the server for whose names match returns true, with all their
+// data.
+func (p Place) Drop(ctx context.Context, match func(name string) bool) error {
 	list := map[Driver]string{MariaDB: "SELECT schema_name FROM information_schema.schemata",
 		PostgreSQL: "SELECT datname FROM pg_database"}[p.driver]
 	return p.administer(ctx, p.home(), func(db *DB) error {
@@ -185,21 +185,21 @@ func (p Place) Drop(ctx context.Context, which func(name string) bool) error {
 		err := db.Each(ctx, func(row Row) error {
 			var name string
 			err := row.Scan(&name)
-			if which(name) {
+			if match(name) {
 				names = append(names, name)
 			}
 			return err
 		}, list)
 		for _, name := range names {
-			if _, dropped := db.Exec(ctx, "DROP DATABASE IF EXISTS "+name); dropped != nil {
-				err = errors.Join(err, fmt.Errorf("drop database %s: %w", name, dropped))
+			if _, dropErr := db.Exec(ctx, "DROP DATABASE IF EXISTS "+name); dropErr != nil {
+				err = errors.Join(err, fmt.Errorf("drop database %s: %w", name, dropErr))
 			}
 		}
 		return err
 	})
 }
 
-// create creates one database if it does not exist. PostgreSQL has no IF NOT EXISTS here.
+// create creates one database if it does not exist. PostgreSQL has no CREATE DATABASE IF NOT EXISTS.
 func create(ctx context.Context, db *DB, name string) error {
 	if db.Driver() == PostgreSQL {
 		var n int64

@@ -38,7 +38,8 @@ type Config struct {
 	// (MariaDB) or a postgres:// URL. It may contain a password, and so must not be in
 	// arguments and messages.
 	DSN string `json:"dsn"`
-	// Connections bounds the pool; 0 means 16. SQLite has one more, for writing.
+	// Connections bounds the pool; 0 means 16. SQLite has one more, for writing; MariaDB and PostgreSQL have
+	// a second pool of this size for Prepare.
 	Connections int `json:"connections,omitempty"`
 	// Observer is called for every statement; may be nil.
 	Observer Observer `json:"-"`
@@ -99,10 +100,11 @@ func openSQLite(db *DB, config Config) (err error) {
 	return err
 }
 
-func sqlitePool(path string, connections int, extra string) (*sql.DB, error) {
+// sqlitePool returns a pool of connections to a file. option is a parameter of the driver's DSN.
+func sqlitePool(path string, connections int, option string) (*sql.DB, error) {
 	file := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}
 	dsn := fmt.Sprintf("%s?_pragma=busy_timeout(%d)&_pragma=journal_mode(wal)&_pragma=synchronous(full)&%s",
-		file.String(), busyMilliseconds, extra)
+		file.String(), busyMilliseconds, option)
 	connector, err := sqlite.NewConnector(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open sqlite file %s: %w", path, err)
@@ -141,15 +143,14 @@ func openPostgreSQL(db *DB, c Config) error {
 	}
 	config.RuntimeParams["default_transaction_isolation"] = "read committed"
 	config.RuntimeParams["synchronous_commit"] = "on"
-	// This driver keeps prepared statements by itself.
-	handedOut := func(ctx context.Context, _ *pgx.Conn) error {
+	// cachingConnector is not needed: this driver caches prepared statements itself. So hooks note the time.
+	noteTime := func(ctx context.Context, _ *pgx.Conn) error {
 		gotConnection(ctx)
 		return nil
 	}
-	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(handedOut),
-		stdlib.OptionResetSession(handedOut))
+	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(noteTime),
+		stdlib.OptionResetSession(noteTime))
 	db.writers = pool(connector, c.Connections)
-	// Another pool: a Prepare that waits for a lock must not keep the connection that End needs to release it.
 	db.preparers = pool(connector, c.Connections)
 	db.readers = db.writers
 	return nil

@@ -18,32 +18,32 @@ import (
 func TestDatabases(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		for name, check := range map[string]func(t *testing.T, config database.Config){
-			"values come back":         checkValues,
-			"existing rows are kept":   checkKeepExisting,
-			"many rows":                checkManyRows,
-			"work that was contended":  checkContended,
-			"commit and rollback":      checkCommitAndRollback,
-			"inner Do joins":           checkJoin,
-			"swallowed failures doom":  checkDoomed,
-			"panics roll back":         checkPanic,
-			"conditional updates":      checkConditional,
-			"deadlocks are retried":    checkDeadlock,
-			"of one statement, too":    checkDeadlockAlone,
-			"rows in order of keys":    checkKeyOrder,
-			"snapshots do not change":  checkSnapshot,
-			"counters and observer":    checkCounters,
-			"forced to the disk":       checkSyncs,
-			"cancelled contexts":       checkCancelled,
-			"too late to commit":       checkLateCommit,
-			"more texts than are kept": checkManyTexts,
-			"prepared transactions":    checkPrepared,
+			"values come back":                    checkValues,
+			"existing rows are kept":              checkKeepExisting,
+			"many rows":                           checkManyRows,
+			"contended work is retried":           checkContended,
+			"commit and rollback":                 checkCommitAndRollback,
+			"inner Do joins":                      checkJoin,
+			"swallowed failures doom":             checkDoomed,
+			"panics roll back":                    checkPanic,
+			"conditional updates":                 checkConditional,
+			"deadlocks are retried":               checkDeadlock,
+			"deadlocks of a statement alone":      checkDeadlockAlone,
+			"rows in order of keys":               checkKeyOrder,
+			"snapshots do not change":             checkSnapshot,
+			"counters and observer":               checkCounters,
+			"syncs are counted":                   checkSyncs,
+			"cancelled contexts":                  checkCancelled,
+			"contexts that end before the commit": checkLateCommit,
+			"more texts than are kept":            checkManyTexts,
+			"prepared transactions":               checkPrepared,
 		} {
 			t.Run(name, func(t *testing.T) { check(t, open(t)) })
 		}
 	})
 }
 
-// table opens a database with one table of accounts a, b and c of 10 each.
+// table opens a database with one table, items, which has the rows a, b and c with an amount of 10 each.
 func table(t *testing.T, config database.Config) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)
@@ -59,6 +59,7 @@ func run(t *testing.T, db *database.DB, query string, args ...any) int64 {
 	return changed
 }
 
+// amount returns the amount of an item, or -1 if there is none.
 func amount(t *testing.T, ctx context.Context, db *database.DB, name string) int64 {
 	t.Helper()
 	var value int64
@@ -271,10 +272,10 @@ func checkCounters(t *testing.T, config database.Config) {
 // checkWrites: Writes counts the commits, of transactions and of single statements, that
 // changed rows, and no others.
 func checkWrites(t *testing.T, db *database.DB) {
-	ctx, no := context.Background(), errors.New("no")
-	update := func(to int, name string) func(context.Context) error {
+	ctx, failure := context.Background(), errors.New("no")
+	update := func(by int, name string) func(context.Context) error {
 		return func(ctx context.Context) error {
-			_, err := db.Exec(ctx, "UPDATE items SET amount = amount + ? WHERE name = ?", to, name)
+			_, err := db.Exec(ctx, "UPDATE items SET amount = amount + ? WHERE name = ?", by, name)
 			return err
 		}
 	}
@@ -292,8 +293,8 @@ func checkWrites(t *testing.T, db *database.DB) {
 			})
 		}, 1},
 		{"a transaction that fails", func() error {
-			err := db.Do(ctx, func(ctx context.Context) error { return errors.Join(update(1, "a")(ctx), no) })
-			if errors.Is(err, no) {
+			err := db.Do(ctx, func(ctx context.Context) error { return errors.Join(update(1, "a")(ctx), failure) })
+			if errors.Is(err, failure) {
 				return nil
 			}
 			return err

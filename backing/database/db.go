@@ -20,9 +20,9 @@ type DB struct {
 	counters counters
 	rebound  sync.Map // text with ? to text with $1
 	name     string   // the name of the database; only set in MariaDB
-	// preparers is the pool of transactions that will be prepared. In MariaDB prepared transactions keep their
-	// connections. With a separate pool, other transactions, and statements that end prepared ones, do not wait
-	// for these. held holds these connections by the names of the transactions.
+	// preparers is the pool of Prepare; nil in SQLite. It is separate, because a Prepare that waits for a lock
+	// must not keep the connection that End needs to release the lock, and because in MariaDB prepared
+	// transactions keep their connections. held holds these, as *sql.Conn by the name of the transaction.
 	preparers *sql.DB
 	held      sync.Map
 }
@@ -34,7 +34,7 @@ func (db *DB) Driver() Driver { return db.driver }
 func (db *DB) Close() error {
 	db.releaseHeld()
 	err := db.writers.Close()
-	if db.preparers != nil && db.preparers != db.writers {
+	if db.preparers != nil {
 		err = errors.Join(err, db.preparers.Close())
 	}
 	if db.readers != db.writers {
@@ -183,7 +183,7 @@ func (db *DB) KeepExisting(column string) string {
 // order: other transactions cannot change them until this one ends. SQLite has one writer at a time instead.
 func (db *DB) ForUpdate(key string) string {
 	if db.driver == SQLite {
-		return " ORDER BY " + key // SQLite has one writer, and needs no locks
+		return " ORDER BY " + key
 	}
 	return " ORDER BY " + key + " FOR UPDATE"
 }

@@ -2,10 +2,10 @@ package database
 
 import "strings"
 
-// Append returns an assignment for UPDATE that appends a text, the one argument, to a column.
+// Append returns an assignment for UPDATE that appends a text to a column. The text is its one argument.
 func (db *DB) Append(column string) string { return column + " = " + db.Appended(column) }
 
-// Appended returns the expression of a column with a text, the one argument, appended.
+// Appended returns an expression: the value of a column and, behind it, a text, which is its one argument.
 func (db *DB) Appended(column string) string {
 	if db.driver == MariaDB {
 		return "CONCAT(" + column + ", ?)"
@@ -31,23 +31,23 @@ func (db *DB) Integer() string {
 //	{rows}     at the end of a table whose primary key is a number
 //	{keyed}    at the end of a table with any other primary key
 func (db *DB) Define(statement string) string {
-	words := []string{"{number}", "INTEGER", "{position}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{id}", "TEXT",
+	types := []string{"{number}", "INTEGER", "{position}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{id}", "TEXT",
 		"{key}", "TEXT", "{word}", "TEXT", "{text}", "TEXT", "{journal}", "TEXT", "{name}", "TEXT",
 		"{bytes}", "BLOB", "{rows}", "", "{keyed}", " WITHOUT ROWID"}
 	switch db.driver {
 	case MariaDB:
 		const ascii, end = " CHARACTER SET ascii COLLATE ascii_bin",
 			" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
-		words = []string{"{number}", "BIGINT", "{position}", "BIGINT AUTO_INCREMENT PRIMARY KEY",
+		types = []string{"{number}", "BIGINT", "{position}", "BIGINT AUTO_INCREMENT PRIMARY KEY",
 			"{id}", "CHAR(36)" + ascii, "{key}", "VARCHAR(64)" + ascii, "{word}", "VARCHAR(16)" + ascii,
 			"{text}", "VARCHAR(120)" + ascii, "{journal}", "VARCHAR(255)" + ascii, "{name}", "VARCHAR(255)",
 			"{bytes}", "MEDIUMBLOB", "{rows}", end, "{keyed}", end}
 	case PostgreSQL:
 		const bytewise = ` COLLATE "C"`
-		words = []string{"{number}", "BIGINT", "{position}", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+		types = []string{"{number}", "BIGINT", "{position}", "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
 			"{id}", "VARCHAR(36)" + bytewise, "{key}", "VARCHAR(64)" + bytewise, "{word}", "VARCHAR(16)" + bytewise,
 			"{text}", "VARCHAR(120)" + bytewise, "{journal}", "VARCHAR(255)" + bytewise,
 			"{name}", "VARCHAR(255)" + bytewise, "{bytes}", "BYTEA", "{rows}", "", "{keyed}", ""}
 	}
-	return strings.NewReplacer(words...).Replace(statement)
+	return strings.NewReplacer(types...).Replace(statement)
 }

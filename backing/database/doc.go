@@ -10,8 +10,9 @@
 // Isolation is read committed in MariaDB and PostgreSQL; SQLite has one writer at
 // a time, which is stricter. Code for all three guards its writes with conditions,
 // such as UPDATE ... WHERE quantity >= ?, and checks the number of changed rows. Each
-// commit is on disk before Do returns; Open refuses a server with another setting.
+// commit is on disk before Do returns; Open refuses a server that commits without writing to disk.
 //
 // It starts no servers (package server does) and knows no tables.
+//
 // Entry points: Open, DB.Do, DB.Exec, DB.One, DB.Each; DB.Pool for an ORM.
 package database

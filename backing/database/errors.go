@@ -16,7 +16,7 @@ import (
 	"modernc.org/sqlite"
 )
 
-// failure is the meaning of an error, independent of the database.
+// failure is the class of an error, independent of the database.
 type failure int
 
 const (
@@ -58,8 +58,8 @@ func IsUnavailable(err error) bool {
 
 // Contended returns an error for work in a transaction that has noticed a conflict with other
 // transactions from the number of changed rows. Do then retries, as after a deadlock.
-func (db *DB) Contended(what string) error {
-	return &Error{Driver: db.driver, Err: errors.New(what), kind: contention}
+func (db *DB) Contended(message string) error {
+	return &Error{Driver: db.driver, Err: errors.New(message), kind: contention}
 }
 
 // hasFailed reports whether an error is an Error of this kind.
@@ -79,9 +79,9 @@ func (db *DB) failed(statement string, err error) error {
 		return err
 	}
 	kind := db.classify(err)
-	var ofNetwork net.Error
+	var networkErr net.Error
 	if kind == other && (errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &ofNetwork)) {
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &networkErr)) {
 		kind = unavailable
 	}
 	return &Error{Driver: db.driver, Statement: statement, Err: err, kind: kind}

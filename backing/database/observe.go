@@ -39,17 +39,17 @@ type Observer interface {
 // observe reports a statement to the trace and the observer. It returns the statement's
 // error as an error of this package.
 func (db *DB) observe(ctx context.Context, statement Statement, began begun) error {
-	db.note(ctx, statement, began)
+	db.recordSpans(ctx, statement, began)
 	if db.observer != nil {
 		statement.Began, statement.Took = began.at, time.Since(began.at)
 		db.observer.Observe(ctx, statement)
 	}
-	return ended(ctx, db.failed(statement.Text, statement.Err))
+	return withContextError(ctx, db.failed(statement.Text, statement.Err))
 }
 
-// ended adds the error of the context to err if the context has ended: database/sql then rolls the
+// withContextError adds the error of the context to err if the context has ended: database/sql then rolls the
 // transaction back, and the error of the next statement or of the commit does not name the cause.
-func ended(ctx context.Context, err error) error {
+func withContextError(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
 	}

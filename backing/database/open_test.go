@@ -34,7 +34,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Errorf("error = %v, want one with %q", err, c.reason)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error tells the password: %v", err)
+				t.Errorf("the error contains the password: %v", err)
 			}
 		})
 	}

@@ -13,7 +13,7 @@ import (
 // carries, they are counted, and their errors are those of this package.
 func TestPoolJoinsTheTransaction(t *testing.T) {
 	db := table(t, databasetest.Fresh(t, database.SQLite))
-	before, no := db.Counters(), errors.New("no")
+	before, failure := db.Counters(), errors.New("no")
 	err := db.Do(t.Context(), func(ctx context.Context) error {
 		result, err := db.Pool().ExecContext(ctx, "UPDATE items SET amount = ?", 77)
 		if err != nil {
@@ -31,14 +31,14 @@ func TestPoolJoinsTheTransaction(t *testing.T) {
 			read++
 		}
 		if err := db.Pool().Read("", read, errors.Join(rows.Err(), rows.Close())); err != nil || read != 3 {
-			t.Errorf("%d rows read within (%v), want 3", read, err)
+			t.Errorf("%d rows read in the transaction (%v), want 3", read, err)
 		}
-		return no
+		return failure
 	})
 	var left int64
-	wanted := db.Pool().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM items WHERE amount = 77").Scan(&left)
-	if !errors.Is(err, no) || wanted != nil || left != 0 {
-		t.Errorf("%d changes are left (%v, %v), want none", left, err, wanted)
+	scanErr := db.Pool().QueryRowContext(t.Context(), "SELECT COUNT(*) FROM items WHERE amount = 77").Scan(&left)
+	if !errors.Is(err, failure) || scanErr != nil || left != 0 {
+		t.Errorf("%d changes are left (%v, %v), want none", left, err, scanErr)
 	}
 	after := db.Counters()
 	if after.Statements-before.Statements != 3 || after.RowsRead-before.RowsRead != 3 ||
@@ -47,9 +47,9 @@ func TestPoolJoinsTheTransaction(t *testing.T) {
 	}
 	var ours *database.Error
 	if _, err := db.Pool().ExecContext(t.Context(), "UPDATE nowhere SET x = 1"); !errors.As(err, &ours) {
-		t.Errorf("a statement that fails: %v", err)
+		t.Errorf("a statement fails with %v, want a *database.Error", err)
 	}
 	if _, err := db.Pool().PrepareContext(t.Context(), "SELECT 1"); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("to prepare a statement: %v", err)
+		t.Errorf("PrepareContext: %v, want %v", err, errors.ErrUnsupported)
 	}
 }

@@ -29,12 +29,12 @@ func (c cachingConnector) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	gotConnection(ctx)
-	able, ok := inner.(connection)
+	capable, ok := inner.(connection)
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("driver connection %T lacks methods that this package needs", inner),
 			inner.Close())
 	}
-	return &cachingConn{connection: able, unwatched: c.unwatched, prepared: map[string]statement{}}, nil
+	return &cachingConn{connection: capable, unwatched: c.unwatched, prepared: map[string]statement{}}, nil
 }
 
 // connection lists the interfaces that the connections of all drivers implement.
@@ -125,16 +125,16 @@ func (c *cachingConn) prepare(ctx context.Context, text string) (statement, bool
 	if err != nil {
 		return nil, false, err
 	}
-	able, ok := inner.(statement)
+	prepared, ok := inner.(statement)
 	if !ok {
 		return nil, false, errors.Join(fmt.Errorf("driver statement %T lacks methods that this package needs",
 			inner), inner.Close())
 	}
 	if len(c.prepared) >= maxPrepared {
-		return able, false, nil
+		return prepared, false, nil
 	}
-	c.prepared[text] = able
-	return able, true, nil
+	c.prepared[text] = prepared
+	return prepared, true, nil
 }
 
 // watch returns the context to run a statement with: ctx, or one that never ends if the
@@ -154,8 +154,8 @@ func (c *cachingConn) Close() error {
 	}
 	clear(c.prepared)
 	err := errors.Join(append(failures, c.connection.Close())...)
-	var ofFile *sqlite.Error
-	if errors.As(err, &ofFile) {
+	var sqliteErr *sqlite.Error
+	if errors.As(err, &sqliteErr) {
 		return err
 	}
 	return nil // a server drops the connection anyway; a message to one that was restarted fails

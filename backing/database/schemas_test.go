@@ -50,8 +50,8 @@ func TestSchemasOfADatabase(t *testing.T) {
 	}
 }
 
-// TestNamesThatCannotBe: Create refuses such names without connecting to a server.
-func TestNamesThatCannotBe(t *testing.T) {
+// TestCreateRefusesNames: Create refuses invalid names without connecting to a server.
+func TestCreateRefusesNames(t *testing.T) {
 	for _, c := range []struct{ address, name, want string }{
 		{"postgres://user:secret@127.0.0.1:9", "shop.a,b", "lower-case letters"},
 		{"postgres://user:secret@127.0.0.1:9", "shop.", "lower-case letters"},

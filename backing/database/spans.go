@@ -47,8 +47,8 @@ func gotConnection(ctx context.Context) {
 	}
 }
 
-// note records the spans of a statement that has ended.
-func (db *DB) note(ctx context.Context, s Statement, began begun) {
+// recordSpans records the spans of a statement that has ended.
+func (db *DB) recordSpans(ctx context.Context, s Statement, began begun) {
 	if began.traced == nil {
 		return
 	}
@@ -81,8 +81,8 @@ func beginSpan(
 	return inside, span
 }
 
-// subject returns the verb and the table of a statement, such as "INSERT orders", or the whole text of
-// another one.
+// subject returns the verb and the table of an INSERT, SELECT, UPDATE or DELETE, such as "INSERT orders", and
+// the whole text of other statements.
 func subject(text string) string {
 	verb, rest, _ := strings.Cut(text, " ")
 	before := map[string]string{"INSERT": "INTO ", "SELECT": "FROM ", "DELETE": "FROM "}[verb]

@@ -35,9 +35,9 @@ func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 		var n int64
 		_, err := db.One(traced, []any{&n}, "SELECT COUNT(*) FROM things")
 		refused := errors.New("refused")
-		undone := db.Do(traced, func(context.Context) error { return refused })
-		if err := errors.Join(err, work(ctx), work(traced)); err != nil || !errors.Is(undone, refused) {
-			t.Fatal(err, undone)
+		rollbackErr := db.Do(traced, func(context.Context) error { return refused })
+		if err := errors.Join(err, work(ctx), work(traced)); err != nil || !errors.Is(rollbackErr, refused) {
+			t.Fatal(err, rollbackErr)
 		}
 		operation.End()
 		dir := t.TempDir()

@@ -108,9 +108,9 @@ func pause(ctx context.Context, tried int) error {
 func (db *DB) attempt(
 	ctx context.Context, on *sql.DB, options *sql.TxOptions, work func(ctx context.Context) error,
 ) error {
-	waiting, began := db.begin(ctx)
-	tx, err := on.BeginTx(waiting, options)
-	if err := db.observe(waiting, Statement{Kind: KindBegin, Text: "BEGIN", Err: err}, began); err != nil {
+	watched, began := db.begin(ctx)
+	tx, err := on.BeginTx(watched, options)
+	if err := db.observe(watched, Statement{Kind: KindBegin, Text: "BEGIN", Err: err}, began); err != nil {
 		return err
 	}
 	current := &transaction{tx: tx}
@@ -142,8 +142,8 @@ func (db *DB) attempt(
 
 // AfterCommit calls a function after the commit of the transaction that the context
 // carries, in the goroutine of its outermost Do, which waits for it; without a
-// transaction, at once. It is not called if the transaction was not committed, or if
-// that is unknown.
+// transaction, at once. It is not called if the transaction was not committed, if that is
+// unknown, or if the transaction is one of Prepare, which another program may commit.
 func (db *DB) AfterCommit(ctx context.Context, call func()) {
 	if current := db.ambient(ctx); current != nil {
 		current.after = append(current.after, call)
@@ -152,6 +152,7 @@ func (db *DB) AfterCommit(ctx context.Context, call func()) {
 	call()
 }
 
+// commit commits a transaction. A commit that fails counts as a rollback.
 func (db *DB) commit(ctx context.Context, tx *sql.Tx) error {
 	ctx, began := db.begin(ctx)
 	err := tx.Commit()
@@ -173,5 +174,5 @@ func (db *DB) rollback(ctx context.Context, tx *sql.Tx, cause error) error {
 		err = nil
 	}
 	_ = db.observe(ctx, Statement{Kind: KindRollback, Text: "ROLLBACK", Err: err}, began)
-	return ended(ctx, cause)
+	return withContextError(ctx, cause)
 }

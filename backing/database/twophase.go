@@ -20,12 +20,12 @@ import (
 
 const (
 	// lockWaitSeconds is the time that a transaction in Prepare waits for a lock. It is short because a prepared
-	// transaction keeps its locks for as long as its coordinator is away.
+	// transaction keeps its locks for as long as its coordinator is down.
 	lockWaitSeconds = 1
 	// preparing is the statement of PostgreSQL that prepares a transaction.
 	preparing = "PREPARE TRANSACTION"
-	// undoing bounds the rollback of a transaction whose work has failed.
-	undoing = 5 * time.Second
+	// undoWithin bounds the rollback of a transaction whose work has failed.
+	undoWithin = 5 * time.Second
 )
 
 // preparable matches the names that all databases accept for prepared transactions.
@@ -37,11 +37,11 @@ func (db *DB) CheckPrepare(ctx context.Context) error {
 	if db.driver != PostgreSQL {
 		return nil
 	}
-	var most int64
-	_, err := db.One(ctx, []any{&most}, "SELECT current_setting('max_prepared_transactions')::int")
-	if err == nil && most == 0 {
+	var limit int64
+	_, err := db.One(ctx, []any{&limit}, "SELECT current_setting('max_prepared_transactions')::int")
+	if err == nil && limit == 0 {
 		err = errors.New("PostgreSQL prepares no transactions: set max_prepared_transactions in its " +
-			"configuration, at least as high as max_connections, and start it again")
+			"configuration, at least as high as max_connections, and restart it")
 	}
 	return err
 }
@@ -49,7 +49,7 @@ func (db *DB) CheckPrepare(ctx context.Context) error {
 // Prepare runs work in a transaction of its own, as Do does, and prepares it under a name that must be unique
 // on the server. The prepared transaction is durable and keeps its locks until End commits it or rolls it
 // back, even if this program or the server ends meanwhile. After an error it may or may not be prepared; see
-// Prepared.
+// Prepared. Functions that work passes to AfterCommit are not called.
 //
 // In MariaDB a prepared transaction belongs to its connection while that is open: the DB keeps the connection
 // out of the pool until End, which must be called on the same DB, or after it is closed.
@@ -58,7 +58,8 @@ func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Co
 		return fmt.Errorf("prepare a transaction of %s: %w", db.driver, errors.ErrUnsupported)
 	}
 	if !preparable.MatchString(name) {
-		return fmt.Errorf("prepare transaction %q: its name is up to 64 letters, digits, dots and dashes", name)
+		return fmt.Errorf("prepare transaction %q: its name has up to 64 letters, digits, dots, dashes and "+
+			"underscores", name)
 	}
 	return db.retry(ctx, func() error {
 		conn, err := db.preparers.Conn(ctx)
@@ -106,7 +107,7 @@ func (db *DB) prepareOn(
 // undo rolls back a transaction whose work has failed. If that fails, it closes the connection, which rolls
 // back a transaction that is not prepared.
 func (db *DB) undo(ctx context.Context, conn *sql.Conn, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
 	texts := []string{"ROLLBACK"}
 	if db.driver == MariaDB {
@@ -131,6 +132,8 @@ func spoil(conn *sql.Conn) {
 // qualifier.
 func (db *DB) xid(name string) string { return "'" + name + "','" + db.name + "'" }
 
+// beginStatements returns the statements that begin a transaction which will be prepared, with a short time
+// for waiting for locks.
 func (db *DB) beginStatements(name string) []string {
 	if db.driver == PostgreSQL {
 		return []string{"BEGIN; SET LOCAL lock_timeout = '" + strconv.Itoa(lockWaitSeconds) + "s'"}
@@ -139,6 +142,7 @@ func (db *DB) beginStatements(name string) []string {
 		"XA START " + db.xid(name)}
 }
 
+// prepareStatements returns the statements that prepare the transaction of a connection.
 func (db *DB) prepareStatements(name string) []string {
 	if db.driver == PostgreSQL {
 		return []string{preparing + " '" + name + "'"}
@@ -163,8 +167,8 @@ func (db *DB) endStatement(name string, commit bool) string {
 func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind, texts ...string) error {
 	for _, text := range texts {
 		watched, began := db.begin(ctx)
-		err := conn.Raw(func(of any) error {
-			switch c := of.(type) {
+		err := conn.Raw(func(driverConn any) error {
+			switch c := driverConn.(type) {
 			case *stdlib.Conn:
 				tag, err := c.Conn().Exec(ctx, text, pgx.QueryExecModeSimpleProtocol)
 				if err == nil && strings.HasPrefix(text, preparing) && tag.String() != preparing {
@@ -172,12 +176,12 @@ func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind,
 				}
 				return err
 			case *cachingConn:
-				if plain, able := c.connection.(driver.ExecerContext); able {
+				if plain, ok := c.connection.(driver.ExecerContext); ok {
 					_, err := plain.ExecContext(ctx, text, nil)
 					return err
 				}
 			}
-			return fmt.Errorf("%T runs no statements: %w", of, errors.ErrUnsupported)
+			return fmt.Errorf("%T runs no statements: %w", driverConn, errors.ErrUnsupported)
 		})
 		if err := db.observe(watched, Statement{Kind: kind, Text: text, Err: err}, began); err != nil {
 			return err
@@ -190,7 +194,7 @@ func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind,
 // it has ended before.
 func (db *DB) End(ctx context.Context, name string, commit bool) error {
 	if !preparable.MatchString(name) {
-		return fmt.Errorf("end transaction %q: nothing is prepared under such a name", name)
+		return fmt.Errorf("end transaction %q: no prepared transaction can have that name", name)
 	}
 	// Two callers may end it at the same time: one of them is refused and has to look again.
 	return db.retry(ctx, func() error { return db.endOnce(ctx, name, commit) })
@@ -217,8 +221,8 @@ func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 	switch {
 	case isUnknown(err):
 		return db.checkNotPrepared(ctx, name)
-	case endsElsewhere(err):
-		return db.Contended("somebody else is ending transaction " + name)
+	case isEndingElsewhere(err):
+		return db.Contended("another client is ending transaction " + name)
 	case err != nil:
 	case commit:
 		db.counters.commits.Add(1)
@@ -244,17 +248,17 @@ func (db *DB) checkNotPrepared(ctx context.Context, name string) error {
 // isUnknown reports whether an error says that no transaction is prepared under a name.
 func isUnknown(err error) bool {
 	const unknownXID, undefinedObject = 1397, "42704"
-	var ofMariaDB *mysql.MySQLError
-	var ofPostgreSQL *pgconn.PgError
-	return errors.As(err, &ofMariaDB) && ofMariaDB.Number == unknownXID ||
-		errors.As(err, &ofPostgreSQL) && ofPostgreSQL.Code == undefinedObject
+	var mariaErr *mysql.MySQLError
+	var postgresErr *pgconn.PgError
+	return errors.As(err, &mariaErr) && mariaErr.Number == unknownXID ||
+		errors.As(err, &postgresErr) && postgresErr.Code == undefinedObject
 }
 
-// endsElsewhere reports whether an error means that another session is ending the transaction.
-func endsElsewhere(err error) bool {
+// isEndingElsewhere reports whether an error means that another session is ending the transaction.
+func isEndingElsewhere(err error) bool {
 	const notInPrerequisiteState = "55000"
-	var ofPostgreSQL *pgconn.PgError
-	return errors.As(err, &ofPostgreSQL) && ofPostgreSQL.Code == notInPrerequisiteState
+	var postgresErr *pgconn.PgError
+	return errors.As(err, &postgresErr) && postgresErr.Code == notInPrerequisiteState
 }
 
 // Prepared lists the transactions of this database that are prepared and have not ended.
@@ -269,13 +273,13 @@ func (db *DB) Prepared(ctx context.Context) (names []string, err error) {
 		}, "SELECT gid FROM pg_prepared_xacts WHERE database = current_database()")
 	case MariaDB:
 		err = db.Each(ctx, func(row Row) error {
-			var format, first, second int
-			var data string
-			if err := row.Scan(&format, &first, &second, &data); err != nil {
+			var format, nameLength, qualifierLength int
+			var data string // the name and the qualifier; see xid
+			if err := row.Scan(&format, &nameLength, &qualifierLength, &data); err != nil {
 				return err
 			}
-			if len(data) == first+second && data[first:] == db.name {
-				names = append(names, data[:first])
+			if len(data) == nameLength+qualifierLength && data[nameLength:] == db.name {
+				names = append(names, data[:nameLength])
 			}
 			return nil
 		}, "XA RECOVER")

@@ -89,14 +89,14 @@ func endsOnce(t *testing.T, db *database.DB) {
 		}
 		for range 8 {
 			if err := <-ends; err != nil {
-				t.Errorf("ended with others: %v", err)
+				t.Errorf("End at the same time as others: %v", err)
 			}
 		}
 	}
 }
 
-// TestAServerThatPreparesNoTransactions: CheckPrepare fails for it, and only for it.
-func TestAServerThatPreparesNoTransactions(t *testing.T) {
+// TestCheckPrepare: CheckPrepare fails for a server that prepares no transactions, and only for that.
+func TestCheckPrepare(t *testing.T) {
 	instance := servers.Started(t, server.Postgres, server.Settings{})
 	place, err := database.ParsePlace(instance.URL())
 	must(t, err)
@@ -105,7 +105,7 @@ func TestAServerThatPreparesNoTransactions(t *testing.T) {
 		must(t, err)
 		if err := db.CheckPrepare(t.Context()); (err != nil) != none ||
 			none && !strings.Contains(err.Error(), "set max_prepared_transactions") {
-			t.Errorf("a server that prepares nothing: %t, found %v", none, err)
+			t.Errorf("CheckPrepare: %v, want an error: %t", err, none)
 		}
 		if !none {
 			exec(t, t.Context(), db, "ALTER SYSTEM SET max_prepared_transactions = 0")

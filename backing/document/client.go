@@ -24,7 +24,7 @@ type driver interface {
 	getMany(ctx context.Context, collection string, ids []string) ([]Document, error)
 	find(ctx context.Context, collection string, query Query) ([]Document, error)
 	clear(ctx context.Context, collection string) error
-	// Close implements Store.
+	// Close closes the connections. It is the method of Store that client promotes.
 	Close() error
 }
 

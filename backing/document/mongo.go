@@ -93,8 +93,8 @@ func (s *mongoStore) upsert(ctx context.Context, collection string, documents []
 	}
 	applied, refused, err := s.write(ctx, collection, models)
 	if err == nil && len(refused) > 0 {
-		for at, n := range refused {
-			again[at] = again[n]
+		for i, n := range refused { // in place: refused is sorted, so that i <= n
+			again[i] = again[n]
 		}
 		var late int
 		late, _, err = s.write(ctx, collection, again[:len(refused)])
@@ -192,7 +192,7 @@ func (s *mongoStore) clear(ctx context.Context, collection string) error {
 	return err
 }
 
-// Close implements Store.
+// Close implements driver.
 func (s *mongoStore) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), selectWithin)
 	defer cancel()

@@ -47,14 +47,14 @@ func callsAreSpans(t *testing.T, open func() Store) {
 	}
 }
 
-// TestWhatIsNotTracedCostsNothing: tracing allocates nothing in calls that are not traced.
-func TestWhatIsNotTracedCostsNothing(t *testing.T) {
+// TestUntracedCallsDoNotAllocate: tracing allocates nothing in calls that are not traced.
+func TestUntracedCallsDoNotAllocate(t *testing.T) {
 	ctx := t.Context()
 	collection := "orders"
 	if n := testing.AllocsPerRun(100, func() {
 		_, span := database.BeginSpan(ctx, "upsert", collection)
 		span.End()
 	}); n != 0 {
-		t.Errorf("a call that is not traced allocates %v times for that", n)
+		t.Errorf("tracing allocates %v times in a call that is not traced", n)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // expression that reads it.
 type sqlite struct {
 	db      *database.DB
-	upserts sync.Map // by collection: the statements of Upsert, by number of documents
+	upserts sync.Map // []string by collection: the statements of upsert, by number of documents
 }
 
 // perUpsert is the number of documents that one statement writes.
@@ -25,6 +25,7 @@ func openSQLite(ctx context.Context, dsn string) (driver, error) {
 	return &sqlite{db: db}, err
 }
 
+// declare creates the table and the indexes, and builds the statements of upsert.
 func (s *sqlite) declare(ctx context.Context, c Collection) error {
 	statements := []string{fmt.Sprintf(
 		"CREATE TABLE IF NOT EXISTS %q (id TEXT PRIMARY KEY, version INTEGER NOT NULL, body TEXT NOT NULL) "+
@@ -51,7 +52,7 @@ func path(field string) string { return "json_extract(body, '$." + field + "')" 
 
 // upsert writes all documents in one transaction.
 func (s *sqlite) upsert(ctx context.Context, collection string, documents []Document) (int, error) {
-	texts, _ := s.upserts.Load(collection) // it was declared
+	texts, _ := s.upserts.Load(collection) // declare has stored them
 	values := make([]any, 0, 3*len(documents))
 	for _, d := range documents {
 		if err := storable(d.Body); err != nil {
@@ -131,5 +132,5 @@ func (s *sqlite) clear(ctx context.Context, collection string) error {
 	return err
 }
 
-// Close implements Store.
+// Close implements driver.
 func (s *sqlite) Close() error { return s.db.Close() }

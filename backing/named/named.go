@@ -139,7 +139,7 @@ func (b Backing) where(name string) string {
 
 // clean is Clean for one server, and returns names without the server.
 func (b Backing) clean(ctx context.Context) (removed, unclear []string, err error) {
-	fates := map[string]launch.Fate{} // by name, because remove may ask for a name twice
+	fates := map[string]launch.Fate{} // by name; remove may ask for a name twice
 	err = b.remove(ctx, func(name string) bool {
 		owner, ours := ownerOf(name)
 		if !ours {
@@ -193,7 +193,7 @@ func (s service) Server() (unit lab.UnitSpec, ok bool) { return unit, false }
 
 // Release implements lab.Service.
 func (s service) Release() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
 	defer cancel()
 	return s.backing.remove(ctx, func(name string) bool { return strings.HasPrefix(name, s.prefix) })
 }

@@ -39,8 +39,8 @@ func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 		return instance.URL(), name == variables+strings.ToUpper(string(kind))
 	})
 	must(t, err)
-	b, is := found[string(kind)]
-	if !is {
+	b, ok := found[string(kind)]
+	if !ok {
 		t.Fatalf("found %v", found)
 	}
 	must(t, b.Preflight())
@@ -183,7 +183,7 @@ func TestTrialsShareAServer(t *testing.T) {
 			expectNames(t, c, b, instance, others...)
 			if about := one.About(); !strings.Contains(about, "run by the user") ||
 				strings.Contains(about, "password") {
-				t.Errorf("it says of itself %q", about)
+				t.Errorf("About returns %q", about)
 			}
 		})
 	}
@@ -203,7 +203,7 @@ func expectNames(t *testing.T, c content, b Backing, instance *servers.Instance,
 	}
 }
 
-func TestAddressesThatCannotBe(t *testing.T) {
+func TestFromEnvironmentRefusesAddresses(t *testing.T) {
 	for _, c := range []struct{ variable, text, want string }{
 		{"CLEAVE_USE_MARIADB", "mariadb://root:secret@10.0.0.7:3306", "loopback"},
 		{"CLEAVE_USE_MARIADB", "mariadb://root:secret@db.example.com", "loopback"},
@@ -264,8 +264,8 @@ func TestWrongCredentials(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsAway: Preflight fails and says what to do.
-func TestAServerThatIsAway(t *testing.T) {
+// TestPreflightWithoutAServer: Preflight fails and says what to do.
+func TestPreflightWithoutAServer(t *testing.T) {
 	found, err := FromEnvironment(func(name string) (string, bool) {
 		return "amqp://u:secret@127.0.0.1:9", name == "CLEAVE_USE_RABBITMQ"
 	})

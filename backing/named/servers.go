@@ -17,8 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// patience is the time for a server to remove a trial's databases or queues.
-const patience = 30 * time.Second
+// removeWithin is the time for a server to remove a trial's databases or queues.
+const removeWithin = 30 * time.Second
 
 // answersWithin is the time for a server to accept a connection.
 const answersWithin = 5 * time.Second
@@ -61,7 +61,7 @@ func (s nameable) parse(text string) (*url.URL, error) {
 	}
 	form := s.scheme + "://user:password@127.0.0.1:port"
 	if s.name == rabbitmq {
-		form += ", and /vhost where it is not the default one"
+		form += ", and /vhost if it is not the default one"
 	}
 	if u.Scheme != s.scheme || u.Host == "" || s.name != rabbitmq && strings.Trim(u.Path, "/") != "" {
 		return nil, fmt.Errorf("it is %s: use %s", u.Redacted(), form)
@@ -99,27 +99,28 @@ func (b Backing) version(ctx context.Context) (version string, err error) {
 	return place.Version(ctx)
 }
 
-// remove drops the databases of the server for whose names which returns true; on
-// RabbitMQ the exchanges and queues with such prefixes.
-func (b Backing) remove(ctx context.Context, which func(name string) bool) error {
+// remove drops the databases of the server for whose names match returns true; on RabbitMQ the exchanges and
+// queues for whose prefixes it returns true.
+func (b Backing) remove(ctx context.Context, match func(name string) bool) error {
 	switch b.server.name {
 	case rabbitmq:
-		return broker.Sweep(ctx, b.address.String(), which)
+		return broker.Sweep(ctx, b.address.String(), match)
 	case mongodb:
-		return b.dropDocuments(ctx, which)
+		return b.dropDocuments(ctx, match)
 	}
 	place, err := database.ParsePlace(b.address.String())
 	if err != nil {
 		return err
 	}
-	return place.Drop(ctx, which)
+	return place.Drop(ctx, match)
 }
 
-func (b Backing) dropDocuments(ctx context.Context, which func(name string) bool) error {
+// dropDocuments is remove for MongoDB.
+func (b Backing) dropDocuments(ctx context.Context, match func(name string) bool) error {
 	return b.mongo(ctx, func(client *mongo.Client) error {
 		names, err := client.ListDatabaseNames(ctx, bson.D{})
 		for _, name := range names {
-			if which(name) {
+			if match(name) {
 				err = errors.Join(err, client.Database(name).Drop(ctx))
 			}
 		}

@@ -15,7 +15,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func TestEveryKindCanBeAskedFor(t *testing.T) {
+// TestAvailable: there is an answer for every kind of server: either its path and version, or a command that
+// installs it.
+func TestAvailable(t *testing.T) {
 	all := Available()
 	if len(all) != len(Kinds()) {
 		t.Fatalf("%d answers for %d servers", len(all), len(Kinds()))
@@ -26,9 +28,9 @@ func TestEveryKindCanBeAskedFor(t *testing.T) {
 		}
 		switch {
 		case a.Missing != nil && !strings.Contains(a.Missing.Error(), "type: "):
-			t.Errorf("%s is missing and nothing says what to type: %v", a.Kind, a.Missing)
+			t.Errorf("%s is missing, and the error has no command: %v", a.Kind, a.Missing)
 		case a.Missing == nil && ((a.Server.Path == "") != (a.Kind == NATS) || a.Server.Version == ""):
-			t.Errorf("%s is installed, but where and which: %+v", a.Kind, a.Server.Installed)
+			t.Errorf("%s is installed, but its path or version is wrong: %+v", a.Kind, a.Server.Installed)
 		}
 		t.Logf("%s: %v", a.Kind, a.Missing)
 	}
@@ -51,15 +53,15 @@ func TestMissingProgramNamesItsPackage(t *testing.T) {
 }
 
 // fakeProgram creates an executable that prints a text, and returns its folder.
-func fakeProgram(t *testing.T, name, says string) string {
+func fakeProgram(t *testing.T, name, output string) string {
 	t.Helper()
 	folder := t.TempDir()
-	script := "#!/bin/sh\necho '" + says + "'\n"
+	script := "#!/bin/sh\necho '" + output + "'\n"
 	must(t, os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755))
 	return folder
 }
 
-func TestARealMongodGoesBeforeTheStandIn(t *testing.T) {
+func TestMongodIsPreferredToTheStandIn(t *testing.T) {
 	folder := fakeProgram(t, "mongod", "db version v7.0.5")
 	t.Setenv("PATH", folder)
 	found, err := installedMongo()
@@ -76,7 +78,7 @@ func TestARealMongodGoesBeforeTheStandIn(t *testing.T) {
 	}
 }
 
-func TestAProgramWithoutAVersionIsNotTrusted(t *testing.T) {
+func TestAProgramWithoutAVersionIsAnError(t *testing.T) {
 	t.Setenv("PATH", fakeProgram(t, "mariadb", "hello")+":/bin")
 	if _, err := installed(MariaDB, "mariadb", "-v"); err == nil ||
 		!strings.Contains(err.Error(), "names no version: hello") {
@@ -97,7 +99,9 @@ func TestFirstVersion(t *testing.T) {
 	}
 }
 
-func TestNeedScriptInstallsWhatNoPackageBrings(t *testing.T) {
+// TestNeedScriptInstallsTheseVersions: scripts/need.sh installs the stand-in for MongoDB and Cassandra, which
+// no package has, in the versions and folders that this package looks for.
+func TestNeedScriptInstallsTheseVersions(t *testing.T) {
 	script, err := os.ReadFile("../../scripts/need.sh")
 	must(t, err)
 	t.Setenv("XDG_CACHE_HOME", "/cache")

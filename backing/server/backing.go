@@ -40,11 +40,9 @@ func (b Backing) Kind() string { return b.name }
 // Preflight implements lab.Backing.
 func (b Backing) Preflight() error {
 	if i := strings.IndexFunc(b.scratch, func(r rune) bool { return !plain(r) }); i >= 0 {
-		return fmt.Errorf("the private files of %s would be in %q, and not every character of that path means "+
-			"itself to servers' "+
-			"scripts and configuration files: have a folder used whose path has ASCII letters, digits and _-.,+@/ "+
-			"only: TMPDIR=/that/folder",
-			b.kind, b.scratch)
+		return fmt.Errorf("the private files of %s would be in %q, and not every character of that path is safe "+
+			"in scripts and configuration files of servers: set TMPDIR to a folder whose path has only ASCII "+
+			"letters, digits and _-.,+@/", b.kind, b.scratch)
 	}
 	_, err := New(b.kind, Settings{})
 	return err

@@ -31,11 +31,11 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 				password := fresh.(service).server.password
 				if slices.ContainsFunc(slices.Concat(unit.Args, unit.Env),
 					func(text string) bool { return strings.Contains(text, password) }) {
-					t.Errorf("the password stands in %q or %q", unit.Args, unit.Env)
+					t.Errorf("the password is in %q or %q", unit.Args, unit.Env)
 				}
 				at := lab.AddressOf("part")
 				if !strings.HasSuffix(strings.TrimRight(strings.Split(fresh.Address(at), "?")[0], "/"), password+"@"+at) {
-					t.Errorf("the address %q has not the place of the unit's",
+					t.Errorf("the address %q has no placeholder for the unit's address",
 						strings.ReplaceAll(fresh.Address(at), password, "***"))
 				}
 				passwords = append(passwords, password)
@@ -71,9 +71,9 @@ func TestCassandraSyncsAsAsked(t *testing.T) {
 		if !strings.Contains(string(unit.Files["cassandra.yaml"]), "commitlog_sync: "+want+"\n") {
 			t.Errorf("%q: the configuration does not say %s", asked, want)
 		}
-		if says := strings.HasSuffix(fresh.Address("h:1"),
-			"?commitlog_sync=periodic"); says != (want == "periodic") {
-			t.Errorf("%q: the address says periodic: %v", asked, says)
+		if allows := strings.HasSuffix(fresh.Address("h:1"),
+			"?commitlog_sync=periodic"); allows != (want == "periodic") {
+			t.Errorf("%q: the address allows periodic syncs: %v", asked, allows)
 		}
 	}
 }

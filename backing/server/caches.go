@@ -8,9 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// connectionsOfCaches is the factor by which caches accept more connections than databases:
-// a connection costs them little.
-const connectionsOfCaches = 5
+// cacheConnections is the number of connections that caches accept for each of a database: a connection costs
+// them little.
+const cacheConnections = 5
 
 func installedRedis() (Installed, error) { return installed(Redis, "redis-server", "--version") }
 
@@ -23,7 +23,7 @@ func describeRedis(s *Server, unit *lab.UnitSpec) {
 		"dir {dir}",
 		"user default off",
 		"user "+s.user+" on >"+s.password+" ~* &* +@all",
-		fmt.Sprintf("maxclients %d", connectionsOfCaches*s.settings.Connections),
+		fmt.Sprintf("maxclients %d", cacheConnections*s.settings.Connections),
 		"save \"\"",
 		"appendonly no",
 		fmt.Sprintf("maxmemory %d", s.settings.Memory),
@@ -37,18 +37,20 @@ func installedMemcached() (Installed, error) {
 	return installed(Memcached, "memcached", "--version")
 }
 
-// describeMemcached configures memcached with the client's limit of values, and with half of the
-// default threads, because hosts are small here.
+// describeMemcached configures memcached for the largest values of the client: its own limit includes the key
+// and overhead, and it refuses one above half of its memory. It has half of the default threads, because
+// hosts are small here.
 func describeMemcached(s *Server, unit *lab.UnitSpec) {
 	unit.Files["users"] = lines(s.user + ":" + s.password)
 	unit.Args = []string{
 		// -u: root must name the user to run as
 		"-l", "{host}", "-p", "{port}", "-U", "0", "-Y", "{dir}/users", "-u", "root",
 		"-m", fmt.Sprint(max(s.settings.Memory>>20, 8)), "-I", fmt.Sprint(2 * cache.MaxValue),
-		"-c", fmt.Sprint(connectionsOfCaches * s.settings.Connections), "-t", "2",
+		"-c", fmt.Sprint(cacheConnections * s.settings.Connections), "-t", "2",
 	}
 }
 
+// cacheReady returns nil if a client can log in and read.
 func cacheReady(ctx context.Context, s *Server, address string) error {
 	client, err := cache.Open(ctx, s.DSN(address, ""), cache.Options{Connections: 1})
 	if err != nil {

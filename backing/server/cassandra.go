@@ -163,11 +163,11 @@ func cassandraReady(ctx context.Context, s *Server, address string) error {
 	if err == nil {
 		return nil
 	}
-	made := withCassandra(ctx, address, "cassandra", "cassandra", fmt.Sprintf(
+	createErr := withCassandra(ctx, address, "cassandra", "cassandra", fmt.Sprintf(
 		"CREATE ROLE IF NOT EXISTS %s WITH PASSWORD = '%s' AND SUPERUSER = true AND LOGIN = true", s.user,
 		s.password))
-	if made != nil {
-		return errors.Join(err, made)
+	if createErr != nil {
+		return errors.Join(err, createErr)
 	}
 	return withCassandra(ctx, address, s.user, s.password, "DROP ROLE IF EXISTS cassandra")
 }

@@ -18,7 +18,7 @@ type natsConfig struct {
 	Password string `json:"password"`
 	Folder   string `json:"folder"`
 	Memory   int64  `json:"memory_bytes"`
-	// Connections is the number of clients.
+	// Connections is the maximum number of clients.
 	Connections int `json:"connections"`
 }
 

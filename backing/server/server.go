@@ -49,8 +49,8 @@ func Kinds() []Kind {
 // small machine.
 type Settings struct {
 	// Memory limits the memory in which the server caches data, in bytes; 0 means 64 MiB.
-	// RabbitMQ and NATS get four times as much: from then on they block publishers, or keep
-	// no more in memory. Cassandra collects this much before it writes it to disk, in a heap
+	// RabbitMQ uses four times as much before it blocks publishers, and NATS four times as much for
+	// streams in memory. Cassandra collects this much before it writes it to disk, in a heap
 	// of five times the size. Redis and memcached store no more than this.
 	Memory int64
 	// Connections is the maximum number of connections; 0 means 200. Redis and memcached
@@ -149,7 +149,7 @@ func environment() []string {
 	}
 }
 
-// lines returns the content of a file.
+// lines returns the content of a file with these lines.
 func lines(text ...string) []byte { return []byte(strings.Join(text, "\n") + "\n") }
 
 // secret returns 128 random bits in hexadecimal.

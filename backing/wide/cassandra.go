@@ -26,8 +26,8 @@ const (
 	answerWithin = 10 * time.Second
 	// connectWithin bounds each connection attempt, in addition to the context.
 	connectWithin = 5 * time.Second
-	// lookAgain is the interval of attempts to reach a node that is away, while there are no requests.
-	lookAgain = 250 * time.Millisecond
+	// reconnectEvery is the interval of attempts to reach a node that is down, while there are no requests.
+	reconnectEvery = 250 * time.Millisecond
 )
 
 func openCassandra(ctx context.Context, address *url.URL, options Options) (driver, error) {
@@ -62,7 +62,7 @@ func connectCassandra(
 	}
 	port, err := strconv.Atoi(address.Port())
 	if err != nil {
-		return nil, errors.New("the address has no port: Cassandra's is 9042 where nobody has changed it")
+		return nil, errors.New("the address has no port: Cassandra's default is 9042")
 	}
 	password, _ := address.User.Password()
 	cluster := gocql.NewCluster(net.JoinHostPort(node[0].String(), address.Port()))
@@ -109,7 +109,7 @@ type onlyNode struct{ session atomic.Pointer[gocql.Session] }
 func (n *onlyNode) AddFailure(error, *gocql.HostInfo) (down bool) {
 	if session := n.session.Load(); session != nil {
 		// If it fails, AddFailure is called again.
-		time.AfterFunc(lookAgain, func() { _ = session.Query("SELECT key FROM system.local").Exec() })
+		time.AfterFunc(reconnectEvery, func() { _ = session.Query("SELECT key FROM system.local").Exec() })
 	}
 	return false
 }
@@ -118,7 +118,7 @@ func (n *onlyNode) AddFailure(error, *gocql.HostInfo) (down bool) {
 func (n *onlyNode) Reset(*gocql.HostInfo) {}
 
 // checkDurable returns an error if the server may lose acknowledged writes, unless the
-// address allows that.
+// address allows that. Only with periodic syncs it acknowledges before it syncs.
 func checkDurable(ctx context.Context, session *gocql.Session, address *url.URL) error {
 	var sync string
 	err := session.Query("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").
@@ -178,7 +178,7 @@ func (c cassandra) retryCanceled(ctx context.Context, run func() error) error {
 			return err
 		}
 	}
-	return errors.New("the driver's connections end as they begin")
+	return errors.New("the driver has canceled the statement on every connection")
 }
 
 // page implements driver; a position is the server's paging state.

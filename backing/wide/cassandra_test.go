@@ -65,7 +65,7 @@ func comesAndGoes(t *testing.T, instance *servers.Instance) {
 }
 
 // gate is a TCP proxy to a server. Closing it ends all connections except the oldest one, which is
-// the driver's control connection: by its loss the driver would notice that the server is away.
+// the driver's control connection: by its loss the driver would notice that the server is down.
 type gate struct {
 	address, server string
 	listener        net.Listener
@@ -188,7 +188,7 @@ func expectUnavailable(t *testing.T, store *Store) {
 	t.Helper()
 	begin := time.Now()
 	if _, err := store.Get(within(t), "killed", key(0)); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("error of a server that is gone = %v, want %v", err, ErrUnavailable)
+		t.Errorf("error of a killed server = %v, want %v", err, ErrUnavailable)
 	}
 	if took := time.Since(begin); took > answerWithin {
 		t.Errorf("it took %v", took)
@@ -226,7 +226,7 @@ func TestCassandraMustKeepWhatItAcknowledges(t *testing.T) {
 	}
 }
 
-func TestCassandraThatIsNotThere(t *testing.T) {
+func TestOpenWithoutAServer(t *testing.T) {
 	_, err := Open(within(t), "cassandra://user:secret@127.0.0.1:1", Options{Keyspace: "k"})
 	if !errors.Is(err, ErrUnavailable) || strings.Contains(err.Error(), "secret") ||
 		!strings.Contains(err.Error(), "127.0.0.1:1: is Cassandra running") {
@@ -244,8 +244,9 @@ func wrongPassword(t *testing.T, instance *servers.Instance) {
 	}
 }
 
-// TestAConnectionEndsUnderAStatement: a statement that the driver, not the caller, has canceled is retried.
-func TestAConnectionEndsUnderAStatement(t *testing.T) {
+// TestRetryCanceled: a statement that the driver, not the caller, has canceled is retried, once more than
+// there are connections.
+func TestRetryCanceled(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	other := errors.New("other")
@@ -254,9 +255,9 @@ func TestAConnectionEndsUnderAStatement(t *testing.T) {
 		answers []error
 		want    error
 	}{
-		"one of two": {t.Context(), []error{context.Canceled, nil}, nil},
-		"both":       {t.Context(), []error{context.Canceled, context.Canceled, nil}, nil},
-		"new ones, too": {t.Context(), []error{context.Canceled, context.Canceled, context.Canceled},
+		"canceled once":  {t.Context(), []error{context.Canceled, nil}, nil},
+		"canceled twice": {t.Context(), []error{context.Canceled, context.Canceled, nil}, nil},
+		"canceled always": {t.Context(), []error{context.Canceled, context.Canceled, context.Canceled},
 			ErrUnavailable},
 		"by the caller":  {canceled, []error{context.Canceled}, context.Canceled},
 		"something else": {t.Context(), []error{other}, other},

@@ -16,6 +16,7 @@ import (
 // opener opens a store. All calls of an opener open the same keyspace, which no other opener uses.
 type opener func(options Options) *Store
 
+// openerOf returns an opener of a keyspace of the store at an address. Stores are closed when the test ends.
 func openerOf(t testing.TB, address, keyspace string) opener {
 	return func(options Options) *Store {
 		t.Helper()
@@ -54,11 +55,11 @@ func contract(t *testing.T, open opener) {
 		{"a record is read as it was written", readAsWritten},
 		{"a later record replaces an earlier one", laterReplaces},
 		{"all records are visited once", eachVisitsAll},
-		{"tables are apart, and created again unchanged", tablesAreApart},
+		{"tables are separate, and creating them again changes nothing", tablesAreSeparate},
 		{"what is written outlives its client", outlivesClient},
 		{"the largest record is kept, a larger one refused", oversize},
 		{"1000 users share eight open requests", manyUsers},
-		{"who waits too long is told", waitingEnds},
+		{"a call that waits ends with its context", waitingEnds},
 		{"mistakes are named", mistakesAreNamed},
 	}
 	for _, promise := range promises {
@@ -163,7 +164,7 @@ func eachVisitsAll(t *testing.T, open opener) {
 	}
 }
 
-func tablesAreApart(t *testing.T, open opener) {
+func tablesAreSeparate(t *testing.T, open opener) {
 	store := created(t, open, "one")
 	must(t, store.Insert(within(t), "one", key(1), []byte("a"), nil))
 	must(t, store.CreateTables(within(t), table("one"), Table{"select", []string{"from"}}))
@@ -285,12 +286,12 @@ func TestOpenNamesMistakes(t *testing.T) {
 		options Options
 		want    string
 	}{
-		"another store":  {"redis://user:secret@h:1", Options{Keyspace: "k"}, "redis://user:xxxxx@h:1"},
+		"unknown scheme": {"redis://user:secret@h:1", Options{Keyspace: "k"}, "redis://user:xxxxx@h:1"},
 		"no URL":         {"cassandra://user:secret@h:x", Options{Keyspace: "k"}, "its address is not a URL"},
 		"keyspace":       {"sqlite:///tmp", Options{Keyspace: "../k"}, `keyspace "../k"`},
 		"no port":        {"cassandra://u:secret@127.0.0.1", Options{Keyspace: "k"}, "the address has no port"},
 		"no connections": {"sqlite:///tmp", Options{Keyspace: "k", Connections: -1}, "-1 connections"},
-		"folder that is not": {"sqlite:///dev/null/x", Options{Keyspace: "k"},
+		"no folder": {"sqlite:///dev/null/x", Options{Keyspace: "k"},
 			"open keyspace k of sqlite:///dev/null/x"},
 	} {
 		_, err := Open(within(t), c.address, c.options)

@@ -120,13 +120,13 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 }
 
 // checkNames returns an error for names that would have to be quoted in a statement or could have a special
-// meaning there. what is the kind of name, for the message.
-func checkNames(what string, names ...string) error {
+// meaning there. kind says what they name, for the message.
+func checkNames(kind string, names ...string) error {
 	good := regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 	for _, name := range names {
 		if !good.MatchString(name) {
 			return fmt.Errorf("%s %q: a name has up to 40 lower-case letters, digits and underscores, a letter first",
-				what, name)
+				kind, name)
 		}
 	}
 	return nil

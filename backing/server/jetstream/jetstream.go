@@ -29,7 +29,7 @@ type Config struct {
 	Address  string `json:"address"` // host:port; empty: a free port on loopback
 	User     string `json:"user"`    // empty: anybody may connect
 	Password string `json:"password"`
-	Folder   string `json:"folder"` // for streams
+	Folder   string `json:"folder"` // of the streams
 	// Memory limits the size of streams in memory, in bytes; 0 means 256 MiB.
 	Memory int64 `json:"memory_bytes"`
 	// Connections is the largest number of connected clients; 0 means 200.
@@ -47,14 +47,14 @@ const (
 // for benchmarks). The unspecified address (0.0.0.0) is private if all addresses of the
 // host are, as in a container of a cluster.
 func private(ip net.IP) bool {
-	trials := net.IPNet{IP: net.IPv4(198, 18, 0, 0), Mask: net.CIDRMask(15, 32)}
+	trialNetworks := net.IPNet{IP: net.IPv4(198, 18, 0, 0), Mask: net.CIDRMask(15, 32)}
 	if !ip.IsUnspecified() {
-		return ip.IsLoopback() || trials.Contains(ip)
+		return ip.IsLoopback() || trialNetworks.Contains(ip)
 	}
 	all, err := net.InterfaceAddrs()
 	return err == nil && !slices.ContainsFunc(all, func(a net.Addr) bool {
-		network, is := a.(*net.IPNet)
-		return !is || !network.IP.IsLinkLocalUnicast() && !private(network.IP)
+		network, ok := a.(*net.IPNet)
+		return !ok || !network.IP.IsLinkLocalUnicast() && !private(network.IP)
 	})
 }
 
@@ -101,7 +101,7 @@ func start(config Config) (*server.Server, error) {
 	go s.Start()
 	if !s.ReadyForConnections(startWithin) {
 		stop(s)
-		return nil, fmt.Errorf("start nats at %s: it takes no connections within %v: is the port free?",
+		return nil, fmt.Errorf("start nats at %s: it accepts no connections within %v: is the port free?",
 			config.Address, startWithin)
 	}
 	if !s.JetStreamEnabled() {

@@ -22,7 +22,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func TestConfigurationsAreRefused(t *testing.T) {
+func TestStartRefusesConfigurations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
 	cases := []struct {
@@ -64,7 +64,7 @@ func TestRunRefusesFiles(t *testing.T) {
 	}
 }
 
-func TestStartServesWhoHasThePassword(t *testing.T) {
+func TestStartChecksThePassword(t *testing.T) {
 	server, err := start(Config{User: "u", Password: "p", Folder: filepath.Join(t.TempDir(), "streams")})
 	must(t, err)
 	defer stop(server)
@@ -76,7 +76,7 @@ func TestStartServesWhoHasThePassword(t *testing.T) {
 	connection.Close()
 	if connection, err := nats.Connect(server.ClientURL(), nats.UserInfo("u", "wrong")); err == nil {
 		connection.Close()
-		t.Error("a wrong password is let in")
+		t.Error("a wrong password is accepted")
 	}
 }
 
@@ -89,14 +89,14 @@ func TestStopFreesTheFolder(t *testing.T) {
 		stop(server)
 		if connection, err := nats.Connect(address); err == nil {
 			connection.Close()
-			t.Error("it answers after its stop")
+			t.Error("the server answers after stop")
 		}
 	}
 }
 
-// TestTheFileOfDeployersIsUnderstood: package server writes the configuration file without this package,
+// TestServerWritesThisConfig: package server writes the configuration file without this package,
 // which must be able to read it.
-func TestTheFileOfDeployersIsUnderstood(t *testing.T) {
+func TestServerWritesThisConfig(t *testing.T) {
 	described, err := server.New(server.NATS, server.Settings{Memory: 2 << 20, Connections: 3})
 	must(t, err)
 	address, err := url.Parse(described.URL("127.0.0.1:1"))
@@ -109,6 +109,6 @@ func TestTheFileOfDeployersIsUnderstood(t *testing.T) {
 	want := Config{Address: "{host}:{port}", User: address.User.Username(), Password: password,
 		Folder: read.Folder, Memory: 8 << 20, Connections: 3}
 	if read != want || !strings.HasPrefix(read.Folder, "{dir}/") || password == "" {
-		t.Errorf("read %+v, want %+v and a folder in the unit's", read, want)
+		t.Errorf("read %+v, want %+v and a folder in that of the unit", read, want)
 	}
 }
