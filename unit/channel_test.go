@@ -29,7 +29,7 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 }
 
 func TestAwait(t *testing.T) {
-	for name, test := range map[string]struct{ in, says string }{
+	for name, test := range map[string]struct{ in, want string }{
 		"the awaited command": {`{"command":"start"}`, ""},
 		"another command":     {`{"command":"stop"}`, `got command "stop", want "start"`},
 		"the end":             {"", ErrGone.Error()},
@@ -37,15 +37,15 @@ func TestAwait(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := NewChannel(strings.NewReader(test.in), &bytes.Buffer{}).Await(lab.CommandStart)
-			if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
-				t.Errorf("Await: %v, want %q", err, test.says)
+			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+				t.Errorf("Await: %v, want %q", err, test.want)
 			}
 		})
 	}
 }
 
-// TestAUnitThatWaitsTellsItsClock: Await answers a clock command and waits on.
-func TestAUnitThatWaitsTellsItsClock(t *testing.T) {
+// TestAwaitAnswersClockCommands: Await answers a clock command and waits on.
+func TestAwaitAnswersClockCommands(t *testing.T) {
 	var out bytes.Buffer
 	before := time.Now()
 	c := NewChannel(strings.NewReader(`{"command":"clock"}{"command":"start"}`), &out)
@@ -55,10 +55,10 @@ func TestAUnitThatWaitsTellsItsClock(t *testing.T) {
 	must(t, errors.Join(json.Unmarshal(out.Bytes(), &event), json.Unmarshal(event.Data, &answer)))
 	at := time.Unix(0, answer.Nanoseconds)
 	if event.Event != lab.EventClock || at.Before(before) || time.Since(at) < 0 {
-		t.Errorf("the unit said %s", out.String())
+		t.Errorf("the unit sent %s", out.String())
 	}
 	if run, err := os.ReadFile(lab.KernelRun); err == nil && strings.TrimSpace(string(run)) != answer.KernelRun {
-		t.Errorf("the unit takes its kernel run for %q, it is %q", answer.KernelRun, run)
+		t.Errorf("kernel run %q, want %q", answer.KernelRun, run)
 	}
 }
 

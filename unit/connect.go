@@ -16,12 +16,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Lease is how long a unit waits for its conductor: for the first connection, and for an answer of the
+// Lease is the time that a unit waits for its conductor: for the first connection, and for an answer of the
 // conductor's host on an open one.
 const Lease = 30 * time.Second
 
 const (
-	// helloPatience is how long a caller may take to prove that it is the conductor.
+	// helloPatience is the time for a caller to send the token.
 	helloPatience = 5 * time.Second
 	// maxToken is the longest token, in bytes.
 	maxToken = 256
@@ -94,7 +94,7 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 	if err := listener.(*net.TCPListener).SetDeadline(end); err != nil {
 		return nil, err
 	}
-	proven := make(chan net.Conn, 1)
+	authenticated := make(chan net.Conn, 1)
 	var callers []net.Conn
 	defer func() {
 		for _, caller := range callers {
@@ -105,15 +105,15 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 		caller, err := listener.Accept()
 		if err == nil {
 			callers = append(callers, caller)
-			go prove(listener, caller, token, proven)
+			go authenticate(listener, caller, token, authenticated)
 		}
 		select {
-		case conductor := <-proven:
+		case conductor := <-authenticated:
 			callers = slices.DeleteFunc(callers, func(caller net.Conn) bool { return caller == conductor })
 			// A forwarder may have accepted the connection earlier. An empty line, which is no event, tells the
 			// conductor that it is connected to the unit itself.
 			_, err := conductor.Write([]byte("\n"))
-			return conductor, errors.Join(err, watch(conductor.(*net.TCPConn)))
+			return conductor, errors.Join(err, setKeepAlive(conductor.(*net.TCPConn)))
 		default:
 		}
 		switch {
@@ -130,22 +130,23 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 	}
 }
 
-// prove sends a caller that knows the token to proven, and wakes accept. It closes any other.
-func prove(listener net.Listener, caller net.Conn, token string, proven chan<- net.Conn) {
-	if !proves(caller, token) {
+// authenticate sends a caller that knows the token to authenticated, and wakes accept. It closes a caller
+// that does not know it.
+func authenticate(listener net.Listener, caller net.Conn, token string, authenticated chan<- net.Conn) {
+	if !sendsToken(caller, token) {
 		_ = caller.Close() // it is not the conductor
 		return
 	}
 	select {
-	case proven <- caller:
+	case authenticated <- caller:
 		_ = listener.(*net.TCPListener).SetDeadline(time.Now()) // it may be closed
-	default: // another caller has proven it earlier
+	default: // another caller was earlier; accept closes this one
 	}
 }
 
-// proves reports whether the first line of a caller is the token. It reads single bytes, and so leaves what
-// follows to Channel.Await.
-func proves(connection net.Conn, token string) bool {
+// sendsToken reports whether the first line of a caller is the token. It reads single bytes, and so leaves
+// what follows to Channel.Await.
+func sendsToken(connection net.Conn, token string) bool {
 	if connection.SetReadDeadline(time.Now().Add(helloPatience)) != nil {
 		return false
 	}
@@ -161,9 +162,9 @@ func proves(connection net.Conn, token string) bool {
 	return subtle.ConstantTimeCompare(line, []byte(token)) == 1 && connection.SetReadDeadline(time.Time{}) == nil
 }
 
-// watch makes the kernel close the connection if its other host does not answer for Lease, even if nothing is
-// sent.
-func watch(connection *net.TCPConn) error {
+// setKeepAlive makes the kernel close the connection if its other host does not answer for Lease, even if
+// nothing is sent.
+func setKeepAlive(connection *net.TCPConn) error {
 	probes := net.KeepAliveConfig{Enable: true, Idle: Lease / 3, Interval: Lease / 6, Count: 4}
 	if err := connection.SetKeepAliveConfig(probes); err != nil {
 		return err
@@ -172,10 +173,10 @@ func watch(connection *net.TCPConn) error {
 	if err != nil {
 		return err
 	}
-	var refused error
+	var optionErr error
 	err = raw.Control(func(descriptor uintptr) {
-		refused = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT,
+		optionErr = unix.SetsockoptInt(int(descriptor), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT,
 			int(Lease.Milliseconds()))
 	})
-	return errors.Join(err, refused)
+	return errors.Join(err, optionErr)
 }

@@ -24,8 +24,8 @@ func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 	}
 }
 
-// ServeFront serves the clients of a system with a server of NewFront. At its end it waits for requests in
-// flight until their time limit.
+// ServeFront serves the clients of a system with a server of NewFront until ctx ends. Then it waits up to
+// answer for requests in flight.
 func ServeFront(
 	ctx context.Context, listener net.Listener, handler http.Handler, answer time.Duration,
 ) error {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestTheMonitorIsLate reads the timer slack of the thread from the kernel. Without the
+// TestSlacken reads the timer slack of the monitor thread from the kernel. Without the
 // right to change it, the test only checks that nothing fails.
-func TestTheMonitorIsLate(t *testing.T) {
+func TestSlacken(t *testing.T) {
 	thread, err := monitorThread()
 	if err != nil || thread == "" {
 		t.Fatalf("thread %q, error %v", thread, err)
@@ -30,8 +30,8 @@ func TestTheMonitorIsLate(t *testing.T) {
 
 func TestTheMainThreadIsNotTheMonitor(t *testing.T) {
 	thread, err := monitorThread()
-	own, linked := os.Readlink("/proc/self")
-	if err != nil || linked != nil || thread == own {
-		t.Errorf("thread %s of process %s, errors %v and %v", thread, own, err, linked)
+	main, linkErr := os.Readlink("/proc/self") // its ID is that of the process
+	if err != nil || linkErr != nil || thread == main {
+		t.Errorf("thread %s of process %s, errors %v and %v", thread, main, err, linkErr)
 	}
 }

@@ -62,18 +62,18 @@ func serveEach(listener net.Listener, serve func(net.Conn) error) error {
 	})
 }
 
-// admit carries out the request of one caller: it returns the number of addresses of a name, or connects the
-// caller to an address.
+// admit carries out the request of one caller: it sends the number of addresses of a name, or connects the
+// caller to an address. The caller gets its error.
 func admit(caller net.Conn, inside netip.Prefix) error {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return err
 	}
 	from := bufio.NewReaderSize(caller, longestLine)
-	wanted, err := readLine(from)
+	request, err := readLine(from)
 	if err != nil {
 		return err
 	}
-	if name, is := strings.CutPrefix(wanted, lab.ProxyCount); is {
+	if name, ok := strings.CutPrefix(request, lab.ProxyCount); ok {
 		ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
 		defer cancel()
 		found, err := net.DefaultResolver.LookupHost(ctx, name)
@@ -83,9 +83,9 @@ func admit(caller net.Conn, inside netip.Prefix) error {
 		_, err = io.WriteString(caller, strconv.Itoa(len(found))+"\n")
 		return err
 	}
-	address, is := strings.CutPrefix(wanted, lab.ProxyDial)
-	if !is {
-		return fmt.Errorf("%.20q is nothing that a door does", wanted)
+	address, ok := strings.CutPrefix(request, lab.ProxyDial)
+	if !ok {
+		return fmt.Errorf("%.20q is no request that the proxy knows", request)
 	}
 	unit, err := dial(address, inside)
 	if err != nil {
@@ -153,7 +153,7 @@ func forward(caller net.Conn, from io.Reader, unit net.Conn) {
 
 // closeWrite closes one direction of a connection: the other side reads its end.
 func closeWrite(c net.Conn) {
-	if half, can := c.(interface{ CloseWrite() error }); can {
+	if half, ok := c.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite() // it may be gone
 	}
 }

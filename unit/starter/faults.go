@@ -21,14 +21,14 @@ import (
 
 // request is a request of the conductor about the unit's processes.
 type request struct {
-	what string
+	text string // one of the constants lab.Starter...
 	done chan<- outcome
 }
 
-// outcome is the result of a request, or its error.
+// outcome is the answer to a request.
 type outcome struct {
-	seen string
-	err  error
+	result string // a description of what has happened
+	err    error
 }
 
 // listen listens for the conductor and returns its requests.
@@ -41,74 +41,74 @@ func listen(faults lab.StarterFaults) (<-chan request, error) {
 	if err != nil {
 		return nil, err
 	}
-	wanted := make(chan request)
+	requests := make(chan request)
 	go func() { // ends with the process
-		_ = serveEach(listener, func(caller net.Conn) error { return serveRequest(caller, faults.Token, wanted) })
+		_ = serveEach(listener, func(caller net.Conn) error { return serveRequest(caller, faults.Token, requests) })
 	}()
-	return wanted, nil
+	return requests, nil
 }
 
 // serveRequest reads the request of a caller, waits until it is carried out, and sends the result.
-func serveRequest(caller net.Conn, token string, wanted chan<- request) error {
-	what, err := readRequest(caller, token)
+func serveRequest(caller net.Conn, token string, requests chan<- request) error {
+	text, err := readRequest(caller, token)
 	if err != nil {
 		return err
 	}
 	done := make(chan outcome, 1)
-	if port, is := strings.CutPrefix(what, lab.StarterListens); is {
+	if port, ok := strings.CutPrefix(text, lab.StarterListens); ok {
 		done <- outcome{"it listens", awaitListening(port)}
 	} else {
-		wanted <- request{what, done}
+		requests <- request{text, done}
 	}
-	came := <-done
-	if came.err != nil {
-		return came.err
+	answer := <-done
+	if answer.err != nil {
+		return answer.err
 	}
-	_, err = io.WriteString(caller, lab.StarterDone+came.seen+"\n")
+	_, err = io.WriteString(caller, lab.StarterDone+answer.result+"\n")
 	return err
 }
 
 // readRequest returns the request of a caller that knows the token.
-func readRequest(caller net.Conn, token string) (wanted string, err error) {
+func readRequest(caller net.Conn, token string) (request string, err error) {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return "", err
 	}
 	from := bufio.NewReaderSize(caller, longestLine)
-	said, err := readLine(from)
-	if err != nil || subtle.ConstantTimeCompare([]byte(said), []byte(token)) != 1 {
+	line, err := readLine(from)
+	if err != nil || subtle.ConstantTimeCompare([]byte(line), []byte(token)) != 1 {
 		return "", errors.New("that is not the token")
 	}
 	return readLine(from)
 }
 
-// carryOut carries out a request about all processes of the container except this one. It returns what it has
-// observed of the result.
-func (c *container) carryOut(what string) (seen string, err error) {
+// carryOut carries out a request about all processes of the container except this one. It returns a
+// description of what has happened.
+func (c *container) carryOut(request string) (result string, err error) {
 	switch {
-	case what == lab.StarterStart && c.program == 0:
+	case request == lab.StarterStart && c.program == 0:
 		return "its program runs again", c.start(c.orders.Run)
-	case what == lab.StarterStart:
+	case request == lab.StarterStart:
 		return "", errors.New("the unit's program runs, and was not ended")
 	case c.program == 0:
 		return "", errors.New("the unit's processes were ended before")
-	case what == lab.StarterEnd:
+	case request == lab.StarterEnd:
 		c.program = 0 // so that its end does not end the container
 		return c.signalAll(unix.SIGKILL, "have ended, with none left", func(rune) bool { return false })
-	case what == lab.StarterStop:
-		seen, err = c.signalAll(unix.SIGSTOP, "are stopped, with all their threads", stopped)
+	case request == lab.StarterStop:
+		result, err = c.signalAll(unix.SIGSTOP, "are stopped, with all their threads", isStopped)
 		if err != nil {
 			_ = unix.Kill(-1, unix.SIGCONT) // the conductor does not continue processes after this error
 		}
-		return seen, err
-	case what == lab.StarterContinue:
+		return result, err
+	case request == lab.StarterContinue:
 		return c.signalAll(unix.SIGCONT, "go on", func(state rune) bool { return state != 'T' })
 	}
-	return "", fmt.Errorf("%.20q is nothing that a starter does", what)
+	return "", fmt.Errorf("%.20q is no request that a starter knows", request)
 }
 
-// stopped reports whether a thread in this state does not run and will not run: it is stopped, traced or
+// isStopped reports whether a thread in this state does not run and will not run: it is stopped, traced or
 // dead.
-func stopped(state rune) bool { return strings.ContainsRune("TtZX", state) }
+func isStopped(state rune) bool { return strings.ContainsRune("TtZX", state) }
 
 const (
 	// signalPatience is the longest time that processes may take to follow a signal.
@@ -117,34 +117,34 @@ const (
 	lookAgain = 2 * time.Millisecond
 )
 
-// signalAll sends a signal to all processes of the container until the states of all threads are right. It
-// returns a text with the number of processes, in which are says what they are now. New processes cannot
-// escape, because the kernel signals all processes at the same time.
+// signalAll sends a signal to all processes of the container except this one, until isRight holds for the
+// state of every thread. It returns a text with effect, which says what the signal does, and with the number
+// of processes. New processes cannot escape, because the kernel signals all processes at the same time.
 func (c *container) signalAll(
-	told unix.Signal, are string, right func(state rune) bool,
-) (seen string, err error) {
-	before, _ := others(right)
+	signal unix.Signal, effect string, isRight func(state rune) bool,
+) (result string, err error) {
+	before, _ := otherProcesses(isRight)
 	for deadline := time.Now().Add(signalPatience); ; time.Sleep(lookAgain) {
-		if err := unix.Kill(-1, told); err != nil && !errors.Is(err, unix.ESRCH) {
-			return "", fmt.Errorf("signal %d to all processes of the container: %w", told, err)
+		if err := unix.Kill(-1, signal); err != nil && !errors.Is(err, unix.ESRCH) {
+			return "", fmt.Errorf("signal %d to all processes of the container: %w", signal, err)
 		}
-		if c.program == 0 { // otherwise play must notice the end of the program
+		if c.program == 0 { // otherwise play reaps, because it needs the exit status of the program
 			c.reap()
 		}
-		left, wrong := others(right)
+		left, wrong := otherProcesses(isRight)
 		if len(wrong) == 0 {
-			return fmt.Sprintf("processes of its container that %s: %d", are, max(before, left)), nil
+			return fmt.Sprintf("processes of its container that %s: %d", effect, max(before, left)), nil
 		}
 		if time.Now().After(deadline) {
 			return "", fmt.Errorf("%v after signal %d threads of its container are in the states %q", signalPatience,
-				told, wrong)
+				signal, wrong)
 		}
 	}
 }
 
-// others returns the number of the container's processes without this one, and the states of their threads
-// that are not right.
-func others(right func(state rune) bool) (processes int, wrong string) {
+// otherProcesses returns the number of the container's processes without this one, and the states of those of
+// their threads for which isRight returns false, a letter for each.
+func otherProcesses(isRight func(state rune) bool) (processes int, wrong string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat") // the pattern is valid
 	seen := map[string]bool{}
 	for _, path := range all {
@@ -156,7 +156,7 @@ func others(right func(state rune) bool) (processes int, wrong string) {
 			continue
 		}
 		seen[process] = true
-		if state := rune(fields[0]); !right(state) {
+		if state := rune(fields[0]); !isRight(state) {
 			wrong += string(state)
 		}
 	}
@@ -170,8 +170,8 @@ func awaitListening(port string) error {
 	if err != nil {
 		return fmt.Errorf("%.20q is no port", port)
 	}
-	end, deadline := fmt.Sprintf(":%04X", number), time.Now().Add(signalPatience)
-	for ; !listens(end); time.Sleep(lookAgain) {
+	deadline := time.Now().Add(signalPatience)
+	for ; !listens(uint16(number)); time.Sleep(lookAgain) {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("nothing listens at port %d for %v", number, signalPatience)
 		}
@@ -179,14 +179,15 @@ func awaitListening(port string) error {
 	return nil
 }
 
-// listens reports whether a socket listens at an address with this end.
-func listens(end string) bool {
+// listens reports whether a socket listens at a port of any address.
+func listens(port uint16) bool {
 	const address, state, listening = 1, 3, "0A" // see proc_net(5)
+	end := fmt.Sprintf(":%04X", port)
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		text, _ := os.ReadFile(table) // without IPv6 there is only the first one
 		for line := range strings.Lines(string(text)) {
-			words := strings.Fields(line)
-			if len(words) > state && words[state] == listening && strings.HasSuffix(words[address], end) {
+			fields := strings.Fields(line)
+			if len(fields) > state && fields[state] == listening && strings.HasSuffix(fields[address], end) {
 				return true
 			}
 		}

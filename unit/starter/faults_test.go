@@ -22,17 +22,17 @@ import (
 
 // The roles of the test program in a container of the tests: its first argument.
 const (
-	partFirst   = "first"   // the starter; the second argument is its orders
-	partProgram = "program" // the unit's program; the second argument is its address
+	roleStarter = "starter" // the second argument is the path of its orders
+	roleProgram = "program" // the unit's program; the second argument is its address
 )
 
 // TestMain runs the test program in a role if it is started in a container.
 func TestMain(m *testing.M) {
-	if len(os.Args) != 3 || os.Args[1] != partFirst && os.Args[1] != partProgram {
+	if len(os.Args) != 3 || os.Args[1] != roleStarter && os.Args[1] != roleProgram {
 		os.Exit(m.Run())
 	}
 	status, err := 1, error(nil)
-	if os.Args[1] == partFirst {
+	if os.Args[1] == roleStarter {
 		if err = unix.Mount("proc", "/proc", "proc", 0, ""); err == nil {
 			status, err = Run(os.Args[2])
 		}
@@ -75,7 +75,7 @@ func serve(address string) error {
 		if _, err := fmt.Fprintf(caller, "%d\n", len(text)); err != nil {
 			return err
 		}
-		if said, _ := io.ReadAll(caller); len(said) > 0 {
+		if text, _ := io.ReadAll(caller); len(text) > 0 {
 			os.Exit(3)
 		}
 		_ = caller.Close()
@@ -107,9 +107,9 @@ func contain(t *testing.T) contained {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
-	c.Cmd = exec.CommandContext(ctx, self, partFirst, ordered(t, lab.StarterOrders{
+	c.Cmd = exec.CommandContext(ctx, self, roleStarter, writeOrders(t, lab.StarterOrders{
 		Volume: dir, Dir: dir, User: nobody, Env: []string{"PATH=/usr/bin:/bin"},
-		Run:    []string{program, partProgram, c.unit},
+		Run:    []string{program, roleProgram, c.unit},
 		Faults: &lab.StarterFaults{Address: c.starter, Token: "token"},
 	}))
 	c.Stdout, c.Stderr = c.log, c.log
@@ -119,26 +119,26 @@ func contain(t *testing.T) contained {
 		_ = c.Process.Kill() // it may have ended
 		_ = c.Wait()
 	})
-	for deadline := time.Now().Add(time.Minute); c.tell("token", lab.StarterListens+c.port()) != lab.StarterDone+
-		"it listens\n"; {
+	const listens = lab.StarterDone + "it listens\n"
+	deadline := time.Now().Add(time.Minute)
+	for ; c.request("token", lab.StarterListens+c.port()) != listens; time.Sleep(lookAgain) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the program does not listen: %s", c.log)
 		}
-		time.Sleep(lookAgain)
 	}
 	return c
 }
 
 func (c contained) port() string { return c.unit[strings.LastIndex(c.unit, ":")+1:] }
 
-// tell sends a request to the starter and returns its answer, or the text of an error.
-func (c contained) tell(token, what string) string {
+// request sends a request to the starter and returns its answer, or the text of an error.
+func (c contained) request(token, text string) string {
 	connection, err := net.Dial("tcp", c.starter)
 	if err != nil {
 		return err.Error()
 	}
 	defer func() { _ = connection.Close() }() // the answer is read by then
-	_, _ = io.WriteString(connection, token+"\n"+what+"\n")
+	_, _ = io.WriteString(connection, token+"\n"+text+"\n")
 	answer, _ := io.ReadAll(connection)
 	return string(answer)
 }
@@ -159,9 +159,9 @@ func (c contained) life() string {
 // container. If the program ends by itself, the container ends with its status.
 func TestFaults(t *testing.T) {
 	c := contain(t)
-	for _, step := range []struct{ token, what, says, life string }{
+	for _, step := range []struct{ token, request, answer, life string }{
 		{"tokem", lab.StarterEnd, "that is not the token", "1"},
-		{"token", "dance", `"dance" is nothing that a starter does`, "1"},
+		{"token", "dance", `"dance" is no request that a starter knows`, "1"},
 		{"token", lab.StarterStart, "the unit's program runs, and was not ended", "1"},
 		{"token", lab.StarterListens + "none", `"none" is no port`, "1"},
 		{"token", lab.StarterListens + "1", "nothing listens at port 1 for 5s", "1"},
@@ -176,14 +176,14 @@ func TestFaults(t *testing.T) {
 		{"token", lab.StarterEnd, "done: processes of its container that have ended, with none left: 2", ""},
 		{"token", lab.StarterStart, "done: its program runs again", "3"},
 	} {
-		if said := c.tell(step.token, step.what); said != step.says+"\n" {
-			t.Errorf("%s: it says %q, want %q", step.what, said, step.says)
+		if answer := c.request(step.token, step.request); answer != step.answer+"\n" {
+			t.Errorf("%s: answer %q, want %q", step.request, answer, step.answer)
 		}
-		if step.what == lab.StarterStart && step.life != "1" {
-			c.tell("token", lab.StarterListens+c.port())
+		if step.request == lab.StarterStart && step.life != "1" { // waits until the new process listens
+			c.request("token", lab.StarterListens+c.port())
 		}
 		if life := c.life(); life != step.life {
-			t.Errorf("after %s the program says %q, want %q", step.what, life, step.life)
+			t.Errorf("after %s the program answers %q, want %q", step.request, life, step.life)
 		}
 	}
 	connection, err := net.Dial("tcp", c.unit)
@@ -202,8 +202,8 @@ func TestFaults(t *testing.T) {
 // TestStopBetweenLives: SIGTERM ends a container whose unit a fault has ended.
 func TestStopBetweenLives(t *testing.T) {
 	c := contain(t)
-	if said := c.tell("token", lab.StarterEnd); !strings.HasPrefix(said, lab.StarterDone) {
-		t.Fatalf("it says %q", said)
+	if answer := c.request("token", lab.StarterEnd); !strings.HasPrefix(answer, lab.StarterDone) {
+		t.Fatalf("answer %q", answer)
 	}
 	must(t, c.Process.Signal(unix.SIGTERM))
 	_ = c.Wait()
@@ -212,11 +212,11 @@ func TestStopBetweenLives(t *testing.T) {
 	}
 }
 
-// TestFaultsOfOthers: a starter that is not the first process of a container refuses to inject faults.
-func TestFaultsOfOthers(t *testing.T) {
-	_, err := Run(ordered(t, lab.StarterOrders{Run: []string{"/bin/true"},
+// TestFaultsNeedAContainer: a starter that is not the first process of a container refuses to inject faults.
+func TestFaultsNeedAContainer(t *testing.T) {
+	_, err := Run(writeOrders(t, lab.StarterOrders{Run: []string{"/bin/true"},
 		Faults: &lab.StarterFaults{Address: "127.0.0.1:0"}}))
 	if err == nil || !strings.Contains(err.Error(), "has to be the first of its container") {
-		t.Errorf("it says %v", err)
+		t.Errorf("error %v", err)
 	}
 }

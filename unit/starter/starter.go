@@ -50,22 +50,22 @@ func Run(path string) (status int, err error) {
 		}
 	}
 	if orders.Faults != nil {
-		if c.wanted, err = listen(*orders.Faults); err != nil {
+		if c.requests, err = listen(*orders.Faults); err != nil {
 			return 1, fmt.Errorf("make ready for faults: %w", err)
 		}
 	}
 	return c.play(orders.Run)
 }
 
-// read reads orders, which are compressed JSON.
+// read reads the orders from a file of compressed JSON. It returns an error if they name no program.
 func read(path string) (orders lab.StarterOrders, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return orders, err
 	}
-	plain, err := gzip.NewReader(bytes.NewReader(text))
+	unpacked, err := gzip.NewReader(bytes.NewReader(text))
 	if err == nil {
-		err = json.NewDecoder(plain).Decode(&orders)
+		err = json.NewDecoder(unpacked).Decode(&orders)
 	}
 	if err == nil && len(orders.Run) == 0 {
 		err = errors.New("they name no program")
@@ -78,7 +78,7 @@ func read(path string) (orders lab.StarterOrders, err error) {
 
 // fill writes the first files of the volume and gives it to the unit's user.
 func fill(orders lab.StarterOrders) error {
-	give := func(path string) error { return os.Chown(path, orders.User, orders.User) }
+	chown := func(path string) error { return os.Chown(path, orders.User, orders.User) }
 	for _, file := range orders.Files {
 		var err error
 		if file.Folder {
@@ -86,11 +86,11 @@ func fill(orders lab.StarterOrders) error {
 		} else {
 			err = os.WriteFile(file.Path, file.Data, 0o600)
 		}
-		if err = errors.Join(err, give(file.Path)); err != nil {
+		if err = errors.Join(err, chown(file.Path)); err != nil {
 			return fmt.Errorf("fill the volume: %w", err)
 		}
 	}
-	return give(orders.Volume) // the last step: from now on the user can change it
+	return chown(orders.Volume) // the last step: from now on the user can change it
 }
 
 // container is the container whose first process the starter is.
@@ -99,70 +99,71 @@ type container struct {
 	program  int            // the process that runs; 0: a fault has ended it
 	signals  chan os.Signal // to be forwarded to the program
 	children chan os.Signal // SIGCHLD: processes have ended
-	wanted   <-chan request // requests of the conductor; nil: there are none
+	requests <-chan request // of the conductor; nil if the unit will have no faults
 }
 
-// play runs a program until it ends. If a fault ends it, play goes on: the program may be started again.
-func (c *container) play(words []string) (status int, err error) {
-	if err := c.start(words); err != nil {
+// play runs a command until it ends, and returns its exit status. If a fault ends it, play goes on: the
+// command may be started again.
+func (c *container) play(command []string) (status int, err error) {
+	if err := c.start(command); err != nil {
 		return 1, err
 	}
 	for {
 		select {
 		case <-c.children:
-			if status, over := c.reap(); over {
+			if status, ended := c.reap(); ended {
 				return status, nil
 			}
-		case told := <-c.signals:
+		case received := <-c.signals:
 			if c.program == 0 {
-				return signalled + int(told.(unix.Signal)), nil
+				return signalled + int(received.(unix.Signal)), nil
 			}
-			_ = unix.Kill(c.program, told.(unix.Signal)) // it may have ended
-		case r := <-c.wanted:
-			if status, over := c.reap(); over { // the program has ended before the fault
+			_ = unix.Kill(c.program, received.(unix.Signal)) // it may have ended
+		case r := <-c.requests:
+			if status, ended := c.reap(); ended { // the program has ended before the fault
 				return status, nil
 			}
-			seen, err := c.carryOut(r.what)
-			r.done <- outcome{seen, err}
+			result, err := c.carryOut(r.text)
+			r.done <- outcome{result, err}
 		}
 	}
 }
 
-// start starts a program as the unit's user.
-func (c *container) start(words []string) error {
-	command := exec.Command(words[0], words[1:]...)
-	command.Env, command.Dir, command.Stdout, command.Stderr = c.orders.Env, c.orders.Dir, os.Stdout, os.Stderr
+// start starts a command as the unit's user.
+func (c *container) start(command []string) error {
+	program := exec.Command(command[0], command[1:]...)
+	program.Env, program.Dir, program.Stdout, program.Stderr = c.orders.Env, c.orders.Dir, os.Stdout, os.Stderr
 	if user := uint32(c.orders.User); user != 0 {
-		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+		program.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
 	}
-	if err := command.Start(); err != nil {
+	if err := program.Start(); err != nil {
 		return err
 	}
-	c.program = command.Process.Pid
-	return command.Process.Release() // reap waits for the process
+	c.program = program.Process.Pid
+	return program.Process.Release() // reap waits for the process
 }
 
 // signalled plus the number of a signal is the exit status of a program that the signal has ended, as in
 // shells.
 const signalled = 128
 
-// reap waits for all processes that have ended, orphans included. If the program is among them, over is true
+// reap waits for all processes that have ended, orphans included. If the program is among them, ended is true
 // and status its exit status.
-func (c *container) reap() (status int, over bool) {
+func (c *container) reap() (status int, ended bool) {
 	for {
-		var how unix.WaitStatus
-		one, err := unix.Wait4(-1, &how, unix.WNOHANG, nil)
+		var end unix.WaitStatus
+		process, err := unix.Wait4(-1, &end, unix.WNOHANG, nil)
 		switch {
 		case errors.Is(err, unix.EINTR):
-		case err != nil || one == 0: // no process has ended
-			return status, over
-		case one != c.program:
-		case how.Signaled() && how.Signal() == unix.SIGKILL && outOfMemory():
-			status, over = lab.StarterOutOfMemory, true
-		case how.Signaled():
-			status, over = signalled+int(how.Signal()), true
+		case err != nil || process == 0: // no process has ended
+			return status, ended
+		case process != c.program:
+		case end.Signaled() && end.Signal() == unix.SIGKILL && outOfMemory():
+			status, ended = lab.StarterOutOfMemory, true
+		case end.Signaled():
+			status, ended = signalled+int(end.Signal()), true
 		default:
-			status, over = how.ExitStatus(), true
+			status, ended = end.ExitStatus(), true
 		}
 	}
 }
@@ -176,9 +177,9 @@ func outOfMemory() bool {
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
-			if words := strings.Fields(line); len(words) == 2 && words[0] == "oom_kill" {
-				times, err := strconv.Atoi(words[1])
-				return err == nil && times > 0
+			if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "oom_kill" {
+				kills, err := strconv.Atoi(fields[1])
+				return err == nil && kills > 0
 			}
 		}
 	}

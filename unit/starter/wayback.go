@@ -15,8 +15,8 @@ import (
 const (
 	// maxCallers limits the units that are served at the same time, each with two buffers of io.Copy.
 	maxCallers = 256
-	// wayPatience limits the time for which a unit waits for a connection of the conductor, and for which such
-	// a connection waits for the conductor's answer.
+	// wayPatience is the time that a unit waits for a connection of the conductor, and the time for the
+	// conductor to answer on it.
 	wayPatience = 10 * time.Second
 )
 
@@ -40,7 +40,9 @@ func WayBack(units, conductor, keyFile string) error {
 	return wayBack(inside, outside, string(key), os.Stderr)
 }
 
-func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
+// wayBack serves the units that connect to inside with the conductor's connections to outside. It writes
+// messages to log.
+func wayBack(inside, outside net.Listener, key string, log io.Writer) error {
 	waiting, serving := make(chan offered), make(chan struct{}, maxCallers)
 	go func() { // ends when outside is closed
 		_ = serveEach(outside, func(conductor net.Conn) error { return offer(conductor, key, waiting) })
@@ -54,37 +56,37 @@ func wayBack(inside, outside net.Listener, key string, said io.Writer) error {
 		case serving <- struct{}{}:
 		default:
 			_ = unit.Close() // an error does not matter: nothing was sent
-			_, _ = fmt.Fprintf(said, "hung up on %v: %d units are served\n", unit.RemoteAddr(), maxCallers)
+			_, _ = fmt.Fprintf(log, "hung up on %v: %d units are served\n", unit.RemoteAddr(), maxCallers)
 			continue
 		}
 		go func() {
 			defer func() { <-serving }()
 			defer func() { _ = unit.Close() }() // an error does not matter: everything was sent
 			if !join(unit, waiting) {
-				_, _ = fmt.Fprintf(said, "hung up on %v: for %v no connection of the conductor's has waited for it\n",
+				_, _ = fmt.Fprintf(log, "hung up on %v: the conductor has offered no connection for %v\n",
 					unit.RemoteAddr(), wayPatience)
 			}
 		}()
 	}
 }
 
-// offered is a connection of the conductor that waits for one unit. over is closed after its use.
+// offered is a connection of the conductor that waits for one unit. used is closed after its use.
 type offered struct {
 	net.Conn
-	over chan struct{}
+	used chan struct{}
 }
 
 // offer offers a connection of the conductor to units, and returns after its use.
 func offer(conductor net.Conn, key string, waiting chan<- offered) error {
-	if wanted, err := readRequest(conductor, key); err != nil || wanted != lab.StarterWaits {
-		return errors.Join(errors.New("that is not what waits for a unit"), err)
+	if request, err := readRequest(conductor, key); err != nil || request != lab.StarterWaits {
+		return errors.Join(errors.New("this is no connection that waits for a unit"), err)
 	}
 	if err := conductor.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
 	o := offered{conductor, make(chan struct{})}
 	waiting <- o
-	<-o.over
+	<-o.used
 	return nil
 }
 
@@ -100,7 +102,7 @@ func join(unit net.Conn, waiting <-chan offered) bool {
 			if called {
 				forward(unit, unit, conductor.Conn)
 			}
-			close(conductor.over)
+			close(conductor.used)
 			if called {
 				return true
 			}
@@ -110,13 +112,13 @@ func join(unit net.Conn, waiting <-chan offered) bool {
 
 // announce tells the conductor that a unit has called, and reports whether the conductor has confirmed it.
 func announce(conductor net.Conn) bool {
-	var heard [1]byte
+	var answer [1]byte
 	err := conductor.SetDeadline(time.Now().Add(wayPatience))
 	if err == nil {
 		_, err = io.WriteString(conductor, lab.StarterCalled)
 	}
 	if err == nil {
-		_, err = io.ReadFull(conductor, heard[:])
+		_, err = io.ReadFull(conductor, answer[:])
 	}
-	return err == nil && string(heard[:]) == lab.StarterCalled && conductor.SetDeadline(time.Time{}) == nil
+	return err == nil && string(answer[:]) == lab.StarterCalled && conductor.SetDeadline(time.Time{}) == nil
 }

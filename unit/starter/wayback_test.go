@@ -14,7 +14,7 @@ import (
 // way is a running wayBack with its two listeners, until the test ends.
 type way struct {
 	units, conductor net.Listener
-	said             *bufio.Reader // the messages of wayBack
+	log              *bufio.Reader // the messages of wayBack
 }
 
 func newWay(t *testing.T) way {
@@ -25,22 +25,22 @@ func newWay(t *testing.T) way {
 		t.Cleanup(func() { _ = listener.Close() })
 		return listener
 	}
-	heard, said := io.Pipe()
-	t.Cleanup(func() { _ = heard.Close() })
-	w := way{listen(), listen(), bufio.NewReader(heard)}
-	go func() { _ = wayBack(w.units, w.conductor, "key", said) }()
+	messages, log := io.Pipe()
+	t.Cleanup(func() { _ = messages.Close() })
+	w := way{listen(), listen(), bufio.NewReader(messages)}
+	go func() { _ = wayBack(w.units, w.conductor, "key", log) }()
 	return w
 }
 
-// calls connects to a listener and sends a text.
-func calls(t *testing.T, listener net.Listener, says string) net.Conn {
+// call connects to a listener and sends a text.
+func call(t *testing.T, listener net.Listener, text string) net.Conn {
 	t.Helper()
 	connection, err := net.Dial("tcp", listener.Addr().String())
 	if err == nil {
 		err = connection.SetDeadline(time.Now().Add(time.Minute))
 	}
 	if err == nil {
-		_, err = io.WriteString(connection, says)
+		_, err = io.WriteString(connection, text)
 	}
 	must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
@@ -51,24 +51,25 @@ func calls(t *testing.T, listener net.Listener, says string) net.Conn {
 // once. A connection without the key gets no unit.
 func TestWayBack(t *testing.T) {
 	w := newWay(t)
-	heard := func(from net.Conn, want string) {
+	expect := func(from net.Conn, want string) {
 		t.Helper()
 		text := make([]byte, len(want))
 		if _, err := io.ReadFull(from, text); err != nil || string(text) != want {
-			t.Fatalf("heard %q (%v), want %q", text, err, want)
+			t.Fatalf("received %q (%v), want %q", text, err, want)
 		}
 	}
-	heard(calls(t, w.conductor, "no key\n"+lab.StarterWaits+"\n"), "that is not what waits for a unit\n")
-	gone := calls(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
+	expect(call(t, w.conductor, "no key\n"+lab.StarterWaits+"\n"),
+		"this is no connection that waits for a unit\n")
+	gone := call(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
 	must(t, gone.Close())
 	for range 2 {
-		unit := calls(t, w.units, "spans")
-		conductor := calls(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
-		heard(conductor, lab.StarterCalled)
+		unit := call(t, w.units, "spans")
+		conductor := call(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
+		expect(conductor, lab.StarterCalled)
 		_, err := io.WriteString(conductor, lab.StarterCalled+"taken")
 		must(t, err)
-		heard(conductor, "spans")
-		heard(unit, "taken")
+		expect(conductor, "spans")
+		expect(unit, "taken")
 		must(t, unit.Close())
 		if rest, err := io.ReadAll(conductor); err != nil || len(rest) > 0 {
 			t.Errorf("after the unit's end there is %q (%v)", rest, err)
@@ -76,15 +77,15 @@ func TestWayBack(t *testing.T) {
 	}
 }
 
-// TestWhoIsHungUpOnIsSaid: a message names a unit whose connection is closed because there are too many.
-func TestWhoIsHungUpOnIsSaid(t *testing.T) {
+// TestTooManyUnits: a message names the unit whose connection is closed because there are too many.
+func TestTooManyUnits(t *testing.T) {
 	w := newWay(t)
 	for range maxCallers {
-		calls(t, w.units, "")
+		call(t, w.units, "")
 	}
-	last := calls(t, w.units, "")
-	said, err := w.said.ReadString('\n')
-	if err != nil || !strings.HasPrefix(said, "hung up on "+last.LocalAddr().String()+": ") {
-		t.Errorf("it says %q (%v)", said, err)
+	last := call(t, w.units, "")
+	message, err := w.log.ReadString('\n')
+	if err != nil || !strings.HasPrefix(message, "hung up on "+last.LocalAddr().String()+": ") {
+		t.Errorf("message %q (%v)", message, err)
 	}
 }
