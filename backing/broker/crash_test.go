@@ -188,7 +188,7 @@ func confirmedOutlivesKill(t *testing.T, f *fixture) {
 	var publisher sync.WaitGroup
 	publisher.Go(func() { l.publish(ctx, c) })
 	for range 2 {
-		s.await(t, 500)
+		s.await(t, 500) // so that the broker is killed under load
 		must(t, f.instance.Kill())
 		must(t, f.instance.Restart(within(t)))
 	}

@@ -20,8 +20,8 @@ type redisCache struct {
 
 // openRedis returns a client that connects with the first request. It does not retry
 // requests: callers can get the data elsewhere, which is better than waiting for a cache.
-// When a connection is lost, the server is gone, and all connections that were last used
-// before are not used again.
+// A lost connection means that the server has ended: connections that were last used before
+// that are not reused.
 func openRedis(u *url.URL, options Options) redisCache {
 	password, _ := u.User.Password()
 	lost := &atomic.Int64{}

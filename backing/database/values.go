@@ -18,20 +18,20 @@ func Placeholders(count int) string {
 	return strings.TrimSuffix(strings.Repeat("?, ", count), ", ")
 }
 
-// Texts returns the texts of a statement for 0 to most rows, by number of rows, so that
+// Texts returns the texts of a statement for 0 to limit rows, by number of rows, so that
 // running the statement need not build them.
-func Texts(most int, build func(rows int) string) []string {
-	texts := make([]string, most+1)
+func Texts(limit int, build func(rows int) string) []string {
+	texts := make([]string, limit+1)
 	for rows := range texts {
 		texts[rows] = build(rows)
 	}
 	return texts
 }
 
-// TextsIn returns the texts of a statement for 0 to most keys, by number of keys. Their placeholders, in
+// TextsIn returns the texts of a statement for 0 to limit keys, by number of keys. Their placeholders, in
 // parentheses, are between before and after.
-func TextsIn(most int, before, after string) []string {
-	return Texts(most, func(keys int) string { return before + " (" + Placeholders(keys) + ")" + after })
+func TextsIn(limit int, before, after string) []string {
+	return Texts(limit, func(keys int) string { return before + " (" + Placeholders(keys) + ")" + after })
 }
 
 // EachOf runs a query for many keys, with as few statements as possible, and calls scan for

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -22,7 +23,7 @@ const distributionPort, mapperPort = "distribution", "mapper"
 const RabbitNode = "cleave@localhost"
 
 // installedRabbit takes the version from the name of the broker's folder, because only
-// a running broker tells its version.
+// a running broker tells its version. It is "unknown" if the folder is not that of a distribution.
 func installedRabbit() (Installed, error) {
 	if _, err := exec.LookPath("epmd"); err != nil {
 		return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no epmd",
@@ -37,7 +38,7 @@ func installedRabbit() (Installed, error) {
 			continue
 		}
 		libraries, _ := filepath.Glob("/usr/lib/rabbitmq/lib/rabbitmq_server-*")
-		return Installed{Path: found[0], Version: firstVersion(fmt.Sprint(libraries))}, nil
+		return Installed{Path: found[0], Version: cmp.Or(firstVersion(fmt.Sprint(libraries)), "unknown")}, nil
 	}
 	return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no rabbitmq-server",
 		Install: lab.AptInstall(debianPackage(RabbitMQ))}

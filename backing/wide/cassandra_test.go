@@ -31,7 +31,7 @@ func TestCassandra(t *testing.T) {
 	t.Run("kill", func(t *testing.T) { kill(t, instance) })
 }
 
-// comesAndGoes: the client works again after a server that was unreachable for many short periods.
+// comesAndGoes: the client works again after many short periods in which the server was unreachable.
 func comesAndGoes(t *testing.T, instance *servers.Instance) {
 	address, err := url.Parse(instance.URL())
 	must(t, err)
