@@ -18,10 +18,18 @@ func (db *DB) Syncs(ctx context.Context) (syncs int64, known bool, err error) {
 			"= 'INNODB_DATA_FSYNCS'"
 	case PostgreSQL:
 		query = "SELECT wal_sync FROM pg_stat_wal"
+		var version int64
+		_, err = db.One(ctx, []any{&version}, "SELECT current_setting('server_version_num')::int")
+		if version >= 180000 { // version 18 has moved the number
+			query = "SELECT COALESCE(SUM(fsyncs), 0)::bigint FROM pg_stat_io WHERE object = 'wal'"
+		}
 	default:
 		return 0, false, nil
 	}
-	if _, err := db.One(ctx, []any{&syncs}, query); err != nil {
+	if err == nil {
+		_, err = db.One(ctx, []any{&syncs}, query)
+	}
+	if err != nil {
 		return 0, false, fmt.Errorf("read how often %s has forced its files to the disk: %w", db.driver, err)
 	}
 	return syncs, true, nil
