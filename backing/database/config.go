@@ -66,7 +66,7 @@ func OpenSQLite(ctx context.Context, config Config) (*DB, error) {
 	return open(ctx, config, openSQLite, classifySQLite)
 }
 
-// open opens a database with connect. classify returns the meaning of a driver's error.
+// open opens a database with connect. classify returns the class of a driver's error.
 func open(
 	ctx context.Context, config Config, connect func(*DB, Config) error, classify func(error) failure,
 ) (*DB, error) {

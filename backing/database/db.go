@@ -13,7 +13,7 @@ import (
 // one transaction, from one at a time.
 type DB struct {
 	driver   Driver
-	classify func(error) failure // returns the meaning of a driver's error
+	classify func(error) failure // returns the class of a driver's error
 	writers  *sql.DB
 	readers  *sql.DB // the same as writers, except SQLite's
 	observer Observer

@@ -26,7 +26,7 @@ func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) err
 		return err
 	}
 	err := work(ctx)
-	if err == nil && current.doomed != doomed {
+	if err == nil && doomed == nil && current.doomed != nil {
 		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
 	}
 	if err == nil {

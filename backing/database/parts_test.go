@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -65,6 +66,28 @@ func TestTryDoesNotHideAHiddenFailure(t *testing.T) {
 		})
 		if err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// ruleErrors is an error that cannot be compared with ==, as lists of errors are.
+type ruleErrors []string
+
+// Error implements error.
+func (r ruleErrors) Error() string { return strings.Join(r, ", ") }
+
+// TestTryAfterAHiddenFailure calls Try in a transaction that an error of any type has doomed already: the
+// part succeeds, and the whole transaction fails.
+func TestTryAfterAHiddenFailure(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
+		db := databasetest.Open(t, open(t))
+		err := db.Do(t.Context(), func(ctx context.Context) error {
+			_ = db.Do(ctx, func(context.Context) error { return ruleErrors{"a rule"} })
+			return db.Try(ctx, func(context.Context) error { return nil })
+		})
+		var rules ruleErrors
+		if !errors.Is(err, database.ErrDoomed) || !errors.As(err, &rules) {
+			t.Errorf("error %v, want doomed by the rule", err)
 		}
 	})
 }
