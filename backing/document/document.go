@@ -134,16 +134,23 @@ func Open(ctx context.Context, config Config) (Store, error) {
 
 // OpenAt opens a database of the document store at an address from a deployer:
 // sqlite:///folder or mongodb://... On a server that others use, too, the path of the address is
-// the prefix of the database's name.
+// the prefix of the database's name. MongoDB's user is one of its database admin, unless the address has an
+// authSource or an authMechanism.
 func OpenAt(ctx context.Context, address, database string) (Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("the address of the document store is not a URL")
+		return nil, errors.New("the address of the document store is not a URL") // err contains the password
 	}
 	if u.Scheme == string(SQLite) {
 		return Open(ctx, Config{Driver: SQLite, DSN: filepath.Join(u.Path, database+".db")})
 	}
 	u.Path = "/" + strings.TrimPrefix(u.Path, "/") + database
+	// Without authSource, MongoDB looks for the user in the database of the path, which is new. Some mechanisms
+	// look elsewhere.
+	if query := u.Query(); u.User != nil && !query.Has("authSource") && !query.Has("authMechanism") {
+		query.Set("authSource", "admin")
+		u.RawQuery = query.Encode()
+	}
 	return Open(ctx, Config{Driver: Mongo, DSN: u.String()})
 }
 
