@@ -3,7 +3,7 @@
 // for the unit: addresses, peers, a folder. It also has the HTTP server of units with its
 // limits. It knows no system and no deployer.
 //
-// Entry points: Open, Address, PeerAddress, Dir, Slacken.
+// Entry points: Main, Open, Address, PeerAddress, Dir, Slacken.
 package unit
 
 import (
@@ -54,11 +54,12 @@ func (c *Channel) Finished(elapsed time.Duration) error {
 }
 
 // Report sends the unit's report of its work. It is the unit's last event.
-func (c *Channel) Report(account any) error { return c.Tell(lab.EventReport, account) }
+func (c *Channel) Report(report any) error { return c.Tell(lab.EventReport, report) }
 
-// Tell sends an event with data. Deployers understand only the kinds that lab defines.
-func (c *Channel) Tell(kind lab.EventKind, about any) error {
-	data, err := json.Marshal(about)
+// Tell sends an event with content, encoded as JSON, as its data. Deployers understand only the kinds that
+// lab defines.
+func (c *Channel) Tell(kind lab.EventKind, content any) error {
+	data, err := json.Marshal(content)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", kind, err)
 	}
@@ -78,9 +79,9 @@ func (c *Channel) HandOver(path string) error {
 	defer func() { _ = file.Close() }() // only read
 	piece := lab.FilePiece{File: filepath.Base(path)}
 	buffer := make([]byte, pieceBytes)
-	for {
+	for first := true; ; first = false {
 		n, err := io.ReadFull(file, buffer)
-		if n > 0 {
+		if n > 0 || first && errors.Is(err, io.EOF) { // an empty file is one empty piece
 			piece.Data = buffer[:n]
 			if err := c.Tell(lab.EventFile, piece); err != nil {
 				return err
@@ -120,7 +121,7 @@ func (c *Channel) Await(kind lab.CommandKind) error {
 				return err
 			}
 		case lab.CommandUsage:
-			if err := c.tellUsage(); err != nil {
+			if err := c.sendUsage(); err != nil {
 				return err
 			}
 		default:
@@ -169,6 +170,8 @@ func Dir() (string, error) {
 	return variable("CLEAVE_DIR")
 }
 
+// variable returns the value of an environment variable. It returns an error if the value is missing or
+// empty.
 func variable(name string) (string, error) {
 	value := os.Getenv(name)
 	if value == "" {
@@ -177,8 +180,8 @@ func variable(name string) (string, error) {
 	return value, nil
 }
 
-// SharedMemory maps the memory that all units of the layout share. The mapping lasts
-// until the process ends.
+// SharedMemory maps the first size bytes of the memory that all units of the layout share: of the file that
+// the deployer names, or else of an inherited descriptor. The mapping lasts until the process ends.
 func SharedMemory(size int64) ([]byte, error) {
 	descriptor := sharedMemoryDescriptor
 	if path := os.Getenv(lab.MemoryVariable); path != "" {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func dial(t *testing.T, address, hello string) net.Conn {
 	}
 }
 
-func TestOnlyTheConductorIsHeard(t *testing.T) {
+func TestOnlyTheConductorIsAccepted(t *testing.T) {
 	address := unitEnvironment(t, "right")
 	opened, failed := open()
 	for _, hello := range []string{"wrong\n", "\n", "righ\n", "right2\n", strings.Repeat("x", 2*maxToken),
@@ -72,24 +73,24 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 		stranger := dial(t, address, hello)
 		must(t, stranger.SetReadDeadline(time.Now().Add(time.Minute)))
 		if _, err := stranger.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("who says %.20q is not sent away: %v", hello, err)
+			t.Errorf("a caller that sends %.20q is not disconnected: %v", hello, err)
 		}
 	}
 	conductor := dial(t, address, "right\n"+`{"command":"start"}`+"\n")
 	channel := <-opened
 	must(t, <-failed)
 	must(t, errors.Join(channel.Await(lab.CommandStart), channel.Ready()))
-	heard := bufio.NewReader(conductor)
-	for _, want := range []string{"\n", `{"event":"ready"}` + "\n"} { // first that it has reached the unit
-		if line, err := heard.ReadString('\n'); err != nil || line != want {
-			t.Errorf("the conductor hears %q (%v), want %q", line, err, want)
+	received := bufio.NewReader(conductor)
+	for _, want := range []string{"\n", `{"event":"ready"}` + "\n"} { // accept sends the empty line
+		if line, err := received.ReadString('\n'); err != nil || line != want {
+			t.Errorf("the conductor receives %q (%v), want %q", line, err, want)
 		}
 	}
 	if _, err := net.Dial("tcp", address); err == nil {
 		t.Error("the unit goes on listening")
 	}
 	if os.Getenv("CLEAVE_SERVICE_DATABASE") != "mariadb://secret" {
-		t.Error("the environment of the file was not taken over")
+		t.Error("the variables of the file are not set")
 	}
 	must(t, conductor.Close())
 	if err := channel.Await(lab.CommandStop); !errors.Is(err, ErrGone) {
@@ -97,8 +98,9 @@ func TestOnlyTheConductorIsHeard(t *testing.T) {
 	}
 }
 
-// TestSilentStrangersKeepNobodyAway: any number of callers that send nothing do not keep the conductor out.
-func TestSilentStrangersKeepNobodyAway(t *testing.T) {
+// TestSilentCallersDoNotBlockTheConductor: the conductor is accepted soon even if more callers than the limit
+// send nothing.
+func TestSilentCallersDoNotBlockTheConductor(t *testing.T) {
 	address := unitEnvironment(t, "right")
 	_, failed := open()
 	begun := time.Now()
@@ -111,24 +113,24 @@ func TestSilentStrangersKeepNobodyAway(t *testing.T) {
 	}
 }
 
-// TestNoDescriptorIsLeft: for a while there is no descriptor for a caller. After that the conductor is
-// accepted.
+// TestNoDescriptorIsLeft: while the process has no free file descriptor, Open waits. After that it accepts
+// the conductor.
 func TestNoDescriptorIsLeft(t *testing.T) {
 	address := unitEnvironment(t, "right")
 	_, failed := open()
 	dial(t, address, "wrong\n")
-	give := testset.TakeDescriptors(t, 1) // one is left, for the end of the conductor
+	giveBack := testset.TakeDescriptors(t, 1) // one is left, for the end of the conductor
 	dial(t, address, "right\n")
 	select {
 	case err := <-failed:
 		t.Errorf("without a descriptor: %v", err)
 	case <-time.After(10 * acceptAgain):
 	}
-	give()
+	giveBack()
 	must(t, <-failed)
 }
 
-func TestEnvironmentsThatCannotBeRead(t *testing.T) {
+func TestOpenRefusesAnUnreadableEnvironment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "environment")
 	t.Setenv(lab.EnvironmentVariable, path)
 	if _, err := Open(); !errors.Is(err, os.ErrNotExist) {
@@ -136,32 +138,41 @@ func TestEnvironmentsThatCannotBeRead(t *testing.T) {
 	}
 	must(t, os.WriteFile(path, []byte("A=B"), 0o600))
 	if _, err := Open(); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("of another form: %v", err)
+		t.Errorf("a file that is no JSON: %v", err)
 	}
 }
 
+// TestFilesAreHandedOverInPieces: a file of two and a half pieces is sent as three events, and an empty one
+// as one event, so that the conductor writes it, too.
 func TestFilesAreHandedOverInPieces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "front.observed")
-	text := strings.Repeat("0123456789", pieceBytes/4)
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	for text, want := range map[string]int{strings.Repeat("01", pieceBytes*5/4): 3, "": 1} {
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		if got, pieces := handedOver(t, path); got != text || pieces != want {
+			t.Errorf("%d bytes in %d pieces, want %d in %d", len(got), pieces, len(text), want)
+		}
+	}
+	if err := NewChannel(strings.NewReader(""), io.Discard).HandOver(path + ".missing"); err == nil {
+		t.Error("a missing file was handed over")
+	}
+}
+
+// handedOver hands a file over, checks the events, and returns the text and the number of its pieces.
+func handedOver(t *testing.T, path string) (got string, pieces int) {
+	t.Helper()
 	var out strings.Builder
 	must(t, NewChannel(strings.NewReader(""), &out).HandOver(path))
-	events, got, pieces := json.NewDecoder(strings.NewReader(out.String())), "", 0
+	events := json.NewDecoder(strings.NewReader(out.String()))
 	for events.More() {
 		var event lab.Event
 		var piece lab.FilePiece
 		must(t, errors.Join(events.Decode(&event), json.Unmarshal(event.Data, &piece)))
-		if event.Event != lab.EventFile || piece.File != "front.observed" || len(piece.Data) > pieceBytes {
+		if event.Event != lab.EventFile || piece.File != filepath.Base(path) || len(piece.Data) > pieceBytes {
 			t.Errorf("event %s of %d bytes of %s", event.Event, len(piece.Data), piece.File)
 		}
 		got, pieces = got+string(piece.Data), pieces+1
 	}
-	if got != text || pieces != 3 {
-		t.Errorf("%d bytes in %d pieces, want %d in 3", len(got), pieces, len(text))
-	}
-	if err := NewChannel(strings.NewReader(""), &out).HandOver(path + ".missing"); err == nil {
-		t.Error("a file that is not there was handed over")
-	}
+	return got, pieces
 }
 
 func must(t testing.TB, err error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tellUsage sends the kernel's counts of this process's usage since its start.
-func (c *Channel) tellUsage() error {
+// sendUsage sends the kernel's counts of this process's usage since its start.
+func (c *Channel) sendUsage() error {
 	var used unix.Rusage
 	var clock unix.Timespec
 	if err := errors.Join(unix.Getrusage(unix.RUSAGE_SELF, &used),
