@@ -61,9 +61,9 @@ func (f composeFixture) compare(args ...string) *exec.Cmd {
 	return program(f.dir, append([]string{"compare", f.system, f.plain()}, args...)...)
 }
 
-// told holds the labels whose leftovers containers has returned: each fails only one test, not all that use
-// the same daemon.
-var told sync.Map
+// reportedLabels holds the labels whose leftovers were returned by containers: each fails only one test, not
+// all that use the same daemon.
+var reportedLabels sync.Map
 
 // expectNoContainers checks that no cleave that has ended has left something in Docker.
 func expectNoContainers(t *testing.T) {
@@ -79,11 +79,11 @@ func containers(t *testing.T) []leftovers.Leftover {
 	t.Helper()
 	left := labelledInDocker(t, func(label string) bool {
 		id, is := launch.ParseID(label)
-		_, before := told.Load(label)
+		_, before := reportedLabels.Load(label)
 		return !before && (!is || id.Fate() != launch.Running)
 	})
 	for _, leftover := range left {
-		told.Store(leftover.Label, true)
+		reportedLabels.Store(leftover.Label, true)
 	}
 	return left
 }

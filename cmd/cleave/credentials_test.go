@@ -70,6 +70,7 @@ func expectRefused(t *testing.T, kind server.Kind, architecture, address, want s
 	}
 }
 
+// unitOf returns the name of a unit that connects to the servers of the test.
 func unitOf(architecture string) string {
 	if architecture == "async" {
 		return "catalog"
@@ -77,6 +78,7 @@ func unitOf(architecture string) string {
 	return "shop"
 }
 
+// scheme returns the scheme of URLs of a server.
 func scheme(kind server.Kind) string {
 	if kind == server.RabbitMQ {
 		return "amqp"

@@ -258,7 +258,7 @@ func TestAFullDiskEndsTheExperimentAndKeepsWhatIsDone(t *testing.T) {
 	e.assertNothingLeft(label)
 }
 
-func TestAUserWithoutPermissionIsToldWhatToDo(t *testing.T) {
+func TestMissingPermissionIsNamed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("changing to another user needs root: run the tests as root")
 	}

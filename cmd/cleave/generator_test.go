@@ -18,9 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// TestTheAgentIsToldWhatASearchMayCost: the settings of a study for searches are passed to
-// the load engine.
-func TestTheAgentIsToldWhatASearchMayCost(t *testing.T) {
+// TestSearchSettingsReachTheLoadEngine: the settings of a study for searches are passed to the load engine.
+func TestSearchSettingsReachTheLoadEngine(t *testing.T) {
 	job := lab.LoadJob{Rate: 10, Search: true, Load: lab.Load{
 		Scenario: json.RawMessage(`{}`), Duration: 2, Lateness: 0.05,
 		Effort: lab.SearchEffort{Resolution: 1.25, Votes: 1},
@@ -36,7 +35,8 @@ func TestTheAgentIsToldWhatASearchMayCost(t *testing.T) {
 	}
 }
 
-func TestUsersBeginOneAfterTheOther(t *testing.T) {
+// TestRampUpReachesTheLoadEngine: the users of a closed loop begin within the ramp-up of the study.
+func TestRampUpReachesTheLoadEngine(t *testing.T) {
 	work, err := agentJob(lab.LoadJob{Users: 10, Load: lab.Load{Scenario: json.RawMessage(`{}`), Duration: 120,
 		RampUp: 60}})
 	if err != nil || time.Duration(work.Spec.Load.RampUp) != time.Minute || work.Spec.Load.Users != 10 {
@@ -76,6 +76,8 @@ func TestSearchesBeginAtDifferentRates(t *testing.T) {
 	}
 }
 
+// TestTheGeneratorConnectsAsFlagsSay: the flags about connections are passed to the load engine. --ca is
+// tested apart, because compare would refuse a file that holds no certificate.
 func TestTheGeneratorConnectsAsFlagsSay(t *testing.T) {
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, []byte("certificates"), 0o600); err != nil {
@@ -108,9 +110,9 @@ func TestExplainWithUsers(t *testing.T) {
 	}
 }
 
-// TestWhatAClientSeesHasAName: loadMeasures returns response and service times, bytes, and the
+// TestLoadMeasuresHaveMetrics: each measure of loadMeasures is the value of a metric: times, bytes, and the
 // share of bad statuses.
-func TestWhatAClientSeesHasAName(t *testing.T) {
+func TestLoadMeasuresHaveMetrics(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	s := record.Summary{
 		Sent: 10, OK: 6, Errors: map[string]int64{"bad-status": 2, "rejected": 1, "timeout": 1},
@@ -130,8 +132,8 @@ func TestWhatAClientSeesHasAName(t *testing.T) {
 	}
 }
 
-// TestLatenessAloneSpoilsTheTimesThatItMoved: if an open load was begun in time and met its objective, late
-// sendings only invalidate the times that they may have changed.
+// TestLatenessAloneSpoilsTheTimesThatItMoved: if an open load reached its rate and met its objective, late
+// sends only invalidate the times that they may have changed. Otherwise the whole trial was limited.
 func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	limit, err := objective.Parse("p99<100ms")
@@ -167,16 +169,16 @@ func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		late := read.Late[0.99] == "it sent late" && len(read.Late) == 1
-		if (len(read.Limited) > 0) != c.limited || late == c.limited && s.Generator.Limited {
+		late, wantLate := read.Late[0.99] == "it sent late", s.Generator.Limited && !c.limited
+		if (len(read.Limited) > 0) != c.limited || late != wantLate || wantLate && len(read.Late) != 1 {
 			t.Errorf("%s: limited by %q, late %v", name, read.Limited, read.Late)
 		}
 	}
 }
 
-// TestWhatASearchTriedIsKept: the report has every load of a search, with its times and the
-// reason of a failure. It tells between which loads the capacity is.
-func TestWhatASearchTriedIsKept(t *testing.T) {
+// TestLoadsOfASearchAreKept: the report has every load of a search, with its times and the reason of a
+// failure. Ends returns the two loads between which the capacity lies.
+func TestLoadsOfASearchAreKept(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	probe := func(rate, p99 float64, longer bool, reasons ...string) record.Probe {
 		return record.Probe{Rate: rate, Pass: len(reasons) == 0, Confirms: longer, Reasons: reasons,

@@ -40,6 +40,7 @@ type victim struct {
 	longest   time.Duration // the longest time from a kill until everything was removed
 }
 
+// victims returns the commands to kill, in this order.
 func victims(t *testing.T) []*victim {
 	t.Helper()
 	web := filepath.Join(serverFolder(t), "server") + " -port {port}"
@@ -108,6 +109,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 	}
 }
 
+// number returns the number in an environment variable, or otherwise if it is not set.
 func number(t *testing.T, variable string, otherwise int64) int64 {
 	t.Helper()
 	text, set := os.LookupEnv(variable)

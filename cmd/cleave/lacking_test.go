@@ -16,7 +16,7 @@ func TestAMissingStopInTheMiddleIsBridged(t *testing.T) {
 	whole := planned(t, "explain", "shop", "--from", "monolith", "--to", "async", "--one-order").Study
 	first, last := whole.Steps[0], whole.Steps[len(whole.Steps)-1]
 	if len(whole.Steps) < 3 {
-		t.Fatalf("the way has %d steps, want some with stops between", len(whole.Steps))
+		t.Fatalf("there are %d steps, want some with stops between", len(whole.Steps))
 	}
 	lack := func(name string) []lab.Lack { return []lab.Lack{{Variant: name, Err: errors.New("no part")}} }
 	for i, step := range whole.Steps[:len(whole.Steps)-1] {
@@ -42,7 +42,7 @@ func TestAMissingStopInTheMiddleIsBridged(t *testing.T) {
 	}
 	for _, end := range []string{first.Before, last.Variant} {
 		if err := checkLeft(whole, study.Without(whole, lack(end))); err == nil {
-			t.Errorf("without its end %s the way is explained", end)
+			t.Errorf("without the end %s there is an explanation", end)
 		}
 	}
 }

@@ -30,15 +30,16 @@ func (full) Flush() error           { return nil }
 // TestListsHaveTheirNameWhenTheyAreWhole: until then the list of an earlier load is kept.
 func TestListsHaveTheirNameWhenTheyAreWhole(t *testing.T) {
 	for name, c := range map[string]struct {
-		rows         int
-		whole, full  bool
-		ours, beside bool // at the end the list has its name; there is an incomplete one
+		rows        int
+		whole, full bool // the load is complete; the disk is full
+		ours        bool // at the end the new list is at the path
+		partial     bool // at the end there is an incomplete list
 	}{
 		"whole":                 {rows: 1, whole: true, ours: true},
 		"whole, no operations":  {whole: true, ours: true},
-		"failed":                {rows: 1, beside: true},
+		"failed":                {rows: 1, partial: true},
 		"failed, no operations": {},
-		"not written":           {rows: 1, whole: true, full: true, beside: true},
+		"not written":           {rows: 1, whole: true, full: true, partial: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "list.jsonl")
@@ -56,15 +57,15 @@ func TestListsHaveTheirNameWhenTheyAreWhole(t *testing.T) {
 				}
 			}
 			err := list.close(c.whole)
-			if (err != nil) != c.beside || err != nil && !strings.Contains(err.Error(),
+			if (err != nil) != c.partial || err != nil && !strings.Contains(err.Error(),
 				"list.jsonl.partial is not whole") {
 				t.Errorf("error %v", err)
 			}
 			if text, err := os.ReadFile(path); err != nil || (string(text) != other) != c.ours {
 				t.Errorf("the file holds %q, %v; want that it is ours: %t", text, err, c.ours)
 			}
-			if _, err := os.Lstat(path + ".partial"); (err == nil) != c.beside {
-				t.Errorf("the unfinished list: error %v, want that it exists: %t", err, c.beside)
+			if _, err := os.Lstat(path + ".partial"); (err == nil) != c.partial {
+				t.Errorf("the unfinished list: error %v, want that it exists: %t", err, c.partial)
 			}
 		})
 	}

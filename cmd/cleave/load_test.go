@@ -107,9 +107,9 @@ func TestLoadPrintsJSONAlone(t *testing.T) {
 	}
 }
 
-// TestLoadEndsWhenItIsTold: after an interrupt a load of an hour shows the results so far;
+// TestLoadEndsOnSignals: after an interrupt a load of an hour shows the results so far;
 // after a kill no agent is left.
-func TestLoadEndsWhenItIsTold(t *testing.T) {
+func TestLoadEndsOnSignals(t *testing.T) {
 	for name, c := range map[string]struct {
 		agents bool
 		signal os.Signal
@@ -195,8 +195,8 @@ func TestLiveView(t *testing.T) {
 		"p50 1.00 ms", "reset 2", "own cpu 50 %")
 }
 
-// TestTheDocumentedScenarioIsOne: the scenario in docs/load.md is valid.
-func TestTheDocumentedScenarioIsOne(t *testing.T) {
+// TestTheDocumentedScenarioIsValid reads the scenario in docs/load.md.
+func TestTheDocumentedScenarioIsValid(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "load.md"))
 	if err != nil {
 		t.Fatal(err)

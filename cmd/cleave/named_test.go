@@ -85,12 +85,12 @@ func (u usersServers) secrets() [][]byte {
 	return all
 }
 
-// expectUntold checks that a text contains none of the passwords.
-func (u usersServers) expectUntold(where string, text []byte) {
+// expectNoPassword checks that a text contains none of the passwords of the servers.
+func (u usersServers) expectNoPassword(where string, text []byte) {
 	u.t.Helper()
 	for _, secret := range u.secrets() {
 		if bytes.Contains(text, secret) {
-			u.t.Errorf("%s tells a password", where)
+			u.t.Errorf("%s has a password", where)
 		}
 	}
 }
@@ -136,9 +136,9 @@ func TestServersOfTheUserAreShared(t *testing.T) {
 	if left := u.left(); len(played) != 4 || len(left) > 0 {
 		t.Errorf("%d trials, and on the servers are left %v", len(played), left)
 	}
-	u.expectUntold("standard error", e.errOut.Bytes())
+	u.expectNoPassword("standard error", e.errOut.Bytes())
 	for path, text := range contents(t, e.results) {
-		u.expectUntold(path, text)
+		u.expectNoPassword(path, text)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 		return len(labelled(label, `"unit":"orderviews"`)) > 0 && len(u.left()) > 2
 	})
 	for _, command := range labelled(label, "") {
-		u.expectUntold("a command line", []byte(command))
+		u.expectNoPassword("a command line", []byte(command))
 	}
 	if text, err := u.cleave("clean").CombinedOutput(); err != nil ||
 		bytes.Contains(text, []byte("cleave_"+strings.ReplaceAll(label, "-", "_"))) {
@@ -186,7 +186,7 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 			t.Errorf("clean says %s (%v), want what it removed from %s", text, err, name)
 		}
 	}
-	u.expectUntold("clean", text)
+	u.expectNoPassword("clean", text)
 	if left := u.left(); len(left) > 0 {
 		t.Errorf("left on the servers: %v", left)
 	}
@@ -203,7 +203,7 @@ func TestDoctorAndRunSayWhetherTheUsersServersAnswer(t *testing.T) {
 	}
 	expectTexts(t, "doctor", printed, "postgres 15", "your own (CLEAVE_USE_POSTGRES)", "rabbitmq 3",
 		"your own (CLEAVE_USE_RABBITMQ)")
-	u.expectUntold("doctor", []byte(printed))
+	u.expectNoPassword("doctor", []byte(printed))
 	const missing = "no rabbitmq server answers at 127.0.0.1:9"
 	for want, args := range map[int][]string{exitFine: {"doctor"}, exitMissingPart: {"check", "shop",
 		"--architecture", "async", "--backing", "rabbitmq", "--results", t.TempDir()}} {

@@ -89,8 +89,8 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTakenSpoilsNoLoad: a collector that is not reachable causes a warning, and the load goes on.
-func TestWhatIsNotTakenSpoilsNoLoad(t *testing.T) {
+// TestAnUnreachableCollectorSpoilsNoLoad: it causes a warning, and the load goes on.
+func TestAnUnreachableCollectorSpoilsNoLoad(t *testing.T) {
 	code, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1500ms", "--out", "otlp=http://127.0.0.1:1")
 	if code != exitFine && code != exitLoadNotReached ||
 		!strings.Contains(errOut, "warning: --out: ") || !strings.Contains(errOut, "did not reach the collector") {
@@ -98,13 +98,14 @@ func TestWhatIsNotTakenSpoilsNoLoad(t *testing.T) {
 	}
 }
 
-func TestPlacesThatAreNotSpeltOut(t *testing.T) {
-	var places outFlag
-	err := errors.Join(places.Set("otlp"), places.Set("prometheus"), places.Set("otlp=http://h:1"))
+// TestOutHasDefaultAddresses: otlp and prometheus without an address stand for the usual one.
+func TestOutHasDefaultAddresses(t *testing.T) {
+	var out outFlag
+	err := errors.Join(out.Set("otlp"), out.Set("prometheus"), out.Set("otlp=http://h:1"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := places.String(); got != "otlp=http://127.0.0.1:4318 prometheus=127.0.0.1:9464 otlp=http://h:1" {
+	if got := out.String(); got != "otlp=http://127.0.0.1:4318 prometheus=127.0.0.1:9464 otlp=http://h:1" {
 		t.Errorf("they are %s", got)
 	}
 }

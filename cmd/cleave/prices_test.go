@@ -37,7 +37,7 @@ func TestPricesAreReadStrictly(t *testing.T) {
 			t.Errorf("%s: read %+v, %v", name, prices, err)
 		case c.mistake != "" && (err == nil || !strings.Contains(err.Error(), c.mistake) ||
 			exitCode(err) != exitBadPlan):
-			t.Errorf("%s: the mistake is told as %v, want %q and exit code 2", name, err, c.mistake)
+			t.Errorf("%s: the mistake is reported as %v, want %q and exit code 2", name, err, c.mistake)
 		}
 	}
 }

@@ -85,16 +85,17 @@ func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
 			t.Errorf("%+v, want the ratio times %g", f, is)
 		}
 	}
-	found.Rehearsed = append(found.Rehearsed, found.Rehearsed[0])
-	found.Rehearsed[3].What, found.Rehearsed[3].Point = "nothing that was asked for", ratePoint(50)
+	other := found.Rehearsed[0] // at a rate at which the model was measured, but which --rate does not name
+	other.What, other.Point = "figure at another rate", ratePoint(50)
+	found.Rehearsed = append(found.Rehearsed, other)
 	found.Rehearsed[0].Measured.Low = &found.Rehearsed[0].Measured.Value
 	var text strings.Builder
 	rehearsedChange{found: found, study: plan.Study}.writeProducts(&text)
 	for _, want := range []string{"what was measured as it is (6.20 ms).", "  An operation would take ",
 		"what was measured as it is (1.52 ms, in one trial: no interval).",
 		"The capacity is withheld: the model does not say what 64 users got of the system as it is"} {
-		if !strings.Contains(text.String(), want) || strings.Contains(text.String(), "asked for") {
-			t.Errorf("no %q, or what nobody asked for, in\n%s", want, text.String())
+		if !strings.Contains(text.String(), want) || strings.Contains(text.String(), other.What) {
+			t.Errorf("no %q, or a %s, in\n%s", want, other.What, text.String())
 		}
 	}
 }

@@ -76,13 +76,13 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	expectWhole(t, folder)
 	events := regexp.MustCompile(`"event":"(\w+)"`).FindAllStringSubmatch(
 		string(contents(t, folder)["progress.jsonl"]), -1)
-	var told []string
+	var names []string
 	for _, event := range events {
-		told = append(told, event[1])
+		names = append(names, event[1])
 	}
-	if got := strings.Join(told, " "); got != "begin start trial start trial start "+
+	if got := strings.Join(names, " "); got != "begin start trial start trial start "+
 		"begin start trial start trial end" {
-		t.Errorf("who watched saw %s", got)
+		t.Errorf("the progress has the events %s", got)
 	}
 }
 

@@ -56,7 +56,7 @@ func TestOwnPlansMayBePlayedAgain(t *testing.T) {
 	}
 }
 
-// Long because it is a table.
+// TestHostilePlansAreRefused changes valid plans one by one. Long because it is a table.
 func TestHostilePlansAreRefused(t *testing.T) {
 	built := planned(t, "reproduce", "rego2021", "--quick")
 	compared := planned(t, "compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",

@@ -178,7 +178,7 @@ func TestSpansComeFromContainers(t *testing.T) {
 		"--rate", "20", "-d", "2s", "--trace-share", "1")
 	for _, variant := range []string{"old", "new"} {
 		for _, trial := range played[variant] {
-			if err := tracedWell(trial); err != nil {
+			if err := checkSpans(trial); err != nil {
 				t.Errorf("%s: %v", variant, err)
 			}
 		}
@@ -219,8 +219,9 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	}
 }
 
-// tracedWell returns an error if the spans of a trial are not the expected ones.
-func tracedWell(trial lab.Trial) error {
+// checkSpans returns an error unless the spans of a trial with tracedFile are complete: a trace for each
+// operation, whose parts add up to it, and one call of each service by the one before.
+func checkSpans(trial lab.Trial) error {
 	if trial.Traced == nil {
 		return errors.New("no spans were received")
 	}
