@@ -15,22 +15,22 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// againstFlags holds the gates for a comparison.
-type againstFlags struct {
-	gates    []string
-	mustKnow bool
+// gateFlags are the flags for gates: limits that a change must not exceed.
+type gateFlags struct {
+	gates       []string
+	needVerdict bool
 }
 
-func (f *againstFlags) register(command *cobra.Command) {
+func (f *gateFlags) register(command *cobra.Command) {
 	command.Flags().StringArrayVar(&f.gates, "fail-if", nil,
 		"limit `METRIC>RATIOx` for variants against their baseline, or for the later run: exit code 7 beyond it; "+
 			"repeatable")
-	command.Flags().BoolVar(&f.mustKnow, "require-verdict", false,
-		"exit with code 6 if a limit of --fail-if stays open")
+	command.Flags().BoolVar(&f.needVerdict, "require-verdict", false,
+		"exit with code 6 if it is undecided whether a limit of --fail-if is exceeded")
 }
 
 // parse parses the gates. Its error lists all mistakes.
-func (f *againstFlags) parse() ([]analysis.Gate, error) {
+func (f *gateFlags) parse() ([]analysis.Gate, error) {
 	var gates []analysis.Gate
 	var mistakes []error
 	for _, text := range f.gates {
@@ -40,8 +40,9 @@ func (f *againstFlags) parse() ([]analysis.Gate, error) {
 	return gates, errors.Join(mistakes...)
 }
 
-// hold compares the variants of a run with their baseline by the gates, and prints and returns the verdicts.
-func (a app) hold(
+// checkGates compares the variants of a run with their baseline by the gates, and prints and returns the
+// verdicts.
+func (a app) checkGates(
 	concluded lab.Analysis, flags documentFlags, gates []analysis.Gate,
 ) ([]lab.GateVerdict, error) {
 	verdicts, err := analysis.Hold(concluded, gates)
@@ -53,8 +54,8 @@ func (a app) hold(
 }
 
 // reportAgainst compares a run with an earlier one, and reports the changes.
-func (a app) reportAgainst(before, after string, flags documentFlags, held againstFlags) error {
-	gates, err := held.parse()
+func (a app) reportAgainst(before, after string, flags documentFlags, limits gateFlags) error {
+	gates, err := limits.parse()
 	mistakes := []error{err, ci.Known(flags.format, ci.FormatsAgainst())}
 	var runs [2]lab.Analysis
 	var folders [2]string
@@ -79,16 +80,16 @@ func (a app) reportAgainst(before, after string, flags documentFlags, held again
 	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes,
 		report.Options{Colour: useColour(shown), Full: flags.full}))
 	if err == nil && flags.format != "" {
-		err = ci.WriteAgainst(plain.Raw(a.out), flags.format, changes, held.mustKnow)
+		err = ci.WriteAgainst(plain.Raw(a.out), flags.format, changes, limits.needVerdict)
 	}
 	if err != nil {
 		return err
 	}
-	return gatesVerdict(changes.Gates, held.mustKnow, "the later run")
+	return gatesVerdict(changes.Gates, limits.needVerdict, "the later run")
 }
 
 // gatesVerdict returns the error of failed gates, or nil. what names the compared thing in the message.
-func gatesVerdict(gates []lab.GateVerdict, mustKnow bool, what string) error {
+func gatesVerdict(gates []lab.GateVerdict, needVerdict bool, what string) error {
 	var failed, open []string
 	for _, g := range gates {
 		switch {
@@ -101,7 +102,7 @@ func gatesVerdict(gates []lab.GateVerdict, mustKnow bool, what string) error {
 	switch {
 	case len(failed) > 0:
 		return withCode(exitGate, "%s is beyond %s", what, strings.Join(failed, ", "))
-	case len(open) > 0 && mustKnow:
+	case len(open) > 0 && needVerdict:
 		return withCode(exitUndecided, "whether %s is beyond %s is open: play more blocks", what,
 			strings.Join(open, ", "))
 	}

@@ -54,7 +54,8 @@ func backings(scratch string) (map[string]lab.Backing, error) {
 	return all, err
 }
 
-// namedServers returns the servers that the user names, by the kinds that they replace.
+// namedServers returns the servers that the user names, by the kinds that they replace. It returns the valid
+// ones even with an error, so that doctor shows them and clean reaches them.
 func namedServers() (map[string]named.Backing, error) {
 	all, err := named.FromEnvironment(os.LookupEnv)
 	if err != nil {
@@ -184,9 +185,9 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	if err != nil {
 		return nil, err
 	}
-	keeps := hostAgent(own)
-	processes := process.New(units, []string{keeps, agent.JanitorCommand}, []string{keeps, agent.KeeperCommand},
-		label)
+	agentPath := hostAgent(own)
+	processes := process.New(units, []string{agentPath, agent.JanitorCommand},
+		[]string{agentPath, agent.KeeperCommand}, label)
 	return map[string]lab.Deployer{
 		lab.Process: processes, "compose": compose.New(processes, label),
 		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
@@ -195,8 +196,8 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 			label, users),
 		lab.Swarm: swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm),
 			services),
-		lab.SSH: ssh.New(processes, units, keeps, label, hosts, meter.New()),
-	}, err
+		lab.SSH: ssh.New(processes, units, agentPath, label, hosts, meter.New()),
+	}, nil
 }
 
 // isTerminal reports whether w is a terminal that understands escape sequences.

@@ -31,7 +31,7 @@ type bottleneckFlags struct {
 	levels       map[string]string
 }
 
-// underLoad is a system under load that measures the load itself.
+// underLoad is a system with metrics of its own, among them those of a load.
 type underLoad interface {
 	lab.System
 	lab.Measurer
@@ -45,12 +45,13 @@ func (a app) bottleneckCommand() *cobra.Command {
 		Long: `Plays a system as it is, and with twice of each of its units in turn, in the same
 randomised blocks, and says what that did to the operations per second that
 users of a closed loop get answered: which unit to scale, which one makes it worse, and
-which signal (CPU share, queueing, critical path) would have told before.
+which signal (CPU share, queueing, critical path) would have predicted it.
 
-Only units that keep nothing of their own can be doubled. Each may use --cpu processors,
-as a pod with a limit: on a host with few of them, more of a unit would otherwise only
-take from the others. Backing services have no limit. --resource cpu raises the limit of
-each unit in turn in place of its number, also of those that cannot be doubled.
+Only units that keep no data of their own can be doubled. Each may use --cpu processors,
+as a pod with a limit: without it, on a host with few processors, a second replica would
+only take processor time from other units. Backing services have no limit. --resource cpu
+raises the limit of each unit in turn instead of doubling it, also of units that cannot
+be doubled.
 
 A FILE is a compose file, whose services are doubled in turn, or a system file, as
 cleave compare takes them. Each service may use --cpu processors unless its file limits it.
@@ -117,7 +118,7 @@ func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	info := system.Describe()
-	f.hasten(2*time.Second, f.warmUp.least)
+	f.applyQuick(2*time.Second, f.warmUp.least)
 	point, err := f.point(info)
 	if err := errors.Join(err, f.mistakes()); err != nil {
 		return lab.Plan{}, err
@@ -200,8 +201,8 @@ func (f *bottleneckFlags) mistakes() error {
 func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 	users, known := info.Parameter(lab.FactorUsers)
 	if !known {
-		return lab.Point{}, fmt.Errorf("%s is not loaded by users: only systems under load have a bottleneck to "+
-			"be found so", info.Name)
+		return lab.Point{}, fmt.Errorf("%s has no load of users, which a search for its bottleneck needs: use "+
+			"another system", info.Name)
 	}
 	if f.users < 1 || float64(f.users) > users.Max {
 		return lab.Point{}, fmt.Errorf("--users is %d, expected a number from 1 to %g", f.users, users.Max)
@@ -239,7 +240,7 @@ func (f *bottleneckFlags) base(
 		case f.architecture == "" && len(units) < 2:
 			continue
 		case len(units) == 0:
-			return base, nil, fmt.Errorf("no unit of %s %s can be replicated: each keeps what others of its kind "+
+			return base, nil, fmt.Errorf("no unit of %s %s can be replicated: each keeps data that its replicas "+
 				"would not have", info.Name, text)
 		}
 		units, err = f.chosen(units)

@@ -18,7 +18,7 @@ import (
 func (f *bottleneckFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
-	f.hasten(2*time.Second, f.warmUp.least)
+	f.applyQuick(2*time.Second, f.warmUp.least)
 	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
 	load, dir, loadErr := f.load(secrets)
 	point, pointErr := f.point(external.System{}.Describe())
@@ -50,7 +50,8 @@ func (f *bottleneckFlags) foreignPlan(
 	return f.scaled(s, base, units)
 }
 
-// limited returns the limits of a file, with --cpu for units without a CPU limit in it.
+// limited returns the limits of a file, with --cpu for units without a CPU limit in it. Units with a memory
+// limit get --cpu one by one, because a unit's own limits replace those of AllUnits.
 func (f *bottleneckFlags) limited(own map[string]lab.Limits) map[string]lab.Limits {
 	all := maps.Clone(own)
 	if f.cpu == 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
@@ -40,15 +41,15 @@ func (a app) checkCommand() *cobra.Command {
 		Use:   "check SYSTEM | FILE...",
 		Short: "push work through every architecture of a system and audit it",
 		Long: `Deploys each architecture afresh, pushes the work through it as fast as it is
-answered, waits until all is done, and holds what clients and units say against
-each other and against what the databases hold: nothing lost, nothing doubled,
-nothing half done, nothing made up. Where nothing was confirmed nothing is known.
+answered, waits until all is done, and compares what clients and units report with
+each other and with what the databases hold: nothing may be lost, doubled, half done
+or made up. If no operation was confirmed, the verdict is unknown.
 The systems that can be checked: ` + strings.Join(systemsThat[lab.Checkable](), ", ") + `.
 
-A FILE, a compose file or a system file, and whatever else cleave compare takes, is a
-system of yours: its answers are judged by --expect-... or the scenario, and what it
-holds after the load by --audit, or by audit in its system file (docs/faults.md).
-An audit of yours that is undecided ends with exit code 6.` +
+FILE is a system of yours: a compose file, a system file, or anything else that cleave
+compare takes. Its answers are judged by --expect-... or the scenario, and the data that
+it holds after the load by --audit, or by audit in its system file (docs/faults.md).
+If that audit is undecided, the exit code is 6.` +
 			exitCodesHelp(exitFine, exitFailed, exitBadPlan, exitMissingPart, exitInvariant, exitInterrupted),
 		Example: `  cleave check shop --operations 10000
   cleave check shop --architecture monolith,sync --backing mariadb
@@ -63,7 +64,7 @@ An audit of yours that is undecided ends with exit code 6.` +
 			case foreign:
 				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.checked)
 			}
-			flags.strict = flags.strict || !flags.all()
+			flags.strict = flags.strict || !flags.all() // an architecture that was asked for is not left out
 			return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.checked)
 		},
 	}
@@ -149,9 +150,10 @@ func (f *checkFlags) study(system lab.Checkable) (lab.Study, error) {
 		return lab.Study{}, fmt.Errorf("--operations is %d: use 1 to %d", f.operations, most)
 	}
 	info := system.Describe()
+	const atOnce = 0 // operations are sent as fast as they are answered
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: checkName, System: info.Name, Model: info.Model, Design: study.Defaults(),
-		Points: []lab.Point{system.CheckPoint(f.operations, 0)}, Metrics: info.Metrics,
+		Points: []lab.Point{system.CheckPoint(f.operations, atOnce)}, Metrics: info.Metrics,
 	}
 	s.Design.Blocks, s.Design.MaxRepeats, s.Design.NoiseFloor = 1, 0, nil
 	s.Design.Gates = lab.Gates{MaxStealShare: 1, MaxCalibrationDrift: 1e9} // a slow host breaks no rule
@@ -208,8 +210,8 @@ func (f *checkFlags) names(info lab.SystemInfo) []string {
 	return names
 }
 
-// checked prints a line for every architecture, with the problems of its audit.
-func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (found, err error) {
+// checked is the reporter of check: it prints a line for every architecture, and the problems of the audits.
+func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (failure, err error) {
 	system, err := systemOf(plan, a.secrets, "")
 	if err != nil {
 		return nil, err
@@ -262,7 +264,7 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 	}
 	return rulesKept(folder, plan.Study, concluded, exitFailed),
 		errors.Join(a.writeJSONFile(flags.documents.json, concluded),
-			a.writeFormat(folder, flags.documents, concluded, nil, false))
+			a.writeFormat(folder, flags.documents, ci.Run{Analysis: concluded}))
 }
 
 // tabbedTitles returns the titles of columns, each followed by a tab.

@@ -112,7 +112,7 @@ func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study, secrets *sec
 	for i, v := range s.Variants {
 		end := 0.0
 		for _, one := range s.Faults {
-			end = max(end, over(one, layouts[i]))
+			end = max(end, healedAt(one, layouts[i]))
 		}
 		lasts := max(end+loadAfter, float64(f.operations)/faultyRate)
 		point := system.CheckPoint(f.operations, lasts)
@@ -157,7 +157,8 @@ func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layou
 	return layouts, errors.Join(mistakes...)
 }
 
-// inTurn sets the time of faults that have none: each begins when the previous ones are over in every layout.
+// inTurn sets the time of faults that have none. Each begins when the previous ones are healed in every
+// layout, after a pause as long as its predecessor.
 func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 	free := firstFault
 	for i := range faults {
@@ -166,14 +167,15 @@ func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 			f.After = free
 		}
 		for _, layout := range layouts {
-			free = max(free, over(*f, layout)+f.Heal)
+			free = max(free, healedAt(*f, layout)+f.Heal)
 		}
 	}
 	return faults
 }
 
-// over returns the time at which a fault will be healed in a layout, in seconds since the start of the load.
-func over(f lab.Fault, layout lab.Layout) float64 {
+// healedAt returns the time at which the target of a fault will be usable again in a layout, in seconds since
+// the start of the load. Faults of every unit hit one unit after the other, with pauses as long as the fault.
+func healedAt(f lab.Fault, layout lab.Layout) float64 {
 	if f.Target == lab.EveryUnit {
 		n := float64(len(layout.Units) - 1) // all but the lead
 		return f.After + n*(f.Heal+unitReturns) + max(n-1, 0)*f.Heal

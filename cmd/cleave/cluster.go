@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fromEnvironment calls a function that reads settings of the user from the environment.
+// fromEnvironment returns the settings that a function reads from the environment. Its error has exitBadPlan.
 func fromEnvironment[T any](read func(lookup func(string) (string, bool)) (T, error)) (T, error) {
 	named, err := read(os.LookupEnv)
 	if err != nil {

@@ -37,14 +37,14 @@ A system is one of
   [NAME=]MANIFESTS  manifests of Kubernetes, a file or a folder of them, each of
                     whose workloads is a unit
   '[NAME=]FILE SERVICE.replicas=2 ...'  one of these, or a system file with one,
-                    of whose services something is changed
+                    with changes to its services
   [NAME=]URL        a system that runs already
   NAME='COMMAND'    a program, started afresh for every trial, which listens on
                     {port} (and {host}); no shell reads the command
 
---deploy runs commands elsewhere than beside cleave: in a container, on your
-hosts or a cluster. Of several ways each makes a system of its own, so that one
-command is compared with itself: --deploy process,docker-host
+--deploy runs commands in a container, on your hosts or on a cluster instead of as
+processes beside cleave. With several deployments, each makes a system of its own,
+so that one command is compared with itself: --deploy process,docker-host
 
 Processes that a command starts, daemons too, are metered with it and ended
 after the trial. --resume goes on with an interrupted comparison; then systems
@@ -64,14 +64,14 @@ need not be named. docs/comparing.md is a walk-through.` + exitCodesHelp(measure
 
 // plan returns the plan of a comparison. Its error lists all mistakes.
 func (f *compareFlags) plan(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error) {
-	f.hasten(3*time.Second, time.Second/2)
+	f.applyQuick(3*time.Second, time.Second/2)
 	definitions, err := f.systems(args, f.deployments, secrets)
 	if len(args) < 2 && (len(args) == 0 || len(f.deployments) < 2) {
-		err = errors.Join(err, errors.New("a comparison needs at least two systems, or one in two ways "+
+		err = errors.Join(err, errors.New("a comparison needs at least two systems, or one in two deployments "+
 			"(--deploy): see cleave help compare"))
 	}
 	if f.cores == "auto" && slices.ContainsFunc(definitions, external.Definition.IsRemote) {
-		f.cores = "none"
+		f.cores = "none" // the processors of other hosts cannot be pinned from here
 	}
 	if f.capacity && f.request.objective == "" {
 		f.request.objective = defaultObjective

@@ -112,9 +112,9 @@ func TestDeployedComparisonsAreRefused(t *testing.T) {
 	}{
 		{"a URL", []string{"http://127.0.0.1:9", "b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan,
 			[]string{"system 127.0.0.1-9 with --deploy docker-host", "its owner"}},
-		{"one way", []string{"b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan,
-			[]string{"at least two systems, or one in two ways"}},
-		{"one way twice", []string{"b=sleep {port}", "--deploy", "process,process"}, exitBadPlan,
+		{"one deployment", []string{"b=sleep {port}", "--deploy", "docker-host"}, exitBadPlan,
+			[]string{"at least two systems, or one in two deployments"}},
+		{"one deployment twice", []string{"b=sleep {port}", "--deploy", "process,process"}, exitBadPlan,
 			[]string{"two systems are called b-process"}},
 		{"a long name", []string{strings.Repeat("b", 60) + "=sleep {port}", "--deploy", "process,ssh"}, exitBadPlan,
 			[]string{"is too long"}},

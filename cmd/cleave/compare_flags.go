@@ -122,7 +122,7 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 		return nil
 	}
 	var mistakes []error
-	from := 100.0
+	from := 100.0 // where the search begins without --rate
 	for i, text := range f.rates {
 		rate, err := schedule.ParseRate(text)
 		if err == nil {

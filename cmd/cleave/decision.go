@@ -25,7 +25,8 @@ func (f *decisionFlags) register(command *cobra.Command) {
 		"`file` with the prices of cores and memory for --decision (docs/decisions.md)")
 }
 
-// need returns the needs of the decision from the flags, or nil without --decision.
+// need returns what the page of --decision shows, with the commands that repeat the run and write the page
+// again. It returns nil without --decision.
 func (f *decisionFlags) need(
 	command *cobra.Command, args []string, documents documentFlags,
 ) (*ci.Need, error) {
@@ -41,19 +42,19 @@ func (f *decisionFlags) need(
 	case changed("rate") && !(f.rate > 0 && f.rate < math.MaxInt64):
 		return nil, withCode(exitBadPlan, "--rate is %v: give operations per second, above 0", f.rate)
 	}
-	again := []string{"cleave", "report", args[0], "--decision"}
+	repeat := []string{"cleave", "report", args[0], "--decision"}
 	need := ci.Need{Rate: f.rate}
 	if documents.baseline != "" {
-		again = append(again, "--baseline", documents.baseline)
+		repeat = append(repeat, "--baseline", documents.baseline)
 	}
 	if f.rate > 0 {
-		again = append(again, "--rate", strconv.FormatFloat(f.rate, 'g', -1, 64))
+		repeat = append(repeat, "--rate", strconv.FormatFloat(f.rate, 'g', -1, 64))
 	}
 	var err error
 	if f.prices != "" {
-		again = append(again, "--prices", f.prices)
+		repeat = append(repeat, "--prices", f.prices)
 		need.Prices, err = readPrices(f.prices)
 	}
-	need.Again = quoteArgs([]string{"cleave", "run", args[0]}) + "\n" + quoteArgs(again)
+	need.Again = quoteArgs([]string{"cleave", "run", args[0]}) + "\n" + quoteArgs(repeat)
 	return &need, err
 }

@@ -68,30 +68,30 @@ func (f *documentFlags) takeOutput() bool {
 
 func (a app) reportCommand() *cobra.Command {
 	var flags documentFlags
-	var held againstFlags
+	var limits gateFlags
 	var decision decisionFlags
 	command := &cobra.Command{
 		Use:   "report RUN | report EARLIER LATER",
-		Short: "rebuild every view of a result folder from its raw data, or hold a run against an earlier one",
+		Short: "rebuild every view of a result folder from its raw data, or compare a run with an earlier one",
 		Long: `Reads the plan and the trials of a result folder, computes the analysis again
 and writes analysis.json, results.csv and report.html anew.
 
-Of two folders it shows what has changed from the earlier to the later one, in
-every metric that both have, and what was not the same of host and settings;
-nothing is written but --json.
+With two folders it shows what has changed from the earlier to the later one, in
+every metric that both have, and how their hosts and settings differ. It writes
+no file except for that of --json.
 
 --format writes the results for other tools to standard output, and the text to
-standard error (docs/ci.md); of two folders, markdown and junit alone.
+standard error (docs/ci.md); for two folders only markdown and junit.
 
---baseline compares all variants of one run with another one of them than the
-study does; nothing is written to the folder.
+--baseline compares all variants of one run with a variant other than the
+study's baseline; nothing is written to the folder.
 
 --decision writes a page for a record of an architecture decision to standard
 output (docs/decisions.md).
 
---fail-if METRIC>RATIOx makes a gate of either, of one run for every variant
-against its baseline: the exit code is 7 where one is shown to be beyond the
-limit, and 6 with --require-verdict where it may be.`,
+--fail-if METRIC>RATIOx is a gate: a limit for every variant against its
+baseline, or for the later run against the earlier one. The exit code is 7 if
+the limit is exceeded; with --require-verdict it is 6 if that is undecided.`,
 		Example: `  cleave report results/rego2021/latest --full
   cleave report results/shop/20261101T080000Z-1 results/shop/latest --fail-if 'p99>1.05x' --fail-if 'cpu_per_operation>1.1x'`,
 		Args: arguments(cobra.RangeArgs(1, 2)),
@@ -102,30 +102,30 @@ limit, and 6 with --require-verdict where it may be.`,
 			if flags.baseline != "" && len(args) == 2 {
 				return withCode(exitBadPlan, "--baseline is for one run: of two, the earlier one is compared with")
 			}
-			if held.mustKnow && len(held.gates) == 0 {
+			if limits.needVerdict && len(limits.gates) == 0 {
 				return withCode(exitBadPlan, "--require-verdict is about gates: name one with --fail-if")
 			}
 			if flags.decision, err = decision.need(command, args, flags); err != nil {
 				return err
 			}
 			if len(args) == 2 {
-				return a.reportAgainst(args[0], args[1], flags, held)
+				return a.reportAgainst(args[0], args[1], flags, limits)
 			}
-			return a.reportRun(args[0], flags, held)
+			return a.reportRun(args[0], flags, limits)
 		},
 	}
 	flags.addTo(command.Flags())
 	flags.addFull(command.Flags())
 	command.Flags().StringVar(&flags.baseline, "baseline", "",
 		"compare with `variant` in the place of the study's baseline; nothing is written to the folder")
-	held.register(command)
+	limits.register(command)
 	decision.register(command)
 	return command
 }
 
 // reportRun writes all documents of a run anew, and checks its variants against the gates.
-func (a app) reportRun(dir string, flags documentFlags, held againstFlags) error {
-	gates, err := held.parse()
+func (a app) reportRun(dir string, flags documentFlags, limits gateFlags) error {
+	gates, err := limits.parse()
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
@@ -137,14 +137,15 @@ func (a app) reportRun(dir string, flags documentFlags, held againstFlags) error
 	if err != nil {
 		return err
 	}
-	verdicts, err := a.hold(concluded, flags, gates)
+	verdicts, err := a.checkGates(concluded, flags, gates)
 	if err != nil {
 		return err
 	}
-	if err := a.writeFormat(folder, flags, concluded, verdicts, held.mustKnow); err != nil {
+	run := ci.Run{Analysis: concluded, Gates: verdicts, MustKnow: limits.needVerdict}
+	if err := a.writeFormat(folder, flags, run); err != nil {
 		return err
 	}
-	return gatesVerdict(verdicts, held.mustKnow, "a variant")
+	return gatesVerdict(verdicts, limits.needVerdict, "a variant")
 }
 
 // conclude analyses the raw data of the folder, writes all documents, and shows the results.
@@ -178,10 +179,9 @@ func (a app) textStream(taken bool) io.Writer {
 	return a.out
 }
 
-// writeFormat writes a run in the format of --format, or the page of --decision, if any.
-func (a app) writeFormat(folder *store.Folder, flags documentFlags, concluded lab.Analysis,
-	gates []lab.GateVerdict, mustKnow bool,
-) error {
+// writeFormat writes a run in the format of --format, or the page of --decision, if any. It sets the name and
+// the beginning of the run.
+func (a app) writeFormat(folder *store.Folder, flags documentFlags, run ci.Run) error {
 	if flags.format == "" && flags.decision == nil {
 		return nil
 	}
@@ -189,8 +189,7 @@ func (a app) writeFormat(folder *store.Folder, flags documentFlags, concluded la
 	if err != nil {
 		return err
 	}
-	run := ci.Run{Name: filepath.Base(folder.Dir()), Began: plan.Created, Analysis: concluded, Gates: gates,
-		MustKnow: mustKnow}
+	run.Name, run.Began = filepath.Base(folder.Dir()), plan.Created
 	if flags.decision != nil {
 		return ci.Decision(plain.Raw(a.out), run, *flags.decision)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/profiler"
 	"github.com/cleave-lab/cleave/report/analysis"
+	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
@@ -32,28 +33,28 @@ import (
 
 // experimentFlags are the flags of every command that plays an experiment.
 type experimentFlags struct {
-	isSet     func(flag string) bool // whether the command line has the flag
-	quick     bool
-	scale     float64
-	blocks    int
-	points    []string
-	backings  []string
-	runtimes  []string
-	deploy    deployFlag
-	seed      uint64
-	results   string
-	resume    string
-	progress  progressFlag
-	out       outFlag
-	serve     string // address; empty: the run is not shown in the browser
-	planOnly  bool
-	trust     bool
-	noGates   bool
-	mustKnow  bool
-	documents documentFlags
-	looks     sequentialFlags
-	strict    bool
-	profiled  int // blocks
+	isSet       func(flag string) bool // whether the command line has the flag
+	quick       bool
+	scale       float64
+	blocks      int
+	points      []string
+	backings    []string
+	runtimes    []string
+	deploy      deployFlag
+	seed        uint64
+	results     string
+	resume      string
+	progress    progressFlag
+	out         outFlag
+	serve       string // address; empty: the run is not shown in the browser
+	planOnly    bool
+	trust       bool
+	noGates     bool
+	needVerdict bool // an undecided claim or headline has an exit code of its own
+	documents   documentFlags
+	sequential  sequentialFlags
+	strict      bool
+	profiled    int // blocks
 }
 
 // register adds the flags of commands that play a study file.
@@ -152,7 +153,7 @@ func (a app) playOwn(
 	report reporter,
 ) error {
 	if len(args) == 0 {
-		return a.goOn(command, flags, report)
+		return a.playRest(command, flags, report)
 	}
 	if err := arguments(cobra.ExactArgs(1))(command, args); err != nil {
 		return err
@@ -164,8 +165,8 @@ func (a app) playOwn(
 	return a.experiment(command, plan, flags, report)
 }
 
-// goOn plays the rest of the plan in the folder of --resume.
-func (a app) goOn(command *cobra.Command, flags *experimentFlags, report reporter) error {
+// playRest plays the rest of the plan in the folder of --resume.
+func (a app) playRest(command *cobra.Command, flags *experimentFlags, report reporter) error {
 	folder, err := store.Open(flags.resume)
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
@@ -174,15 +175,15 @@ func (a app) goOn(command *cobra.Command, flags *experimentFlags, report reporte
 	if err != nil {
 		return err
 	}
-	if !plays(command.Name(), plan.Study.Name) {
+	if !canContinue(command.Name(), plan.Study.Name) {
 		return withCode(exitBadPlan, "%s holds the study %q of %s, which is not of cleave %s: go on with cleave "+
 			"run --resume %s", folder.Dir(), plan.Study.Name, plan.Study.System, command.Name(), folder.Dir())
 	}
 	return a.experiment(command, plan, flags, report)
 }
 
-// plays reports whether a command can continue a study with that name. run can continue any.
-func plays(command, study string) bool {
+// canContinue reports whether a command can continue a study with that name. run can continue any.
+func canContinue(command, study string) bool {
 	switch command {
 	case "run":
 		return true
@@ -194,9 +195,9 @@ func plays(command, study string) bool {
 	return study == command
 }
 
-// reporter shows the results of an experiment. verdict is the error with which the command ends because of
-// the results; err is a failure to show them.
-type reporter func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error)
+// reporter shows the results of an experiment. failure is the error with which the command ends because of
+// the results; err says why they could not be shown.
+type reporter func(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (failure, err error)
 
 // experiment plays a plan and reports the results. With --plan it only shows the plan.
 func (a app) experiment(
@@ -227,9 +228,9 @@ func (a app) experiment(
 		return err
 	}
 	played := a.play(command.Context(), conductor, plan, folder, flags.out)
-	var verdict error
+	var failure error
 	if played == nil || run.Interrupted(played) {
-		verdict, err = report(folder, plan, flags)
+		failure, err = report(folder, plan, flags)
 	}
 	if played != nil {
 		return errors.Join(played, err, a.adviseResume(command, folder))
@@ -237,19 +238,19 @@ func (a app) experiment(
 	if err != nil {
 		return err
 	}
-	return verdict
+	return failure
 }
 
-// reported shows the analysis of a study.
-func (a app) reported(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (found, err error) {
-	analysis, err := a.conclude(folder, flags.documents)
+// reported is the reporter of most commands: it shows the analysis of a study.
+func (a app) reported(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (failure, err error) {
+	concluded, err := a.conclude(folder, flags.documents)
 	if err == nil {
-		err = a.writeFormat(folder, flags.documents, analysis, nil, false)
+		err = a.writeFormat(folder, flags.documents, ci.Run{Analysis: concluded})
 	}
 	if err != nil {
 		return nil, err
 	}
-	return verdict(folder, plan.Study, analysis, flags.mustKnow), nil
+	return verdict(folder, plan.Study, concluded, flags.needVerdict), nil
 }
 
 // begin returns the conductor of a plan, the locked folder for its results, and the plan: with --resume that
@@ -315,7 +316,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 	}
 	spans := os.Getenv(spansVariable)
 	if spans == "" && slices.ContainsFunc(flags.out, telemetry.Target.TakesSpans) {
-		spans = filepath.Join(scratch, sentSpans)
+		spans = filepath.Join(scratch, outgoingSpans)
 	}
 	system, err := systemOf(plan, a.secrets, spans)
 	if err != nil {
@@ -360,7 +361,7 @@ func (a app) play(
 	if err != nil {
 		return err
 	}
-	outs, err := a.open(out)
+	outs, err := a.openOuts(out)
 	if err != nil {
 		return errors.Join(err, scratch.Release())
 	}
@@ -372,7 +373,7 @@ func (a app) play(
 	defer endJournals()
 	conductor.Store = folder
 	conductor.Progress = telemetry.Follow(conductor.Progress, outs.Outs,
-		spansIn(filepath.Join(conductor.Scratch, sentSpans)))
+		spansIn(filepath.Join(conductor.Scratch, outgoingSpans)))
 	return errors.Join(conductor.Play(ctx, plan), scratch.Release())
 }
 

@@ -27,8 +27,8 @@ knobs are also turned in another order, which shows where the order of the steps
 changes the answer. The systems that can be explained:
 ` + explanations() + `  network    no system: what a call costs over loopback, in containers, on clusters,
              through proxies (a built-in study, played as reproduce does)
---from and --to take an architecture, and knobs to be turned in it, the deployment
-among them where it is to change on the way:
+--from and --to take an architecture, and knobs to be turned in it. The deployment is
+among them if it has to change, too:
   --to "sync binding=grpc replicas=2 deployment=docker-bridge"
 
 Both are stock by default, as a good team deploys them. --tuned goes on from the last
@@ -38,9 +38,9 @@ Of two systems of yours, A and B (compose files, or what cleave compare takes), 
 A into B, service by service: images, variables, commands, replicas, limits, services that
 come and go. Of one FILE, --to says what changes: "cart.replicas=2 deployment=docker-host".
 
---factors sets knobs of --from together in place of a way: a two-level factorial design. It shows what
-each changes, and which pairs do not act alone. A knob with several other values is given with the
-second one: --factors logging,security=mtls,binding=grpc
+--factors combines knobs of --from instead of turning them one after the other: a two-level
+factorial design. It shows what each changes, and which pairs do not act alone. A knob with
+several other values is given with the second one: --factors logging,security=mtls,binding=grpc
 
 All stops get the same rate of operations, which each must hold; --capacity also
 searches the highest rate of each that meets the objective, and --users is a closed

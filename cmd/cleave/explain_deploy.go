@@ -35,7 +35,7 @@ func withDeployment(
 		orders[step.Order] = append(orders[step.Order], step)
 	}
 	if len(orders) == 1 && len(steps) > 0 {
-		orders[2] = orders[1]
+		orders[2] = orders[1] // it differs by when the deployment changes
 	}
 	builder := stepBuilder{known: stops, to: to}
 	for _, order := range slices.Sorted(maps.Keys(orders)) {

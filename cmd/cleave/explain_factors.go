@@ -22,8 +22,8 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKno
 	var clash error
 	for _, flag := range []string{"to", "tuned", "one-order"} {
 		if f.isSet(flag) {
-			clash = errors.Join(clash, fmt.Errorf("--%s is about the steps of a way, and --%s sets all knobs "+
-				"together: leave one of them out", flag, factorsFlag))
+			clash = errors.Join(clash, fmt.Errorf("--%s is about steps from one variant to another, and --%s "+
+				"combines knobs: leave one of them out", flag, factorsFlag))
 		}
 	}
 	base, baseErr := f.variant(info, onBackings, "from", f.from)
@@ -42,7 +42,7 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKno
 	}
 	variants, err := runsOf(info, base, design)
 	if err == nil {
-		err = allTurn(info, base, factors)
+		err = checkFactors(info, base, factors)
 	}
 	if err != nil {
 		return lab.Plan{}, err
@@ -153,9 +153,9 @@ func atHigh(base lab.Variant, set []lab.Factor) lab.Variant {
 	return v
 }
 
-// allTurn returns an error for a factor that changes nothing in the system, neither with the others at their
-// low levels nor with them at their high levels.
-func allTurn(info lab.SystemInfo, base lab.Variant, factors []lab.Factor) error {
+// checkFactors returns an error for a factor that changes nothing in the system, neither with the others at
+// their low levels nor with them at their high levels.
+func checkFactors(info lab.SystemInfo, base lab.Variant, factors []lab.Factor) error {
 	if info.Changes == nil {
 		return nil
 	}

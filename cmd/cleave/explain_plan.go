@@ -37,7 +37,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 		flags.StringVar(&f.from, "from", "", "`architecture` to begin with (default: the system's)")
 		flags.StringVar(&f.to, "to", "", "`architecture` to arrive at (default: the system's)")
 		flags.BoolVar(&f.tuned, "tuned", false,
-			"continue to the tuned variant of --to: what of the cost can be won back")
+			"continue to the tuned variant of --to: how much of the cost tuning wins back")
 		flags.BoolVar(&f.oneOrder, "one-order", false, "change the knobs in one order only")
 		flags.StringSliceVar(&f.factors, factorsFlag, nil, "set 2 to 6 `knobs` of --from together, in a two-level "+
 			"design, e.g. logging,security=mtls: what each changes, and which do not act alone")
@@ -65,7 +65,8 @@ func (f *explainFlags) register(command *cobra.Command) {
 	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
-// complete sets flags that were not given to the defaults of the system, or to those of a quick experiment.
+// complete sets flags that were not given to those of the usual explanation of the system, or of a quick
+// experiment.
 func (f *explainFlags) complete(usual lab.Explanation) {
 	if !f.isSet("from") {
 		f.from = usual.From
@@ -76,7 +77,7 @@ func (f *explainFlags) complete(usual lab.Explanation) {
 	if !f.isSet("rate") {
 		f.rate = usual.Rate
 	}
-	f.hasten(2*time.Second, time.Second/2)
+	f.applyQuick(2*time.Second, time.Second/2)
 	if f.quick && !f.isSet("one-order") {
 		f.oneOrder = true
 	}
@@ -181,8 +182,8 @@ func (f *explainFlags) study(
 	}
 	s := f.frame(info, load, first.Name)
 	s.Title = "where the cost from " + first.Name + " to " + last + " comes from"
-	s.Question, s.Steps = "Which of the changes on the way costs what?", steps
-	first.Summary = "where the way begins"
+	s.Question, s.Steps = "What does each change cost?", steps
+	first.Summary = "the first stop"
 	s.Variants = []lab.Variant{first}
 	for _, step := range steps {
 		i := slices.IndexFunc(stops, func(v lab.Variant) bool { return v.Name == step.Variant })

@@ -136,7 +136,9 @@ func (d *deployFlag) Set(name string) error {
 // `cleave clean` also read it.
 type variableFlag struct {
 	variable string
-	with     string // another variable, which is set to "" if it is not set
+	// with is another variable, which is set to "" unless it is set: an empty ContextVariable selects the
+	// current context of the kubeconfig.
+	with string
 }
 
 // String implements pflag.Value.
@@ -173,7 +175,7 @@ func (f *experimentFlags) addDesign(flags *pflag.FlagSet) {
 	flags.Uint64Var(&f.seed, "seed", 0, "`number` that the order of trials and random choices follow from "+
 		"(default: the study's, else 1)")
 	flags.BoolVar(&f.noGates, "no-gates", false, "count trials even if the host or the generator was disturbed")
-	f.looks.addTo(flags)
+	f.sequential.addTo(flags)
 	flags.IntVar(&f.profiled, profileFlag, 0, "repeat every variant under the profiler of its runtime (Java, "+
 		"Node.js, our units in Go) in this number of `blocks`; such trials are not timed (docs/profiling.md)")
 	flags.Lookup(profileFlag).NoOptDefVal = strconv.Itoa(study.ProfiledByDefault)
@@ -184,7 +186,7 @@ func (f *experimentFlags) addPlay(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.planOnly, "plan", false,
 		"show trials, time and disk of the plan, and play nothing; with --json the plan itself")
 	flags.StringVar(&f.resume, "resume", "", "continue the interrupted experiment in this result `folder`, "+
-		"which says what is played")
+		"by the plan in it")
 	flags.BoolVar(&f.strict, "strict", false,
 		"refuse (exit code 3) if this host lacks a part, instead of leaving out what needs it")
 	flags.StringVar(&f.serve, serveName, "",
@@ -215,7 +217,7 @@ func (f *experimentFlags) addResults(flags *pflag.FlagSet) {
 // addVerdict adds the flags about results that compare variants.
 func (f *experimentFlags) addVerdict(flags *pflag.FlagSet) {
 	f.documents.addFull(flags)
-	flags.BoolVar(&f.mustKnow, "require-verdict", false,
+	flags.BoolVar(&f.needVerdict, "require-verdict", false,
 		"exit with code 6 if a claim or the headline is undecided")
 }
 
@@ -247,8 +249,8 @@ func (w *warmUp) Set(text string) (err error) {
 	return err
 }
 
-// usuallyLooked is the default of --blocks for an experiment that stops when it is decided.
-const usuallyLooked = 12
+// sequentialBlocks is the default of --blocks with --until.
+const sequentialBlocks = 12
 
 // sequentialFlags are the flags for experiments that analyse their data after every block.
 type sequentialFlags struct {
@@ -259,8 +261,8 @@ type sequentialFlags struct {
 // addTo adds the flags.
 func (f *sequentialFlags) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.until, "until", "", fmt.Sprintf("stopping `rule`: \"decided\" analyses after every "+
-		"block from %d on and plays no further what is decided; --blocks is the maximum then (default %d)",
-		lab.FirstLook, usuallyLooked))
+		"block from %d on and plays no more trials for decided questions; --blocks is the maximum then "+
+		"(default %d)", lab.FirstLook, sequentialBlocks))
 	flags.DurationVar(&f.within, "within", 0,
 		"time limit of an experiment with --until, e.g. 20m (--resume starts it again)")
 }
@@ -277,7 +279,7 @@ func (f *sequentialFlags) apply(plan lab.Plan, isSet func(flag string) bool) (la
 	}
 	design := &plan.Study.Design
 	if !isSet("blocks") {
-		design.Blocks = usuallyLooked
+		design.Blocks = sequentialBlocks
 	}
 	switch {
 	case f.until != lab.UntilDecided:

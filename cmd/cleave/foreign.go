@@ -118,7 +118,7 @@ func (a app) playForeign(
 		if len(args) > 0 {
 			return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s", quoteArgs(args))
 		}
-		return a.goOn(command, &flags.experimentFlags, report)
+		return a.playRest(command, &flags.experimentFlags, report)
 	}
 	plan, err := a.planForeign(command, args, flags, planner)
 	if err != nil {

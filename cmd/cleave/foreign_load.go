@@ -30,7 +30,7 @@ func (f *foreignFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 	file, dir, err := f.file()
 	note(err)
 	if l := file.Load; err == nil && l != nil && l.Users == 0 && l.Replay == "" && l.Arrivals == "" {
-		own := *l
+		own := *l // an open loop without arrivals gets those of --arrivals
 		own.Arrivals = load.Arrivals
 		file.Load = &own
 	}
@@ -121,6 +121,7 @@ func (f *foreignFlags) pin() (system, generator []int, err error) {
 	return system, generator, nil
 }
 
+// coreList parses numbers of processors: "0,1".
 func coreList(text string) ([]int, error) {
 	var cores []int
 	for word := range strings.SplitSeq(text, ",") {

@@ -34,7 +34,7 @@ const sweeperName = "sweeper"
 
 func sweeperCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: sweeperName + " DIR", Hidden: true, Short: "remove what a conductor had when it is done or gone",
+		Use: sweeperName + " DIR", Hidden: true, Short: "remove the leftovers of a conductor when it has ended",
 		Args: arguments(cobra.ExactArgs(1)),
 		RunE: func(command *cobra.Command, args []string) error {
 			err := leftovers.Sweep(os.Stdin, args[0])
@@ -130,6 +130,7 @@ func diskState() backingState {
 	return backingState{Is: gluster.About() + ", for " + lab.KnobDisk + " " + lab.DiskReplicated}
 }
 
+// stateOf returns the state of a server that Cleave would start.
 func stateOf(b server.Availability) backingState {
 	if b.Missing != nil {
 		return backingState{Missing: b.Missing.What, Install: b.Missing.Install}
@@ -182,6 +183,8 @@ func (a app) doctorCommand() *cobra.Command {
 	return command
 }
 
+// diagnose examines this host. Its error says that parts of Cleave are missing or settings are wrong; missing
+// software of others is only a finding.
 func diagnose(ctx context.Context) (diagnosis, error) {
 	found := diagnosis{Environment: meter.NewHost(version).Environment(),
 		Deployments: map[string]string{}, Leftovers: []string{}}
@@ -225,6 +228,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	return found, errors.Join(broken, mistaken, err)
 }
 
+// showDiagnosis prints the findings of doctor.
 func (a app) showDiagnosis(found diagnosis) {
 	fmt.Fprintln(a.out, "This host")
 	for _, name := range slices.Sorted(maps.Keys(found.Environment)) {
@@ -270,6 +274,7 @@ func (a app) showRow(name, text string) {
 	fmt.Fprintf(a.out, "  %-28s %s\n", name, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 31)))
 }
 
+// factText shows the value of a fact, or why there is none.
 func factText(fact lab.Fact) string {
 	if fact.Unavailable != "" {
 		return "not available here: " + fact.Unavailable

@@ -21,6 +21,7 @@ type inventory struct {
 	Metrics []lab.Metric     `json:"metrics"`
 }
 
+// listedStudy is a built-in study with the names of its points.
 type listedStudy struct {
 	Name   string   `json:"name"`
 	Title  string   `json:"title"`
@@ -62,6 +63,7 @@ func (a app) listCommand() *cobra.Command {
 	return command
 }
 
+// takeInventory returns all built-in studies, systems and metrics.
 func takeInventory() (inventory, error) {
 	all := inventory{Metrics: lab.JobMetrics()}
 	infos := systemInfos("")

@@ -74,14 +74,15 @@ type loadRun struct {
 	group *agent.Group // nil: this process sends the load
 }
 
-// load plays the load of the arguments.
+// load plays the load of the command line. what is a URL or the path of a scenario.
 func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	run, err := a.newLoadRun(ctx, what, flags)
 	if err != nil {
 		return refused(err)
 	}
 	outcome, played := run.play(ctx)
-	whole := outcome.Results != nil && (played == nil || ctx.Err() != nil) // no results so far are missing
+	// Lists of operations are complete even if the load was interrupted: no operation so far is missing.
+	whole := outcome.Results != nil && (played == nil || ctx.Err() != nil)
 	var limited *trial.ClientLimitError
 	var unreachable *engine.UnreachableError
 	switch {
@@ -173,16 +174,16 @@ func (r *loadRun) play(ctx context.Context) (trial.Outcome, error) {
 	if err != nil {
 		return trial.Outcome{}, withCode(exitBadPlan, "%w", err)
 	}
-	outs, err := r.open(r.flags.outputs.out)
+	outs, err := r.openOuts(r.flags.outputs.out)
 	if err != nil {
 		return trial.Outcome{}, err
 	}
 	defer outs.close()
-	show, tell := r.progress(), r.secondReporter(outs)
+	show, export := r.progress(), r.secondReporter(outs)
 	logged := hooks.Second
 	hooks.Second = func(s trial.Second) error {
 		show(s)
-		tell(s)
+		export(s)
 		return errors.Join(logged(s), watch(s))
 	}
 	outcome, err := r.send(loadCtx, hooks)
@@ -232,7 +233,7 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			group.Job.Spec.Load = load
 			group.Job.Spec.Scenario.Seed = seed
 			outcome, err := group.Play(ctx, agent.Listeners{})
-			r.group.Job.Spec.After = outcome.Progress
+			r.group.Job.Spec.After = outcome.Progress // the next load must not use the same values again
 			return outcome, err
 		}
 	}
@@ -270,10 +271,10 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 // as achieved.
 const leastAchieved = 0.99
 
-// judgeLoad returns the error with which the command ends.
+// judgeLoad returns the error with which the command ends. The summary of a search has a capacity.
 func judgeLoad(s *record.Summary, limit objective.Objective, searched bool) error {
 	switch {
-	case searched && (s.Capacity == nil || s.Capacity.Rate == nil):
+	case searched && s.Capacity.Rate == nil:
 		return withCode(exitLoadNotReached, "no rate met the objective %s", s.Capacity.Objective)
 	case searched:
 		return nil

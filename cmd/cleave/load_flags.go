@@ -58,7 +58,7 @@ func (f *loadFlags) register(command *cobra.Command) {
 	addGroup(command, "When flows begin", f.addSchedule)
 	addGroup(command, "What is sent (for a URL; a scenario says it itself)", f.addRequest, f.addAnswers)
 	addGroup(command, "Where to, and how", f.addTarget, f.addAllowed, f.addConnections, f.addClient,
-		f.addConnection)
+		f.addLoadConnections)
 	addGroup(command, "Judgement", f.addJudgement)
 	addGroup(command, "What sends it", f.addSenders)
 	addGroup(command, "Output", f.outputs.addTo)
@@ -169,8 +169,8 @@ func (s *share) Set(text string) error {
 	return nil
 }
 
-// addConnection adds the flags about connections that only load has.
-func (f *loadFlags) addConnection(flags *pflag.FlagSet) {
+// addLoadConnections adds the flags about connections that only the command load has.
+func (f *loadFlags) addLoadConnections(flags *pflag.FlagSet) {
 	flags.Lookup("connections").Usage += "; without a rate: number of users"
 	flags.IntVar(&f.streams, "streams", 0,
 		"`number` of flows at a time on a connection of HTTP/2 or gRPC (default 32)")

@@ -34,9 +34,8 @@ combined, JSON) or a script of k6. With - as FILE it reads standard input.
 
 What has no counterpart in a scenario, or behaves differently, is listed: on the
 terminal and as comments at the top of the scenario. Read both before you play
-it. Nothing is fetched. Nothing of the input is run but scripts of k6: one
-iteration, in a sandbox that sends nothing. docs/importing.md says what becomes
-of what.`,
+it. Nothing is fetched. Only scripts of k6 are run: one iteration, in a sandbox
+that sends nothing. docs/importing.md lists what each input is converted to.`,
 		Example: `  cleave load import shop.har -o shop.yaml
   cleave load import api.yaml -o api-scenario.yaml
   cleave load import plan.jmx --group Buyers -o buyers.yaml

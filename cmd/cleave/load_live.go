@@ -12,9 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// shortest is the length of the shortest interval that is shown. The fraction of a second at the end of a
-// load can be shorter, and then has too little data.
-const shortest = 100 * time.Millisecond
+// shortestShown is the length of the shortest interval that is shown. The fraction of a second at the end of
+// a load can be shorter, and then has too little data.
+const shortestShown = 100 * time.Millisecond
 
 // progress returns a function that shows a second of the load.
 func (r *loadRun) progress() func(trial.Second) {
@@ -67,7 +67,8 @@ type moment struct {
 	cpu            float64 // percent of one processor
 }
 
-// take computes the values of a second. It returns false if the interval is too short to be shown.
+// take adds a second to the totals, and returns its figures. It returns false if the interval is too short to
+// be shown.
 func (v *liveView) take(s trial.Second) (moment, bool) {
 	r := s.Results
 	m := moment{at: r.To, length: r.To - r.From}
@@ -77,7 +78,7 @@ func (v *liveView) take(s trial.Second) (moment, bool) {
 			v.errors[outcome] += n
 		}
 	}
-	if m.length < shortest {
+	if m.length < shortestShown {
 		return m, false
 	}
 	seconds := m.length.Seconds()
@@ -92,6 +93,7 @@ func (v *liveView) take(s trial.Second) (moment, bool) {
 	return m, true
 }
 
+// line writes a second as a line of text.
 func (v *liveView) line(s trial.Second) {
 	m, long := v.take(s)
 	if !long {
@@ -116,7 +118,7 @@ type secondLine struct {
 	Left         float64          `json:"left_seconds"`
 }
 
-// object writes a second for programs.
+// object writes a second as a line of JSON.
 func (v *liveView) object(s trial.Second) {
 	m, long := v.take(s)
 	if !long {

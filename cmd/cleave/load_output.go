@@ -60,8 +60,8 @@ func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 		}
 	}
 	err = errors.Join(
-		o.list("jtl", o.jtl, func(w io.Writer) (rowWriter, error) { return record.NewJTLWriter(w, agents) }),
-		o.list("lines", o.lines, func(w io.Writer) (rowWriter, error) { return record.NewLineWriter(w), nil }),
+		o.beginList("jtl", o.jtl, func(w io.Writer) (rowWriter, error) { return record.NewJTLWriter(w, agents) }),
+		o.beginList("lines", o.lines, func(w io.Writer) (rowWriter, error) { return record.NewLineWriter(w), nil }),
 	)
 	if len(o.lists) > 0 {
 		hooks.Row = func(r record.Row) error {
@@ -75,8 +75,8 @@ func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 	return hooks, err
 }
 
-// list begins a list of operations, if its flag names a file.
-func (o *loadOutputs) list(flag, path string, begin func(io.Writer) (rowWriter, error)) error {
+// beginList begins a list of operations, if its flag names a file.
+func (o *loadOutputs) beginList(flag, path string, begin func(io.Writer) (rowWriter, error)) error {
 	if path == "" {
 		return nil
 	}

@@ -46,7 +46,7 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 		showOperations(w, s)
 	}
 	showChecks(w, o)
-	showHonesty(w, o)
+	showGenerator(w, o)
 	if s.Capacity != nil {
 		showCapacity(w, s.Capacity)
 	}
@@ -152,8 +152,8 @@ func timeText(value *float64) string {
 	return figure.Amount(*value, "s")
 }
 
-// showHonesty prints figures of the generator, and whether it was the limit.
-func showHonesty(w io.Writer, o *trial.Outcome) {
+// showGenerator prints figures of the generator, and whether it was the limit.
+func showGenerator(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
 	g := &s.Generator
 	fmt.Fprintf(w, "generator    %s, %s of processor time (%.0f %% of one processor), %s at its peak\n",

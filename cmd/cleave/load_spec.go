@@ -199,15 +199,15 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	}
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
-	note(f.rampOf(&l))
-	note(f.stairsOf(&l))
-	note(f.spikeOf(&l))
+	note(f.setRamp(&l))
+	note(f.setSteps(&l))
+	note(f.setSpike(&l))
 	if f.replay != "" {
 		path, err := filepath.Abs(f.replay)
 		note(err)
 		l.Replay = path
 		if own != nil && !f.isSet("duration") {
-			l.Duration = 0
+			l.Duration = 0 // the arrivals say how long it lasts, not the scenario
 		}
 	}
 	if f.arrivals != "" {
@@ -235,7 +235,7 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	return l, errors.Join(mistakes...)
 }
 
-// fields splits a flag by colons.
+// fields splits the text of a flag by colons. It returns an error unless the text has as many parts as form.
 func fields(flag, text, form string) ([]string, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != len(strings.Split(form, ":")) {
@@ -244,7 +244,8 @@ func fields(flag, text, form string) ([]string, error) {
 	return parts, nil
 }
 
-func (f *loadFlags) rampOf(l *scenario.Load) error {
+// setRamp sets the ramp of --ramp, if any.
+func (f *loadFlags) setRamp(l *scenario.Load) error {
 	if f.ramp == "" {
 		return nil
 	}
@@ -255,7 +256,8 @@ func (f *loadFlags) rampOf(l *scenario.Load) error {
 	return err
 }
 
-func (f *loadFlags) stairsOf(l *scenario.Load) error {
+// setSteps sets the steps of --steps, if any.
+func (f *loadFlags) setSteps(l *scenario.Load) error {
 	if f.steps == "" {
 		return nil
 	}
@@ -273,7 +275,8 @@ func (f *loadFlags) stairsOf(l *scenario.Load) error {
 	return nil
 }
 
-func (f *loadFlags) spikeOf(l *scenario.Load) error {
+// setSpike sets the peak of --spike, if any.
+func (f *loadFlags) setSpike(l *scenario.Load) error {
 	if f.spike == "" {
 		return nil
 	}

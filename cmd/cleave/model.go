@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -153,7 +154,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 	}
 	wrong := setFlags(command, func(f *pflag.Flag) bool { return f.Name != "out" && f.Name != "component" })
 	if len(wrong) > 0 {
-		return withCode(exitBadPlan, "%s is about trials, which are only played of a system: one of yours, %s",
+		return withCode(exitBadPlan, "%s is only for trials of a system: one of yours, or one of %s",
 			strings.Join(wrong, ", "), strings.Join(systemsThat[lab.Modelled](), ", "))
 	}
 	if notRun == nil && len(args) == 1 && flags.component == "" {
@@ -293,10 +294,8 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	if err := errors.Join(err, f.checkDesign()); err != nil {
 		return lab.Plan{}, err
 	}
-	followed, err := f.variant(info, onBackings, "architecture", f.architecture)
-	if err != nil {
-		return lab.Plan{}, err
-	}
+	followed := metered
+	followed.Knobs = maps.Clone(metered.Knobs)
 	metered.Name, metered.Knobs[usual.Knob] = meteredVariant, usual.None
 	followed.Name, followed.Knobs[usual.Knob] = followedVariant, usual.All
 	metered.Summary, followed.Summary = "metered, no operation followed", "every operation followed"

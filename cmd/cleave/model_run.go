@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -180,9 +179,9 @@ func cpuByRole(trials []lab.Trial, metrics []lab.Metric) map[string]float64 {
 	mean := map[string]float64{}
 	for _, t := range trials {
 		whole := t.Metered.Used().CPUSeconds
-		for role := range maps.Keys(t.Metered.Roles) {
+		for role, used := range t.Metered.Roles {
 			if role != lab.RoleGenerator {
-				share := t.Metered.Roles[role].CPUSeconds / whole
+				share := used.CPUSeconds / whole
 				mean[role] += share * cpuPerOperation(t, metrics) / float64(len(trials))
 			}
 		}

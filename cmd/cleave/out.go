@@ -16,10 +16,10 @@ import (
 	"github.com/cleave-lab/cleave/report/telemetry"
 )
 
-// sentSpans is the folder, in the scratch folder of an experiment, with the spans that are to be sent.
-const sentSpans = "spans"
+// outgoingSpans is the subfolder of an experiment's scratch folder that holds the spans for a collector.
+const outgoingSpans = "spans"
 
-// outFlag is the repeatable flag that names the places to which figures are sent during a run.
+// outFlag holds the destinations of live figures, which the repeatable flag --out names.
 type outFlag []telemetry.Target
 
 func (o *outFlag) addTo(flags *pflag.FlagSet) {
@@ -30,7 +30,7 @@ func (o *outFlag) addTo(flags *pflag.FlagSet) {
 // The methods of pflag.Value.
 
 func (o *outFlag) String() string { return strings.Trim(fmt.Sprint([]telemetry.Target(*o)), "[]") }
-func (o *outFlag) Type() string   { return "place" }
+func (o *outFlag) Type() string   { return "destination" }
 
 func (o *outFlag) Set(text string) error {
 	switch text {
@@ -44,14 +44,14 @@ func (o *outFlag) Set(text string) error {
 	return err
 }
 
-// outs sends figures to the opened places.
+// outs sends figures to the destinations of --out.
 type outs struct {
 	app
 	*telemetry.Outs
 }
 
-// open opens places for figures.
-func (a app) open(to outFlag) (outs, error) {
+// openOuts opens the destinations of --out.
+func (a app) openOuts(to outFlag) (outs, error) {
 	opened, err := telemetry.Open(to)
 	if err != nil {
 		return outs{}, withCode(exitBadPlan, "--out: %w", err)
@@ -66,8 +66,8 @@ func (o outs) close() {
 	}
 }
 
-// spansIn returns a function that sends the spans in a folder, and then removes their files. Each trial has a
-// folder there, with files that have a document in each line.
+// spansIn returns a function that sends the spans below a folder, and then removes their files. Each trial
+// has a subfolder of JSON Lines files there; every line is one document to send.
 func spansIn(folder string) func(send func(document []byte)) error {
 	return func(send func(document []byte)) error {
 		names, err := fs.Glob(os.DirFS(folder), "*/*.jsonl")

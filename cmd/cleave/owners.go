@@ -72,7 +72,8 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	return nil
 }
 
-// ownedBy returns the clusters or hosts that the user names for a deployment; none if it runs on this host.
+// ownedBy returns the clusters or hosts that the user names for a deployment by Kubernetes, Swarm or SSH. A
+// private cluster needs no consent: then there are none.
 func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 	switch deployment {
 	case lab.Kubernetes:
@@ -88,7 +89,7 @@ func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 		}
 		return ownedServices(ctx, named)
 	}
-	names, err := usersHosts()
+	names, err := usersHosts() // the only other deployment on hosts of others is by SSH
 	var all []owned
 	for _, name := range names {
 		host, port, err := ssh.Target(ctx, name)
@@ -102,6 +103,7 @@ func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 	return all, err
 }
 
+// ownedPods returns the user's Kubernetes cluster, with its API server as the target.
 func ownedPods(named *kubernetes.Users) owned {
 	return owned{name: "the cluster " + named.Context, targets: []string{named.API.Address()},
 		proof: named.Proof, place: kubernetes.ProofPlace}
@@ -177,7 +179,7 @@ func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan)
 		var refusal *consent.Refusal
 		if errors.As(err, &refusal) {
 			return withCode(exitBadPlan,
-				"%s: %w (the list of those who agree: %s=FILE; there the token of an entry is proven by %s)",
+				"%s: %w (%s=FILE names the list of consents; the owner proves the token of an entry by %s)",
 				o.name, err, allowVariable, o.place)
 		}
 		if err != nil {

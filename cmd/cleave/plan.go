@@ -45,7 +45,7 @@ func (f *experimentFlags) expand(file *study.File, options study.Options) (lab.P
 	if err != nil {
 		return plan, err
 	}
-	return f.looks.apply(plan, f.isSet)
+	return f.sequential.apply(plan, f.isSet)
 }
 
 // ofBuiltIn makes the plan of a built-in study.
@@ -121,8 +121,9 @@ func (f *designFlags) addBlocks(flags *pflag.FlagSet, blocks int, measured, quic
 	flags.BoolVar(&f.quick, "quick", false, quick)
 }
 
-// hasten shortens the load of a quick experiment, except for flags that are set.
-func (f *designFlags) hasten(duration, warmUp time.Duration) {
+// applyQuick reduces the blocks, the load and the warm-up if --quick is set, except for those that other
+// flags set.
+func (f *designFlags) applyQuick(duration, warmUp time.Duration) {
 	if !f.quick {
 		return
 	}
@@ -156,8 +157,8 @@ func (f *designFlags) checkDesign() error {
 	}
 	if lowest := max(w.least.Seconds(), lab.LeastWarmUpLimit); w.limit != 0 &&
 		!(w.limit.Seconds() >= lowest && w.limit.Seconds() <= lab.LongestWarmUpLimit) {
-		note("--warm-up-limit is %v, expected %gs to %gs: in less, no load shows that it is steady", w.limit,
-			lowest, lab.LongestWarmUpLimit)
+		note("--warm-up-limit is %v, expected %gs to %gs: a load needs that long to show that it is steady",
+			w.limit, lowest, lab.LongestWarmUpLimit)
 	}
 	return errors.Join(mistakes...)
 }
@@ -189,8 +190,8 @@ func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
 			backingFlag, strings.Join(kinds, ","), system)
 	}
 	// An unknown kind is an error for any architecture.
-	any := lab.Variant{Architecture: on.Describe().Architectures[0].Name}
-	if _, err := on.OnBackings(any, kinds); err != nil {
+	first := lab.Variant{Architecture: on.Describe().Architectures[0].Name}
+	if _, err := on.OnBackings(first, kinds); err != nil {
 		return nil, withCode(exitBadPlan, "--%s: %w", backingFlag, err)
 	}
 	return func(v lab.Variant) (map[string]string, error) { return on.OnBackings(v, kinds) }, nil
@@ -274,7 +275,7 @@ func checkVariant(info lab.SystemInfo, v lab.Variant) error {
 	}
 	if a, known := info.Architecture(v.Architecture); known {
 		for _, knob := range slices.Sorted(maps.Keys(v.Knobs)) {
-			if a.KnobValue(lab.Variant{}, knob) == "" {
+			if a.KnobValue(lab.Variant{}, knob) == "" { // every knob of the architecture has a default
 				return fmt.Errorf("the architecture %s of %s has no knob %q", a.Name, info.Name, knob)
 			}
 		}

@@ -23,8 +23,8 @@ func modelText(argument string) (string, bool) {
 	return string(data), err == nil && modelSchema.Match(data)
 }
 
-// modelSystem returns the system that plays a model file, as a T. The error of a model whose system is no T
-// says that it cannot be what, such as "checked".
+// modelSystem returns the system that plays a model file if it implements T. Otherwise the error says that
+// the model cannot be what, such as "checked".
 func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 	if _, err := readModel(path); err != nil {
 		return found, err

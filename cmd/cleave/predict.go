@@ -41,13 +41,13 @@ func (c *changeFlags) addTo(f *pflag.FlagSet) {
 	f.StringVar(&c.replicas, "replicas", "", "change the number of replicas of `units`: orders=2,front=3")
 }
 
-// placesNothing reports whether the flags leave the placement as it is.
-func (c changeFlags) placesNothing() bool { return c.split+c.merge+c.replicas == "" }
+// keepsPlacement reports whether the flags leave the placement as it is.
+func (c changeFlags) keepsPlacement() bool { return c.split+c.merge+c.replicas == "" }
 
 // read returns the change that the flags ask for.
 func (c changeFlags) read() (change predict.Change, err error) {
 	change.Stores = predict.Stores(c.stores)
-	if c.placesNothing() && change.Stores.Shared() {
+	if c.keepsPlacement() && change.Stores.Shared() {
 		return change, errors.New("nothing is changed: give --split, --merge or --replicas")
 	}
 	if c.split != "" {
@@ -91,7 +91,8 @@ not model.
 func (f *predictFlags) addTo(flags *pflag.FlagSet) {
 	f.change.addTo(flags)
 	flags.StringVar(&f.change.stores, "stores", string(predict.SharedStores),
-		"`who` has stores of its own after the change: shared (nobody: those of the model), unit, component")
+		"`parts` that get stores of their own with the change: shared (none: they keep those of the model), "+
+			"unit, component")
 	flags.BoolVar(&f.partitions, "all-partitions", false,
 		"rank every way to divide the components into units, by CPU time")
 	flags.Float64Var(&f.rate, "rate", 0, "operations per second")
@@ -162,7 +163,7 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 	switch {
 	case !f.partitions:
 		q.Change, err = f.change.read()
-	case f.change.placesNothing() && !f.capacity:
+	case f.change.keepsPlacement() && !f.capacity:
 		q.Change.Stores = predict.Stores(f.change.stores)
 	default:
 		err = errors.New("--all-partitions ranks all placements: leave out --split, --merge, --replicas and " +

@@ -25,21 +25,21 @@ func parseHop(text string) (*predict.Hop, error) {
 		}
 		return &predict.Hop{CPU: c.Seconds(), Wait: w.Seconds(), Source: "--hop"}, nil
 	}
-	dir, way := text, "http-loopback"
+	dir, variant := text, "http-loopback"
 	if _, err := os.Stat(dir); err != nil {
 		if at := strings.LastIndex(text, ":"); at >= 0 {
-			dir, way = text[:at], text[at+1:]
+			dir, variant = text[:at], text[at+1:]
 		}
 	}
-	hop, err := measuredHop(dir, way)
+	hop, err := measuredHop(dir, variant)
 	if err != nil {
 		return nil, fmt.Errorf("--hop: %w", err)
 	}
 	return hop, nil
 }
 
-// measuredHop returns the cost of a call in a run.
-func measuredHop(dir, way string) (*predict.Hop, error) {
+// measuredHop returns the cost of a call in a rehearsal, or in a variant of a run of cleave explain network.
+func measuredHop(dir, variant string) (*predict.Hop, error) {
 	folder, err := store.Open(dir)
 	if err != nil {
 		return nil, err
@@ -55,15 +55,15 @@ func measuredHop(dir, way string) (*predict.Hop, error) {
 	if plan.Study.Name == rehearseName {
 		return rehearsedHop(dir, plan.Study, trials)
 	}
-	return loopedHop(dir, way, trials)
+	return networkHop(dir, variant, trials)
 }
 
-// loopedHop returns the cost of a call in one variant of a run of `cleave explain network`, with one caller:
+// networkHop returns the cost of a call in one variant of a run of `cleave explain network`, with one caller:
 // the CPU time of all units, and the time until the answer.
-func loopedHop(dir, way string, trials []lab.Trial) (*predict.Hop, error) {
+func networkHop(dir, variant string, trials []lab.Trial) (*predict.Hop, error) {
 	var samples []predict.HopSample
 	for _, t := range trials {
-		if callers, known := t.Point.Level("callers"); t.Valid && t.Variant == way && known && callers == 1 {
+		if callers, known := t.Point.Level("callers"); t.Valid && t.Variant == variant && known && callers == 1 {
 			n := float64(t.Operations)
 			samples = append(samples, predict.HopSample{CPU: t.Metered.Total.CPUSeconds / n,
 				Elapsed: t.ElapsedSeconds / n})
@@ -71,10 +71,10 @@ func loopedHop(dir, way string, trials []lab.Trial) (*predict.Hop, error) {
 	}
 	if len(samples) == 0 {
 		return nil, fmt.Errorf("%s has no valid trial of %s with one caller: is it a run of cleave explain "+
-			"network, and did it play that way?", dir, way)
+			"network, and did it play that variant?", dir, variant)
 	}
 	return predict.MeasuredHop(samples, fmt.Sprintf("%s in %s, %d trials, one call after another without a "+
-		"pause: units that are idle between calls take more", way, dir, len(samples))), nil
+		"pause: units that are idle between calls take more", variant, dir, len(samples))), nil
 }
 
 // rehearsedHop returns the cost of a call between units in a rehearsal.

@@ -95,7 +95,7 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 	if f.resume != "" { // the result folder has the plan
 		return lab.Plan{Study: lab.Study{Name: rehearseName, System: info.Name}}, nil
 	}
-	f.hasten(2*time.Second, time.Second/2)
+	f.applyQuick(2*time.Second, time.Second/2)
 	change, err := f.change.read()
 	units, applyErr := change.Apply(m)
 	if measured := measuredRates(m, ""); !f.isSet("rate") && len(measured) > 0 {
@@ -112,7 +112,7 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	s := f.study(info, m, change.String(), units)
-	if err := replicated(&s, m.Units, units); err != nil {
+	if err := setReplicas(&s, m.Units, units); err != nil {
 		return lab.Plan{}, err
 	}
 	return f.expand(&study.File{Study: s}, f.options())
@@ -128,6 +128,7 @@ func (f *rehearseFlags) study(
 		Title: m.Name + ": " + change, Question: "What would the change cost?", Baseline: asIsVariant,
 		Design: f.design(asIsVariant), Metrics: info.Metrics, Load: &load,
 		Notes: rehearsalLimits(m, f.deployment())}
+	// measured is the placement in the model's measurements: "" is that of the system as it is.
 	for _, of := range []struct{ name, summary, placement, measured string }{
 		{asIsVariant, "as it is", asIsVariant, ""},
 		{changedVariant, change, placementOf(units), placementOf(units)},
@@ -181,9 +182,9 @@ func samePlacement(m model.Model, split, placement string) bool {
 	return err == nil && slices.Equal(groups(placementOf(units)), groups(placement))
 }
 
-// replicated sets the replicas of each variant of a study, as its units in the model say. The layout of the
-// variant begins with these units, in the same order.
-func replicated(s *lab.Study, units ...[]model.Unit) error {
+// setReplicas sets the replicas of each variant of a study, as its units in the model say, and checks the
+// result. units has the units of each variant; the layout of the variant begins with them, in the same order.
+func setReplicas(s *lab.Study, units ...[]model.Unit) error {
 	layouts, err := layoutsOf(*s, nil)
 	if err != nil {
 		return err
@@ -205,13 +206,13 @@ func replicated(s *lab.Study, units ...[]model.Unit) error {
 // rehearsalLimits lists what a rehearsal leaves out and what it assumes.
 func rehearsalLimits(m model.Model, deployment string) []string {
 	limits := []string{
-		"CPU time is arithmetic in the place of your code: caches, memory, garbage collection and locks are in " +
-			"it as far as they were metered, and change with nothing",
+		"CPU time is spent on arithmetic instead of your code: the cost of caches, memory, garbage collection " +
+			"and locks is included as it was metered, and stays the same with any change",
 		fmt.Sprintf("all units share this host with %s (%s)", figure.Count(runtime.NumCPU(), "core"), deployment),
 		"times of calls are drawn independently of each other; CPU times follow the rate as far as it was " +
 			"measured, waiting does not",
-		"what our own program takes for a client's request, or to ask a store that is a server, is taken off the " +
-			"CPU time of calls; where a call has less, the units take more than the model asks for",
+		"the CPU time of our own program for a client's request, or for asking a store that is a server, is " +
+			"subtracted from that of calls; where a call has less, the units take more than the model asks for",
 	}
 	calls, empty, bound := 0, 0, 0
 	for i := range m.Operations {
@@ -227,8 +228,8 @@ func rehearsalLimits(m model.Model, deployment string) []string {
 	}
 	if len(m.Stores) > 0 {
 		limits = append(limits, "commits to an embedded sqlite are real, to a file for each unit that uses the "+
-			"store: what was one transaction becomes one of each unit. Other visits of stores are waiting, as long "+
-			"as was measured at low load")
+			"store: one transaction becomes one for each unit. Other visits to stores are simulated by waiting as "+
+			"long as was measured at low load")
 	}
 	if empty > 0 {
 		limits = append(limits, fmt.Sprintf("%d of %d calls have no bytes in the model: they send empty messages",
@@ -239,7 +240,7 @@ func rehearsalLimits(m model.Model, deployment string) []string {
 			"bound", bound, calls))
 	}
 	if len(m.Measured) == 0 {
-		limits = append(limits, "the model holds nothing that was measured: how far off all this is, is not known")
+		limits = append(limits, "the model holds no measurements: the error of this rehearsal is unknown")
 	}
 	return limits
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// rehearsed shows the cost of a change, the error of the rehearsal if the model has measurements, and the
-// limits of the method. Then it shows the analysis.
-func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (verdict, err error) {
+// rehearsed is the reporter of rehearse. It shows the cost of a change, the error of the rehearsal if the
+// model has measurements, and the limits of the method; then the analysis.
+func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (failure, err error) {
 	found, err := analyse(folder, "")
 	if err != nil {
 		return nil, err
@@ -72,15 +72,15 @@ func (r rehearsedChange) writeProducts(w io.Writer) {
 			fmt.Fprintf(w, "  The %s is withheld: %s.\n", f.What, f.Withheld)
 			continue
 		}
-		would, scatter := "The "+f.What+" would be %s", ""
+		format, remark := "The "+f.What+" would be %s", ""
 		if f.Metric == cpu.Name {
-			would = "An operation would take %s of CPU"
+			format = "An operation would take %s of CPU"
 		}
 		if f.Measured.Low == nil {
-			scatter = ", in one trial: no interval"
+			remark = ", in one trial: no interval"
 		}
-		fmt.Fprintf(w, "  "+would+": %s what was measured as it is (%s%s).\n", figure.Quantity(*f.Changed, f.Unit),
-			figure.Times(*f.Ratio), figure.Amount(f.Measured.Value, f.Unit), scatter)
+		fmt.Fprintf(w, "  "+format+": %s what was measured as it is (%s%s).\n", figure.Quantity(*f.Changed, f.Unit),
+			figure.Times(*f.Ratio), figure.Amount(f.Measured.Value, f.Unit), remark)
 	}
 	fmt.Fprintln(w)
 }
@@ -179,9 +179,9 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 					gap = predict.MedianGap(m)
 				}
 				text += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, q.Metric.Unit), 100*c.Error())
-				beyond, right := c.Judge(q.Margin, gap)
+				beyond, acceptable := c.Judge(q.Margin, gap)
 				mark := "  "
-				if !right {
+				if !acceptable {
 					mark, wrong = "  ! ", true
 				}
 				if beyond != "" {

@@ -66,7 +66,7 @@ func writePlan(w io.Writer, plan lab.Plan, results string) error {
 			"times", s.Design.Lengthen))
 	}
 	if s.Design.Until != "" {
-		ends := fmt.Sprintf("          it ends before, once all is %s", s.Design.Until)
+		ends := fmt.Sprintf("          it ends earlier if all is %s", s.Design.Until)
 		if s.Design.Within > 0 {
 			ends += fmt.Sprintf(", and at the latest %s after its first trial", durationText(s.Design.Within))
 		}
@@ -106,13 +106,13 @@ func planTime(plan lab.Plan, before earlierRun) string {
 		return fmt.Sprintf("about %s, if jobs last %s times as long as those in %s, at scale %g",
 			durationText(seconds+rest), lab.Plain(before.growth), before.dir, plan.Study.Design.Scale/before.growth)
 	case before.trials > 0:
-		return fmt.Sprintf("about %s, as far as the trials in %s tell", durationText(seconds+rest), before.dir)
+		return fmt.Sprintf("about %s, estimated from the trials in %s", durationText(seconds+rest), before.dir)
 	case plan.Study.Took > 0:
 		return fmt.Sprintf("about %s on two processors without other work; more where trials are played again",
 			durationText(plan.Study.Took))
 	case load == 0:
-		return "only playing shows: every trial lasts until its work is done; once a run was played, a smaller " +
-			"one too, this tells more"
+		return "unknown before a run: every trial lasts until its work is done; after a run, even a smaller one, " +
+			"there is an estimate"
 	}
 	parts := []string{fmt.Sprintf("%s of load", durationText(seconds))}
 	all := seconds + trialOverhead*float64(len(plan.Trials))

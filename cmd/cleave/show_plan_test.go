@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
+// TestPlanSaysWhatItTakes: a plan shows trials, time and disk space, by an earlier run if there is one.
 func TestPlanSaysWhatItTakes(t *testing.T) {
 	plan := planned(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",
 		"2", "-d", "5s", "--warm-up", "1s")
@@ -44,7 +45,7 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 		}
 	}
 	// The time outside of the job includes the warm-up, which is before the lead is ready.
-	expect("time      about 42 s, as far as the trials in "+results+"/compare/latest tell",
+	expect("time      about 42 s, estimated from the trials in "+results+"/compare/latest",
 		" KiB, in "+results+"/compare")
 }
 
@@ -65,13 +66,13 @@ func TestComparisonsAreNotInStepWithTheirSystems(t *testing.T) {
 	}
 }
 
-// TestAPlanTellsHowLongItTook: the time of jobs and searches is only known after they were played.
-func TestAPlanTellsHowLongItTook(t *testing.T) {
+// TestPlannedTimeOfJobs: the time of jobs is only known from an earlier run, or from the study itself.
+func TestPlannedTimeOfJobs(t *testing.T) {
 	for command, want := range map[string]string{
 		"reproduce rego2021 --quick":                                   "about 95 s on two processors",
-		"reproduce rego2021 --quick --points s1":                       "only playing shows",
-		"reproduce rego2021":                                           "only playing shows",
-		"check shop --architecture sync":                               "only playing shows",
+		"reproduce rego2021 --quick --points s1":                       "unknown before a run",
+		"reproduce rego2021":                                           "unknown before a run",
+		"check shop --architecture sync":                               "unknown before a run",
 		"check shop --architecture sync,async --fault kill:orders@60s": "about 2 min: 2 min of load",
 	} {
 		if got := planTime(planned(t, strings.Fields(command)...), earlierRun{}); !strings.HasPrefix(got, want) {
@@ -80,6 +81,7 @@ func TestAPlanTellsHowLongItTook(t *testing.T) {
 	}
 }
 
+// TestAWarmUpUntilSteadyIsPlanned: the flags of the warm-up set its least and longest time in the plan.
 func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 	for flags, want := range map[string][2]float64{ // least and limit
 		"--warm-up steady":                         {0, 60},
@@ -105,10 +107,9 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 	}
 }
 
-// TestPlanOfJobsIsToldBySmallerJobs: the planned time of a job is estimated from smaller jobs. The time of
-// the job itself grows with the scale, but not the overhead. For trials without data, those of their variant
-// are used.
-func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
+// TestPlanOfJobsIsEstimatedFromSmallerJobs: the time of a job grows with the scale, but not the overhead. For
+// trials without data, those of their variant are used.
+func TestPlanOfJobsIsEstimatedFromSmallerJobs(t *testing.T) {
 	small := planned(t, "reproduce", "rego2021", "--quick", "--points", "s1")
 	results := t.TempDir()
 	folder, err := store.Create(results, small, lab.Environment{})
@@ -137,15 +138,15 @@ func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		told           earlierRun
+		earlier        earlierRun
 		variant, point string
 		want           float64
 	}{
 		{same, "http", "s1", 3}, {same, "uds", "s1", 6}, {grown, "http", "s1", 201}, {grown, "uds", "s9", 501},
 		{grown, "grpc", "s1", 351}, {same, "grpc", "s1", 4.5},
 	} {
-		if got := c.told.mean(lab.PlannedTrial{Variant: c.variant, Point: c.point}, true); got != c.want {
-			t.Errorf("%s at %s, %g times as large: %g s, want %g", c.variant, c.point, c.told.growth, got, c.want)
+		if got := c.earlier.mean(lab.PlannedTrial{Variant: c.variant, Point: c.point}, true); got != c.want {
+			t.Errorf("%s at %s, %g times as large: %g s, want %g", c.variant, c.point, c.earlier.growth, got, c.want)
 		}
 	}
 	want := "if jobs last 100 times as long as those in " + folder.Dir() + ", at scale 0.001"
@@ -157,8 +158,8 @@ func TestPlanOfJobsIsToldBySmallerJobs(t *testing.T) {
 // TestPlanSaysWhenItEndsAtTheLatest: a plan with a time limit shows its end.
 func TestPlanSaysWhenItEndsAtTheLatest(t *testing.T) {
 	for within, want := range map[string]string{
-		"":    "ends before, once all is decided\n",
-		"20m": "ends before, once all is decided, and at the latest 20 min after its first trial\n",
+		"":    "ends earlier if all is decided\n",
+		"20m": "ends earlier if all is decided, and at the latest 20 min after its first trial\n",
 	} {
 		flags := []string{"reproduce", "rego2021", "--until", "decided"}
 		if within != "" {

@@ -49,15 +49,16 @@ divided.`,
 
 // compareTraces reads two sets of traces and shows how they differ.
 func (a app) compareTraces(before, after string, flags tracesFlags) error {
-	var sums [2]lab.TraceSet
+	var sets [2]lab.TraceSet
 	for i, path := range []string{before, after} {
-		set, err := traces.Read(path, "")
+		const component = "" // times are compared by service
+		set, err := traces.Read(path, component)
 		if err != nil {
 			return withCode(exitBadPlan, "%w", err)
 		}
-		sums[i] = traces.Summary(filepath.Clean(path), set, analysis.TraceBatches)
+		sets[i] = traces.Summary(filepath.Clean(path), set, analysis.TraceBatches)
 	}
-	compared, err := analysis.CompareTraces(sums[0], sums[1])
+	compared, err := analysis.CompareTraces(sets[0], sets[1])
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}

@@ -39,24 +39,24 @@ func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 	if own || trust || plan.Study.System != external.Name {
 		return plan, nil
 	}
-	does := describeActions(plan.Study)
-	if a.confirms(folder, does) {
+	actions := describeActions(plan.Study)
+	if a.confirms(folder, actions) {
 		return plan, nil
 	}
 	return plan, withCode(exitBadPlan,
 		"%s was not made by you with this cleave on this host, or was changed; it would\n%s\n"+
-			"read this, and if you want it, say so with --trust", folder.Path("plan.json"), does)
+			"read this, and if you want it, say so with --trust", folder.Path("plan.json"), actions)
 }
 
 // confirms shows the actions of a plan and asks the user at the terminal. Without a terminal it returns
 // false.
-func (a app) confirms(folder *store.Folder, does string) bool {
+func (a app) confirms(folder *store.Folder, actions string) bool {
 	file, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return false
 	}
 	fmt.Fprintf(a.errOut, "%s was not made by you with this cleave on this host, or was changed; it "+
-		"would\n%s\nplay it? [y/N] ", folder.Path("plan.json"), does)
+		"would\n%s\nplay it? [y/N] ", folder.Path("plan.json"), actions)
 	answer, err := bufio.NewReader(io.LimitReader(a.in, 100)).ReadString('\n')
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }

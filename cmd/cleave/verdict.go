@@ -13,26 +13,26 @@ import (
 )
 
 // verdict returns the error with which a command ends after the analysis of a study.
-func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow bool) error {
+func verdict(folder *store.Folder, s lab.Study, found lab.Analysis, needVerdict bool) error {
 	notReached := exitLoadNotReached
 	if s.Load == nil {
 		notReached = exitFailed
 	}
-	if err := rulesKept(folder, s, analysis, notReached); err != nil {
+	if err := rulesKept(folder, s, found, notReached); err != nil {
 		return err
 	}
 	if s.System == external.Name {
-		if err := anyHeld(analysis); err != nil {
+		if err := anyHeld(found); err != nil {
 			return err
 		}
 	}
-	if s.Explains() && len(analysis.Waterfalls) == 0 {
+	if s.Explains() && len(found.Waterfalls) == 0 {
 		return withCode(exitFailed, "no block has every step; the reasons are in the report")
 	}
-	if s.Factorial != nil && len(analysis.FactorEffects) == 0 {
+	if s.Factorial != nil && len(found.FactorEffects) == 0 {
 		return withCode(exitFailed, "no block has every run of the design; the reasons are in the report")
 	}
-	if open := undecided(s, analysis); mustKnow && len(open) > 0 {
+	if open := undecided(s, found); needVerdict && len(open) > 0 {
 		return withCode(exitUndecided, "%s", strings.Join(open, "; "))
 	}
 	return nil
@@ -42,15 +42,15 @@ func verdict(folder *store.Folder, s lab.Study, analysis lab.Analysis, mustKnow 
 const leastBegun = 0.99
 
 // anyHeld returns an error if a system held none of the offered rates.
-func anyHeld(analysis lab.Analysis) error {
+func anyHeld(found lab.Analysis) error {
 	held := map[string]bool{} // whether a variant held a rate
-	for _, r := range analysis.Held {
+	for _, r := range found.Held {
 		if r.Trials > 0 { // otherwise the generator was the limit
 			held[r.Variant] = held[r.Variant] || r.Held == r.Trials || r.Begun >= leastBegun
 		}
 	}
-	for _, v := range analysis.Variants {
-		if any, offered := held[v.Name]; offered && !any {
+	for _, v := range found.Variants {
+		if heldOne, offered := held[v.Name]; offered && !heldOne {
 			return withCode(exitLoadNotReached, "%s held none of the offered rates: give lower ones to --rate", v.Name)
 		}
 	}
@@ -59,7 +59,7 @@ func anyHeld(analysis lab.Analysis) error {
 
 // undecided lists the undecided parts of the question of a run: claims of a study, or else steps, effects,
 // scaled units or comparisons, in the metric of the headline.
-func undecided(s lab.Study, analysis lab.Analysis) []string {
+func undecided(s lab.Study, found lab.Analysis) []string {
 	var open []string
 	add := func(is bool, format string, args ...any) {
 		if is {
@@ -68,39 +68,39 @@ func undecided(s lab.Study, analysis lab.Analysis) []string {
 	}
 	switch {
 	case len(s.Claims) > 0:
-		for _, c := range analysis.Claims {
+		for _, c := range found.Claims {
 			add(c.Verdict == lab.ClaimUndecided, "the claim %q is undecided: %s", cmp.Or(c.Text, c.ID), c.Reason)
 		}
-	case s.Explains() && len(analysis.Waterfalls) > 0:
-		headline := analysis.Waterfalls[0]
+	case s.Explains() && len(found.Waterfalls) > 0:
+		headline := found.Waterfalls[0]
 		for _, step := range headline.Steps {
 			add(step.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name,
 				step.Label(), step.Words)
 		}
-	case len(analysis.FactorEffects) > 0:
-		headline := analysis.FactorEffects[0]
+	case len(found.FactorEffects) > 0:
+		headline := found.FactorEffects[0]
 		for _, x := range headline.Effects {
 			add(x.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name, x.Label,
 				x.Words)
 		}
 	case s.Name == bottleneckName:
-		for _, b := range analysis.Bottlenecks {
+		for _, b := range found.Bottlenecks {
 			for _, d := range b.Doubled {
 				add(d.Verdict == lab.Undecided, "%s of %s at %s is undecided", b.Metric, d.Variant, b.Point.Name)
 			}
 		}
-	case len(analysis.Metrics) > 0:
-		for _, c := range analysis.Comparisons {
-			add(c.Metric == analysis.Metrics[0].Name && c.Verdict == lab.Undecided,
+	case len(found.Metrics) > 0:
+		for _, c := range found.Comparisons {
+			add(c.Metric == found.Metrics[0].Name && c.Verdict == lab.Undecided,
 				"%s against %s at %s is undecided: %s", c.Variant, c.Baseline, c.Point.Name, c.Words)
 		}
 	}
 	return open
 }
 
-// rulesKept returns an error if a variant broke a rule, or if variants have no valid trial. For the latter
-// the exit code is exitUndecided if all of their audits are undecided, and notReached if the generator
-// reported on all of them.
+// rulesKept returns an error if a variant broke a rule, or if variants have no valid trial. In the second
+// case the exit code is exitUndecided if all of their audits are undecided, notReached if the generator
+// reported on all of them, and exitFailed otherwise.
 func rulesKept(folder *store.Folder, s lab.Study, found lab.Analysis, notReached int) error {
 	broke := "variant %s broke a rule of the system: %s"
 	if s.System == external.Name {
