@@ -83,21 +83,21 @@ func (f *explainFlags) ends(
 		if err != nil {
 			return nil, nil, err
 		}
-		usual, err := d.In(deployments)
+		first, err := d.In(deployments) // in its own deployment without --deploy
 		if err != nil {
 			return nil, nil, err
 		}
-		begin := usual[0].Deployment
+		begin := first[0].Deployment
 		if begin == end {
 			return nil, nil, fmt.Errorf("--to: %s runs on %s already", args[0], end)
 		}
 		deployments = append([]string{begin}, deploymentsBetween(begin, end)...)
 	}
-	if second == args[0] {
+	if second == args[0] { // only the deployment changes
 		from, err = f.systems(args[:1], deployments, secrets)
 		return from, from, err
 	}
 	all, err := f.systems([]string{args[0], second}, deployments, secrets)
-	half := len(all) / 2
+	half := len(all) / 2 // each system is there once for each deployment
 	return all[:half], slices.Clone(all[half:]), err
 }

@@ -224,8 +224,9 @@ func (f *foreignFlags) system(argument string) (external.Definition, error) {
 // oneSystem returns the system of an argument without changes.
 func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	file, err := external.Open(argument)
-	_, missing := os.Stat(argument)
-	if name, path, named := strings.Cut(argument, "="); named && missing != nil {
+	_, noFile := os.Stat(argument)
+	exists := noFile == nil
+	if name, path, named := strings.Cut(argument, "="); named && !exists {
 		if file, err := external.Open(path); err == nil && file.HasServices() {
 			return file.Definition(name, f.url)
 		}
@@ -233,7 +234,7 @@ func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	switch {
 	case err == nil:
 		return file.Definition("", f.url)
-	case missing == nil || strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
+	case exists || strings.HasSuffix(argument, ".yaml") || strings.HasSuffix(argument, ".yml"):
 		return external.Definition{}, fmt.Errorf("read the system file: %w", err)
 	}
 	return external.Inline(argument)

@@ -38,7 +38,7 @@ func (f *foreignFlags) load(secrets *secret.Vault) (lab.Load, string, error) {
 		load.Scenario, err = json.Marshal(maskScenario(secrets, file))
 		note(err)
 	}
-	_, err = newGenerator(load.Objective)
+	_, err = newGenerator(load.Objective) // checks the objective
 	note(err)
 	if f.request.allow != "" {
 		text, err := inputfile.Read(f.request.allow, consent.MaxList)
@@ -183,6 +183,7 @@ func (f *foreignFlags) checkSystems(
 	var mistakes []error
 	for i, v := range s.Variants {
 		for _, p := range s.Points {
+			// The check needs a port; the real one is known when the system has started.
 			job := lab.LoadJob{Load: *s.Load, Target: strings.ReplaceAll(v.External.URL, "{port}", "80")}
 			rate, _ := p.Level(external.Rate)
 			users, _ := p.Level(external.Users)

@@ -38,15 +38,15 @@ type generator struct {
 
 var _ lab.Generator = generator{}
 
-// newGenerator returns a generator for loads with an objective; "" means none.
-func newGenerator(written string) (generator, error) {
+// newGenerator returns a generator for loads with an objective, such as "p99<50ms"; "" means none.
+func newGenerator(objectiveText string) (generator, error) {
 	own, err := os.Executable()
 	if err != nil {
 		return generator{}, fmt.Errorf("find the program cleave itself: %w", err)
 	}
 	g := generator{program: own}
-	if written != "" {
-		g.limit, err = objective.Parse(written)
+	if objectiveText != "" {
+		g.limit, err = objective.Parse(objectiveText)
 	}
 	return g, err
 }

@@ -217,7 +217,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	found.Needs["replicated disk"] = diskState()
 	servers, mistaken := namedServers()
 	for kind, b := range servers {
-		if _, listed := found.Backings[kind]; listed {
+		if _, listed := found.Backings[kind]; listed { // one server can provide several kinds, not all are listed
 			found.Backings[kind] = stateOfUsers(ctx, b)
 		}
 	}

@@ -149,7 +149,7 @@ func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*lo
 	}
 	// Agents ask for consent themselves, because the target may be another host there.
 	whole := run.spec
-	whole.Of = len(commands)
+	whole.Of = len(commands) // the limits of one process apply to the share of each agent
 	if _, err := whole.Check(); err != nil {
 		return nil, err
 	}

@@ -53,20 +53,21 @@ func (f *modelFlags) foreignPlan(
 			"meter them and receive their spans: give a compose file whose services are units, an image, or a "+
 			"command with {port}", d.Name)
 	}
-	followed := ratePoint(f.rate)
-	followed.Name += "-followed"
-	followed.Levels[lab.FactorTraceShare] = cmp.Or(load.Client.TraceShare, 1)
-	load.Client.TraceShare = 0
+	const perFlow = 1 // operations: rates of systems of the user count flows
+	points, tracedPoint := f.modelPoints(perFlow), ratePoint(f.rate)
+	tracedPoint.Name += "-followed"
+	tracedPoint.Levels[lab.FactorTraceShare] = cmp.Or(load.Client.TraceShare, 1)
+	load.Client.TraceShare = 0 // the metered trials have no spans
 	s := lab.Study{Schema: lab.StudySchema, Name: modelName, Title: d.Name, System: external.Name,
 		Question: "What does each call take?", Baseline: meteredVariant, Design: f.modelDesign(), Load: &load,
-		Points: append(f.modelPoints(1), followed)}
+		Points: append(slices.Clone(points), tracedPoint)}
 	s.Metrics = external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
 	metered := variant(d, nil)
-	metered.Name, metered.Points = meteredVariant, study.NamesOf(f.modelPoints(1), pointName)
-	inside := metered
-	inside.Name, inside.Points = followedVariant, []string{followed.Name}
-	s.Variants = []lab.Variant{metered, inside}
+	metered.Name, metered.Points = meteredVariant, study.NamesOf(points, pointName)
+	followed := metered
+	followed.Name, followed.Points = followedVariant, []string{tracedPoint.Name}
+	s.Variants = []lab.Variant{metered, followed}
 	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
 		return lab.Plan{}, err
 	}

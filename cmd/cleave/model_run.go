@@ -195,8 +195,8 @@ func cpuPerOperation(t lab.Trial, metrics []lab.Metric) float64 {
 	return t.Measures[m.Name]
 }
 
-// storeOf returns a function that finds the store of a component in the picture of a trial's architecture.
-// owned is set if each component has its own store.
+// storeOf returns a function that returns the store of a component, by the links between the parts of a
+// trial. owned is set if each component has its own store.
 func storeOf(parts []lab.Part, owned bool) func(unit, component, span string) model.Store {
 	byName := map[string]lab.Part{}
 	for _, p := range parts {

@@ -109,6 +109,9 @@ func ownedPods(named *kubernetes.Users) owned {
 		proof: named.Proof, place: kubernetes.ProofPlace}
 }
 
+// swarmPort is the port at which the managers of a swarm manage it. Consent for a node names this port.
+const swarmPort = "2377"
+
 // ownedServices returns the user's swarm, with its nodes other than this host as targets.
 func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
 	there := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarm.ProofPlace}
@@ -121,7 +124,7 @@ func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
 		if !slices.ContainsFunc(ours, func(own net.Addr) bool {
 			return strings.HasPrefix(own.String(), address+"/")
 		}) {
-			there.targets = append(there.targets, "https://"+net.JoinHostPort(address, "2377"))
+			there.targets = append(there.targets, "https://"+net.JoinHostPort(address, swarmPort))
 		}
 	}
 	return []owned{there}, err
@@ -131,6 +134,7 @@ func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
 // Cleave.
 func (o owned) guard() (consent.Guard, error) {
 	guard := consent.Guard{
+		// The addresses of the hosts and clusters that Cleave makes (RFC 2544).
 		Made: []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")}, Now: time.Now,
 		Lookup: func(ctx context.Context, host string) ([]netip.Addr, error) {
 			found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)

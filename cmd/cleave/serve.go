@@ -26,8 +26,8 @@ func (a app) serveCommand() *cobra.Command {
 to search, each run's report, and one run against another. It needs no network,
 starts nothing, and writes nothing but the tags and notes that you give to runs.
 
-Only this host can reach it. At an address that others can reach it answers only
-those who know the token in the address that it prints.`,
+Only this host can reach it, unless --address names an address that others can
+reach. Then it answers only those who know the token in the URL that it prints.`,
 		Example: "  cleave serve\n  cleave serve results/shop --address 127.0.0.1:8700",
 		Args:    arguments(cobra.MaximumNArgs(1)),
 		RunE: func(command *cobra.Command, args []string) (err error) {

@@ -26,7 +26,7 @@ func main() {
 	stubborn := flag.Bool("stubborn", false, "ignore SIGTERM")
 	dieAfter := flag.Duration("die-after", 0, "end with exit status 3 after this time")
 	sleeps := flag.Bool("sleep", false, "only sleep")
-	tell := flag.Bool("tell", false, "write down all that a client or the command line tells")
+	tell := flag.Bool("tell", false, "print the environment, the arguments and every request")
 	calls := flag.String("calls", "", "ask this `URL` before every answer, in the trace of the request")
 	check := flag.String("check", "", "ask this `URL` once: end with 1 unless it is answered rightly")
 	busy := flag.Duration("busy", 0, "use this much processor time before every answer")
