@@ -1,6 +1,8 @@
 package main
 
 import (
+	"unicode/utf8"
+
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/yamlfile"
@@ -37,7 +39,7 @@ func (p *priceList) check(r *yamlfile.Reader, lines map[string]int) {
 	if p.Schema != "" && p.Schema != r.Schema {
 		r.Problem(lines["schema"], "schema is %q, expected %q", p.Schema, r.Schema)
 	}
-	if len(p.Currency) > 8 {
+	if n, given := utf8.RuneCountInString(p.Currency), lines["currency"] > 0; given && (n < 1 || n > 8) {
 		r.Problem(lines["currency"], "currency is %q: give one to eight characters, such as EUR", p.Currency)
 	}
 	for key, price := range map[string]float64{"core_hour": p.Core, "memory_gib_hour": p.MemoryGiB} {

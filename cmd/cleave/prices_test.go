@@ -21,6 +21,8 @@ func TestPricesAreReadStrictly(t *testing.T) {
 			`prices.yaml:4: memory_gib_hour is -1: give`},
 		"no number": {"schema: cleave-prices/1\ncurrency: EUR\ncore_hour: cheap\nmemory_gib_hour: .inf\n",
 			`prices.yaml:4: memory_gib_hour is ".inf"`},
+		"no currency": {"schema: cleave-prices/1\ncurrency: \"\"\ncore_hour: 1\nmemory_gib_hour: 1\n",
+			`prices.yaml:2: currency is ""`},
 		"a long currency": {"schema: cleave-prices/1\ncurrency: doubloons\ncore_hour: 1\nmemory_gib_hour: 1\n",
 			"prices.yaml:2: currency"},
 		"a list": {"- 1\n", "prices.yaml:1: the price list is a list, expected keys with values"},
@@ -39,5 +41,17 @@ func TestPricesAreReadStrictly(t *testing.T) {
 			exitCode(err) != exitBadPlan):
 			t.Errorf("%s: the mistake is reported as %v, want %q and exit code 2", name, err, c.mistake)
 		}
+	}
+}
+
+// TestACurrencyHasCharactersNotBytes: eight characters outside of ASCII have more than eight bytes.
+func TestACurrencyHasCharactersNotBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "prices.yaml")
+	const text = "schema: cleave-prices/1\ncurrency: грн/міс.\ncore_hour: 1\nmemory_gib_hour: 1\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if prices, err := readPrices(path); err != nil || prices.Currency != "грн/міс." {
+		t.Errorf("read %+v, %v", prices, err)
 	}
 }
