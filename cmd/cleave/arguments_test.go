@@ -157,6 +157,7 @@ compare folder b=URL --rate 1                    | there is no Deployment
 check shop --operations 0                        | use 1 to 1000000
 check shop --operations 9223372036854775807      | use 1 to 1000000
 check shop --architecture ''                     | --architecture is empty
+check shop --deploy kubernetes --kubeconfig ''   | --kubeconfig is empty
 check shop --plan --progress bogus               | expected auto, terminal, plain, json, none
 check shop --fault kill:every-unit@2562047h      | no time span
 check shop --fault kill:every-unit+-1s           | no time span
@@ -179,10 +180,10 @@ func TestArgumentsThatNoCommandTakes(t *testing.T) {
 			for word := range strings.FieldsSeq(strings.ReplaceAll(line, "URL", "http://127.0.0.1:1/")) {
 				args = append(args, strings.ReplaceAll(word, "''", ""))
 			}
-			code, said := ends(t, dir, args...)
+			code, said := runLimited(t, dir, args...)
 			if phrase = strings.TrimSpace(phrase); code != exitBadPlan || !strings.Contains(said, phrase) ||
 				strings.Contains(said, "goroutine ") {
-				t.Errorf("exit code %d, want %d, and a word of %q:\n%s", code, exitBadPlan, phrase, said)
+				t.Errorf("exit code %d, want %d, and the text %q:\n%s", code, exitBadPlan, phrase, said)
 			}
 		})
 	}
@@ -206,7 +207,7 @@ func TestAFileToImportIsNamedAndNotPrinted(t *testing.T) {
 	}
 	writeFiles(t, dir, files)
 	for name := range files {
-		code, said := ends(t, dir, "load", name, "-r", "1")
+		code, said := runLimited(t, dir, "load", name, "-r", "1")
 		if code != exitBadPlan || !strings.Contains(said, "make one of it with cleave load import "+name) ||
 			strings.Contains(said, secret) || strings.Count(said, "\n") > 3 {
 			t.Errorf("%s: exit code %d: %s", name, code, said)
@@ -214,9 +215,9 @@ func TestAFileToImportIsNamedAndNotPrinted(t *testing.T) {
 	}
 }
 
-// ends runs cleave in a folder, with limited memory and time. If it waits for a pipe, it is killed after a
-// minute.
-func ends(t *testing.T, dir string, args ...string) (code int, said string) {
+// runLimited runs cleave in a folder, with limited memory and time: if it waits for a pipe, it is killed
+// after a minute.
+func runLimited(t *testing.T, dir string, args ...string) (code int, said string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -154,7 +154,8 @@ func (f variableFlag) Set(text string) error {
 			return err
 		}
 	}
-	if f.variable == kubernetes.ConfigVariable { // the sweeper reads it, too, from another folder
+	// The sweeper reads the path, too, from another folder. emptyFlags refuses an empty one.
+	if f.variable == kubernetes.ConfigVariable && text != "" {
 		var err error
 		if text, err = filepath.Abs(text); err != nil {
 			return err
