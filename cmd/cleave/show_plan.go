@@ -39,14 +39,17 @@ func (a app) showPlan(ctx context.Context, plan lab.Plan, flags *experimentFlags
 func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	s := plan.Study
 	names := study.NamesOf(s.Variants, func(v lab.Variant) string { return v.Name })
-	further := ""
-	if s.Design.MaxRepeats > 0 && s.Design.Until == "" {
-		further = ", then its point in a further block"
+	repeats := ""
+	if s.Design.MaxRepeats > 0 {
+		repeats = fmt.Sprintf("; each that does not count is played up to %s more",
+			figure.Count(s.Design.MaxRepeats, "time"))
+		if s.Design.Until == "" {
+			repeats += ", then its point in a further block"
+		}
 	}
 	lines := []string{
 		fmt.Sprintf("%s: %s", s.Name, s.Title),
-		fmt.Sprintf("trials    %d in %d blocks; each that does not count is played up to %d times more%s",
-			len(plan.Trials), s.Design.Blocks, s.Design.MaxRepeats, further),
+		fmt.Sprintf("trials    %d in %s%s", len(plan.Trials), figure.Count(s.Design.Blocks, "block"), repeats),
 		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
 		fmt.Sprintf("points    %s", strings.Join(study.NamesOf(s.Points, pointName), ", ")),
 	}

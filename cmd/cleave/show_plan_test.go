@@ -155,6 +155,16 @@ func TestPlanOfJobsIsEstimatedFromSmallerJobs(t *testing.T) {
 	}
 }
 
+// TestPlanWithoutRepeatsNamesNone: a check plays no trial again.
+func TestPlanWithoutRepeatsNamesNone(t *testing.T) {
+	var out bytes.Buffer
+	plan := planned(t, "check", "shop", "--architecture", "sync")
+	if err := writePlan(&out, plan, t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	expectTexts(t, "the plan", out.String(), "trials    1 in 1 block\n")
+}
+
 // TestPlanSaysWhenItEndsAtTheLatest: a plan with a time limit shows its end.
 func TestPlanSaysWhenItEndsAtTheLatest(t *testing.T) {
 	for within, want := range map[string]string{
