@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -104,6 +105,23 @@ func TestFlagsOfClustersThatDoNothingAreRefused(t *testing.T) {
 		if refused := err != nil && exitCode(err) == exitBadPlan &&
 			strings.Contains(err.Error(), "--"+c.flag+" does nothing here"); refused != c.refused {
 			t.Errorf("--%s with %v: %v", c.flag, c.variants, err)
+		}
+	}
+}
+
+// TestEveryCommandRefusesFlagsOfClustersThatDoNothing: so do a new experiment, its continuation, and model.
+func TestEveryCommandRefusesFlagsOfClustersThatDoNothing(t *testing.T) {
+	folder := playedRun(t, t.TempDir(), "reproduce", "rego2021", "--quick", "--points", "s1")
+	for _, args := range [][]string{
+		{"reproduce", "rego2021", "--quick", "--plan"}, {"reproduce", "--resume", folder.Dir()},
+		{"model", "shop", "--plan"},
+	} {
+		t.Setenv(swarm.Variable, "")
+		root := newRoot(strings.NewReader(""), io.Discard, io.Discard)
+		root.SetArgs(append(args, "--swarm", "127.0.0.1"))
+		err := root.ExecuteContext(t.Context())
+		if exitCode(err) != exitBadPlan || !strings.Contains(err.Error(), "--swarm does nothing here") {
+			t.Errorf("cleave %s ends with %v", strings.Join(args, " "), err)
 		}
 	}
 }

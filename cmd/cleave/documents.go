@@ -166,8 +166,8 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 	if flags.baseline != "" {
 		return concluded, err
 	}
-	fmt.Fprintf(shown, "\nreport  %s\nagain   cleave report %s --full\n", folder.Path(store.ReportFile),
-		folder.Dir())
+	fmt.Fprintf(shown, "\nreport  %s\nagain   %s\n", folder.Path(store.ReportFile),
+		quoteArgs([]string{"cleave", "report", folder.Dir(), "--full"}))
 	return concluded, err
 }
 
@@ -244,6 +244,7 @@ func analyse(folder *store.Folder, baseline string) (lab.Analysis, error) {
 	return found, err
 }
 
+// writeDocuments writes analysis.json, results.csv and report.html into a result folder.
 func writeDocuments(folder *store.Folder, concluded lab.Analysis) error {
 	documents := []struct {
 		name  string
@@ -263,6 +264,7 @@ func writeDocuments(folder *store.Folder, concluded lab.Analysis) error {
 	return nil
 }
 
+// writeJSONFile writes the document of --json, if any; path may be "-" for standard output.
 func (a app) writeJSONFile(path string, concluded lab.Analysis) error {
 	err := a.writeDocument(path, func(w io.Writer) error { return report.JSON(w, concluded) })
 	if err != nil {

@@ -177,7 +177,8 @@ func (a app) playRest(command *cobra.Command, flags *experimentFlags, report rep
 	}
 	if !canContinue(command.Name(), plan.Study.Name) {
 		return withCode(exitBadPlan, "%s holds the study %q of %s, which is not of cleave %s: go on with cleave "+
-			"run --resume %s", folder.Dir(), plan.Study.Name, plan.Study.System, command.Name(), folder.Dir())
+			"run --resume %s", folder.Dir(), plan.Study.Name, plan.Study.System, command.Name(),
+			quoteArgs([]string{folder.Dir()}))
 	}
 	return a.experiment(command, plan, flags, report)
 }
@@ -206,7 +207,7 @@ func (a app) experiment(
 	if err := flags.documents.check(); err != nil {
 		return err
 	}
-	if flags.resume == "" { // with --resume the plan comes from the folder, later
+	if flags.resume == "" { // otherwise resumed checks the plan of the folder
 		if err := checkClusters(command.Flags(), plan.Study.Variants); err != nil {
 			return err
 		}
@@ -276,8 +277,8 @@ func (a app) begin(
 	return conductor, folder, plan, err
 }
 
-// resumed returns the folder of an interrupted experiment and its plan. It refuses flags
-// that would change the plan.
+// resumed returns the folder of an interrupted experiment and its plan. It refuses flags that would change
+// the plan, and flags for clusters on which the plan deploys nothing.
 func (a app) resumed(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*store.Folder, lab.Plan, error) {
@@ -299,6 +300,9 @@ func (a app) resumed(
 	if err == nil && (begun.Study.Name != plan.Study.Name || begun.Study.System != plan.Study.System) {
 		err = withCode(exitBadPlan, "%s holds the study %s of %s, not %s of %s", folder.Dir(), begun.Study.Name,
 			begun.Study.System, plan.Study.Name, plan.Study.System)
+	}
+	if err == nil {
+		err = checkClusters(command.Flags(), begun.Study.Variants)
 	}
 	return folder, begun, err
 }
@@ -377,6 +381,7 @@ func (a app) play(
 	return errors.Join(conductor.Play(ctx, plan), scratch.Release())
 }
 
+// progressForm returns the form that --progress names; auto depends on whether errOut is a terminal.
 func (a app) progressForm(name progressFlag) progress.Form {
 	switch {
 	case name == "json":
@@ -395,7 +400,7 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.errOut, "%s kept in %s\ngo on with: cleave %s --resume %s\n",
-		figure.Count(len(trials), "trial"), folder.Dir(), command.Name(), folder.Dir())
+	fmt.Fprintf(a.errOut, "%s kept in %s\ngo on with: %s\n", figure.Count(len(trials), "trial"), folder.Dir(),
+		quoteArgs([]string{"cleave", command.Name(), "--resume", folder.Dir()}))
 	return nil
 }

@@ -100,7 +100,8 @@ func (a app) init(kind, path string, text []byte, force bool) error {
 		"system": "cleave compare %s http://127.0.0.1:8080 --rate 100", "study": "cleave run %s --quick",
 		"scenario": "cleave load %s --rate 100",
 	}[kind]
-	fmt.Fprintf(a.out, "wrote   %s\nchange  it to what you have\nthen    "+next+"\n", path, path)
+	fmt.Fprintf(a.out, "wrote   %s\nchange  it to what you have\nthen    "+next+"\n", path,
+		quoteArgs([]string{path}))
 	return nil
 }
 

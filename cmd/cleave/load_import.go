@@ -148,7 +148,7 @@ func (a app) checkImport(path string, text []byte) {
 		fmt.Fprintf(a.errOut, "it cannot be played yet:\n%v\n", err)
 		return
 	}
-	next := "cleave load " + path
+	next := quoteArgs([]string{"cleave", "load", path})
 	if file.Target == "" {
 		next += " --target http://127.0.0.1:8080"
 	}

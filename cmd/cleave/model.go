@@ -61,8 +61,8 @@ call. What was metered is divided over the calls. The systems: ` +
 
 Of FILE, a compose file or a system file of yours as cleave compare takes them, the
 same is done: at --rate and at three times as many flows its units are metered, and
-at --rate all of them are asked for spans. --component tells components within a
-service apart. --further-rates meters at more rates: CPU time depends on the rate,
+at --rate all of them are asked for spans. --component distinguishes components within
+a service. --further-rates meters at more rates: CPU time depends on the rate,
 and predict takes it from those that were measured. --capacity meters it under as
 much load as it bears, for predictions of the capacity.
 RUN is the result folder of such trials: the model is made anew.
@@ -220,7 +220,7 @@ func (a app) writeModel(from model.Evidence, out string) error {
 		return nil
 	}
 	err = m.Show(a.out)
-	fmt.Fprintf(a.out, "\nmodel  %s\nagain  cleave model show %s\n", out, out)
+	fmt.Fprintf(a.out, "\nmodel  %s\nagain  %s\n", out, quoteArgs([]string{"cleave", "model", "show", out}))
 	return err
 }
 
@@ -254,6 +254,9 @@ func (a app) modelForeign(command *cobra.Command, args []string, flags *modelFla
 
 // playModel plays the trials of a plan, keeps their spans in the result folder, and makes a model.
 func (a app) playModel(command *cobra.Command, plan lab.Plan, flags *modelFlags) error {
+	if err := checkClusters(command.Flags(), plan.Study.Variants); err != nil {
+		return err
+	}
 	if flags.planOnly {
 		return a.showPlan(command.Context(), plan, &flags.experimentFlags)
 	}

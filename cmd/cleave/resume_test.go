@@ -3,13 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
@@ -84,6 +88,22 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 		"begin start trial start trial end" {
 		t.Errorf("the progress has the events %s", got)
 	}
+}
+
+// TestCommandsToTypeQuoteFolders: the suggested commands can be typed if the name of the folder has a space.
+func TestCommandsToTypeQuoteFolders(t *testing.T) {
+	folder := playedRun(t, filepath.Join(t.TempDir(), "my runs"), "compare", "a=http://127.0.0.1:1",
+		"b=http://127.0.0.1:2", "--rate", "10", "--blocks", "3")
+	var out bytes.Buffer
+	a := app{out: &out, errOut: &out}
+	_, err := a.conclude(folder, documentFlags{})
+	err = errors.Join(err, a.adviseResume(&cobra.Command{Use: "compare"}, folder))
+	if err != nil {
+		t.Fatal(err)
+	}
+	quoted := strconv.Quote(folder.Dir())
+	expectTexts(t, "what it prints", out.String(), "again   cleave report "+quoted+" --full\n",
+		"go on with: cleave compare --resume "+quoted+"\n")
 }
 
 // expectWhole checks that the report of a study covers all of its trials.
