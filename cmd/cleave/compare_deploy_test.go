@@ -103,7 +103,7 @@ func TestACommandRunsOnAHostBySSH(t *testing.T) {
 // TestDeployedComparisonsAreRefused: impossible deployments of a comparison are refused before anything
 // starts.
 func TestDeployedComparisonsAreRefused(t *testing.T) {
-	elsewhere := serverFolder(t)
+	folder := serverFolder(t)
 	for _, c := range []struct {
 		name string
 		args []string
@@ -118,9 +118,9 @@ func TestDeployedComparisonsAreRefused(t *testing.T) {
 			[]string{"two systems are called b-process"}},
 		{"a long name", []string{strings.Repeat("b", 60) + "=sleep {port}", "--deploy", "process,ssh"}, exitBadPlan,
 			[]string{"is too long"}},
-		{"a program that no container has", []string{"b=" + elsewhere + "/server -port {port}", "--deploy",
+		{"a program that no container has", []string{"b=" + folder + "/server -port {port}", "--deploy",
 			"process,docker-host"}, exitMissingPart,
-			[]string{elsewhere + "/server is not below /usr"}},
+			[]string{folder + "/server is not below /usr"}},
 		{"no hosts", []string{"b=sleep {port}", "--deploy", "process,ssh"}, exitMissingPart, []string{"--hosts"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

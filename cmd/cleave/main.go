@@ -159,6 +159,7 @@ func helpOf(command *cobra.Command) string {
 	return strings.Replace(command.CommandPath(), command.Root().Name(), command.Root().Name()+" help", 1)
 }
 
+// exitCodesTopic returns the help topic about exit codes.
 func exitCodesTopic() *cobra.Command {
 	var text strings.Builder
 	text.WriteString("Cleave ends with one of these codes:\n\n")

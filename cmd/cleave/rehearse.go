@@ -240,7 +240,7 @@ func rehearsalLimits(m model.Model, deployment string) []string {
 			"bound", bound, calls))
 	}
 	if len(m.Measured) == 0 {
-		limits = append(limits, "the model holds no measurements: the error of this rehearsal is unknown")
+		limits = append(limits, "the model holds no measurements: how far off these figures are is unknown")
 	}
 	return limits
 }

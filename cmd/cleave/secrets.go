@@ -17,6 +17,7 @@ import (
 // values of the scenario.
 var environmentReference = regexp.MustCompile(`(\$?)\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}`)
 
+// scenarioReference returns the reference of a scenario to an environment variable.
 func scenarioReference(variable string) string { return "${env:" + variable + "}" }
 
 // typedReference matches ${NAME}, and $${NAME} for the plain text ${NAME}, in a header of
