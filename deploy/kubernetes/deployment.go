@@ -41,8 +41,9 @@ type deployment struct {
 	aliases  []api.HostAlias         // the names of described containers, for all pods
 	configs  map[string]engine.Image // configurations of the images of described containers
 
-	mu    sync.Mutex
-	lives int // pods named so far
+	mu     sync.Mutex
+	lives  int             // pods named so far
+	cutOff map[string]bool // units that are cut off on a cluster of the user's
 }
 
 // newsPatience is the longest delay until the cluster reports that a program has ended. The kubelet checks
@@ -58,7 +59,7 @@ func newDeployment(
 		deployer: d, cluster: cluster, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),
 		pods:  newPodCache(), accounts: newAccounts(), configs: map[string]engine.Image{},
-		arrived: make(chan lab.Arrived, arrivals),
+		arrived: make(chan lab.Arrived, arrivals), cutOff: map[string]bool{},
 	}
 	platform := fleet.Platform[*pod]{
 		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0,

@@ -130,6 +130,9 @@ func (p *pod) run(ctx context.Context) error {
 		return err
 	}
 	if err := d.cluster.API.Do(ctx, http.MethodPost, d.cluster.ours("pods"), made, nil); err != nil {
+		if len(made.Spec.Containers) > 1 && api.Forbidden(err) {
+			err = fmt.Errorf("its fault cut takes a container of root with the capability NET_ADMIN: %w", err)
+		}
 		return d.cluster.advised(err)
 	}
 	state, err := d.pods.await(ctx, p.name, started)
@@ -162,15 +165,16 @@ func (p *pod) find(state api.Pod) error {
 	if status.State.Terminated == nil && p.node != nil {
 		p.SetHostPID(p.node.PID(p.container)) // 0 if it has just ended
 	}
-	if err := d.follow(p.name, p.Log, p.followed); err != nil {
+	if err := d.follow(p.name, unitContainer, p.Log, p.followed); err != nil {
 		return err
 	}
 	return p.bind()
 }
 
-// follow copies the log of a pod until its program or the cluster ends, and then closes over.
-func (d *deployment) follow(pod string, into io.Writer, over chan struct{}) error {
-	log, err := d.cluster.API.Stream(d.Watching, d.cluster.ours("pods", pod, "log?follow=true"))
+// follow copies the log of a container of a pod until its program or the cluster ends, and then closes over.
+func (d *deployment) follow(pod, container string, into io.Writer, over chan struct{}) error {
+	log, err := d.cluster.API.Stream(d.Watching,
+		d.cluster.ours("pods", pod, "log?follow=true&container="+container))
 	if err != nil {
 		return err
 	}
@@ -201,17 +205,27 @@ func started(pod api.Pod, gone bool) (bool, error) {
 	if len(pod.Status.ContainerStatuses) == 0 {
 		return false, nil
 	}
-	state := pod.Status.ContainerStatuses[0].State
-	hopeless := []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
-		"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
-	if state.Waiting != nil && slices.Contains(hopeless, state.Waiting.Reason) {
-		err := fmt.Errorf("%s: %s", state.Waiting.Reason, state.Waiting.Message)
-		if strings.Contains(state.Waiting.Reason, "Pull") {
-			err = fmt.Errorf("%w: look whether the nodes reach the registry, and may read there", err)
+	for _, status := range pod.Status.ContainerStatuses {
+		if err := hopeless(status.State.Waiting); err != nil {
+			return false, err
 		}
-		return false, err
 	}
+	state := pod.Status.ContainerStatuses[0].State
 	return (state.Running != nil && pod.Status.PodIP != "") || state.Terminated != nil, nil
+}
+
+// hopeless returns an error if a container that waits will never run. waiting is nil if it does not wait.
+func hopeless(waiting *api.Waiting) error {
+	reasons := []string{"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName",
+		"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+	if waiting == nil || !slices.Contains(reasons, waiting.Reason) {
+		return nil
+	}
+	err := fmt.Errorf("%s: %s", waiting.Reason, waiting.Message)
+	if strings.Contains(waiting.Reason, "Pull") {
+		err = fmt.Errorf("%w: look whether the nodes reach the registry, and may read there", err)
+	}
+	return err
 }
 
 // description returns the pod as the cluster shall make it, without a name. It holds no secrets, since

@@ -21,6 +21,8 @@ import (
 const (
 	// spansPort is the port of the tunnel pod to which units send their spans.
 	spansPort = 4318
+	// tunnelContainer is the name of the container of the tunnel pod.
+	tunnelContainer = "tunnel"
 	// tunnelMemory limits the memory of the tunnel pod, in bytes.
 	tunnelMemory = 64 << 20
 	// tunnelRetry is the pause before the next attempt to connect to the tunnel pod.
@@ -50,7 +52,7 @@ func (d *deployment) receiveSpans(ctx context.Context, specs []lab.UnitSpec) err
 	})
 	state, err := d.makeTunnelPod(ctx, image)
 	if err == nil {
-		err = d.follow(pod, &d.tunnel.log, make(chan struct{}))
+		err = d.follow(pod, tunnelContainer, &d.tunnel.log, make(chan struct{}))
 	}
 	if err != nil {
 		return fmt.Errorf("start the pod to which units send their spans: %w", err)
@@ -84,7 +86,7 @@ func (d *deployment) makeTunnelPod(ctx context.Context, image string) (state api
 		SecurityContext: restricted(), Volumes: []api.Volume{{Name: "files",
 			Secret: &api.InSecret{Name: name, Mode: secretMode}}},
 		Containers: []api.Container{{
-			Name: "tunnel", Image: image, ImagePullPolicy: "IfNotPresent",
+			Name: tunnelContainer, Image: image, ImagePullPolicy: "IfNotPresent",
 			Command: []string{"/" + lab.StarterProgram, lab.StarterTunnel,
 				net.JoinHostPort(anyAddress, strconv.Itoa(spansPort)),
 				net.JoinHostPort(anyAddress, strconv.Itoa(starterPort))},

@@ -108,8 +108,16 @@ func (u *userPod) finish(ctx context.Context, made *api.Pod) error {
 	if p.Spec.Container != nil {
 		give = u.giveMounts
 	}
-	if err := give(made, files.Data); err != nil || len(files.Data) == 0 {
+	if err := give(made, files.Data); err != nil {
 		return err
+	}
+	if mayBeCut(p.Spec) && !p.Prepares {
+		if err := u.addCutter(ctx, made); err != nil {
+			return err
+		}
+	}
+	if len(files.Data) == 0 {
+		return nil
 	}
 	return c.API.Do(ctx, http.MethodPost, c.ours("secrets"), files, nil)
 }
@@ -279,6 +287,9 @@ func (d *deployment) connectTo(name string) (net.Conn, error) {
 	p := d.latest(name)
 	if err != nil || p == nil {
 		return nil, errors.Join(err, errors.New("it has no pod"))
+	}
+	if d.isCut(p.Spec.Name) { // the API server would reach it all the same
+		return nil, errors.New("it is cut off")
 	}
 	return d.cluster.API.Forward(d.Watching, d.cluster.namespace, p.name, port)
 }

@@ -102,8 +102,20 @@ func rights() []right {
 // inspect returns the nodes of the cluster, or none if we may not list them. It fails if the cluster does not
 // answer, or we lack one of the rights.
 func (u *Users) inspect(ctx context.Context) (nodes []api.Node, err error) {
+	if err := u.require(ctx, rights()); err != nil {
+		return nil, err
+	}
+	var list struct{ Items []api.Node }
+	if err := u.API.Do(ctx, http.MethodGet, "/api/v1/nodes", nil, &list); err != nil {
+		return nil, nil
+	}
+	return list.Items, nil
+}
+
+// require fails if the cluster does not answer, or we lack one of some rights.
+func (u *Users) require(ctx context.Context, wanted []right) error {
 	var denied []string
-	for _, r := range rights() {
+	for _, r := range wanted {
 		attributes := map[string]string{"verb": r.verb, "resource": r.resource, "subresource": r.subresource}
 		if r.resource != "namespaces" {
 			attributes["namespace"] = namespacePrefix + "any"
@@ -117,24 +129,18 @@ func (u *Users) inspect(ctx context.Context) (nodes []api.Node, err error) {
 				"spec": map[string]any{"resourceAttributes": attributes},
 			}, &review)
 		if err != nil {
-			return nil,
-				fmt.Errorf("the cluster %s (%s): %w: look whether it runs, and who the kubeconfig says you are",
-					u.Context, u.API.Address(), err)
+			return fmt.Errorf("the cluster %s (%s): %w: look whether it runs, and who the kubeconfig says you are",
+				u.Context, u.API.Address(), err)
 		}
 		if !review.Status.Allowed {
 			denied = append(denied, strings.TrimSuffix(r.verb+" "+r.resource+"/"+r.subresource, "/"))
 		}
 	}
 	if len(denied) > 0 {
-		return nil, fmt.Errorf("the cluster %s does not let you %s: have its administrator give you a role with "+
-			"these rights (docs/deploying.md)",
-			u.Context, strings.Join(denied, ", "))
+		return fmt.Errorf("the cluster %s does not let you %s: have its administrator give you a role with "+
+			"these rights (docs/deploying.md)", u.Context, strings.Join(denied, ", "))
 	}
-	var list struct{ Items []api.Node }
-	if err := u.API.Do(ctx, http.MethodGet, "/api/v1/nodes", nil, &list); err != nil {
-		return nil, nil
-	}
-	return list.Items, nil
+	return nil
 }
 
 // namespacePrefix begins the names of our namespaces; the conductor's label follows.

@@ -28,8 +28,13 @@ func (s *userSite) preflight(ctx context.Context, layout lab.Layout) error {
 		defer cancel()
 		s.nodes, s.unusable = s.inspect(ctx)
 	})
-	return errors.Join(s.asUserCluster().CheckLayout(layout, s.deployer.programs, s.Starter), s.unusable,
-		containers.CheckDescribed("Kubernetes", layout.Units, lacks), checkHealth(layout.Units))
+	checked := s.asUserCluster().CheckLayout(withoutCuts(layout), s.deployer.programs, s.Starter)
+	problems := errors.Join(checked, s.unusable, containers.CheckDescribed("Kubernetes", layout.Units, lacks),
+		checkHealth(layout.Units))
+	if s.unusable != nil {
+		return problems
+	}
+	return errors.Join(problems, s.checkCuts(ctx, layout))
 }
 
 // checkHealth returns an error for every service without a health check of its own for whose health others
@@ -46,9 +51,10 @@ func checkHealth(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// can returns the capabilities of a cluster of the user's: the faults that starters do, and spans.
+// can returns the capabilities of a cluster of the user's: the faults that starters and cutters do, and
+// spans.
 func (s *userSite) can() lab.Capabilities {
-	return lab.Capabilities{Faults: fleet.StarterFaults(), Spans: true,
+	return lab.Capabilities{Faults: append(fleet.StarterFaults(), lab.FaultCut), Spans: true,
 		Links: func() error {
 			return fmt.Errorf("hosts: the links of the nodes of %s are not ours to change: use the private cluster, "+
 				"or leave them out", s.Context)
@@ -141,8 +147,8 @@ func (s *userSite) places(specs []lab.UnitSpec, _ map[string]lab.Network) (map[s
 // complete implements site. Servers are set up in their own pods. Nothing restarts: only a starter could do
 // that, and containers of users' images have none.
 func (s *userSite) complete(d *deployment, p *fleet.Platform[*pod]) {
-	p.SetsUp, p.NoRestarts, p.Reach, p.Dial, p.Next = true, true, d.reach, d.reach, d.next
-	p.AwaitOpen = awaitRouted
+	p.SetsUp, p.NoRestarts, p.Reach, p.Dial, p.Next = true, true, d.reachUncut, d.reach, d.next
+	p.Cut, p.AwaitOpen = d.cutByFilter, awaitRouted
 	p.Daemons = func() ([]lab.Unit, string) {
 		return nil, "the cluster is the user's, of whose nodes nothing is read"
 	}

@@ -3,7 +3,7 @@
 //
 // Source: the API reference of Kubernetes 1.34.
 //
-// Entry points: New, or Open for a cluster of the user's; then Client.Do, Watch, Stream, Forward.
+// Entry points: New, or Open for a cluster of the user's; then Client.Do, Watch, Stream, Forward, Exec.
 package api
 
 import (

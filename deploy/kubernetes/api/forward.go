@@ -25,6 +25,16 @@ const (
 // WebSocket (RFC 6455), which servers of all versions in use speak.
 func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
 	path := "/api/v1/namespaces/" + namespace + "/pods/" + pod + "/portforward?ports=" + strconv.Itoa(port)
+	connection, err := c.upgrade(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("reach port %d of the pod %s: %w", port, pod, err)
+	}
+	connection.PayloadType = websocket.BinaryFrame
+	return &forwarded{Conn: connection, pod: pod, port: port}, nil
+}
+
+// upgrade returns a WebSocket connection to a path of the server, for messages on channels.
+func (c *Client) upgrade(ctx context.Context, path string) (*websocket.Conn, error) {
 	config, err := websocket.NewConfig("wss"+strings.TrimPrefix(c.address, "https")+path, c.address)
 	if err != nil {
 		return nil, err
@@ -45,10 +55,9 @@ func (c *Client) Forward(ctx context.Context, namespace, pod string, port int) (
 		} else if !isRefused(refused, http.StatusBadRequest) {
 			err = refused
 		}
-		return nil, fmt.Errorf("reach port %d of the pod %s: %w", port, pod, err)
+		return nil, err
 	}
-	connection.PayloadType = websocket.BinaryFrame
-	return &forwarded{Conn: connection, pod: pod, port: port}, nil
+	return connection, nil
 }
 
 // forwarded is a connection to a port of a pod. One goroutine may read it while another one writes.

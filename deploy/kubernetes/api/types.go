@@ -236,6 +236,7 @@ type HostPath struct {
 type SecurityContext struct {
 	RunAsUser                *int         `json:"runAsUser,omitempty"`
 	RunAsGroup               *int         `json:"runAsGroup,omitempty"`
+	RunAsNonRoot             *bool        `json:"runAsNonRoot,omitempty"` // nil: as PodSecurity has it
 	ReadOnlyRootFilesystem   bool         `json:"readOnlyRootFilesystem"`
 	AllowPrivilegeEscalation bool         `json:"allowPrivilegeEscalation"`
 	Capabilities             Capabilities `json:"capabilities"`
@@ -260,10 +261,13 @@ type ContainerStatus struct {
 
 // ContainerState has one member that is not nil.
 type ContainerState struct {
-	Waiting    *struct{ Reason, Message string } `json:"waiting"`
-	Running    *struct{}                         `json:"running"`
-	Terminated *Terminated                       `json:"terminated"`
+	Waiting    *Waiting    `json:"waiting"`
+	Running    *struct{}   `json:"running"`
+	Terminated *Terminated `json:"terminated"`
 }
+
+// Waiting says why a container does not run yet.
+type Waiting struct{ Reason, Message string }
 
 // Terminated describes how a container has ended.
 type Terminated struct {

@@ -1,0 +1,56 @@
+package api_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"golang.org/x/net/websocket"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+)
+
+// TestExec checks what is returned of commands that succeed, fail, lose their connection, or do not end.
+func TestExec(t *testing.T) {
+	messages := map[string][]string{
+		"succeeds": {"\x01", "\x01out", "\x02, err", "\x03" + `{"status":"Success"}`},
+		"fails":    {"\x02no such table", "\x03" + `{"status":"Failure","message":"exit code 1"}`},
+		"breaks":   {"\x01out"},
+	}
+	server := httptest.NewTLSServer(websocket.Server{Handler: func(caller *websocket.Conn) {
+		query := caller.Request().URL.Query()
+		if query.Get("container") != "unit" || len(query["command"]) != 2 {
+			t.Errorf("asked for %v", query)
+		}
+		sent, ends := messages[query["command"][1]]
+		for _, message := range sent {
+			_ = websocket.Message.Send(caller, []byte(message)) // the caller reports what it lacks
+		}
+		if !ends {
+			_, _ = caller.Read(make([]byte, 1)) // until the caller closes the connection
+		}
+	}})
+	defer server.Close()
+	client := api.New(server.URL, &tls.Config{InsecureSkipVerify: true})
+	run := func(ctx context.Context, how string) (string, error) {
+		return client.Exec(ctx, "default", "front", "unit", "program", how)
+	}
+	printed, err := run(t.Context(), "succeeds")
+	if deploytest.NoError(t, err); printed != "out, err" {
+		t.Errorf("it has printed %q", printed)
+	}
+	_, err = run(t.Context(), "fails")
+	deploytest.Says(t, err, "exit code 1", "no such table")
+	_, err = run(t.Context(), "breaks")
+	deploytest.Says(t, err, "wait for a command in the pod front", "EOF")
+	patience := errors.New("out of patience")
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, patience)
+	defer cancel()
+	if _, err = run(ctx, "hangs"); !errors.Is(err, patience) {
+		t.Errorf("a command that does not end: %v", err)
+	}
+}

@@ -1,0 +1,108 @@
+package kubernetes
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
+	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
+	"github.com/cleave-lab/cleave/lab"
+)
+
+// TestCutsNeedMoreRights checks that only a layout with cuts asks for the rights that cuts need.
+func TestCutsNeedMoreRights(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"status":{"allowed":false}}`)) // the test fails if the client lacks it
+	}))
+	defer server.Close()
+	users := &Users{Context: "theirs", API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}
+	l := deploytest.Front()
+	deploytest.NoError(t, users.checkCuts(t.Context(), l))
+	l.Units[1].Faults = []lab.FaultKind{lab.FaultCut}
+	deploytest.Says(t, users.checkCuts(t.Context(), l),
+		"the cluster theirs does not let you get pods/exec, create pods/exec:")
+}
+
+// TestOtherFaultsStayRefused checks that a layout without its cuts keeps its other faults, and that the
+// layout itself is unchanged.
+func TestOtherFaultsStayRefused(t *testing.T) {
+	planned := []lab.FaultKind{lab.FaultKill, lab.FaultCut, lab.FaultFill}
+	l := deploytest.Front()
+	l.Units[1].Faults = slices.Clone(planned)
+	want := []lab.FaultKind{lab.FaultKill, lab.FaultFill}
+	if left := withoutCuts(l).Units[1].Faults; !slices.Equal(left, want) {
+		t.Errorf("left are %v, want %v", left, want)
+	}
+	if !slices.Equal(l.Units[1].Faults, planned) {
+		t.Errorf("the layout itself has %v, want %v", l.Units[1].Faults, planned)
+	}
+}
+
+// TestCutOnTheUsersCluster checks that others reach a unit, and a container of the user's, before and after
+// they are cut off, and not meanwhile; and that a rule of the cluster against the privilege is named. The
+// suite of all deployers asks through the API server, which reaches every pod.
+func TestCutOnTheUsersCluster(t *testing.T) {
+	f := userstest.New(t)
+	program := deploytest.Program(t)
+	d := deployerOf(t, f, program)
+	t.Cleanup(func() { deploytest.NoError(t, d.Close()) })
+	l := deploytest.Front()
+	boxed := lab.UnitSpec{Name: "boxed", Role: "server", Runnable: lab.Runnable{Foreign: true,
+		Image: pushtest.Push(t, f.Variables[registry.Variable], program),
+		Container: &lab.ContainerSpec{Command: []string{"boxed", "/kept", ":80"},
+			Mounts: []lab.ContainerMount{{Kind: lab.MountMemory, Target: "/kept"}},
+			Health: &lab.HealthCheck{Port: 80, Interval: 1, Timeout: 1, Retries: 1}}}}
+	boxed.Listens, boxed.Port, boxed.Readiness.Healthy = true, 80, true
+	l.Units = append(l.Units, boxed)
+	l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultCut}})
+	deploytest.Must(t, d.Preflight(t.Context(), l))
+	made := deploytest.Deploy(t, d, l)
+	deploytest.Await(t, made, lab.EventReady)
+	for _, unit := range []string{"front", "boxed"} {
+		isCutOff(t, made.(*deployment), unit)
+	}
+	deploytest.NoError(t, made.Failure())
+	deploytest.NoError(t, made.Stop())
+	deploytest.Must(t, f.API.Do(t.Context(), http.MethodPatch, "/api/v1/namespaces/"+d.cluster.namespace,
+		map[string]any{"metadata": map[string]any{
+			"labels": map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}}}, nil))
+	_, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
+	deploytest.Says(t, err, "its fault cut takes a container of root with the capability NET_ADMIN",
+		`violates PodSecurity "baseline`, "have its administrator widen it")
+}
+
+// isCutOff cuts off a unit and heals it. This host is in the network of the cluster, so it calls the unit as
+// others there do.
+func isCutOff(t *testing.T, d *deployment, unit string) {
+	t.Helper()
+	reached := func(wait time.Duration) bool {
+		connection, err := net.DialTimeout("tcp", d.Endpoints[unit].Dial, wait)
+		if err == nil {
+			_ = connection.Close() // nothing was sent
+		}
+		return err == nil
+	}
+	if !reached(5 * time.Second) {
+		t.Errorf("%s is not reached before it is cut off", unit)
+	}
+	fault := lab.Fault{Target: unit, Kind: lab.FaultCut}
+	proof, err := d.Harm(deploytest.Within(t), fault)
+	if deploytest.Must(t, err); proof == "" {
+		t.Errorf("nothing proves that %s is cut off", unit)
+	}
+	if reached(3 * time.Second) {
+		t.Errorf("%s is reached while it is cut off", unit)
+	}
+	deploytest.Must(t, d.Heal(deploytest.Within(t), fault))
+	if !reached(5 * time.Second) {
+		t.Errorf("%s is not reached after it is healed", unit)
+	}
+}
