@@ -48,11 +48,14 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 			"--operations 300 --backing mariadb --deploy kubernetes --fault kill:every-unit " +
 			"--fault restart:database", nil, exitFine,
 			[]string{"monolith      valid", "sync          valid", "2 of 2", "7 of 7"}},
+		{"a unit and its server are cut off", "check shop --architecture sync --operations 300 " +
+			"--backing mariadb --deploy kubernetes --fault cut:inventory+2s --fault cut:database", nil, exitFine,
+			[]string{"sync          valid", "2 of 2"}},
 		{"files of this host", "check shop --architecture sync --deploy kubernetes", nil, exitMissingPart,
 			[]string{"a folder of this host, which the nodes of theirs do not have", "such as postgres"}},
 		{"a fault that needs powers on nodes",
-			"check shop --architecture sync --deploy kubernetes --fault cut:inventory", nil, exitBadPlan,
-			[]string{"cannot do it; it can: [kill restart pause]"}},
+			"check shop --architecture sync --deploy kubernetes --fault slow:inventory,delay=1ms", nil, exitBadPlan,
+			[]string{"cannot do it; it can: [kill restart pause cut]"}},
 		{"a context that is not there", "check shop --architecture sync --deploy kubernetes --context other", nil,
 			exitBadPlan, []string{`the context "other"`, `["theirs"]`}},
 		{"a registry that is none", "check shop --architecture sync --deploy kubernetes --registry host", nil,
