@@ -44,18 +44,16 @@ func Run(channel *unit.Channel, _ string) error {
 	if err != nil {
 		return err
 	}
-	var u *Unit
 	log := hosting.NewErrorLog(os.Stderr, settings.Unit)
 	err = hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
-		u, err = Open(ctx, settings, log.Error)
-		return u, err
-	}, func(channel *unit.Channel) error { return u.report(channel) })
+		return Open(ctx, settings, log.Error)
+	})
 	return errors.Join(err, log.Close())
 }
 
-// report hands over the bookings, for the audit. All replicas have the same bookings, in their server: the
-// first one hands them over.
-func (u *Unit) report(channel *unit.Channel) error {
+// Report implements hosting.Served. It hands over the bookings, for the audit. All replicas have the same
+// bookings, in their server: the first one hands them over.
+func (u *Unit) Report(channel *unit.Channel) error {
 	name, err := unit.Name()
 	if err != nil {
 		return err

@@ -214,15 +214,15 @@ func (u *Unit) Close() error {
 // Served is an open unit.
 type Served interface {
 	Serve(ctx context.Context, listener net.Listener) error
+	// Report hands over what the unit leaves behind and sends its report.
+	Report(channel *unit.Channel) error
 	Close() error
 }
 
 // Run opens a unit, serves until it is told to stop (by command, by SIGTERM, or because the conductor is
 // gone), and then reports. If open returns a nil unit, it has done all the work itself: Run neither serves
 // nor reports.
-func Run(
-	channel *unit.Channel, open func(context.Context) (Served, error), report func(*unit.Channel) error,
-) error {
+func Run(channel *unit.Channel, open func(context.Context) (Served, error)) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	u, err := open(ctx)
@@ -231,7 +231,7 @@ func Run(
 	}
 	address, err := unit.Address()
 	if err == nil {
-		err = channel.Serve(ctx, stop, address, u.Serve, report)
+		err = channel.Serve(ctx, stop, address, u.Serve, u.Report)
 	}
 	return errors.Join(err, u.Close())
 }

@@ -59,7 +59,6 @@ func Run(channel *unit.Channel, argument string) error {
 		return err
 	}
 	database := os.Getenv(lab.ServiceVariable(ServiceDatabase))
-	var u *Unit
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
 		if job.Unit == "" {
 			var holder hosting.Unit // closes the stores
@@ -75,10 +74,9 @@ func Run(channel *unit.Channel, argument string) error {
 		if err != nil {
 			return nil, err
 		}
-		u, err = Open(ctx, design, job.Unit,
+		return Open(ctx, design, job.Unit,
 			Place{Database: database, Dir: dir, Key: key, Peer: unit.PeerAddress})
-		return u, err
-	}, func(channel *unit.Channel) error { return u.Report(channel) })
+	})
 }
 
 // readKey reads the key that the deployer has put into the unit's folder.

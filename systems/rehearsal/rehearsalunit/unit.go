@@ -54,12 +54,10 @@ func Run(channel *unit.Channel, argument string) error {
 	if err != nil {
 		return err
 	}
-	var u *Unit
-	return hosting.Run(channel, func(ctx context.Context) (served hosting.Served, err error) {
-		u, err = Open(ctx, design, job.Unit, Place{Dir: dir, Peer: unit.PeerAddress,
+	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
+		return Open(ctx, design, job.Unit, Place{Dir: dir, Peer: unit.PeerAddress,
 			Pause: time.Duration(job.Pause * float64(time.Second))})
-		return u, err
-	}, func(channel *unit.Channel) error { return channel.Report(u.Account()) })
+	})
 }
 
 // Place holds the folder and the peers of a unit.
@@ -192,6 +190,9 @@ func (u *Unit) Settle(context.Context, *rehearsalpb.SettleRequest) (*rehearsalpb
 	u.finish()
 	return &rehearsalpb.SettleResponse{Served: u.counts.begun()}, nil
 }
+
+// Report implements hosting.Served: it sends the Account.
+func (u *Unit) Report(channel *unit.Channel) error { return channel.Report(u.Account()) }
 
 // Account returns the report of the unit.
 func (u *Unit) Account() rehearsal.Account {

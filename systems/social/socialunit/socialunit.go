@@ -90,22 +90,19 @@ func Run(channel *unit.Channel, argument string) error {
 	if place.Key, err = readKey(place.Dir); err != nil {
 		return err
 	}
-	var u *Unit
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
 		if job.Unit == thirdparty.Name {
-			u = &Unit{} // it has nothing to report
 			return thirdparty.Service{}, nil
 		}
 		if job.Unit != "" {
-			u, err = Open(ctx, design, job.Unit, place)
-			return u, err
+			return Open(ctx, design, job.Unit, place)
 		}
 		people, err := population.New(job.Users, job.Links)
 		if err != nil {
 			return nil, err
 		}
 		return nil, Fill(ctx, design, place.Documents, people)
-	}, func(channel *unit.Channel) error { return u.Report(channel) })
+	})
 }
 
 // readKey returns the key of tokens from the folder of a unit; nil if there is none.

@@ -46,6 +46,9 @@ func (Service) Serve(ctx context.Context, listener net.Listener) error {
 	return unit.ServeFront(ctx, listener, mux, drain)
 }
 
+// Report implements hosting.Served. The report is empty.
+func (Service) Report(channel *unit.Channel) error { return channel.Report(struct{}{}) }
+
 // Close implements hosting.Served.
 func (Service) Close() error { return nil }
 
