@@ -2,10 +2,8 @@ package airlineunit
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,44 +11,32 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/airline"
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 )
 
 // TestALoginIsTraced: auth and the customers unit that it asks record one trace, over HTTP and over gRPC.
 func TestALoginIsTraced(t *testing.T) {
 	for _, overGRPC := range []bool{false, true} {
-		ctx, stop := context.WithCancel(t.Context())
-		var serving sync.WaitGroup
-		listeners, peers := map[string]net.Listener{}, map[string]string{}
-		for _, name := range []string{UnitAuth, UnitCustomers} {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			testset.Must(t, err)
-			listeners[name], peers[name] = listener, listener.Addr().String()
-		}
 		tracers := map[string]*spans.Provider{}
-		for name, listener := range listeners {
-			u, err := Open(ctx, Settings{Unit: name, Peers: peers, Folder: t.TempDir(), SessionSeconds: 60,
-				Pool: true, GRPC: overGRPC, Spans: 1, Data: airline.Data{Customers: 10, Airports: 2, Days: 1, Flights: 1,
-					FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}}, func(err error) { t.Error(err) })
-			testset.Must(t, err)
-			tracers[name] = u.spans
-			serving.Go(func() {
-				if err := u.Serve(ctx, listener); err != nil {
-					t.Errorf("unit %s: %v", name, err)
-				}
-				if err := u.Close(); err != nil {
-					t.Errorf("close unit %s: %v", name, err)
-				}
+		peers, stop, err := hostingtest.Serve([]string{UnitAuth, UnitCustomers},
+			func(ctx context.Context, name string, peers map[string]string) (hosting.Served, error) {
+				u, err := Open(ctx, Settings{Unit: name, Peers: peers, Folder: t.TempDir(), SessionSeconds: 60,
+					Pool: true, GRPC: overGRPC, Spans: 1, Data: airline.Data{Customers: 10, Airports: 2, Days: 1,
+						Flights: 1, FirstDay: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}},
+					func(err error) { t.Error(err) })
+				testset.Must(t, err)
+				tracers[name] = u.spans
+				return u, nil
 			})
-		}
+		testset.Must(t, err)
 		answer, err := http.Post("http://"+peers[UnitAuth]+"/login", "application/json",
 			strings.NewReader(`{"login":"c1","password":"password-1"}`))
 		testset.Must(t, err)
 		if err := answer.Body.Close(); err != nil || answer.StatusCode != http.StatusOK {
 			t.Errorf("login: %s, %v", answer.Status, err)
 		}
-		stop()
-		serving.Wait()
+		testset.Must(t, stop())
 		if first, _ := hostingtest.OneTrace(t, tracers); first != "POST /login" {
 			t.Errorf("the trace begins with %q", first)
 		}

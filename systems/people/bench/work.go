@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,6 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/wide"
 	"github.com/cleave-lab/cleave/backing/wide/straight"
 	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 	"github.com/cleave-lab/cleave/systems/people/peopleunit"
@@ -103,34 +104,28 @@ func (w work) driver(ctx context.Context, _ uint64) (measure, error) {
 const pool = 8
 
 // stock plays the clients against a gateway in this process that serves with net/http.
-func (w work) stock(ctx context.Context, _ uint64) (m measure, err error) {
-	return w.monolith(ctx, nil)
+func (w work) stock(context.Context, uint64) (m measure, err error) {
+	return w.monolith(nil)
 }
 
 // lean does the same with our own binding in place of net/http.
-func (w work) lean(ctx context.Context, _ uint64) (m measure, err error) {
-	return w.monolith(ctx, map[string]string{architecture.KnobFront: architecture.Lean})
+func (w work) lean(context.Context, uint64) (m measure, err error) {
+	return w.monolith(map[string]string{architecture.KnobFront: architecture.Lean})
 }
 
-func (w work) monolith(ctx context.Context, knobs map[string]string) (m measure, err error) {
+func (w work) monolith(knobs map[string]string) (m measure, err error) {
 	design, err := architecture.New(architecture.Monolith, knobs)
 	if err != nil {
 		return measure{}, err
 	}
-	unit, err := peopleunit.Open(ctx, design, architecture.UnitAll,
-		peopleunit.Place{Database: w.address, Key: make([]byte, 16)})
+	addresses, stop, err := hostingtest.Serve(design.Names(),
+		func(ctx context.Context, unit string, _ map[string]string) (hosting.Served, error) {
+			return peopleunit.Open(ctx, design, unit,
+				peopleunit.Place{Database: w.address, Key: make([]byte, 16)})
+		})
 	if err != nil {
 		return measure{}, err
 	}
-	defer func() { err = errors.Join(err, unit.Close()) }()
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return measure{}, err
-	}
-	serving, stop := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() { served <- unit.Serve(serving, listener) }()
-	m, err = w.ask(listener.Addr().String())
-	stop()
-	return m, errors.Join(err, <-served)
+	m, err = w.ask(addresses[architecture.UnitAll])
+	return m, errors.Join(err, stop())
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -26,6 +25,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/kit/front"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/people"
 	"github.com/cleave-lab/cleave/systems/people/architecture"
@@ -50,8 +50,7 @@ func start(t *testing.T, name string, knobs map[string]string, folder string, ke
 	return startAt(t, name, knobs, "sqlite://"+folder, folder, key)
 }
 
-// startAt starts every unit of a design over a database whose files are in the folder. The gateway, the first
-// unit, starts last: it needs the addresses of the others.
+// startAt starts every unit of a design over a database whose files are in the folder.
 func startAt(
 	t *testing.T, name string, knobs map[string]string, database, folder string, key []byte,
 ) *system {
@@ -60,33 +59,21 @@ func startAt(
 	testset.Must(t, err)
 	s := &system{design: design, folder: folder, database: database, key: key,
 		tracers: map[string]*spans.Provider{}}
-	addresses := map[string]string{}
 	identities := hostingtest.Identities(t, design.Security, design.Names()...)
-	ctx, stop := context.WithCancel(context.Background())
-	var serving sync.WaitGroup
-	t.Cleanup(func() { stop(); serving.Wait() })
-	for i := len(design.Units) - 1; i >= 0; i-- {
-		unit := design.Units[i].Name
-		u, err := Open(ctx, design, unit, Place{Database: s.database, Dir: identities, Key: key,
-			Peer: func(name string) (string, error) { return addresses[name], nil }})
-		testset.Must(t, err)
-		u.LogError = s.logError
-		s.tracers[unit] = u.Spans
-		if u.Log != nil {
-			u.Log = requestlog.New(&s.requests, unit)
-		}
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		testset.Must(t, err)
-		addresses[unit] = listener.Addr().String()
-		serving.Go(func() {
-			if err := u.Serve(ctx, listener); err != nil {
-				t.Errorf("unit %s: %v", unit, err)
+	addresses, stop, err := hostingtest.Serve(design.Names(),
+		func(ctx context.Context, unit string, addresses map[string]string) (hosting.Served, error) {
+			u, err := Open(ctx, design, unit, Place{Database: s.database, Dir: identities, Key: key,
+				Peer: func(name string) (string, error) { return addresses[name], nil }})
+			testset.Must(t, err)
+			u.LogError = s.logError
+			s.tracers[unit] = u.Spans
+			if u.Log != nil {
+				u.Log = requestlog.New(&s.requests, unit)
 			}
-			if err := u.Close(); err != nil {
-				t.Errorf("close unit %s: %v", unit, err)
-			}
+			return u, nil
 		})
-	}
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, stop()) })
 	s.url = "http://" + addresses[design.Front().Name]
 	return s
 }

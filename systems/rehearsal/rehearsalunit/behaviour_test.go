@@ -7,16 +7,15 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"os"
-	"sync"
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
 )
@@ -38,30 +37,21 @@ func start(t *testing.T, architecture string, knobs map[string]string) *rehearse
 	r := &rehearsed{}
 	r.design, err = rehearsal.New(m, architecture, knobs)
 	testset.Must(t, err)
-	listeners, addresses := map[string]net.Listener{}, map[string]string{}
+	var names []string
 	for _, u := range r.design.Units {
-		listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0")
-		testset.Must(t, err)
-		addresses[u.Name] = listeners[u.Name].Addr().String()
+		names = append(names, u.Name)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	var serving sync.WaitGroup
-	t.Cleanup(func() { stop(); serving.Wait() })
-	for _, of := range r.design.Units {
-		u, err := Open(ctx, r.design, of.Name, Place{Dir: t.TempDir(),
-			Peer: func(name string) (string, error) { return addresses[name], nil }})
-		testset.Must(t, err)
-		u.LogError = func(err error) { t.Errorf("unit %s: %v", of.Name, err) }
-		r.units = append(r.units, u)
-		serving.Go(func() {
-			if err := u.Serve(ctx, listeners[of.Name]); err != nil {
-				t.Errorf("unit %s: %v", of.Name, err)
-			}
-			if err := u.Close(); err != nil {
-				t.Errorf("close unit %s: %v", of.Name, err)
-			}
+	addresses, stop, err := hostingtest.Serve(names,
+		func(ctx context.Context, unit string, addresses map[string]string) (hosting.Served, error) {
+			u, err := Open(ctx, r.design, unit, Place{Dir: t.TempDir(),
+				Peer: func(name string) (string, error) { return addresses[name], nil }})
+			testset.Must(t, err)
+			u.LogError = func(err error) { t.Errorf("unit %s: %v", unit, err) }
+			r.units = append(r.units, u)
+			return u, nil
 		})
-	}
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, stop()) })
 	r.url = "http://" + addresses[r.design.Units[r.design.Front()].Name]
 	r.ask(t, "GET", "/health", nil, 200)
 	return r

@@ -133,7 +133,7 @@ func playSplit(
 		{"services over gRPC", architecture.Services, architecture.GRPC},
 		{"services over HTTP", architecture.Services, architecture.HTTP},
 	} {
-		n, err := start(ctx, c.architecture, map[string]string{architecture.KnobCache: architecture.LookAside,
+		n, err := start(c.architecture, map[string]string{architecture.KnobCache: architecture.LookAside,
 			architecture.KnobCalls: c.calls}, address)
 		if err != nil {
 			return nil, err

@@ -7,10 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -21,6 +19,8 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/document"
 	"github.com/cleave-lab/cleave/internal/figures"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
+	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/parts"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -52,41 +52,28 @@ type network struct {
 }
 
 // start serves all units of a design over stores that are filled.
-func start(ctx context.Context, name string, turned map[string]string, address string) (*network, error) {
+func start(name string, turned map[string]string, address string) (*network, error) {
 	design, err := architecture.New(name, turned)
 	if err != nil {
 		return nil, err
-	}
-	listeners := map[string]net.Listener{}
-	for _, u := range design.Units {
-		if listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return nil, err
-		}
 	}
 	tokens, err := signTokens()
 	if err != nil {
 		return nil, err
 	}
-	place := socialunit.Place{Documents: address, Cache: "memory://", Key: key,
-		Peer: func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }}
-	serving, end := context.WithCancel(context.WithoutCancel(ctx))
-	errs := make([]error, len(design.Units))
-	var all sync.WaitGroup
-	for i, u := range design.Units {
-		unit, err := socialunit.Open(ctx, design, u.Name, place)
-		if err != nil {
-			end()
-			return nil, err
-		}
-		all.Go(func() { errs[i] = errors.Join(unit.Serve(serving, listeners[u.Name]), unit.Close()) })
+	addresses, stop, err := hostingtest.Serve(design.Names(),
+		func(ctx context.Context, unit string, addresses map[string]string) (hosting.Served, error) {
+			return socialunit.Open(ctx, design, unit, socialunit.Place{Documents: address, Cache: "memory://",
+				Key: key, Peer: func(unit string) (string, error) { return addresses[unit], nil }})
+		})
+	if err != nil {
+		return nil, err
 	}
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
-	return &network{base: "http://" + listeners[design.Front().Name].Addr().String(), client: client,
-		tokens: tokens, stop: func() error {
+	return &network{base: "http://" + addresses[design.Front().Name], client: client, tokens: tokens,
+		stop: func() error {
 			client.CloseIdleConnections()
-			end()
-			all.Wait()
-			return errors.Join(errs...)
+			return stop()
 		}}, nil
 }
 
@@ -169,7 +156,7 @@ func prepare(ctx context.Context, o settings, address string, turned map[string]
 	if err := socialunit.Fill(ctx, design, address, people); err != nil {
 		return nil, err
 	}
-	n, err := start(ctx, architecture.Monolith, turned, address)
+	n, err := start(architecture.Monolith, turned, address)
 	if err != nil {
 		return nil, err
 	}

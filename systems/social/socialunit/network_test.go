@@ -5,17 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/population"
@@ -58,35 +57,19 @@ func startWith(
 		place.Broker = servers.Started(t, server.Kind(design.Broker), server.Settings{}).DSN("")
 	}
 	testset.Must(t, Fill(t.Context(), design, place.Documents, people))
-	listeners := map[string]net.Listener{}
 	place.Dir = hostingtest.Identities(t, design.Security, design.Names()...)
-	for _, u := range design.Units {
-		listeners[u.Name], err = net.Listen("tcp", "127.0.0.1:0")
-		testset.Must(t, err)
-	}
-	place.Peer = func(unit string) (string, error) { return listeners[unit].Addr().String(), nil }
-	ctx, stop := context.WithCancel(context.Background())
-	var all sync.WaitGroup
-	for _, u := range design.Units {
-		unit, err := Open(ctx, design, u.Name, place)
-		testset.Must(t, err)
-		unit.LogError = func(err error) { t.Logf("logs: %v", err) }
-		change(unit)
-		all.Go(func() {
-			if err := unit.Serve(ctx, listeners[u.Name]); err != nil {
-				t.Errorf("serve: %v", err)
-			}
-			if err := unit.Close(); err != nil {
-				t.Errorf("close: %v", err)
-			}
+	addresses, stop, err := hostingtest.Serve(design.Names(),
+		func(ctx context.Context, name string, addresses map[string]string) (hosting.Served, error) {
+			place.Peer = func(unit string) (string, error) { return addresses[unit], nil }
+			unit, err := Open(ctx, design, name, place)
+			testset.Must(t, err)
+			unit.LogError = func(err error) { t.Logf("logs: %v", err) }
+			change(unit)
+			return unit, nil
 		})
-	}
-	t.Cleanup(func() {
-		stop()
-		all.Wait()
-	})
-	return network{"http://" + listeners[design.Front().Name].Addr().String(), place.Broker, place.Documents,
-		design.OnRead}
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, stop()) })
+	return network{"http://" + addresses[design.Front().Name], place.Broker, place.Documents, design.OnRead}
 }
 
 var (

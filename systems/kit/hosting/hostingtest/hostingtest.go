@@ -1,10 +1,12 @@
-// Package hostingtest provides what units need in tests instead of a deployer, and checks their traces
-// and calls.
+// Package hostingtest provides what units need in tests and benchmarks instead of a deployer, and checks
+// their traces and calls.
 package hostingtest
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -12,12 +14,48 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/cleave-lab/cleave/binding/resilient"
 	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
+
+// Serve opens units in this process and serves each at a port of its own. open gets the addresses of all
+// units, by name. stop ends all units and returns the first error of serving or closing one.
+func Serve(
+	units []string,
+	open func(ctx context.Context, unit string, addresses map[string]string) (hosting.Served, error),
+) (addresses map[string]string, stop func() error, err error) {
+	listeners, addresses := map[string]net.Listener{}, map[string]string{}
+	for _, name := range units {
+		if listeners[name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			return nil, nil, err
+		}
+		addresses[name] = listeners[name].Addr().String()
+	}
+	ctx, end := context.WithCancel(context.Background())
+	var serving errgroup.Group
+	stop = func() error {
+		end()
+		return serving.Wait()
+	}
+	for _, name := range units {
+		u, err := open(ctx, name, addresses)
+		if err != nil {
+			return nil, nil, errors.Join(err, stop())
+		}
+		serving.Go(func() error {
+			if err := errors.Join(u.Serve(ctx, listeners[name]), u.Close()); err != nil {
+				return fmt.Errorf("unit %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return addresses, stop, nil
+}
 
 // Identities returns a folder with the identities of units for a value of kit.KnobSecurity.
 func Identities(t *testing.T, security string, names ...string) (dir string) {
