@@ -7,8 +7,6 @@ package system
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -270,7 +268,8 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 		unit.Uses = append(unit.Uses, lab.Use{To: airlineunit.ServiceDatabase})
 	}
 	if d.Token {
-		unit.Files = map[string][]byte{keyFile: []byte(key(seed))}
+		key := kit.TrialKey("the tokens of a trial of the airline", seed)
+		unit.Files = map[string][]byte{keyFile: hex.AppendEncode(nil, key)}
 		unit.Env = append(unit.Env, "AIRLINE_KEY={dir}/"+keyFile)
 	}
 	if d.Runtime == architecture.Go {
@@ -319,14 +318,6 @@ func workers(d architecture.Design, p lab.Point) string {
 		return strconv.Itoa(int(asked))
 	}
 	return "cores"
-}
-
-// key returns the key of a trial's tokens, in hexadecimal. It comes from the seed, so that a
-// trial can be repeated, and protects nothing once the trial is over.
-func key(seed uint64) string {
-	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the tokens of a trial of the airline "),
-		seed))
-	return hex.EncodeToString(hash[:])
 }
 
 // healthy asks a unit whether it has loaded its data and serves.

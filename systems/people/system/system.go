@@ -6,8 +6,6 @@
 package system
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -108,7 +106,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		job.Unit = u.Name
 		unit := kit.Unit(u.Name, people.Name, job)
 		unit.Listens, unit.Scalable, unit.Node, unit.Stage = true, true, behind, 1
-		unit.Files = map[string][]byte{peopleunit.KeyFile: []byte(hex.EncodeToString(keyOf(seed)))}
+		unit.Files = map[string][]byte{peopleunit.KeyFile: hex.AppendEncode(nil, keyOf(seed))}
 		if i == 0 { // the gateway ends first
 			unit.Node, unit.Stage = front, 0
 			for _, other := range design.Units[1:] {
@@ -140,12 +138,9 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// keyOf returns the key of a trial's records. It comes from the seed, so that the audit can
-// open what is stored, and protects nothing once the trial is over.
+// keyOf returns the key of a trial's records.
 func keyOf(seed uint64) []byte {
-	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "),
-		seed))
-	return hash[:seal.KeySize]
+	return kit.TrialKey("the records of a trial of people", seed)[:seal.KeySize]
 }
 
 // object is a JSON object.

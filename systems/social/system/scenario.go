@@ -1,8 +1,6 @@
 package system
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/population"
 	"github.com/cleave-lab/cleave/systems/social/session"
@@ -39,11 +38,9 @@ const (
 // tokensExpire is the expiry of the tokens that the load starts with: after any trial.
 var tokensExpire = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// key returns the key of a trial's tokens, in hexadecimal. It is derived from the seed, so that a trial can
-// be repeated; it protects nothing beyond the trial.
+// key returns the key of a trial's tokens, in hexadecimal.
 func key(seed uint64) []byte {
-	hash := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the tokens of a trial of social "), seed))
-	return hex.AppendEncode(nil, hash[:])
+	return hex.AppendEncode(nil, kit.TrialKey("the tokens of a trial of social", seed))
 }
 
 // userRows returns a CSV file of all users and their tokens. The tokens are made in advance: a login takes as
