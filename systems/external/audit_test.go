@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
-	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
@@ -40,11 +38,9 @@ func audited(t *testing.T, lines string) lab.Audit {
 	d := parse(t, "url: "+server.URL+"\n"+lines)
 	vault := secret.NewVault(os.LookupEnv)
 	testset.Must(t, d.Mask(vault))
-	dir := t.TempDir()
-	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte("one line\n"), 0o600))
 	g := loadedtest.Generator{Report: lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}}}
 	return System{Generator: &g, Secrets: vault}.AuditLive(t.Context(), lab.Variant{Name: "it",
-		External: &d.ExternalSystem}, at(Operations, 9), lab.Leftover{Dir: dir, Reports: handedIn})
+		External: &d.ExternalSystem}, at(Operations, 9), loadedtest.Left(t, "one line"))
 }
 
 func TestTheUsersOwnAuditJudges(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,7 +40,7 @@ func (s System) auditDatabases(
 	}
 	attempts, err := map[string]outcomes{}, error(nil)
 	if slices.ContainsFunc(x.Audit.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }) {
-		if attempts, err = countOutcomes(filepath.Join(left.Dir, loaded.History)); err != nil {
+		if attempts, err = countOutcomes(left.Dir); err != nil {
 			undecided("the audit cannot count operations: %v", err)
 			return
 		}
@@ -134,10 +133,10 @@ func (s System) passwordOf(x *lab.ExternalSystem, d lab.AuditDatabase) (string, 
 // outcomes counts the attempts of an operation that succeeded, and those with an unknown outcome.
 type outcomes struct{ ok, unknown int64 }
 
-// countOutcomes counts the outcomes of a history's attempts by operation.
-func countOutcomes(path string) (map[string]outcomes, error) {
+// countOutcomes counts the outcomes of the attempts in a trial's folder by operation.
+func countOutcomes(dir string) (map[string]outcomes, error) {
 	all := map[string]outcomes{}
-	err := loaded.EachAttempt(path, func(a loaded.Attempt[json.RawMessage]) {
+	err := loaded.EachAttempt(dir, func(a loaded.Attempt[json.RawMessage]) {
 		n := all[a.Operation]
 		switch a.End {
 		case loaded.EndedOK:

@@ -21,7 +21,6 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
-	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
@@ -83,16 +82,15 @@ func (s stored) ask(t *testing.T, system System, queries ...lab.AuditQuery) lab.
 	t.Helper()
 	x := &lab.ExternalSystem{URL: "http://127.0.0.1:1/", Audit: &lab.SystemAudit{Queries: queries,
 		Databases: map[string]lab.AuditDatabase{"shop": s.AuditDatabase}}}
-	dir, text := t.TempDir(), history
+	lines := []string{history}
 	for range 6 {
-		text += `{"operation":"buy","end":"ok"}` + "\n"
+		lines = append(lines, `{"operation":"buy","end":"ok"}`)
 	}
 	for range 2 {
-		text += `{"operation":"buy","end":"info"}` + "\n"
+		lines = append(lines, `{"operation":"buy","end":"info"}`)
 	}
-	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(text), 0o600))
 	return system.AuditLive(t.Context(), lab.Variant{Name: "it", External: x}, at(Operations, 9),
-		lab.Leftover{Dir: dir, Reports: handedIn})
+		loadedtest.Left(t, lines...))
 }
 
 // TestDatabasesAreAudited with queries. Long because it is a table.

@@ -27,9 +27,6 @@ func SetClient(job *lab.LoadJob, p lab.Point) {
 	}
 }
 
-// Healthy returns the readiness check of fronts: they answer at /health as soon as all units are ready.
-func Healthy() lab.ReadyCheck { return lab.ReadyCheck{Path: "/health", Timeout: minute} }
-
 // CheckTable returns the table of a check with these columns. Trials with faults also have the columns faults
 // and the longest time without a right answer.
 func CheckTable(columns []lab.CheckColumn, faults ...lab.CheckColumn) lab.CheckTable {

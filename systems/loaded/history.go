@@ -39,11 +39,11 @@ type Attempt[N any] struct {
 	Line int64 `json:"-"` // number in the file, from 1 on
 }
 
-// FirstAnswer returns the seconds from a time to the first right answer in the history, and whether there is
-// one.
-func FirstAnswer(path string, since time.Time) (seconds float64, found bool, err error) {
+// FirstAnswer returns the seconds from a time to the first right answer in the history of a trial, in the
+// folder dir, and whether there is one.
+func FirstAnswer(dir string, since time.Time) (seconds float64, found bool, err error) {
 	stop := errors.New("found")
-	err = eachAttempt(path, func(a Attempt[struct{}]) error {
+	err = eachAttempt(dir, func(a Attempt[struct{}]) error {
 		if a.End != EndedOK {
 			return nil
 		}
@@ -65,7 +65,7 @@ func addOutage(found lab.Measured, left lab.Leftover) error {
 	}
 	var right []int64 // times of right answers
 	begin, end := int64(math.MaxInt64), int64(0)
-	err := EachAttempt(filepath.Join(left.Dir, History), func(a Attempt[struct{}]) {
+	err := EachAttempt(left.Dir, func(a Attempt[struct{}]) {
 		if a.WarmUp {
 			return
 		}
@@ -86,17 +86,17 @@ func addOutage(found lab.Measured, left lab.Leftover) error {
 	return nil
 }
 
-// EachAttempt calls do with every line of the history, in order.
-func EachAttempt[N any](path string, do func(Attempt[N])) error {
-	return eachAttempt(path, func(a Attempt[N]) error {
+// EachAttempt calls do with every line of the history of a trial, in order. dir is the trial's folder.
+func EachAttempt[N any](dir string, do func(Attempt[N])) error {
+	return eachAttempt(dir, func(a Attempt[N]) error {
 		do(a)
 		return nil
 	})
 }
 
 // eachAttempt is EachAttempt, but stops at the first error of do and returns it.
-func eachAttempt[N any](path string, do func(Attempt[N]) error) (err error) {
-	file, err := os.Open(path)
+func eachAttempt[N any](dir string, do func(Attempt[N]) error) (err error) {
+	file, err := os.Open(filepath.Join(dir, History))
 	if err != nil {
 		return fmt.Errorf("read the history: %w", err)
 	}

@@ -5,6 +5,22 @@ import "github.com/cleave-lab/cleave/lab"
 // leastAchieved is the least share of the offered rate that counts as achieved.
 const leastAchieved = 0.99
 
+// Judge returns the audit of a trial: that of judge, completed by With. It is unknown if judge fails, or if
+// the generator has sent no report.
+func (b Base) Judge(
+	system string, p lab.Point, left lab.Leftover, judge func() (lab.Audit, error),
+) lab.Audit {
+	load, err := b.Report(left.Reports)
+	if err != nil {
+		return Unknown(err)
+	}
+	judged, err := judge()
+	if err != nil {
+		return Unknown(err)
+	}
+	return b.With(judged, system, p, load)
+}
+
 // With returns the audit of a system together with figures from the generator's report. If the system did
 // not keep up with the rate, that is a figure; if the generator could not send at the rate, a valid audit
 // becomes unknown. system is the word for the system in messages.

@@ -3,7 +3,7 @@
 // from the generator's report; and the fronts, balancers and sidecars that systems share. Each system
 // itself has its scenario, its front unit, and the definition of a right answer.
 //
-// Entry points: Base; Base.With for its audits and Base.Measure for its metrics.
+// Entry points: Base; Base.Judge for its audits and Base.Measure for its metrics.
 package loaded
 
 import (
@@ -66,12 +66,13 @@ func (b Base) CheckPoint(operations int, over float64) lab.Point {
 	return p
 }
 
-// Unit returns the unit of the generator, which sends the load of the point to the unit named front. The
-// job has the rest: scenario, target, seed, and the readiness check of the system.
+// Unit returns the unit of the generator, which sends the load of the point to the unit named front, once
+// that answers at /health: all units are ready then. The job has the rest: scenario, target and seed.
 func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, error) {
 	scenario, files := job.Scenario, job.Files // of the system: they replace those of the study's load
 	job.Load, job.Unit, job.History = b.Load, front, History
 	job.Scenario, job.Files = scenario, files
+	job.Ready = lab.ReadyCheck{Path: "/health", Timeout: minute}
 	SetClient(&job, p)
 	if err := b.SetLoad(&job, p); err != nil {
 		return lab.UnitSpec{}, err

@@ -2,8 +2,6 @@ package loaded
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -147,12 +145,11 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 		"always":     {[]string{fmt.Sprintf(wrong, 0, 3000000000)}, 3},
 		"no load":    {[]string{early}, 0},
 	} {
-		dir := t.TempDir()
-		testset.Must(t, os.WriteFile(filepath.Join(dir, History), []byte(strings.Join(c.lines, "\n")),
-			0o600))
+		left := loadedtest.Left(t, c.lines...)
 		for _, faults := range [][]lab.FaultRecord{nil, make([]lab.FaultRecord, 1)} {
 			found := lab.Measured{Values: map[string]float64{}}
-			err := addOutage(found, lab.Leftover{Dir: dir, Faults: faults})
+			left.Faults = faults
+			err := addOutage(found, left)
 			if got, has := found.Values[lab.Outage]; err != nil || has != (faults != nil && c.want > 0) ||
 				has && got != c.want {
 				t.Errorf("%s, %d faults: %g s, %t (%v); want %g", name, len(faults), got, has, err, c.want)
@@ -163,27 +160,24 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 
 // TestTheHistoryIsReadLineByLine: lines before a torn one are used, and the first answer stops the reading.
 func TestTheHistoryIsReadLineByLine(t *testing.T) {
-	path := filepath.Join(t.TempDir(), History)
-	testset.Must(t, os.WriteFile(path, []byte(`{"operation":"a","end":"ok","noted":{"id":"1"}}`+"\n"+
-		`{"operation":"b","warm_up":true}`+"\n{"), 0o600))
+	torn := loadedtest.Left(t, `{"operation":"a","end":"ok","noted":{"id":"1"}}`,
+		`{"operation":"b","warm_up":true}`, "{").Dir
 	since := time.Unix(100, 0)
-	if _, found, err := FirstAnswer(path, since); !found || err != nil {
+	if _, found, err := FirstAnswer(torn, since); !found || err != nil {
 		t.Errorf("a first answer: %t, %v", found, err)
 	}
-	history := `{"end":"fail","begun_unix_ns":101000000000,"finished_ns":1}` + "\n" +
-		`{"end":"ok","warm_up":true,"begun_unix_ns":101000000000,"finished_ns":500000000}` + "\n" + `{"end":"ok"}`
-	other := filepath.Join(t.TempDir(), History)
-	testset.Must(t, os.WriteFile(other, []byte(history), 0o600))
-	if seconds, found, err := FirstAnswer(other, since); seconds != 1.5 || !found || err != nil {
+	whole := loadedtest.Left(t, `{"end":"fail","begun_unix_ns":101000000000,"finished_ns":1}`,
+		`{"end":"ok","warm_up":true,"begun_unix_ns":101000000000,"finished_ns":500000000}`, `{"end":"ok"}`).Dir
+	if seconds, found, err := FirstAnswer(whole, since); seconds != 1.5 || !found || err != nil {
 		t.Errorf("the first answer came after %g s, %t, %v; want 1.5 s", seconds, found, err)
 	}
-	testset.Must(t, os.WriteFile(other, []byte(`{"end":"fail"}`), 0o600))
-	if seconds, found, err := FirstAnswer(other, since); found || err != nil {
+	wrong := loadedtest.Left(t, `{"end":"fail"}`).Dir
+	if seconds, found, err := FirstAnswer(wrong, since); found || err != nil {
 		t.Errorf("without a right answer: found after %g s, %v", seconds, err)
 	}
 	type noted struct{ ID string }
 	var all []Attempt[noted]
-	err := EachAttempt(path, func(a Attempt[noted]) { all = append(all, a) })
+	err := EachAttempt(torn, func(a Attempt[noted]) { all = append(all, a) })
 	if err == nil || !strings.Contains(err.Error(), "line 3") {
 		t.Errorf("a torn line: %v", err)
 	}

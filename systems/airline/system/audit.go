@@ -34,23 +34,18 @@ const (
 
 // AuditLive implements lab.LiveAuditor: it compares the answers to customers with the stored bookings.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
-	load, err := s.base().Report(left.Reports)
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, asked: map[seat][]*request{},
-		cancelled: map[string]string{}, taken: map[seat]bool{}}
-	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
-		return loaded.Unknown(err)
-	}
-	design, err := architecture.New(v.Architecture, v.Knobs)
-	if err == nil {
-		err = j.read(ctx, left, design.Booking())
-	}
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	return s.base().With(j.verdict(), airline.Name, p, load)
+	return s.base().Judge(airline.Name, p, left, func() (lab.Audit, error) {
+		j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, asked: map[seat][]*request{},
+			cancelled: map[string]string{}, taken: map[seat]bool{}}
+		design, err := architecture.New(v.Architecture, v.Knobs)
+		if err == nil {
+			err = loaded.EachAttempt(left.Dir, j.take)
+		}
+		if err == nil {
+			err = j.read(ctx, left, design.Booking())
+		}
+		return j.verdict(), err
+	})
 }
 
 // noted is the scenario's note of a booking or a cancellation.

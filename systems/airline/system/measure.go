@@ -3,7 +3,6 @@ package system
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -46,7 +45,7 @@ func (s System) Measure(
 	if err != nil {
 		return found, err
 	}
-	first, answered, err := loaded.FirstAnswer(filepath.Join(left.Dir, loaded.History), left.Spawned)
+	first, answered, err := loaded.FirstAnswer(left.Dir, left.Spawned)
 	if err != nil {
 		return lab.Measured{}, err
 	}

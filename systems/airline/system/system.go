@@ -198,7 +198,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	proxy := loaded.Proxy(front, routes(design.Units), design.Units)
 	proxy.Cores = others
-	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
+	job := lab.LoadJob{Target: "http://" + airline.Name, Seed: seed, Variant: v.Name}
 	if job.Scenario, job.Files, err = visits(p); err != nil {
 		return lab.Layout{}, err
 	}

@@ -270,14 +270,10 @@ func TestTheAuditFindsBrokenRules(t *testing.T) {
 // that still runs.
 func (tr trial) leftover(t *testing.T, handsOver bool) lab.Leftover {
 	t.Helper()
-	left := lab.Leftover{Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
-	write := func(name string, lines []string) {
-		testset.Must(t, os.WriteFile(filepath.Join(left.Dir, name), []byte(strings.Join(lines, "\n")),
-			0o600))
-	}
-	write(loaded.History, tr.history)
+	left := loadedtest.Left(t, tr.history...)
 	if handsOver {
-		write(airlineunit.BookingsFile, tr.stored)
+		testset.Must(t, os.WriteFile(filepath.Join(left.Dir, airlineunit.BookingsFile),
+			[]byte(strings.Join(tr.stored, "\n")), 0o600))
 		return left
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -321,11 +317,8 @@ func TestHAProxyIsNoCostOfTheUnits(t *testing.T) {
 	}}
 	s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 8, OK: 5,
 		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
-	dir := t.TempDir()
-	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History),
-		[]byte(`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`), 0o600))
-	left := lab.Leftover{Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}, Dir: dir,
-		Spawned: time.Unix(100, 0)}
+	left := loadedtest.Left(t, `{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`)
+	left.Spawned = time.Unix(100, 0)
 	got, err := s.Measure(t.Context(), lab.Variant{}, point(map[string]float64{lab.FactorUsers: 2}), metered,
 		left)
 	testset.Must(t, err)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"github.com/google/uuid"
@@ -34,24 +33,19 @@ const (
 // AuditLive implements lab.LiveAuditor: it compares the answers to clients with the records in the
 // database, which it opens with the key of the trial.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
-	load, err := s.base().Report(left.Reports)
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}},
-		created: map[people.Kind]map[string]*created{}}
-	for _, kind := range people.Kinds() {
-		j.created[kind] = map[string]*created{}
-	}
-	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.take); err != nil {
-		return loaded.Unknown(err)
-	}
-	if err := j.read(ctx, v, left); err != nil {
-		return loaded.Unknown(err)
-	}
-	audit := j.Audit([]string{countLost, countChanged, countDoubled, countMadeUp, countReadable}, countCreated,
-		"no record was acknowledged")
-	return s.base().With(audit, "system", p, load)
+	return s.base().Judge("system", p, left, func() (lab.Audit, error) {
+		j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}},
+			created: map[people.Kind]map[string]*created{}}
+		for _, kind := range people.Kinds() {
+			j.created[kind] = map[string]*created{}
+		}
+		err := loaded.EachAttempt(left.Dir, j.take)
+		if err == nil {
+			err = j.read(ctx, v, left)
+		}
+		rules := []string{countLost, countChanged, countDoubled, countMadeUp, countReadable}
+		return j.Audit(rules, countCreated, "no record was acknowledged"), err
+	})
 }
 
 // noted holds the scenario's notes of a creation.

@@ -129,7 +129,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		layout.Units = loaded.Sidecars(layout.Units,
 			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
 	}
-	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
+	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name}
 	if work.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err
 	}

@@ -4,8 +4,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -165,9 +163,6 @@ func historyLine(operation, end, status, id, tag string) string {
 // leftover writes the history to a file and the records to a database, and returns where they are.
 func (tr trial) leftover(t *testing.T) lab.Leftover {
 	t.Helper()
-	dir := t.TempDir()
-	testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(strings.Join(tr.history, "\n")),
-		0o600))
 	address := "sqlite://" + t.TempDir()
 	store, err := wide.Open(t.Context(), address, wide.Options{Keyspace: people.Name})
 	testset.Must(t, err)
@@ -180,8 +175,9 @@ func (tr trial) leftover(t *testing.T) lab.Leftover {
 	}
 	testset.Must(t, err)
 	testset.Must(t, store.Close())
-	return lab.Leftover{Dir: dir, Seed: 7, Addresses: map[string]string{peopleunit.ServiceDatabase: address},
-		Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
+	left := loadedtest.Left(t, tr.history...)
+	left.Seed, left.Addresses = 7, map[string]string{peopleunit.ServiceDatabase: address}
+	return left
 }
 
 // TestTheAuditFindsBrokenRules breaks each rule of the audit in turn, in a trial that is otherwise correct.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"path/filepath"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -28,31 +27,27 @@ const deviations = 6
 // those that they played with each other and with the model. The counts of units survive kills (see
 // rehearsalunit).
 func (s System) AuditLive(_ context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
-	load, err := s.base().Report(left.Reports)
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	design, err := s.design(v)
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	sum, err := accounts(left.Reports)
-	if err == nil && len(sum.Calls) != len(design.Calls) {
-		err = fmt.Errorf("units have reported %d calls of %d", len(sum.Calls), len(design.Calls))
-	}
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	j := judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, sum: sum.Calls,
-		attempts: map[string]*attempts{}}
-	if err := loaded.EachAttempt(filepath.Join(left.Dir, loaded.History), j.addAttempt); err != nil {
-		return loaded.Unknown(err)
-	}
-	for _, c := range design.Calls {
-		j.checkCall(c)
-	}
-	rules := []string{countLost, countMadeUp, countOff}
-	return s.base().With(j.Audit(rules, countAnswered, "no operation was answered"), "system", p, load)
+	return s.base().Judge("system", p, left, func() (lab.Audit, error) {
+		design, err := s.design(v)
+		if err != nil {
+			return lab.Audit{}, err
+		}
+		sum, err := accounts(left.Reports)
+		if err == nil && len(sum.Calls) != len(design.Calls) {
+			err = fmt.Errorf("units have reported %d calls of %d", len(sum.Calls), len(design.Calls))
+		}
+		if err != nil {
+			return lab.Audit{}, err
+		}
+		j := judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, sum: sum.Calls,
+			attempts: map[string]*attempts{}}
+		err = loaded.EachAttempt(left.Dir, j.addAttempt)
+		for _, c := range design.Calls {
+			j.checkCall(c)
+		}
+		rules := []string{countLost, countMadeUp, countOff}
+		return j.Audit(rules, countAnswered, "no operation was answered"), err
+	})
 }
 
 // accounts returns the sum of the reports of all units.

@@ -105,7 +105,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		}
 		layout.Units = append(layout.Units, unit)
 	}
-	work := lab.LoadJob{Target: "http://rehearsal", Seed: seed, Variant: v.Name, Ready: loaded.Healthy(),
+	work := lab.LoadJob{Target: "http://rehearsal", Seed: seed, Variant: v.Name,
 		Settle: lab.ReadyCheck{Path: rehearsal.SettledPath, Timeout: settleTimeout}}
 	if work.Scenario, err = scenario(design); err != nil {
 		return lab.Layout{}, err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
-	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
@@ -185,12 +183,11 @@ func TestAudit(t *testing.T) {
 	} {
 		calls := slices.Clone(right)
 		c.change(calls)
-		dir := t.TempDir()
-		testset.Must(t, os.WriteFile(filepath.Join(dir, loaded.History), []byte(c.history), 0o600))
 		account, err := json.Marshal(rehearsal.Account{Calls: calls})
 		testset.Must(t, err)
-		audit := s.AuditLive(t.Context(), v, lab.Point{}, lab.Leftover{Dir: dir,
-			Reports: []lab.UnitReport{{Unit: "shop", Data: account}, {Unit: lab.RoleGenerator}}})
+		left := loadedtest.Left(t, c.history)
+		left.Reports = append(left.Reports, lab.UnitReport{Unit: "shop", Data: account})
+		audit := s.AuditLive(t.Context(), v, lab.Point{}, left)
 		problems := strings.Join(audit.Problems, "\n")
 		if audit.Verdict != c.want || !strings.Contains(problems, c.problem) {
 			t.Errorf("%s: %s %s, want %s", name, audit.Verdict, problems, c.want)

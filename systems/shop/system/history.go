@@ -2,7 +2,6 @@ package system
 
 import (
 	"cmp"
-	"path/filepath"
 	"strconv"
 
 	"github.com/cleave-lab/cleave/systems/loaded"
@@ -35,7 +34,7 @@ type noted struct {
 
 // readAttempts reads the generator's history in a trial's directory.
 func readAttempts(dir string) (all []attempt, err error) {
-	err = loaded.EachAttempt(filepath.Join(dir, loaded.History), func(a attempt) { all = append(all, a) })
+	err = loaded.EachAttempt(dir, func(a attempt) { all = append(all, a) })
 	return all, err
 }
 

@@ -197,7 +197,7 @@ func (s System) generator(
 	v lab.Variant, p lab.Point, filled shop.Seed, d architecture.Design, front string, random uint64,
 ) (lab.UnitSpec, error) {
 	job := lab.LoadJob{
-		Target: "http://shop", Seed: random, Variant: v.Name, Ready: loaded.Healthy(),
+		Target: "http://shop", Seed: random, Variant: v.Name,
 		Settle: lab.ReadyCheck{Path: assembly.SettledPath, Timeout: settleTimeout}, Between: assembly.BetweenPath,
 	}
 	var err error

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -260,9 +258,8 @@ const playedID = "0199aaaa-0000-7000-8000-000000000001"
 // played returns what a trial of a monolith leaves behind after some orders.
 func played(t *testing.T, history string) lab.Leftover {
 	t.Helper()
-	dir := t.TempDir()
-	testset.Must(t, os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte(history), 0o600))
-	address := "sqlite://" + dir + "/data"
+	left := loadedtest.Left(t, history)
+	address := "sqlite://" + left.Dir + "/data"
 	place := assembly.Place{Service: func(string) (string, error) { return address, nil }}
 	fresh := seed(point(nil), 1)
 	testset.Must(t, assembly.Prepare(t.Context(), monolith(t), place, fresh))
@@ -284,8 +281,8 @@ func played(t *testing.T, history string) lab.Leftover {
 	} {
 		shoptest.Exec(t, db, statement)
 	}
-	return lab.Leftover{Dir: dir, Addresses: map[string]string{"database": address},
-		Reports: []lab.UnitReport{{Unit: RoleGenerator}}, Seed: 1}
+	left.Addresses, left.Seed = map[string]string{"database": address}, 1
+	return left
 }
 
 // playedLine returns a line of the generator's history: the order of played is cancelled or read, and the

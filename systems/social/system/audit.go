@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -42,29 +41,27 @@ func broken() []string {
 // AuditLive implements lab.LiveAuditor: it compares the answers to clients with the
 // stores, and every read of a timeline with the posts that had been acknowledged before it.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
-	load, err := s.base().Report(left.Reports)
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	j, err := readHistory(v, p, left.Dir)
-	if err == nil {
-		err = j.readStores(ctx, left.Addresses[socialunit.ServiceDocuments])
-	}
-	if err != nil {
-		return loaded.Unknown(err)
-	}
-	j.judgeReads()
-	audit := j.Audit(broken(), countRead, "no timeline was read")
-	switch only, _ := p.Level(Only); only { // with one of these nobody reads: other work must have been done
-	case onlyPosts:
-		audit = j.Audit(broken(), countPosted, "no post was acknowledged")
-	case onlyLogins:
-		audit = j.Audit(broken(), countLoggedIn, "nobody has logged in")
-	}
-	least, median, greatest := j.people.Degrees()
-	audit.Figures = map[string]float64{"least_links": float64(least), "median_links": float64(median),
-		"most_links": float64(greatest)}
-	return s.base().With(audit, "system", p, load)
+	return s.base().Judge("system", p, left, func() (lab.Audit, error) {
+		j, err := readHistory(v, p, left.Dir)
+		if err == nil {
+			err = j.readStores(ctx, left.Addresses[socialunit.ServiceDocuments])
+		}
+		if err != nil {
+			return lab.Audit{}, err
+		}
+		j.judgeReads()
+		audit := j.Audit(broken(), countRead, "no timeline was read")
+		switch only, _ := p.Level(Only); only { // with one of these nobody reads: other work must have been done
+		case onlyPosts:
+			audit = j.Audit(broken(), countPosted, "no post was acknowledged")
+		case onlyLogins:
+			audit = j.Audit(broken(), countLoggedIn, "nobody has logged in")
+		}
+		least, median, greatest := j.people.Degrees()
+		audit.Figures = map[string]float64{"least_links": float64(least), "median_links": float64(median),
+			"most_links": float64(greatest)}
+		return audit, nil
+	})
 }
 
 // noted holds the values that the scenario notes in a line of the history.
@@ -120,7 +117,7 @@ func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 	}
 	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}}, design: design, people: people,
 		posts: map[string]*post{}, open: map[int]int{}}
-	return j, loaded.EachAttempt(filepath.Join(dir, loaded.History), j.addAttempt)
+	return j, loaded.EachAttempt(dir, j.addAttempt)
 }
 
 // addAttempt adds a line of the history.

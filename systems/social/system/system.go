@@ -168,7 +168,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		layout.Units = append(layout.Units, loaded.Nginx(unitNginx, answerTimeout, everything))
 		front = unitNginx
 	}
-	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name, Ready: loaded.Healthy()}
+	work := lab.LoadJob{Target: "http://social", Seed: seed, Variant: v.Name}
 	if work.Scenario, work.Files, err = scenario(p, seed); err != nil {
 		return lab.Layout{}, err
 	}

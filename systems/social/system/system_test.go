@@ -5,9 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
@@ -50,9 +47,8 @@ func newTrial(t *testing.T) *trial {
 	tr.people, err = populationOf(tr.point)
 	testset.Must(t, err)
 	testset.Must(t, socialunit.Fill(t.Context(), design, tr.address, tr.people))
-	tr.left = lab.Leftover{Dir: t.TempDir(),
-		Addresses: map[string]string{socialunit.ServiceDocuments: tr.address},
-		Reports:   []lab.UnitReport{{Unit: lab.RoleGenerator}}}
+	tr.left = loadedtest.Left(t)
+	tr.left.Addresses = map[string]string{socialunit.ServiceDocuments: tr.address}
 	return tr
 }
 
@@ -113,11 +109,10 @@ func entryID(id string, owner int) string { return fmt.Sprintf("%s.%d", id, owne
 func ownerOf(owner int) string            { return fmt.Sprintf(`{"owner":"%d"}`, owner) }
 func idOf(n int) string                   { return fmt.Sprintf("%016x", n) }
 
-// audit writes the history to its file and audits the trial.
+// audit writes the history to a file and audits the trial.
 func (tr *trial) audit(t *testing.T) lab.Audit {
 	t.Helper()
-	testset.Must(t, os.WriteFile(filepath.Join(tr.left.Dir, loaded.History),
-		[]byte(strings.Join(tr.lines, "\n")+"\n"), 0o600))
+	tr.left.Dir = loadedtest.Left(t, tr.lines...).Dir
 	return System{Generator: played()}.AuditLive(context.Background(),
 		lab.Variant{Architecture: architecture.Monolith, Knobs: tr.knobs}, tr.point, tr.left)
 }
