@@ -51,19 +51,14 @@ const maxWorkers = 64
 
 // Design is one way to build the airline.
 type Design struct {
-	Runtime string
-	Units   []string
-	Store   string
-	Token   bool // units check a signed token themselves, and ask nobody
-	Pool    bool // units keep their connections to each other
-	GRPC    bool // units call each other over gRPC
-	// Security is a value of kit.KnobSecurity, for the connections between units.
-	Security   string
-	Resilience string  // of the calls between them: a value of kit.KnobResilience
-	Sidecar    string  // a proxy beside each unit: a value of kit.KnobSidecar
-	Logging    string  // of what units answer: a value of kit.KnobLogging
-	Spans      float64 // the share of requests that are traced
-	Workers    int     // processes of a unit of Node.js; 0: as many as it has cores
+	kit.Settings // encoding and balancing are empty: the airline does not have these knobs
+	Runtime      string
+	Units        []string
+	Store        string
+	Token        bool   // units check a signed token themselves, and ask nobody
+	Pool         bool   // units keep their connections to each other
+	Calls        string // HTTP or GRPC, between units
+	Workers      int    // processes of a unit of Node.js; 0: as many as it has cores
 }
 
 // knobs returns the knobs, each with its default first.
@@ -111,16 +106,13 @@ func New(name string, turned map[string]string) (Design, error) {
 	}
 	d := Design{
 		Runtime: settings[KnobRuntime], Units: []string{airlineunit.UnitMonolith}, Store: settings[KnobStore],
-		Token: settings[KnobSessions] == Token, Pool: settings[KnobPool] == on,
-		Security: settings[kit.KnobSecurity], Logging: settings[kit.KnobLogging],
-		Resilience: settings[kit.KnobResilience], Sidecar: settings[kit.KnobSidecar],
+		Token: settings[KnobSessions] == Token, Pool: settings[KnobPool] == on, Calls: settings[KnobCalls],
 	}
 	if name == Services {
 		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights,
 			airlineunit.UnitBookings}
 	}
-	d.GRPC = settings[KnobCalls] == GRPC
-	if d.GRPC && !d.Pool {
+	if d.Calls == GRPC && !d.Pool {
 		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name,
 			KnobCalls, GRPC, KnobPool, on)
 	}
@@ -133,7 +125,7 @@ func New(name string, turned map[string]string) (Design, error) {
 	if err := kit.CheckCalls(settings, len(d.Units)); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
-	if d.Spans, err = kit.TracedShare(settings); err != nil {
+	if d.Settings, err = kit.ReadSettings(settings); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	if text := settings[KnobWorkers]; text != perCore {

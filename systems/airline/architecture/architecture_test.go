@@ -15,13 +15,14 @@ func TestArchitecturesAreUnits(t *testing.T) {
 		if err != nil || strings.Join(d.Units, " ") != want {
 			t.Errorf("%s: %v, %v, want %s", name, d.Units, err, want)
 		}
-		if d.Runtime != Go || d.Store != Embedded || d.Token || d.Pool || d.GRPC || d.Workers != 0 {
+		if d.Runtime != Go || d.Store != Embedded || d.Token || d.Pool || d.Calls != HTTP || d.Workers != 0 {
 			t.Errorf("%s without knobs is %+v", name, d)
 		}
 	}
 	d, err := New(Services, map[string]string{KnobRuntime: Node, KnobSessions: Token, KnobPool: "on",
 		KnobWorkers: "3", KnobStore: Mongo, KnobCalls: GRPC})
-	if err != nil || d.Runtime != Node || !d.Token || !d.Pool || !d.GRPC || d.Workers != 3 || d.Store != Mongo {
+	if err != nil || d.Runtime != Node || !d.Token || !d.Pool || d.Calls != GRPC || d.Workers != 3 ||
+		d.Store != Mongo {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if booking := d.Booking(); booking != "bookings" {

@@ -21,7 +21,7 @@ func code(d architecture.Design) map[string]int {
 	if len(d.Units) > 1 {
 		packages = append(packages, own+"calls")
 	}
-	if d.GRPC {
+	if d.Calls == architecture.GRPC {
 		packages = append(packages, "binding/grpcgo")
 	}
 	if d.Security != kit.Plain {

@@ -194,7 +194,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, err
 	}
 	if design.Sidecar != kit.NoSidecar {
-		layout.Units = loaded.Sidecars(layout.Units, loaded.CallsOf(design.GRPC, design.Security != kit.Plain))
+		layout.Units = loaded.Sidecars(layout.Units,
+			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
 	}
 	proxy := loaded.Proxy(front, routes(design.Units), design.Units)
 	proxy.Cores = others
@@ -251,7 +252,7 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 				"AIRLINE_SESSION_SECONDS=3600",
 				"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
 				"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
-				"AIRLINE_CALLS=" + protocol(d), "AIRLINE_SECURITY=" + d.Security, "AIRLINE_RESILIENCE=" + d.Resilience,
+				"AIRLINE_CALLS=" + d.Calls, "AIRLINE_SECURITY=" + d.Security, "AIRLINE_RESILIENCE=" + d.Resilience,
 				"AIRLINE_LOGGING=" + d.Logging, "AIRLINE_SPANS=" + strconv.FormatFloat(d.Spans, 'g', -1, 64),
 			},
 		},
@@ -262,7 +263,7 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	unit.Scalable = scalable(d, name)
 	unit.Uses = []lab.Use{}
 	for _, other := range unit.Peers {
-		unit.Uses = append(unit.Uses, lab.Use{To: other, How: protocol(d)})
+		unit.Uses = append(unit.Uses, lab.Use{To: other, How: d.Calls})
 	}
 	if d.Store == architecture.Mongo {
 		unit.Uses = append(unit.Uses, lab.Use{To: airlineunit.ServiceDatabase})
@@ -293,14 +294,6 @@ func scalable(d architecture.Design, name string) bool {
 	asked := func(by string) bool { return slices.Contains(airlineunit.Asks(by, d.Token), name) }
 	loads := name != airlineunit.UnitAuth && name != airlineunit.UnitBookings
 	return d.Store == architecture.Mongo && !loads && !slices.ContainsFunc(d.Units, asked)
-}
-
-// protocol returns the protocol of calls between units.
-func protocol(d architecture.Design) string {
-	if d.GRPC {
-		return architecture.GRPC
-	}
-	return architecture.HTTP
 }
 
 // heap returns the largest heap of a Java unit. All units of a variant share a gigabyte. The initial size is
