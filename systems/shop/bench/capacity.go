@@ -10,7 +10,6 @@ import (
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
-	"github.com/cleave-lab/cleave/systems/shop/system"
 )
 
 // Capacity is taken as the throughput of a closed loop that saturates the host:
@@ -129,7 +128,7 @@ func describe(name string, trials []saturated) []figures.Figure {
 // system returns the CPU of an order without that of the clients, in seconds.
 func (s saturated) system() (total float64) {
 	for role, used := range s.CPU {
-		if role != system.RoleGenerator {
+		if role != lab.RoleGenerator {
 			total += used
 		}
 	}

@@ -247,12 +247,12 @@ func TestMeasuresOfATrial(t *testing.T) {
 				Writes: 5}},
 			Messages: &assembly.Messages{Published: 5, Delivered: 10, Bytes: 500}, CallBytes: 250,
 		}),
-		{Unit: RoleGenerator},
+		{Unit: lab.RoleGenerator},
 	}
 	metered := lab.Metered{Roles: map[string]lab.Usage{
 		"orders": {CPUSeconds: 2, PeakMemoryBytes: 100}, "payments": {CPUSeconds: 1, PeakMemoryBytes: 30},
-		RoleBalancer: {CPUSeconds: 0.5, PeakMemoryBytes: 20},
-		"database":   {CPUSeconds: 0.5, PeakMemoryBytes: 50}, RoleGenerator: {CPUSeconds: 99, PeakMemoryBytes: 999},
+		RoleBalancer: {CPUSeconds: 0.5, PeakMemoryBytes: 20}, "database": {CPUSeconds: 0.5, PeakMemoryBytes: 50},
+		lab.RoleGenerator: {CPUSeconds: 99, PeakMemoryBytes: 999},
 	}}
 	says := lab.LoadReport{
 		Sent: 6, OK: 4, Duration: 1,
@@ -312,10 +312,10 @@ func prepared(t *testing.T) map[string]string {
 func TestWhatCannotBeReadIsNoMeasure(t *testing.T) {
 	whole := busy(t)
 	for name, left := range map[string]lab.Leftover{
-		"no history": {Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: RoleGenerator}}},
+		"no history": {Dir: t.TempDir(), Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}},
 		"no report":  {Dir: whole, Addresses: prepared(t)},
 		"a report that is none": {Dir: whole, Addresses: prepared(t), Reports: []lab.UnitReport{
-			{Unit: RoleGenerator}, {Unit: "shop", Data: json.RawMessage("[]")},
+			{Unit: lab.RoleGenerator}, {Unit: "shop", Data: json.RawMessage("[]")},
 		}},
 	} {
 		s := System{Generator: &loadedtest.Generator{}}

@@ -91,8 +91,9 @@ func (f *followed) follow(t criticalpath.Trace) bool {
 		return false // a unit that was killed has taken spans with it
 	}
 	all := []criticalpath.Stretch{
-		{Start: f.intended, End: f.sent, Unit: RoleGenerator, Kind: lab.SegmentQueueing, Name: "wait to be sent"},
-		{Start: f.sent, End: first.Start, Unit: RoleGenerator, Kind: lab.SegmentTransport,
+		{Start: f.intended, End: f.sent, Unit: lab.RoleGenerator, Kind: lab.SegmentQueueing,
+			Name: "wait to be sent"},
+		{Start: f.sent, End: first.Start, Unit: lab.RoleGenerator, Kind: lab.SegmentTransport,
 			Name: "to " + first.Unit},
 	}
 	all = append(all, inside...)

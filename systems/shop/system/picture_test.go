@@ -45,7 +45,7 @@ func TestTrafficIsPerOrder(t *testing.T) {
 	said, err := json.Marshal(assembly.Report{Kind: "orders", Calls: map[string]int64{"payments": 30},
 		Messages: &assembly.Messages{Published: 5, Delivered: 20}})
 	testset.Must(t, err)
-	reports := []lab.UnitReport{{Unit: RoleGenerator, Data: []byte("[]")}, {Unit: "orders-2", Data: said}}
+	reports := []lab.UnitReport{{Unit: lab.RoleGenerator, Data: []byte("[]")}, {Unit: "orders-2", Data: said}}
 	got, err := traffic(reports, 10)
 	testset.Must(t, err)
 	want := []lab.Traffic{

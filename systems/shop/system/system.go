@@ -18,11 +18,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// RoleGenerator is the role, and the name, of the load generator. Every other unit has
-// the role of its kind, such as "orders" or "shop", and every backing service its own: so
-// usage is known for each.
-const RoleGenerator = lab.RoleGenerator
-
 // Factors of points, beside those that say how the shop is loaded.
 const (
 	Orders    = "orders" // number of orders, placed as fast as they are answered
@@ -119,7 +114,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, random uint64) (lab.Layout, e
 	if err := filled.Check(); err != nil {
 		return lab.Layout{}, err
 	}
-	layout := lab.Layout{Lead: RoleGenerator, Descriptors: descriptors, Services: services(design),
+	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors, Services: services(design),
 		Code: code(design)}
 	layout.Prepare = []lab.UnitSpec{kit.Unit("prepare", shop.Name,
 		assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs, Prepare: &filled})}

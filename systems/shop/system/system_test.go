@@ -121,7 +121,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 					others++
 				}
 			}
-			if ours := u.Name != RoleGenerator && !u.Foreign; ours &&
+			if ours := u.Name != lab.RoleGenerator && !u.Foreign; ours &&
 				(u.Role != strings.TrimRight(u.Name, "-12") || !u.Listens || len(u.Peers) != others) {
 				t.Errorf("%s: unit %s listens %v and knows %v", c.variant.Name, u.Name, u.Listens, u.Peers)
 			}
@@ -133,7 +133,7 @@ func TestLayoutsOfArchitectures(t *testing.T) {
 			t.Errorf("%s: settles by %+v", c.variant.Name, settle)
 		}
 		if !slices.Equal(units, c.units) || !slices.Equal(services, c.services) || g.Job.Unit != c.front ||
-			layout.Lead != RoleGenerator {
+			layout.Lead != lab.RoleGenerator {
 			t.Errorf("%s: units %v, services %v, front %s, lead %s", c.variant.Name, units, services, g.Job.Unit,
 				layout.Lead)
 		}
@@ -150,7 +150,7 @@ func TestUnitsGetIdentities(t *testing.T) {
 	v := variant(architecture.Sync, map[string]string{"security": "mtls", "replicas": "orders=2"})
 	layout, _ := laidOut(t, v, map[string]float64{lab.FactorRate: 10})
 	for _, u := range layout.Units {
-		ours := u.Name != RoleGenerator && !u.Foreign
+		ours := u.Name != lab.RoleGenerator && !u.Foreign
 		if has := u.Files[hosting.IdentityFile(u.Role)] != nil; has != ours {
 			t.Errorf("%s can identify itself: %t", u.Name, has)
 		}
