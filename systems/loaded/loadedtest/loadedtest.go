@@ -1,4 +1,5 @@
-// Package loadedtest holds a fake load generator for tests of systems, and what it leaves behind.
+// Package loadedtest holds a fake load generator for tests of systems and what it leaves behind, and checks
+// the steps of explanations.
 package loadedtest
 
 import (
@@ -34,4 +35,32 @@ func Left(t *testing.T, history ...string) lab.Leftover {
 	path := filepath.Join(dir, "history.jsonl") // loaded.History, whose package is tested with this one
 	testset.Must(t, os.WriteFile(path, []byte(strings.Join(history, "\n")+"\n"), 0o600))
 	return lab.Leftover{Dir: dir, Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
+}
+
+// Steps returns the stops and the changes of an explanation, or the error in the place of the changes. It
+// fails the test unless every stop can be built and each step leads from one to the next.
+func Steps(t *testing.T, s lab.Explainable, from, to lab.Variant) (stops []lab.Variant, changes string) {
+	t.Helper()
+	stops, steps, err := s.Steps(from, to)
+	if err != nil {
+		return nil, err.Error()
+	}
+	for _, stop := range stops {
+		if err := s.Describe().Check(stop); err != nil {
+			t.Errorf("%s cannot be built: %v", stop.Name, err)
+		}
+	}
+	var all []string
+	for i, step := range steps {
+		var changed []string
+		for _, c := range step.Changes {
+			changed = append(changed, c.String())
+		}
+		all = append(all, strings.Join(changed, " with "))
+		if step.Before != stops[i].Name || step.Variant != stops[i+1].Name {
+			t.Errorf("step %d leads from %s to %s, the stops are %s and %s", i, step.Before, step.Variant,
+				stops[i].Name, stops[i+1].Name)
+		}
+	}
+	return stops, strings.Join(all, ", ")
 }
