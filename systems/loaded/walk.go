@@ -3,6 +3,7 @@ package loaded
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -28,26 +29,27 @@ func Turn(name, value string) Step {
 }
 
 // Walk applies steps to a variant, one after the other. It returns the variants, from included, and the steps
-// between them; steps that change nothing are left out. from must have all its knobs. If the architecture of
-// to differs, the last variant gets its name. It is an error if no step changes anything.
-func Walk(from, to lab.Variant, steps []Step) ([]lab.Variant, []lab.PathStep, error) {
+// between them; steps that change nothing are left out. A step whose variant cannot be built, by check, waits
+// for later ones: security, for instance, has no effect in a single unit, so it is turned off before units
+// are joined. from must have all its knobs. If the architecture of to differs, the last variant gets its
+// name. It is an error if no step changes anything.
+func Walk(
+	from, to lab.Variant, steps []Step, check func(lab.Variant) error,
+) ([]lab.Variant, []lab.PathStep, error) {
 	from.Name = from.Architecture
 	variants := []lab.Variant{from}
 	var taken []lab.PathStep
-	for _, step := range steps {
+	for left := slices.Clone(steps); len(left) > 0; {
 		at := variants[len(variants)-1]
-		before := at.Name
-		at.Name, at.Knobs = step.Name, maps.Clone(at.Knobs)
-		var changes []lab.KnobChange
-		for _, s := range step.Sets {
-			if was := set(&at, s); was != s.Value {
-				changes = append(changes, lab.KnobChange{Knob: s.Name, From: was, To: s.Value})
-			}
+		first := max(0, slices.IndexFunc(left, func(s Step) bool {
+			next, _ := s.apply(at)
+			return check(next) == nil
+		}))
+		if next, changes := left[first].apply(at); len(changes) > 0 {
+			variants = append(variants, next)
+			taken = append(taken, lab.PathStep{Order: 1, Before: at.Name, Variant: next.Name, Changes: changes})
 		}
-		if len(changes) > 0 {
-			variants = append(variants, at)
-			taken = append(taken, lab.PathStep{Order: 1, Before: before, Variant: step.Name, Changes: changes})
-		}
+		left = slices.Delete(left, first, first+1)
 	}
 	last := len(taken) - 1
 	if last < 0 {
@@ -58,6 +60,17 @@ func Walk(from, to lab.Variant, steps []Step) ([]lab.Variant, []lab.PathStep, er
 		taken[last].Variant, variants[last+1].Name = to.Architecture, to.Architecture
 	}
 	return variants, taken, nil
+}
+
+// apply returns a variant after the step, and what has changed.
+func (s Step) apply(v lab.Variant) (next lab.Variant, changes []lab.KnobChange) {
+	v.Name, v.Knobs = s.Name, maps.Clone(v.Knobs)
+	for _, setting := range s.Sets {
+		if was := set(&v, setting); was != setting.Value {
+			changes = append(changes, lab.KnobChange{Knob: setting.Name, From: was, To: setting.Value})
+		}
+	}
+	return v, changes
 }
 
 // set changes a setting of a variant and returns the value it had.

@@ -44,5 +44,5 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	slices.Reverse(back)
 	from.System, from.Knobs = airline.Name, before
 	return loaded.Walk(from, to, slices.Concat(back, forth,
-		[]loaded.Step{loaded.Turn(loaded.SetDeployment, to.Deployment)}))
+		[]loaded.Step{loaded.Turn(loaded.SetDeployment, to.Deployment)}), s.Describe().Check)
 }

@@ -64,7 +64,7 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 		steps = append(append(steps, turns...), move)
 	}
 	from.System, from.Knobs = people.Name, before
-	return loaded.Walk(from, to, steps)
+	return loaded.Walk(from, to, steps, s.Describe().Check)
 }
 
 // knobSteps returns the steps that set each knob except the hosts. Steps to a fixed value are named after

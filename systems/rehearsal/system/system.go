@@ -252,7 +252,7 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 		steps = append(steps, loaded.Turn(k.Name, after[k.Name]))
 	}
 	from.System, from.Knobs = rehearsal.Name, before
-	return loaded.Walk(from, to, steps)
+	return loaded.Walk(from, to, steps, s.Describe().Check)
 }
 
 // groups returns the groups of components that share a unit in a variant.

@@ -33,5 +33,5 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 		steps = append(steps, loaded.Turn(k.Name, after[k.Name]))
 	}
 	from.System, from.Knobs = social.Name, before
-	return loaded.Walk(from, to, steps)
+	return loaded.Walk(from, to, steps, s.Describe().Check)
 }

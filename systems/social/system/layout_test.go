@@ -228,4 +228,14 @@ func TestSteps(t *testing.T) {
 	if _, _, err := (System{}).Steps(from, from); err == nil {
 		t.Error("steps lead from a variant to itself")
 	}
+	services := func(knob, value string) lab.Variant {
+		return lab.Variant{Architecture: architecture.Services, Knobs: map[string]string{knob: value}}
+	}
+	_, joined := loadedtest.Steps(t, System{}, services(kit.KnobSecurity, kit.TLS), from)
+	_, gathered := loadedtest.Steps(t, System{}, services(architecture.KnobFanOutBy, architecture.ByEvents),
+		services(architecture.KnobFanOut, architecture.OnRead))
+	if joined != "security tls -> none, placement apart -> together" ||
+		gathered != "fan_out_by events -> calls, fan_out write -> read" {
+		t.Errorf("steps that wait for others: %s; %s", joined, gathered)
+	}
 }
