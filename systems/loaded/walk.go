@@ -3,7 +3,9 @@ package loaded
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -17,7 +19,8 @@ const (
 // Setting is the name of a knob, SetArchitecture or SetDeployment, and a value.
 type Setting struct{ Name, Value string }
 
-// Step leads from one variant to the next: it changes settings. The next variant has the name of the step.
+// Step leads from one variant to the next: it changes settings. The next variant has the name of the step, in
+// which everything that names of variants cannot have is a dash.
 type Step struct {
 	Name string
 	Sets []Setting
@@ -62,9 +65,16 @@ func Walk(
 	return variants, taken, nil
 }
 
+// maxName is the longest name of a variant.
+const maxName = 64
+
+// notInNames matches what names of variants cannot have.
+var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
+
 // apply returns a variant after the step, and what has changed.
 func (s Step) apply(v lab.Variant) (next lab.Variant, changes []lab.KnobChange) {
-	v.Name, v.Knobs = s.Name, maps.Clone(v.Knobs)
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(s.Name), "-"), "-.")
+	v.Name, v.Knobs = name[:min(len(name), maxName)], maps.Clone(v.Knobs)
 	for _, setting := range s.Sets {
 		if was := set(&v, setting); was != setting.Value {
 			changes = append(changes, lab.KnobChange{Knob: setting.Name, From: was, To: setting.Value})

@@ -5,6 +5,7 @@ package loadedtest
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -37,8 +38,11 @@ func Left(t *testing.T, history ...string) lab.Leftover {
 	return lab.Leftover{Dir: dir, Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 }
 
+// validName matches names that variants of stored plans may have, as yamlfile.IsName.
+var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
+
 // Steps returns the stops and the changes of an explanation, or the error in the place of the changes. It
-// fails the test unless every stop can be built and each step leads from one to the next.
+// fails the test unless every stop can be built and stored, and each step leads from one to the next.
 func Steps(t *testing.T, s lab.Explainable, from, to lab.Variant) (stops []lab.Variant, changes string) {
 	t.Helper()
 	stops, steps, err := s.Steps(from, to)
@@ -46,8 +50,8 @@ func Steps(t *testing.T, s lab.Explainable, from, to lab.Variant) (stops []lab.V
 		return nil, err.Error()
 	}
 	for _, stop := range stops {
-		if err := s.Describe().Check(stop); err != nil {
-			t.Errorf("%s cannot be built: %v", stop.Name, err)
+		if err := s.Describe().Check(stop); err != nil || !validName.MatchString(stop.Name) {
+			t.Errorf("%q is no name, or cannot be built: %v", stop.Name, err)
 		}
 	}
 	var all []string

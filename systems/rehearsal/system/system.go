@@ -240,7 +240,7 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	for _, group := range wanted {
 		next := moveApart(groups, group)
 		if placement := formatGroups(next); placement != formatGroups(groups) {
-			steps = append(steps, loaded.Step{Name: strings.ReplaceAll(strings.Join(group, "-"), " ", "-") + "-apart",
+			steps = append(steps, loaded.Step{Name: strings.Join(group, "-") + "-apart",
 				Sets: []loaded.Setting{{Name: rehearsal.KnobPlacement, Value: placement}}})
 		}
 		groups = next
