@@ -28,7 +28,7 @@ func TestTheGeneratorIsAUnitThatLoadsTheFront(t *testing.T) {
 		t.Errorf("unit %+v", unit)
 	}
 	if g.Job.Users != 5 || g.Job.Duration != 7 || g.Job.Unit != "shop" || g.Job.History != History ||
-		g.Job.Seed != 4 || string(g.Job.Scenario) != "the system's" {
+		g.Job.Seed != 4 || string(g.Job.Scenario) != "the system's" || g.Job.Ready.Path != "/health" {
 		t.Errorf("job %+v", g.Job)
 	}
 	counted := b.CheckPoint(9, 1.5)
