@@ -68,8 +68,8 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 }
 
 // knobSteps returns the steps that set each knob except the hosts. Steps to a fixed value are named after
-// it, too. Where units are joined, the order is reversed: security, for instance, has no effect in a single
-// unit, so it must be turned off before the placement changes.
+// it, too. Where units are joined, the order is reversed: what is added to calls is given up while there are
+// calls, so that its step shows what it cost.
 func knobSteps(settings map[string]string, joined bool) (steps []loaded.Step) {
 	for _, k := range architecture.Catalogue().Knobs {
 		value, name := settings[k.Name], k.Name
