@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -49,9 +49,6 @@ func changesOf(written map[string]any) (map[string]*change, error) {
 const changeSyntax = "SERVICE.replicas=2, SERVICE.cpu=0.5, SERVICE.memory=256Mi, SERVICE.image=NAME, " +
 	"SERVICE.env.NAME=VALUE or SERVICE=null"
 
-// notInSystemNames matches characters that names of systems cannot have.
-var notInSystemNames = regexp.MustCompile(`[^a-z0-9.-]+`)
-
 // Change changes services of the system as written on the command line. The system gets the given name, or
 // one made of the changes if that is empty.
 func (d *Definition) Change(name string, written []string) error {
@@ -68,7 +65,7 @@ func (d *Definition) Change(name string, written []string) error {
 		if err := addChange(changes, word); err != nil {
 			return fmt.Errorf("system %s: %w", d.Name, err)
 		}
-		full += "-" + nameOf(withoutSecret(word))
+		full += "-" + loaded.NameOf(withoutSecret(word))
 	}
 	if !yamlfile.IsName(full) {
 		full = d.Name + "-changed"
@@ -79,11 +76,6 @@ func (d *Definition) Change(name string, written []string) error {
 		return fmt.Errorf("system %s: %w", d.Name, err)
 	}
 	return errors.Join(d.complete()...)
-}
-
-// nameOf returns a text without characters that names of systems cannot have.
-func nameOf(text string) string {
-	return strings.Trim(notInSystemNames.ReplaceAllString(strings.ToLower(text), "-"), "-.")
 }
 
 // withoutSecret returns a change without its value if that looks like a secret: results contain the names of

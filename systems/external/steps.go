@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // deploymentKnob is the name of a change of a system's deployment.
@@ -194,12 +195,11 @@ func (c changePath) addSteps(
 		next := s.Definition
 		if n+1 < len(order) {
 			change := c.changes[order[n]]
-			name := notInSystemNames.ReplaceAllString(strings.ToLower(change.Knob), "-")
-			if change.Knob == deploymentKnob {
+			name := change.Knob
+			if name == deploymentKnob {
 				name = change.To
 			}
-			next.Name = fmt.Sprintf("%s%d-%s", prefix, n+1, name)
-			next.Name = strings.TrimRight(next.Name[:min(len(next.Name), maxName)], "-.")
+			next.Name = loaded.NameOf(fmt.Sprintf("%s%d-%s", prefix, n+1, name))
 			next.ExternalSystem, next.Replicas, next.Limits = s.state.ExternalSystem, s.state.replicas, s.state.limits
 		}
 		if n+1 < len(order) || number == 1 {
@@ -211,6 +211,3 @@ func (c changePath) addSteps(
 	}
 	return systems, steps
 }
-
-// maxName limits names of systems, in bytes.
-const maxName = 64

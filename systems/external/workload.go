@@ -12,6 +12,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // readWorkloads reads manifests as units: one per workload, or one per pod if a StatefulSet has several.
@@ -46,7 +47,7 @@ func readWorkloads(file string) (*project, error) {
 // projectName returns a name for the system of a file or folder.
 func projectName(file string) string {
 	base := path.Base(file)
-	return nameOf(strings.TrimSuffix(base, path.Ext(base)))
+	return loaded.NameOf(strings.TrimSuffix(base, path.Ext(base)))
 }
 
 // selects reports whether a Service leads to a workload.

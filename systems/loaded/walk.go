@@ -19,8 +19,8 @@ const (
 // Setting is the name of a knob, SetArchitecture or SetDeployment, and a value.
 type Setting struct{ Name, Value string }
 
-// Step leads from one variant to the next: it changes settings. The next variant has the name of the step, in
-// which everything that names of variants cannot have is a dash.
+// Step leads from one variant to the next: it changes settings. The next variant is called as the step is, by
+// NameOf.
 type Step struct {
 	Name string
 	Sets []Setting
@@ -65,16 +65,9 @@ func Walk(
 	return variants, taken, nil
 }
 
-// maxName is the longest name of a variant.
-const maxName = 64
-
-// notInNames matches what names of variants cannot have.
-var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
-
 // apply returns a variant after the step, and what has changed.
 func (s Step) apply(v lab.Variant) (next lab.Variant, changes []lab.KnobChange) {
-	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(s.Name), "-"), "-.")
-	v.Name, v.Knobs = name[:min(len(name), maxName)], maps.Clone(v.Knobs)
+	v.Name, v.Knobs = NameOf(s.Name), maps.Clone(v.Knobs)
 	for _, setting := range s.Sets {
 		if was := set(&v, setting); was != setting.Value {
 			changes = append(changes, lab.KnobChange{Knob: setting.Name, From: was, To: setting.Value})
@@ -95,4 +88,16 @@ func set(v *lab.Variant, s Setting) string {
 		v.Knobs[s.Name] = s.Value
 	}
 	return was
+}
+
+// maxName limits names of variants and systems, in bytes.
+const maxName = 64
+
+// notInNames matches what names of variants and systems cannot have.
+var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
+
+// NameOf returns a text as a name of a variant or a system: what such names cannot have becomes a dash.
+func NameOf(text string) string {
+	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(text), "-"), "-.")
+	return strings.TrimRight(name[:min(len(name), maxName)], "-.")
 }
