@@ -19,10 +19,10 @@ import (
 // they may have been carried out.
 func Balance(by Balancing, replicas ...grpc.ClientConnInterface) grpc.ClientConnInterface {
 	s := &spread{by: by}
-	for _, of := range replicas {
-		s.all = append(s.all, &replica{callee: callee{ClientConnInterface: of}})
+	for _, connection := range replicas {
+		s.all = append(s.all, &replica{candidate: candidate{ClientConnInterface: connection}})
 	}
-	s.choose()
+	s.updateAvailable()
 	return s
 }
 
@@ -45,16 +45,16 @@ func Spread(addresses string, by Balancing, connect func(address string) (Client
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
-		s.all = append(s.all, &replica{callee: callee{ClientConnInterface: client}, client: client,
-			address: address, away: standby})
+		s.all = append(s.all, &replica{candidate: candidate{ClientConnInterface: client}, client: client,
+			address: address, unreachable: standby})
 	}
 	if len(s.all) == 1 {
 		return s.all[0].client, nil
 	}
-	s.choose()
+	s.updateAvailable()
 	for _, r := range s.all {
-		if r.away {
-			s.lookAt(r)
+		if r.unreachable {
+			s.check(r)
 		}
 	}
 	return s, nil
@@ -62,82 +62,81 @@ func Spread(addresses string, by Balancing, connect func(address string) (Client
 
 // spread is a client of several replicas.
 type spread struct {
-	by   Balancing
-	all  []*replica
-	next atomic.Uint64
-	here atomic.Pointer[[]*replica] // the replicas that get calls, at least one
+	by        Balancing
+	all       []*replica
+	turn      atomic.Uint64              // the number of calls so far
+	available atomic.Pointer[[]*replica] // the replicas that get calls, at least one
 
-	mu      sync.Mutex // guards away and looked of all replicas
-	looking sync.WaitGroup
-	once    sync.Once
-	closed  chan struct{}
+	mu       sync.Mutex     // guards unreachable and checking of all replicas
+	checkers sync.WaitGroup // the goroutines that check replicas
+	once     sync.Once
+	closed   chan struct{}
 }
 
 // replica is one of the replicas of a spread.
 type replica struct {
-	callee
-	client       Client
-	address      string // "": made by Balance, never checked
-	away, looked bool   // it accepts no connections; a goroutine checks it
+	candidate
+	client      Client
+	address     string // empty if it was made by Balance: it is never checked
+	unreachable bool   // it accepts no connections
+	checking    bool   // a goroutine checks it
 }
 
 // Invoke implements grpc.ClientConnInterface.
 func (s *spread) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
-	r := s.turn()
+	r := s.next()
 	err := r.Invoke(ctx, method, in, out, options...)
 	if err != nil && r.address != "" {
-		s.lookAt(r)
+		s.check(r)
 	}
 	return err
 }
 
-// NewStream implements grpc.ClientConnInterface.
+// NewStream implements grpc.ClientConnInterface. Streams are not checked, because no binding supports them.
 func (s *spread) NewStream(
 	ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	return s.turn().NewStream(ctx, desc, method, options...)
+	return s.next().NewStream(ctx, desc, method, options...)
 }
 
-func (s *spread) turn() *replica {
-	return choose(s.by, s.next.Add(1), *s.here.Load())
+// next returns the replica for the next call.
+func (s *spread) next() *replica {
+	return choose(s.by, s.turn.Add(1), *s.available.Load())
 }
 
-// choose updates the replicas that get calls: those that are not away, or all if all are. mu is
+// updateAvailable makes the reachable replicas those that get calls, or all if none is reachable. mu is
 // held, or s is not shared yet.
-func (s *spread) choose() {
-	here := slices.DeleteFunc(slices.Clone(s.all), func(r *replica) bool { return r.away })
-	if len(here) == 0 {
-		here = s.all
+func (s *spread) updateAvailable() {
+	available := slices.DeleteFunc(slices.Clone(s.all), func(r *replica) bool { return r.unreachable })
+	if len(available) == 0 {
+		available = s.all
 	}
-	s.here.Store(&here)
+	s.available.Store(&available)
 }
 
 const (
-	// lookAgain is the pause between checks of a replica that is away.
-	lookAgain = 100 * time.Millisecond
-	// lookPatience is the longest time that a replica may take to accept a connection.
-	lookPatience = 500 * time.Millisecond
+	// checkInterval is the pause between checks of an unreachable replica.
+	checkInterval = 100 * time.Millisecond
+	// checkTimeout is the longest time that a replica may take to accept a connection.
+	checkTimeout = 500 * time.Millisecond
 )
 
-// lookAt checks in the background whether a replica accepts connections, and marks it as away
-// until it does. A failed call alone does not mean that the replica is unreachable: it may have
-// refused the request.
-func (s *spread) lookAt(r *replica) {
+// check checks in the background whether a replica accepts connections, and marks it as
+// unreachable until it does. A failed call alone does not mean that the replica is
+// unreachable: it may have refused the request.
+func (s *spread) check(r *replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.looked {
+	if r.checking {
 		return
 	}
-	r.looked = true
-	s.looking.Go(func() {
+	r.checking = true
+	s.checkers.Go(func() {
 		for {
 			accepts := s.accepts(r)
 			s.mu.Lock()
-			if r.away == accepts {
-				r.away = !accepts
-				s.choose()
-			}
-			r.looked = !accepts
+			r.unreachable, r.checking = !accepts, !accepts
+			s.updateAvailable()
 			s.mu.Unlock()
 			if accepts {
 				return
@@ -145,7 +144,7 @@ func (s *spread) lookAt(r *replica) {
 			select {
 			case <-s.closed:
 				return
-			case <-time.After(lookAgain):
+			case <-time.After(checkInterval):
 			}
 		}
 	})
@@ -153,7 +152,7 @@ func (s *spread) lookAt(r *replica) {
 
 // accepts reports whether a replica accepts connections.
 func (s *spread) accepts(r *replica) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), lookPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), checkTimeout)
 	defer cancel()
 	return Reachable(ctx, r.address) == nil
 }
@@ -164,7 +163,7 @@ func (s *spread) Close() error {
 		return nil
 	}
 	s.once.Do(func() { close(s.closed) })
-	s.looking.Wait()
+	s.checkers.Wait()
 	var errs []error
 	for _, r := range s.all {
 		errs = append(errs, r.client.Close())

@@ -8,7 +8,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Balancing is a way to choose among the replicas of a callee. Open calls are those of the own process.
+// Balancing is a way to choose among the replicas of a callee. Only the open calls of the own process are
+// known.
 type Balancing int
 
 // The ways to choose.
@@ -18,20 +19,23 @@ const (
 	TwoChoices                     // of two random replicas, the one with fewer open calls
 )
 
-// callee is a replica that can be chosen. Streams are not counted, because no binding supports them.
-type callee struct {
+// candidate is a replica that choose can return. It counts its open calls, but not streams, because no
+// binding supports them.
+type candidate struct {
 	grpc.ClientConnInterface
 	open atomic.Int64 // calls of this caller
 }
 
 // Invoke implements grpc.ClientConnInterface.
-func (c *callee) Invoke(ctx context.Context, method string, in, out any, options ...grpc.CallOption) error {
+func (c *candidate) Invoke(
+	ctx context.Context, method string, in, out any, options ...grpc.CallOption,
+) error {
 	c.open.Add(1)
 	defer c.open.Add(-1)
 	return c.ClientConnInterface.Invoke(ctx, method, in, out, options...)
 }
 
-func (c *callee) openCalls() int64 { return c.open.Load() }
+func (c *candidate) openCalls() int64 { return c.open.Load() }
 
 // choose returns one of the replicas, of which there must be at least one. The caller increases turn by one
 // with each call.

@@ -49,12 +49,13 @@ func (Problems) Decode(fault Fault, cause error) error {
 	return &Problem{Kind(fault.Kind), fault.Detail, cause}
 }
 
-// ProblemOf returns err itself if it is a Problem. Otherwise it derives the kind from the
-// error; the detail then reveals nothing of the error: it is the text unavailable if err is
-// Unavailable, or the text internal for unknown errors.
+// ProblemOf returns the Problem in err, if there is one. Otherwise it returns a Problem with the cause
+// err, whose kind depends on err: DeadlineExceeded or Cancelled for the errors of a context; Unavailable,
+// with the text unavailable, if err has a method Unavailable that returns true, as the errors of package
+// database have; else Internal, with the text internal. The detail reveals nothing of err.
 func ProblemOf(err error, unavailable, internal string) *Problem {
 	var problem *Problem
-	var part interface{ Unavailable() bool }
+	var transient interface{ Unavailable() bool }
 	switch {
 	case errors.As(err, &problem):
 		return problem
@@ -62,7 +63,7 @@ func ProblemOf(err error, unavailable, internal string) *Problem {
 		return &Problem{DeadlineExceeded, "the time for this request was up", err}
 	case errors.Is(err, context.Canceled):
 		return &Problem{Cancelled, "the caller gave up", err}
-	case errors.As(err, &part) && part.Unavailable():
+	case errors.As(err, &transient) && transient.Unavailable():
 		return &Problem{Unavailable, unavailable, err}
 	}
 	return &Problem{Internal, internal, err}

@@ -68,7 +68,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Unexpected returns the fault of a callee whose answer is not the expected message.
 func Unexpected(callee string) Fault {
-	return Fault{Internal, callee + " answered what is not the expected message"}
+	return Fault{Internal, callee + " sent an answer that is not the expected message"}
 }
 
 // Lost returns the fault of a call that got no answer.

@@ -79,30 +79,32 @@ func TestTimeLeftSurvivesTheWire(t *testing.T) {
 	}
 }
 
-// written is a client that records its calls, and when it is closed.
-type written struct {
+// recorder is a client that records its address for each call, and when it is closed.
+type recorder struct {
 	grpc.ClientConnInterface
-	address       string
-	called, ended *[]string
+	address        string
+	called, closed *[]string
 }
 
-func (r written) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+func (r recorder) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
 	*r.called = append(*r.called, r.address)
 	return nil
 }
 
-func (r written) Close() error {
-	*r.ended = append(*r.ended, r.address)
+func (r recorder) Close() error {
+	*r.closed = append(*r.closed, r.address)
 	return nil
 }
 
+// TestCallsAreSpreadOverReplicas: calls go to each replica in turn, and Close closes all. If the client of
+// one cannot be made, those of the others are closed.
 func TestCallsAreSpreadOverReplicas(t *testing.T) {
-	var called, ended []string
+	var called, closed []string
 	connect := func(address string) (Client, error) {
 		if address == "bad" {
 			return nil, errors.New("no such place")
 		}
-		return written{address: address, called: &called, ended: &ended}, nil
+		return recorder{address: address, called: &called, closed: &closed}, nil
 	}
 	client, err := Spread("a,b,c", RoundRobin, connect)
 	must(t, err)
@@ -112,12 +114,12 @@ func TestCallsAreSpreadOverReplicas(t *testing.T) {
 	if got := strings.Join(called, " "); got != "b c a b c a" {
 		t.Errorf("the calls went to %s, want all in turn", got)
 	}
-	if err := client.Close(); err != nil || strings.Join(ended, " ") != "a b c" {
-		t.Errorf("closed %v, error %v", ended, err)
+	if err := client.Close(); err != nil || strings.Join(closed, " ") != "a b c" {
+		t.Errorf("closed %v, error %v", closed, err)
 	}
-	ended = nil
-	if _, err := Spread("a,bad", RoundRobin, connect); err == nil || strings.Join(ended, " ") != "a" {
-		t.Errorf("with one that cannot be: error %v, and closed were %v", err, ended)
+	closed = nil
+	if _, err := Spread("a,bad", RoundRobin, connect); err == nil || strings.Join(closed, " ") != "a" {
+		t.Errorf("with an address that fails: error %v, closed %v, want a", err, closed)
 	}
 }
 
@@ -135,9 +137,9 @@ func (d dialled) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallO
 
 func (d dialled) Close() error { return nil }
 
-// TestReplicasThatAreAwayArePassedOver: a replica on standby gets calls only once it listens.
-// When a replica ends, at most one call fails. When it is back, it gets its share again.
-func TestReplicasThatAreAwayArePassedOver(t *testing.T) {
+// TestUnreachableReplicasGetNoCalls: a replica on standby gets calls only once it listens. After a
+// replica has ended it gets no calls, once one has failed. When it listens again, it gets calls again.
+func TestUnreachableReplicasGetNoCalls(t *testing.T) {
 	var listeners [2]net.Listener
 	var addresses [2]string
 	calls := map[string]*atomic.Int64{}
@@ -153,7 +155,7 @@ func TestReplicasThatAreAwayArePassedOver(t *testing.T) {
 	must(t, err)
 	defer func() { _ = client.Close() }()
 	if err := Reachable(t.Context(), addresses[0]+",?"+addresses[1]); err != nil {
-		t.Errorf("who is on standby is missed: %v", err)
+		t.Errorf("a replica on standby counts as unreachable: %v", err)
 	}
 	call := func() error { return client.Invoke(t.Context(), "/m", nil, nil) }
 	for range 20 {
@@ -162,13 +164,16 @@ func TestReplicasThatAreAwayArePassedOver(t *testing.T) {
 		}
 	}
 	if n := calls[addresses[1]].Load(); n != 0 {
-		t.Errorf("who is not there got %d calls", n)
+		t.Errorf("a replica on standby got %d calls", n)
 	}
 	listeners[1] = listen(t, addresses[1])
-	await(t, "the one on standby gets calls", func() bool { _ = call(); return calls[addresses[1]].Load() > 0 })
+	await(t, "the replica on standby gets calls", func() bool {
+		_ = call()
+		return calls[addresses[1]].Load() > 0
+	})
 	_ = listeners[0].Close()
 	failed := 0
-	await(t, "who has ended is passed over", func() bool {
+	await(t, "a replica that has ended gets no calls", func() bool {
 		before := calls[addresses[0]].Load()
 		for range 10 {
 			if call() != nil {
@@ -178,11 +183,14 @@ func TestReplicasThatAreAwayArePassedOver(t *testing.T) {
 		return calls[addresses[0]].Load() == before
 	})
 	if failed == 0 {
-		t.Error("no call was lost, though one went where nobody was: it was repeated")
+		t.Error("no call failed, though one went to a replica that had ended: it was repeated")
 	}
 	listeners[0] = listen(t, addresses[0])
 	before := calls[addresses[0]].Load()
-	await(t, "who is back gets calls", func() bool { _ = call(); return calls[addresses[0]].Load() > before })
+	await(t, "a replica that listens again gets calls", func() bool {
+		_ = call()
+		return calls[addresses[0]].Load() > before
+	})
 	_ = listeners[0].Close()
 	_ = listeners[1].Close()
 }
@@ -194,6 +202,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// listen accepts and closes connections at an address until the listener is closed.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -210,9 +219,10 @@ func listen(t *testing.T, address string) net.Listener {
 	return listener
 }
 
-func await(t *testing.T, what string, is func() bool) {
+// await fails the test if holds does not return true within 20 s. what describes it.
+func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within 20 s: %s", what)
 		}
