@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// patience is the longest time that a client may take to send the bytes that determine its branch.
-const patience = 10 * time.Second
+// peekTimeout is the longest time that a client may take to send the bytes that determine its branch.
+const peekTimeout = 10 * time.Second
 
 // branch is a listener that gets some of the connections of another one.
 type branch struct {
@@ -41,7 +41,7 @@ func Fork(listener net.Listener, text string) (those, others net.Listener) {
 }
 
 // share passes a connection to one of two branches. It closes the connection if too few bytes arrive within
-// patience.
+// peekTimeout.
 func share(connection net.Conn, text string, those, others *branch) {
 	is, err := begins(connection, text)
 	if err != nil {
@@ -69,7 +69,7 @@ func begins(connection net.Conn, text string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := connection.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := connection.SetReadDeadline(time.Now().Add(peekTimeout)); err != nil {
 		return false, err
 	}
 	head, n := make([]byte, len(text)), 0

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// soon is the longest time that a fork may take.
-const soon = 5 * time.Second
+// forkTimeout is the longest time that a fork may take.
+const forkTimeout = 5 * time.Second
 
 // arrival is a connection, and the branch that has accepted it.
 type arrival struct {
@@ -61,7 +61,7 @@ func TestForkGoesByTheBeginning(t *testing.T) {
 				if err := served.Close(); err != nil {
 					t.Error(err)
 				}
-			case <-time.After(soon):
+			case <-time.After(forkTimeout):
 				t.Fatalf("%s: %q has come to no branch", network, sent)
 			}
 		}
@@ -109,12 +109,12 @@ func endsWithBoth(t *testing.T, at net.Addr, those, others net.Listener, ends <-
 	for range 2 {
 		select {
 		case <-ends:
-		case <-time.After(soon):
+		case <-time.After(forkTimeout):
 			t.Fatalf("%s: a closed branch accepts", at)
 		}
 	}
 	for begun := time.Now(); listens(); time.Sleep(time.Millisecond) {
-		if time.Since(begun) > soon {
+		if time.Since(begun) > forkTimeout {
 			t.Fatalf("%s: both branches are closed, and somebody listens", at)
 		}
 	}

@@ -91,8 +91,8 @@ func Run(t *testing.T, b Binding) {
 				network = "tcp"
 				ofCaller, ofCallee = identities(t)
 			}
-			for name, test := range map[string]func(*testing.T, *bench){
-				"an answer comes back":               answers,
+			for name, test := range map[string]func(*testing.T, *fixture){
+				"an answer comes back":               answersCome,
 				"a fault keeps its kind":             faultsKeepTheirKind,
 				"unknown errors tell nothing":        unknownErrors,
 				"a deadline reaches the callee":      deadlines,
@@ -110,14 +110,14 @@ func Run(t *testing.T, b Binding) {
 				"every call has its line in a log":   logging,
 				"no descriptor is left for a caller": withoutDescriptors,
 			} {
-				t.Run(name, func(t *testing.T) { test(t, newBench(t, b, network, ofCaller, ofCallee)) })
+				t.Run(name, func(t *testing.T) { test(t, newFixture(t, b, network, ofCaller, ofCallee)) })
 			}
 		})
 	}
 }
 
-// bench is a server and a client of the binding under test.
-type bench struct {
+// fixture is a server and a client of the binding under test.
+type fixture struct {
 	Binding
 	service *service
 	address string
@@ -133,19 +133,20 @@ type bench struct {
 	logError func(error)
 }
 
-func newBench(t *testing.T, b Binding, network string, ofCaller, ofCallee *secure.Transport) *bench {
+// newFixture starts a server and a client. The transports hold the TLS identities of both; nil: no TLS.
+func newFixture(t *testing.T, b Binding, network string, ofCaller, ofCallee *secure.Transport) *fixture {
 	t.Helper()
-	x := &bench{Binding: b, network: network, secured: ofCaller.Client(callee), own: ofCallee,
+	x := &fixture{Binding: b, network: network, secured: ofCaller.Client(callee), own: ofCallee,
 		traced:  spans.NewProvider(0),
 		service: &service{begun: make(chan struct{}), cancelled: make(chan struct{}), release: make(chan struct{})}}
-	place := "127.0.0.1:0"
+	listenAt := "127.0.0.1:0"
 	if network == "unix" {
-		place = t.TempDir() + "/s"
+		listenAt = t.TempDir() + "/s"
 	}
-	listener := x.listen(t, place)
+	listener := x.listen(t, listenAt)
 	x.address = listener.Addr().String()
 	if network == "unix" {
-		x.address = "unix:" + place
+		x.address = "unix:" + listenAt
 	}
 	x.serve(t, listener)
 	x.calls = b.Client(t, x.address, faults{}, x.secured)
@@ -153,14 +154,15 @@ func newBench(t *testing.T, b Binding, network string, ofCaller, ofCallee *secur
 	return x
 }
 
-func (x *bench) listen(t *testing.T, place string) net.Listener {
+func (x *fixture) listen(t *testing.T, address string) net.Listener {
 	t.Helper()
-	listener, err := net.Listen(x.network, place)
+	listener, err := net.Listen(x.network, address)
 	Must(t, err)
 	return listener
 }
 
-func (x *bench) serve(t *testing.T, listener net.Listener) {
+// serve starts the server on a listener; x.stop shuts it down, and so does the end of the test.
+func (x *fixture) serve(t *testing.T, listener net.Listener) {
 	t.Helper()
 	stop := x.Serve(t, x.own.Listener(listener), func(r grpc.ServiceRegistrar) {
 		grpc_health_v1.RegisterHealthServer(x.log.Registrar(r, faults{}), x.service)
@@ -178,21 +180,24 @@ func (x *bench) serve(t *testing.T, listener net.Listener) {
 }
 
 // check calls the service with a text.
-func (x *bench) check(ctx context.Context, text string) (int, error) {
+func (x *fixture) check(ctx context.Context, text string) (int, error) {
 	answer, err := x.client.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: text})
 	return int(answer.GetStatus()), err
 }
 
-// service does what the text of a request asks for, and answers with its length.
+// service does what the text of a request asks for (see Check), and answers with its length.
 type service struct {
 	grpc_health_v1.UnimplementedHealthServer
 	begun     chan struct{} // closed by a call "hang" or "wait"
 	cancelled chan struct{} // closed when "hang" is cancelled
-	release   chan struct{} // "wait" waits for it
+	release   chan struct{} // "wait" waits until it is closed
 	left      time.Duration // the time until the deadline of "deadline"
 	asked     atomic.Int64  // the number of calls
 }
 
+// Check implements grpc_health_v1.HealthServer. Most texts only have a length; "fail KIND" fails with that
+// kind, "secret" with an error that holds a password; "deadline" records the deadline, "work" a span; "hang"
+// waits until the call is cancelled, "wait" until the test releases it.
 func (s *service) Check(
 	ctx context.Context, request *grpc_health_v1.HealthCheckRequest,
 ) (*grpc_health_v1.HealthCheckResponse, error) {
@@ -265,11 +270,12 @@ func kind(err error) string {
 	return fmt.Sprint(err)
 }
 
-// patience is the longest time that any step of these tests may take.
-const patience = 3 * time.Minute
+// stepTimeout is the longest time that any step of these tests may take.
+const stepTimeout = 3 * time.Minute
 
+// within returns a context that ends after stepTimeout, or with the test.
 func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-func answers(t *testing.T, x *bench) {
+// answersCome: answers belong to their requests, whose texts may have any characters.
+func answersCome(t *testing.T, x *fixture) {
 	for _, text := range []string{"", "a", `quoted "text" <&> ` + "\u2028 \x00 \n ü", "b"} {
 		x.answers(t, text)
 	}
 }
 
 // answers calls the service with a text and reports whether the answer is right.
-func (x *bench) answers(t *testing.T, text string) bool {
+func (x *fixture) answers(t *testing.T, text string) bool {
 	t.Helper()
 	n, err := x.check(within(t), text)
 	if err != nil || n != len(text) {
@@ -31,7 +32,8 @@ func (x *bench) answers(t *testing.T, text string) bool {
 	return true
 }
 
-func faultsKeepTheirKind(t *testing.T, x *bench) {
+// faultsKeepTheirKind: the caller gets the kind and the detail of the callee's fault.
+func faultsKeepTheirKind(t *testing.T, x *fixture) {
 	for _, want := range []string{"out-of-stock", "declined", "conflict", rpc.Unavailable, rpc.DeadlineExceeded,
 		rpc.Internal, rpc.InvalidArgument, rpc.Cancelled} {
 		_, err := x.check(within(t), "fail "+want)
@@ -44,27 +46,29 @@ func faultsKeepTheirKind(t *testing.T, x *bench) {
 }
 
 // withoutDescriptors: a server that lacks a descriptor for one connection accepts the next.
-func withoutDescriptors(t *testing.T, x *bench) {
+func withoutDescriptors(t *testing.T, x *fixture) {
 	if x.network == "tcp" {
 		testset.CallWithoutDescriptors(t, x.address)
 	}
 	x.answers(t, "after")
 }
 
-func unknownErrors(t *testing.T, x *bench) {
+// unknownErrors: the caller gets no text of an error of the callee that is not a fault: it may hold secrets.
+func unknownErrors(t *testing.T, x *fixture) {
 	_, err := x.check(within(t), "secret")
 	if kind(err) != rpc.Internal || strings.Contains(err.Error(), "1234") {
-		t.Errorf("the caller learns: %v", err)
+		t.Errorf("%v, want %s without the password", err, rpc.Internal)
 	}
 }
 
-func deadlines(t *testing.T, x *bench) {
+// deadlines: the callee's context has the caller's deadline, and ends at it.
+func deadlines(t *testing.T, x *fixture) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	if _, err := x.check(ctx, "deadline"); err != nil {
 		t.Fatal(err)
 	}
-	if left := x.service.left; left > time.Hour || left < time.Hour-patience {
+	if left := x.service.left; left > time.Hour || left < time.Hour-stepTimeout {
 		t.Errorf("the callee has %v left, want about an hour", left)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), time.Second) // long enough for the call to reach the callee
@@ -75,7 +79,8 @@ func deadlines(t *testing.T, x *bench) {
 	await(t, x.service.cancelled, "the callee goes on after its deadline")
 }
 
-func cancellation(t *testing.T, x *bench) {
+// cancellation: when the caller gives up, the callee's context ends. A call with an ended context fails, too.
+func cancellation(t *testing.T, x *fixture) {
 	ctx, cancel := context.WithCancel(within(t))
 	go func() {
 		<-x.service.begun
@@ -91,7 +96,8 @@ func cancellation(t *testing.T, x *bench) {
 	x.answers(t, "next")
 }
 
-func manyAtOnce(t *testing.T, x *bench) {
+// manyAtOnce: concurrent calls of many callers get their own answers.
+func manyAtOnce(t *testing.T, x *fixture) {
 	const callers, calls = 50, 40
 	var all sync.WaitGroup
 	for caller := range callers {
@@ -106,18 +112,21 @@ func manyAtOnce(t *testing.T, x *bench) {
 	all.Wait()
 }
 
-func largeMessages(t *testing.T, x *bench) {
+// largeMessages: a message just below the limit is carried.
+func largeMessages(t *testing.T, x *fixture) {
 	x.answers(t, strings.Repeat("long ", MaxBody/5-100))
 }
 
-func tooLarge(t *testing.T, x *bench) {
+// tooLarge: a message above the limit is refused, and the client can still make calls.
+func tooLarge(t *testing.T, x *fixture) {
 	if _, err := x.check(within(t), strings.Repeat("x", MaxBody+1000)); kind(err) != rpc.InvalidArgument {
 		t.Errorf("%.200v, want %s", err, rpc.InvalidArgument)
 	}
 	x.answers(t, "small")
 }
 
-func unknownMethod(t *testing.T, x *bench) {
+// unknownMethod: a call of a method that the server does not have is refused.
+func unknownMethod(t *testing.T, x *fixture) {
 	err := x.calls.Invoke(within(t), "/no.Service/Method", &grpc_health_v1.HealthCheckRequest{},
 		&grpc_health_v1.HealthCheckResponse{})
 	if kind(err) != rpc.InvalidArgument {
@@ -125,7 +134,8 @@ func unknownMethod(t *testing.T, x *bench) {
 	}
 }
 
-func nobodyListens(t *testing.T, x *bench) {
+// nobodyListens: a callee that accepts no connections is unavailable.
+func nobodyListens(t *testing.T, x *fixture) {
 	address := x.address + "1" // a file that does not exist
 	if x.network == "tcp" {
 		listener := x.listen(t, "127.0.0.1:0")
@@ -138,8 +148,8 @@ func nobodyListens(t *testing.T, x *bench) {
 	}
 }
 
-// dyingCallee stops the callee during a call.
-func dyingCallee(t *testing.T, x *bench) {
+// dyingCallee: a callee that is cut off during a call is unavailable.
+func dyingCallee(t *testing.T, x *fixture) {
 	go func() {
 		<-x.service.begun
 		ctx, cancel := context.WithCancel(context.Background())
@@ -152,7 +162,8 @@ func dyingCallee(t *testing.T, x *bench) {
 	}
 }
 
-func stopping(t *testing.T, x *bench) {
+// stopping: a server that shuts down finishes the calls that it has begun, and accepts no others.
+func stopping(t *testing.T, x *fixture) {
 	result := make(chan error, 1)
 	go func() {
 		_, err := x.check(within(t), "wait")
@@ -173,20 +184,21 @@ func stopping(t *testing.T, x *bench) {
 	}
 }
 
-func comesBack(t *testing.T, x *bench) {
+// comesBack: a client calls a server again that was restarted at the same address.
+func comesBack(t *testing.T, x *fixture) {
 	x.answers(t, "first")
-	x.end(t)
-	x.begin(t)
+	x.shutDown(t)
+	x.restart(t)
 }
 
-// end shuts the callee down after its calls are answered.
-func (x *bench) end(t *testing.T) {
+// shutDown shuts the callee down after its calls are answered.
+func (x *fixture) shutDown(t *testing.T) {
 	t.Helper()
 	Must(t, x.stop(within(t)))
 }
 
-// begin restarts the callee at the same address and calls it until it answers.
-func (x *bench) begin(t *testing.T) {
+// restart starts the callee again at the same address and calls it until it answers.
+func (x *fixture) restart(t *testing.T) {
 	t.Helper()
 	x.serve(t, x.listen(t, strings.TrimPrefix(x.address, "unix:")))
 	ctx := within(t)
@@ -196,17 +208,18 @@ func (x *bench) begin(t *testing.T) {
 			return
 		}
 		if ctx.Err() != nil {
-			t.Fatalf("the callee is back and is not called: %v", err)
+			t.Fatalf("the callee was restarted and does not answer: %v", err)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
+// await fails the test with the complaint if the event does not come within stepTimeout.
 func await(t *testing.T, event <-chan struct{}, complaint string) {
 	t.Helper()
 	select {
 	case <-event:
-	case <-time.After(patience):
+	case <-time.After(stepTimeout):
 		t.Error(complaint)
 	}
 }

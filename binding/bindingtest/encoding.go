@@ -18,8 +18,8 @@ func encodings(t *testing.T, b Binding) {
 	all := []rpc.Codec{rpc.JSON{}, rpc.Protobuf{}, msgpack.Codec{}}
 	for i, codec := range all {
 		t.Run(codec.Name(), func(t *testing.T) {
-			x := newBench(t, b.encoded(codec, codec), "tcp", nil, nil)
-			answers(t, x)
+			x := newFixture(t, b.encoded(codec, codec), "tcp", nil, nil)
+			answersCome(t, x)
 			largeMessages(t, x)
 			faultsKeepTheirKind(t, x)
 			tracing(t, x)
@@ -27,7 +27,7 @@ func encodings(t *testing.T, b Binding) {
 				unencodable(t, x)
 			}
 			other := all[(i+1)%len(all)]
-			x = newBench(t, b.encoded(codec, other), "tcp", nil, nil)
+			x = newFixture(t, b.encoded(codec, other), "tcp", nil, nil)
 			_, err := x.check(within(t), "hello")
 			if kind(err) != rpc.InvalidArgument || x.service.asked.Load() > 0 ||
 				!strings.Contains(err.Error(), `the request is "application/`) {

@@ -16,13 +16,13 @@ import (
 
 // logging: a call's line in the log has its status and trace. Errors inside of the callee are reported to
 // logError with their causes; refusals are not.
-func logging(t *testing.T, x *bench) {
+func logging(t *testing.T, x *fixture) {
 	var text bytes.Buffer
 	var causes []string
 	x.log = requestlog.New(&text, callee)
 	x.logError = func(err error) { causes = append(causes, err.Error()) }
-	x.end(t)
-	x.begin(t)
+	x.shutDown(t)
+	x.restart(t)
 	provider := spans.NewProvider(1)
 	ctx, entry := spans.Enter(within(t), provider, "entry")
 	for call, want := range map[string]string{"fail conflict": "conflict", "secret": rpc.Internal,
@@ -32,7 +32,7 @@ func logging(t *testing.T, x *bench) {
 		}
 	}
 	entry.End()
-	x.end(t) // waits until all lines are written
+	x.shutDown(t) // waits until all lines are written
 	if fmt.Sprint(causes) != "[/grpc.health.v1.Health/Check: password 1234 is wrong]" {
 		t.Errorf("causes %q, want that of the one failure inside", causes)
 	}
@@ -63,18 +63,18 @@ func logging(t *testing.T, x *bench) {
 
 // unencodable: an answer that cannot be encoded is an internal fault of the callee, reported with its cause.
 // A request that cannot be encoded is an internal fault too, and does not count as an unavailable callee.
-func unencodable(t *testing.T, x *bench) {
+func unencodable(t *testing.T, x *fixture) {
 	var causes []string
 	x.logError = func(err error) { causes = append(causes, err.Error()) }
-	x.end(t)
-	x.begin(t)
+	x.shutDown(t)
+	x.restart(t)
 	if _, err := x.client.List(within(t), &grpc_health_v1.HealthListRequest{}); kind(err) != rpc.Internal {
 		t.Errorf("%v, want the fault %s", err, rpc.Internal)
 	}
 	if _, err := x.check(within(t), "\xff"); kind(err) != rpc.Internal {
 		t.Errorf("a request that cannot be encoded: %v, want the fault %s", err, rpc.Internal)
 	}
-	x.end(t)
+	x.shutDown(t)
 	if len(causes) != 1 || !strings.Contains(causes[0], "encode *grpc_health_v1.HealthListResponse: ") {
 		t.Errorf("causes %q, want why the answer cannot be encoded", causes)
 	}

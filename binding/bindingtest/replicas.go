@@ -96,7 +96,7 @@ func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) 
 			grpc_health_v1.RegisterHealthServer(s, r)
 		}, faults{})
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
+			ctx, cancel := context.WithTimeout(context.Background(), stepTimeout)
 			defer cancel()
 			if err := stop(ctx); err != nil {
 				t.Error(err)

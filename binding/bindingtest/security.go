@@ -80,8 +80,8 @@ func refusesStrangers(t *testing.T, b Binding) {
 		"a callee without TLS":           {transport(t, of, false), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := newBench(t, b, "tcp", c.caller, c.callee)
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			x := newFixture(t, b, "tcp", c.caller, c.callee)
+			ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 			defer cancel()
 			_, err := x.client.Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: "hello"})
 			if err == nil || x.service.asked.Load() > 0 {

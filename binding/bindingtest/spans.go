@@ -12,7 +12,7 @@ import (
 
 // tracing: the spans of a call in both processes are one tree, and say what its time
 // was used for.
-func tracing(t *testing.T, x *bench) {
+func tracing(t *testing.T, x *fixture) {
 	caller := spans.NewProvider(1)
 	ctx, entry := spans.Enter(within(t), caller, "entry")
 	if _, err := x.check(ctx, "work"); err != nil {
@@ -22,7 +22,7 @@ func tracing(t *testing.T, x *bench) {
 		t.Fatal(err)
 	}
 	entry.End()
-	x.end(t) // waits until all spans of the server have ended
+	x.shutDown(t) // waits until all spans of the server have ended
 	here, there := written(t, caller), written(t, x.traced)
 	calls := named(here, "Health/Check", lab.SegmentTransport)
 	if len(calls) != 2 || calls[0].Role != trace.SpanKindClient ||
@@ -58,7 +58,7 @@ func tracing(t *testing.T, x *bench) {
 }
 
 // untraced: a call that its caller does not trace is not traced by the callee.
-func untraced(t *testing.T, x *bench) {
+func untraced(t *testing.T, x *fixture) {
 	ctx, entry := spans.Enter(within(t), spans.NewProvider(0), "entry")
 	defer entry.End()
 	if _, err := x.check(ctx, "work"); err != nil {

@@ -19,13 +19,13 @@ func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: client})
 }
 
-// TestTheLeanOneSpeaksTheSame tests the client with the server of grpcunary, and the server with its client.
-func TestTheLeanOneSpeaksTheSame(t *testing.T) {
-	t.Run("its client", func(t *testing.T) {
-		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient})
+// TestInteroperatesWithGrpcunary tests each end with the other end of grpcunary.
+func TestInteroperatesWithGrpcunary(t *testing.T) {
+	t.Run("client of grpcunary", func(t *testing.T) {
+		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: unaryClient})
 	})
-	t.Run("its server", func(t *testing.T) {
-		bindingtest.Run(t, bindingtest.Binding{Serve: leanServe, Client: client})
+	t.Run("server of grpcunary", func(t *testing.T) {
+		bindingtest.Run(t, bindingtest.Binding{Serve: unaryServe, Client: client})
 	})
 }
 
@@ -36,7 +36,7 @@ func client(
 	return bindingtest.Closed(t, made, err)
 }
 
-func leanClient(
+func unaryClient(
 	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
 	made, err := grpcunary.NewClient(address, faults, secured, options...)
@@ -50,17 +50,17 @@ func serve(
 	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
-func leanServe(
+func unaryServe(
 	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 	options ...rpc.Option,
 ) func(context.Context) error {
 	return bindingtest.Begin(t, grpcunary.NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
-// TestWhoSaysNothingIsCutOff: the server closes connections that do not send the preface
-// of HTTP/2, or send nothing after it.
-func TestWhoSaysNothingIsCutOff(t *testing.T) {
-	for name, sent := range map[string]string{"nothing": "", "half a greeting": "PRI * HTTP/2.0\r\n",
+// TestPeersWithoutAPrefaceAreCutOff: the server closes connections on which the preface of HTTP/2
+// does not come.
+func TestPeersWithoutAPrefaceAreCutOff(t *testing.T) {
+	for name, sent := range map[string]string{"nothing": "", "half a preface": "PRI * HTTP/2.0\r\n",
 		"no gRPC": "GET / HTTP/1.1\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

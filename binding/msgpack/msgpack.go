@@ -40,25 +40,26 @@ func (Codec) Unmarshal(data []byte, message any) error {
 	if err != nil {
 		return err
 	}
-	rest, err := readMessage(data, known.ProtoReflect(), deepest)
+	rest, err := readMessage(data, known.ProtoReflect(), maxDepth)
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%d bytes behind the message", len(rest))
 	}
 	return err
 }
 
-// deepest is the largest depth of nested messages that Unmarshal accepts.
-const deepest = 100
+// maxDepth is the largest depth of nested messages that Unmarshal accepts.
+const maxDepth = 100
 
+// appendMessage appends a map of the fields that are set.
 func appendMessage(dst []byte, m protoreflect.Message) []byte {
 	fields := m.Descriptor().Fields()
-	set := uint32(0)
+	count := uint32(0)
 	for i := range fields.Len() {
 		if m.Has(fields.Get(i)) {
-			set++
+			count++
 		}
 	}
-	dst = msgp.AppendMapHeader(dst, set)
+	dst = msgp.AppendMapHeader(dst, count)
 	for i := range fields.Len() {
 		if field := fields.Get(i); m.Has(field) {
 			dst = appendField(msgp.AppendString(dst, string(field.Name())), field, m.Get(field))
@@ -111,10 +112,10 @@ func appendOne(dst []byte, kind protoreflect.Kind, value protoreflect.Value) []b
 	return msgp.AppendInt64(dst, value.Int())
 }
 
-// readMessage decodes a message into m and returns the data after it.
+// readMessage decodes a message into m and returns the data after it. Messages may be nested up to depth.
 func readMessage(data []byte, m protoreflect.Message, depth int) ([]byte, error) {
 	if depth == 0 {
-		return nil, fmt.Errorf("messages lie in each other more than %d deep", deepest)
+		return nil, fmt.Errorf("messages are nested more than %d deep", maxDepth)
 	}
 	entries, data, err := msgp.ReadMapHeaderBytes(data)
 	for ; err == nil && entries > 0; entries-- {
@@ -173,10 +174,10 @@ func readField(
 	return data, err
 }
 
-// errText means that a string is not valid UTF-8.
-var errText = errors.New("a string is not in UTF-8")
+var errUTF8 = errors.New("a string is not in UTF-8")
 
-// readOne decodes a value that is neither a list nor a map. fresh returns a new message for it.
+// readOne decodes a value that is neither a list nor a map, and returns it with the data after it. fresh
+// returns a new message to decode into; nil for the key of a map, which is never a message.
 func readOne(
 	data []byte, kind protoreflect.Kind, fresh func() protoreflect.Value, depth int,
 ) (v protoreflect.Value, rest []byte, err error) {
@@ -188,7 +189,7 @@ func readOne(
 	case protoreflect.StringKind:
 		text, rest, err := msgp.ReadStringBytes(data)
 		if err == nil && !utf8.ValidString(text) {
-			err = errText
+			err = errUTF8
 		}
 		return protoreflect.ValueOfString(text), rest, err
 	case protoreflect.BytesKind:

@@ -81,14 +81,14 @@ func TestWhatIsNoMessageIsRefused(t *testing.T) {
 	}
 	if err := (Codec{}).Unmarshal([]byte(deep), &structpb.Value{}); err == nil ||
 		!strings.Contains(err.Error(), "more than 100 deep") {
-		t.Errorf("a deep one: %v", err)
+		t.Errorf("a message nested more than 100 deep: %v", err)
 	}
 	if err := (Codec{}).Unmarshal([]byte("\x82\xa5other\x93\x01\xc0\x80\xa5value\xa1a"),
 		&wrapperspb.StringValue{}); err != nil {
-		t.Errorf("a field that is not known: %v", err)
+		t.Errorf("an unknown field: %v", err)
 	}
 	if _, err := (Codec{}).Append(nil, "text"); err == nil {
-		t.Error("a text passes for a message")
+		t.Error("a text was encoded as a message")
 	}
 }
 

@@ -24,13 +24,13 @@ import (
 // grpc.ClientConnInterface.
 type Client struct {
 	rpc.Unary
-	address string // for messages
-	base    string // of URLs
-	faults  rpc.Faults
-	codec   rpc.Codec
-	media   string // type of requests
-	kept    *http.Transport
-	http    *http.Client
+	address   string // for messages
+	base      string // of URLs
+	faults    rpc.Faults
+	codec     rpc.Codec
+	media     string // type of requests
+	transport *http.Transport
+	http      *http.Client
 }
 
 var _ grpc.ClientConnInterface = (*Client)(nil)
@@ -44,18 +44,19 @@ func NewClient(
 ) *Client {
 	codec := rpc.Sum(rpc.JSON{}, options).Codec
 	// net/http keeps only two idle connections per host by default: under load most calls would dial.
-	kept := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
+	// Idle connections are closed before the server would close them: it might do so while a call is sent.
+	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,
 		MaxIdleConnsPerHost: connections, IdleConnTimeout: idleTimeout / 2, TLSClientConfig: secured,
 		TLSHandshakeTimeout: headTimeout}
 	scheme := "http://"
 	if secured != nil {
 		scheme = "https://"
 	}
-	c := &Client{address: address, base: scheme + address, faults: faults, kept: kept,
-		codec: codec, media: rpc.MediaType(codec), http: &http.Client{Transport: kept}}
+	c := &Client{address: address, base: scheme + address, faults: faults, transport: transport,
+		codec: codec, media: rpc.MediaType(codec), http: &http.Client{Transport: transport}}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.address, c.base = path, scheme+"unix"
-		kept.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			var dialer net.Dialer
 			return dialer.DialContext(ctx, "unix", path)
 		}
@@ -135,6 +136,6 @@ func (c *Client) exchange(request *http.Request, call *spans.Part) (status int, 
 
 // Close closes the idle connections; the others are closed after their idle timeout.
 func (c *Client) Close() error {
-	c.kept.CloseIdleConnections()
+	c.transport.CloseIdleConnections()
 	return nil
 }

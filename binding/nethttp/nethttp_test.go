@@ -27,13 +27,13 @@ func TestContract(t *testing.T) {
 	bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: client})
 }
 
-// TestTheLeanOneSpeaksTheSame tests the client with the server of httpjson, and the server with its client.
-func TestTheLeanOneSpeaksTheSame(t *testing.T) {
-	t.Run("its client", func(t *testing.T) {
-		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: leanClient})
+// TestInteroperatesWithHTTPJSON tests each end with the other end of httpjson.
+func TestInteroperatesWithHTTPJSON(t *testing.T) {
+	t.Run("client of httpjson", func(t *testing.T) {
+		bindingtest.Run(t, bindingtest.Binding{Serve: serve, Client: jsonClient})
 	})
-	t.Run("its server", func(t *testing.T) {
-		bindingtest.Run(t, bindingtest.Binding{Serve: leanServe, Client: client})
+	t.Run("server of httpjson", func(t *testing.T) {
+		bindingtest.Run(t, bindingtest.Binding{Serve: jsonServe, Client: client})
 	})
 }
 
@@ -45,7 +45,7 @@ func client(
 	return bindingtest.Closed(t, NewClient(address, connections, faults, secured, options...), nil)
 }
 
-func leanClient(
+func jsonClient(
 	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
 	return bindingtest.Closed(t, httpjson.NewClient(address, connections, faults, secured, options...), nil)
@@ -58,7 +58,7 @@ func serve(
 	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
-func leanServe(
+func jsonServe(
 	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 	options ...rpc.Option,
 ) func(context.Context) error {
@@ -92,9 +92,9 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a body that stops, to the lean one", func(t *testing.T) {
+	t.Run("a body that stops, to httpjson", func(t *testing.T) {
 		t.Parallel()
-		if got := answerTo(t, leanServe, halfABody); got != "" {
+		if got := answerTo(t, jsonServe, halfABody); got != "" {
 			t.Errorf("answered %q", got)
 		}
 	})
@@ -139,7 +139,7 @@ func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 	defer server.Close()
 	address, faults := server.Listener.Addr().String(), rpc.Problems(nil)
 	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, faults, nil),
-		"the lean one": httpjson.NewClient(address, 1, faults, nil)} {
+		"httpjson": httpjson.NewClient(address, 1, faults, nil)} {
 		var answer string
 		var problem *rpc.Problem
 		err := client.Invoke(t.Context(), "/t/Read", struct{}{}, &answer)
@@ -158,7 +158,7 @@ func TestAWaitWithoutAConnectionIsTraced(t *testing.T) {
 	address, faults := listener.Addr().String(), rpc.Problems(nil)
 	bindingtest.Must(t, listener.Close())
 	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, faults, nil),
-		"the lean one": httpjson.NewClient(address, 1, faults, nil)} {
+		"httpjson": httpjson.NewClient(address, 1, faults, nil)} {
 		traced, dir := spans.NewProvider(1), t.TempDir()
 		ctx, entry := spans.Enter(t.Context(), traced, "entry")
 		if err := client.Invoke(ctx, "/t/Read", struct{}{}, nil); err == nil {

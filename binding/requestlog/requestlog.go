@@ -20,16 +20,17 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// The keys of a line, in addition to those of log/slog; its message; and the status of a successful call.
 const (
+	// The keys of a line, in addition to those of log/slog.
 	keyUnit      = "unit"
 	keyOperation = "operation"
 	keyStatus    = "status"
 	keyBytes     = "bytes"
 	keySeconds   = "duration_seconds"
 	keyTrace     = "trace_id"
-	message      = "request"
-	statusOK     = "ok"
+
+	message  = "request" // of every line
+	statusOK = "ok"      // of a call without a fault
 )
 
 // Log writes lines for one unit. A nil Log writes none.

@@ -22,15 +22,15 @@ func TestEveryRequestHasItsLine(t *testing.T) {
 		}
 	})
 	server := httptest.NewServer(New(&text, "front").Handler(routes))
-	for _, ask := range []func() (*http.Response, error){
+	for _, send := range []func() (*http.Response, error){
 		func() (*http.Response, error) { return http.Get(server.URL + "/secret?secret=1") },
 		func() (*http.Response, error) { return http.Post(server.URL+"/orders/secret", "text/plain", nil) },
 	} {
-		answer, err := ask()
+		answer, err := send()
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = answer.Body.Close() // nothing is read
+		_ = answer.Body.Close() // the body is not needed
 	}
 	server.Close() // waits for handlers
 	type line struct {
@@ -41,13 +41,13 @@ func TestEveryRequestHasItsLine(t *testing.T) {
 	}
 	var found []line
 	for text := range strings.Lines(text.String()) {
-		var is line
-		err := json.Unmarshal([]byte(text), &is)
-		if err != nil || is.Seconds <= 0 || strings.Contains(text, "secret") {
+		var parsed line
+		err := json.Unmarshal([]byte(text), &parsed)
+		if err != nil || parsed.Seconds <= 0 || strings.Contains(text, "secret") {
 			t.Errorf("%v: %s", err, text)
 		}
-		is.Seconds = 0
-		found = append(found, is)
+		parsed.Seconds = 0 // it varies; all other fields are compared
+		found = append(found, parsed)
 	}
 	want := []line{{"INFO", "front", "GET", "request", 404, 19, 0},
 		{"INFO", "front", "POST /orders/{id}", "request", 201, 4, 0}}
@@ -56,11 +56,11 @@ func TestEveryRequestHasItsLine(t *testing.T) {
 	}
 }
 
-// TestWithoutALogNothingIsInBetween: without a log, handlers and registrars are not wrapped.
-func TestWithoutALogNothingIsInBetween(t *testing.T) {
+// TestANilLogWrapsNothing: handlers and registrars stay as they are.
+func TestANilLogWrapsNothing(t *testing.T) {
 	var none *Log
 	mux := http.NewServeMux()
 	if none.Handler(mux) != http.Handler(mux) || none.Registrar(nil, nil) != nil {
-		t.Error("something is in between")
+		t.Error("a nil log wraps a handler or a registrar")
 	}
 }

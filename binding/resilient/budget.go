@@ -2,8 +2,8 @@ package resilient
 
 import "sync"
 
-// savings is the size of a budget in calls: it starts with the retries of that many calls, and saves no more.
-const savings = 50
+// budgetCalls is the number of calls whose retries a budget holds at the beginning, and at most.
+const budgetCalls = 50
 
 // budget bounds retries as Finagle and gRPC do: each call adds a part of a retry, each retry takes one away.
 // The budget of failsafe-go bounds the share of retries among the calls in flight, but counts calls that wait
@@ -20,7 +20,7 @@ func (b *budget) earn(part float64) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.retries = min(b.retries+part, savings*part)
+	b.retries = min(b.retries+part, budgetCalls*part)
 }
 
 // refund returns a retry that was taken but not sent.

@@ -106,7 +106,7 @@ func (g *Guards) ForUnit() *Guard {
 	if s := g.settings; s.Retries > 0 {
 		retries := retrypolicy.NewBuilder[any]().HandleIf(failed).WithMaxRetries(s.Retries).ReturnLastFailure()
 		if s.Budget > 0 {
-			of.budget = &budget{retries: s.Budget * savings}
+			of.budget = &budget{retries: s.Budget * budgetCalls}
 			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
 				AbortIf(func(any, error) bool { return !of.budget.pay() }).
 				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { of.budget.refund() }) // no retry follows
@@ -132,7 +132,8 @@ func (of *Guard) Do(ctx context.Context, method string, attempt func(context.Con
 	of.budget.earn(of.guards.settings.Budget)
 	err := executor.WithContext(ctx).Run(func() error { return of.attempt(ctx, attempt) })
 	if errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull) {
-		return of.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable, Detail: "a part is not called now"}, err)
+		return of.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
+			Detail: "not sent: too many calls have failed or are in progress"}, err)
 	}
 	return err
 }

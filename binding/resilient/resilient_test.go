@@ -15,11 +15,11 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// callee counts its calls. It fails while away is set, and otherwise answers once held is closed.
+// callee counts its calls. It is unavailable while down is set, and otherwise answers once held is closed.
 type callee struct {
 	grpc_health_v1.UnimplementedHealthServer
 	asked atomic.Int64
-	away  atomic.Bool
+	down  atomic.Bool
 	held  chan struct{}
 }
 
@@ -27,8 +27,8 @@ func (c *callee) Check(
 	ctx context.Context, _ *grpc_health_v1.HealthCheckRequest,
 ) (*grpc_health_v1.HealthCheckResponse, error) {
 	c.asked.Add(1)
-	if c.away.Load() {
-		return nil, rpc.Problemf(rpc.Unavailable, "away")
+	if c.down.Load() {
+		return nil, rpc.Problemf(rpc.Unavailable, "down")
 	}
 	select {
 	case <-c.held:
@@ -39,7 +39,7 @@ func (c *callee) Check(
 }
 
 func problems() rpc.Faults {
-	return rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "away", "broken") })
+	return rpc.Problems(func(err error) *rpc.Problem { return rpc.ProblemOf(err, "down", "broken") })
 }
 
 // start serves a callee and returns it, its guards, and a function that makes a guarded call.
@@ -71,16 +71,16 @@ func start(t *testing.T, settings resilient.Settings) (*callee, *resilient.Guard
 	}
 }
 
-// amplification returns the number of attempts per call of 50 concurrent callers whose callee is away.
+// amplification returns the number of attempts per call of 50 concurrent callers whose callee is down.
 func amplification(t *testing.T, settings resilient.Settings) float64 {
 	c, guards, call := start(t, settings)
-	c.away.Store(true)
+	c.down.Store(true)
 	var callers sync.WaitGroup
 	for range 50 {
 		callers.Go(func() {
 			for range 4 {
 				if err := call(); err == nil {
-					t.Error("a callee that is away answers")
+					t.Error("a callee that is down answers")
 				}
 			}
 		})
@@ -93,7 +93,7 @@ func amplification(t *testing.T, settings resilient.Settings) float64 {
 	return float64(attempts) / float64(calls)
 }
 
-// TestARetryStormIsStopped: callers that retry at once quadruple the load of a callee that is away; a budget
+// TestARetryStormIsStopped: callers that retry at once quadruple the load of a callee that is down; a budget
 // or a breaker prevents most of it.
 func TestARetryStormIsStopped(t *testing.T) {
 	if storm := amplification(t, resilient.Settings{Retries: 3}); storm != 4 {
@@ -112,8 +112,8 @@ func TestARetryStormIsStopped(t *testing.T) {
 func TestRetriesBringAnAnswer(t *testing.T) {
 	c, _, call := start(t, resilient.Settings{Retries: 3, Budget: 0.2})
 	close(c.held)
-	c.away.Store(true)
-	time.AfterFunc(10*time.Millisecond, func() { c.away.Store(false) })
+	c.down.Store(true)
+	time.AfterFunc(10*time.Millisecond, func() { c.down.Store(false) })
 	if err := call(); err != nil || c.asked.Load() < 2 {
 		t.Errorf("asked %d times: %v", c.asked.Load(), err)
 	}
@@ -163,7 +163,7 @@ func TestSlowCalleesAreGivenUp(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if err := ask(); err == nil {
-		t.Error("two are let through at once")
+		t.Error("the bulkhead let two calls through at once")
 	}
 	close(slow.held)
 	if err := <-first; err != nil {
@@ -175,7 +175,7 @@ func TestSlowCalleesAreGivenUp(t *testing.T) {
 }
 
 // TestRefusalsOfABulkheadAreNoSuccesses: a bulkhead's refusals do not keep the breaker closed while the
-// callee is away.
+// callee is down.
 func TestRefusalsOfABulkheadAreNoSuccesses(t *testing.T) {
 	c, _, call := start(t, resilient.Settings{Breaker: true, Bulkhead: 1})
 	first := make(chan error, 1)
@@ -185,18 +185,18 @@ func TestRefusalsOfABulkheadAreNoSuccesses(t *testing.T) {
 	}
 	for range 200 {
 		if err := call(); err == nil {
-			t.Fatal("two are let through at once")
+			t.Fatal("the bulkhead let two calls through at once")
 		}
 	}
 	close(c.held)
 	if err := <-first; err != nil {
 		t.Fatal(err)
 	}
-	c.away.Store(true)
+	c.down.Store(true)
 	for range 100 {
 		_ = call()
 	}
 	if asked := c.asked.Load(); asked > 50 {
-		t.Errorf("a callee that is away is asked %d times, want the breaker to open after 20", asked)
+		t.Errorf("a callee that is down is asked %d times, want the breaker to open after 20", asked)
 	}
 }

@@ -15,7 +15,7 @@ const (
 	futexWake = 1
 )
 
-// All wakes every sleeper.
+// All is the number of sleepers with which Wake wakes every sleeper.
 const All = math.MaxInt32
 
 // Wait sleeps until Wake is called for a word in shared memory. It returns at once
@@ -24,17 +24,18 @@ const All = math.MaxInt32
 func Wait(word *atomic.Uint32, value uint32) error {
 	_, _, errno := unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0,
 		0, 0)
-	return waited(errno)
+	return waitError(errno)
 }
 
 // WaitAlone is Wait for a process with one goroutine; see Inbox.SleepAlone.
 func WaitAlone(word *atomic.Uint32, value uint32) error {
 	_, _, errno := unix.RawSyscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait, uintptr(value), 0,
 		0, 0)
-	return waited(errno)
+	return waitError(errno)
 }
 
-func waited(errno unix.Errno) error {
+// waitError returns the error of a wait: nil if it ended by a wake-up, a signal or another value of the word.
+func waitError(errno unix.Errno) error {
 	switch errno {
 	case 0, unix.EAGAIN, unix.EINTR:
 		return nil

@@ -121,7 +121,7 @@ func (r *Row) Send(inbox int, message uint32) error {
 			}
 			slot.Store(uint64(lap|filled)<<lapShift | uint64(message))
 			if h.sleeping.Load() == 1 {
-				return h.rouse()
+				return h.wakeReader()
 			}
 			return nil
 		}
@@ -176,8 +176,8 @@ func (i *Inbox) pending() bool {
 	return uint32(i.header.slot(i.head, i.mask).Load()>>lapShift) == i.head&^i.mask|filled
 }
 
-// rouse wakes the reader. Of several senders only one does so per announcement.
-func (h *header) rouse() error {
+// wakeReader wakes the reader. Of several senders only one does so per announcement.
+func (h *header) wakeReader() error {
 	if !h.sleeping.CompareAndSwap(1, 0) {
 		return nil
 	}

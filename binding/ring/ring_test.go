@@ -149,9 +149,10 @@ func FuzzInbox(f *testing.F) {
 	})
 }
 
-// sequence returns message number i of a sender; order checks the received messages.
+// sequence returns message number i of a sender.
 func sequence(sender, i int) uint32 { return uint32(sender)<<24 | uint32(i) }
 
+// order checks that the messages of each sender come in the order of their numbers.
 type order struct {
 	next map[int]int // the message expected next, by sender
 	got  int

@@ -35,7 +35,7 @@ func NewAuthority() (*Authority, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of a trial"}, IsCA: true,
 		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-		NotBefore: time.Now().Add(-lifetime), NotAfter: time.Now().Add(lifetime),
+		NotBefore: time.Now().Add(-skew), NotAfter: time.Now().Add(lifetime),
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -54,7 +53,8 @@ func Read(path string, mutual bool) (*Transport, error) {
 func New(identity []byte, mutual bool) (*Transport, error) {
 	certificate, err := tls.X509KeyPair(identity, identity)
 	if err == nil && len(certificate.Certificate) != 2 {
-		err = errors.New("there are not two certificates in it")
+		err = fmt.Errorf("the file has %d certificates, want 2: of the unit and of its authority",
+			len(certificate.Certificate))
 	}
 	if err != nil {
 		return nil, err

@@ -28,7 +28,7 @@ func TestSpansAreBounded(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	if got := p.Counts(); got.Kept != 1<<17 || got.Dropped != 100 {
+	if got := p.Counts(); got.Kept != maxKept || got.Dropped != 100 {
 		t.Errorf("%+v", got)
 	}
 	dir := t.TempDir()
@@ -38,9 +38,9 @@ func TestSpansAreBounded(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(File(dir, "shop-1"))
-	lacks := `{"key":"` + lab.DroppedAttribute + `","value":{"stringValue":"100"}}`
-	if n := strings.Count(string(text), lacks); err != nil || n != 1 {
-		t.Errorf("the file says %d times that it lacks 100 spans, %v", n, err)
+	report := `{"key":"` + lab.DroppedAttribute + `","value":{"stringValue":"100"}}`
+	if n := strings.Count(string(text), report); err != nil || n != 1 {
+		t.Errorf("the file reports %d times that 100 spans were dropped, %v", n, err)
 	}
 	if all, err := Read(dir); err != nil || len(all) != room {
 		t.Errorf("%d spans are read, %v", len(all), err)

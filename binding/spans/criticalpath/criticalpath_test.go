@@ -66,19 +66,21 @@ func withMessages() []spans.Record {
 		record(5, 4, "inventory", consumer, lab.SegmentBusiness, "process inventory", 75, 120),
 		record(6, 5, "inventory", inside, lab.SegmentQueueing, "wait in the consumer", 75, 80),
 		record(7, 5, "inventory", inside, lab.SegmentDatabase, "COMMIT", 100, 115),
-		// It is found before its transaction gets the answer of COMMIT.
+		// The relay finds the message before its transaction gets the answer of COMMIT.
 		record(8, 5, "inventory", producer, lab.SegmentBroker, "publish stock.reserved", 112, 150),
-		// It is delivered before the broker confirms it.
+		// The message is delivered before the broker confirms it.
 		record(9, 8, "orders", consumer, lab.SegmentBusiness, "process orders", 140, 180),
 		record(10, 9, "orders", inside, lab.SegmentDatabase, "COMMIT", 150, 170),
 		record(11, 9, "orders", producer, lab.SegmentBroker, "publish order.confirmed", 171, 175),
 		record(12, 11, "inventory", consumer, lab.SegmentBusiness, "process inventory", 180, 300),
-		record(13, 1, "orders", inside, lab.SegmentDatabase, "COMMIT", 56, 59), // of something else, later
+		record(13, 1, "orders", inside, lab.SegmentDatabase, "COMMIT", 56, 59), // of another transaction, later
 	}
 }
 
+// final reports whether a span made the order final.
 func final(r spans.Record) bool { return r.Name == "process orders" }
 
+// TestPaths compares whole paths: over calls, over messages, and to moments before and after the end.
 func TestPaths(t *testing.T) {
 	for name, c := range map[string]struct {
 		records []spans.Record
@@ -98,7 +100,7 @@ func TestPaths(t *testing.T) {
 			"150-160 shop business code POST /orders",
 			"160-190 shop database COMMIT"}},
 		"beyond the end": {inOneUnit()[:1], 300, []string{"100-200 shop business code POST /orders"}},
-		"what goes on beside is left out": {withCalls(), 100, []string{
+		"concurrent work is left out": {withCalls(), 100, []string{
 			"0-1 orders business code POST /orders", "1-9 orders database SELECT orders",
 			"9-12 orders business code POST /orders",
 			"12-20 orders encoding encode", "20-30 orders transport Inventory/Reserve",
@@ -142,7 +144,7 @@ func TestPaths(t *testing.T) {
 // right time, or no path.
 func FuzzPaths(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 10, 90, 2, 1, 0, 20, 80, 3, 2, 4, 30, 40})
-	f.Add([]byte{1, 0, 0, 10, 90, 2, 2, 0, 20, 80, 3, 4, 5, 30, 40, 4, 3, 5, 30, 40}) // its own origin
+	f.Add([]byte{1, 0, 0, 10, 90, 2, 2, 0, 20, 80, 3, 4, 5, 30, 40, 4, 3, 5, 30, 40}) // a cycle of parents
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var records []spans.Record
 		for of := range slices.Chunk(text, 5) {
