@@ -76,7 +76,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	}
 	defer c.messages.put(message)
 	s, err := c.roundTrip(ctx, method, *message, call)
-	if errors.Is(err, errLeaving) { // the server has not carried it out: a retry is safe
+	if errors.Is(err, errGoingAway) { // the server has not carried it out: a retry is safe
 		s, err = c.roundTrip(ctx, method, *message, call)
 	}
 	if err != nil {
@@ -130,7 +130,7 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.take(raw)
+	return c.start(raw)
 }
 
 // ready returns the current connection if it takes new calls, else nil. It fails after
@@ -146,15 +146,15 @@ func (c *Client) ready() (*conn, error) {
 	}
 	c.current.mu.Lock()
 	defer c.current.mu.Unlock()
-	if c.current.leaving || c.current.failed != nil {
+	if c.current.goingAway || c.current.failed != nil {
 		return nil, nil
 	}
 	return c.current, nil
 }
 
-// take makes a connection the current one and starts to read it. When the connection
+// start makes a connection the current one and starts to read it. When the connection
 // ends, so do its calls.
-func (c *Client) take(raw net.Conn) (*conn, error) {
+func (c *Client) start(raw net.Conn) (*conn, error) {
 	made := newConn(raw)
 	made.next = 1
 	made.out = append(made.out, preface...)
@@ -168,7 +168,7 @@ func (c *Client) take(raw net.Conn) (*conn, error) {
 	c.current = made
 	c.all[made] = struct{}{}
 	go func() {
-		why := made.run(func(f frame) error { return made.handle(f) })
+		why := made.run(made.handle)
 		made.mu.Lock()
 		made.fail(why)
 		for _, s := range made.streams {
@@ -218,15 +218,15 @@ func (c *conn) send(ctx context.Context, s *stream, message []byte, lists ...[]h
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := c.await(ctx, func() bool { return len(c.streams) < c.streamLimit || c.leaving }); err != nil {
+	if err := c.await(ctx, func() bool { return len(c.streams) < c.streamLimit || c.goingAway }); err != nil {
 		return err
 	}
-	if c.leaving {
-		return errLeaving
+	if c.goingAway {
+		return errGoingAway
 	}
 	s.id, s.window = c.next, c.streamWindow
 	c.next += 2
-	c.leaving = c.next > lastUsefulStream
+	c.goingAway = c.next > lastUsefulStream
 	c.streams[s.id] = s
 	c.writeFields(s.id, false, lists...)
 	if err := c.writeData(ctx, s, message, true); err != nil {
@@ -237,9 +237,9 @@ func (c *conn) send(ctx context.Context, s *stream, message []byte, lists ...[]h
 	return nil
 }
 
-// errLeaving means that the server has not carried out the call, because the connection
+// errGoingAway means that the server has not carried out the call, because the connection
 // takes no new ones: the server shuts down, or the stream numbers are used up.
-var errLeaving = errors.New("the server takes no more calls on this connection")
+var errGoingAway = errors.New("the server takes no more calls on this connection")
 
 // giveUp resets the stream of a call. It reports false if the call has ended already.
 func (c *conn) giveUp(s *stream) bool {
@@ -254,12 +254,12 @@ func (c *conn) end(s *stream, lost error) {
 	c.remove(s)
 	s.lost = lost
 	s.done <- struct{}{}
-	if c.leaving && len(c.streams) == 0 {
-		c.fail(errLeaving)
+	if c.goingAway && len(c.streams) == 0 {
+		c.fail(errGoingAway)
 	}
 }
 
-// handle handles a client's frames of calls, and GOAWAY.
+// handle handles GOAWAY and the frames of calls that a server sends.
 func (c *conn) handle(f frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,10 +281,10 @@ func (c *conn) handle(f frame) error {
 			return err
 		}
 		if s.body = append(s.body, content...); len(s.body) > maxResponse+messagePrefix {
-			return wrong("an answer that is too long")
+			return violation("an answer that is too long")
 		}
 	case frameHeaders:
-		s.fields = c.got
+		s.fields = c.header // the trailer, which comes last, has the status
 	}
 	if f.has(flagEndStream) {
 		c.end(s, nil)
@@ -295,14 +295,14 @@ func (c *conn) handle(f frame) error {
 // goAway ends the calls after stream last, which the server will not carry out, and
 // takes no new ones. mu is held.
 func (c *conn) goAway(last uint32) {
-	c.leaving = true
+	c.goingAway = true
 	for _, s := range c.streams {
 		if s.id > last {
-			c.end(s, errLeaving)
+			c.end(s, errGoingAway)
 		}
 	}
 	if len(c.streams) == 0 {
-		c.fail(errLeaving)
+		c.fail(errGoingAway)
 	}
 }
 

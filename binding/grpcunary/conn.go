@@ -25,16 +25,16 @@ var errClosed = errors.New("the connection is closed")
 type conn struct {
 	net.Conn
 
-	mu      sync.Mutex // guards all fields up to streamLimit
-	room    *sync.Cond // on mu: a window has grown, a stream has ended, or the connection has failed
-	out     []byte     // queued frames
-	spare   []byte     // memory for the next queue
-	writing bool       // a goroutine writes the queue
-	failed  error      // why the connection has ended; nil while it is usable
-	leaving bool       // no new streams
-	next    uint32     // of a client: the number of its next stream
-	waiting int        // goroutines that wait for room
-	streams map[uint32]*stream
+	mu        sync.Mutex // guards all fields up to streamLimit
+	room      *sync.Cond // on mu: a window has grown, a stream has ended, or the connection has failed
+	out       []byte     // queued frames
+	spare     []byte     // memory for the next queue
+	writing   bool       // a goroutine writes the queue
+	failed    error      // why the connection has ended; nil while it is usable
+	goingAway bool       // no new streams
+	next      uint32     // of a client: the number of its next stream
+	waiting   int        // goroutines that wait for room
+	streams   map[uint32]*stream
 
 	block   bytes.Buffer
 	encoder *hpack.Encoder // into block
@@ -46,11 +46,11 @@ type conn struct {
 	streamLimit  int
 
 	// These belong to the goroutine that reads.
-	decoder   *hpack.Decoder
-	got       fields // of the header block that is being read
-	gotBytes  int    // size of that block so far
-	continued frame  // a HEADERS frame whose block continues; kind 0: none
-	consumed  int64  // bytes received since the last WINDOW_UPDATE for the connection
+	decoder     *hpack.Decoder
+	header      fields // of the header block that is being read
+	headerBytes int    // size of that block so far
+	continued   frame  // a HEADERS frame whose block continues; kind 0: none
+	consumed    int64  // bytes received since the last WINDOW_UPDATE for the connection
 }
 
 // stream is one call on a connection.
@@ -67,13 +67,14 @@ type stream struct {
 	gone   bool               // server: the caller has given up; guarded by conn.mu
 }
 
+// newConn returns a connection on which nothing was sent or received.
 func newConn(raw net.Conn) *conn {
 	c := &conn{Conn: accept.LimitWrites(raw, accept.AnswerTimeout), streams: map[uint32]*stream{},
 		window: defaultWindow, streamWindow: defaultWindow, frameSize: defaultFrameSize,
 		streamLimit: unlimitedStreams}
 	c.room = sync.NewCond(&c.mu)
 	c.encoder = hpack.NewEncoder(&c.block)
-	c.decoder = hpack.NewDecoder(defaultTableSize, func(field hpack.HeaderField) { c.got.take(field) })
+	c.decoder = hpack.NewDecoder(defaultTableSize, func(field hpack.HeaderField) { c.header.take(field) })
 	c.decoder.SetMaxStringLength(maxHeaderValue)
 	return c
 }
@@ -205,15 +206,15 @@ func (c *conn) isWriting() bool {
 // Limits of the queue in bytes: writeData waits from fullQueue on, and beyond maxQueued the connection fails.
 const fullQueue, maxQueued = 1 << 20, 4 << 20
 
-// quiet reports whether no call is open and all frames are written. mu is held.
-func (c *conn) quiet() bool { return len(c.streams) == 0 && len(c.out) == 0 && !c.writing }
+// isIdle reports whether no call is open and all frames are written. mu is held.
+func (c *conn) isIdle() bool { return len(c.streams) == 0 && len(c.out) == 0 && !c.writing }
 
 // keptMemory is the size, in bytes, of the largest buffer that is kept for reuse.
 const keptMemory = 64 << 10
 
-// flushBeside flushes in another goroutine. It is for the reading goroutine, which must not
+// flushAsync flushes in another goroutine. It is for the reading goroutine, which must not
 // wait for the peer to read while the peer waits for it to read. mu is held.
-func (c *conn) flushBeside() {
+func (c *conn) flushAsync() {
 	if c.isWriting() {
 		return
 	}
@@ -298,10 +299,10 @@ func (c *conn) reject(err error) error {
 }
 
 // dispatch handles the frames that concern the connection and passes the others to
-// take: HEADERS only once the header block is complete in c.got.
+// take: HEADERS only once the header block is complete in c.header.
 func (c *conn) dispatch(f frame, take func(frame) error) error {
 	if c.continued.kind != 0 && (f.kind != frameContinuation || f.stream != c.continued.stream) {
-		return wrong("a header block is interrupted")
+		return violation("a header block is interrupted")
 	}
 	switch f.kind {
 	case frameHeaders, frameContinuation:
@@ -324,20 +325,20 @@ func (c *conn) dispatch(f frame, take func(frame) error) error {
 	return nil // PRIORITY, PUSH_PROMISE and unknown kinds are ignored
 }
 
-// readBlock decodes a frame of a header block into c.got. It returns the block's HEADERS
+// readBlock decodes a frame of a header block into c.header. It returns the block's HEADERS
 // frame once the block is complete, and a frame of kind 0 before.
 func (c *conn) readBlock(f frame) (whole frame, err error) {
 	block := f.payload
 	if f.kind == frameHeaders {
-		c.got, c.gotBytes = fields{}, 0
+		c.header, c.headerBytes = fields{}, 0
 		if block, err = f.content(); err != nil {
 			return frame{}, err
 		}
 	} else if c.continued.kind == 0 {
-		return frame{}, wrong("a continuation of nothing")
+		return frame{}, violation("a CONTINUATION frame without a HEADERS frame")
 	}
-	if c.gotBytes += len(block); c.gotBytes > maxHeaderBlock {
-		return frame{}, wrong("a header block that is too long")
+	if c.headerBytes += len(block); c.headerBytes > maxHeaderBlock {
+		return frame{}, violation("a header block that is too long")
 	}
 	if _, err := c.decoder.Write(block); err != nil {
 		return frame{}, &protocolError{codeCompression, err.Error()}
@@ -368,7 +369,7 @@ func (c *conn) giveBack(n int) {
 	defer c.mu.Unlock()
 	c.out = appendNumber(c.out, frameWindow, 0, uint32(c.consumed))
 	c.consumed = 0
-	c.flushBeside()
+	c.flushAsync()
 }
 
 // control handles SETTINGS, PING and WINDOW_UPDATE.
@@ -389,12 +390,12 @@ func (c *conn) control(f frame) error {
 		}
 		c.out = append(appendPrefix(c.out, 8, framePing, flagAck, 0), f.payload...)
 	default:
-		if err := c.settle(f.payload); err != nil {
+		if err := c.applySettings(f.payload); err != nil {
 			return err
 		}
 		c.out = appendPrefix(c.out, 0, frameSettings, flagAck, 0)
 	}
-	c.flushBeside()
+	c.flushAsync()
 	return nil
 }
 
@@ -406,14 +407,14 @@ func (c *conn) grow(id uint32, by int64) error {
 		s.window += by
 	}
 	if c.window > windowLimit {
-		return wrong("a window that is too large")
+		return violation("a window that is too large")
 	}
 	c.room.Broadcast()
 	return nil
 }
 
-// settle applies the peer's settings. mu is held.
-func (c *conn) settle(pairs []byte) error {
+// applySettings stores the peer's settings, which alternate setting and value. mu is held.
+func (c *conn) applySettings(pairs []byte) error {
 	if len(pairs)%6 != 0 {
 		return &protocolError{codeFrameSize, "SETTINGS of another length"}
 	}
@@ -426,12 +427,12 @@ func (c *conn) settle(pairs []byte) error {
 			c.streamLimit = int(min(value, unlimitedStreams))
 		case settingFrameSize:
 			if value < defaultFrameSize || value > 1<<24-1 {
-				return wrong(fmt.Sprintf("a frame size of %d", value))
+				return violation(fmt.Sprintf("a frame size of %d", value))
 			}
 			c.frameSize = int(value)
 		case settingWindow:
 			if value > windowLimit {
-				return wrong("a window that is too large")
+				return violation("a window that is too large")
 			}
 			for _, s := range c.streams {
 				s.window += int64(value) - c.streamWindow

@@ -75,7 +75,8 @@ func (e *protocolError) Error() string {
 	return fmt.Sprintf("HTTP/2 error %d: %s", e.code, e.what)
 }
 
-func wrong(what string) error { return &protocolError{codeProtocol, what} }
+// violation returns a mistake of the peer that has no more specific code.
+func violation(what string) error { return &protocolError{codeProtocol, what} }
 
 // frame is one frame. Its payload is a part of the connection's buffer.
 type frame struct {
@@ -109,7 +110,7 @@ func (f frame) content() ([]byte, error) {
 	payload, padding := f.payload, 0
 	if f.has(flagPadded) {
 		if len(payload) == 0 {
-			return nil, wrong("a padded frame without a length of its padding")
+			return nil, violation("a padded frame without a length of its padding")
 		}
 		payload, padding = payload[1:], int(payload[0])
 	}
@@ -120,7 +121,7 @@ func (f frame) content() ([]byte, error) {
 		}
 	}
 	if padding > len(payload) {
-		return nil, wrong("a frame with more padding than payload")
+		return nil, violation("a frame with more padding than payload")
 	}
 	return payload[:len(payload)-padding], nil
 }

@@ -80,23 +80,24 @@ func seeds(f *testing.F, of []byte) {
 func overPipe(t *testing.T, data []byte, end func(net.Conn)) {
 	t.Helper()
 	ours, theirs := net.Pipe()
-	said := make(chan struct{})
+	ended := make(chan struct{})
 	go func() {
-		defer close(said)
+		defer close(ended)
 		_, _ = io.Copy(io.Discard, ours)
 	}()
 	end(theirs)
 	_ = ours.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	_, _ = ours.Write(data) // the other end may close the connection meanwhile
 	_ = ours.Close()
-	<-said
+	<-ended
 }
 
-// memoryPerByte is the largest memory that an end may allocate per received byte, besides
-// memoryOfConnection: so a peer cannot make it use much more memory than it sends.
+// memoryPerByte and memoryOfConnection limit the memory that an end may allocate: per received
+// byte, and in addition to that. So a peer cannot make it use much more memory than it sends.
 const memoryPerByte, memoryOfConnection = 4096, 8 << 20
 
-func bounded(t *testing.T, data []byte, play func()) {
+// checkMemory fails the test if play, which receives data, allocates more than that.
+func checkMemory(t *testing.T, data []byte, play func()) {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -114,7 +115,7 @@ func FuzzServer(f *testing.F) {
 		server := NewServer(1<<10, statusFaults{})
 		server.RegisterService(&echoDesc, nil)
 		data := append([]byte(preface), frames...)
-		bounded(t, data, func() {
+		checkMemory(t, data, func() {
 			overPipe(t, data, server.enter)
 			server.Stop()
 		})
@@ -128,9 +129,9 @@ func FuzzClient(f *testing.F) {
 		client, err := NewClient("127.0.0.1:1", statusFaults{}, nil)
 		bindingtest.Must(t, err)
 		ended := make(chan struct{})
-		bounded(t, data, func() {
+		checkMemory(t, data, func() {
 			overPipe(t, data, func(raw net.Conn) {
-				if _, err := client.take(raw); err != nil {
+				if _, err := client.start(raw); err != nil {
 					t.Error(err)
 				}
 				go func() {

@@ -70,6 +70,7 @@ type ends struct {
 	dial  func(t *testing.T, address string) grpc.ClientConnInterface
 }
 
+// ours returns the ends of this package.
 func ours() ends {
 	return ends{
 		func(t *testing.T, listener net.Listener) {
@@ -87,6 +88,7 @@ func ours() ends {
 	}
 }
 
+// theirs returns the ends of grpc-go.
 func theirs() ends {
 	return ends{
 		func(t *testing.T, listener net.Listener) {
@@ -118,12 +120,13 @@ func TestOthersUnderstandUs(t *testing.T) {
 			bindingtest.Must(t, err)
 			pair.server.serve(t, listener)
 			client := pair.client.dial(t, listener.Addr().String())
-			converse(t, client)
+			checkCalls(t, client)
 		})
 	}
 }
 
-func converse(t *testing.T, client grpc.ClientConnInterface) {
+// checkCalls makes concurrent calls, and calls that fail.
+func checkCalls(t *testing.T, client grpc.ClientConnInterface) {
 	ask := func(ctx context.Context, text string) (string, error) {
 		out := &wrapperspb.StringValue{}
 		err := client.Invoke(ctx, echoMethod, wrapperspb.String(text), out)

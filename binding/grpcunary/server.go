@@ -30,8 +30,8 @@ type Server struct {
 	messages     messages
 	tracer       trace.TracerProvider // nil: no tracing
 	logError     func(error)
-	answerFields []hpack.HeaderField // of every answer
-	okFields     []hpack.HeaderField // at the end of one that is no fault
+	answerFields []hpack.HeaderField // the header of every answer
+	okFields     []hpack.HeaderField // the trailer of an answer that is not a fault
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -98,7 +98,7 @@ func (s *Server) enter(raw net.Conn) {
 		defer cancel()
 		why := secure.Handshake(raw)
 		if why == nil {
-			why = c.converse()
+			why = c.serveCalls()
 		}
 		c.mu.Lock()
 		c.fail(why)
@@ -109,12 +109,12 @@ func (s *Server) enter(raw net.Conn) {
 	})
 }
 
-// greetingTimeout is the time in which a client must have said that it speaks HTTP/2.
+// greetingTimeout is the time in which the preface of HTTP/2 must come.
 const greetingTimeout = 5 * time.Second
 
-// converse exchanges the connection prefaces and serves calls until the connection ends.
-// It returns why it ended.
-func (c *served) converse() error {
+// serveCalls exchanges the connection prefaces and serves calls until the connection ends. It
+// returns the reason of the end.
+func (c *served) serveCalls() error {
 	if err := c.SetReadDeadline(time.Now().Add(greetingTimeout)); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (c *served) converse() error {
 		return err
 	}
 	if string(greeting) != preface {
-		return wrong("the client does not speak HTTP/2")
+		return violation("the client does not speak HTTP/2")
 	}
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (c *served) converse() error {
 	return c.run(c.handle)
 }
 
-// handle handles a server's frames of calls.
+// handle handles the frames of calls that a client sends.
 func (c *served) handle(f frame) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +151,7 @@ func (c *served) handle(f frame) error {
 		if s == nil {
 			return c.open(f)
 		}
-		return wrong("a request with two header blocks")
+		return violation("a request with two header blocks")
 	case frameData:
 		if s == nil {
 			return nil // the rest of a refused or abandoned request
@@ -163,7 +163,7 @@ func (c *served) handle(f frame) error {
 		if s.ended {
 			c.abandon(s)
 			c.out = appendNumber(c.out, frameReset, s.id, codeStreamClosed)
-			c.flushBeside()
+			c.flushAsync()
 			return nil
 		}
 		if s.body = append(s.body, content...); len(s.body) > c.server.maxBody+messagePrefix {
@@ -179,16 +179,16 @@ func (c *served) handle(f frame) error {
 // is closing, has too many calls, or does not accept the header. mu is held.
 func (c *served) open(f frame) error {
 	if f.stream%2 == 0 || f.stream <= c.last {
-		return wrong(fmt.Sprintf("stream %d after %d", f.stream, c.last))
+		return violation(fmt.Sprintf("stream %d after %d", f.stream, c.last))
 	}
-	if c.leaving || len(c.streams) >= concurrentStreams {
+	if c.goingAway || len(c.streams) >= concurrentStreams {
 		c.out = appendNumber(c.out, frameReset, f.stream, codeRefused)
-		c.flushBeside()
+		c.flushAsync()
 		return nil
 	}
 	c.last = f.stream
 	s := c.server.messages.stream()
-	s.id, s.window, s.fields = f.stream, c.streamWindow, c.got
+	s.id, s.window, s.fields = f.stream, c.streamWindow, c.header
 	c.streams[s.id] = s
 	wrongType := rpc.CheckGRPCType(s.fields.contentType, c.server.messages.codec)
 	switch {
@@ -217,7 +217,7 @@ func (c *served) refuse(s *stream, why *status.Status) {
 	c.writeFields(s.id, true, c.server.answerFields, statusFields(why))
 	c.out = appendNumber(c.out, frameReset, s.id, codeNone) // the client need not send the rest
 	c.remove(s)
-	c.flushBeside()
+	c.flushAsync()
 }
 
 // answer carries out one call and sends its answer.
@@ -300,14 +300,14 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	open := s.close()
 	for _, c := range open {
 		c.mu.Lock()
-		c.leaving = true
+		c.goingAway = true
 		c.out = appendGoAway(c.out, c.last, codeNone)
 		c.flush()
 		c.mu.Unlock()
 	}
 	for _, c := range open {
 		c.mu.Lock()
-		_ = c.await(context.Background(), c.quiet) // it fails only if the connection has ended
+		_ = c.await(context.Background(), c.isIdle) // it fails only if the connection has ended
 		c.fail(errClosed)
 		c.mu.Unlock()
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/binding/bindingtest"
 )
 
-// entered connects a client to a server of echoDesc and sends a text. It returns the server and the client's
+// connect connects a client to a server of echoDesc and sends a text. It returns the server and the client's
 // end.
-func entered(t *testing.T, text string) (*Server, net.Conn) {
+func connect(t *testing.T, text string) (*Server, net.Conn) {
 	t.Helper()
 	server := NewServer(1<<10, statusFaults{})
 	server.RegisterService(&echoDesc, nil)
@@ -27,10 +27,10 @@ func entered(t *testing.T, text string) (*Server, net.Conn) {
 	return server, near
 }
 
-// greeted is like entered, for a client that has sent its preface and received that of the server.
-func greeted(t *testing.T) (*Server, net.Conn) {
+// connectWithPreface is connect for a client that has sent its preface and received that of the server.
+func connectWithPreface(t *testing.T) (*Server, net.Conn) {
 	t.Helper()
-	server, near := entered(t, preface)
+	server, near := connect(t, preface)
 	greeting := len(appendSettings(nil, 0, 0, 0, 0)) + len(appendNumber(nil, frameWindow, 0, 0))
 	_, err := io.ReadFull(near, make([]byte, greeting))
 	bindingtest.Must(t, err)
@@ -40,15 +40,15 @@ func greeted(t *testing.T) (*Server, net.Conn) {
 // TestAClientThatDoesNotGreetLosesItsConnection: the server closes the connection of a client that sends
 // nothing or only a part of the preface, but not after the whole preface.
 func TestAClientThatDoesNotGreetLosesItsConnection(t *testing.T) {
-	for said, stay := range map[string]int{"": 0, preface[:10]: 0, preface: 1} {
+	for sent, stay := range map[string]int{"": 0, preface[:10]: 0, preface: 1} {
 		synctest.Test(t, func(t *testing.T) {
-			server, near := entered(t, said)
+			server, near := connect(t, sent)
 			defer server.Stop()
 			go func() { _, _ = io.Copy(io.Discard, near) }() // until the end
 			time.Sleep(2 * greetingTimeout)
 			synctest.Wait()
 			if n := server.connections(); n != stay {
-				t.Errorf("it has %d connections with who said %q, want %d", n, said, stay)
+				t.Errorf("after the text %q the server has %d connections, want %d", sent, n, stay)
 			}
 		})
 	}
@@ -64,7 +64,7 @@ func (s *Server) connections() int {
 // TestAPeerThatReadsNoAnswerLosesItsConnection: so it cannot block a handler.
 func TestAPeerThatReadsNoAnswerLosesItsConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, near := greeted(t)
+		server, near := connectWithPreface(t)
 		defer server.Stop()
 		if _, err := near.Write(request(1)); err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestAPeerThatReadsNoAnswerLosesItsConnection(t *testing.T) {
 		time.Sleep(2*accept.AnswerTimeout + time.Second)
 		synctest.Wait()
 		if n := server.connections(); n != 0 {
-			t.Errorf("it has %d connections", n)
+			t.Errorf("the server has %d connections, want none", n)
 		}
 	})
 }
@@ -81,7 +81,7 @@ func TestAPeerThatReadsNoAnswerLosesItsConnection(t *testing.T) {
 // the window. The connection still works.
 func TestAPeerThatOpensNoWindowLosesItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, near := greeted(t)
+		server, near := connectWithPreface(t)
 		defer server.Stop()
 		var came bytes.Buffer
 		go func() { _, _ = io.Copy(&came, near) }() // until the end
@@ -105,10 +105,10 @@ func TestAPeerThatOpensNoWindowLosesItsCall(t *testing.T) {
 	})
 }
 
-// TestAPeerThatAsksAndReadsNothing: the number of unsent answers is limited.
-func TestAPeerThatAsksAndReadsNothing(t *testing.T) {
+// TestUnsentAnswersAreBounded: a peer that sends pings and reads no answers loses its connection.
+func TestUnsentAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		server, near := greeted(t)
+		server, near := connectWithPreface(t)
 		defer server.Stop()
 		pings := bytes.Repeat(framed(framePing, 0, 0, make([]byte, 8)), 1000)
 		for sent := 0; ; sent += len(pings) {
@@ -116,7 +116,7 @@ func TestAPeerThatAsksAndReadsNothing(t *testing.T) {
 				break
 			}
 			if sent > 2*maxQueued {
-				t.Fatalf("the server takes %d bytes of pings and more from who reads no answer", sent)
+				t.Fatalf("after %d bytes of pings without a reader of the answers, the connection is still open", sent)
 			}
 		}
 	})
