@@ -38,13 +38,11 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 func NewClient(
 	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) (*Client, error) {
-	path, unix := strings.CutPrefix(address, "unix:")
-	target := address
-	if !unix {
-		if _, _, err := net.SplitHostPort(address); err != nil {
-			return nil, fmt.Errorf("call %s: %w", address, err)
-		}
-		path, target = address, "passthrough:///"+address
+	shown, target := address, "passthrough:///"+address // without passthrough grpc-go would ask DNS
+	if path, unix := strings.CutPrefix(address, "unix:"); unix {
+		shown, target = path, address
+	} else if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, fmt.Errorf("call %s: %w", address, err)
 	}
 	pauses := backoff.DefaultConfig
 	pauses.BaseDelay, pauses.MaxDelay = 100*time.Millisecond, time.Second
@@ -52,14 +50,14 @@ func NewClient(
 	if secured != nil {
 		protection = credentials.NewTLS(secured)
 	}
-	codec := rpc.Sum(rpc.Protobuf{}, options).Codec
+	codec := rpc.Apply(rpc.Protobuf{}, options).Codec
 	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(protection),
 		grpc.WithNoProxy(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
 	}
-	return &Client{address: path, faults: faults, codec: codec, grpc: connection}, nil
+	return &Client{address: shown, faults: faults, codec: codec, grpc: connection}, nil
 }
 
 // Invoke implements grpc.ClientConnInterface.

@@ -39,12 +39,12 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // NewServer returns a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	sum := rpc.Sum(rpc.Protobuf{}, options)
-	return &Server{faults: faults, codec: sum.Codec, tracer: sum.Tracer,
-		logError: sum.LogError, grpc: grpc.NewServer(
+	applied := rpc.Apply(rpc.Protobuf{}, options)
+	return &Server{faults: faults, codec: applied.Codec, tracer: applied.Tracer,
+		logError: applied.LogError, grpc: grpc.NewServer(
 			grpc.MaxRecvMsgSize(maxBody), grpc.MaxHeaderListSize(maxHead), grpc.MaxConcurrentStreams(maxCalls),
 			grpc.ConnectionTimeout(greetingTimeout), grpc.WaitForHandlers(true),
-			grpc.ForceServerCodecV2(newCodec(sum.Codec, sum.LogError)),
+			grpc.ForceServerCodecV2(newCodec(applied.Codec, applied.LogError)),
 		)}
 }
 

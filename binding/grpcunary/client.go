@@ -46,7 +46,7 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 func NewClient(
 	address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) (*Client, error) {
-	codec := rpc.Sum(rpc.Protobuf{}, options).Codec
+	codec := rpc.Apply(rpc.Protobuf{}, options).Codec
 	c := &Client{network: "tcp", address: address, faults: faults, secured: secure.OverHTTP2(secured),
 		contentType: contentTypeOf(codec), messages: messages{codec: codec},
 		dialing: make(chan struct{}, 1), all: map[*conn]struct{}{}}
@@ -158,8 +158,8 @@ func (c *Client) start(raw net.Conn) (*conn, error) {
 	made := newConn(raw)
 	made.next = 1
 	made.out = append(made.out, preface...)
-	made.out = appendSettings(made.out, settingPush, 0, settingWindow, ourWindow)
-	made.out = appendNumber(made.out, frameWindow, 0, ourConnection-defaultWindow)
+	made.out = appendSettings(made.out, settingPush, 0, settingWindow, ourStreamWindow)
+	made.out = appendNumber(made.out, frameWindow, 0, ourConnectionWindow-defaultWindow)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {

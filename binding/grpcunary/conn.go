@@ -180,7 +180,7 @@ func (c *conn) flush() {
 		c.mu.Unlock()
 		_, err := c.Write(gathered)
 		c.mu.Lock()
-		if c.spare = gathered[:0]; cap(gathered) > keptMemory {
+		if c.spare = gathered[:0]; cap(gathered) > keptBytes {
 			c.spare = nil
 		}
 		if err != nil {
@@ -209,8 +209,8 @@ const fullQueue, maxQueued = 1 << 20, 4 << 20
 // isIdle reports whether no call is open and all frames are written. mu is held.
 func (c *conn) isIdle() bool { return len(c.streams) == 0 && len(c.out) == 0 && !c.writing }
 
-// keptMemory is the size, in bytes, of the largest buffer that is kept for reuse.
-const keptMemory = 64 << 10
+// keptBytes is the size, in bytes, of the largest buffer that is kept for reuse.
+const keptBytes = 64 << 10
 
 // flushAsync flushes in another goroutine. It is for the reading goroutine, which must not
 // wait for the peer to read while the peer waits for it to read. mu is held.
@@ -362,7 +362,7 @@ func (c *conn) readBlock(f frame) (whole frame, err error) {
 // giveBack counts n received bytes and, once they are half of the connection's window,
 // returns them to the peer with a WINDOW_UPDATE.
 func (c *conn) giveBack(n int) {
-	if c.consumed += int64(n); c.consumed < ourConnection/2 {
+	if c.consumed += int64(n); c.consumed < ourConnectionWindow/2 {
 		return
 	}
 	c.mu.Lock()

@@ -37,21 +37,21 @@ const (
 
 // Sizes and limits of the protocol, of gRPC and of this package, in bytes unless stated.
 const (
-	defaultWindow     = 65_535
-	defaultFrameSize  = 16_384
-	defaultTableSize  = 4_096
-	windowLimit       = 1<<31 - 1
-	framePrefix       = 9 // bytes before the payload
-	messagePrefix     = 5 // bytes of gRPC before a message
-	preface           = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	unlimitedStreams  = 1<<31 - 1
-	lastUsefulStream  = 1 << 30 // beyond this stream number a client replaces the connection
-	maxHeaderBlock    = 64 << 10
-	maxHeaderValue    = 16 << 10
-	ourWindow         = 16 << 20 // of a stream: the longest message fits, so no stream needs a window update
-	ourConnection     = 1 << 30  // of a connection: updated whenever half of it is used
-	maxResponse       = ourWindow - messagePrefix
-	concurrentStreams = 4_096 // concurrent calls that a server accepts per connection
+	defaultWindow       = 65_535
+	defaultFrameSize    = 16_384
+	defaultTableSize    = 4_096
+	windowLimit         = 1<<31 - 1
+	framePrefix         = 9 // bytes before the payload
+	messagePrefix       = 5 // bytes of gRPC before a message
+	preface             = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+	unlimitedStreams    = 1<<31 - 1
+	lastUsefulStream    = 1 << 30 // beyond this stream number a client replaces the connection
+	maxHeaderBlock      = 64 << 10
+	maxHeaderValue      = 16 << 10
+	ourStreamWindow     = 16 << 20 // the longest message fits, so streams need no updates
+	ourConnectionWindow = 1 << 30  // updated whenever half of it is used
+	maxResponse         = ourStreamWindow - messagePrefix
+	concurrentStreams   = 4_096 // concurrent calls that a server accepts per connection
 )
 
 // Errors (section 7).

@@ -34,7 +34,7 @@ func (m *messages) encode(message any, call *spans.Part) (*[]byte, error) {
 }
 
 func (m *messages) put(memory *[]byte) {
-	if cap(*memory) <= keptMemory {
+	if cap(*memory) <= keptBytes {
 		m.bytes.Put(memory)
 	}
 }
@@ -61,7 +61,7 @@ func (m *messages) stream() *stream {
 }
 
 func (m *messages) release(s *stream) {
-	if cap(s.body) <= keptMemory {
+	if cap(s.body) <= keptBytes {
 		*s = stream{done: s.done, body: s.body[:0]}
 		m.streams.Put(s)
 	}

@@ -45,12 +45,12 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 // NewServer returns a server whose messages may have up to maxBody bytes, and no more
 // than a stream's window.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	sum := rpc.Sum(rpc.Protobuf{}, options)
+	applied := rpc.Apply(rpc.Protobuf{}, options)
 	return &Server{
-		faults: faults, maxBody: min(maxBody, ourWindow-messagePrefix), Methods: rpc.Methods{},
-		messages: messages{codec: sum.Codec}, tracer: sum.Tracer, logError: sum.LogError,
+		faults: faults, maxBody: min(maxBody, ourStreamWindow-messagePrefix), Methods: rpc.Methods{},
+		messages: messages{codec: applied.Codec}, tracer: applied.Tracer, logError: applied.LogError,
 		answerFields: []hpack.HeaderField{{Name: ":status", Value: "200"},
-			{Name: "content-type", Value: contentTypeOf(sum.Codec)}},
+			{Name: "content-type", Value: contentTypeOf(applied.Codec)}},
 		okFields:  []hpack.HeaderField{{Name: "grpc-status", Value: "0"}},
 		listeners: map[net.Listener]struct{}{}, served: map[*served]struct{}{},
 	}
@@ -129,8 +129,8 @@ func (c *served) serveCalls() error {
 		return err
 	}
 	c.mu.Lock()
-	c.out = appendSettings(c.out, settingStreams, concurrentStreams, settingWindow, ourWindow)
-	c.out = appendNumber(c.out, frameWindow, 0, ourConnection-defaultWindow)
+	c.out = appendSettings(c.out, settingStreams, concurrentStreams, settingWindow, ourStreamWindow)
+	c.out = appendNumber(c.out, frameWindow, 0, ourConnectionWindow-defaultWindow)
 	c.flush()
 	c.mu.Unlock()
 	return c.run(c.handle)

@@ -42,7 +42,7 @@ var _ grpc.ClientConnInterface = (*Client)(nil)
 func NewClient(
 	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) *Client {
-	codec := rpc.Sum(rpc.JSON{}, options).Codec
+	codec := rpc.Apply(rpc.JSON{}, options).Codec
 	// net/http keeps only two idle connections per host by default: under load most calls would dial.
 	// Idle connections are closed before the server would close them: it might do so while a call is sent.
 	transport := &http.Transport{MaxConnsPerHost: connections, MaxIdleConns: connections,

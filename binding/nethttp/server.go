@@ -44,9 +44,9 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // NewServer returns a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
-	sum := rpc.Sum(rpc.JSON{}, options)
-	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec), maxBody: int64(maxBody),
-		tracer: sum.Tracer, logError: sum.LogError, routes: http.NewServeMux()}
+	applied := rpc.Apply(rpc.JSON{}, options)
+	s := &Server{faults: faults, codec: applied.Codec, mediaType: rpc.MediaType(applied.Codec),
+		maxBody: int64(maxBody), tracer: applied.Tracer, logError: applied.LogError, routes: http.NewServeMux()}
 	s.routes.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, rpc.Fault{Kind: rpc.InvalidArgument,
 			Detail: fmt.Sprintf("there is no %s %s here", r.Method, r.URL.Path)})

@@ -34,11 +34,11 @@ func Encoded(codec Codec) Option {
 	return func(o *Options) { o.Codec = cmp.Or(codec, o.Codec) }
 }
 
-// Sum applies options to the defaults of a binding. own is its default encoding.
-func Sum(own Codec, options []Option) Options {
-	sum := Options{Codec: own}
+// Apply returns the defaults of a binding, whose encoding is own, with options applied to them.
+func Apply(own Codec, options []Option) Options {
+	applied := Options{Codec: own}
 	for _, set := range options {
-		set(&sum)
+		set(&applied)
 	}
-	return sum
+	return applied
 }
