@@ -11,7 +11,7 @@ import (
 )
 
 // Batch is work that is done for several operations together. Some of them may be traced.
-type Batch struct{ members several }
+type Batch struct{ members batchSpan }
 
 // Add adds the span of the operation with this key. It ignores nil.
 func (b *Batch) Add(key string, part *Part) {
@@ -32,22 +32,22 @@ func (b *Batch) Join(ctx context.Context) context.Context {
 // End ends the spans of all operations.
 func (b *Batch) End() { b.members.End() }
 
-// member is one operation of a batch.
+// member is the span of one operation of a batch.
 type member struct {
 	key  string
 	span trace.Span
 }
 
-// several combines the spans of a batch's operations. It has no span id itself: to other
-// processes a message carries the traceparent of one operation (by its key), and a shared
-// call carries those of all.
-type several struct {
+// batchSpan combines the spans of a batch's operations. It has no span id itself. A message
+// carries the traceparent of the operation with its key to other processes, and a call that
+// operations share carries the traceparents of all.
+type batchSpan struct {
 	noop.Span
 	all []member
 }
 
-// of returns the span of the operation with that key, or nil if it is not traced.
-func (s several) of(key string) trace.Span {
+// spanOf returns the span of the operation with that key, or nil if it is not traced.
+func (s batchSpan) spanOf(key string) trace.Span {
 	for _, m := range s.all {
 		if m.key == key {
 			return m.span
@@ -56,8 +56,8 @@ func (s several) of(key string) trace.Span {
 	return nil
 }
 
-// traceparents returns the headers of all operations.
-func (s several) traceparents() string {
+// traceparents returns the headers of all operations, joined by separator.
+func (s batchSpan) traceparents() string {
 	headers := make([]string, len(s.all))
 	for i, m := range s.all {
 		headers[i] = Traceparent(trace.ContextWithSpan(context.Background(), m.span), "")
@@ -66,53 +66,55 @@ func (s several) traceparents() string {
 }
 
 // IsRecording implements trace.Span.
-func (s several) IsRecording() bool { return len(s.all) > 0 }
+func (s batchSpan) IsRecording() bool { return len(s.all) > 0 }
 
 // SetAttributes implements trace.Span.
-func (s several) SetAttributes(attributes ...attribute.KeyValue) {
+func (s batchSpan) SetAttributes(attributes ...attribute.KeyValue) {
 	for _, m := range s.all {
 		m.span.SetAttributes(attributes...)
 	}
 }
 
 // SetName implements trace.Span.
-func (s several) SetName(name string) {
+func (s batchSpan) SetName(name string) {
 	for _, m := range s.all {
 		m.span.SetName(name)
 	}
 }
 
 // End implements trace.Span.
-func (s several) End(options ...trace.SpanEndOption) {
+func (s batchSpan) End(options ...trace.SpanEndOption) {
 	for _, m := range s.all {
 		m.span.End(options...)
 	}
 }
 
 // TracerProvider implements trace.Span.
-func (s several) TracerProvider() trace.TracerProvider { return ofSeveral{of: s} }
+func (s batchSpan) TracerProvider() trace.TracerProvider { return batchProvider{batch: s} }
 
-// ofSeveral is the TracerProvider of a several.
-type ofSeveral struct {
+// batchProvider is the TracerProvider of a batch.
+type batchProvider struct {
 	embedded.TracerProvider
-	of several
+	batch batchSpan
 }
 
 // Tracer implements trace.TracerProvider.
-func (p ofSeveral) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracers{of: p.of} }
+func (p batchProvider) Tracer(string, ...trace.TracerOption) trace.Tracer {
+	return batchTracer{batch: p.batch}
+}
 
-// tracers is the Tracer of a several: it starts a span for each operation.
-type tracers struct {
+// batchTracer is the Tracer of a batch. It starts a span for each operation.
+type batchTracer struct {
 	embedded.Tracer
-	of several
+	batch batchSpan
 }
 
 // Start implements trace.Tracer.
-func (t tracers) Start(
+func (t batchTracer) Start(
 	ctx context.Context, name string, options ...trace.SpanStartOption,
 ) (context.Context, trace.Span) {
-	begun := several{all: make([]member, len(t.of.all))}
-	for i, m := range t.of.all {
+	begun := batchSpan{all: make([]member, len(t.batch.all))}
+	for i, m := range t.batch.all {
 		_, span := m.span.TracerProvider().Tracer(scope).Start(trace.ContextWithSpan(ctx, m.span), name, options...)
 		begun.all[i] = member{m.key, span}
 	}

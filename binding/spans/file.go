@@ -2,6 +2,7 @@ package spans
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,12 +82,16 @@ func File(dir, unit string) string { return filepath.Join(dir, prefix+unit+suffi
 
 // Write appends the kept spans to the unit's file in a directory, and the number of
 // spans that were dropped since the last call. The provider then forgets these spans. A
-// restarted unit appends to the file of the process before it.
+// restarted unit appends to the file of the process before it. It first removes a last line
+// that is incomplete because that process was killed.
 func (p *Provider) Write(dir, unit string) (err error) {
 	p.mu.Lock()
 	all, dropped := p.kept, p.counts.Dropped-p.reported
 	p.kept, p.reported = nil, p.counts.Dropped
 	p.mu.Unlock()
+	if err := cutIncompleteLine(File(dir, unit)); err != nil {
+		return fmt.Errorf("write the spans of %s: %w", unit, err)
+	}
 	file, err := os.OpenFile(File(dir, unit), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the spans of %s: %w", unit, err)
@@ -111,6 +116,20 @@ func (p *Provider) Write(dir, unit string) (err error) {
 	return out.Flush()
 }
 
+// cutIncompleteLine removes the last line of a file if it has no end, because its writer was killed: what
+// is appended to it would not be readable. It does nothing if there is no file.
+func cutIncompleteLine(name string) error {
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if end := bytes.LastIndexByte(text, '\n') + 1; err == nil && end < len(text) {
+		err = os.Truncate(name, int64(end))
+	}
+	return err
+}
+
+// line returns a line of a file: the spans of a unit, with their resource and scope.
 func line(unit string, part []kept) otlpLine {
 	spans := make([]otlpSpan, len(part))
 	for i, k := range part {
@@ -150,7 +169,7 @@ func Files(dir string) ([]string, error) {
 }
 
 // Read returns the spans in the files of all units in a directory. It ignores a last
-// line that is incomplete because its writer died.
+// line that is incomplete because its writer was killed.
 func Read(dir string) ([]Record, error) {
 	names, err := Files(dir)
 	if err != nil {

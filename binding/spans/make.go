@@ -172,11 +172,11 @@ func segment(kind lab.SegmentKind) attribute.KeyValue {
 // with that key, or, if key is "", those of all operations for a call that they share.
 func Traceparent(ctx context.Context, key string) string {
 	span := trace.SpanFromContext(ctx)
-	if all, many := span.(several); many {
+	if batch, shared := span.(batchSpan); shared {
 		if key == "" {
-			return all.traceparents()
+			return batch.traceparents()
 		}
-		span = all.of(key)
+		span = batch.spanOf(key)
 	}
 	if span == nil || !span.IsRecording() {
 		return ""

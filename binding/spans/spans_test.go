@@ -201,15 +201,18 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	}
 }
 
-// TestAUnitThatWasKilled: a restarted unit appends to the file, and a line that was cut off is ignored.
+// TestAUnitThatWasKilled: a restarted unit appends to the file, and a line that was cut off is ignored, also
+// if the restarted unit has written after it.
 func TestAUnitThatWasKilled(t *testing.T) {
 	dir := t.TempDir()
-	for range 2 {
+	write := func() {
 		p := spans.NewProvider(1)
 		_, entry := spans.Enter(t.Context(), p, "x")
 		entry.End()
 		must(t, p.Write(dir, "shop-1"))
 	}
+	write()
+	write()
 	name := filepath.Join(dir, "spans-shop-1.jsonl")
 	text, err := os.ReadFile(name)
 	must(t, err)
@@ -221,6 +224,10 @@ func TestAUnitThatWasKilled(t *testing.T) {
 		all, err := spans.Read(dir)
 		if err != nil || len(all) != c.want {
 			t.Errorf("%s: %d spans (%v), want %d", what, len(all), err, c.want)
+		}
+		write()
+		if all, err = spans.Read(dir); err != nil || len(all) != c.want+1 {
+			t.Errorf("%s, and one more: %d spans (%v), want %d", what, len(all), err, c.want+1)
 		}
 	}
 	if err := os.WriteFile(name, []byte(strings.Replace(string(text), `"traceId":"`, `"traceId":"x`, 1)),
