@@ -30,9 +30,6 @@ type Conn struct {
 	closed     bool
 }
 
-// Handle replaces the connection's handler.
-func (c *Conn) Handle(handler Handler) { c.handler = handler }
-
 // Write sends data. It copies the data that the socket does not accept at once, and sends
 // it when the socket is writable again. It fails if the connection is lost; the handler's
 // Closed is then not called.
@@ -70,6 +67,9 @@ func (c *Conn) Close() {
 	_ = unix.Close(c.descriptor)
 }
 
+// IsClosed reports whether the connection was closed or lost.
+func (c *Conn) IsClosed() bool { return c.closed }
+
 // Finish closes the connection once everything is sent and the peer has closed its side,
 // too. Until then it drops what the peer sends. If it closed the connection at once, with
 // unread input, the kernel would reset it, and the peer could lose the answer. The handler
@@ -82,12 +82,15 @@ func (c *Conn) Finish() {
 	}
 }
 
+// endSending closes the sending side of the socket: the peer reads the end of the stream.
 func (c *Conn) endSending() {
 	if err := unix.Shutdown(c.descriptor, unix.SHUT_WR); err != nil {
 		c.Close() // the peer is gone already
 	}
 }
 
+// keep appends data to the unsent bytes. If these are too many it closes the connection and returns
+// ErrPeerTooSlow.
 func (c *Conn) keep(data []byte) error {
 	if len(c.unsent)+len(data) > maxUnsent {
 		unsent := len(c.unsent)
@@ -120,8 +123,8 @@ func (c *Conn) flush() {
 	}
 }
 
-// readable reads the received data. ending means that the peer has closed or the
-// connection is broken: then it reads up to the end of the stream.
+// readable reads the received data and passes them to the handler. If ending is set, the peer
+// has closed or the connection is broken: it reads up to the end of the stream.
 func (c *Conn) readable(ending bool) {
 	for {
 		n, errno := read(c.descriptor, c.loop.input)
@@ -189,6 +192,7 @@ func (c *Conn) end() {
 	c.lose(nil)
 }
 
+// lose closes the connection and calls the handler's Closed, unless Finish was called before.
 func (c *Conn) lose(err error) {
 	c.Close()
 	if !c.finishing {
@@ -196,6 +200,7 @@ func (c *Conn) lose(err error) {
 	}
 }
 
+// interest returns the events to watch for.
 func (c *Conn) interest() uint32 {
 	if len(c.unsent) > 0 {
 		return readEvents | unix.EPOLLOUT
@@ -203,6 +208,7 @@ func (c *Conn) interest() uint32 {
 	return readEvents
 }
 
+// watch replaces the events that epoll reports. It also makes epoll report the present state again.
 func (c *Conn) watch(events uint32) error {
 	event := unix.EpollEvent{Events: events, Fd: int32(c.descriptor)}
 	if err := unix.EpollCtl(c.loop.poller, unix.EPOLL_CTL_MOD, c.descriptor, &event); err != nil {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendRequest appends a request to dst. body is only sent if contentType is not empty or
-// the method is POST or PUT; otherwise it must be empty.
+// AppendRequest appends a request to dst. body must be empty unless contentType is set or the
+// method is POST or PUT: only then a Content-Length is sent.
 func AppendRequest(dst []byte, method, host, target, contentType string, body []byte) []byte {
 	dst = append(dst, method...)
 	dst = append(dst, ' ')
@@ -24,7 +24,8 @@ func AppendRequest(dst []byte, method, host, target, contentType string, body []
 type Field struct{ Name, Value string }
 
 // AppendResponse appends a response to dst. date is the value of its Date field, which is
-// omitted if empty. last announces that the server closes the connection after it.
+// omitted if empty. body must be empty for the status 204 or 304. last announces that the server
+// closes the connection after the response.
 func AppendResponse(
 	dst []byte, status int, date, contentType string, body []byte, last bool, more ...Field,
 ) []byte {
@@ -54,6 +55,7 @@ func appendHead(dst []byte, status int, date, contentType string, length int, la
 	return dst
 }
 
+// appendEntity appends the fields that describe a body.
 func appendEntity(dst []byte, contentType string, length int) []byte {
 	if contentType != "" {
 		dst = append(dst, "\r\nContent-Type: "...)

@@ -18,7 +18,8 @@ import (
 
 // Respond answers a request: it appends the whole answer to out and returns the result.
 // ctx ends when the peer hangs up or Shutdown runs out of time. If last is true, the
-// answer must announce the end of the connection (see AppendResponse).
+// answer must announce the end of the connection (see AppendResponse). A Respond may
+// also announce the end by itself: it then sets r.KeepAlive to false.
 type Respond func(ctx context.Context, r *Request, last bool, out []byte) []byte
 
 // Patience holds the timeouts of a Server; 0 means none.
@@ -125,7 +126,7 @@ func (s *Server) serve(accepted net.Conn) {
 			}
 			last := !request.KeepAlive || s.isClosing()
 			out = s.respond(ctx, &request, last, out[:0])
-			if _, err := c.Write(out); err != nil || last || !s.end(c) {
+			if _, err := c.Write(out); err != nil || last || !request.KeepAlive || !s.end(c) {
 				return
 			}
 			in, c.begun = in[:copy(in, in[taken:])], false

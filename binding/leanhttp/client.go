@@ -75,11 +75,12 @@ func (c *Client) Data(conn *eventloop.Conn, data []byte) (consumed int, err erro
 			break
 		}
 		consumed += n
-		c.outstanding--
-		// The receiver may send the next request at once.
-		last := !c.response.KeepAlive
+		c.outstanding-- // before the call: the receiver may send the next request
 		c.receiver.Response(c, &c.response)
-		if last {
+		if conn.IsClosed() { // the receiver has called Close, or its Send has failed
+			return consumed, nil
+		}
+		if !c.response.KeepAlive {
 			return consumed, c.serverCloses()
 		}
 	}

@@ -41,6 +41,9 @@ func Front(handler http.Handler) Respond {
 		} else {
 			handler.ServeHTTP(w, request)
 		}
+		if w.closes() {
+			last, r.KeepAlive = true, false
+		}
 		return w.appendTo(out, clock.Date(), last, string(r.Method) == http.MethodHead)
 	}
 }
@@ -103,7 +106,17 @@ func (w *writer) WriteString(text string) (int, error) {
 	return len(text), nil
 }
 
-// appendTo appends the answer. The server itself sets Content-Length, Date and Connection.
+// closes reports whether the handler asked to close the connection after the answer.
+func (w *writer) closes() bool {
+	var said fields
+	for _, value := range w.header["Connection"] {
+		said.takeConnection([]byte(value))
+	}
+	return said.saysClose
+}
+
+// appendTo appends the answer; only its head if headOnly is set. The server itself sets Content-Length, Date
+// and Connection; but for HEAD, handlers such as http.ServeContent set the length of the body that they omit.
 func (w *writer) appendTo(out []byte, date string, last, headOnly bool) []byte {
 	w.WriteHeader(http.StatusOK)
 	contentType, length := w.header.Get("Content-Type"), len(w.body)

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// talkative returns a handler that uses much of net/http: path values, queries, bodies, statuses, fields.
-func talkative() http.Handler {
+// sampleHandler returns a handler that uses much of net/http: path values, queries, bodies, statuses, fields.
+func sampleHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /plain/{id}", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s %s %s", r.PathValue("id"), r.URL.Query().Get("q"), r.Host, r.Header.Get("X-Asked"))
@@ -39,6 +39,9 @@ func talkative() http.Handler {
 	mux.HandleFunc("DELETE /gone", func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	})
+	mux.HandleFunc("GET /last", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+	})
 	mux.HandleFunc("GET /split", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Value", "one\r\nX-Two: two")
 	})
@@ -48,8 +51,8 @@ func talkative() http.Handler {
 	return mux
 }
 
-// lean serves a handler on a free address until the test ends, and returns the address.
-func lean(t *testing.T, handler http.Handler, patience Patience) string {
+// serveFront serves a handler on a free address until the test ends, and returns the address.
+func serveFront(t *testing.T, handler http.Handler, patience Patience) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -75,10 +78,10 @@ func lean(t *testing.T, handler http.Handler, patience Patience) string {
 func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	stock := &http.Server{Handler: talkative(), ReadHeaderTimeout: time.Minute}
+	stock := &http.Server{Handler: sampleHandler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = stock.Serve(listener) }()
 	defer func() { _ = stock.Close() }()
-	address := lean(t, talkative(), Patience{})
+	address := serveFront(t, sampleHandler(), Patience{})
 	for _, sent := range []string{
 		"GET /plain/7?q=a%20b HTTP/1.1\r\nHost: shop\r\nx-asked:  well \r\n\r\n",
 		"HEAD /plain/7 HTTP/1.1\r\nHost: shop\r\n\r\n",
@@ -89,6 +92,7 @@ func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 		"GET /echo HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"GET /nowhere HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"DELETE /gone HTTP/1.1\r\nHost: shop\r\n\r\n",
+		"GET /last HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"GET /split HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"GET /file HTTP/1.1\r\nHost: shop\r\n\r\n",
 		"HEAD /file HTTP/1.1\r\nHost: shop\r\n\r\n",
@@ -138,10 +142,10 @@ func answerText(t *testing.T, address, sent string) string {
 	return text.String()
 }
 
-// TestAFrontHasNoPatienceWithHalfARequest: a request that stops, or continues byte by byte, times out.
-func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
+// TestAFrontEndsIncompleteRequests: a request that stops, or continues byte by byte, times out.
+func TestAFrontEndsIncompleteRequests(t *testing.T) {
 	for _, more := range []string{"", "x"} {
-		address := lean(t, talkative(), Patience{Request: 50 * time.Millisecond, Idle: time.Minute})
+		address := serveFront(t, sampleHandler(), Patience{Request: 50 * time.Millisecond, Idle: time.Minute})
 		connection, err := net.Dial("tcp", address)
 		must(t, err)
 		defer func() { _ = connection.Close() }()
@@ -163,7 +167,7 @@ func TestAFrontHasNoPatienceWithHalfARequest(t *testing.T) {
 // TestTheContextOfARequestEndsWithItsClient: the context ends when the client hangs up.
 func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
 	began, ended := make(chan bool), make(chan bool, 1)
-	address := lean(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	address := serveFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(began)
 		select {
 		case <-r.Context().Done():
@@ -180,16 +184,16 @@ func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
 	<-began
 	_ = connection.Close()
 	if !<-ended {
-		t.Error("it went on for a client that had gone")
+		t.Error("the context did not end when the client hung up")
 	}
 }
 
-// TestAFrontHasNoPatienceWithAReaderWhoStops: a client that does not read its answer loses its connection,
+// TestAFrontEndsUnreadAnswers: a client that does not read its answer loses its connection,
 // and does not delay Shutdown.
-func TestAFrontHasNoPatienceWithAReaderWhoStops(t *testing.T) {
+func TestAFrontEndsUnreadAnswers(t *testing.T) {
 	large := bytes.Repeat([]byte("x"), 32<<20) // more than the sockets hold
-	address := lean(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) }),
-		Patience{Answer: 50 * time.Millisecond})
+	writes := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) })
+	address := serveFront(t, writes, Patience{Answer: 50 * time.Millisecond})
 	connection, err := net.Dial("tcp", address)
 	must(t, err)
 	defer func() { _ = connection.Close() }()
@@ -202,6 +206,6 @@ func TestAFrontHasNoPatienceWithAReaderWhoStops(t *testing.T) {
 	}
 	time.Sleep(200 * time.Millisecond)
 	if n, _ := io.Copy(io.Discard, connection); n >= int64(len(large))-1 {
-		t.Errorf("%d bytes came to a reader who had stopped for longer than the server waits", n)
+		t.Errorf("a client that had stopped reading for longer than the timeout got all %d bytes", n)
 	}
 }

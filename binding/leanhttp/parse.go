@@ -113,6 +113,8 @@ func nextLine(lines []byte) (line, rest []byte, err error) {
 	return nil, nil, refuse(http.StatusBadRequest, "line without end in the head")
 }
 
+// parseRequestLine stores the method and the target of a request line in r. It reports whether its version is
+// HTTP/1.0.
 func parseRequestLine(line []byte, r *Request) (version10 bool, err error) {
 	method, rest, found := bytes.Cut(line, []byte{' '})
 	target, version, foundTwo := bytes.Cut(rest, []byte{' '})
@@ -126,6 +128,7 @@ func parseRequestLine(line []byte, r *Request) (version10 bool, err error) {
 	return parseVersion(version)
 }
 
+// parseStatusLine stores the status of a status line in r. It reports whether its version is HTTP/1.0.
 func parseStatusLine(line []byte, r *Response) (version10 bool, err error) {
 	version, rest, _ := bytes.Cut(line, []byte{' '})
 	code, _, _ := bytes.Cut(rest, []byte{' '})
@@ -140,6 +143,7 @@ func parseStatusLine(line []byte, r *Response) (version10 bool, err error) {
 	return version10, nil
 }
 
+// parseVersion reports whether a version is HTTP/1.0. It refuses all but this and HTTP/1.1.
 func parseVersion(version []byte) (version10 bool, err error) {
 	switch string(version) {
 	case "HTTP/1.1":

@@ -52,7 +52,7 @@ func (s *server) Data(c *eventloop.Conn, data []byte) (consumed int, err error) 
 	for consumed < len(data) && !last {
 		n, err := ParseRequest(data[consumed:], s.limits, &s.request)
 		if err != nil {
-			s.refuse(err)
+			s.answerInvalid(err)
 			last = true
 			break
 		}
@@ -77,6 +77,7 @@ func (s *server) Data(c *eventloop.Conn, data []byte) (consumed int, err error) 
 // Closed implements eventloop.Handler. There is no state to clean up.
 func (s *server) Closed(*eventloop.Conn, error) {}
 
+// respond appends the handler's answer to the current request.
 func (s *server) respond(last bool) {
 	s.answer = Answer{Status: http.StatusOK}
 	s.handler.Handle(&s.request, &s.answer)
@@ -87,7 +88,8 @@ func (s *server) respond(last bool) {
 	}
 }
 
-func (s *server) refuse(err error) {
+// answerInvalid appends the answer to a request that ParseRequest has refused.
+func (s *server) answerInvalid(err error) {
 	status := http.StatusBadRequest
 	var refused *Error
 	if errors.As(err, &refused) {

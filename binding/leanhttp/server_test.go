@@ -89,12 +89,14 @@ func TestServerAnswersNetHTTP(t *testing.T) {
 	})
 }
 
+// TestServerOnTheWire sends bytes, valid and invalid, and checks all bytes that come back: which requests are
+// answered, and that the server closes the connection when it must.
 func TestServerOnTheWire(t *testing.T) {
 	const get = "GET /%d HTTP/1.1\r\nHost: a\r\n\r\n"
 	for _, test := range []struct {
 		name, send string
 		want       []string // parts of all answers until the connection ends, in this order
-		without    string
+		unwanted   string   // must not be in the answers; empty: anything may be
 	}{
 		{"several at once, the last closes", fmt.Sprintf(get, 1) + fmt.Sprintf(get, 2) +
 			"GET /3 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + fmt.Sprintf(get, 4),
@@ -133,8 +135,8 @@ func TestServerOnTheWire(t *testing.T) {
 					}
 					rest = after
 				}
-				if test.without != "" && strings.Contains(string(data), test.without) {
-					t.Errorf("got %q, with %q in it", data, test.without)
+				if test.unwanted != "" && strings.Contains(string(data), test.unwanted) {
+					t.Errorf("got %q, with %q in it", data, test.unwanted)
 				}
 			})
 		})
@@ -145,7 +147,7 @@ func TestServerOnTheWire(t *testing.T) {
 // the connection is lost.
 type collector struct {
 	loop *eventloop.Loop
-	want int
+	want int // responses; -1: only the loss of the connection stops the loop
 	got  []string
 	lost int
 	err  error
@@ -218,6 +220,40 @@ func TestClientLosesTheConnection(t *testing.T) {
 				t.Errorf("lost %d times, error %v; want once with %q", c.lost, c.err, test.want)
 			}
 		})
+	}
+}
+
+// closer is a receiver that closes the connection at the first response.
+type closer struct{ collector }
+
+func (c *closer) Response(client *Client, r *Response) {
+	c.collector.Response(client, r)
+	client.Close()
+}
+
+// TestClientClosesInResponse: after Close there are no further responses, even if they are received already,
+// and Lost is not called.
+func TestClientClosesInResponse(t *testing.T) {
+	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"
+	for answers, requests := range map[string]int{
+		ok + "\r\n" + ok + "\r\n": 2, ok + "Connection: close\r\n\r\n": 1,
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		defer func() { _ = listener.Close() }() // nothing is buffered
+		go answerOnce(listener, answers)
+		loop, err := eventloop.New(eventloop.Config{})
+		must(t, err)
+		c := &closer{collector{loop: loop, want: 1}}
+		client, err := Dial(loop, listener.Addr().String(), Limits{}, c)
+		must(t, err)
+		for range requests {
+			must(t, client.Send("GET", "/", "", nil))
+		}
+		must(t, errors.Join(loop.Run(), loop.Close()))
+		if len(c.got) != 1 || c.lost != 0 {
+			t.Errorf("%q: %d responses, lost %d times (%v), want 1 and 0", answers, len(c.got), c.lost, c.err)
+		}
 	}
 }
 

@@ -44,8 +44,9 @@ func newWatch() (*watch, error) {
 	return w, nil
 }
 
-// add calls cancel when the peer of a connection hangs up, until forget is called. It
-// ignores errors: a connection that cannot be watched is served without.
+// add calls cancel when the peer of a connection hangs up, until forget is called. The
+// connection leaves the epoll instance when it is closed. add ignores errors: a connection
+// that cannot be watched is served nevertheless.
 func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func()) {
 	if protected, is := connection.(*tls.Conn); is {
 		connection = protected.NetConn()
@@ -63,6 +64,7 @@ func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func
 	number := w.next
 	w.cancels[number] = cancel
 	w.mu.Unlock()
+	// The event carries a number of our own, because the kernel reuses descriptors.
 	event := unix.EpollEvent{Events: unix.EPOLLRDHUP | unix.EPOLLET, Fd: number}
 	// After an error the connection is not watched.
 	_ = control.Control(func(fd uintptr) { _ = unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, int(fd), &event) })
