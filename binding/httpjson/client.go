@@ -31,7 +31,7 @@ type Client struct {
 	mediaType        string      // of requests
 	secured          *tls.Config // nil: no TLS
 	encoders         encoders
-	places           chan struct{} // a semaphore: one place per connection
+	slots            chan struct{} // a semaphore: one slot per connection
 
 	mu     sync.Mutex
 	idle   []*conn // a stack: the most recently used connection is reused first
@@ -53,9 +53,9 @@ type conn struct {
 func NewClient(
 	address string, connections int, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) *Client {
-	codec := rpc.Sum(rpc.JSON{}, options).Codec
+	codec := rpc.Apply(rpc.JSON{}, options).Codec
 	c := &Client{network: "tcp", address: address, faults: faults, secured: secured, codec: codec,
-		mediaType: rpc.MediaType(codec), places: make(chan struct{}, connections)}
+		mediaType: rpc.MediaType(codec), slots: make(chan struct{}, connections)}
 	if path, unix := strings.CutPrefix(address, "unix:"); unix {
 		c.network, c.address = "unix", path
 	}
@@ -69,8 +69,8 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	defer call.End()
 	waiting := call.Begin("wait for a connection", lab.SegmentQueueing)
 	select {
-	case c.places <- struct{}{}:
-		defer func() { <-c.places }()
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
 	case <-ctx.Done():
 		waiting.End()
 		return c.lost(ctx, ctx.Err())
@@ -89,6 +89,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 		case errors.Is(err, errEncode):
 			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: errEncode.Error()}, err)
 		case errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge:
+			// The answer is longer than rpc.MaxAnswer: a mistake of the callee, not an outage.
 			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered: " + err.Error()}, err)
 		}
 		return c.lost(ctx, err)
@@ -130,9 +131,12 @@ func (c *Client) connection(ctx context.Context) (*conn, error) {
 func (c *Client) release(connection *conn, reuse bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !reuse || c.closed || cap(connection.in) > largest {
+	if !reuse || c.closed {
 		_ = connection.Close() // an error does not matter: its call is over
 		return
+	}
+	if cap(connection.in) > keptBytes {
+		connection.in = nil
 	}
 	c.idle = append(c.idle, connection)
 }
@@ -156,13 +160,14 @@ func (c *Client) exchange(
 			return response, err
 		}
 		if n == 0 {
-			continue
+			continue // a read may return no bytes and no error
 		}
 		taken, err := leanhttp.ParseResponse(connection.in, leanhttp.Limits{Body: rpc.MaxAnswer}, &response)
 		if err != nil {
 			return response, err
 		}
 		if taken > 0 {
+			// If stop returns false, the connection has a deadline that is past.
 			response.KeepAlive = response.KeepAlive && taken == len(connection.in) && stop()
 			return response, nil
 		}

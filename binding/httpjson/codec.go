@@ -39,11 +39,11 @@ func (e *encoders) get() *encoder {
 	return fresh
 }
 
-// largest is the size, in bytes, of the largest buffers that are kept for reuse.
-const largest = 64 << 10
+// keptBytes is the size, in bytes, of the largest buffers that are kept for reuse.
+const keptBytes = 64 << 10
 
 func (e *encoders) put(used *encoder) {
-	if used.body.Cap()+cap(used.out) <= largest {
+	if used.body.Cap()+cap(used.out) <= keptBytes {
 		e.pool.Put(used)
 	}
 }

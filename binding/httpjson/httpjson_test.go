@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,8 @@ func serve(
 	return bindingtest.Begin(t, server, listener, register)
 }
 
+// TestWhatIsNotACallIsRefused: the server answers with an HTTP error to requests that are invalid, too large,
+// or name no method.
 func TestWhatIsNotACallIsRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	bindingtest.Must(t, err)
@@ -68,6 +71,48 @@ func TestWhatIsNotACallIsRefused(t *testing.T) {
 	}
 }
 
+// countingListener counts the connections that it accepts.
+type countingListener struct {
+	net.Listener
+	accepted atomic.Int64
+}
+
+func (l *countingListener) Accept() (net.Conn, error) {
+	connection, err := l.Listener.Accept()
+	if err == nil {
+		l.accepted.Add(1)
+	}
+	return connection, err
+}
+
+// TestLargeAnswersKeepTheConnection: answers that are larger than the buffers that are kept do not make the
+// client dial again.
+func TestLargeAnswersKeepTheConnection(t *testing.T) {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	bindingtest.Must(t, err)
+	listener := &countingListener{Listener: tcp}
+	large := strings.Repeat("x", 2*keptBytes)
+	stop := serve(t, listener, func(r grpc.ServiceRegistrar) {
+		r.RegisterService(&grpc.ServiceDesc{ServiceName: "t", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
+			MethodName: "Large",
+			Handler: func(_ any, _ context.Context, _ func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
+				return large, nil
+			},
+		}}}, nil)
+	}, nil)
+	client := NewClient(tcp.Addr().String(), 1, rpc.Problems(nil), nil)
+	for range 3 {
+		var answer string
+		if err := client.Invoke(t.Context(), "/t/Large", struct{}{}, &answer); err != nil || answer != large {
+			t.Errorf("%d bytes came, want %d, error %v", len(answer), len(large), err)
+		}
+	}
+	if n := listener.accepted.Load(); n != 1 {
+		t.Errorf("three calls in turn took %d connections, want 1", n)
+	}
+	bindingtest.Must(t, errors.Join(client.Close(), stop(t.Context())))
+}
+
 // TestACallerThatReadsNothingLosesItsConnection: when unread answers fill the sockets, the server closes the
 // connection, so that no handler waits forever.
 func TestACallerThatReadsNothingLosesItsConnection(t *testing.T) {
@@ -75,16 +120,17 @@ func TestACallerThatReadsNothingLosesItsConnection(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	bindingtest.Must(t, err)
 	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
-	defer func() { _ = stop(t.Context()) }()
+	defer func() { _ = stop(t.Context()) }() // not what is tested
 	caller, err := net.Dial("tcp", listener.Addr().String())
 	bindingtest.Must(t, err)
 	defer func() { _ = caller.Close() }()
+	// Requests without end, until a write fails: by the server's close, or else at the deadline.
 	calls := bytes.Repeat([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), 1000)
 	_ = caller.SetWriteDeadline(time.Now().Add(3 * accept.AnswerTimeout))
 	for err == nil {
 		_, err = caller.Write(calls)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Error("its connection stands, though it reads no answer")
+		t.Error("the server keeps the connection of a caller that reads no answer")
 	}
 }

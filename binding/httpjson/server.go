@@ -43,9 +43,9 @@ const requestTimeout = 10 * time.Second
 
 // NewServer returns a server whose messages may have up to maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
-	sum := rpc.Sum(rpc.JSON{}, options)
-	s := &Server{faults: faults, codec: sum.Codec, mediaType: rpc.MediaType(sum.Codec),
-		Methods: rpc.Methods{}, tracer: sum.Tracer, logError: sum.LogError}
+	applied := rpc.Apply(rpc.JSON{}, options)
+	s := &Server{faults: faults, codec: applied.Codec, mediaType: rpc.MediaType(applied.Codec),
+		Methods: rpc.Methods{}, tracer: applied.Tracer, logError: applied.LogError}
 	var err error
 	s.Server, err = leanhttp.NewServer(leanhttp.Limits{Body: maxBody},
 		leanhttp.Patience{Request: requestTimeout, Answer: accept.AnswerTimeout}, s.answer, s.refuse)
