@@ -57,7 +57,7 @@ func (d *DualWrite) Add(ctx context.Context, messages ...broker.Message) error {
 func (d *DualWrite) publish(ctx context.Context, messages []broker.Message) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishWithin)
 	defer cancel()
-	traced := publishing(d.Tracer, messages)
+	traced := startPublishSpans(d.Tracer, messages)
 	defer traced.End()
 	err := d.broker.Publish(limited, messages...)
 	if err == nil {

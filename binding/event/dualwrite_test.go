@@ -18,10 +18,10 @@ import (
 // a rollback, or if no queue takes their type.
 func TestADualWritePublishesAfterTheCommit(t *testing.T) {
 	config := database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "events.db")}
-	db, onlooker := tabled(t, config), databasetest.Open(t, config)
-	w := &wire{}
+	db, observer := openWithTables(t, config), databasetest.Open(t, config)
+	w := &recorder{}
 	committed := int64(-1)
-	w.after = func() { committed = count(t, onlooker, "effects") }
+	w.after = func() { committed = count(t, observer, "effects") }
 	direct := event.NewDualWrite(db, w, topology())
 	refusal := errors.New("a rule")
 	work := func(id string, end error) error {
@@ -49,19 +49,19 @@ func TestADualWritePublishesAfterTheCommit(t *testing.T) {
 	}
 }
 
-// TestADualWriteSaysWhatIsLost: if the broker refuses the message, the transaction stays committed, the loss
+// TestADualWriteLogsWhatIsLost: if the broker refuses the message, the transaction stays committed, the loss
 // is logged, and the publication is not retried.
-func TestADualWriteSaysWhatIsLost(t *testing.T) {
-	db := file(t)
-	w := &wire{refuse: func(broker.Message) bool { return true }}
+func TestADualWriteLogsWhatIsLost(t *testing.T) {
+	db := sqlite(t)
+	w := &recorder{refuse: func(broker.Message) bool { return true }}
 	direct := event.NewDualWrite(db, w, topology())
 	must(t, direct.Add(t.Context(), message("1", "k")))
 	lost := make(chan error, 1)
-	beside(t, direct.Run, func(err error) { lost <- err })
+	inBackground(t, direct.Run, func(err error) { lost <- err })
 	var refused *broker.PublishError
 	if err := <-lost; !errors.As(err, &refused) ||
 		!strings.HasPrefix(err.Error(), "the messages from 1 on are lost: ") {
-		t.Errorf("said %v", err)
+		t.Errorf("logged %v", err)
 	}
 	if n := count(t, db, "outbox"); n != 0 {
 		t.Errorf("%d rows in the outbox, want no record", n)

@@ -33,7 +33,7 @@ const (
 	longWait  = time.Second
 )
 
-// pause waits for the next pause to pass or the context to end.
+// pause waits for the length of the next pause, or until the context ends.
 func (b *backoff) pause(ctx context.Context) {
 	b.next = min(max(2*b.next, firstWait), longWait)
 	select {
@@ -60,7 +60,7 @@ func (unavailable) Unavailable() bool { return true }
 // isTransient reports whether a retry may succeed with the same messages: something
 // was unavailable, or an attempt ran out of time.
 func isTransient(err error) bool {
-	var part interface{ Unavailable() bool }
-	return errors.As(err, &part) && part.Unavailable() || errors.Is(err, context.DeadlineExceeded) ||
+	var transient interface{ Unavailable() bool }
+	return errors.As(err, &transient) && transient.Unavailable() || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, context.Canceled)
 }

@@ -34,8 +34,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// tabled opens a database and creates the tables of outbox and inbox, and one for effects.
-func tabled(t testing.TB, config database.Config) *database.DB {
+// openWithTables opens a database and creates the tables of outbox and inbox, and one for effects.
+func openWithTables(t testing.TB, config database.Config) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)
 	must(t, event.CreateTables(t.Context(), db))
@@ -45,8 +45,11 @@ func tabled(t testing.TB, config database.Config) *database.DB {
 	return db
 }
 
-func file(t testing.TB) *database.DB {
-	return tabled(t, database.Config{Driver: database.SQLite, DSN: filepath.Join(t.TempDir(), "events.db")})
+// sqlite is openWithTables for a new SQLite database.
+func sqlite(t testing.TB) *database.DB {
+	t.Helper()
+	return openWithTables(t, database.Config{Driver: database.SQLite,
+		DSN: filepath.Join(t.TempDir(), "events.db")})
 }
 
 // count counts the rows of a table.
@@ -56,6 +59,14 @@ func count(t testing.TB, db *database.DB, table string) int64 {
 	_, err := db.One(t.Context(), []any{&n}, "SELECT COUNT(*) FROM "+table)
 	must(t, err)
 	return n
+}
+
+// alive gives an owner a lease that does not expire, so that no other owner adopts its rows.
+func alive(t testing.TB, db *database.DB, owner string) {
+	t.Helper()
+	_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES (?, ?)", owner,
+		int64(1)<<60)
+	must(t, err)
 }
 
 // eventually waits until holds returns true. what describes it.
@@ -68,8 +79,8 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// beside runs a relay or subscriber in the background until the test ends, or stop is called.
-func beside(
+// inBackground runs a relay or subscriber in the background until the test ends, or stop is called.
+func inBackground(
 	t testing.TB, run func(ctx context.Context, logError func(error)), logError func(error),
 ) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -86,23 +97,24 @@ func beside(
 	return stop
 }
 
-func failing(t testing.TB) func(error) { return func(err error) { t.Error(err) } }
-func silent(error)                     {}
+// failOnError and ignoreError are logError functions.
+func failOnError(t testing.TB) func(error) { return func(err error) { t.Error(err) } }
+func ignoreError(error)                    {}
 
 func message(id, key string) broker.Message {
 	return broker.Message{ID: id, Type: kind, Key: key, Body: []byte("body of " + id),
 		Headers: map[string]string{"from": "test"}}
 }
 
-// wire is a Publisher that keeps the published messages.
-type wire struct {
+// recorder is a Publisher that records the published messages.
+type recorder struct {
 	mu        sync.Mutex
 	published []broker.Message
 	refuse    func(broker.Message) bool
 	after     func() // called when the messages are kept, before the confirmation
 }
 
-func (w *wire) Publish(_ context.Context, messages ...broker.Message) error {
+func (w *recorder) Publish(_ context.Context, messages ...broker.Message) error {
 	w.mu.Lock()
 	failed := &broker.PublishError{Err: errors.New("refused")}
 	for i, m := range messages {
@@ -122,7 +134,7 @@ func (w *wire) Publish(_ context.Context, messages ...broker.Message) error {
 	return nil
 }
 
-func (w *wire) ids() []string {
+func (w *recorder) ids() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ids := make([]string, len(w.published))

@@ -15,7 +15,7 @@ import (
 // the transaction in which the message has its effect: both exist or neither.
 type inbox struct {
 	db     *database.DB
-	insert []string // the statements for 0, 1, 2, … rows; find and remove likewise
+	insert []string // insert[n] is the statement for n rows; find and remove likewise
 	find   []string
 	remove []string
 }
@@ -33,7 +33,7 @@ func newInbox(db *database.DB) *inbox {
 }
 
 // errRepeats means that some messages of a batch were handled before.
-var errRepeats = errors.New("some of the messages came before")
+var errRepeats = errors.New("some of the messages were handled before")
 
 // record records messages in the transaction that the context carries. It returns errRepeats if one of them
 // is recorded already. If two transactions record the same message, one waits for the other's end.
@@ -45,7 +45,7 @@ func (i *inbox) record(ctx context.Context, consumer string, messages []broker.M
 	added, err := i.db.ExecRows(ctx, i.insert, 3, values)
 	switch {
 	case err != nil:
-		return fmt.Errorf("note in the inbox of %s: %w", consumer, err)
+		return fmt.Errorf("write to the inbox of %s: %w", consumer, err)
 	case added != int64(len(messages)):
 		return errRepeats
 	}
@@ -56,7 +56,7 @@ func (i *inbox) record(ctx context.Context, consumer string, messages []broker.M
 func (i *inbox) unknown(
 	ctx context.Context, consumer string, messages []broker.Message,
 ) ([]broker.Message, error) {
-	had := map[string]bool{}
+	handled := map[string]bool{}
 	for part := range slices.Chunk(messages, stride) {
 		args := []any{consumer}
 		for _, m := range part {
@@ -65,14 +65,14 @@ func (i *inbox) unknown(
 		err := i.db.Each(ctx, func(row database.Row) error {
 			var id string
 			err := row.Scan(&id)
-			had[id] = true
+			handled[id] = true
 			return err
 		}, i.find[len(part)], args...)
 		if err != nil {
-			return nil, fmt.Errorf("look into the inbox of %s: %w", consumer, err)
+			return nil, fmt.Errorf("read the inbox of %s: %w", consumer, err)
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(messages), func(m broker.Message) bool { return had[m.ID] }), nil
+	return slices.DeleteFunc(slices.Clone(messages), func(m broker.Message) bool { return handled[m.ID] }), nil
 }
 
 // prune removes the records of a consumer that are older than a time and returns

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
@@ -16,7 +17,7 @@ import (
 
 func TestWhatIsRolledBackIsNotPublished(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db, w := tabled(t, open(t)), &wire{}
+		db, w := openWithTables(t, open(t)), &recorder{}
 		outbox := event.NewOutbox(db, "a", topology())
 		refusal := errors.New("a rule")
 		err := db.Do(t.Context(), func(ctx context.Context) error {
@@ -27,7 +28,7 @@ func TestWhatIsRolledBackIsNotPublished(t *testing.T) {
 			t.Fatal(err)
 		}
 		must(t, outbox.Add(t.Context(), message("kept", "k"), broker.Message{ID: "unwanted", Type: "nobody.cares"}))
-		beside(t, event.NewRelay(outbox, w).Run, failing(t))
+		inBackground(t, event.NewRelay(outbox, w).Run, failOnError(t))
 		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 		if got := w.ids(); !slices.Equal(got, []string{"kept"}) {
 			t.Errorf("published %v", got)
@@ -41,7 +42,7 @@ func TestWhatIsRolledBackIsNotPublished(t *testing.T) {
 }
 
 func TestMessageWithoutIDIsAMistake(t *testing.T) {
-	outbox := event.NewOutbox(file(t), "a", topology())
+	outbox := event.NewOutbox(sqlite(t), "a", topology())
 	if err := outbox.Add(t.Context(), message("", "k")); err == nil {
 		t.Error("a message without an id was taken")
 	}
@@ -51,12 +52,12 @@ func TestMessageWithoutIDIsAMistake(t *testing.T) {
 // that polls for positions above the last one would never see its message.
 func TestLateCommitIsPublished(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db, w := tabled(t, open(t)), &wire{}
+		db, w := openWithTables(t, open(t)), &recorder{}
 		if db.Driver() == database.SQLite {
 			t.Skip("SQLite has one writer at a time: positions become visible in order")
 		}
 		outbox := event.NewOutbox(db, "a", topology())
-		beside(t, event.NewRelay(outbox, w).Run, failing(t))
+		inBackground(t, event.NewRelay(outbox, w).Run, failOnError(t))
 		must(t, db.Do(t.Context(), func(ctx context.Context) error {
 			must(t, outbox.Add(ctx, message("early position", "k1")))
 			must(t, outbox.Add(t.Context(), message("late position", "k2"))) // in another transaction
@@ -72,8 +73,8 @@ func TestLateCommitIsPublished(t *testing.T) {
 
 // TestUnconfirmedIsPublishedAgain: the broker refuses a message three times.
 func TestUnconfirmedIsPublishedAgain(t *testing.T) {
-	db, refused := file(t), 0
-	w := &wire{refuse: func(m broker.Message) bool {
+	db, refused := sqlite(t), 0
+	w := &recorder{refuse: func(m broker.Message) bool {
 		if m.ID == "2" && refused < 3 {
 			refused++
 			return true
@@ -83,7 +84,7 @@ func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 	outbox := event.NewOutbox(db, "a", topology())
 	must(t, outbox.Add(t.Context(), message("1", "a"), message("2", "b"), message("3", "c")))
 	complaints := 0
-	stop := beside(t, event.NewRelay(outbox, w).Run, func(error) { complaints++ })
+	stop := inBackground(t, event.NewRelay(outbox, w).Run, func(error) { complaints++ })
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	stop()
 	if got := w.ids(); !slices.Equal(got, []string{"1", "3", "2"}) || complaints != 3 {
@@ -94,19 +95,19 @@ func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 // TestRelayDiesBeforeItRemoves: a relay hangs before it gets the broker's confirmation.
 // Its successor publishes the messages again, and none is lost.
 func TestRelayDiesBeforeItRemoves(t *testing.T) {
-	db := file(t)
+	db := sqlite(t)
 	outbox := event.NewOutbox(db, "a", topology())
 	must(t, outbox.Add(t.Context(), message("1", "k"), message("2", "k")))
 	dying, over := make(chan struct{}), make(chan struct{})
-	first := &wire{after: func() {
+	first := &recorder{after: func() {
 		close(dying)
 		<-over // the first relay gets no confirmation before the test ends
 	}}
-	beside(t, event.NewRelay(outbox, first).Run, silent)
+	inBackground(t, event.NewRelay(outbox, first).Run, ignoreError)
 	t.Cleanup(func() { close(over) })
 	<-dying
-	second := &wire{}
-	beside(t, event.NewRelay(event.NewOutbox(db, "a", topology()), second).Run, failing(t))
+	second := &recorder{}
+	inBackground(t, event.NewRelay(event.NewOutbox(db, "a", topology()), second).Run, failOnError(t))
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	if want := []string{"1", "2"}; !slices.Equal(first.ids(), want) || !slices.Equal(second.ids(), want) {
 		t.Errorf("published %v, then %v", first.ids(), second.ids())
@@ -116,34 +117,54 @@ func TestRelayDiesBeforeItRemoves(t *testing.T) {
 // TestOwnersKeepTheOrderOfAKey: a second process adds a message while an older message of
 // the first process, with the same key, is not published yet.
 func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
-	db, w := file(t), &wire{}
+	db, w := sqlite(t), &recorder{}
 	a, b := event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())
 	must(t, a.Add(t.Context(), message("a1", "shared")))
 	must(t, b.Add(t.Context(), message("b1", "shared"), message("b2", "other")))
-	// Process a is alive, but its relay does not run yet.
-	_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('a', ?)",
-		int64(1)<<60)
-	must(t, err)
-	beside(t, event.NewRelay(b, w).Run, failing(t))
-	eventually(t, "what waits for nothing is published", func() bool { return len(w.ids()) > 0 })
+	alive(t, db, "a") // but its relay does not run yet
+	inBackground(t, event.NewRelay(b, w).Run, failOnError(t))
+	eventually(t, "the message that waits for no other is published", func() bool { return len(w.ids()) > 0 })
 	if got := w.ids(); !slices.Equal(got, []string{"b2"}) {
 		t.Errorf("b published %v", got)
 	}
-	beside(t, event.NewRelay(a, w).Run, failing(t))
+	inBackground(t, event.NewRelay(a, w).Run, failOnError(t))
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	if got := w.ids(); !slices.Equal(got, []string{"b2", "a1", "b1"}) {
 		t.Errorf("published %v", got)
 	}
 }
 
+// TestAnotherOwnersBacklogDoesNotDelay: a process adds messages while another one, which is alive, has more
+// unpublished rows in front of them than a relay reads at first. They are published at once.
+func TestAnotherOwnersBacklogDoesNotDelay(t *testing.T) {
+	db, w := sqlite(t), &recorder{}
+	a, b := event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())
+	alive(t, db, "a")
+	must(t, db.Do(t.Context(), func(ctx context.Context) error {
+		for n := range 300 {
+			must(t, a.Add(ctx, message(fmt.Sprint(n), "of a")))
+		}
+		return nil
+	}))
+	inBackground(t, event.NewRelay(b, w).Run, failOnError(t))
+	begun := time.Now()
+	for n := range 4 {
+		must(t, b.Add(t.Context(), message(fmt.Sprint("b", n), "of b")))
+		eventually(t, "it is published", func() bool { return len(w.ids()) == n+1 })
+	}
+	if took := time.Since(begun); took > 2*time.Second { // waiting for polls takes 3 s to 4 s
+		t.Errorf("four messages behind a backlog of another owner took %v", took)
+	}
+}
+
 // TestDeadOwnersMessagesArePublishedByOthers: the lease of an owner has expired.
 func TestDeadOwnersMessagesArePublishedByOthers(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db, w := tabled(t, open(t)), &wire{}
+		db, w := openWithTables(t, open(t)), &recorder{}
 		must(t, event.NewOutbox(db, "dead", topology()).Add(t.Context(), message("1", "k")))
 		_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('dead', 1)")
 		must(t, err)
-		beside(t, event.NewRelay(event.NewOutbox(db, "alive", topology()), w).Run, failing(t))
+		inBackground(t, event.NewRelay(event.NewOutbox(db, "alive", topology()), w).Run, failOnError(t))
 		eventually(t, "it is published", func() bool { return len(w.ids()) == 1 })
 	})
 }
@@ -152,10 +173,10 @@ func TestDeadOwnersMessagesArePublishedByOthers(t *testing.T) {
 // with few keys are added. Per key, messages are first published in their order.
 func TestTwoProcessesPublishEverythingInOrder(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db, w := tabled(t, open(t)), &wire{}
+		db, w := openWithTables(t, open(t)), &recorder{}
 		outboxes := []*event.Outbox{event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())}
 		for _, outbox := range outboxes {
-			beside(t, event.NewRelay(outbox, w).Run, failing(t))
+			inBackground(t, event.NewRelay(outbox, w).Run, failOnError(t))
 		}
 		const all, keys = 600, 3
 		for n := range all {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// keepAlive sends heartbeats for this owner and adopts the messages of dead owners,
-// until the context ends.
+// keepAlive writes heartbeats of this owner and adopts the rows of dead owners, once per
+// pollEvery, until the context ends.
 func (r *Relay) keepAlive(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -40,7 +40,7 @@ func (o *Outbox) beat(ctx context.Context, now time.Time) error {
 				o.db.KeepExisting("owner"), o.owner, until)
 		}
 		if err != nil {
-			return fmt.Errorf("say that the relay of %s lives: %w", o.owner, err)
+			return fmt.Errorf("renew the lease of the relay of %s: %w", o.owner, err)
 		}
 		return nil
 	})
@@ -49,16 +49,17 @@ func (o *Outbox) beat(ctx context.Context, now time.Time) error {
 // orphaned selects the rows of dead owners; its argument is the current time in microseconds.
 const orphaned = " WHERE owner NOT IN (SELECT owner FROM outbox_relays WHERE alive_until_us >= ?)"
 
-// adopt takes over the rows of dead owners and returns their number. If an owner is
-// only slow, it may publish some of them, too: they are repeated, not lost.
+// adopt makes the rows of dead owners those of this owner and returns their number. If an
+// owner is only slow, both may publish a message: it is repeated, not lost.
 func (o *Outbox) adopt(ctx context.Context, now time.Time) (int64, error) {
-	var waiting int64
-	_, err := o.db.One(ctx, []any{&waiting}, "SELECT COUNT(*) FROM outbox"+orphaned, now.UnixMicro())
-	if err == nil && waiting > 0 {
-		waiting, err = o.db.Exec(ctx, "UPDATE outbox SET owner = ?"+orphaned, o.owner, now.UnixMicro())
+	// There are rarely such rows: the read avoids a write per second.
+	var rows int64
+	_, err := o.db.One(ctx, []any{&rows}, "SELECT COUNT(*) FROM outbox"+orphaned, now.UnixMicro())
+	if err == nil && rows > 0 {
+		rows, err = o.db.Exec(ctx, "UPDATE outbox SET owner = ?"+orphaned, o.owner, now.UnixMicro())
 	}
 	if err != nil {
-		return 0, fmt.Errorf("take over what dead processes left in the outbox: %w", err)
+		return 0, fmt.Errorf("adopt the outbox rows of dead processes: %w", err)
 	}
-	return waiting, nil
+	return rows, nil
 }

@@ -14,21 +14,21 @@ import (
 const (
 	// relayBatch is the number of rows whose messages are published together.
 	relayBatch = 128
-	// removeAfter is the interval between removals of published rows: so one commit
+	// removeEvery is the interval between removals of published rows, so that one commit
 	// removes many. After a crash in between, their messages are published again.
-	removeAfter = 20 * time.Millisecond
-	// removeFrom is the number of published rows that are removed without waiting for
-	// that interval.
+	removeEvery = 20 * time.Millisecond
+	// removeFrom is the number of published rows from which on they are removed at once,
+	// before the interval has passed.
 	removeFrom = 256
-	// pollEvery is the longest time without a wake-up after which the relay reads the
-	// outbox. It is also the interval of heartbeats.
+	// pollEvery is the interval in which the relay reads the outbox if nothing wakes it. It is
+	// also the interval of heartbeats.
 	pollEvery = time.Second
 	// lease is the time without a heartbeat after which an owner counts as dead and
 	// others publish its messages.
 	lease = 5 * time.Second
-	// blockedFor is the pause before the relay reads again while its messages wait for
+	// pollBlocked is the pause before the relay reads again while its messages wait for
 	// older ones of another owner.
-	blockedFor = 5 * time.Millisecond
+	pollBlocked = 5 * time.Millisecond
 )
 
 // Publisher publishes messages. It returns nil when the broker has confirmed all of
@@ -90,14 +90,16 @@ func (r *Relay) Run(ctx context.Context, logError func(error)) {
 	var retry backoff
 	for ctx.Err() == nil {
 		more, blocked, err := r.publishNext(ctx)
-		switch {
-		case err != nil:
+		if err != nil {
 			r.logError(err)
 			retry.pause(ctx)
-		case more:
-			retry = backoff{}
+			continue
+		}
+		retry = backoff{}
+		switch {
+		case more: // read the next batch at once
 		case blocked:
-			r.await(ctx, blockedFor)
+			r.await(ctx, pollBlocked)
 		default:
 			r.await(ctx, pollEvery)
 		}
@@ -119,37 +121,40 @@ func (r *Relay) await(ctx context.Context, most time.Duration) {
 // to publish; blocked, whether some wait for older ones of another owner.
 func (r *Relay) publishNext(ctx context.Context) (more, blocked bool, err error) {
 	r.mu.Lock()
-	gone := r.removed
-	r.removed = nil
-	r.mu.Unlock()
-	// Rows that were removed before this read begins cannot be in it. It may see all other
-	// published rows: the limit leaves room for relayBatch new ones beside them.
-	rows, err := r.outbox.head(ctx, relayBatch+len(r.published)-len(gone))
-	for _, position := range gone {
+	for _, position := range r.removed { // the reads that begin now cannot see them
 		delete(r.published, position)
 	}
-	if err != nil {
-		return false, false, err
+	r.removed = nil
+	r.mu.Unlock()
+	// A read may see all published rows: the limit leaves room for relayBatch others beside them. If rows of
+	// other owners fill it, own messages may be behind them: a longer read follows.
+	for limit := relayBatch + len(r.published); ; limit *= 2 {
+		rows, err := r.outbox.head(ctx, limit)
+		if err != nil {
+			return false, false, err
+		}
+		ready, blocked := r.ready(rows)
+		if len(ready) > 0 {
+			return true, blocked, r.publish(ctx, ready)
+		}
+		if blocked || len(rows) < limit {
+			return false, blocked, nil
+		}
 	}
-	ready, blocked := r.ready(rows)
-	if len(ready) == 0 {
-		return false, blocked, nil
-	}
-	return true, blocked, r.publish(ctx, ready)
 }
 
-// place is a message in a row.
-type place struct {
+// queued is a message in a row of the outbox.
+type queued struct {
 	row   *row
 	index int
 }
 
-func (p place) message() broker.Message { return p.row.messages[p.index] }
+func (q queued) message() broker.Message { return q.row.messages[q.index] }
 
 // ready returns the own messages that may be published now. To keep the order of a key
 // across processes, it leaves out messages if another owner has an older one with the
 // same key; blocked reports whether there were such messages.
-func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
+func (r *Relay) ready(rows []row) (ready []queued, blocked bool) {
 	foreign := map[string]bool{}
 	for i := range rows {
 		candidate := &rows[i]
@@ -165,7 +170,7 @@ func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 			case foreign[m.Key]:
 				blocked = true
 			default:
-				ready = append(ready, place{candidate, index})
+				ready = append(ready, queued{candidate, index})
 			}
 		}
 	}
@@ -173,12 +178,12 @@ func (r *Relay) ready(rows []row) (ready []place, blocked bool) {
 }
 
 // publish publishes messages and marks those that the broker has confirmed.
-func (r *Relay) publish(ctx context.Context, ready []place) error {
+func (r *Relay) publish(ctx context.Context, ready []queued) error {
 	messages := make([]broker.Message, len(ready))
-	for i, p := range ready {
-		messages[i] = p.message()
+	for i, q := range ready {
+		messages[i] = q.message()
 	}
-	traced := publishing(r.Tracer, messages)
+	traced := startPublishSpans(r.Tracer, messages)
 	defer traced.End()
 	err := r.broker.Publish(ctx, messages...)
 	unconfirmed := map[int]bool{}
@@ -193,9 +198,9 @@ func (r *Relay) publish(ctx context.Context, ready []place) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, p := range ready {
+	for i, q := range ready {
 		if !unconfirmed[i] {
-			r.confirmed(p)
+			r.confirmed(q)
 		}
 	}
 	if len(r.toRemove) >= removeFrom {
@@ -209,14 +214,14 @@ func (r *Relay) publish(ctx context.Context, ready []place) error {
 
 // confirmed marks a message as published, and its row once all its messages are. mu is
 // held.
-func (r *Relay) confirmed(p place) {
-	position := p.row.position
-	if len(p.row.messages) > 1 {
+func (r *Relay) confirmed(q queued) {
+	position := q.row.position
+	if len(q.row.messages) > 1 {
 		if r.partial[position] == nil {
-			r.partial[position] = make(map[int]bool, len(p.row.messages))
+			r.partial[position] = make(map[int]bool, len(q.row.messages))
 		}
-		r.partial[position][p.index] = true
-		if len(r.partial[position]) < len(p.row.messages) {
+		r.partial[position][q.index] = true
+		if len(r.partial[position]) < len(q.row.messages) {
 			return
 		}
 		delete(r.partial, position)
@@ -227,7 +232,7 @@ func (r *Relay) confirmed(p place) {
 
 // keepRemoving removes published rows, many with one commit, until the context ends.
 func (r *Relay) keepRemoving(ctx context.Context) {
-	tick := time.NewTicker(removeAfter)
+	tick := time.NewTicker(removeEvery)
 	defer tick.Stop()
 	for {
 		select {
@@ -244,6 +249,7 @@ func (r *Relay) keepRemoving(ctx context.Context) {
 	}
 }
 
+// removePublished removes the rows in toRemove from the outbox. After an error they stay in toRemove.
 func (r *Relay) removePublished(ctx context.Context) error {
 	r.mu.Lock()
 	positions := r.toRemove

@@ -23,10 +23,11 @@ func withTrace(ctx context.Context, m broker.Message) map[string]string {
 	if header == "" {
 		return m.Headers
 	}
-	return withHeader(m.Headers, header)
+	return withTraceparent(m.Headers, header)
 }
 
-func withHeader(headers map[string]string, value string) map[string]string {
+// withTraceparent returns a copy of headers with a traceparent. headers may be nil.
+func withTraceparent(headers map[string]string, value string) map[string]string {
 	all := maps.Clone(headers)
 	if all == nil {
 		all = map[string]string{}
@@ -35,24 +36,27 @@ func withHeader(headers map[string]string, value string) map[string]string {
 	return all
 }
 
-// publishing starts a publish span for each traced message and puts its traceparent into
-// the message's headers. The caller ends the batch.
-func publishing(tracer trace.TracerProvider, messages []broker.Message) spans.Batch {
+// startPublishSpans starts a span for each traced message and puts its traceparent into the
+// message's headers. The caller ends the batch.
+func startPublishSpans(tracer trace.TracerProvider, messages []broker.Message) spans.Batch {
 	var traced spans.Batch
 	for i, m := range messages {
 		_, part := spans.Serve(context.Background(), tracer, m.Headers[spans.Header], "publish "+m.Type,
 			lab.SegmentBroker, trace.SpanKindProducer, time.Time{})
 		if part != nil {
 			traced.Add(m.Key, part)
-			messages[i].Headers = withHeader(m.Headers, part.Traceparent())
+			messages[i].Headers = withTraceparent(m.Headers, part.Traceparent())
 		}
 	}
 	return traced
 }
 
-// traced starts a span for each traced message, which begins when this process received
-// the message. Spans that are started with the returned context are recorded for all of them.
-func (w worker) traced(ctx context.Context, deliveries []broker.Delivery) (context.Context, spans.Batch) {
+// startProcessSpans starts a span for each traced message. The span begins at the time at which this
+// process received the message. Spans that are started with the returned context are recorded for all
+// of them. The caller ends the batch.
+func (w worker) startProcessSpans(
+	ctx context.Context, deliveries []broker.Delivery,
+) (context.Context, spans.Batch) {
 	var traced spans.Batch
 	for _, d := range deliveries {
 		inside, part := spans.Serve(ctx, w.Tracer, d.Headers[spans.Header], spans.Process+w.Queue,

@@ -23,7 +23,7 @@ func TestATraceFollowsItsMessages(t *testing.T) {
 	for name, start := range brokers() {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, start(t))
-			db := file(t)
+			db := sqlite(t)
 			outbox := event.NewOutbox(db, "a", topology())
 			made := spans.NewProvider(1)
 			for _, key := range []string{"one", "two", "untraced"} {
@@ -37,9 +37,10 @@ func TestATraceFollowsItsMessages(t *testing.T) {
 			}
 			relay := event.NewRelay(outbox, c)
 			relay.Tracer = made
-			stopRelay := beside(t, relay.Run, failing(t))
-			stop := beside(t, event.Subscriber{Database: db, Source: c, Queue: queue, Handle: answering(db, outbox),
-				Tracer: made}.Run, failing(t))
+			stopRelay := inBackground(t, relay.Run, failOnError(t))
+			subscriber := event.Subscriber{Database: db, Source: c, Queue: queue, Handle: answering(db, outbox),
+				Tracer: made}
+			stop := inBackground(t, subscriber.Run, failOnError(t))
 			eventually(t, "all messages have their effect", func() bool { return count(t, db, "effects") == 6 })
 			stop()
 			stopRelay()

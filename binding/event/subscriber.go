@@ -79,7 +79,12 @@ func (s Subscriber) Run(ctx context.Context, logError func(error)) {
 	subscription := broker.Subscription{Queue: s.Queue, Prefetch: s.Prefetch, Batch: s.Batch}
 	var retry backoff
 	for ctx.Err() == nil {
-		if err := s.Source.Consume(ctx, subscription, w.take); err != nil && ctx.Err() == nil {
+		begun := time.Now()
+		err := s.Source.Consume(ctx, subscription, w.take)
+		if time.Since(begun) > longWait { // it worked for a while: this is a new failure
+			retry = backoff{}
+		}
+		if err != nil && ctx.Err() == nil {
 			logError(fmt.Errorf("subscriber of %s: %w", s.Queue, err))
 			retry.pause(ctx)
 		}
@@ -99,7 +104,7 @@ type worker struct {
 // one, and only the failure of a single message is logged.
 func (w worker) take(ctx context.Context, deliveries []broker.Delivery) error {
 	messages := distinct(deliveries)
-	ctx, traced := w.traced(ctx, deliveries)
+	ctx, traced := w.startProcessSpans(ctx, deliveries)
 	defer traced.End()
 	var retry backoff
 	for {

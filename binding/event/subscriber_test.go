@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
@@ -46,7 +47,8 @@ func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]stri
 		}
 		s.batches = append(s.batches, batch)
 	}
-	stop := beside(t, event.Subscriber{Database: db, Source: s, Queue: queue, Handle: handle}.Run, silent)
+	subscriber := event.Subscriber{Database: db, Source: s, Queue: queue, Handle: handle}
+	stop := inBackground(t, subscriber.Run, ignoreError)
 	defer stop()
 	var ends []error
 	for range batches {
@@ -54,7 +56,7 @@ func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]stri
 		case err := <-s.ends:
 			ends = append(ends, err)
 		case <-time.After(time.Minute):
-			t.Fatal("the subscriber does not come back")
+			t.Fatal("the subscriber does not finish a batch")
 		}
 	}
 	return ends
@@ -73,9 +75,10 @@ func effects(t *testing.T, db *database.DB) []string {
 	return ids
 }
 
+// TestEachMessageHasItsEffectOnce: messages are repeated within a batch and in later ones.
 func TestEachMessageHasItsEffectOnce(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
-		db := tabled(t, open(t))
+		db := openWithTables(t, open(t))
 		for n, err := range play(t, db, effect(db), []string{"1", "2"}, []string{"2", "3", "3", "1"}, []string{"1"},
 			[]string{"4"}) {
 			if err != nil {
@@ -88,8 +91,9 @@ func TestEachMessageHasItsEffectOnce(t *testing.T) {
 	})
 }
 
+// TestBatchIsOneTransaction: a batch, with its records in the inbox, takes one commit.
 func TestBatchIsOneTransaction(t *testing.T) {
-	db := file(t)
+	db := sqlite(t)
 	before := db.Counters().Commits
 	must(t, play(t, db, effect(db), []string{"1", "2", "3", "4", "5"})[0])
 	if commits := db.Counters().Commits - before; commits != 1 {
@@ -99,8 +103,8 @@ func TestBatchIsOneTransaction(t *testing.T) {
 
 // TestFailureLeavesNothing: a handler fails after a part of its work, which must have no effect.
 func TestFailureLeavesNothing(t *testing.T) {
-	db := file(t)
-	failing := func(ctx context.Context, messages []broker.Message) error {
+	db := sqlite(t)
+	handle := func(ctx context.Context, messages []broker.Message) error {
 		must(t, effect(db)(ctx, messages[:1]))
 		if messages[0].ID == "panics" {
 			panic("failed by the test")
@@ -108,19 +112,19 @@ func TestFailureLeavesNothing(t *testing.T) {
 		return errors.New("failed by the test")
 	}
 	for _, id := range []string{"fails", "panics"} {
-		if err := play(t, db, failing, []string{id})[0]; err == nil {
+		if err := play(t, db, handle, []string{id})[0]; err == nil {
 			t.Errorf("%s was acknowledged", id)
 		}
 	}
-	if notes, made := count(t, db, "inbox"), effects(t, db); notes != 0 || len(made) != 0 {
-		t.Errorf("%d notes and effects %v are left", notes, made)
+	if records, made := count(t, db, "inbox"), effects(t, db); records != 0 || len(made) != 0 {
+		t.Errorf("%d records of the inbox and the effects %v are left", records, made)
 	}
 }
 
 // TestOutageIsWaitedOut: a handler is unavailable at first. Its messages are retried, but
 // neither returned to the broker nor counted as failures.
 func TestOutageIsWaitedOut(t *testing.T) {
-	db, attempts := file(t), 0
+	db, attempts := sqlite(t), 0
 	handle := func(ctx context.Context, messages []broker.Message) error {
 		if attempts++; attempts < 4 {
 			return event.Unavailable(errors.New("away"))
@@ -133,10 +137,44 @@ func TestOutageIsWaitedOut(t *testing.T) {
 	}
 }
 
+// outages is a Source that fails at once eight times, works for a minute, fails, and then works until the
+// context ends. It sends the time of its last failure and of the call after it.
+type outages struct {
+	calls int
+	times chan time.Time
+}
+
+func (o *outages) Consume(ctx context.Context, _ broker.Subscription, _ broker.Handler) error {
+	o.calls++
+	switch o.calls {
+	case 9:
+		time.Sleep(time.Minute)
+		o.times <- time.Now()
+	case 10:
+		o.times <- time.Now()
+		<-ctx.Done()
+		return nil
+	}
+	return errors.New("the broker is unavailable")
+}
+
+// TestPausesStartAgainAfterASuccess: the pauses between failed subscriptions grow to a second, and are short
+// again after a subscription that worked.
+func TestPausesStartAgainAfterASuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &outages{times: make(chan time.Time)}
+		inBackground(t, event.Subscriber{Source: source, Queue: queue}.Run, ignoreError)
+		failed := <-source.times
+		if pause := (<-source.times).Sub(failed); pause > 50*time.Millisecond {
+			t.Errorf("it paused for %v after the first failure in a minute", pause)
+		}
+	})
+}
+
 // TestHandlerMayTryAgain: a handler returns ErrAgain after its first attempt, whose
 // effects must be rolled back.
 func TestHandlerMayTryAgain(t *testing.T) {
-	db, attempts := file(t), 0
+	db, attempts := sqlite(t), 0
 	handle := func(ctx context.Context, messages []broker.Message) error {
 		must(t, effect(db)(ctx, messages))
 		if attempts++; attempts == 1 {
@@ -156,10 +194,10 @@ func TestPathUnderFaults(t *testing.T) {
 	for name, start := range brokers() {
 		t.Run(name, func(t *testing.T) {
 			config := start(t)
-			from, to := file(t), file(t)
+			from, to := sqlite(t), sqlite(t)
 			c := client(t, config)
 			outbox := event.NewOutbox(from, "a", topology())
-			beside(t, event.NewRelay(outbox, twice{c}).Run, failing(t))
+			inBackground(t, event.NewRelay(outbox, twice{c}).Run, failOnError(t))
 			poisoned := func(ctx context.Context, messages []broker.Message) error {
 				for _, m := range messages {
 					if m.ID == "00250" {
@@ -168,8 +206,8 @@ func TestPathUnderFaults(t *testing.T) {
 				}
 				return effect(to)(ctx, messages)
 			}
-			beside(t, event.Subscriber{Database: to, Source: &losesAcks{Source: c}, Queue: queue,
-				Handle: poisoned}.Run, silent)
+			inBackground(t, event.Subscriber{Database: to, Source: &losesAcks{Source: c}, Queue: queue,
+				Handle: poisoned}.Run, ignoreError)
 			const all = 500
 			for n := range all {
 				must(t, outbox.Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%20))))
@@ -218,14 +256,14 @@ func (s *losesAcks) Consume(
 func TestCompetingConsumers(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		config := natsServer(t)
-		from, to := file(t), tabled(t, open(t))
+		from, to := sqlite(t), openWithTables(t, open(t))
 		outbox := event.NewOutbox(from, "a", topology())
 		c := client(t, config)
 		for range 2 {
-			beside(t, event.Subscriber{Database: to, Source: client(t, config), Queue: queue, Handle: effect(to)}.Run,
-				silent)
+			inBackground(t, event.Subscriber{Database: to, Source: client(t, config), Queue: queue,
+				Handle: effect(to)}.Run, ignoreError)
 		}
-		beside(t, event.NewRelay(outbox, twice{c}).Run, failing(t))
+		inBackground(t, event.NewRelay(outbox, twice{c}).Run, failOnError(t))
 		const all = 400
 		var senders sync.WaitGroup
 		for sender := range 4 {

@@ -8,9 +8,10 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// tables defines the tables of outbox and inbox; components that share a database share
-// them. Positions must never be reused, even after the row with the highest one was
-// removed: a relay remembers the positions that it has published.
+// tables defines the tables of outbox and inbox, with database.DB.Define's placeholders for the
+// types of each kind of database. Components that share a database share them. Positions must
+// never be reused, even after the row with the highest one was removed: a relay remembers the
+// positions that it has published.
 const tables = `CREATE TABLE IF NOT EXISTS outbox (
   position {position},
   owner    {text} NOT NULL,
@@ -28,7 +29,7 @@ CREATE TABLE IF NOT EXISTS inbox (
   PRIMARY KEY (consumer, id)
 ){keyed}`
 
-// Tables returns the names of the tables that CreateTables makes.
+// Tables returns the names of the tables that CreateTables creates.
 func Tables() []string { return []string{"outbox", "outbox_relays", "inbox"} }
 
 // CreateTables creates the tables that do not exist yet. It is called once per
@@ -36,7 +37,7 @@ func Tables() []string { return []string{"outbox", "outbox_relays", "inbox"} }
 func CreateTables(ctx context.Context, db *database.DB) error {
 	for statement := range strings.SplitSeq(tables, ";\n") {
 		if _, err := db.Exec(ctx, db.Define(statement)); err != nil {
-			return fmt.Errorf("make the tables of outbox and inbox: %w", err)
+			return fmt.Errorf("create the tables of outbox and inbox: %w", err)
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // its unacknowledged messages (see broker.Depth); but each unit knows those that it holds.
 const consumers, takenCall = "cleave.event.v1.Consumers", "Taken"
 
-// Working is the result of Taken while a unit still handles a message.
+// Working is the result of Taken if the unit still handles a message.
 const Working = -1
 
 // Taken returns the number of messages that this unit's consumers have received since its start, or Working.
