@@ -9,14 +9,15 @@ import (
 )
 
 // Without returns the study as a host can play it that lacks some parts. Variants that cannot be played at
-// any point become absent, with the reason, and their claims untestable; others keep the points at which they
-// can be played. The notes name every missing part once. If the baseline becomes absent, the first remaining
-// variant replaces it, and gets a twin if no other has one. Steps skip absent variants. The caller decides
-// whether enough is left.
+// any point become absent, with the reason, and their claims untestable; others keep the points at which
+// they can be played. The notes name every missing part once. If the baseline becomes absent, the first
+// remaining variant replaces it. If all twins are gone, another variant gets one. Steps skip absent
+// variants. The caller decides whether enough is left.
 func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 	if len(lacks) == 0 {
 		return s
 	}
+	hadTwin := slices.ContainsFunc(s.Variants, func(v lab.Variant) bool { return v.TwinOf != "" })
 	s.Absent, s.Took = slices.Clone(s.Absent), 0
 	s.Notes = slices.Concat(s.Notes, lab.LackLines(lacks, s.Originals()))
 	var left []lab.Variant
@@ -50,7 +51,14 @@ func Without(s lab.Study, lacks []lab.Lack) lab.Study {
 			s.Steps, s.Explained = nil, nil
 		}
 	}
-	return rebased(s)
+	s.Design.NoiseFloor = slices.DeleteFunc(slices.Clone(s.Design.NoiseFloor), func(name string) bool {
+		_, plays := s.Variant(name + TwinSuffix)
+		return !plays
+	})
+	if s = rebased(s); hadTwin && len(s.Design.NoiseFloor) == 0 {
+		s = withTwin(s)
+	}
+	return s
 }
 
 // lacksOf returns the parts that a variant lacks, or the original of a twin.
@@ -80,28 +88,31 @@ func reasonOf(lacks []lab.Lack) string {
 	return strings.Join(parts, "; ")
 }
 
-// rebased replaces an absent baseline by the first variant. If the study had an A/A pair and has none any
-// more, it adds a twin of the new baseline.
+// rebased replaces an absent baseline by the first variant.
 func rebased(s lab.Study) lab.Study {
-	has := func(name string) bool {
-		_, is := s.Variant(name)
-		return is
-	}
-	paired := len(s.Design.NoiseFloor) > 0
-	s.Design.NoiseFloor = slices.DeleteFunc(slices.Clone(s.Design.NoiseFloor),
-		func(name string) bool { return !has(name) })
-	if len(s.Variants) == 0 || has(s.Baseline) {
+	if _, plays := s.Variant(s.Baseline); plays || len(s.Variants) == 0 {
 		return s
 	}
-	base := s.Variants[0]
-	s.Notes = append(s.Notes, fmt.Sprintf("All are compared with %s, since %s is untestable here.", base.Name,
+	base := s.Variants[0].Name
+	s.Notes = append(s.Notes, fmt.Sprintf("All are compared with %s, since %s is untestable here.", base,
 		s.Baseline))
-	s.Baseline = base.Name
-	if paired && len(s.Design.NoiseFloor) == 0 {
-		s.Design.NoiseFloor = []string{base.Name}
-		s.Design.NoiseFloorPoints = intersection(s.Design.NoiseFloorPoints, pointsOf(s, base))
-		s.Variants = slices.Insert(slices.Clone(s.Variants), 1, twin(base, s.Design.NoiseFloorPoints))
+	s.Baseline = base
+	return s
+}
+
+// withTwin adds a twin of the first variant that plays at one of the points of twins, if there is one.
+func withTwin(s lab.Study) lab.Study {
+	d := &s.Design
+	first := slices.IndexFunc(s.Variants, func(v lab.Variant) bool {
+		return len(d.NoiseFloorPoints) == 0 || len(intersection(pointsOf(s, v), d.NoiseFloorPoints)) > 0
+	})
+	if first < 0 {
+		return s
 	}
+	v := s.Variants[first]
+	d.NoiseFloor = []string{v.Name}
+	d.NoiseFloorPoints = intersection(d.NoiseFloorPoints, pointsOf(s, v))
+	s.Variants = slices.Insert(slices.Clone(s.Variants), first+1, twin(v, d.NoiseFloorPoints))
 	return s
 }
 

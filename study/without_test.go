@@ -2,6 +2,7 @@ package study_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,6 +68,33 @@ func TestVariantsThatAHostLacksAreLeftOut(t *testing.T) {
 	}
 }
 
+// TestATwinIsWhereTwinsAre: if the only twin is left out, the first variant that plays at the points of twins
+// gets one. None does if no variant plays there.
+func TestATwinIsWhereTwinsAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		points string // of the noise floor
+		lacks  []lab.Lack
+		want   string // twins with their points
+	}{
+		"the baseline stays":       {"[low]", lackOf("a", "low"), "b.twin [low]"},
+		"the baseline is replaced": {"[high]", append(lackOf("a"), lackOf("b", "high")...), "d.twin [high]"},
+		"any points":               {"[]", append(lackOf("a"), lackOf("b", "high")...), "b.twin [low]"},
+		"no variant is there":      {"[high]", append(append(lackOf("a"), lackOf("b")...), lackOf("d")...), ""},
+	} {
+		file := parsed(t, stall("design: {noise_floor: [a], noise_floor_points: "+c.points+"}\n"), kiosk())
+		s := study.Without(resolved(t, file, study.Options{}), c.lacks)
+		var twins, of []string
+		for _, v := range s.Variants {
+			if v.TwinOf != "" {
+				twins, of = append(twins, fmt.Sprint(v.Name, " ", v.Points)), append(of, v.TwinOf)
+			}
+		}
+		if got := strings.Join(twins, " "); got != c.want || !slices.Equal(s.Design.NoiseFloor, of) {
+			t.Errorf("%s: the twins are %q, want %q; the noise floor is %q", name, got, c.want, s.Design.NoiseFloor)
+		}
+	}
+}
+
 // lackOf returns the lack of an oven and coal for a variant, at all points or at the given ones.
 func lackOf(variant string, points ...string) []lab.Lack {
 	return []lab.Lack{{Variant: variant, Points: points, Err: errors.New("no oven\nno coal")}}
@@ -97,7 +125,7 @@ func TestNotesSayWhatIsLeftOut(t *testing.T) {
 // changed.
 func TestAReducedStudyCanBeStored(t *testing.T) {
 	whole := stallStudy(t)
-	for _, lacks := range [][]lab.Lack{nil, lackOf("d"), lackOf("a"), lackOf("a", "high")} {
+	for _, lacks := range [][]lab.Lack{nil, lackOf("d"), lackOf("a"), lackOf("a", "high"), lackOf("a", "low")} {
 		s := study.Without(whole, lacks)
 		plan, err := study.Expand(s, "full", time.Time{})
 		if err == nil {
