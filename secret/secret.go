@@ -5,7 +5,7 @@
 // It knows no file formats: its users pass the texts, and the form of references. It
 // cannot recognise secrets under harmless names.
 //
-// Entry points: NewVault, Vault.Mask, Vault.Fill, Vault.Conceal, Named.
+// Entry points: NewVault, Vault.Mask, Vault.Fill, Vault.Conceal, Named, HidePasswords.
 package secret
 
 import (
@@ -108,8 +108,9 @@ func (v *Vault) Warnings() []string {
 	return warnings
 }
 
-// passwordInURL matches the password of URLs: scheme://user:password@host.
-var passwordInURL = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s]+)(@)`)
+// passwordInURL matches the password of URLs: scheme://user:password@host. The password may contain @.
+var passwordInURL = regexp.MustCompile(
+	`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s]+(?:@[^@/\s"',;]+)*)(@)`)
 
 // shellVariable matches a variable of a shell or of compose, which is filled in later.
 var shellVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
@@ -117,12 +118,37 @@ var shellVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
 // MaskURLs masks the passwords of all URLs in a text, except those with a reference. form
 // returns the reference to a variable.
 func (v *Vault) MaskURLs(what, name, text string, form func(variable string) string) string {
+	return eachPassword(text, func(password string) string {
+		return form(v.Mask(what, name+"_PASSWORD", password))
+	})
+}
+
+// MaskURLsOfShell masks the passwords of URLs as MaskURLs does, in a text of a shell or of
+// compose: $NAME is a variable there, too.
+func (v *Vault) MaskURLsOfShell(what, name, text string) string {
+	return eachPassword(text, func(password string) string {
+		if shellVariable.MatchString(password) {
+			return password
+		}
+		return Reference(v.Mask(what, name+"_PASSWORD", password))
+	})
+}
+
+// HidePasswords replaces by asterisks the passwords of all URLs in a text, except those with a
+// reference. It is for messages about what users have written.
+func HidePasswords(text string) string {
+	return eachPassword(text, func(string) string { return "***" })
+}
+
+// eachPassword replaces the passwords of all URLs in a text. It leaves those with a reference,
+// which would not be filled if it were replaced.
+func eachPassword(text string, replace func(password string) string) string {
 	return passwordInURL.ReplaceAllStringFunc(text, func(found string) string {
 		parts := passwordInURL.FindStringSubmatch(found)
-		if strings.Contains(parts[2], "${") || shellVariable.MatchString(parts[2]) {
-			return found // if it were masked, the reference would not be filled
+		if strings.Contains(parts[2], "${") {
+			return found
 		}
-		return parts[1] + form(v.Mask(what, name+"_PASSWORD", parts[2])) + parts[3]
+		return parts[1] + replace(parts[2]) + parts[3]
 	})
 }
 

@@ -24,7 +24,9 @@ func TestRecordingsOfOtherRecorders(t *testing.T) {
 	page := entryOf("http://shop.example/", "text/html; charset=utf-8")
 	script := entryOf("http://cdn.example/0.js", "text/javascript")
 	stream := entryOf("http://shop.example/events", "text/event-stream")
+	socket := entryOf("wss://me:geheim@shop.example/a", "")
 	cases := []struct{ name, text, requests, noted string }{
+		{"password in a note", recordingOf(page, socket), "GET /", "wss://me:***@shop.example/a"},
 		{"byte order mark", "\ufeff" + recordingOf(page), "GET /", ""},
 		{"cookies as an object", recordingOf(strings.ReplaceAll(page, `"cookies":[]`, `"cookies":{}`)), "GET /", ""},
 		{"headers as null", recordingOf(strings.Replace(page, `"headers":[]`, `"headers":null`, 1)), "GET /", ""},

@@ -13,6 +13,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // description is the conversion of an OpenAPI document in progress.
@@ -87,7 +88,7 @@ func (a *description) server() {
 	case err == nil && u.Host == "" && strings.HasPrefix(u.Path, "/"):
 		a.prefix = strings.TrimSuffix(requestTarget(u.EscapedPath()), "/")
 	case address != "":
-		a.note("servers", address, "not an address for HTTP")
+		a.note("servers", secret.HidePasswords(address), "not an address for HTTP")
 	}
 	a.note("servers", "no host", "the description names none; give the target on the command line")
 }
@@ -96,7 +97,7 @@ func (a *description) server() {
 func (a *description) otherServers() {
 	for i, s := range a.doc.Servers {
 		if i > 0 && s != nil {
-			a.note("servers", cmp.Or(s.URL, "no server"), "a scenario has one target, "+
+			a.note("servers", cmp.Or(secret.HidePasswords(s.URL), "no server"), "a scenario has one target, "+
 				cmp.Or(a.file.Target, "no server")+"; the command line can give another")
 		}
 	}

@@ -57,6 +57,18 @@ func TestNumbersBetweenExcludedBounds(t *testing.T) {
 	}
 }
 
+// TestPasswordsOfServersAreNotShown: neither those of the target nor those of the servers that are not it.
+func TestPasswordsOfServersAreNotShown(t *testing.T) {
+	c := converted(t, "a.json", `{"openapi":"3.0.0","info":{"title":"a","version":"1"},
+		"servers":[{"url":"http://me:geheim@h"},{"url":"http://me:geheim@other"}],
+		"paths":{"/a":{"get":{"responses":{"200":{"description":"a"}}}}}}`, Options{})
+	text, err := c.YAML("a.yaml")
+	must(t, err)
+	if strings.Contains(string(text), "geheim") || !strings.Contains(string(text), "http://me:***@other") {
+		t.Errorf("the scenario is\n%s", text)
+	}
+}
+
 func TestNoNumberLiesBetweenEqualBounds(t *testing.T) {
 	var s openapi3.Schema
 	must(t, json.Unmarshal([]byte(`{"minimum": 1, "exclusiveMaximum": 1}`), &s))

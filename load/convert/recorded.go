@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // recorded is one request as it was recorded or written. Its texts may contain references to values of
@@ -39,10 +40,11 @@ type recorded struct {
 // field is a header, a cookie or a query parameter.
 type field struct{ name, value string }
 
-// what describes the request for notes, without its query, which may contain secrets.
+// what describes the request for notes, without its password, and without its query, which may contain
+// secrets.
 func (r *recorded) what() string {
 	address, _, _ := strings.Cut(strings.TrimPrefix(r.address, unknownTarget), "?")
-	return r.method + " " + referenced.ReplaceAllString(address, "{$1}")
+	return r.method + " " + secret.HidePasswords(referenced.ReplaceAllString(address, "{$1}"))
 }
 
 // origin returns scheme and host of the request.

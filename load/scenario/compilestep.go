@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/cleave-lab/cleave/load/oracle"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 func (c *compiler) readStep(place string, s *Step, names *scope) step {
@@ -40,9 +41,9 @@ func (c *compiler) readStep(place string, s *Step, names *scope) step {
 	return compiled
 }
 
-// operation returns the index of the step's operation.
+// operation returns the index of the step's operation. Its name is in all output.
 func (c *compiler) operation(s *Step) int {
-	name := cmp.Or(s.Name, s.Request+s.GRPC)
+	name := secret.HidePasswords(cmp.Or(s.Name, s.Request+s.GRPC))
 	i := slices.Index(c.plan.operations, name)
 	if i < 0 {
 		i = len(c.plan.operations)
@@ -65,6 +66,7 @@ func (c *compiler) noteOracle(s *step) {
 	for _, e := range s.extract {
 		text += ", has " + e.from.String()
 	}
+	text = secret.HidePasswords(text)
 	j.checked = j.checked && (s.oracle.Checked() || s.check != nil || len(s.extract)+len(s.echoes) > 0)
 	if !slices.Contains(j.descriptions, text) {
 		j.descriptions = append(j.descriptions, text)
@@ -77,14 +79,15 @@ var methodPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*/[A-Za-z_][A-Za-
 // readRequest parses "METHOD /path".
 func (c *compiler) readRequest(place string, s *Step, compiled *step, names *scope) {
 	method, path, found := strings.Cut(s.Request, " ")
+	shown := secret.HidePasswords(s.Request)
 	compiled.method = method
 	place += ".request"
 	switch {
 	case !found || !httpguts.ValidHeaderFieldName(method):
-		c.problem(place, "request %q: write it as METHOD /path, for example GET /items", s.Request)
+		c.problem(place, "request %q: write it as METHOD /path, for example GET /items", shown)
 		return
 	case !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "${"):
-		c.problem(place, "request %q: the path must begin with / or with a value", s.Request)
+		c.problem(place, "request %q: the path must begin with / or with a value", shown)
 		return
 	}
 	t, err := newTemplate(path, inTarget, names.find)
@@ -99,7 +102,7 @@ func (c *compiler) readRequest(place string, s *Step, compiled *step, names *sco
 	for i := range t {
 		if bytes.ContainsFunc(t[i].text, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '#' }) {
 			c.problem(place, "request %q: the path has a space, a control character or #: write %%20 or %%23 instead",
-				s.Request)
+				shown)
 			return
 		}
 		t[i].text = appendURL(nil, t[i].text)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // Answer is the answer to a step; see package oracle.
@@ -152,8 +153,16 @@ func (s *Session) Call() Call {
 }
 
 // Judge judges the answer of the step and stores extractions and cookies. The complaint is empty unless
-// explain is set.
+// explain is set. It shows no passwords of URLs.
 func (s *Session) Judge(a *Answer, explain bool) (record.Outcome, string) {
+	outcome, complaint := s.judge(a, explain)
+	if complaint != "" { // every operation is judged, and few complain
+		complaint = secret.HidePasswords(complaint)
+	}
+	return outcome, complaint
+}
+
+func (s *Session) judge(a *Answer, explain bool) (record.Outcome, string) {
 	step := s.steps[s.at].step
 	outcome, complaint := step.oracle.Judge(a, explain)
 	if outcome != record.OK {

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -302,6 +303,28 @@ func TestAnswersAreNotKept(t *testing.T) {
 	}
 	if got := s.Call().Header; !slices.Contains(got, Field{"Cookie", "k=v"}) {
 		t.Errorf("header %v", got)
+	}
+}
+
+// TestPasswordsOfURLsAreNotShown: in names of operations, how answers are judged, complaints and mistakes.
+func TestPasswordsOfURLsAreNotShown(t *testing.T) {
+	const address = "http://me:gehe@im@h/"
+	f := Single(Step{Request: "GET /?from=" + address, Expect: Expect{Body: []string{address, "${place}"}}})
+	f.Values = map[string]Value{"place": {Choice: []string{"http://me:gehe@im@other/"}}}
+	plan := compiled(t, f, "")
+	shown := append(plan.Operations(), plan.Checks()...)
+	_, s := begun(t, f)
+	for _, body := range []string{"nothing", address} { // lacks the text, lacks the value
+		_, complaint := s.Judge(&Answer{Status: 200, Body: []byte(body)}, true)
+		shown = append(shown, complaint)
+	}
+	_, err := Single(Step{Request: "GET " + address}).Compile("")
+	shown = append(shown, fmt.Sprint(err))
+	for _, text := range shown {
+		if strings.Contains(text, "gehe") || strings.Contains(text, "im@") ||
+			!strings.Contains(text, "http://me:***@") {
+			t.Errorf("shown is %q", text)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ type Request struct {
 // literally; they contain no templates.
 func (r Request) Scenario() (scenario.File, error) {
 	u, err := url.Parse(r.URL)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Host == "" || u.User != nil {
 		// newDestination has a better error.
 		_, wrong := newDestination(r.URL)
 		return scenario.File{}, wrong
@@ -42,7 +42,7 @@ func (r Request) Scenario() (scenario.File, error) {
 		return scenario.File{}, err
 	}
 	file := *scenario.Single(step)
-	target := url.URL{Scheme: u.Scheme, Host: u.Host, User: u.User}
+	target := url.URL{Scheme: u.Scheme, Host: u.Host}
 	file.Target = target.String()
 	return file, nil
 }

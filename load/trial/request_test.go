@@ -41,6 +41,18 @@ func TestRequestsAreSentAsTyped(t *testing.T) {
 	}
 }
 
+// TestPasswordsOfURLsAreNotShown in the errors that refuse them, also if the URL cannot be read.
+func TestPasswordsOfURLsAreNotShown(t *testing.T) {
+	for _, text := range []string{"http://me:geheim@127.0.0.1/", "grpc://me:geheim@127.0.0.1/",
+		"http://geheim@h/", "http://me:geheim@127.0.0.1:x/", "http://me:geheim/%zz@h/", "me:geheim@127.0.0.1/",
+		"me@geheim:80/"} {
+		_, err := Request{URL: text}.Scenario()
+		if err == nil || strings.Contains(err.Error(), "geheim") || !strings.Contains(err.Error(), "as a header") {
+			t.Errorf("%s: error %v, want one that says what to do, without the password", text, err)
+		}
+	}
+}
+
 func TestMistakesOfRequests(t *testing.T) {
 	for name, c := range map[string]struct {
 		request Request

@@ -33,11 +33,12 @@ func newDestination(text string) (destination, error) {
 	switch {
 	case text == "":
 		return destination{}, errors.New("no target: give its URL, for example http://127.0.0.1:8080")
+	case strings.Contains(text, "@") && (err != nil || u.User != nil || u.Host == ""):
+		// Neither the text nor the error is shown: both may contain the password.
+		return destination{}, errors.New("the URL of the target holds a password: send it as a header: " +
+			"-H 'Authorization: ...'")
 	case err != nil:
 		return destination{}, fmt.Errorf("URL %q: %w: write for example http://127.0.0.1:8080/", text, err)
-	case u.User != nil:
-		return destination{}, fmt.Errorf("URL %q holds a password: send it as a header: -H 'Authorization: ...'",
-			u.Redacted())
 	case u.Hostname() == "":
 		return destination{}, fmt.Errorf("URL %q names no host: write for example http://127.0.0.1:8080/", text)
 	case u.RawQuery != "" || u.Fragment != "":

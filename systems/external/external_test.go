@@ -326,6 +326,23 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 	}
 }
 
+// TestPasswordsOfURLsAreNotShown in the mistakes that refuse them, wherever the URL is written.
+func TestPasswordsOfURLsAreNotShown(t *testing.T) {
+	const services = "services: {web: {image: web, ports: [80]}}"
+	const file = "schema: cleave-system/1\nname: x\nready: {log: ready}\nurl: "
+	for _, address := range []string{"http://me:geheim@127.0.0.1/?x=1", "http://me:geheim@127.0.0.1:x/",
+		"http://me:geheim/%zz@h/", "http://geheim@h/"} {
+		_, inline := Inline(address)
+		_, inFile := Parse("system.yaml", []byte(file+"'"+address+"'"))
+		_, compose := ofCompose(t, services, address)
+		for place, err := range map[string]error{"the command line": inline, "a file": inFile, "compose": compose} {
+			if err == nil || strings.Contains(err.Error(), "geheim") || !strings.Contains(err.Error(), "as a header") {
+				t.Errorf("%s on %s: %v", address, place, err)
+			}
+		}
+	}
+}
+
 func TestInline(t *testing.T) {
 	for text, want := range map[string]Definition{
 		"http://127.0.0.1:8080/": {Name: "127.0.0.1-8080",

@@ -282,7 +282,7 @@ func (d *Definition) completeReady() (mistakes []error) {
 			"healthcheck, and depends_on with condition: service_healthy; or readinessProbe")
 	case awaited && len(d.Command) == 0 && d.Image == "":
 		mistake("ready.log and ready.command are for systems that Cleave starts, and %s runs already: give "+
-			"ready.path", d.URL)
+			"ready.path", d.Name)
 	}
 	if len(d.Ready.Log) > maxReadyLog || strings.ContainsAny(d.Ready.Log, "\r\n") {
 		mistake("ready.log is %q, expected a part of one line, of at most %d characters", d.Ready.Log, maxReadyLog)
@@ -313,14 +313,11 @@ func checkImage(name string) error {
 func checkURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, portMark, "80"))
 	switch {
-	case err != nil:
-		var parsing *url.Error
-		if errors.As(err, &parsing) {
-			err = parsing.Err // the whole error quotes the URL, which may have a password
-		}
-		return fmt.Errorf("url: %w", err)
-	case u.User != nil:
+	case strings.Contains(text, "@") && (err != nil || u.User != nil || u.Host == ""):
+		// Neither the text nor the error is shown: both may contain the password.
 		return errors.New("url holds a user or a password: send it as a header: -H 'Authorization: ${NAME}'")
+	case err != nil:
+		return fmt.Errorf("url: %w", err)
 	case u.Host == "" || !slices.Contains([]string{"http", "https", "grpc", "grpcs"}, u.Scheme):
 		return fmt.Errorf("url is %q, expected http://, https://, grpc:// or grpcs:// and a host", text)
 	}

@@ -20,7 +20,7 @@ func Inline(text string) (Definition, error) {
 	case isURL(value):
 		d.URL = value
 		u, err := url.Parse(value)
-		if err == nil && u.RawQuery != "" {
+		if err == nil && u.User == nil && u.RawQuery != "" {
 			return d, fmt.Errorf("URL %q: a query belongs to what is asked of every system: --path '%s', and "+
 				"%s://%s here", value, u.RequestURI(), u.Scheme, u.Host)
 		}

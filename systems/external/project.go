@@ -211,6 +211,9 @@ func (p *project) findEntry(address string) (entryPoint, error) {
 		}
 		return p.entryPoints[0], nil
 	}
+	if err := checkURL(address); err != nil {
+		return entryPoint{}, err
+	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return entryPoint{}, fmt.Errorf("url: %w", err)

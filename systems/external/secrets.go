@@ -125,7 +125,7 @@ func (m masker) text(name, text string) string {
 		}
 		return found
 	})
-	return m.MaskURLs("system "+m.system, name, text, secret.Reference)
+	return m.MaskURLsOfShell("system "+m.system, name, text)
 }
 
 // headerLine matches an argument such as 'Authorization: Bearer abc'.
