@@ -68,16 +68,30 @@ func TestAccessLogsBecomeReplays(t *testing.T) {
 	}
 }
 
-// TestExactTimesOfALogStay: a later request in the same second shows that the log has fractions.
-func TestExactTimesOfALogStay(t *testing.T) {
-	const line = `{"ts":%s,"method":"GET","path":"/","status":200}` + "\n"
-	text := fmt.Sprintf(line+line+line, "1795244400.0", "1795244400.0", "1795244400.1")
-	c := converted(t, "access.log", text, Options{Format: Log})
-	if got, want := string(c.Beside["access-times.txt"]), "0.000000\n0.000000\n0.100000\n"; got != want {
-		t.Errorf("times %q, want %q", got, want)
-	}
-	if noted(&c, "whole seconds") {
-		t.Error("a note says that the log has whole seconds")
+// TestOnlyWholeSecondsAreSpread: times that a line gives with a fraction stay, also beside lines without one.
+func TestOnlyWholeSecondsAreSpread(t *testing.T) {
+	for name, c := range map[string]struct {
+		times  []string // as JSON
+		want   string
+		spread bool
+	}{
+		"fractions":               {[]string{"400.0", "400.0", "400.1"}, "0.000000 0.000000 0.100000", false},
+		"zero, alone in a second": {[]string{"400.0", "400.0", "402.1"}, "0.000000 0.000000 2.100000", false},
+		"milliseconds":            {[]string{"400000", "400000", "401001"}, "0.000000 0.000000 1.001000", false},
+		"both":                    {[]string{"400", "400.7", "400"}, "0.000000 0.500000 0.700000", true},
+		"all fractions are zero":  {[]string{"400.000", "400.000"}, "0.000000 0.500000", true},
+	} {
+		text := ""
+		for _, at := range c.times {
+			text += `{"ts":1795244` + at + `,"method":"GET","path":"/","status":200}` + "\n"
+		}
+		made := converted(t, "access.log", text, Options{Format: Log})
+		if got := strings.Join(strings.Fields(string(made.Beside["access-times.txt"])), " "); got != c.want {
+			t.Errorf("%s: times %q, want %q", name, got, c.want)
+		}
+		if noted(&made, "whole seconds") != c.spread {
+			t.Errorf("%s: a note about whole seconds: %v, want %v", name, !c.spread, c.spread)
+		}
 	}
 }
 
