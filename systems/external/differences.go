@@ -1,7 +1,6 @@
 package external
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -60,13 +59,9 @@ func differencesOf(a, b state) (all []difference) {
 			func(at *state, b state) { at.add(*b.service(to.Name), b) }})
 	}
 	if a.Entry != b.Entry {
-		change := lab.KnobChange{Knob: "way-in", From: a.Entry, To: b.Entry}
-		all = append(all, difference{change, func(at *state, b state) {
-			at.Entry, at.URL = b.Entry, b.URL
-			if entry := at.service(b.Entry); entry != nil {
-				entry.Port = b.service(b.Entry).Port
-			}
-		}})
+		all = append(all, difference{lab.KnobChange{Knob: "way-in", From: a.Entry, To: b.Entry}, (*state).enterAt})
+	} else if strings.TrimSuffix(a.URL, "/") != strings.TrimSuffix(b.URL, "/") && a.Entry != "" {
+		all = append(all, difference{lab.KnobChange{Knob: "way-in", From: a.URL, To: b.URL}, (*state).enterAt})
 	}
 	for _, from := range a.Services {
 		if b.service(from.Name) == nil {
@@ -75,6 +70,18 @@ func differencesOf(a, b state) (all []difference) {
 		}
 	}
 	return append(all, otherSystemDifferences(a, b)...)
+}
+
+// enterAt makes the entry point that of another system. The former entry point may have had a port of its own
+// for that: both get the ports that they have in the other system.
+func (s *state) enterAt(other state) {
+	for _, name := range []string{s.Entry, other.Entry} {
+		own, service := s.service(name), other.service(name)
+		if own != nil && service != nil {
+			own.Port = service.Port
+		}
+	}
+	s.Entry, s.URL = other.Entry, other.URL
 }
 
 // differencesOfService returns the differences of a service that both systems have.
@@ -128,7 +135,9 @@ func (s *state) applyOthers(service lab.SystemService, from state) {
 		own.Container.Entrypoint
 	own.Container, own.Healthy, own.Finishes = container, service.Healthy, service.Finishes
 	own.Restarts = service.Restarts
-	own.Port = cmp.Or(service.Port, own.Port) // without any port, it could not stay the entry point
+	if service.Port != 0 || own.Name != s.Entry { // without any port, it could not stay the entry point
+		own.Port = service.Port
+	}
 	own.After = append(slices.Clone(service.After), slices.DeleteFunc(own.After, func(name string) bool {
 		return from.service(name) != nil // removed services have their own difference
 	})...)

@@ -135,6 +135,58 @@ func TestSystemsOfAPathHaveThePortOfTheirEntryPoint(t *testing.T) {
 	}
 }
 
+// TestServicesThatAreNoEntryPointHaveTheirOwnPorts: the former entry point, whose URL selected its second
+// port, and a service that publishes nothing any more.
+func TestServicesThatAreNoEntryPointHaveTheirOwnPorts(t *testing.T) {
+	first, err := ofCompose(t, `
+services:
+  web: {image: web, ports: ["80", "81"]}
+  api: {image: api, ports: ["82"]}
+  mail: {image: mail, ports: ["90"]}
+  old: {image: old}
+`, "http://web:81/")
+	testset.Must(t, err)
+	second, err := ofCompose(t, `
+services:
+  web: {image: web, ports: ["80", "81"]}
+  api: {image: api, ports: ["82"]}
+  mail: {image: mail}
+`, "http://api:82/")
+	testset.Must(t, err)
+	systems, steps, err := Steps([]Definition{first}, []Definition{second}, nil, false)
+	testset.Must(t, err)
+	if got := changesOfOrders(steps)[0]; !slices.Equal(got, []string{"mail.ports", "way-in", "old"}) {
+		t.Fatalf("the changes are %v", got)
+	}
+	for i, want := range []string{"81 82 90", "81 82 0", "80 82 0", "80 82 0"} {
+		in := systems[i].Services
+		got := fmt.Sprint(serviceIn(in, "web").Port, " ", serviceIn(in, "api").Port, " ",
+			serviceIn(in, "mail").Port)
+		if got != want {
+			t.Errorf("in %s web, api and mail have the ports %s, want %s", systems[i].Name, got, want)
+		}
+	}
+}
+
+// TestAnotherPathOfTheEntryPointIsAChange.
+func TestAnotherPathOfTheEntryPointIsAChange(t *testing.T) {
+	const text = "services: {web: {image: web, ports: [80]}}"
+	at := func(address string) []Definition {
+		d, err := ofCompose(t, text, address)
+		testset.Must(t, err)
+		return []Definition{d}
+	}
+	if _, _, err := Steps(at("http://web:80"), at("http://web:80/"), nil, false); err == nil {
+		t.Error("a slash at the end is a change")
+	}
+	_, steps, err := Steps(at("http://web:80/"), at("http://web:80/v2"), nil, false)
+	testset.Must(t, err)
+	if want := []lab.KnobChange{{Knob: "way-in", From: "http://127.0.0.1:{port}/",
+		To: "http://127.0.0.1:{port}/v2"}}; len(steps) != 1 || !slices.Equal(steps[0].Changes, want) {
+		t.Errorf("the steps are %+v, want %+v", steps, want)
+	}
+}
+
 // TestWhatCannotRunTwiceSaysWhy: it keeps data or has a static address, and its file has no replicas of it.
 func TestWhatCannotRunTwiceSaysWhy(t *testing.T) {
 	path := projectFolder(t, map[string]string{"conf": "", "compose.yaml": `
