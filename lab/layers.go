@@ -155,7 +155,7 @@ type LayerShare struct {
 	Variant  string   `json:"variant"`
 	Point    Point    `json:"point"`
 	Runtimes []string `json:"runtimes"`
-	Trials   int      `json:"trials"` // profiled
+	Trials   int      `json:"trials"` // profiled, with CPU time
 	Samples  int      `json:"samples"`
 	// CPUPerOperation is that of the trials without a profiler, ProfiledCPUPerOperation that of
 	// the profiled ones. The difference is the cost of profiling.

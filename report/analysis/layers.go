@@ -41,17 +41,17 @@ func (e *experiment) addLibraryCosts() {
 
 // profile holds the mean shares of layers in the CPU time over profiled trials.
 type profile struct {
+	trials  []lab.Trial // those with CPU time: the others have no shares
 	samples int
 	shares  map[lab.Layer]float64            // of the CPU time of all roles
 	roles   map[string]map[lab.Layer]float64 // the same shares by role
 }
 
-// profileOf returns the profile of trials, each with the same weight. Trials without CPU time have no shares
-// and do not count.
+// profileOf returns the profile of those trials that have CPU time, each with the same weight.
 func profileOf(trials []lab.Trial) profile {
-	p := profile{shares: map[lab.Layer]float64{}, roles: map[string]map[lab.Layer]float64{}}
-	counted := slices.DeleteFunc(slices.Clone(trials), func(t lab.Trial) bool { return usedIn(t) <= 0 })
-	for _, trial := range counted {
+	p := profile{shares: map[lab.Layer]float64{}, roles: map[string]map[lab.Layer]float64{},
+		trials: slices.DeleteFunc(slices.Clone(trials), func(t lab.Trial) bool { return usedIn(t) <= 0 })}
+	for _, trial := range p.trials {
 		total := usedIn(trial)
 		for _, role := range trial.Layers {
 			p.samples += role.Samples
@@ -59,7 +59,7 @@ func profileOf(trials []lab.Trial) profile {
 				p.roles[role.Role] = map[lab.Layer]float64{}
 			}
 			for layer, seconds := range role.Seconds {
-				share := seconds / total / float64(len(counted))
+				share := seconds / total / float64(len(p.trials))
 				p.shares[layer] += share
 				p.roles[role.Role][layer] += share
 			}
@@ -104,17 +104,17 @@ func (e *experiment) layers() []lab.LayerShare {
 // countedPerOperation returns the mean instructions and cycles of an operation over the trials in which the
 // processor counted them, or zeros. They are the counts per second of CPU time, times the CPU time of an
 // operation, which the metric cost measures.
-func countedPerOperation(trials []lab.Trial, cost string) (instructions, cycles float64) {
+func (p profile) countedPerOperation(cost string) (instructions, cycles float64) {
 	var n float64
-	for _, trial := range trials {
+	for _, trial := range p.trials {
 		var counted lab.Counted
 		for _, role := range trial.Layers {
 			counted.Instructions += role.Instructions
 			counted.Cycles += role.Cycles
 		}
-		if used := usedIn(trial); counted.Instructions > 0 && used > 0 {
-			instructions += counted.Instructions / used * trial.Measures[cost]
-			cycles += counted.Cycles / used * trial.Measures[cost]
+		if each, measured := trial.Measures[cost]; measured && counted.Instructions > 0 {
+			instructions += counted.Instructions / usedIn(trial) * each
+			cycles += counted.Cycles / usedIn(trial) * each
 			n++
 		}
 	}
@@ -125,17 +125,19 @@ func countedPerOperation(trials []lab.Trial, cost string) (instructions, cycles 
 }
 
 // layersOf returns the CPU time of an operation by layer and role: the mean shares of the profiled trials
-// times the mean cost of the timed ones.
+// that have CPU time, times the mean cost of the timed ones.
 func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Trial) lab.LayerShare {
 	cost, p := e.metricName(lab.CPU, 0, lab.PerOperation), profileOf(trials)
 	each, _ := e.mean(variant, point.Name, cost)
-	share := lab.LayerShare{Variant: variant, Point: point, Trials: len(trials), Samples: p.samples,
+	share := lab.LayerShare{Variant: variant, Point: point, Trials: len(p.trials), Samples: p.samples,
 		Runtimes: []string{}, CPUPerOperation: each, Libraries: p.libraries() * each}
 	var profiled []float64
 	var roles []string
 	runtimes := map[string]string{} // by role
-	for _, trial := range trials {
-		profiled = append(profiled, trial.Measures[cost])
+	for _, trial := range p.trials {
+		if each, measured := trial.Measures[cost]; measured {
+			profiled = append(profiled, each)
+		}
 		for _, role := range trial.Layers {
 			roles = appendNew(roles, role.Role)
 			if role.Runtime != "" {
@@ -145,7 +147,7 @@ func (e *experiment) layersOf(variant string, point lab.Point, trials []lab.Tria
 		}
 	}
 	share.ProfiledCPUPerOperation = stats.Mean(profiled)
-	share.Instructions, share.Cycles = countedPerOperation(trials, cost)
+	share.Instructions, share.Cycles = p.countedPerOperation(cost)
 	for _, layer := range lab.Layers() {
 		if s := p.shares[layer]; s > 0 {
 			share.Layers = append(share.Layers, lab.LayerTime{Layer: layer, Share: s, PerOperation: s * each})

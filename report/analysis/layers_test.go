@@ -89,8 +89,8 @@ func TestLayersAreSharesOfTheTimedCost(t *testing.T) {
 	}
 }
 
-// TestProfilesInAnyOrderAndWithGaps: the records come in any order, one of them has no CPU time, and the
-// first one lacks a role.
+// TestProfilesInAnyOrderAndWithGaps: the records come in any order, one of them has no CPU time and counts in
+// no mean, and the first one lacks a role and the cost of an operation.
 func TestProfilesInAnyOrderAndWithGaps(t *testing.T) {
 	in := profiledShop()
 	for i := range in.Trials {
@@ -99,8 +99,12 @@ func TestProfilesInAnyOrderAndWithGaps(t *testing.T) {
 			case 1:
 				trial.Layers = trial.Layers[:1]
 				trial.Layers[0].Seconds = map[lab.Layer]float64{lab.LayerHTTP: 6, lab.LayerKernel: 4}
+				delete(trial.Measures, "cpu_per_operation")
 			case 2:
 				trial.Layers = []lab.RoleLayers{{Role: "shop"}}
+				trial.Measures["cpu_per_operation"] = 1000
+			default:
+				trial.Measures["cpu_per_operation"] = 7
 			}
 		}
 	}
@@ -109,6 +113,10 @@ func TestProfilesInAnyOrderAndWithGaps(t *testing.T) {
 	l := a.Layers[0]
 	if l.Variant != "monolith" || math.Abs(l.Libraries/l.CPUPerOperation-0.6) > 1e-9 {
 		t.Errorf("libraries take %g of %g s, want 60 %%", l.Libraries, l.CPUPerOperation)
+	}
+	if l.Trials != 2 || l.ProfiledCPUPerOperation != 7 {
+		t.Errorf("%d trials with a mean of %g s, want two, one of which measured 7 s", l.Trials,
+			l.ProfiledCPUPerOperation)
 	}
 	if !slices.ContainsFunc(l.Roles, func(r lab.RoleLayerTime) bool { return r.Role == "database" }) {
 		t.Errorf("roles %+v, want the database among them", l.Roles)

@@ -1061,7 +1061,7 @@ export interface LayerShare {
   variant: string;
   point: Point;
   runtimes: Array<string> | null;
-  /** profiled */
+  /** profiled, with CPU time */
   trials: number;
   samples: number;
   /** CPUPerOperation is that of the trials without a profiler, ProfiledCPUPerOperation that of the profiled ones. The difference is the cost of profiling. */
