@@ -174,6 +174,28 @@ func TestSeedsAndParts(t *testing.T) {
 	}
 }
 
+// TestWeightsOfFirstFlows: over neighbouring seeds, the first flows follow the weights, too.
+func TestWeightsOfFirstFlows(t *testing.T) {
+	f := Single(Step{Request: "GET /0"})
+	f.Flows = append(f.Flows, Flow{Name: "x", Weight: 3, Steps: []Step{{Request: "GET /1"}}})
+	plan, s := compiled(t, f, ""), new(Session)
+	const seeds, flows = 5000, 2
+	counts := make([]int, 2*flows) // by position in the load and flow
+	for plan.seed = range uint64(seeds) {
+		p := plan.Player(Origin{Host: "h"})
+		for i := range flows {
+			p.Begin(s)
+			counts[2*i+s.Operation()]++
+		}
+	}
+	const limit = 10.83 // 1 degree of freedom, one in a thousand
+	for i := 0; i < len(counts); i += 2 {
+		if got := chiSquared(counts[i:i+2], []float64{0.25, 0.75}); got > limit {
+			t.Errorf("flow %d: counts %v: chi squared %.1f", i/2, counts[i:i+2], got)
+		}
+	}
+}
+
 func TestWeights(t *testing.T) {
 	f := Single(Step{Request: "GET /0"})
 	for i, weight := range []float64{2, 7} {
