@@ -45,6 +45,7 @@ type pod struct {
 	paused     bool              // it was paused, and may still be
 	scaled     bool              // the cluster has made it as a replica
 	removed    bool
+	started    bool            // the program of this life runs, or has run
 	token      string          // proves to the unit who its conductor is
 	lives      context.Context // ends when a fault ends this life, and with the deployment
 }
@@ -77,7 +78,12 @@ func (d *deployment) newPod(spec lab.UnitSpec) *pod {
 }
 
 // Start implements fleet.Instance.
-func (p *pod) Start(ctx context.Context) error {
+func (p *pod) Start(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil && !p.started {
+			close(p.Ended)
+		}
+	}()
 	d := p.deployment
 	if begun, err := p.begin(ctx); begun || err != nil {
 		return err
@@ -97,6 +103,7 @@ func (p *pod) Start(ctx context.Context) error {
 // connect connects to the unit of a running pod. Foreign units and commands that prepare have no control
 // connection: it only watches for their end.
 func (p *pod) connect(ctx context.Context) error {
+	p.started = true
 	if p.Spec.Foreign || p.Prepares {
 		go p.await()
 		return nil
@@ -154,6 +161,7 @@ func (c *cluster) advised(err error) error {
 // find records the address, node, container and process of a pod that runs, or has run. It follows the pod's
 // log and binds the pod to its processors.
 func (p *pod) find(state api.Pod) error {
+	p.started = true
 	d := p.deployment
 	status := state.Status.ContainerStatuses[0]
 	d.mu.Lock() // account reads these fields at any time

@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -33,4 +34,17 @@ func TestTheLogComesAfterTheEnd(t *testing.T) {
 		close(p.followed)
 	})
 	deploytest.Says(t, p.connect(t.Context()), "unit views", "its program ended: exit status 3", "stillborn")
+}
+
+// TestAStartThatFailsHasEnded checks that a life whose pod cannot be made has ended, so that no caller waits
+// for its end.
+func TestAStartThatFailsHasEnded(t *testing.T) {
+	d := &deployment{pods: newPodCache(), deployer: &Deployer{site: &userSite{}}, cluster: &cluster{}}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
+	d.Wanted = links.Of(nil, nil)
+	p := d.newPod(lab.UnitSpec{Name: "views"})
+	deploytest.Says(t, p.Start(t.Context()), "cannot be the name of its folder") // the trial has no folder
+	if !p.HasEnded() {
+		t.Error("a life that has not started has not ended")
+	}
 }

@@ -50,7 +50,7 @@ func (s *userSite) newSitePod(p *pod) sitePod {
 // next returns the next life of a unit, in the pod of its former life.
 func (d *deployment) next(_ context.Context, ended *pod, _ bool) (*pod, error) {
 	p := *ended
-	p.Unit = fleet.NewUnit(ended.Spec)
+	p.Unit, p.started = fleet.NewUnit(ended.Spec), false
 	life := &userPod{StarterLife: ended.sitePod.(*userPod).Starter.Life(d.Watching), pod: &p}
 	p.sitePod, p.lives = life, life.Lives
 	return &p, nil

@@ -26,6 +26,7 @@ type service struct {
 	made       engine.Service // the specification of the service
 	former     []string       // IDs of its tasks so far, the one of this life last
 	token      string         // proves to the unit who its conductor is
+	started    bool           // the program of this life runs, or has run
 }
 
 // siteLife implements what differs between the services of a private swarm (privateLife) and one of the
@@ -64,7 +65,12 @@ func (d *deployment) newService(spec lab.UnitSpec) *service {
 }
 
 // Start implements fleet.Instance.
-func (s *service) Start(ctx context.Context) error {
+func (s *service) Start(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil && !s.started {
+			close(s.Ended)
+		}
+	}()
 	if s.Further {
 		return s.startAgain(ctx)
 	}
@@ -95,6 +101,7 @@ func (s *service) start(ctx context.Context) error {
 // connect connects to the unit of a running service. Foreign units and commands that prepare have no control
 // connection: it only watches for their end.
 func (s *service) connect(ctx context.Context) error {
+	s.started = true
 	d := s.deployment
 	if s.Spec.Foreign || s.Prepares {
 		go s.await()
@@ -190,7 +197,7 @@ func (s *service) awaitTask(ctx context.Context) error {
 			last = task
 			began := task.Status.ContainerStatus.ContainerID != "" && task.Status.State != "rejected"
 			if began && s.adopt(ctx, task) {
-				s.former = append(s.former, task.ID)
+				s.former, s.started = append(s.former, task.ID), true
 				return true, nil
 			}
 			if hasEnded(task) {

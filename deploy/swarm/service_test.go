@@ -4,6 +4,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/links"
+	"github.com/cleave-lab/cleave/lab"
 )
 
 // TestServiceNamesAreValid checks that names with dots, and names that are cut, are as Swarm wants them.
@@ -17,5 +22,23 @@ func TestServiceNamesAreValid(t *testing.T) {
 	}
 	if name := serviceName("1-2-3", 4, "web.v1"); name != "cleave-1-2-3-4-web-v1" {
 		t.Errorf("the service of web.v1 is called %q", name)
+	}
+}
+
+// TestAStartThatFailsHasEnded checks that a life whose service cannot be made has ended, so that no caller
+// waits for its end. It may be the first life or a further one.
+func TestAStartThatFailsHasEnded(t *testing.T) {
+	d := &deployment{deployer: &Deployer{}}
+	d.siteTrial = &privateTrial{deployment: d}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(),
+		fleet.Platform[*service]{})
+	d.Wanted = links.Of(nil, nil)
+	for _, further := range []bool{false, true} {
+		s := d.newService(lab.UnitSpec{Name: "views"})
+		s.Further = further
+		deploytest.Says(t, s.Start(t.Context()), "cannot be the name of its folder") // the trial has no folder
+		if !s.HasEnded() {
+			t.Errorf("further life: %v; a life that has not started has not ended", further)
+		}
 	}
 }
