@@ -262,7 +262,8 @@ func (p *pod) description() (made api.Pod, err error) {
 		made.Spec.NodeSelector = map[string]string{hostname: node}
 	}
 	made.Spec.Containers = []api.Container{p.program(is)}
-	return made, mount(&made.Spec, is.Mounts)
+	err = mount(&made.Spec, is.Mounts)
+	return made, err
 }
 
 // unitContainer is the name of the container of a pod that is its unit.

@@ -137,6 +137,10 @@ func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []st
 			found = append(found, fmt.Sprintf("%s:%d: the content is read before the writer is closed: close it in "+
 				"a statement of its own", path, files.Position(r.Pos()).Line))
 		}
+		if is && readWhileFilled(r.Results) {
+			found = append(found, fmt.Sprintf("%s:%d: a variable may be read before the call that gets its address: "+
+				"call in a statement of its own", path, files.Position(r.Pos()).Line))
+		}
 		return true
 	})
 	return found

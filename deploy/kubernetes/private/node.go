@@ -185,7 +185,8 @@ func (n *Node) awaitReady(ctx context.Context) error {
 
 // state returns the state of the node in the cluster.
 func (n *Node) state(ctx context.Context) (node api.Node, err error) {
-	return node, n.cluster.API.Do(ctx, http.MethodGet, n.path(), nil, &node)
+	err = n.cluster.API.Do(ctx, http.MethodGet, n.path(), nil, &node)
+	return node, err
 }
 
 func (n *Node) path() string { return "/api/v1/nodes/" + n.Name }
