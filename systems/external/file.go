@@ -275,14 +275,17 @@ func (d *Definition) complete() (mistakes []error) {
 // completeReady fills in defaults of Ready and returns mistakes in it.
 func (d *Definition) completeReady() (mistakes []error) {
 	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
-	awaited := d.Ready.Log != "" || len(d.Ready.Command) > 0
+	awaited, at := d.Ready.Log != "" || len(d.Ready.Command) > 0, d.URL
+	if checkURL(at) != nil {
+		at = d.Name // the URL may have a password
+	}
 	switch {
 	case awaited && d.HasUnits():
 		mistake("ready.log and ready.command are not for compose files and manifests, which say that themselves: " +
 			"healthcheck, and depends_on with condition: service_healthy; or readinessProbe")
 	case awaited && len(d.Command) == 0 && d.Image == "":
 		mistake("ready.log and ready.command are for systems that Cleave starts, and %s runs already: give "+
-			"ready.path", d.Name)
+			"ready.path", at)
 	}
 	if len(d.Ready.Log) > maxReadyLog || strings.ContainsAny(d.Ready.Log, "\r\n") {
 		mistake("ready.log is %q, expected a part of one line, of at most %d characters", d.Ready.Log, maxReadyLog)
