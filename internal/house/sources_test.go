@@ -133,7 +133,8 @@ func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []st
 		found = append(found, fmt.Sprintf("%s: %s is exported and has no comment", at, f.Name.Name))
 	}
 	ast.Inspect(f, func(n ast.Node) bool {
-		if r, is := n.(*ast.ReturnStmt); is && readsTooEarly(r.Results) {
+		r, is := n.(*ast.ReturnStmt)
+		if is && readsTooEarly(r.Results) {
 			found = append(found, fmt.Sprintf("%s:%d: the content is read before the writer is closed: close it in "+
 				"a statement of its own", path, files.Position(r.Pos()).Line))
 		}
@@ -142,6 +143,44 @@ func functionComplaints(files *token.FileSet, path string, f *ast.FuncDecl) []st
 				"call in a statement of its own", path, files.Position(r.Pos()).Line))
 		}
 		return true
+	})
+	return found
+}
+
+// readWhileFilled reports whether one of the results is a variable, or a part of it, and another result takes
+// the address of that variable. Go may read the variable before or after a call that fills it.
+func readWhileFilled(results []ast.Expr) bool {
+	return slices.ContainsFunc(results, func(read ast.Expr) bool {
+		name := variableOf(read)
+		return name != "" && slices.ContainsFunc(results, func(other ast.Expr) bool {
+			return takesAddress(other, name)
+		})
+	})
+}
+
+// variableOf returns the name of the variable in x, x.y, x[0] and so on; "" for other expressions.
+func variableOf(of ast.Expr) string {
+	for {
+		switch e := of.(type) {
+		case *ast.Ident:
+			return e.Name
+		case *ast.SelectorExpr:
+			of = e.X
+		case *ast.IndexExpr:
+			of = e.X
+		default:
+			return ""
+		}
+	}
+}
+
+// takesAddress reports whether an expression takes the address of a variable or of a part of it.
+func takesAddress(expression ast.Expr, name string) bool {
+	found := false
+	ast.Inspect(expression, func(n ast.Node) bool {
+		u, is := n.(*ast.UnaryExpr)
+		found = found || is && u.Op == token.AND && variableOf(u.X) == name
+		return !found
 	})
 	return found
 }
