@@ -433,3 +433,16 @@ func TestADatabaseHasThePrefixOfItsAddress(t *testing.T) {
 		t.Errorf("the document is not in the database mine_views: %v", err)
 	}
 }
+
+// TestUsersWithPasswordsAreLookedForInThePath, unless the options of an address say otherwise, in any case.
+func TestUsersWithPasswordsAreLookedForInThePath(t *testing.T) {
+	for options, want := range map[string]bool{"": true, "directConnection=true": true,
+		"authMechanism=SCRAM-SHA-256": true, "AUTHMECHANISM=scram-sha-1": true, "authsource=users": false,
+		"authMechanism=SCRAM-SHA-256&authSource=users": false, "AuthMechanism=MONGODB-X509": false} {
+		read, err := url.ParseQuery(options)
+		must(t, err)
+		if got := looksInPath(read); got != want {
+			t.Errorf("%q: in the path: %t, want %t", options, got, want)
+		}
+	}
+}

@@ -135,7 +135,7 @@ func Open(ctx context.Context, config Config) (Store, error) {
 // OpenAt opens a database of the document store at an address from a deployer:
 // sqlite:///folder or mongodb://... On a server that others use, too, the path of the address is
 // the prefix of the database's name. MongoDB's user is one of its database admin, unless the address has an
-// authSource or an authMechanism.
+// authSource, or an authMechanism that looks elsewhere.
 func OpenAt(ctx context.Context, address, database string) (Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -145,13 +145,26 @@ func OpenAt(ctx context.Context, address, database string) (Store, error) {
 		return Open(ctx, Config{Driver: SQLite, DSN: filepath.Join(u.Path, database+".db")})
 	}
 	u.Path = "/" + strings.TrimPrefix(u.Path, "/") + database
-	// Without authSource, MongoDB looks for the user in the database of the path, which is new. Some mechanisms
-	// look elsewhere.
-	if query := u.Query(); u.User != nil && !query.Has("authSource") && !query.Has("authMechanism") {
-		query.Set("authSource", "admin")
-		u.RawQuery = query.Encode()
+	// Without authSource, MongoDB looks for the user in the database of the path, which is new.
+	if u.User != nil && looksInPath(u.Query()) {
+		u.RawQuery = strings.TrimPrefix(u.RawQuery+"&authSource=admin", "&")
 	}
 	return Open(ctx, Config{Driver: Mongo, DSN: u.String()})
+}
+
+// looksInPath reports whether MongoDB looks for the user in the database of an address with these options:
+// without authSource, by the mechanisms that have passwords of their own. Names of options have any case.
+func looksInPath(options url.Values) bool {
+	mechanism := ""
+	for name, values := range options {
+		switch strings.ToLower(name) {
+		case "authsource":
+			return false
+		case "authmechanism":
+			mechanism = strings.ToUpper(values[0])
+		}
+	}
+	return mechanism == "" || strings.HasPrefix(mechanism, "SCRAM-")
 }
 
 // check returns an error if a name of a collection is not allowed.

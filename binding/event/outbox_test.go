@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
@@ -131,29 +130,6 @@ func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 	if got := w.ids(); !slices.Equal(got, []string{"b2", "a1", "b1"}) {
 		t.Errorf("published %v", got)
-	}
-}
-
-// TestAnotherOwnersBacklogDoesNotDelay: a process adds messages while another one, which is alive, has more
-// unpublished rows in front of them than a relay reads at first. They are published at once.
-func TestAnotherOwnersBacklogDoesNotDelay(t *testing.T) {
-	db, w := sqlite(t), &recorder{}
-	a, b := event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())
-	alive(t, db, "a")
-	must(t, db.Do(t.Context(), func(ctx context.Context) error {
-		for n := range 300 {
-			must(t, a.Add(ctx, message(fmt.Sprint(n), "of a")))
-		}
-		return nil
-	}))
-	inBackground(t, event.NewRelay(b, w).Run, failOnError(t))
-	begun := time.Now()
-	for n := range 4 {
-		must(t, b.Add(t.Context(), message(fmt.Sprint("b", n), "of b")))
-		eventually(t, "it is published", func() bool { return len(w.ids()) == n+1 })
-	}
-	if took := time.Since(begun); took > 2*time.Second { // waiting for polls takes 3 s to 4 s
-		t.Errorf("four messages behind a backlog of another owner took %v", took)
 	}
 }
 

@@ -126,21 +126,16 @@ func (r *Relay) publishNext(ctx context.Context) (more, blocked bool, err error)
 	}
 	r.removed = nil
 	r.mu.Unlock()
-	// A read may see all published rows: the limit leaves room for relayBatch others beside them. If rows of
-	// other owners fill it, own messages may be behind them: a longer read follows.
-	for limit := relayBatch + len(r.published); ; limit *= 2 {
-		rows, err := r.outbox.head(ctx, limit)
-		if err != nil {
-			return false, false, err
-		}
-		ready, blocked := r.ready(rows)
-		if len(ready) > 0 {
-			return true, blocked, r.publish(ctx, ready)
-		}
-		if blocked || len(rows) < limit {
-			return false, blocked, nil
-		}
+	// The read may see all published rows: the limit leaves room for relayBatch others beside them.
+	rows, err := r.outbox.head(ctx, relayBatch+len(r.published))
+	if err != nil {
+		return false, false, err
 	}
+	ready, blocked := r.ready(rows)
+	if len(ready) == 0 {
+		return false, blocked, nil
+	}
+	return true, blocked, r.publish(ctx, ready)
 }
 
 // queued is a message in a row of the outbox.

@@ -81,7 +81,7 @@ func (s Subscriber) Run(ctx context.Context, logError func(error)) {
 	for ctx.Err() == nil {
 		begun := time.Now()
 		err := s.Source.Consume(ctx, subscription, w.take)
-		if time.Since(begun) > longWait { // it worked for a while: this is a new failure
+		if time.Since(begun) > longWait { // then it has worked for a while, most likely
 			retry = backoff{}
 		}
 		if err != nil && ctx.Err() == nil {

@@ -85,13 +85,13 @@ func File(dir, unit string) string { return filepath.Join(dir, prefix+unit+suffi
 // restarted unit appends to the file of the process before it. It first removes a last line
 // that is incomplete because that process was killed.
 func (p *Provider) Write(dir, unit string) (err error) {
+	if err := cutIncompleteLine(File(dir, unit)); err != nil {
+		return fmt.Errorf("write the spans of %s: %w", unit, err)
+	}
 	p.mu.Lock()
 	all, dropped := p.kept, p.counts.Dropped-p.reported
 	p.kept, p.reported = nil, p.counts.Dropped
 	p.mu.Unlock()
-	if err := cutIncompleteLine(File(dir, unit)); err != nil {
-		return fmt.Errorf("write the spans of %s: %w", unit, err)
-	}
 	file, err := os.OpenFile(File(dir, unit), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the spans of %s: %w", unit, err)
