@@ -53,6 +53,9 @@ func (b *burner) burn(cpu time.Duration) {
 
 // probe uses an amount of CPU time for a probe.
 func (b *burner) probe(cpu time.Duration) {
+	if cpu <= 0 {
+		return
+	}
 	b.probed.Add(int64(onThread(func() { runtime.KeepAlive(spin(int(cpu.Seconds() * b.steps))) })))
 }
 

@@ -1,14 +1,10 @@
 package rehearsalunit
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/netip"
-	"runtime"
 	"slices"
 	"time"
 
@@ -73,7 +69,7 @@ func (u *Unit) probeEntries(ctx context.Context, entries []*preparedCall) error 
 	if len(entries) == 0 {
 		return nil
 	}
-	idle, _, err := u.metered(func() error { return nil })
+	idle, err := u.metered(func() error { return nil })
 	if err != nil {
 		return err
 	}
@@ -81,7 +77,7 @@ func (u *Unit) probeEntries(ctx context.Context, entries []*preparedCall) error 
 	for i, p := range entries {
 		own := sum / probedEntries // the mean, for entries that are not probed
 		if i < probedEntries {
-			took, _, err := u.metered(func() error { return u.play(ctx, p) })
+			took, err := u.metered(func() error { return u.play(ctx, p) })
 			if err != nil {
 				return err
 			}
@@ -144,14 +140,14 @@ func (u *Unit) serveProbes(ctx context.Context, listener net.Listener) error {
 }
 
 // probeFront measures the program's own CPU time of a request of each operation, and subtracts it from the
-// calls. That is the CPU time of the process without the thread that sends the requests.
-func (u *Unit) probeFront(_ context.Context, address string) error {
+// calls.
+func (u *Unit) probeFront(ctx context.Context, address string) error {
 	sum := time.Duration(0)
 	for i, root := range u.design.Roots {
 		u.frontCPU[i] = sum / probedEntries // the mean, for operations that are not probed
 		if i < probedEntries {
 			var err error
-			if u.frontCPU[i], err = u.exchange(address, u.request(i)); err != nil {
+			if u.frontCPU[i], err = u.exchange(ctx, address, u.request(i)); err != nil {
 				return err
 			}
 			sum += u.frontCPU[i]
@@ -168,89 +164,44 @@ func (u *Unit) request(operation int) []byte {
 		"Content-Length: %d\r\n\r\n%s", rehearsal.Path(operation), len(body), body)
 }
 
-// exchange sends a request repeatedly on one thread and returns the CPU time of one request in the rest of
-// the process. It uses system calls, since the goroutines of net/http would run on other threads.
-func (u *Unit) exchange(address string, request []byte) (time.Duration, error) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return 0, err
-	}
-	descriptor, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = unix.Close(descriptor) }() // no data is in flight
-	timeout := unix.NsecToTimeval(requestTimeout.Nanoseconds())
-	if err := unix.SetsockoptTimeval(descriptor, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
-		return 0, err
-	}
-	server := &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
-	if err := unix.Connect(descriptor, server); err != nil {
-		return 0, err
-	}
-	answer := make([]byte, maxMessage)
-	process, sender, err := u.metered(func() error {
-		if _, err := unix.Write(descriptor, request); err != nil {
-			return err
+// exchange has a request sent repeatedly and returns the CPU time that this process takes for one.
+func (u *Unit) exchange(ctx context.Context, address string, request []byte) (time.Duration, error) {
+	var took [2]time.Duration // of the first requests alone, and with those that are measured
+	for i, number := range []int{warmUpProbes, warmUpProbes + u.probesEach} {
+		before := u.unburnt()
+		if err := sendProbes(ctx, address, request, number, u.pause); err != nil {
+			return 0, err
 		}
-		return readAnswer(descriptor, answer)
-	})
-	return max(0, process-sender), err
+		u.finish() // what still burns in the background is not counted
+		took[i] = u.unburnt() - before
+	}
+	return max(0, took[1]-took[0]) / time.Duration(u.probesEach), nil
 }
 
-// rest pauses between two probes. It blocks its thread: a timer of the runtime would take CPU time.
-func (u *Unit) rest() {
-	if u.pause > 0 {
-		pause := unix.NsecToTimespec(int64(u.pause))
-		_ = unix.Nanosleep(&pause, nil) // an interrupted pause is long enough
-	}
+// rest pauses between two probes. The goroutine waits, and not its thread: a thread that blocks keeps Go's
+// scheduler awake.
+func (u *Unit) rest() { time.Sleep(u.pause) }
+
+// unburnt returns the CPU time of this process so far, without what its probes have burnt.
+func (u *Unit) unburnt() time.Duration {
+	return clock(unix.CLOCK_PROCESS_CPUTIME_ID) - time.Duration(u.burner.probed.Load())
 }
 
-// metered returns the CPU time of work and a pause, in the mean over u.probesEach probes: that of the process
-// without what it burns, and that of the calling thread. The latter is only valid if the caller has locked
-// its thread.
-func (u *Unit) metered(work func() error) (process, thread time.Duration, err error) {
-	unburnt := func() time.Duration {
-		return clock(unix.CLOCK_PROCESS_CPUTIME_ID) - time.Duration(u.burner.probed.Load())
-	}
+// metered returns the CPU time of work and a pause, without what it burns, in the mean over u.probesEach
+// probes.
+func (u *Unit) metered(work func() error) (took time.Duration, err error) {
 	for i := range u.probesEach + warmUpProbes {
 		if i == warmUpProbes {
-			process, thread = -unburnt(), -clock(unix.CLOCK_THREAD_CPUTIME_ID)
+			u.finish() // what still burns in the background is not counted
+			took = -u.unburnt()
 		}
 		u.rest()
 		if err := work(); err != nil {
-			return 0, 0, err
+			return 0, err
 		}
 	}
-	process, thread = process+unburnt(), thread+clock(unix.CLOCK_THREAD_CPUTIME_ID)
-	return process / time.Duration(u.probesEach), thread / time.Duration(u.probesEach), nil
-}
-
-// okPrefix is the beginning of every answer that is not a refusal.
-var okPrefix = []byte("HTTP/1.1 200 ")
-
-// readAnswer reads an answer up to the end of its JSON object. A refusal is an error, since its CPU time is
-// not that of the request; it may be plain text, so its end is not awaited. buffer must have room for the
-// answer.
-func readAnswer(descriptor int, buffer []byte) error {
-	for n := 0; ; {
-		more, err := unix.Read(descriptor, buffer[n:])
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil || more == 0 {
-			return errors.Join(err, io.ErrUnexpectedEOF)
-		}
-		n += more
-		if known := min(n, len(okPrefix)); !bytes.Equal(buffer[:known], okPrefix[:known]) {
-			return fmt.Errorf("a probe was answered %.200q", buffer[:n])
-		}
-		if bytes.HasSuffix(buffer[:n], []byte("}")) {
-			return nil
-		}
-	}
+	u.finish()
+	return (took + u.unburnt()) / time.Duration(u.probesEach), nil
 }
 
 // probeStore measures the CPU time and the duration of a call that does nothing. Both ends are in this

@@ -3,11 +3,13 @@ package rehearsalunit
 import (
 	"context"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/model"
@@ -46,27 +48,40 @@ func TestSubtract(t *testing.T) {
 	}
 }
 
-// TestReadAnswer: an answer may arrive in parts. A refusal is an error, in JSON or in plain text, although
-// the connection stays open after it.
-func TestReadAnswer(t *testing.T) {
-	for answer, refused := range map[string]bool{
-		"HTTP/1.1 503 Service Unavailable|\r\nContent-Type: text/plain\r\n\r\ntoo busy": true,
-		"HTTP/1.1 500 Internal Server Error\r\n\r\n{}":                                  true,
-		"HTTP/1.1 2|00 OK\r\n\r\n{\"of\":1|}":                                           false,
-	} {
-		ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-		testset.Must(t, err)
-		for part := range strings.SplitSeq(answer, "|") {
-			if _, err := unix.Write(ends[1], []byte(part)); err != nil {
-				t.Fatal(err)
-			}
+// TestMain is the program that sends probes, too: units start themselves for that.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == ProbeCommand {
+		ProbeMain()
+	}
+	os.Exit(m.Run())
+}
+
+// TestProbesAreAnswered: a probe sends as many requests as it is told. A refusal is an error, although the
+// connection stays open after it, and so is a front that is not there.
+func TestProbesAreAnswered(t *testing.T) {
+	var got atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got.Add(1)
+		if r.URL.Path == "/refused" {
+			http.Error(w, "too busy", http.StatusServiceUnavailable)
 		}
-		if err := readAnswer(ends[0], make([]byte, 1<<10)); (err != nil) != refused {
-			t.Errorf("%q: %v", answer, err)
-		}
-		for _, end := range ends {
-			_ = unix.Close(end) // no data can be lost
-		}
+	}))
+	defer front.Close()
+	address := front.Listener.Addr().String()
+	send := func(path string) error {
+		request := []byte("PUT " + path + " HTTP/1.1\r\nHost: here\r\nContent-Length: 2\r\n\r\n{}")
+		return sendProbes(t.Context(), address, request, 3, time.Millisecond)
+	}
+	testset.Must(t, send("/"))
+	if got.Load() != 3 {
+		t.Errorf("%d requests were sent, want 3", got.Load())
+	}
+	if err := send("/refused"); err == nil || !strings.Contains(err.Error(), "too busy") {
+		t.Errorf("a refusal: %v", err)
+	}
+	front.Close()
+	if err := send("/"); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("nobody listens: %v", err)
 	}
 }
 
