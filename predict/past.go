@@ -87,18 +87,17 @@ func (p Past) Widened(figure string, e stats.Estimate) stats.Estimate {
 // text says how much wider intervals are than without a past; empty: there is none.
 func (p Past) text() string {
 	var parts []string
-	most := 0
 	for _, figure := range []string{FigureMedian, FigureP99, FigureCPU, FigureCapacity} {
-		factor, n := p.wider(figure)
-		most = max(most, n)
-		parts = append(parts, fmt.Sprintf("%s %.2fx", figure, factor))
+		if factor, n := p.wider(figure); n > 0 {
+			parts = append(parts, fmt.Sprintf("%s %.2fx, of %d", figure, factor, n))
+		}
 	}
-	if most == 0 {
+	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("both ends of intervals are moved by what those of past predictions lacked (%s; %d "+
-		"predictions of splits and merges that were measured): they hold as often as they say, if this one "+
-		"misses as those did", strings.Join(parts, ", "), most)
+	return fmt.Sprintf("both ends of intervals are moved by what those of past predictions of splits and "+
+		"merges lacked when these were measured (%s): they hold as often as they say, if this one is missed as "+
+		"those were", strings.Join(parts, "; "))
 }
 
 // widen widens the intervals of all that a change brings. What is said of the system as it is was measured.

@@ -110,7 +110,7 @@ func (v *Vault) Warnings() []string {
 
 // passwordInURL matches the password of URLs: scheme://user:password@host. The password may contain @.
 var passwordInURL = regexp.MustCompile(
-	`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s]+(?:@[^@/\s"',;]+)*)(@)`)
+	`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s"?#&]+(?:@[^@/\s"',;?#&|]+)*)(@)`)
 
 // shellVariable matches a variable of a shell or of compose, which is filled in later.
 var shellVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)

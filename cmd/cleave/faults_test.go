@@ -318,7 +318,7 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, exitFailed)
 	}
 	expectTexts(t, "standard error", e.errOut.String(), "the disk that holds "+disk,
-		"make room, or have another used with TMPDIR")
+		"free some space, or set TMPDIR to a folder on another disk")
 	expectNobody(t, label)
 	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {
 		t.Errorf("left on the disk: %v (%v)", left, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,9 +21,10 @@ type Starter struct {
 	reach func(context.Context) (net.Conn, error)
 }
 
-// NewStarter returns the starter of a unit; nil if no fault is planned for the unit.
+// NewStarter returns the starter of a unit; nil if no fault that it can do is planned for the unit.
 func NewStarter(spec lab.UnitSpec, reach func(context.Context) (net.Conn, error)) *Starter {
-	if len(spec.Faults) == 0 {
+	can := func(kind lab.FaultKind) bool { return slices.Contains(StarterFaults(), kind) }
+	if !slices.ContainsFunc(spec.Faults, can) {
 		return nil
 	}
 	return &Starter{token: rand.Text(), reach: reach}

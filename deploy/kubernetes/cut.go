@@ -38,7 +38,7 @@ add chain inet cleave arrives { type filter hook input priority -300; }
 add rule inet cleave arrives iif != lo drop
 add chain inet cleave leaves { type filter hook output priority -300; }
 add rule inet cleave leaves oif != lo drop'`
-	dropNothing = "nft delete table inet cleave"
+	dropNothing = `nft 'add table inet cleave; delete table inet cleave'` // also if there is none
 	// callPort calls a port of an address, and prints the exit status: 124 if there is no answer for a second.
 	callPort = `timeout 1 bash -c 'exec 3<>/dev/tcp/%s/%d' 2>&1; echo "status $?"`
 )
@@ -76,21 +76,16 @@ func (u *Users) checkCuts(ctx context.Context, layout lab.Layout) error {
 
 // addCutter adds the cutter to a pod, as its first container: the kubelet starts containers in their order,
 // so the cutter runs before the unit.
-func (u *userPod) addCutter(ctx context.Context, made *api.Pod) error {
-	images, tools := u.pod.deployment.deployer.images, cutTools()
-	if err := images.Bring(ctx, []lab.UnitSpec{tools}); err != nil {
-		return err
-	}
+func (u *userPod) addCutter(made *api.Pod) {
 	root, nonRoot := 0, false
 	made.Spec.Containers = slices.Insert(made.Spec.Containers, 0, api.Container{
-		Name: cutter, Image: images.Of(tools), ImagePullPolicy: "IfNotPresent",
+		Name: cutter, Image: u.pod.deployment.deployer.images.Of(cutTools()), ImagePullPolicy: "IfNotPresent",
 		Command:   []string{shell, "-c", "trap exit TERM; sleep infinity & wait"},
 		Resources: resources(lab.Limits{}),
 		SecurityContext: api.SecurityContext{RunAsUser: &root, RunAsNonRoot: &nonRoot,
 			ReadOnlyRootFilesystem: true,
 			Capabilities:           api.Capabilities{Drop: []string{"ALL"}, Add: []string{"NET_ADMIN"}}},
 	})
-	return nil
 }
 
 // cutByFilter implements fleet.Platform.Cut. Calls from the pod to that of the trial's lead prove both: they
@@ -111,6 +106,8 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 		}
 	}
 	if err != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerPatience)
+		defer cancel()
 		_, again := d.command(ctx, p, dropNothing)
 		return errors.Join(err, again)
 	}

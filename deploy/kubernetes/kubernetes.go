@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -142,6 +143,9 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster
 		if d.cluster, err = d.site.enter(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if d.cluster.private == nil && slices.ContainsFunc(units, mayBeCut) {
+		units = append(slices.Clip(units), cutTools())
 	}
 	return d.cluster, d.images.Bring(ctx, units)
 }

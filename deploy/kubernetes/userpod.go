@@ -112,9 +112,7 @@ func (u *userPod) finish(ctx context.Context, made *api.Pod) error {
 		return err
 	}
 	if mayBeCut(p.Spec) && !p.Prepares {
-		if err := u.addCutter(ctx, made); err != nil {
-			return err
-		}
+		u.addCutter(made)
 	}
 	if len(files.Data) == 0 {
 		return nil

@@ -50,7 +50,7 @@ type host struct {
 	end     func()    // kills ssh; nil before its start
 	stderr  *fleet.Tail
 	answers *bounded.Reader
-	client  *rpc.Client   // nil before the first connection and after leave
+	client  *rpc.Client   // nil while there is no connection
 	address string        // at which units are called
 	probe   string        // address at which the agent listens until the first trial
 	ended   chan struct{} // closed when ssh has ended
@@ -363,6 +363,9 @@ func (h *host) do(ctx context.Context, method string, argument any) error {
 func callUnlimited[Answer any](
 	ctx context.Context, h *host, method string, argument any,
 ) (zero Answer, err error) {
+	if h.client == nil {
+		return zero, errors.New("there is no connection to its agent")
+	}
 	answer := new(Answer)
 	pending := h.client.Go(agent.Service+"."+method, argument, answer, make(chan *rpc.Call, 1))
 	select {

@@ -33,10 +33,13 @@ func newDestination(text string) (destination, error) {
 	switch {
 	case text == "":
 		return destination{}, errors.New("no target: give its URL, for example http://127.0.0.1:8080")
-	case strings.Contains(text, "@") && (err != nil || u.User != nil || u.Host == ""):
-		// Neither the text nor the error is shown: both may contain the password.
+	case err == nil && u.User != nil:
 		return destination{}, errors.New("the URL of the target holds a password: send it as a header: " +
 			"-H 'Authorization: ...'")
+	case strings.Contains(text, "@") && (err != nil || u.Host == ""):
+		// Neither the text nor the error is shown: both may contain a password.
+		return destination{}, errors.New("the URL of the target cannot be read (it is not shown: it may hold a " +
+			"password): write for example http://127.0.0.1:8080/, and send a password as a header")
 	case err != nil:
 		return destination{}, fmt.Errorf("URL %q: %w: write for example http://127.0.0.1:8080/", text, err)
 	case u.Hostname() == "":

@@ -61,7 +61,8 @@ func differencesOf(a, b state) (all []difference) {
 	if a.Entry != b.Entry {
 		all = append(all, difference{lab.KnobChange{Knob: "way-in", From: a.Entry, To: b.Entry}, (*state).enterAt})
 	} else if strings.TrimSuffix(a.URL, "/") != strings.TrimSuffix(b.URL, "/") && a.Entry != "" {
-		all = append(all, difference{lab.KnobChange{Knob: "way-in", From: a.URL, To: b.URL}, (*state).enterAt})
+		all = append(all, difference{lab.KnobChange{Knob: "way-in", From: a.URL, To: b.URL},
+			func(at *state, other state) { at.URL = other.URL }})
 	}
 	for _, from := range a.Services {
 		if b.service(from.Name) == nil {

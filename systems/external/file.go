@@ -316,9 +316,12 @@ func checkImage(name string) error {
 func checkURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, portMark, "80"))
 	switch {
-	case strings.Contains(text, "@") && (err != nil || u.User != nil || u.Host == ""):
-		// Neither the text nor the error is shown: both may contain the password.
+	case err == nil && u.User != nil:
 		return errors.New("url holds a user or a password: send it as a header: -H 'Authorization: ${NAME}'")
+	case strings.Contains(text, "@") && (err != nil || u.Host == ""):
+		// Neither the text nor the error is shown: both may contain a password.
+		return errors.New("url cannot be read (it is not shown: it may hold a password): write for example " +
+			"http://127.0.0.1:8080/, and send a password as a header")
 	case err != nil:
 		return fmt.Errorf("url: %w", err)
 	case u.Host == "" || !slices.Contains([]string{"http", "https", "grpc", "grpcs"}, u.Scheme):

@@ -54,6 +54,9 @@ func Steps(t *testing.T, s lab.Explainable, from, to lab.Variant) (stops []lab.V
 			t.Errorf("%q is no name, or cannot be built: %v", stop.Name, err)
 		}
 	}
+	if len(steps) != len(stops)-1 {
+		t.Errorf("%d steps lead along %d stops", len(steps), len(stops))
+	}
 	var all []string
 	for i, step := range steps {
 		var changed []string

@@ -90,12 +90,14 @@ func bench(ctx context.Context, arguments []string) error {
 		defer func() { _ = os.RemoveAll(*results) }()
 	}
 	var rows []row
+	complete := true
 	for _, s := range all {
 		p := player{subject: s, effort: how, cleave: *cleave, results: filepath.Join(*results, s.name()),
 			began: time.Now()}
 		played, err := p.play(ctx)
 		rows = append(rows, played...)
 		if err != nil {
+			complete = false
 			fmt.Fprintf(os.Stderr, "bench-predict: the table of %s is not complete: %v\n", s.name(), err)
 		}
 	}
@@ -106,7 +108,11 @@ func bench(ctx context.Context, arguments []string) error {
 	if err != nil {
 		return err
 	}
-	if *keep != "" {
+	switch {
+	case *keep == "":
+	case !complete || ctx.Err() != nil:
+		err = fmt.Errorf("%s stays as it was: not all that was to be measured is known", *keep)
+	default:
 		err = writePast(*keep, past)
 	}
 	return errors.Join(ctx.Err(), err, publish(os.Stdout, *out, rows, past))

@@ -49,8 +49,8 @@ func Probe(arguments []string, in io.Reader) error {
 	return nil
 }
 
-// exchanged sends a request and reads its answer. A refusal is an error, since its CPU time is not that of the
-// request.
+// exchanged sends a request and reads its answer. A refusal is an error, since its CPU time is not that of
+// the request.
 func exchanged(to io.Writer, answers *bufio.Reader, request []byte) error {
 	if _, err := to.Write(request); err != nil {
 		return err
