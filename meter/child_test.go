@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -169,10 +170,10 @@ func startChild(t *testing.T, name, role string) *child {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0")
 	input, err := command.StdinPipe()
-	must(t, err)
+	testset.Must(t, err)
 	output, err := command.StdoutPipe()
-	must(t, err)
-	must(t, command.Start())
+	testset.Must(t, err)
+	testset.Must(t, command.Start())
 	c := &child{t: t, command: command, input: input, output: bufio.NewScanner(output)}
 	c.unit = lab.Unit{Name: name, Role: role, PID: command.Process.Pid}
 	t.Cleanup(func() {

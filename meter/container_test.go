@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -31,7 +32,7 @@ func grouped(t *testing.T, pid int) {
 			t.Error(err)
 		}
 	})
-	must(t, os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0o644))
 }
 
 // TestAContainerIsMeteredByItsControlGroup: the CPU time of child processes counts exactly, including
@@ -71,16 +72,16 @@ func TestGroupsOfVersion2(t *testing.T) {
 		filepath.Join(folder, "cpu.stat"):         "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n",
 		filepath.Join(folder, "cgroup.procs"):     "",
 	}
-	must(t, os.MkdirAll(folder, 0o755))
+	testset.Must(t, os.MkdirAll(folder, 0o755))
 	for path, text := range files {
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		testset.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
 	dir, err := os.Open(process)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = dir.Close() }() // only read
 	p := &probe{dir: int(dir.Fd()), unit: lab.Unit{Span: lab.SpanContainer}}
 	g, err := openGroup(p, root)
-	must(t, err)
+	testset.Must(t, err)
 	c := &container{tree: tree{root: p, members: map[int]*probe{}}, group: g}
 	c.find = c.processes
 	s := newScratch()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -58,14 +59,14 @@ func TestWhoFollowsIsToldOfEachUnit(t *testing.T) {
 		}
 		begin = s.End
 	})
-	must(t, err)
+	testset.Must(t, err)
 	server.do("burn 300")
-	must(t, metering.Mark())
+	testset.Must(t, metering.Mark())
 	before := [2]time.Duration{server.usage(), client.usage()}
 	server.do("burn 500")
 	client.do("burn 200")
 	time.Sleep(pointEvery)
-	must(t, metering.Mark())
+	testset.Must(t, metering.Mark())
 	if _, err := metering.Stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -107,7 +108,7 @@ func TestEveryFactOfThisHostIsAValueOrAReason(t *testing.T) {
 
 func TestEveryFactIsExplained(t *testing.T) {
 	text, err := os.ReadFile("../docs/results.md")
-	must(t, err)
+	testset.Must(t, err)
 	for name := range NewHost("").Environment() {
 		if !strings.Contains(string(text), "`"+name+"`") {
 			t.Errorf("docs/results.md does not explain the fact %s", name)
@@ -167,7 +168,7 @@ func TestStalls(t *testing.T) {
 
 func TestObservationOfThisHost(t *testing.T) {
 	observation, err := NewHost("").Observe()
-	must(t, err)
+	testset.Must(t, err)
 	observation.Open()
 	observation.Close()
 	c := observation.End(0)
@@ -184,7 +185,7 @@ func TestOneCalibrationForTwoTrials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, before := NewHost(""), func(h *Host) float64 {
 			observation, err := h.Observe()
-			must(t, err)
+			testset.Must(t, err)
 			return observation.End(0).CalibrationBefore
 		}
 		before(host)
@@ -203,7 +204,7 @@ func TestOneCalibrationForTwoTrials(t *testing.T) {
 
 func TestObservationWithoutWindow(t *testing.T) {
 	observation, err := NewHost("").Observe()
-	must(t, err)
+	testset.Must(t, err)
 	observation.Open()
 	if c := observation.End(0); c.Unavailable["steal_share"] == "" || len(c.PressureShares) != 0 {
 		t.Errorf("conditions of a window that was never closed: %+v", c)
@@ -212,7 +213,7 @@ func TestObservationWithoutWindow(t *testing.T) {
 
 func TestObservationWithoutAccounts(t *testing.T) {
 	observation, err := hostLike("container-of-two-versions").Observe()
-	must(t, err)
+	testset.Must(t, err)
 	observation.Open()
 	observation.Close()
 	c := observation.End(0)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -18,10 +19,10 @@ func TestWhatUnitsUseBeforeTheFirstMark(t *testing.T) {
 	used := busy.usage() - before
 	time.Sleep(lab.ShortestIdle)
 	for range 2 {
-		must(t, metering.Mark())
+		testset.Must(t, metering.Mark())
 	}
 	m, err := metering.Stop()
-	must(t, err)
+	testset.Must(t, err)
 	want := used.Seconds() / m.IdleSeconds
 	if m.IdleSeconds < lab.ShortestIdle.Seconds()+used.Seconds() || m.Units[0].IdleCores < want ||
 		m.Units[0].IdleCores > 1.2*want {

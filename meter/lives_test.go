@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -13,18 +14,18 @@ func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
 	first, other := startChild(t, "orders", "shop"), startChild(t, "stock", "shop")
 	first.do("burn 1000") // before the window
 	metering := watch(t, first, other)
-	must(t, metering.Mark())
+	testset.Must(t, metering.Mark())
 	first.do("burn 60")
 	first.do("write 5000000")
-	must(t, metering.Suspend("orders"))
+	testset.Must(t, metering.Suspend("orders"))
 	first.leave()
 	second := startChild(t, "orders", "shop")
-	must(t, metering.Resume(second.unit))
+	testset.Must(t, metering.Resume(second.unit))
 	second.do("burn 40")
 	second.do("write 3000000")
-	must(t, metering.Mark())
+	testset.Must(t, metering.Mark())
 	metered, err := metering.Stop()
-	must(t, err)
+	testset.Must(t, err)
 	killed := metered.Units[0]
 	if killed.Unit.PID != second.unit.PID || killed.CPUSeconds < 0.1 || killed.CPUSeconds > 0.9 {
 		t.Errorf("unit %+v used %.3f s, want the second life's number and both lives' 0.1 s, little more, and "+
@@ -41,14 +42,14 @@ func TestAUnitThatIsKilledAndStartedAgainKeepsWhatItUsed(t *testing.T) {
 // TestAUnitMayStartAfterTheMetering: it uses nothing until then, and has a source afterwards.
 func TestAUnitMayStartAfterTheMetering(t *testing.T) {
 	metering, err := New().Watch(t.Context(), []lab.Unit{{Name: "spare", Role: "spare", Standby: true}})
-	must(t, err)
-	must(t, metering.Mark())
+	testset.Must(t, err)
+	testset.Must(t, metering.Mark())
 	c := startChild(t, "spare", "spare")
-	must(t, metering.Resume(c.unit))
+	testset.Must(t, metering.Resume(c.unit))
 	c.do("burn 50")
-	must(t, metering.Mark())
+	testset.Must(t, metering.Mark())
 	m, err := metering.Stop()
-	must(t, err)
+	testset.Must(t, err)
 	used, source := m.Units[0].CPUSeconds, m.Sources["spare"]
 	if used < 0.05 || !strings.Contains(source, "/proc of its process") {
 		t.Errorf("%.3f s read from %q, want 0.05 s and little more from /proc", used, source)
@@ -58,9 +59,9 @@ func TestAUnitMayStartAfterTheMetering(t *testing.T) {
 func TestAMarkMayFallBetweenTwoLives(t *testing.T) {
 	c := startChild(t, "orders", "shop")
 	metering := watch(t, c)
-	must(t, metering.Mark())
+	testset.Must(t, metering.Mark())
 	c.do("burn 50")
-	must(t, metering.Suspend("orders"))
+	testset.Must(t, metering.Suspend("orders"))
 	c.leave()
 	if err := metering.Mark(); err != nil {
 		t.Fatalf("mark while the unit is dead: %v", err)

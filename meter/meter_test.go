@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -24,7 +25,7 @@ func watch(t *testing.T, children ...*child) lab.Metering {
 		units = append(units, c.unit)
 	}
 	metering, err := New().Watch(t.Context(), units)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _, _ = metering.Stop() })
 	return metering
 }
@@ -33,23 +34,23 @@ func watch(t *testing.T, children ...*child) lab.Metering {
 func between(t *testing.T, work func(), children ...*child) lab.Metered {
 	t.Helper()
 	metering := watch(t, children...)
-	must(t, metering.Mark())
+	testset.Must(t, metering.Mark())
 	work()
-	must(t, metering.Mark())
+	testset.Must(t, metering.Mark())
 	metered, err := metering.Stop()
-	must(t, err)
+	testset.Must(t, err)
 	return metered
 }
 
 func TestProcessClockIsTheProcessCPUClock(t *testing.T) {
 	s := newScratch()
 	before, err := s.clock(unix.CLOCK_PROCESS_CPUTIME_ID)
-	must(t, err)
+	testset.Must(t, err)
 	_ = spin(1_000_000)
 	byPID, err := s.clock(processClock(os.Getpid()))
-	must(t, err)
+	testset.Must(t, err)
 	after, err := s.clock(unix.CLOCK_PROCESS_CPUTIME_ID)
-	must(t, err)
+	testset.Must(t, err)
 	if byPID < before || byPID > after {
 		t.Errorf("clock by pid = %d ns, want between %d and %d", byPID, before, after)
 	}
@@ -194,7 +195,7 @@ func TestUnitThatHasGone(t *testing.T) {
 		stays := startChild(t, "core", "core")
 		c := startChild(t, "worker-007", "worker")
 		metering := watch(t, stays, c)
-		must(t, metering.Mark())
+		testset.Must(t, metering.Mark())
 		c.end()
 		wantGone(t, metering.Mark())
 	})
@@ -212,7 +213,7 @@ func awaitZombie(t *testing.T, pid int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		must(t, err)
+		testset.Must(t, err)
 		if s, err := parseStat(text); err == nil && s.state == 'Z' {
 			return
 		}
@@ -261,7 +262,7 @@ func TestEndOfContextEndsMetering(t *testing.T) {
 	c := startChild(t, "core", "core")
 	ctx, cancel := context.WithCancel(t.Context())
 	running, err := New().Watch(ctx, []lab.Unit{c.unit})
-	must(t, err)
+	testset.Must(t, err)
 	cancel()
 	<-running.(*metering).ended
 	if err := running.Mark(); !errors.Is(err, context.Canceled) {
@@ -272,12 +273,5 @@ func TestEndOfContextEndsMetering(t *testing.T) {
 func TestWatchNothing(t *testing.T) {
 	if _, err := New().Watch(t.Context(), nil); err == nil {
 		t.Error("watching no units is no error")
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

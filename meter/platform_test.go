@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -19,9 +20,9 @@ import (
 func busy(t *testing.T) (program string) {
 	t.Helper()
 	text, err := os.ReadFile("/bin/sh")
-	must(t, err)
+	testset.Must(t, err)
 	program = filepath.Join(t.TempDir(), "cleave-busy")
-	must(t, os.WriteFile(program, text, 0o755))
+	testset.Must(t, os.WriteFile(program, text, 0o755))
 	return program
 }
 
@@ -54,7 +55,7 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 		"no process called cleave-none, cleave-busy can be seen here") {
 		t.Fatalf("of programs that do not run there is %v", err)
 	}
-	must(t, os.WriteFile(filepath.Join(filepath.Dir(program), "apiserver"), []byte(burns), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(filepath.Dir(program), "apiserver"), []byte(burns), 0o600))
 	t.Chdir(filepath.Dir(program))
 	begin(t, &syscall.SysProcAttr{}, program, "apiserver", "--token=topsecret")
 	begin(t, &syscall.SysProcAttr{}, "sh", "-c", burns)
@@ -65,9 +66,9 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	if err == nil {
 		err = metering.Mark()
 	}
-	must(t, err)
+	testset.Must(t, err)
 	time.Sleep(800 * time.Millisecond)
-	must(t, ends.Process.Kill())
+	testset.Must(t, ends.Process.Kill())
 	_ = ends.Wait() // it was killed, so Wait returns an error
 	begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
 	time.Sleep(800 * time.Millisecond)
@@ -104,7 +105,7 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 func wantThreads(t *testing.T, unit lab.Unit, name string, n int) {
 	t.Helper()
 	threads, err := New().Threads([]lab.Unit{unit})
-	must(t, err)
+	testset.Must(t, err)
 	names := map[string]int{}
 	for _, thread := range threads {
 		names[thread.Name]++

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -16,7 +17,7 @@ func TestThreadsOfAProcess(t *testing.T) {
 		}
 	}
 	threads, err := New().Threads([]lab.Unit{{Name: "own", Role: "tests", PID: os.Getpid()}})
-	must(t, err)
+	testset.Must(t, err)
 	first, seconds := 0, 0.0
 	ids := map[string]bool{}
 	for _, thread := range threads {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -69,11 +70,11 @@ func TestATreeWhoseRootHasGoneIsReported(t *testing.T) {
 
 func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "worker.sh")
-	must(t, os.WriteFile(script, []byte("while :; do :; done\n"), 0o600))
+	testset.Must(t, os.WriteFile(script, []byte("while :; do :; done\n"), 0o600))
 	//nolint:noctx // ends with the test
 	command := exec.Command("sh", "-c", "sh "+script+" --token topsecret & sleep 60 & wait")
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	must(t, command.Start())
+	testset.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()

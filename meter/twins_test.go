@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	dir, program := t.TempDir(), filepath.Base(os.Args[0])
 	for _, folder := range []string{"cart", "shelf"} {
-		must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
+		testset.Must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 	}
 	t.Setenv("CLEAVE_METER_TEST_PORT", "21999")
 	for name, c := range map[string]struct {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -143,14 +144,14 @@ func v8(t *testing.T, began time.Time, ids ...int) []byte {
 		},
 		"samples": ids, "timeDeltas": deltas, "began": began.UnixMilli(),
 	})
-	must(t, err)
+	testset.Must(t, err)
 	return data
 }
 
 func TestSamplesOfNodeAreChargedToWhoCallsNativeCode(t *testing.T) {
 	began := time.UnixMilli(1_800_000_000_000)
 	s, err := read("1.cpuprofile", v8(t, began, 2, 3, 4, 4, 5, 6, 7, 8), nil, began, began.Add(time.Second))
-	must(t, err)
+	testset.Must(t, err)
 	want := map[lab.Layer]float64{lab.LayerApplication: 1000, lab.LayerServer: 3000, lab.LayerCollector: 1000,
 		lab.LayerRuntime: 1000, lab.LayerJSON: 1000}
 	native := map[lab.Layer]float64{lab.LayerServer: 2000, lab.LayerRuntime: 1000}
@@ -216,7 +217,7 @@ func TestNothingIsMadeOfNothing(t *testing.T) {
 func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	dir, began := t.TempDir(), time.UnixMilli(1_800_000_000_000)
 	write := func(name string, data []byte) {
-		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	write("shop.7.cpuprofile", v8(t, began, 2, 2, 4, 4))
 	write("shop.history.jsonl", []byte("{}"))
@@ -256,8 +257,8 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 		t.Errorf("a broken profile: %v", err)
 	}
 	left := filepath.Join(seen.Dir, "shop.8.cpuprofile")
-	must(t, os.Remove(left))
-	must(t, os.Symlink("/etc/passwd", left))
+	testset.Must(t, os.Remove(left))
+	testset.Must(t, os.Symlink("/etc/passwd", left))
 	if _, err := (Profiler{}).Layers(layout, lab.Profiling{}, seen); err == nil ||
 		!strings.Contains(err.Error(), "it is no regular file") {
 		t.Errorf("a link that leads out of the folder is followed: %v", err)
@@ -331,13 +332,13 @@ func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
 // processorTime returns what this process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	var used syscall.Rusage
-	must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	testset.Must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func TestAProfileOfGoIsRead(t *testing.T) {
 	var profile bytes.Buffer
-	must(t, pprof.StartCPUProfile(&profile))
+	testset.Must(t, pprof.StartCPUProfile(&profile))
 	text := strings.Repeat("<&>", 1000)
 	// Under the race detector a tenth of the samples are JSON's, and on a busy machine they come late.
 	begun, end := processorTime(t), time.Now().Add(time.Minute)
@@ -368,9 +369,9 @@ func TestNodeLeavesAProfile(t *testing.T) {
 			"process.kill(process.pid, 'SIGTERM'), 100); setInterval(() => {}, 1)", ""},
 	} {
 		dir := t.TempDir()
-		must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
+		testset.Must(t, os.Mkdir(filepath.Join(dir, folder), 0o700))
 		for file, data := range map[string][]byte{nodeFile: nodeScript, "main.js": []byte(c.program)} {
-			must(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
+			testset.Must(t, os.WriteFile(filepath.Join(dir, file), data, 0o600))
 		}
 		command := exec.Command(node, filepath.Join(dir, "main.js"))
 		command.Env = []string{"NODE_OPTIONS=--require=" + filepath.Join(dir, nodeFile),
@@ -386,7 +387,7 @@ func TestNodeLeavesAProfile(t *testing.T) {
 			continue
 		}
 		data, err := os.ReadFile(left[0])
-		must(t, err)
+		testset.Must(t, err)
 		s, err := read(left[0], data, nil, began, time.Now())
 		if err != nil || s.count == 0 {
 			t.Errorf("a program %s: %d samples, %v", name, s.count, err)
@@ -408,11 +409,4 @@ func FuzzNode(f *testing.F) {
 			}
 		}
 	})
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

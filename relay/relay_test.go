@@ -20,7 +20,7 @@ import (
 func echo(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -41,7 +41,7 @@ func echo(t *testing.T) string {
 func front(t *testing.T, target string) *Relay {
 	t.Helper()
 	r, err := Listen("127.0.0.1", "stock", target)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	return r
 }
@@ -51,14 +51,14 @@ func exchange(t *testing.T, address string, all []byte) (answer []byte, took tim
 	t.Helper()
 	began := time.Now()
 	connection, err := net.Dial("tcp", address)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	go func() {
 		_, _ = connection.Write(all)
 		_ = connection.(*net.TCPConn).CloseWrite()
 	}()
 	answer, err = io.ReadAll(connection)
-	must(t, err)
+	testset.Must(t, err)
 	return answer, time.Since(began)
 }
 
@@ -111,7 +111,7 @@ func TestSlowed(t *testing.T) {
 
 func TestAUnitThatIsGone(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	r := front(t, listener.Addr().String())
 	_ = listener.Close()
 	if answer, _ := exchange(t, r.Address(), nil); len(answer) > 0 {
@@ -131,9 +131,9 @@ func TestAProofThatDoesNotCome(t *testing.T) {
 
 func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 	r, err := Listen("127.0.0.1", "stock", echo(t))
-	must(t, err)
+	testset.Must(t, err)
 	connection, err := net.Dial("tcp", r.Address())
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	r.set(time.Hour, 0)
 	_, _ = connection.Write([]byte("x"))
@@ -141,7 +141,7 @@ func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 	go func() { ended <- r.Close() }()
 	select {
 	case err := <-ended:
-		must(t, err)
+		testset.Must(t, err)
 	case <-time.After(10 * time.Second):
 		t.Error("it does not end")
 	}
@@ -150,12 +150,12 @@ func TestCloseDoesNotWaitForWhatIsSlow(t *testing.T) {
 // TestCloseDoesNotWaitForAUnitThatAcceptsNobody: its queue is full, so the kernel answers no caller.
 func TestCloseDoesNotWaitForAUnitThatAcceptsNobody(t *testing.T) {
 	unit, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = syscall.Close(unit) })
-	must(t, syscall.Bind(unit, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	must(t, syscall.Listen(unit, 0))
+	testset.Must(t, syscall.Bind(unit, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	testset.Must(t, syscall.Listen(unit, 0))
 	at, err := syscall.Getsockname(unit)
-	must(t, err)
+	testset.Must(t, err)
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(at.(*syscall.SockaddrInet4).Port))
 	for err == nil { // until it is full
 		var waits net.Conn
@@ -164,7 +164,7 @@ func TestCloseDoesNotWaitForAUnitThatAcceptsNobody(t *testing.T) {
 		}
 	}
 	r, err := Listen("127.0.0.1", "stock", address)
-	must(t, err)
+	testset.Must(t, err)
 	time.AfterFunc(50*time.Millisecond, func() { _ = r.Close() })
 	began := time.Now()
 	if _, err := r.dial(); err == nil || time.Since(began) > dialPatience/2 {
@@ -186,7 +186,7 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	endpoints := map[string]lab.Endpoint{"stock": {Bind: "198.18.0.1:80", Dial: "198.18.0.1:80"},
 		"front": {Dial: "198.18.0.2:80"}}
 	relays, err := Before(slowedUnits(), endpoints, "127.0.0.1")
-	must(t, err)
+	testset.Must(t, err)
 	if behind := relays.Behind("stock", endpoints["stock"].Dial); behind != "198.18.0.1:80" {
 		t.Errorf("behind its relay stock is at %q", behind)
 	}
@@ -197,25 +197,18 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 		endpoints["front"].Dial != "198.18.0.2:80" {
 		t.Errorf("the endpoints are %v", endpoints)
 	}
-	must(t, relays.Close())
+	testset.Must(t, relays.Close())
 }
 
 // TestAUnitThatMoves: connections wait until the address of the unit is known, and go there.
 func TestAUnitThatMoves(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // the former address
-	must(t, err)
+	testset.Must(t, err)
 	before, now := listener.Addr().String(), echo(t)
 	_ = listener.Close()
 	r := front(t, before)
 	time.AfterFunc(200*time.Millisecond, func() { r.SetTarget(now) })
 	if answer, _ := exchange(t, r.Address(), []byte("flour")); string(answer) != "flour" {
 		t.Errorf("%q came back", answer)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/browsertest"
 )
@@ -25,7 +26,7 @@ type tab struct {
 func open(t *testing.T, browser context.Context, a lab.Analysis, before ...chromedp.Action) *tab {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
-	must(t, os.WriteFile(path, []byte(html(t, a)), 0o644))
+	testset.Must(t, os.WriteFile(path, []byte(html(t, a)), 0o644))
 	address := (&url.URL{Scheme: "file", Path: path}).String()
 	p := &tab{browsertest.Open(t, browser, address, address, before...), t}
 	p.Run(chromedp.WaitReady("footer"))

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/browsertest"
 )
@@ -142,7 +143,7 @@ func testDataDownload(t *testing.T, ctx context.Context) {
 	p.settle()
 	_, data := p.download(`[...document.querySelectorAll("#tools button")].find(b => b.textContent.includes("JSON")).click()`)
 	var back lab.Analysis
-	must(t, json.Unmarshal(data, &back))
+	testset.Must(t, json.Unmarshal(data, &back))
 	if back.Study != a.Study || len(back.Results) != len(a.Results) {
 		t.Errorf("the file holds another analysis: %q, %d results", back.Study, len(back.Results))
 	}
@@ -194,7 +195,7 @@ func printed(t *testing.T, p *tab, name string) []byte {
 		return err
 	}))
 	if folder := os.Getenv("CLEAVE_SHOTS"); folder != "" {
-		must(t, os.WriteFile(filepath.Join(folder, name+".pdf"), pdf, 0o644))
+		testset.Must(t, os.WriteFile(filepath.Join(folder, name+".pdf"), pdf, 0o644))
 	}
 	return pdf
 }

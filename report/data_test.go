@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -18,9 +19,9 @@ func TestJSONReadsBackAsTheSameAnalysis(t *testing.T) {
 	for _, name := range []string{"analysis.json", "three-variants.json"} {
 		a := fixture(t, name)
 		var out bytes.Buffer
-		must(t, JSON(&out, a))
+		testset.Must(t, JSON(&out, a))
 		var back lab.Analysis
-		must(t, json.Unmarshal(out.Bytes(), &back))
+		testset.Must(t, json.Unmarshal(out.Bytes(), &back))
 		if !reflect.DeepEqual(withLists(a), back) {
 			t.Errorf("%s: the analysis changed on its way through JSON", name)
 		}
@@ -29,7 +30,7 @@ func TestJSONReadsBackAsTheSameAnalysis(t *testing.T) {
 
 func TestJSONOfAnEmptyAnalysisHasListsAndASchema(t *testing.T) {
 	var out bytes.Buffer
-	must(t, JSON(&out, lab.Analysis{}))
+	testset.Must(t, JSON(&out, lab.Analysis{}))
 	if strings.Contains(out.String(), "null") {
 		t.Errorf("a list is null:\n%s", out.String())
 	}
@@ -42,14 +43,14 @@ func TestJSONIsSafeToPrint(t *testing.T) {
 	a := hostile(t)
 	a.Notes = append(a.Notes, "a terminal's \u009b31m introducer")
 	var out bytes.Buffer
-	must(t, JSON(&out, a))
+	testset.Must(t, JSON(&out, a))
 	for _, r := range out.String() {
 		if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
 			t.Fatalf("the document holds %U", r)
 		}
 	}
 	var back lab.Analysis
-	must(t, json.Unmarshal(out.Bytes(), &back))
+	testset.Must(t, json.Unmarshal(out.Bytes(), &back))
 	if !reflect.DeepEqual(withLists(a), back) {
 		t.Error("escaping changed the analysis")
 	}
@@ -65,9 +66,9 @@ func TestJSONRefusesWhatItCannotSay(t *testing.T) {
 func TestCSVHasOneRowPerValue(t *testing.T) {
 	a := fixture(t, "analysis.json")
 	var out bytes.Buffer
-	must(t, CSV(&out, a))
+	testset.Must(t, CSV(&out, a))
 	rows, err := csv.NewReader(&out).ReadAll()
-	must(t, err)
+	testset.Must(t, err)
 	values := 0
 	for _, r := range a.Results {
 		values += len(r.Values)
@@ -91,9 +92,9 @@ func TestCSVHoldsNoFormulas(t *testing.T) {
 		a.Results[0].Variant, a.Study, a.Results[0].Metric, a.Results[0].Unit = start, start, start, start
 		a.Results[0].Point = lab.Point{Name: start, Levels: map[string]float64{start: -float64(i)}}
 		var out bytes.Buffer
-		must(t, CSV(&out, a))
+		testset.Must(t, CSV(&out, a))
 		rows, err := csv.NewReader(&out).ReadAll()
-		must(t, err)
+		testset.Must(t, err)
 		for _, row := range rows {
 			for _, field := range row {
 				_, notNumber := strconv.ParseFloat(field, 64)

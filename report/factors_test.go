@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -29,7 +30,7 @@ func factorial() lab.Analysis {
 // TestEffectsOfFactorsHaveATable with the design, its aliases and a verdict on each effect.
 func TestEffectsOfFactorsHaveATable(t *testing.T) {
 	var b strings.Builder
-	must(t, Terminal(&b, factorial(), Options{}))
+	testset.Must(t, Terminal(&b, factorial(), Options{}))
 	got := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{
 		"Factors of the design 2^(4-1)", "resolution IV: D = ABC, I = ABCD (NIST/SEMATECH e-Handbook 5.3.3.4.7)",

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -32,7 +33,7 @@ func profiled(t *testing.T) lab.Analysis {
 
 func TestLayersAreShown(t *testing.T) {
 	var b strings.Builder
-	must(t, Terminal(&b, profiled(t), Options{}))
+	testset.Must(t, Terminal(&b, profiled(t), Options{}))
 	for _, want := range []string{
 		"CPU time of one order by layer at", "500 us (25 %)", "3.00 ms (75 %)", "not profiled",
 		"in libraries, to monolith", "3.00x", "+10 %", "java, 900 samples",
@@ -48,7 +49,7 @@ func TestLayersAreShown(t *testing.T) {
 	counting := profiled(t)
 	counting.Layers[0].Instructions, counting.Layers[0].Cycles = 4e6, 6e6
 	b.Reset()
-	must(t, Terminal(&b, counting, Options{}))
+	testset.Must(t, Terminal(&b, counting, Options{}))
 	for _, want := range []string{"million instructions ", "4.00", "cycles per instruction", "1.50",
 		"in the kernel too, are those that"} {
 		if !strings.Contains(b.String(), want) {

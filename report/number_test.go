@@ -6,6 +6,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 )
@@ -14,7 +15,7 @@ import (
 // web/src/number.test.ts checks number.ts.
 func TestNumbersReadTheSameEverywhere(t *testing.T) {
 	data, err := os.ReadFile("testdata/numbers.json")
-	must(t, err)
+	testset.Must(t, err)
 	var examples []struct {
 		Why       string
 		Value     float64
@@ -22,7 +23,7 @@ func TestNumbersReadTheSameEverywhere(t *testing.T) {
 		Unit      string
 		Text      string
 	}
-	must(t, json.Unmarshal(data, &examples))
+	testset.Must(t, json.Unmarshal(data, &examples))
 	for _, x := range examples {
 		e := lab.Estimate{Value: x.Value, Low: x.Low, High: x.High}
 		got := figure.Quantity(e, x.Unit)

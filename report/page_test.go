@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -17,7 +18,7 @@ const largestPage = 2 << 20 // bytes
 func html(t *testing.T, a lab.Analysis) string {
 	t.Helper()
 	var out bytes.Buffer
-	must(t, HTML(&out, a))
+	testset.Must(t, HTML(&out, a))
 	return out.String()
 }
 
@@ -73,7 +74,7 @@ func TestPageIsSmallAndLoadsNothing(t *testing.T) {
 func withoutScript(t *testing.T, page string) string {
 	t.Helper()
 	code, err := script()
-	must(t, err)
+	testset.Must(t, err)
 	if code == "" {
 		return page
 	}
@@ -96,7 +97,7 @@ func TestScriptFitsIntoAPage(t *testing.T) {
 func needScript(t *testing.T) string {
 	t.Helper()
 	code, err := script()
-	must(t, err)
+	testset.Must(t, err)
 	if code == "" {
 		t.Fatal("report/web/dist/report.js is missing; build it with: make web")
 	}
@@ -134,7 +135,7 @@ func TestEmbeddedDataIsTheAnalysis(t *testing.T) {
 	}
 	data, _, _ := strings.Cut(rest, "</script>")
 	var back lab.Analysis
-	must(t, json.Unmarshal([]byte(data), &back))
+	testset.Must(t, json.Unmarshal([]byte(data), &back))
 	if !reflect.DeepEqual(withLists(a), back) {
 		t.Error("the embedded analysis differs from the given one")
 	}
@@ -145,7 +146,7 @@ func TestPolicyAllowsTheInlineScriptAndStyleByHash(t *testing.T) {
 	_, rest, _ := strings.Cut(page, "<style>")
 	style, _, _ := strings.Cut(rest, "</style>")
 	code, err := script()
-	must(t, err)
+	testset.Must(t, err)
 	policy := regexp.MustCompile(`Content-Security-Policy" content="([^"]*)"`).FindStringSubmatch(page)
 	if policy == nil {
 		t.Fatal("no policy")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -22,20 +23,12 @@ var update = flag.Bool("update", false, "write the golden files instead of compa
 func fixture(t *testing.T, name string) lab.Analysis {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	must(t, err)
+	testset.Must(t, err)
 	var a lab.Analysis
 	if err := json.Unmarshal(data, &a); err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	return a
-}
-
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // fixtures returns analyses that every format must be able to show, by situation.
@@ -163,7 +156,7 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		must(t, os.WriteFile(path, got, 0o644))
+		testset.Must(t, os.WriteFile(path, got, 0o644))
 		return
 	}
 	want, err := os.ReadFile(path)

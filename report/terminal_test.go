@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -17,7 +18,7 @@ import (
 func terminal(t *testing.T, a lab.Analysis, o Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	must(t, Terminal(&out, a, o))
+	testset.Must(t, Terminal(&out, a, o))
 	return out.String()
 }
 

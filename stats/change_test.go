@@ -8,12 +8,14 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestChangesAreThoseOfOtava: series whose changes Apache Otava has found (testdata/changes.py).
 func TestChangesAreThoseOfOtava(t *testing.T) {
 	data, err := os.ReadFile("testdata/changes.json")
-	must(t, err)
+	testset.Must(t, err)
 	var cases []struct {
 		Name   string    `json:"name"`
 		Values []float64 `json:"values"`
@@ -68,7 +70,7 @@ func TestNoiseHasFewChanges(t *testing.T) {
 				series[i] = math.Exp(0.05 * random.NormFloat64())
 			}
 			changes, err := Changes(series, 1)
-			must(t, err)
+			testset.Must(t, err)
 			if len(changes) > 0 {
 				wrong++
 			}

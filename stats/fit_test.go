@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestFitLine(t *testing.T) {
@@ -12,7 +14,7 @@ func TestFitLine(t *testing.T) {
 	first := []float64{8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68}
 	second := []float64{9.14, 8.14, 8.74, 8.77, 9.26, 8.10, 6.13, 3.10, 9.13, 7.26, 4.74}
 	line, err := FitLine(x, first)
-	must(t, err)
+	testset.Must(t, err)
 	within(t, "slope", line.Slope, 0.50009, 5e-6)
 	within(t, "slope SE", line.SlopeSE, 0.11791, 5e-6)
 	within(t, "intercept", line.Intercept, 3.00009, 5e-6)
@@ -20,10 +22,10 @@ func TestFitLine(t *testing.T) {
 	within(t, "R2", line.R2, 0.66654, 5e-6)
 	// The same line and R2 fit his second set, which is a parabola.
 	bent, err := FitLine(x, second)
-	must(t, err)
+	testset.Must(t, err)
 	within(t, "R2 of the parabola", bent.R2, 0.66624, 5e-6)
 	q, p, err := Curvature(x, second)
-	must(t, err)
+	testset.Must(t, err)
 	within(t, "quadratic term", q, -0.12671, 5e-5)
 	if p > 1e-10 {
 		t.Errorf("p of the parabola = %g, want almost 0", p)
@@ -39,7 +41,7 @@ func TestFitPowerLaw(t *testing.T) {
 		y[i] = 3 * math.Pow(x[i], 1.5)
 	}
 	law, err := FitPowerLaw(x, y)
-	must(t, err)
+	testset.Must(t, err)
 	near(t, "exponent", law.Slope, 1.5)
 	near(t, "constant", math.Exp(law.Intercept), 3)
 }
@@ -57,7 +59,7 @@ func TestImpossibleFixedCost(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			line, err := FitLine([]float64{1, 2, 3, 4}, test.y)
-			must(t, err)
+			testset.Must(t, err)
 			negative, beyond := line.ImpossibleFixedCost(0.95)
 			if negative != test.negative || beyond != test.beyond {
 				t.Errorf("intercept %g +- %g: %t, %t; want %t, %t", line.Intercept, line.InterceptSE, negative, beyond,
@@ -69,7 +71,7 @@ func TestImpossibleFixedCost(t *testing.T) {
 
 func TestFlatLine(t *testing.T) {
 	line, err := FitLine([]float64{1, 2, 3}, []float64{4, 4, 4})
-	must(t, err)
+	testset.Must(t, err)
 	if line.Slope != 0 || line.R2 != 0 || line.Intercept != 4 {
 		t.Errorf("flat line = %+v, want slope 0, R2 0, intercept 4", line)
 	}
@@ -77,13 +79,13 @@ func TestFlatLine(t *testing.T) {
 
 func TestAverageRatios(t *testing.T) {
 	got, err := AverageRatios([]float64{2, 16}, []float64{1, 2})
-	must(t, err)
+	testset.Must(t, err)
 	near(t, "arithmetic", got.Arithmetic, 5)
 	near(t, "geometric", got.Geometric, 4)
 	near(t, "harmonic", got.Harmonic, 3.2)
 	near(t, "of sums", got.OfSums, 6)
 	back, err := AverageRatios([]float64{1, 2}, []float64{2, 16})
-	must(t, err)
+	testset.Must(t, err)
 	near(t, "geometric, other base", back.Geometric, 1/got.Geometric)
 	if near := math.Abs(back.Arithmetic*got.Arithmetic - 1); near < 0.1 {
 		t.Errorf("the arithmetic mean does not depend on the base: %g and %g", got.Arithmetic, back.Arithmetic)
@@ -92,14 +94,14 @@ func TestAverageRatios(t *testing.T) {
 
 func TestCombineOfEqualConditions(t *testing.T) {
 	got, err := Combine([]Effect{{0.5, 0.01}, {0.5, 0.01}, {0.5, 0.01}, {0.5, 0.01}}, 0, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	if got.Q != 0 || got.I2 != 0 || got.Tau2 != 0 || got.P != 1 {
 		t.Errorf("heterogeneity of equal conditions = %+v", got)
 	}
 	near(t, "mean", got.Mean.Value, math.Exp(0.5))
 	near(t, "high", got.Mean.High, math.Exp(0.5+1.9599639845400545*0.05))
 	two, err := Combine([]Effect{{0.5, 0.01}, {0.6, 0.01}}, 0, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	if two.Prediction != nil {
 		t.Errorf("prediction from two conditions = %+v, want none", *two.Prediction)
 	}
@@ -110,9 +112,9 @@ func TestPooledEffectsAreAnAnalysisOfVariance(t *testing.T) {
 	// 6 on 6 degrees of freedom: F = 3, p = 0.125.
 	groups := [][]float64{{1, 2, 3}, {2, 3, 4}, {3, 4, 5}}
 	effects, degrees, err := PooledEffects(groups)
-	must(t, err)
+	testset.Must(t, err)
 	got, err := Combine(effects, degrees, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	near(t, "degrees", degrees, 6)
 	near(t, "Q/2", got.Q/2, 3)
 	near(t, "p", got.P, 0.125)

@@ -5,6 +5,8 @@ import (
 	"math"
 	"os"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // golden is the shape of testdata/golden.json.
@@ -26,9 +28,9 @@ type golden struct {
 func readGolden(t *testing.T) golden {
 	t.Helper()
 	data, err := os.ReadFile("testdata/golden.json")
-	must(t, err)
+	testset.Must(t, err)
 	var g golden
-	must(t, json.Unmarshal(data, &g))
+	testset.Must(t, json.Unmarshal(data, &g))
 	return g
 }
 
@@ -57,24 +59,17 @@ func TestGoldenRatios(t *testing.T) {
 			near(t, "mean a", Mean(c.A), c.MeanA)
 			near(t, "sd b", math.Sqrt(Variance(c.B)), c.SDB)
 			kj, err := KaliberaJones(c.A, c.B, 0.95)
-			must(t, err)
+			testset.Must(t, err)
 			near(t, "ratio of means", kj.Value, c.RatioOfMeans)
 			nearInterval(t, "Kalibera-Jones", kj, c.KaliberaJones)
 			welch, err := LogWelch(c.A, c.B, 0.95)
-			must(t, err)
+			testset.Must(t, err)
 			near(t, "log-Welch", welch.Value, c.LogWelch)
 			nearInterval(t, "log-Welch", welch.Estimate, c.LogWelchCI)
 			paired, err := PairedRatio(c.A, c.B, 0.95)
-			must(t, err)
+			testset.Must(t, err)
 			near(t, "paired", paired.Value, c.LogWelch) // equal n: same geometric means
 			nearInterval(t, "paired", paired.Estimate, c.Paired)
 		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

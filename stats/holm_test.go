@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestHolm(t *testing.T) {
@@ -29,7 +31,7 @@ func TestHolmIntervalsAgreeWithHolm(t *testing.T) {
 		var p []float64
 		for range 6 {
 			ratio, err := PairedRatio(sample(r, 6, 0.06, 0.05), sample(r, 6, 0, 0.05), 0.95)
-			must(t, err)
+			testset.Must(t, err)
 			family, p = append(family, ratio), append(p, ratio.P)
 		}
 		adjusted, levels := Holm(p), HolmLevels(p, 0.95)

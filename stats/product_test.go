@@ -3,6 +3,8 @@ package stats
 import (
 	"math"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestTheIntervalOfAProductJoinsBoth: on the log scale, the distances to its ends are the hypotenuses of
@@ -12,7 +14,7 @@ func TestTheIntervalOfAProductJoinsBoth(t *testing.T) {
 	b := Estimate{5, 5 / math.Exp(0.4), 5 * math.Exp(0.12), 3, 0.95}
 	for _, pair := range [][2]Estimate{{a, b}, {b, a}} {
 		p, err := Product(pair[0], pair[1])
-		must(t, err)
+		testset.Must(t, err)
 		near(t, "value", p.Value, 10)
 		near(t, "low", p.Low, 10/math.Exp(0.5))
 		near(t, "high", p.High, 10*math.Exp(0.13))

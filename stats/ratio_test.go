@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // sample draws n log-normal values: mean and standard deviation are those of their logs.
@@ -23,9 +25,9 @@ func TestRatioDoesNotDependOnTheBase(t *testing.T) {
 		for name, ratio := range map[string]func(a, b []float64, c float64) (Ratio, error){"paired": PairedRatio,
 			"log-Welch": LogWelch} {
 			there, err := ratio(a, b, 0.95)
-			must(t, err)
+			testset.Must(t, err)
 			back, err := ratio(b, a, 0.95)
-			must(t, err)
+			testset.Must(t, err)
 			near(t, name+" value", back.Value, 1/there.Value)
 			near(t, name+" low", back.Low, 1/there.High)
 			near(t, name+" high", back.High, 1/there.Low)
@@ -39,11 +41,11 @@ func TestIntervalsHoldTheirEstimate(t *testing.T) {
 	for range 50 {
 		a, b := sample(r, 5, 1, 0.3), sample(r, 5, 1, 0.3)
 		paired, err := PairedRatio(a, b, 0.9)
-		must(t, err)
+		testset.Must(t, err)
 		kj, err := KaliberaJones(a, b, 0.9)
-		must(t, err)
+		testset.Must(t, err)
 		mean, err := MeanInterval(a, 0.9)
-		must(t, err)
+		testset.Must(t, err)
 		for _, e := range []Estimate{paired.Estimate, kj, mean} {
 			if !e.Contains(e.Value) {
 				t.Errorf("interval [%g, %g] without its estimate %g", e.Low, e.High, e.Value)
@@ -68,7 +70,7 @@ func TestCoverage(t *testing.T) {
 	for range repeats {
 		a, b := sample(r, blocks, math.Log(truth), 0.03), sample(r, blocks, 0, 0.03)
 		steady, err := KaliberaJones(a, b, 0.95)
-		must(t, err)
+		testset.Must(t, err)
 		if steady.Contains(truth) {
 			kj++
 		}
@@ -77,7 +79,7 @@ func TestCoverage(t *testing.T) {
 			a[i], b[i] = a[i]*drift, b[i]*drift
 		}
 		drifting, err := PairedRatio(a, b, 0.95)
-		must(t, err)
+		testset.Must(t, err)
 		if drifting.Contains(truth) {
 			paired++
 		}
@@ -162,12 +164,12 @@ func TestRefusals(t *testing.T) {
 
 func TestEqualPairsHaveNoSpread(t *testing.T) {
 	same, err := PairedRatio([]float64{2, 3, 4}, []float64{2, 3, 4}, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	if same.Value != 1 || same.Low != 1 || same.High != 1 || same.P != 1 {
 		t.Errorf("a sample over itself = %+v, want 1 [1, 1], p 1", same)
 	}
 	twice, err := PairedRatio([]float64{4, 8}, []float64{2, 4}, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	near(t, "low", twice.Low, 2)
 	near(t, "high", twice.High, 2)
 	if twice.P > 1e-12 {

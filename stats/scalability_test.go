@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // scaled simulates the throughput of a law at levels, by level and block. The standard deviations of blocks
@@ -33,7 +35,7 @@ func TestScalabilityOfThePackageUSL(t *testing.T) {
 		values[i] = []float64{v, v, v, v, v}
 	}
 	s, err := FitScalability([]float64{1, 2, 4, 6, 8, 10}, values, 0.05, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	within(t, "contention", s.Sigma.Value, 0.02, 1e-4)
 	within(t, "coherency", s.Kappa.Value, 0.02, 1e-5)
 	within(t, "throughput of one", s.Lambda.Value, 1, 1e-4)
@@ -47,7 +49,7 @@ func TestKnownScalabilityIsRecovered(t *testing.T) {
 	for _, known := range []law{{100, 0.03, 0.0005}, {3, 0.2, 0}, {1e4, 0, 0}, {50, 0, 0.002},
 		{0.01, 0.9, 0.01}} {
 		s, err := FitScalability(upTo32(), scaled(known.at, upTo32(), 5, 0, 0, 1), 0.05, 0.95)
-		must(t, err)
+		testset.Must(t, err)
 		within(t, "throughput of one", s.Lambda.Value, known.lambda, 1e-6*known.lambda)
 		within(t, "contention", s.Sigma.Value, known.sigma, 1e-6)
 		within(t, "coherency", s.Kappa.Value, known.kappa, 1e-6)
@@ -55,7 +57,7 @@ func TestKnownScalabilityIsRecovered(t *testing.T) {
 			t.Errorf("of %+v with its peak at %g there is %+v", known, peak, s.Peak)
 		}
 		beyond, err := s.At(64)
-		must(t, err)
+		testset.Must(t, err)
 		within(t, "throughput beyond", beyond.Value, known.at(64), 1e-4*known.at(64))
 		for _, n := range []float64{0.5, 65, math.NaN()} {
 			if e, err := s.At(n); err == nil {
@@ -70,9 +72,9 @@ func TestScalabilityIntervalsHoldTheTruth(t *testing.T) {
 	known, held, experiments := law{100, 0.05, 0.002}, map[string]int{}, 60
 	for i := range experiments {
 		s, err := FitScalability(upTo32(), scaled(known.at, upTo32(), 5, 0.05, 0.03, uint64(i)), 0.05, 0.95)
-		must(t, err)
+		testset.Must(t, err)
 		beyond, err := s.At(48)
-		must(t, err)
+		testset.Must(t, err)
 		for name, holds := range map[string]bool{"contention": s.Sigma.Contains(known.sigma),
 			"coherency": s.Kappa.Contains(known.kappa), "throughput of one": s.Lambda.Contains(known.lambda),
 			"peak": s.Peak != nil && s.Peak.Contains(known.peak()), "beyond": beyond.Contains(known.at(48))} {
@@ -156,9 +158,9 @@ func TestALinearSystemIsSeldomRefused(t *testing.T) {
 func TestScalabilityIsTheSameTwice(t *testing.T) {
 	values := scaled(law{100, 0.05, 0.002}.at, upTo32(), 6, 0.02, 0.03, 5)
 	first, err := FitScalability(upTo32(), values, 0.05, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	second, err := FitScalability(upTo32(), values, 0.05, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	if first.Sigma != second.Sigma || first.Kappa != second.Kappa || *first.Peak != *second.Peak {
 		t.Errorf("first %+v, then %+v", first.Sigma, second.Sigma)
 	}

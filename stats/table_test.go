@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 var gap = math.NaN()
@@ -15,7 +17,7 @@ var gap = math.NaN()
 func TestRatioWithTheNoiseOfTheTable(t *testing.T) {
 	table := Table{{0.51, 0.89, 2.2}, {0.59, 1.01, 2.3}, {0.3, 0.7, 2.0}}
 	r, err := table.Ratio(2, 1, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	if r.Spread != OfTable || r.N != 3 {
 		t.Errorf("spread %q of %d blocks, want that of the table, 3", r.Spread, r.N)
 	}
@@ -24,7 +26,7 @@ func TestRatioWithTheNoiseOfTheTable(t *testing.T) {
 	near(t, "degrees of freedom", r.Degrees, 4)
 	within(t, "upper end", r.High, math.Exp(1.3+2.776445*math.Sqrt(2*1e-4/3)), 1e-6)
 	back, err := table.Ratio(1, 2, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	near(t, "low of the inverse", back.Low, 1/r.High)
 }
 
@@ -92,7 +94,7 @@ func TestDegreesOfTablesInParts(t *testing.T) {
 func TestRatioOfIncompleteBlocks(t *testing.T) {
 	table := Table{{73, gap, 73, 75}, {74, 75, 75, gap}, {gap, 67, 68, 72}, {71, 72, gap, 75}}
 	r, err := table.Ratio(3, 2, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	if r.Spread != OfTable || r.N != 2 {
 		t.Errorf("spread %q of %d blocks, want that of the table, 2", r.Spread, r.N)
 	}
@@ -100,7 +102,7 @@ func TestRatioOfIncompleteBlocks(t *testing.T) {
 	within(t, "standard error", r.LogSE, math.Sqrt(0.4875), 1e-9)
 	near(t, "degrees of freedom", r.Degrees, 5)
 	back, err := table.Ratio(2, 3, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	near(t, "low of the inverse", back.Low, 1/r.High)
 }
 
@@ -110,7 +112,7 @@ func TestRatioOfIncompleteBlocks(t *testing.T) {
 func TestRatioWithALostTrial(t *testing.T) {
 	table := Table{{0.51, 0.89, 2.0}, {0.59, 1.01, 2.0}, {0.3, 0.7, gap}}
 	r, err := table.Ratio(2, 0, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	first, second := 2-(0.51+0.89)/2, 2-(0.59+1.01)/2
 	within(t, "difference", r.LogMean, (first+second)/2+(0.38+0.42+0.4)/6, 1e-12)
 	squares := (first-second)*(first-second)/2/1.5 + (0.02*0.02+0.02*0.02)/2
@@ -123,7 +125,7 @@ func TestRatioWithALostTrial(t *testing.T) {
 func TestRatioByWayOfAThirdVariant(t *testing.T) {
 	table := Table{{1.1, 0.1, gap}, {0.9, -0.1, gap}, {gap, 0, 2.1}, {gap, 0.2, 2.3}}
 	r, err := table.Ratio(2, 0, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	within(t, "difference", r.LogMean, 1.1, 1e-12)
 	if r.N != 0 || r.Degrees != 2 || r.Spread != OfTable {
 		t.Errorf("%+v: want no block with both, 2 degrees of freedom, the spread of the table", r)
@@ -177,7 +179,7 @@ func TestDifferenceIsThatOfLeastSquares(t *testing.T) {
 func TestTwoBlocksThatScatterMore(t *testing.T) {
 	table := Table{{0, 0.01, 1}, {0, 0, 1.4}, {0, -0.01, gap}}
 	r, err := table.Ratio(2, 0, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	within(t, "standard error", r.LogSE, math.Sqrt(11./12*0.4*0.4/2/2), 1e-9)
 	near(t, "degrees of freedom", r.Degrees, 3)
 }
@@ -200,7 +202,7 @@ func TestPairsThatScatterMore(t *testing.T) {
 	const blocks = 6000
 	table := random(rand.New(rand.NewPCG(7, 8)), blocks, 0.3, 0.1, 0.12, 0.12, 0.12)
 	r, err := table.Ratio(0, 1, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	if r.Spread != OfVariants {
 		t.Fatalf("spread %q, want that of the two variants", r.Spread)
 	}
@@ -232,7 +234,7 @@ func TestCountsThatNeverChange(t *testing.T) {
 		table[b] = []float64{math.Log(9), math.Log(54), math.Log(30 + r.Float64()), math.Log(40 + r.Float64())}
 	}
 	exact, err := table.Ratio(1, 0, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	if exact.Spread != OfPair || exact.High-exact.Low > 1e-9 {
 		t.Errorf("54 over 9 in every block: [%g, %g] from the spread of the %s", exact.Low, exact.High,
 			exact.Spread)
@@ -243,10 +245,10 @@ func TestCountsThatNeverChange(t *testing.T) {
 func TestRatiosWithoutATable(t *testing.T) {
 	table := Table{{1, 2.1}, {1.1, 2}, {1.3, gap}, {1.2, 2.4}}
 	r, err := table.Ratio(1, 0, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	want, err := PairedRatio([]float64{math.Exp(2.1), math.Exp(2), math.Exp(2.4)},
 		[]float64{math.E, math.Exp(1.1), math.Exp(1.2)}, 0.95)
-	must(t, err)
+	testset.Must(t, err)
 	nearInterval(t, "two variants", r.Estimate, [2]float64{want.Low, want.High})
 	if r.N != 3 || r.Spread != OfPair {
 		t.Errorf("%d blocks, spread %q, want 3 and the pair's", r.N, r.Spread)

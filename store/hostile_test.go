@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -33,9 +34,9 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		for want, put := range map[string]func(string) error{"is a pipe": pipe, "is a device": device,
 			"bytes, at most": large} {
 			f := create(t)
-			must(t, f.Save(trial(1, 1, true), nil))
-			must(t, os.Remove(f.Path(name)))
-			must(t, put(f.Path(name)))
+			testset.Must(t, f.Save(trial(1, 1, true), nil))
+			testset.Must(t, os.Remove(f.Path(name)))
+			testset.Must(t, put(f.Path(name)))
 			if err := attempt(f); err == nil || !strings.Contains(err.Error(), want) ||
 				!strings.Contains(err.Error(), name) {
 				t.Errorf("%s: %v, want it to say %q", name, err, want)
@@ -43,8 +44,8 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 		}
 	}
 	f := create(t)
-	must(t, os.Remove(f.Path(planFile)))
-	must(t, pipe(f.Path(planFile)))
+	testset.Must(t, os.Remove(f.Path(planFile)))
+	testset.Must(t, pipe(f.Path(planFile)))
 	if _, err := Open(f.Dir()); err == nil || !strings.Contains(err.Error(), "is no result folder") {
 		t.Errorf("a folder with a pipe for its plan: %v", err)
 	}
@@ -69,7 +70,7 @@ func bounded(t *testing.T, data []byte, read func()) {
 // the same when it is written and read again.
 func FuzzPlan(f *testing.F) {
 	fine, err := marshal(plan())
-	must(f, err)
+	testset.Must(f, err)
 	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"schema":"cleave-plan/9"}`,
 		`{"schema":"cleave-plan/1","trials":[{"number":-1}]}`,
 		`{"schema":"cleave-plan/1","created":"0000-00-00"}`,
@@ -93,7 +94,7 @@ func FuzzTrial(f *testing.F) {
 		map[string]string{"database": "sqlite"}
 	whole.Audit.Problems = []string{"order 7 is lost"}
 	fine, err := marshal(whole)
-	must(f, err)
+	testset.Must(f, err)
 	for _, text := range []string{string(fine), "", "{", "null", "[]", `{"number":1e99}`,
 		`{"point":{"levels":{"":-0}}}`,
 		`{"started":"9999-12-31T23:59:59.999999999+23:59"}`, `{"metered":{"units":[null,{"unit":{"pid":-1}}]}}`,
@@ -101,7 +102,7 @@ func FuzzTrial(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	folder := &Folder{dir: f.TempDir()}
-	must(f, os.MkdirAll(folder.Path(filepath.Join(trialsDir, "0001")), 0o700))
+	testset.Must(f, os.MkdirAll(folder.Path(filepath.Join(trialsDir, "0001")), 0o700))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		bounded(t, data, func() {
 			readTwice(t, folder, filepath.Join(trialsDir, "0001", trialFile), data, func() (any, error) {
@@ -167,7 +168,7 @@ func TestAnObjectThatIsCutOffIsDamaged(t *testing.T) {
 // readTwice reads a file with the content data, writes what was read, reads that again, and compares both.
 func readTwice(t *testing.T, folder *Folder, name string, data []byte, read func() (any, error)) {
 	t.Helper()
-	must(t, os.WriteFile(folder.Path(name), data, 0o600))
+	testset.Must(t, os.WriteFile(folder.Path(name), data, 0o600))
 	first, err := read()
 	if err != nil {
 		if !strings.Contains(err.Error(), folder.Path(name)) {
@@ -179,7 +180,7 @@ func readTwice(t *testing.T, folder *Folder, name string, data []byte, read func
 	if err != nil {
 		t.Fatalf("what was read cannot be written: %v", err)
 	}
-	must(t, os.WriteFile(folder.Path(name), written, 0o600))
+	testset.Must(t, os.WriteFile(folder.Path(name), written, 0o600))
 	second, err := read()
 	if err != nil {
 		t.Fatalf("what was written cannot be read: %v\n%s", err, written)

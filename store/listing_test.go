@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -38,7 +39,7 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 		t.Helper()
 		files.names = nil
 		runs, _, err := s.Runs()
-		must(t, err)
+		testset.Must(t, err)
 		if len(files.names) != reads {
 			t.Errorf("%s: %d files are opened, want %d: %q", why, len(files.names), reads, files.names)
 		}
@@ -53,7 +54,7 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	list("nothing has changed", 0)
 
 	notes := lab.Notes{Schema: lab.NotesSchema, Text: "a note"}
-	must(t, errors.Join(s.WriteNotes(newest, notes),
+	testset.Must(t, errors.Join(s.WriteNotes(newest, notes),
 		folders[0].Write(AnalysisFile, []byte(answered))))
 	runs := list("a note, and a report", 2*4)
 	if runs[0].Notes.Text != "a note" || runs[2].Sentence != "b is slower." || runs[2].State != lab.RunReported {
@@ -63,12 +64,12 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	rewrite(t, folders[0].Path(AnalysisFile))
 	list("a file that is written in place", 4)
 
-	must(t, folders[1].Lock())
+	testset.Must(t, folders[1].Lock())
 	if runs := list("a run is played: its lock is read", 1); runs[1].State != lab.RunPlaying {
 		t.Errorf("a run that is played is %s", runs[1].State)
 	}
 	folders[1].Unlock()
-	must(t, os.RemoveAll(folders[1].Dir()))
+	testset.Must(t, os.RemoveAll(folders[1].Dir()))
 	if runs := list("a run is removed", 0); len(runs) != 2 || len(s.entries) != 2 {
 		t.Errorf("%d runs are listed and %d remembered, want 2", len(runs), len(s.entries))
 	}
@@ -80,7 +81,7 @@ func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
 	large := []byte(`{"answer": {}, "x": "` + strings.Repeat("x", 10_000)) // damaged: its end is missing
 	for _, folder := range folders {
-		must(t, folder.Write(AnalysisFile, large))
+		testset.Must(t, folder.Write(AnalysisFile, large))
 	}
 	s.maxBytes = int64(len(large))
 	for n := 1; n <= 3; n++ {
@@ -108,13 +109,13 @@ func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 func rewrite(t *testing.T, name string) {
 	t.Helper()
 	before, err := os.Stat(name)
-	must(t, err)
+	testset.Must(t, err)
 	text, err := os.ReadFile(name)
-	must(t, err)
+	testset.Must(t, err)
 	for same := true; same; { // the clock of the file system advances in steps of some milliseconds
 		err := errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, time.Time{}, before.ModTime()))
 		after, unread := os.Stat(name)
-		must(t, errors.Join(err, unread))
+		testset.Must(t, errors.Join(err, unread))
 		same = after.Sys().(*syscall.Stat_t).Ctim == before.Sys().(*syscall.Stat_t).Ctim
 	}
 }

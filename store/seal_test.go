@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestMain keeps the keys of tests out of the user's settings.
@@ -30,7 +32,7 @@ func TestMain(m *testing.M) {
 func expectOwn(t *testing.T, dir string, want bool, why string) {
 	t.Helper()
 	f, err := Open(dir)
-	must(t, err)
+	testset.Must(t, err)
 	if _, own, err := f.PlanWithSeal(); err != nil || own != want {
 		t.Errorf("%s: own is %t, %v; want %t", why, own, err, want)
 	}
@@ -40,28 +42,28 @@ func expectOwn(t *testing.T, dir string, want bool, why string) {
 func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	f, err := Create(t.TempDir(), plan(), nil)
-	must(t, err)
+	testset.Must(t, err)
 	expectOwn(t, f.Dir(), true, "as it was made")
 	key := filepath.Join(os.Getenv("XDG_CONFIG_HOME"), "cleave", "plan.key")
 	for path, want := range map[string]os.FileMode{key: 0o600, filepath.Dir(key): 0o700} {
 		info, err := os.Stat(path)
-		must(t, err)
+		testset.Must(t, err)
 		if info.Mode().Perm() != want {
 			t.Errorf("%s: %v, want %v", path, info.Mode().Perm(), want)
 		}
 	}
 	whole, err := os.ReadFile(f.Path(planFile))
-	must(t, err)
+	testset.Must(t, err)
 	write := func(name, text string) {
 		t.Helper()
-		must(t, os.WriteFile(f.Path(name), []byte(text), 0o644))
+		testset.Must(t, os.WriteFile(f.Path(name), []byte(text), 0o644))
 	}
 	write(planFile, strings.Replace(string(whole), `"full"`, `"quick"`, 1))
 	expectOwn(t, f.Dir(), false, "a changed plan")
 	write(planFile, string(whole))
 	expectOwn(t, f.Dir(), true, "the plan as it was")
 	again, err := Create(t.TempDir(), plan(), nil)
-	must(t, err)
+	testset.Must(t, err)
 	expectOwn(t, again.Dir(), true, "a second folder with the same key")
 	for name, text := range map[string]string{"nothing": "", "half a seal": "abcd",
 		"no hexadecimal": "\x1b[2J"} {
@@ -71,14 +73,14 @@ func TestOnlyAnOwnUnchangedPlanIsOwn(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	expectOwn(t, again.Dir(), false, "another user, without a key")
 	_, err = Create(t.TempDir(), plan(), nil)
-	must(t, err)
+	testset.Must(t, err)
 	expectOwn(t, again.Dir(), false, "another user, with a key")
 }
 
 func TestWithoutSettingsThereIsNoSeal(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", "/dev/null")
 	f, err := Create(t.TempDir(), plan(), nil)
-	must(t, err)
+	testset.Must(t, err)
 	expectOwn(t, f.Dir(), false, "a plan without a seal")
 }
 
@@ -86,10 +88,10 @@ func TestWithoutSettingsThereIsNoSeal(t *testing.T) {
 // not when it is only read.
 func TestAPlanToBePlayedHasNothingUnknown(t *testing.T) {
 	f, err := Create(t.TempDir(), plan(), nil)
-	must(t, err)
+	testset.Must(t, err)
 	whole, err := os.ReadFile(f.Path(planFile))
-	must(t, err)
-	must(t, f.Write(planFile, []byte(strings.Replace(string(whole), `"profile"`, `"hook": "x", "profile"`,
+	testset.Must(t, err)
+	testset.Must(t, f.Write(planFile, []byte(strings.Replace(string(whole), `"profile"`, `"hook": "x", "profile"`,
 		1))))
 	if _, _, err := f.PlanWithSeal(); err == nil || !strings.Contains(err.Error(), "hook") {
 		t.Errorf("it may be played: %v", err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -27,12 +28,12 @@ func shelf(t *testing.T, hours ...int) (*Shelf, []*Folder) {
 		p.Study.Variants = []lab.Variant{{Name: "a"}, {Name: "a-twin", TwinOf: "a"}, {Name: "b"}}
 		f, err := Create(root, p, lab.Environment{"cpu_model": {Value: "Chip"}, "cores_online": {Value: 2},
 			"build_commit": {Value: "0123456789"}, "kernel": {Unavailable: "no"}})
-		must(t, err)
+		testset.Must(t, err)
 		folders = append(folders, f)
 	}
 	s, err := OpenShelf(root)
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, s.Close()) })
 	return s, folders
 }
 
@@ -43,8 +44,8 @@ const answered = `{"schema": "cleave-analysis/2", "study": "rego2021",
 
 func TestAShelfListsRunsNewestFirst(t *testing.T) {
 	s, folders := shelf(t, 1, 3, 2)
-	must(t, folders[1].Write(AnalysisFile, []byte(answered)))
-	must(t, folders[2].Lock())
+	testset.Must(t, folders[1].Write(AnalysisFile, []byte(answered)))
+	testset.Must(t, folders[2].Lock())
 	runs, _, err := s.Runs()
 	if err != nil || len(runs) != 3 {
 		t.Fatalf("Runs = %+v, %v; want three", runs, err)
@@ -77,13 +78,13 @@ func TestNotesAreKeptInTheFolder(t *testing.T) {
 	s, folders := shelf(t, 1)
 	const name = "rego2021/latest"
 	notes := lab.Notes{Schema: lab.NotesSchema, Tags: []string{"base", "\u202e<b>"}, Text: "two\nlines"}
-	must(t, s.WriteNotes(name, notes))
+	testset.Must(t, s.WriteNotes(name, notes))
 	run, err := s.Run(name)
 	if err != nil || !reflect.DeepEqual(run.Notes, notes) || run.Damaged != "" {
 		t.Errorf("the notes are %+v, %v, %q; want %+v", run.Notes, err, run.Damaged, notes)
 	}
 	written, err := os.ReadFile(folders[0].Path(notesFile))
-	must(t, err)
+	testset.Must(t, err)
 	if err := schema.Validate("notes", written); err != nil {
 		t.Error(err)
 	}
@@ -92,11 +93,11 @@ func TestNotesAreKeptInTheFolder(t *testing.T) {
 	for range maxTags {
 		largest.Tags = append(largest.Tags, strings.Repeat("&", longestTag))
 	}
-	must(t, s.WriteNotes(name, largest))
+	testset.Must(t, s.WriteNotes(name, largest))
 	if run, err := s.Run(name); err != nil || !reflect.DeepEqual(run.Notes, largest) {
 		t.Errorf("the largest notes come back with %d bytes, %v, %q", len(run.Notes.Text), err, run.Damaged)
 	}
-	must(t, s.WriteNotes(name, notes))
+	testset.Must(t, s.WriteNotes(name, notes))
 	many := lab.Notes{Schema: lab.NotesSchema, Tags: make([]string, maxTags+1)}
 	long := lab.Notes{Schema: lab.NotesSchema, Text: strings.Repeat("x", longestNote+1)}
 	tag := lab.Notes{Schema: lab.NotesSchema, Tags: []string{strings.Repeat("x", longestTag+1)}}
@@ -118,12 +119,12 @@ func TestNotesAreKeptInTheFolder(t *testing.T) {
 func TestNothingOutsideAShelfIsReached(t *testing.T) {
 	s, folders := shelf(t, 1)
 	outside, err := Create(t.TempDir(), plan(), nil)
-	must(t, err)
-	must(t, outside.Write(ReportFile, []byte("secret")))
+	testset.Must(t, err)
+	testset.Must(t, outside.Write(ReportFile, []byte("secret")))
 	root := filepath.Dir(filepath.Dir(folders[0].Dir()))
-	must(t, os.Symlink(outside.Dir(), filepath.Join(root, "link")))
+	testset.Must(t, os.Symlink(outside.Dir(), filepath.Join(root, "link")))
 	escape, err := filepath.Rel(root, outside.Dir())
-	must(t, err)
+	testset.Must(t, err)
 	for _, name := range []string{"link", escape, outside.Dir(), "rego2021/../rego2021/latest", "", ".",
 		"rego2021"} {
 		for what, err := range map[string]error{"Run": second(s.Run(name)), "Report": second(s.Report(name)),
@@ -136,7 +137,7 @@ func TestNothingOutsideAShelfIsReached(t *testing.T) {
 	}
 	for _, file := range []string{ReportFile, AnalysisFile, notesFile, environmentFile} {
 		_ = os.Remove(folders[0].Path(file))
-		must(t, os.Symlink(outside.Path(ReportFile), folders[0].Path(file)))
+		testset.Must(t, os.Symlink(outside.Path(ReportFile), folders[0].Path(file)))
 	}
 	if page, err := s.Report("rego2021/latest"); err == nil {
 		t.Errorf("a link leads to %q", page)
@@ -144,7 +145,7 @@ func TestNothingOutsideAShelfIsReached(t *testing.T) {
 	if runs, _, err := s.Runs(); err != nil || len(runs) != 1 || !strings.Contains(runs[0].Damaged, "escapes") {
 		t.Errorf("Runs = %+v, %v; want one that is damaged", runs, err)
 	}
-	must(t, s.WriteNotes("rego2021/latest", lab.Notes{Schema: lab.NotesSchema}))
+	testset.Must(t, s.WriteNotes("rego2021/latest", lab.Notes{Schema: lab.NotesSchema}))
 	if left, err := os.ReadFile(outside.Path(ReportFile)); err != nil || string(left) != "secret" {
 		t.Errorf("notes were written through a link: %q, %v", left, err)
 	}
@@ -159,7 +160,7 @@ func TestADamagedRunIsListed(t *testing.T) {
 		planFile: "[]", AnalysisFile: `{"answer": 1}`, notesFile: `{"schema":"cleave-notes/9"}`,
 		environmentFile: "{", lockFile: "999999999\n"} {
 		s, folders := shelf(t, 1)
-		must(t, folders[0].Write(name, []byte(text)))
+		testset.Must(t, folders[0].Write(name, []byte(text)))
 		runs, _, err := s.Runs()
 		if err != nil || len(runs) != 1 || name != lockFile && !strings.Contains(runs[0].Damaged, name) {
 			t.Errorf("%s: Runs = %+v, %v", name, runs, err)
@@ -168,7 +169,7 @@ func TestADamagedRunIsListed(t *testing.T) {
 			continue
 		}
 		_ = os.Remove(folders[0].Path(name))
-		must(t, syscall.Mkfifo(folders[0].Path(name), 0o600))
+		testset.Must(t, syscall.Mkfifo(folders[0].Path(name), 0o600))
 		if runs, _, err := s.Runs(); err != nil || len(runs) != 1 ||
 			name != lockFile && !strings.Contains(runs[0].Damaged, "pipe") {
 			t.Errorf("%s, a pipe: Runs = %+v, %v", name, runs, err)
@@ -182,7 +183,7 @@ func TestOneRunIsNoShelf(t *testing.T) {
 		t.Errorf("OpenShelf = %v", err)
 	}
 	study, err := OpenShelf(filepath.Dir(folders[0].Dir()))
-	must(t, err)
+	testset.Must(t, err)
 	defer study.Close()
 	if runs, _, err := study.Runs(); err != nil || len(runs) != 1 || strings.Contains(runs[0].Name, "/") {
 		t.Errorf("of one study Runs = %+v, %v", runs, err)
@@ -194,9 +195,9 @@ func TestOneRunIsNoShelf(t *testing.T) {
 func TestTheNewestRunsOfAllStudiesAreRead(t *testing.T) {
 	s, folders := shelf(t, 1, 3, 2)
 	early := filepath.Join(filepath.Dir(filepath.Dir(folders[1].Dir())), "a-study")
-	must(t, os.Mkdir(early, 0o700))
+	testset.Must(t, os.Mkdir(early, 0o700))
 	newest := filepath.Base(folders[1].Dir())
-	must(t, os.Rename(folders[1].Dir(), filepath.Join(early, newest)))
+	testset.Must(t, os.Rename(folders[1].Dir(), filepath.Join(early, newest)))
 	s.maxRuns = 2
 	runs, left, err := s.Runs()
 	if err != nil || len(runs) != 2 || left.Beyond != 1 || runs[0].Name != "a-study/"+newest {
@@ -212,14 +213,14 @@ func TestThePastOfAStudy(t *testing.T) {
 		"comparisons": [{"metric": "cpu", "point": {"name": "p"}, "variant": "b", "baseline": "a", "ratio": 1.5}],
 		"claims": ["is not read`
 	for _, f := range folders[:3] {
-		must(t, f.Write(AnalysisFile, []byte(text)))
+		testset.Must(t, f.Write(AnalysisFile, []byte(text)))
 	}
 	other := folders[2].Path("plan.json")
 	plan, err := os.ReadFile(other)
 	if err == nil {
 		err = os.WriteFile(other, []byte(strings.ReplaceAll(string(plan), "A title", "Another")), 0o600)
 	}
-	must(t, err)
+	testset.Must(t, err)
 	past, left, err := s.Past("rego2021/20260102T070405Z-7")
 	if err != nil || left != (lab.LeftOut{}) || len(past) != 2 || !past[0].Created.Before(past[1].Created) {
 		t.Fatalf("Past = %+v, %v; want two runs", past, err)
@@ -260,26 +261,26 @@ func TestProgressIsReadInWholeLines(t *testing.T) {
 	}
 	read(-1, "", 0)
 	file, err := folders[0].Progress()
-	must(t, err)
+	testset.Must(t, err)
 	_, err = file.WriteString("one\ntwo\nhal")
-	must(t, err)
+	testset.Must(t, err)
 	read(-1, "one\ntwo\n", 8)
 	read(4, "two\n", 8)
 	read(8, "", 8)
 	read(99, "one\ntwo\n", 8)
 	const long = 2 * maxProgress
 	_, err = file.WriteString(strings.Repeat("x", long-1) + "\nlast\n")
-	must(t, err)
+	testset.Must(t, err)
 	read(-1, "last\n", 8+3+long+5)
 	read(8, "", 8+maxProgress) // what is too long to be a line is passed over
-	must(t, errors.Join(file.Close(), os.Remove(file.Name()), syscall.Mkfifo(file.Name(), 0o600)))
+	testset.Must(t, errors.Join(file.Close(), os.Remove(file.Name()), syscall.Mkfifo(file.Name(), 0o600)))
 	if _, err := folders[0].Progress(); err == nil {
 		t.Error("progress is written to a pipe")
 	}
 	if _, _, err := s.Progress(name, -1); err == nil {
 		t.Error("progress is read from a pipe")
 	}
-	must(t, errors.Join(os.Remove(file.Name()), os.Symlink("/etc/passwd", file.Name())))
+	testset.Must(t, errors.Join(os.Remove(file.Name()), os.Symlink("/etc/passwd", file.Name())))
 	if _, err := folders[0].Progress(); err == nil {
 		t.Error("progress is written through a link")
 	}

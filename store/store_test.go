@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -25,17 +26,10 @@ func plan() lab.Plan {
 	}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func create(t *testing.T) *Folder {
 	t.Helper()
 	f, err := Create(t.TempDir(), plan(), lab.Environment{"kernel": {Value: "6.1"}})
-	must(t, err)
+	testset.Must(t, err)
 	return f
 }
 
@@ -51,7 +45,7 @@ func trial(number, attempt int, valid bool) lab.Trial {
 func TestPlanAndEnvironmentComeBackAsWritten(t *testing.T) {
 	f := create(t)
 	again, err := Open(f.Dir())
-	must(t, err)
+	testset.Must(t, err)
 	got, err := again.Plan()
 	if err != nil || !reflect.DeepEqual(got, plan()) {
 		t.Errorf("Plan = %+v, %v; want %+v", got, err, plan())
@@ -71,7 +65,7 @@ func TestLatestPointsToTheNewestFolder(t *testing.T) {
 		p := plan()
 		p.Created = p.Created.Add(time.Duration(second) * time.Second)
 		_, err := Create(root, p, nil)
-		must(t, err)
+		testset.Must(t, err)
 	}
 	latest, err := Open(filepath.Join(root, "rego2021", "latest"))
 	if err != nil || filepath.Base(latest.Dir()) != "20260102T030411Z-7" {
@@ -82,10 +76,10 @@ func TestLatestPointsToTheNewestFolder(t *testing.T) {
 func TestTrialsComeBackInPlayingOrder(t *testing.T) {
 	f := create(t)
 	for _, saved := range []lab.Trial{trial(2, 1, true), trial(1, 2, true), trial(1, 1, false)} {
-		must(t, f.Save(saved, map[string]string{"../worker": "oh dear\n"}))
+		testset.Must(t, f.Save(saved, map[string]string{"../worker": "oh dear\n"}))
 	}
 	got, err := f.Trials()
-	must(t, err)
+	testset.Must(t, err)
 	want := []lab.Trial{trial(1, 1, false), trial(1, 2, true), trial(2, 1, true)}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Trials = %+v, want %+v", got, want)
@@ -109,14 +103,14 @@ func TestUnitsAndSeriesAreTables(t *testing.T) {
 	}
 	saved.Metered.IdleSeconds = 0.2
 	saved.Metered.Samples = []lab.UsageSample{{Seconds: 0.5, CPUSeconds: 0.25, MemoryBytes: 4096}}
-	must(t, f.Save(saved, nil))
+	testset.Must(t, f.Save(saved, nil))
 	for name, want := range map[string]string{
 		"units.csv": "core,core,12,0.250000000,,0.000000000,0,0,3,0,0,0,0,,,,,0.125000\n" +
 			"core,core,,0.125000000,,,,,,7,,5,6,java server.jar,2,3,4,",
 		"series.csv": "0.500000000,0.250000000,4096",
 	} {
 		data, err := os.ReadFile(f.Path("trials/0001/" + name))
-		must(t, err)
+		testset.Must(t, err)
 		if _, err := csv.NewReader(strings.NewReader(string(data))).ReadAll(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -128,7 +122,7 @@ func TestUnitsAndSeriesAreTables(t *testing.T) {
 
 func TestAHalfWrittenTrialIsNotRead(t *testing.T) {
 	f := create(t)
-	must(t, os.MkdirAll(f.Path("trials/0001.part"), 0o755))
+	testset.Must(t, os.MkdirAll(f.Path("trials/0001.part"), 0o755))
 	if got, err := f.Trials(); err != nil || len(got) != 0 {
 		t.Errorf("Trials = %v, %v; want none", got, err)
 	}
@@ -139,9 +133,9 @@ func TestAHalfWrittenTrialIsNotRead(t *testing.T) {
 
 func TestDamagedRecordsAreNamed(t *testing.T) {
 	f := create(t)
-	must(t, f.Save(trial(1, 1, true), nil))
+	testset.Must(t, f.Save(trial(1, 1, true), nil))
 	path := f.Path("trials/0001/trial.json")
-	must(t, os.WriteFile(path, []byte("{"), 0o644))
+	testset.Must(t, os.WriteFile(path, []byte("{"), 0o644))
 	if _, err := f.Trials(); err == nil || !strings.Contains(err.Error(), path+" is damaged") {
 		t.Errorf("Trials: %v, want the damaged file named", err)
 	}
@@ -152,7 +146,7 @@ func TestOpenRefusesOtherFoldersAndOtherSchemas(t *testing.T) {
 		t.Errorf("Open: %v", err)
 	}
 	f := create(t)
-	must(t, f.Write("plan.json", []byte(`{"schema": "cleave-plan/99"}`)))
+	testset.Must(t, f.Write("plan.json", []byte(`{"schema": "cleave-plan/99"}`)))
 	if _, err := f.Plan(); err == nil || !strings.Contains(err.Error(), "cleave-plan/99") {
 		t.Errorf("Plan: %v, want the schema refused", err)
 	}
@@ -178,8 +172,8 @@ func smallDisk(t *testing.T) string {
 
 func TestAFullDiskIsNamedAndFinishedTrialsStay(t *testing.T) {
 	f, err := Create(smallDisk(t), plan(), nil)
-	must(t, err)
-	must(t, f.Save(trial(1, 1, true), nil))
+	testset.Must(t, err)
+	testset.Must(t, f.Save(trial(1, 1, true), nil))
 	err = f.Save(trial(2, 1, true), map[string]string{"worker": strings.Repeat("x", 1<<20)})
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(),
 		"is full: make room, then continue with --resume") {
@@ -197,7 +191,7 @@ func TestAFullDiskIsNamedAndFinishedTrialsStay(t *testing.T) {
 // TestALockOnAFullDisk checks that a Lock that cannot write the process ID says why, and holds no lock.
 func TestALockOnAFullDisk(t *testing.T) {
 	f, err := Create(smallDisk(t), plan(), nil)
-	must(t, err)
+	testset.Must(t, err)
 	filler := f.Path("filler")
 	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("the disk is not full: %v", err)
@@ -206,16 +200,16 @@ func TestALockOnAFullDisk(t *testing.T) {
 	if err := f.Lock(); err == nil || !strings.Contains(err.Error(), "is full: make room") {
 		t.Errorf("Lock on a full disk: %v", err)
 	}
-	must(t, os.Remove(filler))
+	testset.Must(t, os.Remove(filler))
 	other, err := Open(f.Dir())
-	must(t, err)
-	must(t, other.Lock())
+	testset.Must(t, err)
+	testset.Must(t, other.Lock())
 	other.Unlock()
 }
 
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o644))
+	testset.Must(t, os.WriteFile(file, nil, 0o644))
 	if _, err := Create(file, plan(), nil); err == nil ||
 		!strings.Contains(err.Error(), "choose another folder with --results") {
 		t.Errorf("Create below a file: %v", err)
@@ -226,7 +220,7 @@ func TestTwoRunsOfOneSecondHaveAFolderEach(t *testing.T) {
 	root, seen := t.TempDir(), map[string]bool{}
 	for range 3 {
 		f, err := Create(root, plan(), nil)
-		must(t, err)
+		testset.Must(t, err)
 		if seen[f.Dir()] {
 			t.Errorf("%s is used twice", f.Dir())
 		}

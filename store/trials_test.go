@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -24,7 +25,7 @@ func played(t *testing.T) (*Shelf, *Folder) {
 	invalid.Reason = "busy"
 	for _, saved := range []lab.Trial{trial(1, 1, true), invalid, trial(2, 2, true)} {
 		logs := map[string]string{"b": "", "a": strings.Repeat("a line\n", maxLog/7+1)}
-		must(t, folders[0].Save(saved, logs))
+		testset.Must(t, folders[0].Save(saved, logs))
 	}
 	return s, folders[0]
 }
@@ -33,7 +34,7 @@ func played(t *testing.T) (*Shelf, *Folder) {
 // the record and the metrics of a trial.
 func TestTrialsOfARun(t *testing.T) {
 	s, folder := played(t)
-	must(t, os.WriteFile(folder.Path("trials/0002/trial.json"), []byte(`{"number": "x"`), 0o600))
+	testset.Must(t, os.WriteFile(folder.Path("trials/0002/trial.json"), []byte(`{"number": "x"`), 0o600))
 	trials, left, err := s.Trials(runOfShelf)
 	if err != nil || left != (lab.LeftOut{}) || len(trials) != 3 {
 		t.Fatalf("Trials = %+v, %+v, %v", trials, left, err)
@@ -60,7 +61,7 @@ func TestTrialsOfARun(t *testing.T) {
 		t.Errorf("Metrics = %+v, %v", metrics, err)
 	}
 	long := []byte(`{"number": 1, "pad": "` + strings.Repeat("x", maxHead) + `"}`)
-	must(t, os.WriteFile(folder.Path("trials/0002/trial.json"), long, 0o600))
+	testset.Must(t, os.WriteFile(folder.Path("trials/0002/trial.json"), long, 0o600))
 	trials, _, err = s.Trials(runOfShelf)
 	if err != nil || !slices.ContainsFunc(trials, func(one lab.ListedTrial) bool {
 		return strings.Contains(one.Damaged, "beyond its first 4194304 bytes")
@@ -87,7 +88,7 @@ func TestEndsOfLogs(t *testing.T) {
 		long.Cut+int64(len(long.Text)) != int64(7*(maxLog/7+1)) {
 		t.Errorf("the end of a long log of %s is %.20q with %d bytes cut", long.Unit, long.Text, long.Cut)
 	}
-	must(t, os.RemoveAll(folder.Path("trials/0001/logs")))
+	testset.Must(t, os.RemoveAll(folder.Path("trials/0001/logs")))
 	if logs, more, err := s.Logs(runOfShelf, "0001"); err != nil || more != 0 || len(logs) != 0 {
 		t.Errorf("without logs: %+v, %d, %v", logs, more, err)
 	}
@@ -102,7 +103,7 @@ func TestTrialsOutsideAreNotRead(t *testing.T) {
 	err := errors.Join(os.WriteFile(outside, []byte("a secret"), 0o600),
 		os.Symlink(outside, filepath.Join(logs, "c.log")), syscall.Mkfifo(filepath.Join(logs, "d.log"), 0o600),
 		os.Mkdir(other, 0o700), os.Symlink(outside, filepath.Join(other, trialFile)))
-	must(t, err)
+	testset.Must(t, err)
 	if found, _, err := s.Logs(runOfShelf, "0001"); err != nil || len(found) != 2 {
 		t.Errorf("logs are %+v, %v; want the two files", found, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
 )
@@ -22,7 +23,7 @@ func factors(n int) []lab.Factor {
 func factorial(t *testing.T, n int) lab.Factorial {
 	t.Helper()
 	d, err := study.Factorial("base", factors(n))
-	must(t, err)
+	testset.Must(t, err)
 	return d
 }
 
@@ -108,7 +109,7 @@ func TestStoredDesignsMustFollowFromTheirFactors(t *testing.T) {
 	s := stallStudy(t)
 	s.Steps, s.Claims = nil, nil
 	d, err := study.Factorial(s.Baseline, factors(2))
-	must(t, err)
+	testset.Must(t, err)
 	base, _ := s.Variant(s.Baseline)
 	for _, run := range d.Runs[1:] {
 		v := base
@@ -133,7 +134,7 @@ func TestStoredDesignsMustFollowFromTheirFactors(t *testing.T) {
 		changed.Factorial = &again
 		c.change(&changed)
 		plan, err := study.Expand(changed, "full", time.Unix(0, 0))
-		must(t, err)
+		testset.Must(t, err)
 		err = study.CheckPlan("plan.json", plan, kiosk())
 		switch {
 		case c.want == "" && err != nil:

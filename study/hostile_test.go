@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
 )
@@ -30,7 +31,7 @@ func FuzzParse(f *testing.F) {
 	}
 	for _, path := range []string{"testdata/every-mistake.yaml", "../studies/rego2021.yaml"} {
 		data, err := os.ReadFile(path)
-		must(f, err)
+		testset.Must(f, err)
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -56,9 +57,9 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("a plan of %d trials", len(plan.Trials))
 		}
 		written, err := json.Marshal(resolved)
-		must(t, err)
+		testset.Must(t, err)
 		var back lab.Study
-		must(t, json.Unmarshal(written, &back))
+		testset.Must(t, json.Unmarshal(written, &back))
 		if again, err := json.Marshal(back); err != nil || !bytes.Equal(written, again) {
 			t.Errorf("read back, the study differs (%v):\n%s\n%s", err, written, again)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
 )
@@ -327,7 +328,7 @@ func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
 	file := parseKiosk(t, "design: {blocks: 3, profiled_blocks: 2, noise_floor: [a]}\nquick: {blocks: 1}\n")
 	s := resolved(t, file, study.Options{Refuses: func(v lab.Variant) error { return nil }})
 	plan, err := study.Expand(s, "full", time.Now())
-	must(t, err)
+	testset.Must(t, err)
 	// Two variants at two points, and a twin: six timed trials a block, four profiled.
 	const timed, profiled = 6, 4
 	for i, trial := range plan.Trials {

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
@@ -27,18 +28,10 @@ func systems() map[string]lab.SystemInfo {
 	return map[string]lab.SystemInfo{big.Name: big.System{}.Describe()}
 }
 
-// must fails the test if there is an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func parseBuiltIn(t *testing.T) *study.File {
 	t.Helper()
 	data, err := studies.Read("rego2021")
-	must(t, err)
+	testset.Must(t, err)
 	return parsed(t, data, systems())
 }
 
@@ -46,7 +39,7 @@ func parseBuiltIn(t *testing.T) *study.File {
 func parsed(t *testing.T, text []byte, systems map[string]lab.SystemInfo) *study.File {
 	t.Helper()
 	file, err := study.Parse("study.yaml", text, systems)
-	must(t, err)
+	testset.Must(t, err)
 	return file
 }
 
@@ -54,13 +47,13 @@ func parsed(t *testing.T, text []byte, systems map[string]lab.SystemInfo) *study
 func resolved(t *testing.T, file *study.File, options study.Options) lab.Study {
 	t.Helper()
 	s, err := file.Resolve(options)
-	must(t, err)
+	testset.Must(t, err)
 	return s
 }
 
 func TestEveryMistakeIsReportedAtOnceWithItsLine(t *testing.T) {
 	data, err := os.ReadFile("testdata/every-mistake.yaml")
-	must(t, err)
+	testset.Must(t, err)
 	_, err = study.Parse("every-mistake.yaml", data, systems())
 	var problems study.Problems
 	if !errors.As(err, &problems) {
@@ -68,10 +61,10 @@ func TestEveryMistakeIsReportedAtOnceWithItsLine(t *testing.T) {
 	}
 	golden := filepath.Join("testdata", "every-mistake.golden")
 	if *update {
-		must(t, os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644))
+		testset.Must(t, os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644))
 	}
 	want, err := os.ReadFile(golden)
-	must(t, err)
+	testset.Must(t, err)
 	if got := problems.Error() + "\n"; got != string(want) {
 		t.Errorf("problems:\n%s\nwant:\n%s", got, want)
 	}
@@ -129,7 +122,7 @@ func TestResolveAppliesOptions(t *testing.T) {
 	seed := uint64(7)
 	s, err := file.Resolve(study.Options{Scale: new(0.01), Blocks: new(4), Points: []string{"s2", "s1"},
 		Seed: &seed})
-	must(t, err)
+	testset.Must(t, err)
 	if s.Design.Blocks != 4 || s.Design.Seed != 7 || s.Design.Scale != 0.01 || len(s.Points) != 2 {
 		t.Errorf("design %+v with %d points", s.Design, len(s.Points))
 	}
@@ -179,7 +172,7 @@ func expand(t *testing.T, seed uint64) lab.Plan {
 	t.Helper()
 	s := resolved(t, parseBuiltIn(t), study.Options{Quick: true, Seed: &seed})
 	plan, err := study.Expand(s, "quick", time.Unix(0, 0))
-	must(t, err)
+	testset.Must(t, err)
 	return plan
 }
 
@@ -297,13 +290,13 @@ func TestMistakesInFactorsAreReportedOnce(t *testing.T) {
 func TestBuiltInStudiesFitThePublishedSchema(t *testing.T) {
 	for _, name := range studies.Names() {
 		data, err := studies.Read(name)
-		must(t, err)
+		testset.Must(t, err)
 		if err := validate(t, data); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	mistakes, err := os.ReadFile("testdata/every-mistake.yaml")
-	must(t, err)
+	testset.Must(t, err)
 	if err := validate(t, mistakes); err == nil {
 		t.Error("a study full of mistakes fits the schema")
 	}
@@ -317,7 +310,7 @@ func validate(t *testing.T, data []byte) error {
 		return err
 	}
 	asJSON, err := json.Marshal(document)
-	must(t, err)
+	testset.Must(t, err)
 	return schema.Validate("study", asJSON)
 }
 

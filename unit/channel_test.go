@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -17,7 +18,7 @@ func TestEventsAreLinesOfJSON(t *testing.T) {
 	c := NewChannel(strings.NewReader(""), &out)
 	err := errors.Join(c.Ready(), c.Finished(1500*time.Millisecond), c.Report(map[string]int{"n": 1}),
 		c.Failed(errors.New("no luck")))
-	must(t, err)
+	testset.Must(t, err)
 	want := `{"event":"ready"}
 {"event":"finished","elapsed_seconds":1.5}
 {"event":"report","data":{"n":1}}
@@ -49,10 +50,10 @@ func TestAwaitAnswersClockCommands(t *testing.T) {
 	var out bytes.Buffer
 	before := time.Now()
 	c := NewChannel(strings.NewReader(`{"command":"clock"}{"command":"start"}`), &out)
-	must(t, c.Await(lab.CommandStart))
+	testset.Must(t, c.Await(lab.CommandStart))
 	var event lab.Event
 	var answer lab.ClockAnswer
-	must(t, errors.Join(json.Unmarshal(out.Bytes(), &event), json.Unmarshal(event.Data, &answer)))
+	testset.Must(t, errors.Join(json.Unmarshal(out.Bytes(), &event), json.Unmarshal(event.Data, &answer)))
 	at := time.Unix(0, answer.Nanoseconds)
 	if event.Event != lab.EventClock || at.Before(before) || time.Since(at) < 0 {
 		t.Errorf("the unit sent %s", out.String())

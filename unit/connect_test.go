@@ -22,7 +22,7 @@ import (
 func unitEnvironment(t *testing.T, token string) string {
 	t.Helper()
 	ports, err := launch.ReservePorts(1)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(ports.Close)
 	address := launch.Loopback(ports.Numbers[0])
 	for _, name := range []string{lab.ControlVariable, lab.TokenVariable, "CLEAVE_SERVICE_DATABASE"} {
@@ -31,9 +31,9 @@ func unitEnvironment(t *testing.T, token string) string {
 	text, err := json.Marshal(map[string]string{
 		lab.ControlVariable: address, lab.TokenVariable: token, "CLEAVE_SERVICE_DATABASE": "mariadb://secret",
 	})
-	must(t, err)
+	testset.Must(t, err)
 	path := filepath.Join(t.TempDir(), "environment")
-	must(t, os.WriteFile(path, text, 0o600))
+	testset.Must(t, os.WriteFile(path, text, 0o600))
 	t.Setenv(lab.EnvironmentVariable, path)
 	return address
 }
@@ -57,10 +57,10 @@ func dial(t *testing.T, address, hello string) net.Conn {
 		if err != nil && time.Now().Before(deadline) {
 			continue
 		}
-		must(t, err)
+		testset.Must(t, err)
 		t.Cleanup(func() { _ = connection.Close() })
 		_, err = connection.Write([]byte(hello))
-		must(t, err)
+		testset.Must(t, err)
 		return connection
 	}
 }
@@ -71,15 +71,15 @@ func TestOnlyTheConductorIsAccepted(t *testing.T) {
 	for _, hello := range []string{"wrong\n", "\n", "righ\n", "right2\n", strings.Repeat("x", 2*maxToken),
 		`{"command":"start"}` + "\n"} {
 		stranger := dial(t, address, hello)
-		must(t, stranger.SetReadDeadline(time.Now().Add(time.Minute)))
+		testset.Must(t, stranger.SetReadDeadline(time.Now().Add(time.Minute)))
 		if _, err := stranger.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("a caller that sends %.20q is not disconnected: %v", hello, err)
 		}
 	}
 	conductor := dial(t, address, "right\n"+`{"command":"start"}`+"\n")
 	channel := <-opened
-	must(t, <-failed)
-	must(t, errors.Join(channel.Await(lab.CommandStart), channel.Ready()))
+	testset.Must(t, <-failed)
+	testset.Must(t, errors.Join(channel.Await(lab.CommandStart), channel.Ready()))
 	received := bufio.NewReader(conductor)
 	for _, want := range []string{"\n", `{"event":"ready"}` + "\n"} { // accept sends the empty line
 		if line, err := received.ReadString('\n'); err != nil || line != want {
@@ -92,7 +92,7 @@ func TestOnlyTheConductorIsAccepted(t *testing.T) {
 	if os.Getenv("CLEAVE_SERVICE_DATABASE") != "mariadb://secret" {
 		t.Error("the variables of the file are not set")
 	}
-	must(t, conductor.Close())
+	testset.Must(t, conductor.Close())
 	if err := channel.Await(lab.CommandStop); !errors.Is(err, ErrGone) {
 		t.Errorf("Await after the conductor's end: %v", err)
 	}
@@ -127,7 +127,7 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 	case <-time.After(10 * acceptAgain):
 	}
 	giveBack()
-	must(t, <-failed)
+	testset.Must(t, <-failed)
 }
 
 func TestOpenRefusesAnUnreadableEnvironment(t *testing.T) {
@@ -136,7 +136,7 @@ func TestOpenRefusesAnUnreadableEnvironment(t *testing.T) {
 	if _, err := Open(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without the file: %v", err)
 	}
-	must(t, os.WriteFile(path, []byte("A=B"), 0o600))
+	testset.Must(t, os.WriteFile(path, []byte("A=B"), 0o600))
 	if _, err := Open(); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("a file that is no JSON: %v", err)
 	}
@@ -147,7 +147,7 @@ func TestOpenRefusesAnUnreadableEnvironment(t *testing.T) {
 func TestFilesAreHandedOverInPieces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "front.observed")
 	for text, want := range map[string]int{strings.Repeat("01", pieceBytes*5/4): 3, "": 1} {
-		must(t, os.WriteFile(path, []byte(text), 0o600))
+		testset.Must(t, os.WriteFile(path, []byte(text), 0o600))
 		if got, pieces := handedOver(t, path); got != text || pieces != want {
 			t.Errorf("%d bytes in %d pieces, want %d in %d", len(got), pieces, len(text), want)
 		}
@@ -161,23 +161,16 @@ func TestFilesAreHandedOverInPieces(t *testing.T) {
 func handedOver(t *testing.T, path string) (got string, pieces int) {
 	t.Helper()
 	var out strings.Builder
-	must(t, NewChannel(strings.NewReader(""), &out).HandOver(path))
+	testset.Must(t, NewChannel(strings.NewReader(""), &out).HandOver(path))
 	events := json.NewDecoder(strings.NewReader(out.String()))
 	for events.More() {
 		var event lab.Event
 		var piece lab.FilePiece
-		must(t, errors.Join(events.Decode(&event), json.Unmarshal(event.Data, &piece)))
+		testset.Must(t, errors.Join(events.Decode(&event), json.Unmarshal(event.Data, &piece)))
 		if event.Event != lab.EventFile || piece.File != filepath.Base(path) || len(piece.Data) > pieceBytes {
 			t.Errorf("event %s of %d bytes of %s", event.Event, len(piece.Data), piece.File)
 		}
 		got, pieces = got+string(piece.Data), pieces+1
 	}
 	return got, pieces
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestSlacken reads the timer slack of the monitor thread from the kernel. Without the
@@ -22,7 +24,7 @@ func TestSlacken(t *testing.T) {
 		return strings.TrimSpace(string(text))
 	}
 	before := slack()
-	must(t, Slacken(3*time.Millisecond))
+	testset.Must(t, Slacken(3*time.Millisecond))
 	if got := slack(); got != "3000000" && os.Geteuid() == 0 {
 		t.Errorf("slack of thread %s was %s ns and is %s ns, want 3000000", thread, before, got)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestMain also runs the test program as the consumer that a test kills.
@@ -66,13 +67,6 @@ func within(t testing.TB) context.Context {
 	return ctx
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // impatient returns a fixture whose NATS delivers the messages of a lost consumer again
 // after three seconds instead of a minute. A consumer that gets no CPU time for so long gets
 // messages twice: so this is only for tests that expect that.
@@ -86,16 +80,16 @@ func (f *fixture) impatient() *fixture {
 func (f *fixture) client(t testing.TB, topology Topology) Client {
 	t.Helper()
 	c := f.open(t)
-	must(t, c.Declare(within(t), topology))
-	t.Cleanup(func() { must(t, c.Delete(context.Background())) })
+	testset.Must(t, c.Declare(within(t), topology))
+	t.Cleanup(func() { testset.Must(t, c.Delete(context.Background())) })
 	return c
 }
 
 func (f *fixture) open(t testing.TB) Client {
 	t.Helper()
 	c, err := Open(f.config)
-	must(t, err)
-	t.Cleanup(func() { must(t, c.Close()) })
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, c.Close()) })
 	return c
 }
 

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // consumerJob is the part of a Config that can be passed to the consumer's process, as JSON.
@@ -50,24 +52,24 @@ func holdOneMessage(job string) error {
 func killConsumer(t *testing.T, f *fixture) string {
 	t.Helper()
 	text, err := json.Marshal(consumerJob{f.config.Driver, f.config.URL, f.config.Classic, f.config.AckWait})
-	must(t, err)
+	testset.Must(t, err)
 	command := exec.CommandContext(within(t), os.Args[0], "consumer", string(text))
 	command.Stderr = os.Stderr
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := command.StdoutPipe()
-	must(t, err)
-	must(t, command.Start())
+	testset.Must(t, err)
+	testset.Must(t, command.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	_ = command.Process.Kill()
 	_ = command.Wait()
-	must(t, err)
+	testset.Must(t, err)
 	return strings.TrimSpace(line)
 }
 
 func killedConsumer(t *testing.T, f *fixture) {
 	f = f.impatient()
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), numbered(3, "order.confirmed")...))
+	testset.Must(t, c.Publish(within(t), numbered(3, "order.confirmed")...))
 	if id := killConsumer(t, f); id != "00000" {
 		t.Errorf("the consumer held %q", id)
 	}
@@ -84,7 +86,7 @@ func killedConsumer(t *testing.T, f *fixture) {
 func poisonIsBuried(t *testing.T, f *fixture) {
 	f = f.impatient()
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), Message{ID: "poison", Type: "order.confirmed"}))
+	testset.Must(t, c.Publish(within(t), Message{ID: "poison", Type: "order.confirmed"}))
 	for range 3 {
 		killConsumer(t, f)
 	}
@@ -104,8 +106,8 @@ func poisonIsBuried(t *testing.T, f *fixture) {
 
 func publishFailsWithoutBroker(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	must(t, f.instance.Kill())
-	defer func() { must(t, f.instance.Restart(within(t))) }()
+	testset.Must(t, f.instance.Kill())
+	defer func() { testset.Must(t, f.instance.Restart(within(t))) }()
 	ctx, cancel := context.WithTimeout(within(t), 300*time.Millisecond)
 	defer cancel()
 	err := c.Publish(ctx, numbered(3, "order.confirmed")...)
@@ -119,8 +121,8 @@ func wrongPassword(t *testing.T, f *fixture) {
 	config := f.config
 	config.URL = strings.Replace(config.URL, "cleave:", "cleave:not", 1)
 	c, err := Open(config)
-	must(t, err)
-	defer func() { must(t, c.Close()) }()
+	testset.Must(t, err)
+	defer func() { testset.Must(t, c.Close()) }()
 	if err := c.Declare(within(t), shop()); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error = %v, want a refusal", err)
 	}
@@ -189,8 +191,8 @@ func confirmedOutlivesKill(t *testing.T, f *fixture) {
 	publisher.Go(func() { l.publish(ctx, c) })
 	for range 2 {
 		s.await(t, 500) // so that the broker is killed under load
-		must(t, f.instance.Kill())
-		must(t, f.instance.Restart(within(t)))
+		testset.Must(t, f.instance.Kill())
+		testset.Must(t, f.instance.Restart(within(t)))
 	}
 	s.await(t, 500)
 	cancel()

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // consumption is a call of Consume that runs in the background.
@@ -113,7 +115,7 @@ func awaitDepth(t *testing.T, c Client, queue string, want Depth) {
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		var err error
 		got, err = c.Depth(within(t), queue)
-		must(t, err)
+		testset.Must(t, err)
 		if got == want {
 			return
 		}
@@ -135,7 +137,7 @@ func arrivesWhole(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
 	sent := Message{ID: "m1", Type: "order.created", Key: "o7", Headers: map[string]string{"Trace": "a;b"},
 		Body: []byte("\x00\xffbody")}
-	must(t, c.Publish(within(t), sent, Message{ID: "m2", Type: "order.confirmed"}))
+	testset.Must(t, c.Publish(within(t), sent, Message{ID: "m2", Type: "order.confirmed"}))
 	for queue, want := range map[string]int{"views": 2, "stock": 1} {
 		s := newSink()
 		running := consume(t, c, Subscription{Queue: queue}, s.handle)
@@ -165,7 +167,7 @@ func unroutedIsRefused(t *testing.T, f *fixture) {
 		t.Fatalf("error = %v, want one that names message 1 and %v", err, ErrUnrouted)
 	}
 	awaitDepth(t, c, "views", Depth{Ready: 2})
-	must(t, c.Publish(within(t), messages[0]))
+	testset.Must(t, c.Publish(within(t), messages[0]))
 }
 
 func batchKeepsOrder(t *testing.T, f *fixture) {
@@ -180,7 +182,7 @@ func batchKeepsOrder(t *testing.T, f *fixture) {
 		}
 		sent[0].Body = body
 	}
-	must(t, c.Publish(within(t), sent...))
+	testset.Must(t, c.Publish(within(t), sent...))
 	s := newSink()
 	consume(t, c, Subscription{Queue: "views", Prefetch: 100}, s.handle)
 	got := ids(s.await(t, len(sent)))
@@ -192,7 +194,7 @@ func batchKeepsOrder(t *testing.T, f *fixture) {
 func failuresKeepOrder(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
 	sent := numbered(300, "order.confirmed")
-	must(t, c.Publish(within(t), sent...))
+	testset.Must(t, c.Publish(within(t), sent...))
 	s := newSink()
 	var failures atomic.Int64
 	s.fail = func(d Delivery) error {
@@ -213,7 +215,7 @@ func failuresKeepOrder(t *testing.T, f *fixture) {
 
 func prefetchBounds(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), numbered(20, "order.confirmed")...))
+	testset.Must(t, c.Publish(within(t), numbered(20, "order.confirmed")...))
 	release := make(chan struct{})
 	free := sync.OnceFunc(func() { close(release) })
 	defer free()
@@ -229,7 +231,7 @@ func prefetchBounds(t *testing.T, f *fixture) {
 
 func failingIsBuried(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), Message{ID: "bad", Type: "order.confirmed", Key: "k",
+	testset.Must(t, c.Publish(within(t), Message{ID: "bad", Type: "order.confirmed", Key: "k",
 		Headers: map[string]string{"Trace": "x"}},
 		Message{ID: "good", Type: "order.confirmed", Key: "k"}))
 	s := newSink()
@@ -260,7 +262,7 @@ func failingIsBuried(t *testing.T, f *fixture) {
 
 func failingBatchIsTakenApart(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), numbered(40, "order.confirmed")...))
+	testset.Must(t, c.Publish(within(t), numbered(40, "order.confirmed")...))
 	s := newSink()
 	s.fail = func(d Delivery) error {
 		if d.ID == "00005" {
@@ -288,7 +290,7 @@ func failingBatchIsTakenApart(t *testing.T, f *fixture) {
 
 func lateHandlerIsAcknowledged(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), numbered(1, "order.confirmed")...))
+	testset.Must(t, c.Publish(within(t), numbered(1, "order.confirmed")...))
 	begun := make(chan struct{})
 	running := consume(t, c, Subscription{Queue: "views"}, func(ctx context.Context, _ []Delivery) error {
 		close(begun)
@@ -302,7 +304,7 @@ func lateHandlerIsAcknowledged(t *testing.T, f *fixture) {
 
 func stoppedConsumer(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), numbered(5, "order.confirmed")...))
+	testset.Must(t, c.Publish(within(t), numbered(5, "order.confirmed")...))
 	begun := make(chan struct{}, 5)
 	running := consume(t, c, Subscription{Queue: "views"}, func(ctx context.Context, _ []Delivery) error {
 		begun <- struct{}{}
@@ -322,11 +324,11 @@ func stoppedConsumer(t *testing.T, f *fixture) {
 
 func deleteRemoves(t *testing.T, f *fixture) {
 	c := f.open(t)
-	must(t, c.Declare(within(t), shop()))
+	testset.Must(t, c.Declare(within(t), shop()))
 	other := f.open(t)
-	must(t, other.Declare(within(t), shop()))
-	must(t, c.Delete(within(t)))
-	must(t, c.Delete(within(t))) // without anything to remove
+	testset.Must(t, other.Declare(within(t), shop()))
+	testset.Must(t, c.Delete(within(t)))
+	testset.Must(t, c.Delete(within(t))) // without anything to remove
 	if _, err := c.Depth(within(t), "views"); !errors.Is(err, ErrUnknownQueue) {
 		t.Errorf("depth: error = %v, want %v", err, ErrUnknownQueue)
 	}
@@ -340,8 +342,8 @@ func deleteRemoves(t *testing.T, f *fixture) {
 
 func declareAgain(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	must(t, c.Publish(within(t), numbered(2, "order.created")...))
-	must(t, f.open(t).Declare(within(t), shop()))
+	testset.Must(t, c.Publish(within(t), numbered(2, "order.created")...))
+	testset.Must(t, f.open(t).Declare(within(t), shop()))
 	awaitDepth(t, c, "views", Depth{Ready: 2})
 	if err := c.Consume(within(t), Subscription{Queue: "none"}, newSink().handle); !errors.Is(err,
 		ErrUnknownQueue) {
@@ -365,7 +367,7 @@ func declareTogether(t *testing.T, f *fixture) {
 			})
 		}
 		declaring.Wait()
-		must(t, clients[0].Delete(within(t)))
+		testset.Must(t, clients[0].Delete(within(t)))
 	}
 }
 

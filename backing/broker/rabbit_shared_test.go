@@ -12,6 +12,7 @@ import (
 	amqp "github.com/rabbitmq/amqp091-go"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // sharedTopology returns a topology with one queue, so that tests can list all leftovers.
@@ -25,17 +26,17 @@ func (f *fixture) declareUnder(t *testing.T, prefix string) {
 	config := f.config
 	config.URL += prefix
 	client, err := Open(config)
-	must(t, err)
-	must(t, client.Declare(within(t), sharedTopology()))
-	must(t, client.Publish(within(t), Message{ID: "1", Type: "order.placed", Key: "a"}))
-	must(t, client.Close())
+	testset.Must(t, err)
+	testset.Must(t, client.Declare(within(t), sharedTopology()))
+	testset.Must(t, client.Publish(within(t), Message{ID: "1", Type: "order.placed", Key: "a"}))
+	testset.Must(t, client.Close())
 }
 
 // expectQueues checks that the broker has exactly these queues.
 func (f *fixture) expectQueues(t *testing.T, want ...string) {
 	t.Helper()
 	depths, err := f.instance.QueueDepths(within(t))
-	must(t, err)
+	testset.Must(t, err)
 	if got := slices.Sorted(maps.Keys(depths)); !slices.Equal(got, want) {
 		t.Errorf("queues %v, want %v", got, want)
 	}
@@ -73,7 +74,7 @@ func TestSweepRemovesOnlyItsPrefix(t *testing.T) {
 		"orders-dead"}
 	f.expectQueues(t, all...)
 
-	must(t, Sweep(within(t), f.config.URL, exactly("cleave_3_0_1_")))
+	testset.Must(t, Sweep(within(t), f.config.URL, exactly("cleave_3_0_1_")))
 	f.expectQueues(t, all...)
 	f.sweepTogether(t, one)
 	f.expectQueues(t, all[2:]...)
@@ -82,10 +83,10 @@ func TestSweepRemovesOnlyItsPrefix(t *testing.T) {
 			t.Errorf("exchange %s: want it to stay: %v", name, stays)
 		}
 	}
-	must(t, Sweep(within(t), f.config.URL, exactly(two)))
+	testset.Must(t, Sweep(within(t), f.config.URL, exactly(two)))
 	f.expectQueues(t, registry, "orders", "orders-dead") // Sweep keeps the forged notes
 	f.purgeRegistry(t)
-	must(t, Sweep(within(t), f.config.URL, exactly(one)))
+	testset.Must(t, Sweep(within(t), f.config.URL, exactly(one)))
 	f.expectQueues(t, "orders", "orders-dead")
 }
 
@@ -107,8 +108,8 @@ func (f *fixture) sweepTogether(t *testing.T, prefix string) {
 func (f *fixture) forge(t *testing.T, n note) {
 	t.Helper()
 	text, err := json.Marshal(n)
-	must(t, err)
-	must(t, connected(within(t), f.config.URL, func(connection *amqp.Connection) error {
+	testset.Must(t, err)
+	testset.Must(t, connected(within(t), f.config.URL, func(connection *amqp.Connection) error {
 		channel, err := connection.Channel()
 		if err != nil {
 			return err
@@ -120,7 +121,7 @@ func (f *fixture) forge(t *testing.T, n note) {
 // purgeRegistry removes all notes from the registry.
 func (f *fixture) purgeRegistry(t *testing.T) {
 	t.Helper()
-	must(t, connected(within(t), f.config.URL, func(connection *amqp.Connection) error {
+	testset.Must(t, connected(within(t), f.config.URL, func(connection *amqp.Connection) error {
 		channel, err := connection.Channel()
 		if err != nil {
 			return err
@@ -139,7 +140,7 @@ func (f *fixture) hasExchange(t *testing.T, name string) bool {
 		}
 		return channel.ExchangeDeclarePassive(name, amqp.ExchangeDirect, true, false, false, false, nil)
 	})
-	must(t, ignore(err, amqp.NotFound))
+	testset.Must(t, ignore(err, amqp.NotFound))
 	return err == nil
 }
 

@@ -14,23 +14,17 @@ import (
 	"github.com/cleave-lab/cleave/backing/cache"
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func opened(t *testing.T, address string, options cache.Options) *cache.Cache {
 	t.Helper()
 	client, err := cache.Open(t.Context(), address, options)
-	must(t, err)
-	t.Cleanup(func() { must(t, client.Close()) })
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, client.Close()) })
 	return client
 }
 
@@ -38,7 +32,7 @@ func opened(t *testing.T, address string, options cache.Options) *cache.Cache {
 func got(t *testing.T, client *cache.Cache, keys ...string) string {
 	t.Helper()
 	values, err := client.GetMany(t.Context(), keys...)
-	must(t, err)
+	testset.Must(t, err)
 	var found []string
 	for _, key := range keys {
 		if value, ok := values[key]; ok {
@@ -89,15 +83,15 @@ func setAndGot(t *testing.T, client *cache.Cache) {
 		t.Fatalf("a fresh cache has %s", found)
 	}
 	binary := string([]byte{0, '\r', '\n', 255, 'E', 'N', 'D', '\r', '\n'})
-	must(t, client.Set(ctx, "a", []byte("one"), 0))
-	must(t, client.Set(ctx, "b", []byte(binary), time.Hour))
-	must(t, client.Set(ctx, "empty", nil, 0))
+	testset.Must(t, client.Set(ctx, "a", []byte("one"), 0))
+	testset.Must(t, client.Set(ctx, "b", []byte(binary), time.Hour))
+	testset.Must(t, client.Set(ctx, "empty", nil, 0))
 	if found, want := got(t, client, "a", "none", "b", "empty", "a"),
 		"a=one b="+binary+" empty= a=one"; found != want {
 		t.Errorf("got %q, want %q", found, want)
 	}
-	must(t, client.Set(ctx, "a", []byte("two"), 0))
-	must(t, client.Delete(ctx, "b", "none", "empty"))
+	testset.Must(t, client.Set(ctx, "a", []byte("two"), 0))
+	testset.Must(t, client.Delete(ctx, "b", "none", "empty"))
 	if found := got(t, client, "a", "b", "empty"); found != "a=two" {
 		t.Errorf("after a change and a removal: %q", found)
 	}
@@ -111,7 +105,7 @@ func setAndGot(t *testing.T, client *cache.Cache) {
 	if hits, misses := client.Found(); hits != 5 || misses != 6 {
 		t.Errorf("%d hits and %d misses, want 5 and 6", hits, misses)
 	}
-	must(t, client.Delete(ctx))
+	testset.Must(t, client.Delete(ctx))
 	if values, err := client.GetMany(ctx); len(values) != 0 || err != nil {
 		t.Errorf("no keys: %v, %v", values, err)
 	}
@@ -120,10 +114,10 @@ func setAndGot(t *testing.T, client *cache.Cache) {
 // callersOwn: changing a value after Set or Get does not change the cache.
 func callersOwn(t *testing.T, client *cache.Cache) {
 	mine := []byte("mine")
-	must(t, client.Set(t.Context(), "own", mine, 0))
+	testset.Must(t, client.Set(t.Context(), "own", mine, 0))
 	mine[0] = 'X'
 	values, err := client.GetMany(t.Context(), "own")
-	must(t, err)
+	testset.Must(t, err)
 	values["own"][1] = 'X'
 	if found := got(t, client, "own"); found != "own=mine" {
 		t.Errorf("got %s", found)
@@ -133,8 +127,8 @@ func callersOwn(t *testing.T, client *cache.Cache) {
 // expires: values expire, and times are rounded up to whole seconds.
 func expires(t *testing.T, client *cache.Cache) {
 	ctx := t.Context()
-	must(t, client.Set(ctx, "long", []byte("x"), cache.MaxExpiry))
-	must(t, client.Set(ctx, "short", []byte("x"), 10*time.Millisecond))
+	testset.Must(t, client.Set(ctx, "long", []byte("x"), cache.MaxExpiry))
+	testset.Must(t, client.Set(ctx, "short", []byte("x"), 10*time.Millisecond))
 	end := time.Now().Add(20 * time.Second)
 	for ; got(t, client, "long", "short") != "long=x"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -155,15 +149,15 @@ func bounded(t *testing.T, client *cache.Cache) {
 	var keys []string
 	for n := range 512 {
 		keys = append(keys, fmt.Sprintf("large-%d", n))
-		must(t, client.Set(ctx, keys[n], value, 0))
+		testset.Must(t, client.Set(ctx, keys[n], value, 0))
 	}
 	values, err := client.GetMany(ctx, keys...)
-	must(t, err)
+	testset.Must(t, err)
 	if len(values) < 8 || len(values) > 128 || values[keys[511]] == nil {
 		t.Errorf("%d of 512 values of 64 KiB are kept in 8 MiB, the last one: %v", len(values),
 			values[keys[511]] != nil)
 	}
-	must(t, client.Set(ctx, "largest", make([]byte, cache.MaxValue), 0))
+	testset.Must(t, client.Set(ctx, "largest", make([]byte, cache.MaxValue), 0))
 	largest, found, err := client.Get(ctx, "largest")
 	if len(largest) != cache.MaxValue || !found || err != nil {
 		t.Errorf("the largest value has %d bytes, %v, %v", len(largest), found, err)
@@ -188,7 +182,7 @@ func hostileKeys(t *testing.T, client *cache.Cache) {
 		}
 	}
 	longest := strings.Repeat("~", cache.MaxKey)
-	must(t, client.Set(ctx, longest, []byte("x"), 0))
+	testset.Must(t, client.Set(ctx, longest, []byte("x"), 0))
 	if found := got(t, client, longest); found != longest+"=x" {
 		t.Errorf("the longest key: %q", found)
 	}
@@ -227,13 +221,13 @@ func canceled(t *testing.T, client *cache.Cache) {
 // restart: after a restart of the server, which is then empty, the same client works again.
 func restart(t *testing.T, instance *servers.Instance) {
 	client := opened(t, instance.URL(), cache.Options{Connections: 4})
-	must(t, client.Set(t.Context(), "before", []byte("x"), 0))
+	testset.Must(t, client.Set(t.Context(), "before", []byte("x"), 0))
 	manyCallers(t, client) // opens all connections
-	must(t, instance.Kill())
+	testset.Must(t, instance.Kill())
 	if _, _, err := client.Get(t.Context(), "before"); !errors.Is(err, cache.ErrUnavailable) {
 		t.Errorf("get from a killed server: %v", err)
 	}
-	must(t, instance.Restart(t.Context()))
+	testset.Must(t, instance.Restart(t.Context()))
 	if found := got(t, client, "before"); found != "" {
 		t.Errorf("the restarted server has %s", found)
 	}
@@ -241,7 +235,7 @@ func restart(t *testing.T, instance *servers.Instance) {
 
 func paused(t *testing.T, instance *servers.Instance) {
 	client := opened(t, instance.URL(), cache.Options{Timeout: 300 * time.Millisecond})
-	must(t, instance.Pause())
+	testset.Must(t, instance.Pause())
 	begin := time.Now()
 	if err := client.Set(t.Context(), "a", nil, 0); !errors.Is(err, cache.ErrUnavailable) {
 		t.Errorf("set: %v", err)
@@ -249,8 +243,8 @@ func paused(t *testing.T, instance *servers.Instance) {
 	if took := time.Since(begin); took > 5*time.Second {
 		t.Errorf("it took %v to give up", took)
 	}
-	must(t, instance.Resume())
-	must(t, client.Set(t.Context(), "a", []byte("x"), 0))
+	testset.Must(t, instance.Resume())
+	testset.Must(t, client.Set(t.Context(), "a", []byte("x"), 0))
 }
 
 func wrongPassword(t *testing.T, instance *servers.Instance) {
@@ -270,7 +264,7 @@ func TestMemoryEvictsTheLeastRecentlyUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, client := t.Context(), opened(t, memoryFor(3000), cache.Options{})
 		set := func(key string, expiry time.Duration) {
-			must(t, client.Set(ctx, key, make([]byte, 800), expiry)) // there is room for three
+			testset.Must(t, client.Set(ctx, key, make([]byte, 800), expiry)) // there is room for three
 		}
 		set("a", 0)
 		set("b", 0)
@@ -294,7 +288,7 @@ func TestMemoryEvictsTheLeastRecentlyUsed(t *testing.T) {
 				t.Errorf("%s was evicted although there was room", key)
 			}
 		}
-		must(t, client.Set(ctx, "a", make([]byte, 3000), 0))
+		testset.Must(t, client.Set(ctx, "a", make([]byte, 3000), 0))
 		for _, key := range []string{"a", "d", "e"} {
 			if _, found, _ := client.Get(ctx, key); found {
 				t.Errorf("%s is kept although the new value needs more than all room", key)
@@ -325,11 +319,11 @@ func TestOpenRefuses(t *testing.T) {
 // TestEmbedded: a study gets a cache whose address can be opened.
 func TestEmbedded(t *testing.T) {
 	service, err := cache.Embedded{}.Fresh(t.Context(), lab.ServiceSpec{Name: "cache"}, "")
-	must(t, err)
+	testset.Must(t, err)
 	if _, has := service.Server(); has {
 		t.Error("it has a server")
 	}
 	client := opened(t, service.Address(""), cache.Options{})
-	must(t, client.Set(t.Context(), "a", []byte("x"), 0))
-	must(t, service.Release())
+	testset.Must(t, client.Set(t.Context(), "a", []byte("x"), 0))
+	testset.Must(t, service.Release())
 }

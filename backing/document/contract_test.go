@@ -16,6 +16,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
@@ -38,8 +39,8 @@ func open(t *testing.T, config Config) func() Store {
 	return func() Store {
 		t.Helper()
 		store, err := Open(within(t), config)
-		must(t, err)
-		t.Cleanup(func() { must(t, store.Close()) })
+		testset.Must(t, err)
+		t.Cleanup(func() { testset.Must(t, store.Close()) })
 		return store
 	}
 }
@@ -68,13 +69,6 @@ func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestContract(t *testing.T) {
@@ -109,7 +103,7 @@ func manyAtOnce(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	upsert(t, store, 3, order("a", 1, "ada"), order("b", 2, "bob"), order("c", 3, "cid"))
 	found, err := store.GetMany(within(t), "orders", "c", "nobody", "a")
-	must(t, err)
+	testset.Must(t, err)
 	versions := map[string]int64{}
 	for _, d := range found {
 		versions[d.ID] = d.Version
@@ -132,7 +126,7 @@ func manyAtOnce(t *testing.T, open func() Store) {
 func declared(t *testing.T, open func() Store) Store {
 	t.Helper()
 	store := open()
-	must(t, store.Declare(within(t), Collection{Name: "orders", Indexed: []string{"customer", "state"}}))
+	testset.Must(t, store.Declare(within(t), Collection{Name: "orders", Indexed: []string{"customer", "state"}}))
 	return store
 }
 
@@ -145,7 +139,7 @@ func order(id string, version int64, customer string) Document {
 func upsert(t *testing.T, store Store, want int, documents ...Document) {
 	t.Helper()
 	applied, err := store.Upsert(within(t), "orders", documents...)
-	must(t, err)
+	testset.Must(t, err)
 	if applied != want {
 		t.Errorf("%d applied, want %d", applied, want)
 	}
@@ -154,7 +148,7 @@ func upsert(t *testing.T, store Store, want int, documents ...Document) {
 func expect(t *testing.T, store Store, want Document) {
 	t.Helper()
 	got, err := store.Get(within(t), "orders", want.ID)
-	must(t, err)
+	testset.Must(t, err)
 	if plain(t, got) != plain(t, want) {
 		t.Errorf("document = %s, want %s", plain(t, got), plain(t, want))
 	}
@@ -164,7 +158,7 @@ func expect(t *testing.T, store Store, want Document) {
 func plain(t *testing.T, d Document) string {
 	t.Helper()
 	body, err := canonical(d.Body)
-	must(t, err)
+	testset.Must(t, err)
 	return fmt.Sprint(d.ID, " ", d.Version, " ", string(body))
 }
 
@@ -194,7 +188,7 @@ func twiceInABatch(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	_, err := store.Upsert(within(t), "orders", order("o", 1, "a"), order("o", 3, "b"), order("o", 2, "c"),
 		order("p", 1, "d"))
-	must(t, err)
+	testset.Must(t, err)
 	expect(t, store, order("o", 3, "b"))
 	expect(t, store, order("p", 1, "d"))
 }
@@ -249,7 +243,7 @@ func walk(t *testing.T, store Store, query Query) []string {
 	var found []string
 	for {
 		page, err := store.Find(within(t), "orders", query)
-		must(t, err)
+		testset.Must(t, err)
 		for _, d := range page {
 			found = append(found, d.ID)
 		}
@@ -286,7 +280,7 @@ func pagesGoBackwards(t *testing.T, open func() Store) {
 	many(t, store)
 	page, err := store.Find(within(t), "orders", Query{Field: "customer", Value: "a", Descending: true,
 		After: "o40", Limit: 3})
-	must(t, err)
+	testset.Must(t, err)
 	var found []string
 	for _, d := range page {
 		found = append(found, d.ID)
@@ -299,9 +293,9 @@ func pagesGoBackwards(t *testing.T, open func() Store) {
 func clearLeavesNothing(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	many(t, store)
-	must(t, store.Clear(within(t), "orders"))
+	testset.Must(t, store.Clear(within(t), "orders"))
 	left, err := store.Find(within(t), "orders", Query{Limit: 1})
-	must(t, err)
+	testset.Must(t, err)
 	if len(left) != 0 {
 		t.Errorf("%s is left", left[0].ID)
 	}
@@ -316,7 +310,7 @@ func outlivesClient(t *testing.T, open func() Store) {
 func declareAgain(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	upsert(t, store, 1, order("o", 1, "a"))
-	must(t, store.Declare(within(t), Collection{Name: "orders", Indexed: []string{"customer", "state"}},
+	testset.Must(t, store.Declare(within(t), Collection{Name: "orders", Indexed: []string{"customer", "state"}},
 		Collection{Name: "order"}))
 	expect(t, store, order("o", 1, "a"))
 }
@@ -418,17 +412,17 @@ func plainNumbers(value any) any {
 func TestADatabaseHasThePrefixOfItsAddress(t *testing.T) {
 	instance := servers.Started(t, server.Mongo, server.Settings{})
 	address, err := url.Parse(instance.URL())
-	must(t, err)
+	testset.Must(t, err)
 	address.Path, address.RawQuery = "/mine_", "directConnection=true"
 	prefixed, err := OpenAt(within(t), address.String(), "views")
-	must(t, err)
-	defer func() { must(t, prefixed.Close()) }()
+	testset.Must(t, err)
+	defer func() { testset.Must(t, prefixed.Close()) }()
 	stock := Collection{Name: "stock"}
-	must(t, prefixed.Declare(within(t), stock))
+	testset.Must(t, prefixed.Declare(within(t), stock))
 	_, err = prefixed.Upsert(within(t), stock.Name, Document{ID: "1", Version: 1, Body: []byte(`{"on_hand":1}`)})
-	must(t, err)
+	testset.Must(t, err)
 	byName := open(t, Config{Driver: Mongo, DSN: instance.DSN("mine_views")})()
-	must(t, byName.Declare(within(t), stock))
+	testset.Must(t, byName.Declare(within(t), stock))
 	if _, err := byName.Get(within(t), stock.Name, "1"); err != nil {
 		t.Errorf("the document is not in the database mine_views: %v", err)
 	}
@@ -440,7 +434,7 @@ func TestUsersWithPasswordsAreLookedForInThePath(t *testing.T) {
 		"authMechanism=SCRAM-SHA-256": true, "AUTHMECHANISM=scram-sha-1": true, "authsource=users": false,
 		"authMechanism=SCRAM-SHA-256&authSource=users": false, "AuthMechanism=MONGODB-X509": false} {
 		read, err := url.ParseQuery(options)
-		must(t, err)
+		testset.Must(t, err)
 		if got := looksInPath(read); got != want {
 			t.Errorf("%q: in the path: %t, want %t", options, got, want)
 		}

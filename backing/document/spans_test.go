@@ -8,6 +8,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // callsAreSpans: each call of a traced operation is one child span of it, and calls that
@@ -16,14 +17,14 @@ func callsAreSpans(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	use := func(ctx context.Context) {
 		_, err := store.Upsert(ctx, "orders", order("o", 1, "a"))
-		must(t, err)
+		testset.Must(t, err)
 		_, err = store.Get(ctx, "orders", "o")
-		must(t, err)
+		testset.Must(t, err)
 		if _, err = store.Get(ctx, "orders", "other"); !errors.Is(err, ErrNotFound) {
 			t.Errorf("error = %v, want %v", err, ErrNotFound)
 		}
 		_, err = store.Find(ctx, "orders", Query{Limit: 1})
-		must(t, err)
+		testset.Must(t, err)
 	}
 	provider := spans.NewProvider(1)
 	use(within(t)) // not traced
@@ -31,9 +32,9 @@ func callsAreSpans(t *testing.T, open func() Store) {
 	use(ctx)
 	operation.End()
 	dir := t.TempDir()
-	must(t, provider.Write(dir, "unit"))
+	testset.Must(t, provider.Write(dir, "unit"))
 	records, err := spans.Read(dir)
-	must(t, err)
+	testset.Must(t, err)
 	var calls []string
 	for _, r := range records {
 		if r.Parent == records[len(records)-1].ID {

@@ -19,17 +19,11 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // running starts a server and names it in the environment, as a user would do with a server of theirs.
 func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
@@ -38,12 +32,12 @@ func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	found, err := FromEnvironment(func(name string) (string, bool) {
 		return instance.URL(), name == variables+strings.ToUpper(string(kind))
 	})
-	must(t, err)
+	testset.Must(t, err)
 	b, ok := found[string(kind)]
 	if !ok {
 		t.Fatalf("found %v", found)
 	}
-	must(t, b.Preflight())
+	testset.Must(t, b.Preflight())
 	return b, instance
 }
 
@@ -147,15 +141,15 @@ func TestTrialsShareAServer(t *testing.T) {
 			b, instance := running(t, kind)
 			ctx := t.Context()
 			own, err := launch.Own()
-			must(t, err)
+			testset.Must(t, err)
 			// Process 1 runs, but was not started at tick 0: so this name is of a dead process with
 			// the same number. Processes of another container cannot be checked.
 			dead, unknown := "cleave_"+own.Place+"_1_0_1_orders", "cleave_000000_1_0_1_orders"
 			owner, err := owner()
-			must(t, err)
+			testset.Must(t, err)
 			root := b.address.String()
 			for _, name := range []string{"mine", "cleave_1_0_1_orders", unknown, dead} {
-				must(t, c.write(ctx, root, name))
+				testset.Must(t, c.write(ctx, root, name))
 			}
 			removed, unclear, err := Clean(ctx, map[string]Backing{string(kind): b, "another kind": b})
 			if err != nil || len(removed) != 1 || !strings.HasPrefix(removed[0], strings.TrimSuffix(dead, "orders")) ||
@@ -168,18 +162,18 @@ func TestTrialsShareAServer(t *testing.T) {
 			}
 			others := []string{"cleave_000000_1_0_1_orders", "cleave_1_0_1_orders", "mine"}
 			expectNames(t, c, b, instance, others...)
-			must(t, c.write(ctx, root, dead))
+			testset.Must(t, c.write(ctx, root, dead))
 
 			one, err := b.Fresh(ctx, lab.ServiceSpec{Name: "database"}, "")
-			must(t, err)
+			testset.Must(t, err)
 			two, err := b.Fresh(ctx, lab.ServiceSpec{Name: "database"}, "")
-			must(t, err)
-			must(t, c.write(ctx, one.Address(""), "orders"))
-			must(t, c.write(ctx, two.Address(""), "orders"))
+			testset.Must(t, err)
+			testset.Must(t, c.write(ctx, one.Address(""), "orders"))
+			testset.Must(t, c.write(ctx, two.Address(""), "orders"))
 			expectNames(t, c, b, instance, append(others, owner+"1_orders", owner+"2_orders")...)
-			must(t, one.Release())
+			testset.Must(t, one.Release())
 			expectNames(t, c, b, instance, append(others, owner+"2_orders")...)
-			must(t, two.Release())
+			testset.Must(t, two.Release())
 			expectNames(t, c, b, instance, others...)
 			if about := one.About(); !strings.Contains(about, "run by the user") ||
 				strings.Contains(about, "password") {
@@ -193,7 +187,7 @@ func TestTrialsShareAServer(t *testing.T) {
 func expectNames(t *testing.T, c content, b Backing, instance *servers.Instance, want ...string) {
 	t.Helper()
 	all, err := c.names(t.Context(), b, instance)
-	must(t, err)
+	testset.Must(t, err)
 	got := slices.DeleteFunc(all, func(name string) bool {
 		return name != "mine" && !strings.HasPrefix(name, "cleave_")
 	})
@@ -236,7 +230,7 @@ func TestAddressesOfTrials(t *testing.T) {
 			"amqp://u:p@[::1]:99/a%2Fb?prefix=cleave_1_"},
 	} {
 		found, err := FromEnvironment(func(name string) (string, bool) { return c.text, name == c.variable })
-		must(t, err)
+		testset.Must(t, err)
 		if got := (service{backing: found[c.kind], prefix: "cleave_1_"}).Address(""); got != c.want ||
 			found[c.kind].Kind() != c.kind {
 			t.Errorf("%s: address %s, want %s", c.text, got, c.want)
@@ -269,7 +263,7 @@ func TestPreflightWithoutAServer(t *testing.T) {
 	found, err := FromEnvironment(func(name string) (string, bool) {
 		return "amqp://u:secret@127.0.0.1:9", name == "CLEAVE_USE_RABBITMQ"
 	})
-	must(t, err)
+	testset.Must(t, err)
 	err = found["rabbitmq-classic"].Preflight()
 	for _, want := range []string{"no rabbitmq server answers at 127.0.0.1:9", "refused",
 		"leave CLEAVE_USE_RABBITMQ out"} {

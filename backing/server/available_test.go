@@ -6,14 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/cleave-lab/cleave/internal/testset"
+)
 
 // TestAvailable: there is an answer for every kind of server: either its path and version, or a command that
 // installs it.
@@ -57,7 +52,7 @@ func fakeProgram(t *testing.T, name, output string) string {
 	t.Helper()
 	folder := t.TempDir()
 	script := "#!/bin/sh\necho '" + output + "'\n"
-	must(t, os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755))
 	return folder
 }
 
@@ -65,12 +60,12 @@ func TestMongodIsPreferredToTheStandIn(t *testing.T) {
 	folder := fakeProgram(t, "mongod", "db version v7.0.5")
 	t.Setenv("PATH", folder)
 	found, err := installedMongo()
-	must(t, err)
+	testset.Must(t, err)
 	if found.StandIn != "" || found.Version != "7.0.5" || found.Path != filepath.Join(folder, "mongod") {
 		t.Errorf("found %+v", found)
 	}
 	mongod, err := New(Mongo, Settings{})
-	must(t, err)
+	testset.Must(t, err)
 	line := strings.Join(mongod.Unit("documents").Args, " ")
 	if want := "--dbpath {dir}/data --bind_ip {host} --port {port} --wiredTigerCacheSizeGB 0.25 " +
 		"--nounixsocket --auth"; line != want {
@@ -103,7 +98,7 @@ func TestFirstVersion(t *testing.T) {
 // no package has, in the versions and folders that this package looks for.
 func TestNeedScriptInstallsTheseVersions(t *testing.T) {
 	script, err := os.ReadFile("../../scripts/need.sh")
-	must(t, err)
+	testset.Must(t, err)
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	for _, want := range []string{
 		"pip_install secantusdb " + secantusVersion + " " + filepath.Base(standInFolder()) + " " + secantusProgram,

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -23,7 +24,7 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 			var passwords []string
 			for range 2 {
 				fresh, err := b.Fresh(t.Context(), lab.ServiceSpec{Name: "part", Kind: b.Kind()}, "")
-				must(t, err)
+				testset.Must(t, err)
 				unit, has := fresh.Server()
 				if !has || unit.Name != "part" || unit.Role != "part" || unit.Server.Kind != string(b.kind) {
 					t.Fatalf("unit %+v", unit)
@@ -66,7 +67,7 @@ func TestCassandraSyncsAsAsked(t *testing.T) {
 			}
 			continue
 		}
-		must(t, err)
+		testset.Must(t, err)
 		unit, _ := fresh.Server()
 		if !strings.Contains(string(unit.Files["cassandra.yaml"]), "commitlog_sync: "+want+"\n") {
 			t.Errorf("%q: the configuration does not say %s", asked, want)

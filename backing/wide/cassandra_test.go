@@ -17,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
@@ -34,7 +35,7 @@ func TestCassandra(t *testing.T) {
 // comesAndGoes: the client works again after many short periods in which the server was unreachable.
 func comesAndGoes(t *testing.T, instance *servers.Instance) {
 	address, err := url.Parse(instance.URL())
-	must(t, err)
+	testset.Must(t, err)
 	gate := newGate(t, address.Host)
 	address.Host = gate.address
 	store := created(t, openerOf(t, address.String(), "people"), "gated")
@@ -61,7 +62,7 @@ func comesAndGoes(t *testing.T, instance *servers.Instance) {
 	close(ending)
 	users.Wait()
 	time.Sleep(3 * time.Second) // without requests that would make the driver reconnect
-	must(t, store.Insert(within(t), "gated", key(1), []byte("a"), nil))
+	testset.Must(t, store.Insert(within(t), "gated", key(1), []byte("a"), nil))
 }
 
 // gate is a TCP proxy to a server. Closing it ends all connections except the oldest one, which is
@@ -87,7 +88,7 @@ func newGate(t *testing.T, server string) *gate {
 
 func (g *gate) open(t *testing.T) {
 	listener, err := net.Listen("tcp", g.address)
-	must(t, err)
+	testset.Must(t, err)
 	g.listener, g.address = listener, listener.Addr().String()
 	t.Cleanup(func() { _ = listener.Close() })
 	g.accepting.Go(func() {
@@ -168,11 +169,11 @@ func kill(t *testing.T, instance *servers.Instance) {
 		}
 	}
 	await("inserts", func() bool { return acknowledged.Load() > 500 })
-	must(t, instance.Kill())
+	testset.Must(t, instance.Kill())
 	await("an insert that is refused", func() bool { return refused.Load() > 0 })
 	expectUnavailable(t, store)
 	before := acknowledged.Load()
-	must(t, instance.Restart(context.Background()))
+	testset.Must(t, instance.Restart(context.Background()))
 	await("inserts after the restart", func() bool { return acknowledged.Load() > before+500 })
 	close(ending)
 	users.Wait()
@@ -199,7 +200,7 @@ func expectUnavailable(t *testing.T, store *Store) {
 // after the pause.
 func pause(t *testing.T, instance *servers.Instance) {
 	store := created(t, openerOf(t, instance.URL(), "people"), "paused")
-	must(t, instance.Pause())
+	testset.Must(t, instance.Pause())
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
@@ -207,8 +208,8 @@ func pause(t *testing.T, instance *servers.Instance) {
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 5*time.Second {
 		t.Errorf("error = %v after %v", err, time.Since(begin))
 	}
-	must(t, instance.Resume())
-	must(t, store.Insert(within(t), "paused", key(2), []byte("b"), nil))
+	testset.Must(t, instance.Resume())
+	testset.Must(t, store.Insert(within(t), "paused", key(2), []byte("b"), nil))
 	expect(t, store, "paused", key(2), "b", "")
 }
 
@@ -217,8 +218,8 @@ func pause(t *testing.T, instance *servers.Instance) {
 func TestCassandraMustKeepWhatItAcknowledges(t *testing.T) {
 	instance := servers.Started(t, server.Cassandra, server.Settings{Periodic: true})
 	store, err := Open(within(t), instance.URL(), Options{Keyspace: "k"})
-	must(t, err)
-	must(t, store.Close())
+	testset.Must(t, err)
+	testset.Must(t, store.Close())
 	durable, _, _ := strings.Cut(instance.URL(), "?")
 	if _, err := Open(within(t), durable, Options{Keyspace: "k"}); err == nil ||
 		!strings.Contains(err.Error(), "set commitlog_sync: batch") {

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // opener opens a store. All calls of an opener open the same keyspace, which no other opener uses.
@@ -22,8 +24,8 @@ func openerOf(t testing.TB, address, keyspace string) opener {
 		t.Helper()
 		options.Keyspace = keyspace
 		store, err := Open(within(t), address, options)
-		must(t, err)
-		t.Cleanup(func() { must(t, store.Close()) })
+		testset.Must(t, err)
+		t.Cleanup(func() { testset.Must(t, store.Close()) })
 		return store
 	}
 }
@@ -33,13 +35,6 @@ func within(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestSQLite(t *testing.T) {
@@ -74,7 +69,7 @@ func table(name string) Table { return Table{Name: name, Columns: []string{"name
 func created(t *testing.T, open opener, name string) *Store {
 	t.Helper()
 	store := open(Options{})
-	must(t, store.CreateTables(within(t), table(name)))
+	testset.Must(t, store.CreateTables(within(t), table(name)))
 	return store
 }
 
@@ -86,7 +81,7 @@ func key(n int) (key [16]byte) {
 func expect(t *testing.T, store *Store, table string, key [16]byte, want ...string) {
 	t.Helper()
 	got, err := store.Get(within(t), table, key)
-	must(t, err)
+	testset.Must(t, err)
 	if len(got) != len(want) {
 		t.Fatalf("%d values, want %d", len(got), len(want))
 	}
@@ -103,8 +98,8 @@ func readAsWritten(t *testing.T, open opener) {
 	for n := range all {
 		all[n] = byte(n)
 	}
-	must(t, store.Insert(within(t), "read", [16]byte{}, all, []byte("é'\"")))
-	must(t, store.Insert(within(t), "read", key(1), nil, []byte{}))
+	testset.Must(t, store.Insert(within(t), "read", [16]byte{}, all, []byte("é'\"")))
+	testset.Must(t, store.Insert(within(t), "read", key(1), nil, []byte{}))
 	expect(t, store, "read", [16]byte{}, string(all), "é'\"")
 	expect(t, store, "read", key(1), "", "")
 	if _, err := store.Get(within(t), "read", key(2)); !errors.Is(err, ErrNotFound) ||
@@ -116,7 +111,7 @@ func readAsWritten(t *testing.T, open opener) {
 func laterReplaces(t *testing.T, open opener) {
 	store := created(t, open, "later")
 	for _, name := range []string{"a", "b", "b"} {
-		must(t, store.Insert(within(t), "later", key(1), []byte(name), []byte("1")))
+		testset.Must(t, store.Insert(within(t), "later", key(1), []byte(name), []byte("1")))
 	}
 	expect(t, store, "later", key(1), "b", "1")
 	expectCount(t, store, "later", 1)
@@ -136,12 +131,12 @@ func expectCount(t *testing.T, store *Store, table string, want int64) {
 func eachVisitsAll(t *testing.T, open opener) {
 	const n = 2*pageSize + 7
 	store := open(Options{InFlight: 1})
-	must(t, store.CreateTables(within(t), table("many")))
+	testset.Must(t, store.CreateTables(within(t), table("many")))
 	for i := range n {
-		must(t, store.Insert(within(t), "many", key(i), []byte(fmt.Sprint(i)), []byte("x")))
+		testset.Must(t, store.Insert(within(t), "many", key(i), []byte(fmt.Sprint(i)), []byte("x")))
 	}
 	seen := map[[16]byte]bool{}
-	must(t, store.Each(within(t), "many", func(k [16]byte, values [][]byte) error {
+	testset.Must(t, store.Each(within(t), "many", func(k [16]byte, values [][]byte) error {
 		var i int
 		_, err := fmt.Sscan(string(values[0]), &i)
 		if seen[k] || k != key(i) || string(values[1]) != "x" {
@@ -166,25 +161,25 @@ func eachVisitsAll(t *testing.T, open opener) {
 
 func tablesAreSeparate(t *testing.T, open opener) {
 	store := created(t, open, "one")
-	must(t, store.Insert(within(t), "one", key(1), []byte("a"), nil))
-	must(t, store.CreateTables(within(t), table("one"), Table{"select", []string{"from"}}))
-	must(t, store.Insert(within(t), "select", key(1), []byte("b")))
+	testset.Must(t, store.Insert(within(t), "one", key(1), []byte("a"), nil))
+	testset.Must(t, store.CreateTables(within(t), table("one"), Table{"select", []string{"from"}}))
+	testset.Must(t, store.Insert(within(t), "select", key(1), []byte("b")))
 	expect(t, store, "one", key(1), "a", "")
 	expect(t, store, "select", key(1), "b")
-	must(t, created(t, open, "empty").Each(within(t), "empty", func([16]byte, [][]byte) error {
+	testset.Must(t, created(t, open, "empty").Each(within(t), "empty", func([16]byte, [][]byte) error {
 		return errors.New("there should be nothing")
 	}))
 }
 
 func outlivesClient(t *testing.T, open opener) {
-	must(t, created(t, open, "kept").Insert(within(t), "kept", key(1), []byte("a"), []byte("b")))
+	testset.Must(t, created(t, open, "kept").Insert(within(t), "kept", key(1), []byte("a"), []byte("b")))
 	expect(t, created(t, open, "kept"), "kept", key(1), "a", "b")
 }
 
 func oversize(t *testing.T, open opener) {
 	store := created(t, open, "large")
 	large := bytes.Repeat([]byte("large"), MaxRecord/10)
-	must(t, store.Insert(within(t), "large", key(1), large, large))
+	testset.Must(t, store.Insert(within(t), "large", key(1), large, large))
 	expect(t, store, "large", key(1), string(large), string(large))
 	err := store.Insert(within(t), "large", key(2), make([]byte, MaxRecord), []byte("x"))
 	if !errors.Is(err, ErrTooLarge) {
@@ -196,7 +191,7 @@ func oversize(t *testing.T, open opener) {
 // manyUsers checks that no more than InFlight requests run in the driver at once.
 func manyUsers(t *testing.T, open opener) {
 	store := open(Options{InFlight: 8})
-	must(t, store.CreateTables(within(t), table("users")))
+	testset.Must(t, store.CreateTables(within(t), table("users")))
 	counting := &countingDriver{driver: store.driver}
 	store.driver = counting
 	var users sync.WaitGroup
@@ -241,7 +236,7 @@ func (c *countingDriver) insert(ctx context.Context, table *statements, key [16]
 
 func waitingEnds(t *testing.T, open opener) {
 	store := open(Options{InFlight: 1})
-	must(t, store.CreateTables(within(t), table("waiting")))
+	testset.Must(t, store.CreateTables(within(t), table("waiting")))
 	holding := &countingDriver{driver: store.driver, hold: make(chan struct{})}
 	store.driver = holding
 	first := make(chan error)
@@ -256,7 +251,7 @@ func waitingEnds(t *testing.T, open opener) {
 		t.Errorf("error = %v", err)
 	}
 	close(holding.hold)
-	must(t, <-first)
+	testset.Must(t, <-first)
 	expectCount(t, store, "waiting", 1)
 }
 

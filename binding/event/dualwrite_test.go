@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestADualWritePublishesAfterTheCommit: messages are not published before the commit, after
@@ -26,7 +27,7 @@ func TestADualWritePublishesAfterTheCommit(t *testing.T) {
 	refusal := errors.New("a rule")
 	work := func(id string, end error) error {
 		return db.Do(t.Context(), func(ctx context.Context) error {
-			must(t, direct.Add(ctx, message(id, "k"), broker.Message{ID: "unwanted", Type: "nobody.cares"}))
+			testset.Must(t, direct.Add(ctx, message(id, "k"), broker.Message{ID: "unwanted", Type: "nobody.cares"}))
 			if got := w.ids(); len(got) > 0 {
 				t.Errorf("published before the commit: %v", got)
 			}
@@ -37,7 +38,7 @@ func TestADualWritePublishesAfterTheCommit(t *testing.T) {
 	if err := work("rolled back", refusal); !errors.Is(err, refusal) {
 		t.Fatal(err)
 	}
-	must(t, work("committed", nil))
+	testset.Must(t, work("committed", nil))
 	if got := w.ids(); !slices.Equal(got, []string{"committed"}) || committed != 1 {
 		t.Errorf("published %v when %d rows were committed, want one of each", got, committed)
 	}
@@ -55,7 +56,7 @@ func TestADualWriteLogsWhatIsLost(t *testing.T) {
 	db := sqlite(t)
 	w := &recorder{refuse: func(broker.Message) bool { return true }}
 	direct := event.NewDualWrite(db, w, topology())
-	must(t, direct.Add(t.Context(), message("1", "k")))
+	testset.Must(t, direct.Add(t.Context(), message("1", "k")))
 	lost := make(chan error, 1)
 	inBackground(t, direct.Run, func(err error) { lost <- err })
 	var refused *broker.PublishError

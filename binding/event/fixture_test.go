@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/server"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/internal/servers"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 const (
@@ -27,21 +28,14 @@ func topology() broker.Topology {
 		DeliveryLimit: 2}}}
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // openWithTables opens a database and creates the tables of outbox and inbox, and one for effects.
 func openWithTables(t testing.TB, config database.Config) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)
-	must(t, event.CreateTables(t.Context(), db))
-	must(t, event.CreateTables(t.Context(), db)) // again, as the next unit would
+	testset.Must(t, event.CreateTables(t.Context(), db))
+	testset.Must(t, event.CreateTables(t.Context(), db)) // again, as the next unit would
 	_, err := db.Exec(t.Context(), "CREATE TABLE effects (id VARCHAR(100) NOT NULL)")
-	must(t, err)
+	testset.Must(t, err)
 	return db
 }
 
@@ -57,7 +51,7 @@ func count(t testing.TB, db *database.DB, table string) int64 {
 	t.Helper()
 	var n int64
 	_, err := db.One(t.Context(), []any{&n}, "SELECT COUNT(*) FROM "+table)
-	must(t, err)
+	testset.Must(t, err)
 	return n
 }
 
@@ -66,7 +60,7 @@ func alive(t testing.TB, db *database.DB, owner string) {
 	t.Helper()
 	_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES (?, ?)", owner,
 		int64(1)<<60)
-	must(t, err)
+	testset.Must(t, err)
 }
 
 // eventually waits until holds returns true. what describes it.
@@ -170,9 +164,9 @@ func rabbitServer(t testing.TB) broker.Config {
 func client(t testing.TB, config broker.Config) broker.Client {
 	t.Helper()
 	c, err := broker.Open(config)
-	must(t, err)
-	t.Cleanup(func() { must(t, c.Close()) })
-	must(t, c.Declare(t.Context(), topology()))
+	testset.Must(t, err)
+	t.Cleanup(func() { testset.Must(t, c.Close()) })
+	testset.Must(t, c.Declare(t.Context(), topology()))
 	return c
 }
 

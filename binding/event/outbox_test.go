@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestWhatIsRolledBackIsNotPublished(t *testing.T) {
@@ -20,13 +21,14 @@ func TestWhatIsRolledBackIsNotPublished(t *testing.T) {
 		outbox := event.NewOutbox(db, "a", topology())
 		refusal := errors.New("a rule")
 		err := db.Do(t.Context(), func(ctx context.Context) error {
-			must(t, outbox.Add(ctx, message("lost", "k")))
+			testset.Must(t, outbox.Add(ctx, message("lost", "k")))
 			return refusal
 		})
 		if !errors.Is(err, refusal) {
 			t.Fatal(err)
 		}
-		must(t, outbox.Add(t.Context(), message("kept", "k"), broker.Message{ID: "unwanted", Type: "nobody.cares"}))
+		testset.Must(t, outbox.Add(t.Context(), message("kept", "k"),
+			broker.Message{ID: "unwanted", Type: "nobody.cares"}))
 		inBackground(t, event.NewRelay(outbox, w).Run, failOnError(t))
 		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 		if got := w.ids(); !slices.Equal(got, []string{"kept"}) {
@@ -57,9 +59,9 @@ func TestLateCommitIsPublished(t *testing.T) {
 		}
 		outbox := event.NewOutbox(db, "a", topology())
 		inBackground(t, event.NewRelay(outbox, w).Run, failOnError(t))
-		must(t, db.Do(t.Context(), func(ctx context.Context) error {
-			must(t, outbox.Add(ctx, message("early position", "k1")))
-			must(t, outbox.Add(t.Context(), message("late position", "k2"))) // in another transaction
+		testset.Must(t, db.Do(t.Context(), func(ctx context.Context) error {
+			testset.Must(t, outbox.Add(ctx, message("early position", "k1")))
+			testset.Must(t, outbox.Add(t.Context(), message("late position", "k2"))) // in another transaction
 			eventually(t, "the later one is published", func() bool { return len(w.ids()) == 1 })
 			return nil
 		}))
@@ -81,7 +83,7 @@ func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 		return false
 	}}
 	outbox := event.NewOutbox(db, "a", topology())
-	must(t, outbox.Add(t.Context(), message("1", "a"), message("2", "b"), message("3", "c")))
+	testset.Must(t, outbox.Add(t.Context(), message("1", "a"), message("2", "b"), message("3", "c")))
 	complaints := 0
 	stop := inBackground(t, event.NewRelay(outbox, w).Run, func(error) { complaints++ })
 	eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
@@ -96,7 +98,7 @@ func TestUnconfirmedIsPublishedAgain(t *testing.T) {
 func TestRelayDiesBeforeItRemoves(t *testing.T) {
 	db := sqlite(t)
 	outbox := event.NewOutbox(db, "a", topology())
-	must(t, outbox.Add(t.Context(), message("1", "k"), message("2", "k")))
+	testset.Must(t, outbox.Add(t.Context(), message("1", "k"), message("2", "k")))
 	dying, over := make(chan struct{}), make(chan struct{})
 	first := &recorder{after: func() {
 		close(dying)
@@ -118,8 +120,8 @@ func TestRelayDiesBeforeItRemoves(t *testing.T) {
 func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 	db, w := sqlite(t), &recorder{}
 	a, b := event.NewOutbox(db, "a", topology()), event.NewOutbox(db, "b", topology())
-	must(t, a.Add(t.Context(), message("a1", "shared")))
-	must(t, b.Add(t.Context(), message("b1", "shared"), message("b2", "other")))
+	testset.Must(t, a.Add(t.Context(), message("a1", "shared")))
+	testset.Must(t, b.Add(t.Context(), message("b1", "shared"), message("b2", "other")))
 	alive(t, db, "a") // but its relay does not run yet
 	inBackground(t, event.NewRelay(b, w).Run, failOnError(t))
 	eventually(t, "the message that waits for no other is published", func() bool { return len(w.ids()) > 0 })
@@ -137,9 +139,9 @@ func TestOwnersKeepTheOrderOfAKey(t *testing.T) {
 func TestDeadOwnersMessagesArePublishedByOthers(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db, w := openWithTables(t, open(t)), &recorder{}
-		must(t, event.NewOutbox(db, "dead", topology()).Add(t.Context(), message("1", "k")))
+		testset.Must(t, event.NewOutbox(db, "dead", topology()).Add(t.Context(), message("1", "k")))
 		_, err := db.Exec(t.Context(), "INSERT INTO outbox_relays (owner, alive_until_us) VALUES ('dead', 1)")
-		must(t, err)
+		testset.Must(t, err)
 		inBackground(t, event.NewRelay(event.NewOutbox(db, "alive", topology()), w).Run, failOnError(t))
 		eventually(t, "it is published", func() bool { return len(w.ids()) == 1 })
 	})
@@ -156,7 +158,7 @@ func TestTwoProcessesPublishEverythingInOrder(t *testing.T) {
 		}
 		const all, keys = 600, 3
 		for n := range all {
-			must(t, outboxes[n%2].Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%keys))))
+			testset.Must(t, outboxes[n%2].Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%keys))))
 		}
 		eventually(t, "the outbox is empty", func() bool { return count(t, db, "outbox") == 0 })
 		last, first := map[string]string{}, map[string]bool{}

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/binding/event"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -32,7 +33,7 @@ func TestATraceFollowsItsMessages(t *testing.T) {
 				if key != "untraced" {
 					ctx, entry = spans.Enter(ctx, made, key)
 				}
-				must(t, outbox.Add(ctx, message("first of "+key, key)))
+				testset.Must(t, outbox.Add(ctx, message("first of "+key, key)))
 				entry.End()
 			}
 			relay := event.NewRelay(outbox, c)
@@ -69,9 +70,9 @@ func answering(db *database.DB, outbox *event.Outbox) event.Handler {
 func checkChains(t *testing.T, made *spans.Provider) {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, made.Write(dir, "unit"))
+	testset.Must(t, made.Write(dir, "unit"))
 	all, err := spans.Read(dir)
-	must(t, err)
+	testset.Must(t, err)
 	byID, commits, kinds := map[trace.SpanID]spans.Record{}, map[trace.SpanID]int{}, map[trace.SpanKind]int{}
 	for _, r := range all {
 		byID[r.ID] = r

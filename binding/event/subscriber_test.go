@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // script is a Source that delivers the batches of a test and sends the result of each
@@ -66,7 +67,7 @@ func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]stri
 func effects(t *testing.T, db *database.DB) []string {
 	t.Helper()
 	var ids []string
-	must(t, db.Each(t.Context(), func(row database.Row) error {
+	testset.Must(t, db.Each(t.Context(), func(row database.Row) error {
 		var id string
 		err := row.Scan(&id)
 		ids = append(ids, id)
@@ -95,7 +96,7 @@ func TestEachMessageHasItsEffectOnce(t *testing.T) {
 func TestBatchIsOneTransaction(t *testing.T) {
 	db := sqlite(t)
 	before := db.Counters().Commits
-	must(t, play(t, db, effect(db), []string{"1", "2", "3", "4", "5"})[0])
+	testset.Must(t, play(t, db, effect(db), []string{"1", "2", "3", "4", "5"})[0])
 	if commits := db.Counters().Commits - before; commits != 1 {
 		t.Errorf("five messages took %d commits", commits)
 	}
@@ -105,7 +106,7 @@ func TestBatchIsOneTransaction(t *testing.T) {
 func TestFailureLeavesNothing(t *testing.T) {
 	db := sqlite(t)
 	handle := func(ctx context.Context, messages []broker.Message) error {
-		must(t, effect(db)(ctx, messages[:1]))
+		testset.Must(t, effect(db)(ctx, messages[:1]))
 		if messages[0].ID == "panics" {
 			panic("failed by the test")
 		}
@@ -131,7 +132,7 @@ func TestOutageIsWaitedOut(t *testing.T) {
 		}
 		return effect(db)(ctx, messages)
 	}
-	must(t, play(t, db, handle, []string{"1", "2"})[0])
+	testset.Must(t, play(t, db, handle, []string{"1", "2"})[0])
 	if got := effects(t, db); len(got) != 2 || attempts != 4 {
 		t.Errorf("%d attempts, effects %v", attempts, got)
 	}
@@ -176,13 +177,13 @@ func TestPausesStartAgainAfterASuccess(t *testing.T) {
 func TestHandlerMayTryAgain(t *testing.T) {
 	db, attempts := sqlite(t), 0
 	handle := func(ctx context.Context, messages []broker.Message) error {
-		must(t, effect(db)(ctx, messages))
+		testset.Must(t, effect(db)(ctx, messages))
 		if attempts++; attempts == 1 {
 			return event.ErrAgain
 		}
 		return nil
 	}
-	must(t, play(t, db, handle, []string{"1", "2"})[0])
+	testset.Must(t, play(t, db, handle, []string{"1", "2"})[0])
 	if got := effects(t, db); !slices.Equal(got, []string{"1", "2"}) {
 		t.Errorf("effects %v", got)
 	}
@@ -210,7 +211,7 @@ func TestPathUnderFaults(t *testing.T) {
 				Handle: poisoned}.Run, ignoreError)
 			const all = 500
 			for n := range all {
-				must(t, outbox.Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%20))))
+				testset.Must(t, outbox.Add(t.Context(), message(fmt.Sprintf("%05d", n), fmt.Sprint(n%20))))
 			}
 			eventually(t, "all but the poison had their effect",
 				func() bool { return count(t, to, "effects") >= all-1 })

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // recorder is a Handler that records its calls and stops the loop when the connection
@@ -42,7 +44,7 @@ func (r *recorder) Closed(_ *Conn, err error) {
 func newLoop(t testing.TB, config Config) *Loop {
 	t.Helper()
 	loop, err := New(config)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := loop.Close(); err != nil {
 			t.Error(err)
@@ -59,7 +61,7 @@ func serve(t testing.TB, loop *Loop, network string, handler Handler) string {
 		address = filepath.Join(t.TempDir(), "s")
 	}
 	listener, err := loop.Listen(network, address, func(*Conn) Handler { return handler })
-	must(t, err)
+	testset.Must(t, err)
 	if address, err = listener.Address(); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +71,7 @@ func serve(t testing.TB, loop *Loop, network string, handler Handler) string {
 func dial(t testing.TB, network, address string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial(network, address)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = conn.Close() }) // most tests have closed it
 	return conn
 }
@@ -97,7 +99,7 @@ func TestEchoOfMuchData(t *testing.T) {
 				_ = conn.Close()
 				got <- received
 			}()
-			must(t, loop.Run())
+			testset.Must(t, loop.Run())
 			if !bytes.Equal(<-got, sent) {
 				t.Error("the echo differs from what was sent")
 			}
@@ -129,7 +131,7 @@ func TestUnconsumedBytesComeAgain(t *testing.T) {
 		}
 		_ = conn.Close()
 	}()
-	must(t, loop.Run())
+	testset.Must(t, loop.Run())
 	if got := strings.Join(messages, " "); got != "one two three four" || server.err != nil {
 		t.Errorf("messages %q, error %v", got, server.err)
 	}
@@ -171,7 +173,7 @@ func TestLostConnections(t *testing.T) {
 					_ = conn.Close()
 				}
 			}()
-			must(t, loop.Run())
+			testset.Must(t, loop.Run())
 			if err := errors.Join(server.err, handled); !errors.Is(err, test.want) {
 				t.Errorf("error %v, want %v", err, test.want)
 			}
@@ -199,7 +201,7 @@ func TestFinishDeliversWhatWasWritten(t *testing.T) {
 		}
 		return server
 	})
-	must(t, err)
+	testset.Must(t, err)
 	conn := dial(t, "unix", address)
 	got := make(chan int)
 	go func() {
@@ -211,7 +213,7 @@ func TestFinishDeliversWhatWasWritten(t *testing.T) {
 		}
 		got <- len(data)
 	}()
-	must(t, loop.Run())
+	testset.Must(t, loop.Run())
 	if n := <-got; n != len(answer) || server.closed != 0 || server.calls != 1 {
 		t.Errorf("peer got %d bytes of %d; %d calls of Data and %d of Closed, want 1 and 0", n, len(answer),
 			server.calls, server.closed)
@@ -233,7 +235,7 @@ func TestWriteAfterClose(t *testing.T) {
 	if _, err := io.WriteString(conn, "x"); err != nil {
 		t.Fatal(err)
 	}
-	must(t, loop.Run())
+	testset.Must(t, loop.Run())
 	if server.closed != 0 {
 		t.Error("Closed was called after the handler's own Close")
 	}
@@ -289,10 +291,10 @@ func TestNothingIsAllocatedPerMessage(t *testing.T) {
 			return len(data), nil
 		}}
 		conn, err := loop.Dial(network, address, client)
-		must(t, err)
+		testset.Must(t, err)
 		message := []byte("ping")
 		roundTrip := func() {
-			must(t, errors.Join(conn.Write(message), loop.Run()))
+			testset.Must(t, errors.Join(conn.Write(message), loop.Run()))
 		}
 		roundTrip() // accepts the connection
 		if allocations := testing.AllocsPerRun(200, roundTrip); allocations != 0 {
@@ -318,17 +320,10 @@ func BenchmarkRoundTrip(b *testing.B) {
 				return len(data), c.Write(message)
 			}}
 			conn, err := loop.Dial(network, address, client)
-			must(b, err)
+			testset.Must(b, err)
 			b.ReportAllocs()
 			b.ResetTimer()
-			must(b, errors.Join(conn.Write(message), loop.Run()))
+			testset.Must(b, errors.Join(conn.Write(message), loop.Run()))
 		})
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // sampleHandler returns a handler that uses much of net/http: path values, queries, bodies, statuses, fields.
@@ -55,10 +57,10 @@ func sampleHandler() http.Handler {
 func serveFront(t *testing.T, handler http.Handler, patience Patience) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	server, err := NewServer(Limits{}, patience, Front(handler),
 		func(e *Error) (string, []byte) { return "text/plain", []byte(e.Reason) })
-	must(t, err)
+	testset.Must(t, err)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	t.Cleanup(func() {
@@ -77,7 +79,7 @@ func serveFront(t *testing.T, handler http.Handler, patience Patience) string {
 // TestAFrontAnswersAsNetHTTP compares every answer with that of net/http.
 func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	stock := &http.Server{Handler: sampleHandler(), ReadHeaderTimeout: time.Minute}
 	go func() { _ = stock.Serve(listener) }()
 	defer func() { _ = stock.Close() }()
@@ -112,7 +114,7 @@ func TestAFrontAnswersAsNetHTTP(t *testing.T) {
 func answerText(t *testing.T, address, sent string) string {
 	t.Helper()
 	connection, err := net.Dial("tcp", address)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
 	method, _, _ := strings.Cut(sent, " ")
@@ -123,9 +125,9 @@ func answerText(t *testing.T, address, sent string) string {
 			t.Fatal(err)
 		}
 		answer, err := http.ReadResponse(from, &http.Request{Method: method})
-		must(t, err)
+		testset.Must(t, err)
 		body, err := io.ReadAll(answer.Body)
-		must(t, err)
+		testset.Must(t, err)
 		if answer.Header.Get("Date") == "" {
 			t.Errorf("%q: no date", sent)
 		}
@@ -147,10 +149,10 @@ func TestAFrontEndsIncompleteRequests(t *testing.T) {
 	for _, more := range []string{"", "x"} {
 		address := serveFront(t, sampleHandler(), Patience{Request: 50 * time.Millisecond, Idle: time.Minute})
 		connection, err := net.Dial("tcp", address)
-		must(t, err)
+		testset.Must(t, err)
 		defer func() { _ = connection.Close() }()
 		_, err = io.WriteString(connection, "POST /echo HTTP/1.1\r\nHost: shop\r\nContent-Length: 9000\r\n\r\nfl")
-		must(t, err)
+		testset.Must(t, err)
 		_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
 		go func() {
 			for err := error(nil); more != "" && err == nil; time.Sleep(10 * time.Millisecond) {
@@ -177,7 +179,7 @@ func TestTheContextOfARequestEndsWithItsClient(t *testing.T) {
 		}
 	}), Patience{})
 	connection, err := net.Dial("tcp", address)
-	must(t, err)
+	testset.Must(t, err)
 	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +197,7 @@ func TestAFrontEndsUnreadAnswers(t *testing.T) {
 	writes := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(large) })
 	address := serveFront(t, writes, Patience{Answer: 50 * time.Millisecond})
 	connection, err := net.Dial("tcp", address)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = connection.Close() }()
 	if _, err := io.WriteString(connection, "GET / HTTP/1.1\r\nHost: shop\r\n\r\n"); err != nil {
 		t.Fatal(err)

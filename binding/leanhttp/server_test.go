@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // echo answers with method, target and body, and 404 to /missing; /stop ends the
@@ -35,11 +36,11 @@ func (e echo) Handle(r *Request, a *Answer) {
 func whileServing(t *testing.T, f func(address string)) {
 	t.Helper()
 	loop, err := eventloop.New(eventloop.Config{})
-	must(t, err)
+	testset.Must(t, err)
 	listener, err := Serve(loop, "127.0.0.1:0", Limits{Head: 400, Body: 100}, echo{loop})
-	must(t, err)
+	testset.Must(t, err)
 	address, err := listener.Address()
-	must(t, err)
+	testset.Must(t, err)
 	go func() {
 		f(address)
 		if response, err := http.Get("http://" + address + "/stop"); err == nil {
@@ -176,13 +177,13 @@ func TestClientOfNetHTTP(t *testing.T) {
 	}))
 	defer server.Close()
 	loop, err := eventloop.New(eventloop.Config{})
-	must(t, err)
+	testset.Must(t, err)
 	c := &collector{loop: loop, want: 3}
 	client, err := Dial(loop, server.Listener.Addr().String(), Limits{}, c)
-	must(t, err)
+	testset.Must(t, err)
 	err = errors.Join(client.Send("GET", "/1", "", nil), client.Send("POST", "/2", "text/plain", []byte("two")),
 		client.Send("GET", "/missing", "", nil), loop.Run(), loop.Close())
-	must(t, err)
+	testset.Must(t, err)
 	if got := strings.Join(c.got, ", "); got != "200 GET /1 , 200 POST /2 two, 404 GET /missing " {
 		t.Errorf("got %q", got)
 	}
@@ -206,15 +207,15 @@ func TestClientLosesTheConnection(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			must(t, err)
+			testset.Must(t, err)
 			defer func() { _ = listener.Close() }() // nothing is buffered
 			go answerOnce(listener, test.answer)
 			loop, err := eventloop.New(eventloop.Config{})
-			must(t, err)
+			testset.Must(t, err)
 			c := &collector{loop: loop, want: -1}
 			client, err := Dial(loop, listener.Addr().String(), Limits{}, c)
-			must(t, err)
-			must(t, errors.Join(client.Send("GET", "/", "", nil), loop.Run(), loop.Close()))
+			testset.Must(t, err)
+			testset.Must(t, errors.Join(client.Send("GET", "/", "", nil), loop.Run(), loop.Close()))
 			if c.lost != 1 || (c.err == nil) != (test.want == "") ||
 				c.err != nil && !strings.Contains(c.err.Error(), test.want) {
 				t.Errorf("lost %d times, error %v; want once with %q", c.lost, c.err, test.want)
@@ -239,18 +240,18 @@ func TestClientClosesInResponse(t *testing.T) {
 		ok + "\r\n" + ok + "\r\n": 2, ok + "Connection: close\r\n\r\n": 1,
 	} {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		testset.Must(t, err)
 		defer func() { _ = listener.Close() }() // nothing is buffered
 		go answerOnce(listener, answers)
 		loop, err := eventloop.New(eventloop.Config{})
-		must(t, err)
+		testset.Must(t, err)
 		c := &closer{collector{loop: loop, want: 1}}
 		client, err := Dial(loop, listener.Addr().String(), Limits{}, c)
-		must(t, err)
+		testset.Must(t, err)
 		for range requests {
-			must(t, client.Send("GET", "/", "", nil))
+			testset.Must(t, client.Send("GET", "/", "", nil))
 		}
-		must(t, errors.Join(loop.Run(), loop.Close()))
+		testset.Must(t, errors.Join(loop.Run(), loop.Close()))
 		if len(c.got) != 1 || c.lost != 0 {
 			t.Errorf("%q: %d responses, lost %d times (%v), want 1 and 0", answers, len(c.got), c.lost, c.err)
 		}
@@ -267,12 +268,5 @@ func answerOnce(listener net.Listener, answer string) {
 	buffer := make([]byte, 1<<10)
 	if _, err := conn.Read(buffer); err == nil {
 		_, _ = io.WriteString(conn, answer) // an error shows in the client
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

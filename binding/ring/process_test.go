@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // partVariable is the environment variable that makes the test binary one of the
@@ -82,19 +84,19 @@ func mapRow(descriptor int) (Row, error) {
 func startParts(t *testing.T, parts ...string) Row {
 	t.Helper()
 	descriptor, err := unix.MemfdCreate("ring", unix.MFD_CLOEXEC)
-	must(t, err)
+	testset.Must(t, err)
 	memory := os.NewFile(uintptr(descriptor), "ring")
 	defer func() { _ = memory.Close() }() // the mapping stays
-	must(t, memory.Truncate(processInboxes*int64(Size(processCapacity))))
+	testset.Must(t, memory.Truncate(processInboxes*int64(Size(processCapacity))))
 	row, err := mapRow(descriptor)
-	must(t, err)
+	testset.Must(t, err)
 	for _, part := range parts {
 		command := exec.Command(os.Args[0])
 		command.Env = append(os.Environ(), partVariable+"="+part)
 		command.ExtraFiles = []*os.File{memory}
 		command.Stderr = os.Stderr
 		command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-		must(t, command.Start())
+		testset.Must(t, command.Start())
 		t.Cleanup(func() {
 			if t.Failed() {
 				_ = command.Process.Kill() // it may wait for a message that never comes
@@ -119,18 +121,11 @@ func TestEchoBetweenProcesses(t *testing.T) {
 	row := startParts(t, "echo")
 	reader := row.Reader(0)
 	for sent := uint32(1); sent <= 2000; sent++ {
-		must(t, row.Send(1, sent))
-		must(t, reader.Sleep())
+		testset.Must(t, row.Send(1, sent))
+		testset.Must(t, reader.Sleep())
 		if got, ok := reader.Receive(); !ok || got != sent {
 			t.Fatalf("sent %d, got %d, %t", sent, got, ok)
 		}
 	}
-	must(t, row.Send(1, 0))
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, row.Send(1, 0))
 }

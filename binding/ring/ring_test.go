@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // newMemory returns zeroed memory that starts at a cache line.
@@ -19,7 +21,7 @@ func newMemory(bytes int) []byte {
 func newRow(tb testing.TB, inboxes, capacity int) Row {
 	tb.Helper()
 	row, err := Attach(newMemory(inboxes*Size(capacity)), inboxes, capacity)
-	must(tb, err)
+	testset.Must(tb, err)
 	return row
 }
 
@@ -109,7 +111,7 @@ func TestReservedSlot(t *testing.T) {
 	row := newRow(t, 1, 2)
 	reader := row.Reader(0)
 	reader.header.tail.Store(1)
-	must(t, row.Send(0, 1))
+	testset.Must(t, row.Send(0, 1))
 	if err := row.Send(0, 2); !errors.Is(err, ErrFull) {
 		t.Errorf("got %v for the lap after a reserved slot, want %v", err, ErrFull)
 	}
@@ -214,9 +216,9 @@ func TestManySenders(t *testing.T) {
 		for sender := range senders {
 			go func() { failures <- sendAll(&row, sender, each, runtime.Gosched) }()
 		}
-		must(t, receiveAll(&reader, senders*each))
+		testset.Must(t, receiveAll(&reader, senders*each))
 		for range senders {
-			must(t, <-failures)
+			testset.Must(t, <-failures)
 		}
 	}
 }

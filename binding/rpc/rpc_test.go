@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // counted counts the calls that reach it.
@@ -27,7 +29,7 @@ func TestCallsAreCounted(t *testing.T) {
 	var calls atomic.Int64
 	connection := Counted(&counted{}, &calls)
 	for range 3 {
-		must(t, connection.Invoke(t.Context(), "/a.B/C", nil, nil))
+		testset.Must(t, connection.Invoke(t.Context(), "/a.B/C", nil, nil))
 	}
 	if calls.Load() != 3 {
 		t.Errorf("%d of 3 calls were counted", calls.Load())
@@ -107,9 +109,9 @@ func TestCallsAreSpreadOverReplicas(t *testing.T) {
 		return recorder{address: address, called: &called, closed: &closed}, nil
 	}
 	client, err := Spread("a,b,c", RoundRobin, connect)
-	must(t, err)
+	testset.Must(t, err)
 	for range 6 {
-		must(t, client.Invoke(t.Context(), "/m", nil, nil))
+		testset.Must(t, client.Invoke(t.Context(), "/m", nil, nil))
 	}
 	if got := strings.Join(called, " "); got != "b c a b c a" {
 		t.Errorf("the calls went to %s, want all in turn", got)
@@ -152,7 +154,7 @@ func TestUnreachableReplicasGetNoCalls(t *testing.T) {
 	client, err := Spread(addresses[0]+",?"+addresses[1], RoundRobin, func(address string) (Client, error) {
 		return dialled{address: address, calls: calls[address]}, nil
 	})
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = client.Close() }()
 	if err := Reachable(t.Context(), addresses[0]+",?"+addresses[1]); err != nil {
 		t.Errorf("a replica on standby counts as unreachable: %v", err)
@@ -195,18 +197,11 @@ func TestUnreachableReplicasGetNoCalls(t *testing.T) {
 	_ = listeners[1].Close()
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // listen accepts and closes connections at an address until the listener is closed.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
-	must(t, err)
+	testset.Must(t, err)
 	go func() {
 		for {
 			connection, err := listener.Accept()

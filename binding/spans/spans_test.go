@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -20,9 +21,9 @@ import (
 func read(t *testing.T, p *spans.Provider) map[string]spans.Record {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "[1]") // a name that must not be taken for a glob pattern
-	must(t, errors.Join(os.Mkdir(dir, 0o700), p.Write(dir, "unit")))
+	testset.Must(t, errors.Join(os.Mkdir(dir, 0o700), p.Write(dir, "unit")))
 	all, err := spans.Read(dir)
-	must(t, err)
+	testset.Must(t, err)
 	byName := map[string]spans.Record{}
 	for _, r := range all {
 		if _, twice := byName[r.Name]; twice {
@@ -181,9 +182,9 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	batch.End()
 
 	dir := t.TempDir()
-	must(t, p.Write(dir, "unit"))
+	testset.Must(t, p.Write(dir, "unit"))
 	all, err := spans.Read(dir)
-	must(t, err)
+	testset.Must(t, err)
 	seen := map[string]int{}
 	for _, r := range all {
 		for key, prefix := range of {
@@ -209,18 +210,18 @@ func TestAUnitThatWasKilled(t *testing.T) {
 		p := spans.NewProvider(1)
 		_, entry := spans.Enter(t.Context(), p, "x")
 		entry.End()
-		must(t, p.Write(dir, "shop-1"))
+		testset.Must(t, p.Write(dir, "shop-1"))
 	}
 	write()
 	write()
 	name := filepath.Join(dir, "spans-shop-1.jsonl")
 	text, err := os.ReadFile(name)
-	must(t, err)
+	testset.Must(t, err)
 	for what, c := range map[string]struct {
 		text string
 		want int
 	}{"whole": {string(text), 2}, "cut off": {string(text[:len(text)-40]), 1}} {
-		must(t, os.WriteFile(name, []byte(c.text), 0o600))
+		testset.Must(t, os.WriteFile(name, []byte(c.text), 0o600))
 		all, err := spans.Read(dir)
 		if err != nil || len(all) != c.want {
 			t.Errorf("%s: %d spans (%v), want %d", what, len(all), err, c.want)
@@ -271,7 +272,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("[]\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
-		must(t, os.WriteFile(filepath.Join(dir, "spans-shop.jsonl"), text, 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(dir, "spans-shop.jsonl"), text, 0o600))
 		all, err := spans.Read(dir)
 		for _, r := range all {
 			if !r.Trace.IsValid() || !r.ID.IsValid() {
@@ -304,12 +305,5 @@ func BenchmarkUntraced(b *testing.B) {
 		_, call := spans.Call(ctx, "/a.b.C/D")
 		call.End()
 		entry.End()
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestAProcessIsBound checks that AwaitBound returns at once for a process that is bound to its cores, for
@@ -19,7 +21,7 @@ func TestAProcessIsBound(t *testing.T) {
 	}
 	launcher, command := NewLauncher(), exec.Command("sleep", "1000")
 	defer launcher.Close()
-	must(t, launcher.Start(command, 1))
+	testset.Must(t, launcher.Start(command, 1))
 	defer func() { _, _ = command.Process.Kill(), command.Wait() }()
 	if err := AwaitBound(t.Context(), command.Process.Pid, []int{1}); err != nil {
 		t.Error(err)

@@ -8,21 +8,23 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // idOf returns the ID of a process of this namespace, from the kernel's own table.
 func idOf(t *testing.T, pid int) ID {
 	t.Helper()
 	own, err := Own()
-	must(t, err)
+	testset.Must(t, err)
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	must(t, err)
+	testset.Must(t, err)
 	return ID{Place: own.Place, PID: pid, Start: strings.Fields(string(text))[21]} // the 22nd, proc_pid_stat(5)
 }
 
 func TestAProcessKnowsItself(t *testing.T) {
 	own, err := Own()
-	must(t, err)
+	testset.Must(t, err)
 	if want := idOf(t, os.Getpid()); own != want {
 		t.Errorf("this process is %v, want %v", own, want)
 	}
@@ -33,7 +35,7 @@ func TestAProcessKnowsItself(t *testing.T) {
 
 func TestWhatIsNoIDIsRefused(t *testing.T) {
 	own, err := Own()
-	must(t, err)
+	testset.Must(t, err)
 	for _, text := range []string{
 		"", "x", "1-1", "-5", "lost+found", "../" + own.String(), own.String() + "/", own.String() + "\n",
 		" " + own.String(),
@@ -48,7 +50,7 @@ func TestWhatIsNoIDIsRefused(t *testing.T) {
 
 func TestTheFateOfAProcess(t *testing.T) {
 	l, process := launcher(t), newEcho(t)
-	must(t, l.Start(process.command))
+	testset.Must(t, l.Start(process.command))
 	id := idOf(t, process.command.Process.Pid)
 	elsewhere, later := id, id
 	elsewhere.Place, later.Start = "000000", id.Start+"0"
@@ -64,7 +66,7 @@ func TestTheFateOfAProcess(t *testing.T) {
 			t.Errorf("%s: %v has fate %d, want %d", name, c.id, got, c.want)
 		}
 	}
-	must(t, process.command.Process.Kill())
+	testset.Must(t, process.command.Process.Kill())
 	_ = process.command.Wait() // it was killed
 	if got := id.Fate(); got != Ended {
 		t.Errorf("a process that was reaped has fate %d", got)
@@ -76,10 +78,10 @@ func TestTheFateOfAProcess(t *testing.T) {
 
 func TestAZombieHasEnded(t *testing.T) {
 	process := exec.Command("sleep", "60")
-	must(t, process.Start())
+	testset.Must(t, process.Start())
 	id := idOf(t, process.Process.Pid)
-	must(t, process.Process.Kill())
-	must(t, unix.Waitid(unix.P_PID, id.PID, nil, unix.WEXITED|unix.WNOWAIT, nil))
+	testset.Must(t, process.Process.Kill())
+	testset.Must(t, unix.Waitid(unix.P_PID, id.PID, nil, unix.WEXITED|unix.WNOWAIT, nil))
 	if got := id.Fate(); got != Ended {
 		t.Errorf("its fate is %d, want ended", got)
 	}

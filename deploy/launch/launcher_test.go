@@ -14,14 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-)
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"github.com/cleave-lab/cleave/internal/testset"
+)
 
 // launcher returns a Launcher that is closed after the test, and after its processes have been killed.
 func launcher(t *testing.T) *Launcher {
@@ -44,9 +39,9 @@ func newEcho(t *testing.T) *echo {
 	command := exec.Command("cat")
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := command.StdinPipe()
-	must(t, err)
+	testset.Must(t, err)
 	out, err := command.StdoutPipe()
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if command.Process == nil {
 			return // it was never started
@@ -101,7 +96,7 @@ func awaitThreadEnd(t *testing.T, id int) {
 		if errors.Is(err, os.ErrNotExist) {
 			return
 		}
-		must(t, err)
+		testset.Must(t, err)
 		if time.Now().After(end) {
 			t.Fatalf("thread %d has not ended within a minute", id)
 		}
@@ -112,7 +107,7 @@ func TestAProcessOutlivesTheThreadThatAsksForIt(t *testing.T) {
 	l, process := launcher(t), newEcho(t)
 	var started error
 	onThreadThatEnds(t, func() { started = l.Start(process.command) })
-	must(t, started)
+	testset.Must(t, started)
 	if err := process.checkAlive(); err != nil {
 		t.Errorf("the process has ended with the caller's thread: %v", err)
 	}
@@ -120,7 +115,7 @@ func TestAProcessOutlivesTheThreadThatAsksForIt(t *testing.T) {
 
 func TestAProcessIsBoundToItsCores(t *testing.T) {
 	var all unix.CPUSet
-	must(t, unix.SchedGetaffinity(0, &all))
+	testset.Must(t, unix.SchedGetaffinity(0, &all))
 	l := launcher(t)
 	for _, c := range []struct {
 		name  string
@@ -134,9 +129,9 @@ func TestAProcessIsBoundToItsCores(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			process := newEcho(t)
-			must(t, l.Start(process.command, c.cores...))
+			testset.Must(t, l.Start(process.command, c.cores...))
 			var got unix.CPUSet
-			must(t, unix.SchedGetaffinity(process.command.Process.Pid, &got))
+			testset.Must(t, unix.SchedGetaffinity(process.command.Process.Pid, &got))
 			if got != c.want {
 				t.Errorf("bound to %v, want %v", got, c.want)
 			}
@@ -160,6 +155,6 @@ func TestAFailedStartIsReportedAndHarmsNoOther(t *testing.T) {
 	if err := l.Start(exec.Command("/no such program"), 0); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a program that is missing was started: %v", err)
 	}
-	must(t, l.Start(process.command))
-	must(t, process.checkAlive())
+	testset.Must(t, l.Start(process.command))
+	testset.Must(t, process.checkAlive())
 }

@@ -4,18 +4,20 @@ import (
 	"net"
 	"slices"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 	found, err := ReservePorts(50)
-	must(t, err)
+	testset.Must(t, err)
 	defer found.Close()
 	ports := found.Numbers
 	if len(ports) != 50 || !slices.IsSorted(ports) || ports[0] < lowestPort || ports[49] > highestPort {
 		t.Errorf("ports %v, want 50 rising from %d to %d", ports, lowestPort, highestPort)
 	}
 	listener, err := net.Listen("tcp4", Loopback(ports[0]))
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = listener.Close() }()
 	if isFree(ports[0]) || !isFree(ports[1]) {
 		t.Errorf("port %d, which is taken, is free: %t; the next: %t", ports[0], isFree(ports[0]),
@@ -27,7 +29,7 @@ func TestPortsAreFreeAndBelowTheEphemeralRange(t *testing.T) {
 // listens on it, and can be afterwards.
 func TestAPortIsReservedOnce(t *testing.T) {
 	first, err := ReservePorts(1)
-	must(t, err)
+	testset.Must(t, err)
 	port, other := first.Numbers[0], &Ports{}
 	defer other.Close()
 	if other.take(port); len(other.Numbers) != 0 {
@@ -35,11 +37,11 @@ func TestAPortIsReservedOnce(t *testing.T) {
 	}
 	first.Close()
 	listener, err := net.Listen("tcp4", Loopback(port))
-	must(t, err)
+	testset.Must(t, err)
 	if other.take(port); len(other.Numbers) != 0 {
 		t.Errorf("port %d is reserved while a program listens there", port)
 	}
-	must(t, listener.Close())
+	testset.Must(t, listener.Close())
 	if other.take(port); len(other.Numbers) != 1 {
 		t.Errorf("port %d is free and cannot be reserved", port)
 	}
@@ -47,7 +49,7 @@ func TestAPortIsReservedOnce(t *testing.T) {
 
 func TestAReleasedPortIsFreeForItsProcess(t *testing.T) {
 	ports, err := ReservePorts(2)
-	must(t, err)
+	testset.Must(t, err)
 	defer ports.Close()
 	ports.Release(1)
 	for n, want := range []bool{false, true} {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestMain makes this test binary a sweeper, too.
@@ -31,13 +32,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // newRoot returns the path of a root that does not exist yet.
 func newRoot(t *testing.T) string { return filepath.Join(t.TempDir(), "cleave") }
 
@@ -45,9 +39,9 @@ func newRoot(t *testing.T) string { return filepath.Join(t.TempDir(), "cleave") 
 func claim(t *testing.T, root string) *Scratch {
 	t.Helper()
 	own, err := launch.Own()
-	must(t, err)
+	testset.Must(t, err)
 	s, err := Claim(root, own.String(), []string{os.Args[0], "sweeper"})
-	must(t, err)
+	testset.Must(t, err)
 	return s
 }
 
@@ -55,9 +49,9 @@ func claim(t *testing.T, root string) *Scratch {
 func deadLabel(t *testing.T, place string) string {
 	t.Helper()
 	short := exec.Command("true")
-	must(t, short.Run())
+	testset.Must(t, short.Run())
 	own, err := launch.Own()
-	must(t, err)
+	testset.Must(t, err)
 	if place == "" {
 		place = own.Place
 	}
@@ -72,7 +66,7 @@ func labelled(t *testing.T, label string) *exec.Cmd {
 	t.Helper()
 	process := exec.Command("sleep", "60")
 	process.Env = []string{"CLEAVE_RUN=" + label}
-	must(t, process.Start())
+	testset.Must(t, process.Start())
 	t.Cleanup(func() {
 		_ = process.Process.Kill() // the test may have ended it
 		_ = process.Wait()
@@ -86,7 +80,7 @@ func nameOf(process *exec.Cmd) string { return "process " + strconv.Itoa(process
 func find(t *testing.T, root string) (left map[string]Leftover, unclear string) {
 	t.Helper()
 	found, err := Find(root)
-	must(t, err)
+	testset.Must(t, err)
 	left = map[string]Leftover{}
 	for _, l := range found.Left {
 		left[l.String()] = l
@@ -104,9 +98,9 @@ func TestWhatALivingConductorHasIsNoLeftover(t *testing.T) {
 			t.Errorf("%s of a living conductor is among %v and %q", name, left, unclear)
 		}
 	}
-	must(t, process.Process.Kill())
+	testset.Must(t, process.Process.Kill())
 	_ = process.Wait() // it says that the process was killed
-	must(t, scratch.Release())
+	testset.Must(t, scratch.Release())
 	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the empty root is still there: %v", err)
 	}
@@ -116,7 +110,7 @@ func TestWhatALivingConductorHasIsNoLeftover(t *testing.T) {
 // label of ours, is not taken for a dead conductor.
 func TestOnlyTheDeadAreLeftovers(t *testing.T) {
 	own, err := launch.Own()
-	must(t, err)
+	testset.Must(t, err)
 	for name, c := range map[string]struct {
 		label             string
 		lock              string // "held", "free", or "" for none
@@ -139,16 +133,16 @@ func TestOnlyTheDeadAreLeftovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := newRoot(t)
 			dir := filepath.Join(root, c.label)
-			must(t, os.MkdirAll(dir, 0o700))
-			must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+			testset.Must(t, os.MkdirAll(dir, 0o700))
+			testset.Must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
 			if c.lock != "" {
-				must(t, os.WriteFile(filepath.Join(dir, lockName), nil, 0o600))
+				testset.Must(t, os.WriteFile(filepath.Join(dir, lockName), nil, 0o600))
 			}
 			if c.lock == "held" {
 				opened, err := openRoot(root)
-				must(t, err)
+				testset.Must(t, err)
 				_, lock := takeLock(opened, c.label)
-				defer func() { must(t, errors.Join(lock.Close(), opened.Close())) }()
+				defer func() { testset.Must(t, errors.Join(lock.Close(), opened.Close())) }()
 			}
 			process := labelled(t, c.label)
 			left, unclear := find(t, root)
@@ -206,19 +200,19 @@ func TestRemoveSparesWhatIsNoLeftoverAnyMore(t *testing.T) {
 	if removed, err := found.Remove(); err != nil || removed {
 		t.Errorf("a directory whose conductor has come to life is removed: %t, %v", removed, err)
 	}
-	must(t, scratch.Release())
+	testset.Must(t, scratch.Release())
 }
 
 // TestLinksInADirectoryAreNotFollowed checks that the removal of a directory spares the targets of links in
 // it, and that a link in the place of a directory is no leftover.
 func TestLinksInADirectoryAreNotFollowed(t *testing.T) {
 	root, treasure := newRoot(t), t.TempDir()
-	must(t, os.WriteFile(filepath.Join(treasure, "kept"), nil, 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(treasure, "kept"), nil, 0o600))
 	dead := deadLabel(t, "")
-	must(t, os.MkdirAll(filepath.Join(root, dead, "services"), 0o700))
-	must(t, os.Symlink(treasure, filepath.Join(root, dead, "services", "link")))
+	testset.Must(t, os.MkdirAll(filepath.Join(root, dead, "services"), 0o700))
+	testset.Must(t, os.Symlink(treasure, filepath.Join(root, dead, "services", "link")))
 	planted := deadLabel(t, "") + "0" // a link in the place of a directory
-	must(t, os.Symlink(treasure, filepath.Join(root, planted)))
+	testset.Must(t, os.Symlink(treasure, filepath.Join(root, planted)))
 	left, unclear := find(t, root)
 	if removed, err := left["directory "+filepath.Join(root, dead)].Remove(); err != nil || !removed {
 		t.Errorf("removed: %t, %v", removed, err)
@@ -237,14 +231,14 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	root := newRoot(t)
 	label := deadLabel(t, "")
 	scratch, err := Claim(root, label, []string{os.Args[0], "sweeper"})
-	must(t, err)
+	testset.Must(t, err)
 	writer := exec.Command("sh", "-c", "while :; do echo >> file; done") // it ends a moment after its conductor
 	writer.Dir, writer.Env = scratch.Dir, []string{}
-	must(t, writer.Start())
+	testset.Must(t, writer.Start())
 	// A kill -9 of the conductor closes these two.
-	must(t, errors.Join(scratch.lock.Close(), scratch.alive.Close()))
+	testset.Must(t, errors.Join(scratch.lock.Close(), scratch.alive.Close()))
 	opened, err := openRoot(root)
-	must(t, err)
+	testset.Must(t, err)
 	end := time.Now().Add(time.Minute)
 	for state := noLock; state != heldLock; time.Sleep(time.Millisecond) { // until the sweeper is at work
 		if time.Now().After(end) {
@@ -252,12 +246,12 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 		}
 		var lock *os.File
 		if state, lock = takeLock(opened, label); lock != nil {
-			must(t, lock.Close())
+			testset.Must(t, lock.Close())
 		}
 	}
-	must(t, opened.Close())
+	testset.Must(t, opened.Close())
 	for _, signal := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} { // it ignores them
-		must(t, scratch.sweeper.Process.Signal(signal))
+		testset.Must(t, scratch.sweeper.Process.Signal(signal))
 	}
 	swept := make(chan error, 1)
 	go func() { swept <- scratch.sweeper.Wait() }()
@@ -270,7 +264,7 @@ func TestTheSweeperWaitsForProcessesAndRemovesAll(t *testing.T) {
 	if _, is := left["directory "+scratch.Dir]; is {
 		t.Error("what is being swept is a leftover")
 	}
-	must(t, writer.Process.Kill())
+	testset.Must(t, writer.Process.Kill())
 	_ = writer.Wait() // it says that the process was killed
 	if err := <-swept; err != nil {
 		t.Errorf("the sweeper: %v: %s", err, scratch.notes.String())
@@ -299,7 +293,7 @@ func TestContainersAreNotWaitedFor(t *testing.T) {
 		_, _ = io.WriteString(w, text) // the client reads it
 	})
 	begun := time.Now()
-	must(t, Sweep(strings.NewReader(""), filepath.Join(newRoot(t), label)))
+	testset.Must(t, Sweep(strings.NewReader(""), filepath.Join(newRoot(t), label)))
 	if took := time.Since(begun); took > endPatience {
 		t.Errorf("the sweeper took %v: it has waited for a process that ends with its container", took)
 	}
@@ -308,16 +302,16 @@ func TestContainersAreNotWaitedFor(t *testing.T) {
 // TestADockerThatIsSilent checks that Find reports a daemon that has run and does not now, and only that.
 func TestADockerThatIsSilent(t *testing.T) {
 	dir, err := os.MkdirTemp("", "cleave-silent-") // short: a socket is in it
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = os.RemoveAll(dir) }()
 	t.Setenv("DOCKER_HOST", "unix://"+filepath.Join(dir, "sock"))
 	if _, unclear := find(t, newRoot(t)); strings.Contains(unclear, "Docker") {
 		t.Errorf("where no daemon was: %s", unclear)
 	}
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "sock"), Net: "unix"})
-	must(t, err)
+	testset.Must(t, err)
 	listener.SetUnlinkOnClose(false) // as a daemon that was killed leaves it
-	must(t, listener.Close())
+	testset.Must(t, listener.Close())
 	if _, unclear := find(t, newRoot(t)); !strings.Contains(unclear, "is found when the daemon runs again") {
 		t.Errorf("where one was: %q", unclear)
 	}
@@ -328,8 +322,8 @@ func TestADockerThatIsSilent(t *testing.T) {
 func TestASweeperWithoutADirectory(t *testing.T) {
 	root := newRoot(t)
 	scratch := &Scratch{Dir: filepath.Join(root, deadLabel(t, ""))}
-	must(t, scratch.startSweeper([]string{os.Args[0], "sweeper"}))
-	must(t, scratch.alive.Close())
+	testset.Must(t, scratch.startSweeper([]string{os.Args[0], "sweeper"}))
+	testset.Must(t, scratch.alive.Close())
 	if err := scratch.sweeper.Wait(); err != nil {
 		t.Errorf("%v: %s", err, scratch.notes.String())
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestAFolderForTemporaryFilesThatIsNotThereIsNamed(t *testing.T) {
@@ -29,51 +31,56 @@ func TestARootThatOthersCouldHaveFilledIsRefused(t *testing.T) {
 		if os.Geteuid() != 0 {
 			t.Skip("giving a folder to another user needs root: run the tests as root")
 		}
-		must(t, os.Lchown(path, other, other))
+		testset.Must(t, os.Lchown(path, other, other))
 	}
 	for name, c := range map[string]struct {
 		plant func(t *testing.T, root string)
 		want  string // in the error; "" for none
 	}{
-		"nothing":                  {func(*testing.T, string) {}, ""},
-		"our own":                  {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o700)) }, ""},
-		"our own, readable by all": {func(t *testing.T, root string) { must(t, os.Mkdir(root, 0o755)) }, ""},
+		"nothing": {func(*testing.T, string) {}, ""},
+		"our own": {func(t *testing.T, root string) {
+			testset.Must(t, os.Mkdir(root, 0o700))
+		}, ""},
+		"our own, readable by all": {func(t *testing.T, root string) {
+			testset.Must(t, os.Mkdir(root, 0o755))
+		}, ""},
 		"another user's": {func(t *testing.T, root string) {
-			must(t, os.Mkdir(root, 0o700))
+			testset.Must(t, os.Mkdir(root, 0o700))
 			giveAway(t, root)
 		}, "belongs to user 4711"},
 		"another user's, open to all": {func(t *testing.T, root string) {
-			must(t, os.Mkdir(root, 0o700))
-			must(t, os.Chmod(root, 0o777))
+			testset.Must(t, os.Mkdir(root, 0o700))
+			testset.Must(t, os.Chmod(root, 0o777))
 			giveAway(t, root)
 		}, "belongs to user 4711"},
 		"our own, open to all": {func(t *testing.T, root string) {
-			must(t, os.Mkdir(root, 0o700))
-			must(t, os.Chmod(root, 0o777))
+			testset.Must(t, os.Mkdir(root, 0o700))
+			testset.Must(t, os.Chmod(root, 0o777))
 		}, "may be written by other users (mode 777)"},
-		"a link to a folder of ours": {func(t *testing.T, root string) { must(t, os.Symlink(t.TempDir(), root)) },
-			"is no folder but L"},
+		"a link to a folder of ours": {func(t *testing.T, root string) {
+			testset.Must(t, os.Symlink(t.TempDir(), root))
+		}, "is no folder but L"},
 		"another user's link to a folder of ours": {func(t *testing.T, root string) {
-			must(t, os.Symlink(t.TempDir(), root))
+			testset.Must(t, os.Symlink(t.TempDir(), root))
 			giveAway(t, root)
 		}, "which user 4711 has made, is no folder but L"},
-		"a file": {func(t *testing.T, root string) { must(t, os.WriteFile(root, nil, 0o600)) },
+		"a file": {func(t *testing.T, root string) { testset.Must(t, os.WriteFile(root, nil, 0o600)) },
 			"is no folder but -"},
 		"in a folder of another user": {func(t *testing.T, root string) {
-			must(t, os.Mkdir(root, 0o700))
+			testset.Must(t, os.Mkdir(root, 0o700))
 			giveAway(t, filepath.Dir(root))
 		}, "belongs to user 4711"},
 		"in a folder where all may rename": {func(t *testing.T, root string) {
-			must(t, os.Mkdir(root, 0o700))
-			must(t, os.Chmod(filepath.Dir(root), 0o777))
+			testset.Must(t, os.Mkdir(root, 0o700))
+			testset.Must(t, os.Chmod(filepath.Dir(root), 0o777))
 		}, "in which every user may rename"},
 		"in a folder as /tmp is": {func(t *testing.T, root string) {
-			must(t, os.Chmod(filepath.Dir(root), 0o777|os.ModeSticky))
+			testset.Must(t, os.Chmod(filepath.Dir(root), 0o777|os.ModeSticky))
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := filepath.Join(t.TempDir(), "tmp", "cleave-x")
-			must(t, os.Mkdir(filepath.Dir(root), 0o700))
+			testset.Must(t, os.Mkdir(filepath.Dir(root), 0o700))
 			c.plant(t, root)
 			_, claimed := Claim(root, deadLabel(t, ""), []string{os.Args[0], "sweeper"})
 			_, found := Find(root)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -65,7 +66,7 @@ func TestMain(m *testing.M) {
 func program(t *testing.T, kind string) []string {
 	t.Helper()
 	own, err := os.Executable()
-	must(t, err)
+	testset.Must(t, err)
 	return []string{"env", "CLEAVE_TEST_AGENT=" + kind, own}
 }
 
@@ -89,7 +90,7 @@ func counted(t *testing.T) (url string, seen *atomic.Int64) {
 func jobFor(t *testing.T, url string) Job {
 	t.Helper()
 	file, err := trial.Request{URL: url}.Scenario()
-	must(t, err)
+	testset.Must(t, err)
 	file.Seed = 1
 	return Job{Schema: Schema, Spec: trial.Spec{Scenario: file,
 		Load: scenario.Load{Rate: "200", Duration: 500 * ms}, Connections: 8}}
@@ -116,7 +117,7 @@ func TestAgentsShareOneLoad(t *testing.T) {
 					streamed += s.Results.Sent(record.All)
 					return nil
 				}})
-			must(t, err)
+			testset.Must(t, err)
 			s := o.Summary
 			if s.Sent != seen.Load() || s.Sent != s.OK || streamed != s.Sent || rows.number() != s.Sent {
 				t.Errorf("%d sent, %d ok, %d streamed, %d rows; the server saw %d", s.Sent, s.OK, streamed,
@@ -146,7 +147,7 @@ func TestJoiningLosesNothing(t *testing.T) {
 	url, _ := counted(t)
 	job := jobFor(t, url)
 	whole, err := job.Spec.Check()
-	must(t, err)
+	testset.Must(t, err)
 	var parts []trial.Outcome
 	names := []string{"a", "b"}
 	counts := map[int64]int64{}
@@ -154,21 +155,21 @@ func TestJoiningLosesNothing(t *testing.T) {
 		spec := job.Spec
 		spec.Part, spec.Of = i, len(names)
 		prepared, err := spec.Prepare(t.Context())
-		must(t, err)
+		testset.Must(t, err)
 		played, err := prepared.Play(t.Context(), trial.Hooks{})
-		must(t, err)
+		testset.Must(t, err)
 		for _, bar := range played.Results.Times(record.Response, record.All).Distribution() {
 			counts[bar.From] += bar.Count
 		}
 		// in the form in which it is sent
 		text, err := json.Marshal(Report{Schema: Schema, Outcome: played})
-		must(t, err)
+		testset.Must(t, err)
 		report, err := ReadReport(lab.UnitReport{Unit: name, Data: text})
-		must(t, err)
+		testset.Must(t, err)
 		parts = append(parts, report.Outcome)
 	}
 	sum, err := whole.Join(names, parts)
-	must(t, err)
+	testset.Must(t, err)
 	if sum.Summary.Sent+sum.Summary.Unsent != 100 {
 		t.Errorf("%d sent and %d unsent, want 100", sum.Summary.Sent, sum.Summary.Unsent)
 	}
@@ -183,11 +184,11 @@ func TestAgentsThatDisagreeCannotBeJoined(t *testing.T) {
 	url, _ := counted(t)
 	job := jobFor(t, url)
 	whole, err := job.Spec.Check()
-	must(t, err)
+	testset.Must(t, err)
 	var parts []trial.Outcome
 	for _, operation := range []string{"GET /", "GET /other"} {
 		results, err := record.NewResults(record.Options{Operations: []string{operation}})
-		must(t, err)
+		testset.Must(t, err)
 		parts = append(parts, trial.Outcome{Results: results})
 	}
 	if _, err := whole.Join([]string{"a", "b"}, parts); err == nil ||
@@ -272,19 +273,12 @@ func TestAgentsGoOnWhereOthersEnded(t *testing.T) {
 	command := program(t, "plays")
 	for range 2 {
 		o, err := Group{Commands: [][]string{command, command}, Job: job}.Play(t.Context(), Listeners{})
-		must(t, err)
+		testset.Must(t, err)
 		job.Spec.After = o.Progress
 	}
 	for path, times := range seen {
 		if times > 1 {
 			t.Fatalf("%s was sent %d times among %d", path, times, len(seen))
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // secondHost makes a network namespace that is connected to this one by a pair of addresses for
@@ -55,7 +57,7 @@ func secondHost(t *testing.T) (address string, there []string) {
 func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 	address, there := secondHost(t)
 	listener, err := net.Listen("tcp", address+":0")
-	must(t, err)
+	testset.Must(t, err)
 	var mu sync.Mutex
 	from := map[string]int64{} // requests by host
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +79,7 @@ func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 	}
 	job.Made = []netip.Prefix{netip.MustParsePrefix(address + "/30").Masked()}
 	o, err := Group{Commands: agents, Job: job}.Play(t.Context(), Listeners{})
-	must(t, err)
+	testset.Must(t, err)
 	mu.Lock()
 	defer mu.Unlock()
 	if len(from) != 2 || from[address] == 0 {

@@ -7,25 +7,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 func TestJobsArePlainJSON(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"users.csv": "name\nAda\n", "times": "0\n"} {
-		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	job := jobFor(t, "http://127.0.0.1/")
 	job.Spec.Dir, job.Spec.Load = dir, scenario.Load{Replay: "times"}
 	job.Spec.Scenario.Data = map[string]scenario.Data{"people": {CSV: "users.csv"}}
 	packed, err := job.Pack()
-	must(t, err)
+	testset.Must(t, err)
 	text, err := json.Marshal(packed)
-	must(t, err)
+	testset.Must(t, err)
 	got, err := ParseJob(string(text))
-	must(t, err)
+	testset.Must(t, err)
 	other := t.TempDir()
-	must(t, got.unpack(other))
+	testset.Must(t, got.unpack(other))
 	if _, err := got.Spec.Check(); err != nil {
 		t.Errorf("the job cannot be played elsewhere: %v", err)
 	}

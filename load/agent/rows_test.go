@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -113,7 +114,7 @@ func TestRowsComeInParts(t *testing.T) {
 	var parts, listed int64
 	for {
 		var event lab.Event
-		must(t, u.events.Decode(&event))
+		testset.Must(t, u.events.Decode(&event))
 		if event.Event == lab.EventFinished {
 			break
 		}

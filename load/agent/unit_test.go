@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/unit"
@@ -65,7 +66,7 @@ func (u *driven) expect(kind lab.EventKind) lab.Event {
 		case eventSecond:
 		case lab.EventLoaded:
 			var second lab.LoadSecond
-			must(u.t, json.Unmarshal(event.Data, &second))
+			testset.Must(u.t, json.Unmarshal(event.Data, &second))
 			u.loaded = append(u.loaded, second)
 		case lab.EventFile:
 			var piece lab.FilePiece
@@ -81,7 +82,7 @@ func (u *driven) expect(kind lab.EventKind) lab.Event {
 
 func (u *driven) command(kind lab.CommandKind) {
 	u.t.Helper()
-	must(u.t, json.NewEncoder(u.orders).Encode(lab.Command{Command: kind}))
+	testset.Must(u.t, json.NewEncoder(u.orders).Encode(lab.Command{Command: kind}))
 }
 
 // play has an agent that is ready play its load and returns its report.
@@ -97,7 +98,7 @@ func (u *driven) report() Report {
 	u.t.Helper()
 	u.command(lab.CommandStop)
 	report, err := ReadReport(lab.UnitReport{Data: u.expect(lab.EventReport).Data})
-	must(u.t, errors.Join(err, <-u.ended))
+	testset.Must(u.t, errors.Join(err, <-u.ended))
 	return report
 }
 
@@ -169,7 +170,7 @@ func TestGeneratorUnitSearches(t *testing.T) {
 	u.command(lab.CommandStart)
 	var event lab.Event
 	for event.Event == "" || event.Event == eventSecond {
-		must(t, u.events.Decode(&event))
+		testset.Must(t, u.events.Decode(&event))
 	}
 	if event.Event == lab.EventFailed && strings.Contains(event.Error, "the client, not the system") {
 		return // on a busy host
@@ -250,7 +251,7 @@ func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
 				u.command(lab.CommandStart)
 				u.expect(eventSecond)
 			}
-			must(t, u.orders.Close())
+			testset.Must(t, u.orders.Close())
 			for { // it may be saying something
 				var event lab.Event
 				if err := u.events.Decode(&event); err != nil {
@@ -270,17 +271,17 @@ func TestAgentsOutliveNoLeader(t *testing.T) {
 	job := jobFor(t, url)
 	job.Spec.Load.Duration, job.Seconds = scenario.Duration(time.Hour), true
 	line, err := json.Marshal(job)
-	must(t, err)
+	testset.Must(t, err)
 	agent := program(t, "agent")
 	// The shell leads: the pipe to its standard input ends with it.
 	leader := exec.Command("sh", "-c", `"$@" & echo $!; wait`, "sh", "sh", "-c", `exec "$@" <&3`, "sh")
 	leader.Args = append(leader.Args, agent...)
 	read, write, err := os.Pipe()
-	must(t, err)
+	testset.Must(t, err)
 	leader.ExtraFiles = []*os.File{read}
 	out, err := leader.StdoutPipe()
-	must(t, err)
-	must(t, leader.Start())
+	testset.Must(t, err)
+	testset.Must(t, leader.Start())
 	if _, err := write.Write(append(line, []byte("\n{\"command\":\"start\"}\n")...)); err != nil {
 		t.Fatal(err)
 	}
@@ -291,10 +292,10 @@ func TestAgentsOutliveNoLeader(t *testing.T) {
 	events := json.NewDecoder(out)
 	for kind := lab.EventKind(""); kind != eventSecond; {
 		var event lab.Event
-		must(t, events.Decode(&event))
+		testset.Must(t, events.Decode(&event))
 		kind = event.Event
 	}
-	must(t, errors.Join(leader.Process.Kill(), write.Close(), read.Close()))
+	testset.Must(t, errors.Join(leader.Process.Kill(), write.Close(), read.Close()))
 	// Its output ends when it does.
 	if _, err := io.Copy(io.Discard, io.MultiReader(events.Buffered(), out)); err != nil &&
 		!errors.Is(err, os.ErrClosed) {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func addresses(t *testing.T, texts ...string) []netip.Addr {
@@ -18,7 +20,7 @@ func addresses(t *testing.T, texts ...string) []netip.Addr {
 	var all []netip.Addr
 	for _, text := range texts {
 		a, err := netip.ParseAddr(text)
-		must(t, err)
+		testset.Must(t, err)
 		all = append(all, a)
 	}
 	return all
@@ -60,10 +62,10 @@ func night() time.Time { return time.Date(2026, 11, 20, 22, 0, 0, 0, time.UTC) }
 func guard(t *testing.T) Guard {
 	t.Helper()
 	file, err := os.Open("testdata/allowed.yaml")
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = file.Close() }() // only read
 	allowed, err := ReadList(file, "allowed.yaml")
-	must(t, err)
+	testset.Must(t, err)
 	return Guard{
 		Made:    []netip.Prefix{netip.MustParsePrefix("198.18.0.0/15")},
 		Allowed: allowed,
@@ -180,7 +182,7 @@ func TestPermitted(t *testing.T) {
 		return fetch(ctx, p)
 	}
 	got, err := g.Admit(t.Context(), shop())
-	must(t, err)
+	testset.Must(t, err)
 	want := Ticket{
 		Addresses: []netip.AddrPort{netip.MustParseAddrPort("203.0.113.5:443")},
 		Owner:     "Jane Doe <jane@example.org>", MaxRate: 200,
@@ -272,7 +274,7 @@ func TestRefusedLoads(t *testing.T) {
 
 func TestMistakesInTheList(t *testing.T) {
 	file, err := os.Open("testdata/mistakes.yaml")
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = file.Close() }() // only read
 	_, err = ReadList(file, "mistakes.yaml")
 	if err == nil {
@@ -329,7 +331,7 @@ func TestListsThatAreRefused(t *testing.T) {
 // TestTheDocumentedList reads the example that users are shown.
 func TestTheDocumentedList(t *testing.T) {
 	text, err := os.ReadFile("../../docs/consent.md")
-	must(t, err)
+	testset.Must(t, err)
 	var example strings.Builder
 	for line := range strings.Lines(string(text)) {
 		if code, ok := strings.CutPrefix(line, "       "); ok {
@@ -337,7 +339,7 @@ func TestTheDocumentedList(t *testing.T) {
 		}
 	}
 	all, err := ReadList(strings.NewReader(example.String()), "docs/consent.md")
-	must(t, err)
+	testset.Must(t, err)
 	if len(all) != 1 || all[0].Host != "shop.example.org" || all[0].MaxRate != 200 ||
 		all[0].Hours.String() != "22:00-05:30 Europe/Berlin" {
 		t.Errorf("the example is %+v", all)
@@ -350,7 +352,7 @@ func TestTheDocumentedList(t *testing.T) {
 func TestHours(t *testing.T) {
 	at := func(text string) time.Time {
 		moment, err := time.Parse(time.RFC3339, text)
-		must(t, err)
+		testset.Must(t, err)
 		return moment
 	}
 	cases := []struct {
@@ -369,7 +371,7 @@ func TestHours(t *testing.T) {
 	}
 	for _, c := range cases {
 		h, err := ParseHours(c.hours)
-		must(t, err)
+		testset.Must(t, err)
 		end, open := h.Until(at(c.now))
 		if open != (c.end != "") || open && !end.Equal(at(c.end)) {
 			t.Errorf("%s at %s: until %v, %v, want %q", c.hours, c.now, end, open, c.end)
@@ -403,7 +405,7 @@ func FuzzAdmit(f *testing.F) {
 func FuzzReadList(f *testing.F) {
 	for _, name := range []string{"testdata/allowed.yaml", "testdata/mistakes.yaml"} {
 		text, err := os.ReadFile(name)
-		must(f, err)
+		testset.Must(f, err)
 		f.Add(string(text))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -418,11 +420,4 @@ func FuzzReadList(f *testing.F) {
 			}
 		}
 	})
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // These tests check that nothing of the input is dropped silently: they change one thing of a fixture
@@ -136,7 +138,7 @@ func otherText(text string) string {
 func TestNothingOfTestPlansIsDropped(t *testing.T) {
 	for _, fixture := range []string{"shop.jmx", "mix.jmx"} {
 		top, err := readNodes(read(t, fixture))
-		must(t, err)
+		testset.Must(t, err)
 		original := rendered(t, fixture, read(t, fixture))
 		tried := 0
 		planMutations(top, func(what string) {
@@ -199,13 +201,13 @@ func otherLeaf(old any) (any, bool) {
 func asJSON(t *testing.T, document any) []byte {
 	t.Helper()
 	text, err := json.Marshal(document)
-	must(t, err)
+	testset.Must(t, err)
 	return text
 }
 
 func TestNothingOfRecordingsIsDropped(t *testing.T) {
 	var document map[string]any
-	must(t, json.Unmarshal(read(t, "shop.har"), &document))
+	testset.Must(t, json.Unmarshal(read(t, "shop.har"), &document))
 	original := rendered(t, "shop.har", read(t, "shop.har"))
 	entries := document["log"].(map[string]any)["entries"].([]any)
 	tried := 0
@@ -256,7 +258,7 @@ func unimportantOfRecording(path string, entry int) bool {
 
 func TestNothingOfDescriptionsIsDropped(t *testing.T) {
 	var document map[string]any
-	must(t, yaml.Unmarshal(read(t, "shop.openapi.yaml"), &document))
+	testset.Must(t, yaml.Unmarshal(read(t, "shop.openapi.yaml"), &document))
 	original := rendered(t, "shop.openapi.json", asJSON(t, document))
 	tried := 0
 	mutate(document, "", func(path string) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
@@ -22,7 +23,7 @@ var environment = regexp.MustCompile(`\$\{env:\w+\}`)
 func compile(t testing.TB, c *Conversion) *scenario.Plan {
 	t.Helper()
 	plan, err := compiled(t, c, c.Beside)
-	must(t, err)
+	testset.Must(t, err)
 	return plan
 }
 
@@ -30,7 +31,7 @@ func compile(t testing.TB, c *Conversion) *scenario.Plan {
 func converted(t testing.TB, name, text string, options Options) Conversion {
 	t.Helper()
 	c, err := convert(name, []byte(text), options)
-	must(t, err)
+	testset.Must(t, err)
 	compile(t, &c)
 	return c
 }
@@ -88,19 +89,19 @@ func TestFixturesBecomeScenarios(t *testing.T) {
 		"shop.curl", "shop.postman.json", "shop.access.log", "shop.k6.js"} {
 		t.Run(name, func(t *testing.T) {
 			c, err := ReadFile(filepath.Join("testdata", name), Options{})
-			must(t, err)
+			testset.Must(t, err)
 			compile(t, &c)
 			text, err := c.YAML(name)
-			must(t, err)
+			testset.Must(t, err)
 			for _, file := range sortedKeys(c.Beside) {
 				text = append(text, "\n# "+file+"\n"+string(c.Beside[file])...)
 			}
 			golden := filepath.Join("testdata", name+".golden")
 			if *update {
-				must(t, os.WriteFile(golden, text, 0o644))
+				testset.Must(t, os.WriteFile(golden, text, 0o644))
 			}
 			want, err := os.ReadFile(golden)
-			must(t, err)
+			testset.Must(t, err)
 			if string(want) != string(text) {
 				t.Errorf("differs from %s (go test -update writes it):\n%s", golden, text)
 			}
@@ -125,7 +126,7 @@ func TestConversionIsRepeatable(t *testing.T) {
 func read(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	must(t, err)
+	testset.Must(t, err)
 	return data
 }
 
@@ -137,7 +138,7 @@ func rendered(t testing.TB, name string, data []byte) string {
 		return err.Error()
 	}
 	text, err := c.YAML(name)
-	must(t, err)
+	testset.Must(t, err)
 	for _, file := range sortedKeys(c.Beside) {
 		text = append(text, c.Beside[file]...)
 	}
@@ -207,12 +208,5 @@ func TestNotesAreSafeForTerminals(t *testing.T) {
 	n := Note{Where: "a\x1b[31m", What: "b\u202ec", Why: "d\a"}
 	if got, want := n.String(), "a [31m: b c: d"; got != want {
 		t.Errorf("note %q, want %q", got, want)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

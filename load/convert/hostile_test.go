@@ -46,7 +46,7 @@ func valid(t *testing.T, name string, data []byte) error {
 // scenario or an error.
 func TestHostileTextsOfTestPlans(t *testing.T) {
 	top, err := readNodes(read(t, "shop.jmx"))
-	must(t, err)
+	testset.Must(t, err)
 	place := 0
 	var visit func(n *node)
 	visit = func(n *node) {
@@ -88,7 +88,7 @@ func TestHostileTextsOfTestPlans(t *testing.T) {
 func TestHostileTextsOfDocuments(t *testing.T) {
 	for _, name := range []string{"shop.har", "shop.openapi.yaml", "shop.swagger.json", "shop.postman.json"} {
 		var document any
-		must(t, yaml.Unmarshal(read(t, name), &document))
+		testset.Must(t, yaml.Unmarshal(read(t, name), &document))
 		place := 0
 		each(document, func(put func(any), old any) {
 			if place++; isLeftOut(place) {

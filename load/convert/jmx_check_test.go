@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
@@ -198,7 +199,7 @@ func TestValuesThatNoEarlierStepGives(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := convert("p.jmx", []byte(plan(group("G", 1, c.below))), Options{})
-			must(t, err)
+			testset.Must(t, err)
 			for _, s := range got.File.Flows[0].Steps {
 				if s.Name == "B" && s.Request != c.request {
 					t.Errorf("request %q, want %q", s.Request, c.request)

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestDataSets(t *testing.T) {
@@ -48,7 +50,7 @@ func TestDataInAnotherEncoding(t *testing.T) {
 		set := tag("CSVDataSet", "Data", prop("filename", "latin.txt")+prop("fileEncoding", encoding), "")
 		c, err := convert("plan.jmx", []byte(plan(group("G", 1, set+sampler("A", "/${user}", "")))),
 			Options{Beside: fstest.MapFS{"latin.txt": {Data: []byte("user\nzo\xe9\n")}}})
-		must(t, err)
+		testset.Must(t, err)
 		if data := string(c.Beside["plan-latin.csv"]); data != want {
 			t.Errorf("%s: data %q, want %q", encoding, data, want)
 		}
@@ -64,7 +66,7 @@ func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
 			"")+sampler("A", "/${user}", "")))
 		c, err := convert("plan.jmx", []byte(text),
 			Options{Beside: fstest.MapFS{"secret.csv": {Data: []byte("x\n")}}})
-		must(t, err)
+		testset.Must(t, err)
 		if len(c.Beside) > 0 {
 			t.Errorf("%s was read: %v", name, c.Beside)
 		}
@@ -82,9 +84,9 @@ func TestPipesAreNotRead(t *testing.T) {
 		syscall.Mkfifo(filepath.Join(dir, "users.csv"), 0o600),
 		syscall.Mkfifo(filepath.Join(dir, "pipe.har"), 0o600),
 	)
-	must(t, err)
+	testset.Must(t, err)
 	c, err := ReadFile(filepath.Join(dir, "plan.jmx"), Options{})
-	must(t, err)
+	testset.Must(t, err)
 	wantNote(t, &c, "users.csv is a pipe, expected a regular file")
 	if _, err := ReadFile(filepath.Join(dir, "pipe.har"), Options{}); err == nil ||
 		!strings.Contains(err.Error(), "is a pipe") {

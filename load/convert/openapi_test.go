@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestDescriptionsAsPeopleWriteThem converts descriptions whose scalars YAML takes for something else
@@ -31,7 +33,7 @@ func TestDescriptionsAsPeopleWriteThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			conversion := converted(t, name, string(read(t, "openapi/"+name)), Options{})
 			text, err := conversion.YAML("a.yaml")
-			must(t, err)
+			testset.Must(t, err)
 			for _, want := range parts {
 				if !strings.Contains(string(text), want) {
 					t.Errorf("lacks %q:\n%s", want, text)
@@ -50,7 +52,7 @@ func TestNumbersBetweenExcludedBounds(t *testing.T) {
 		`{"exclusiveMaximum": 1}`:                                            0.5,
 	} {
 		var s openapi3.Schema
-		must(t, json.Unmarshal([]byte(text), &s))
+		testset.Must(t, json.Unmarshal([]byte(text), &s))
 		if got, reason := number(&s, "share"); got != want {
 			t.Errorf("%s: %v (%s), want %g", text, got, reason, want)
 		}
@@ -63,7 +65,7 @@ func TestPasswordsOfServersAreNotShown(t *testing.T) {
 		"servers":[{"url":"http://me:geheim@h"},{"url":"http://me:geheim@other"}],
 		"paths":{"/a":{"get":{"responses":{"200":{"description":"a"}}}}}}`, Options{})
 	text, err := c.YAML("a.yaml")
-	must(t, err)
+	testset.Must(t, err)
 	if strings.Contains(string(text), "geheim") || !strings.Contains(string(text), "http://me:***@other") {
 		t.Errorf("the scenario is\n%s", text)
 	}
@@ -71,7 +73,7 @@ func TestPasswordsOfServersAreNotShown(t *testing.T) {
 
 func TestNoNumberLiesBetweenEqualBounds(t *testing.T) {
 	var s openapi3.Schema
-	must(t, json.Unmarshal([]byte(`{"minimum": 1, "exclusiveMaximum": 1}`), &s))
+	testset.Must(t, json.Unmarshal([]byte(`{"minimum": 1, "exclusiveMaximum": 1}`), &s))
 	if got, reason := number(&s, "share"); got != nil || !strings.Contains(reason, "no number between") {
 		t.Errorf("%v (%s)", got, reason)
 	}
@@ -89,7 +91,7 @@ func TestBoundsOfNumbers(t *testing.T) {
 		`{"minimum": 2, "maximum": 5, "exclusiveMinimum": 0, "exclusiveMaximum": 9}`:       {2, 5},
 	} {
 		var s openapi3.Schema
-		must(t, json.Unmarshal([]byte(text), &s))
+		testset.Must(t, json.Unmarshal([]byte(text), &s))
 		if low, high := bounds(&s, 1); low != want[0] || high != want[1] {
 			t.Errorf("%s: from %g to %g, want %g", text, low, high, want)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -104,11 +105,11 @@ func TestAStampedAnswerCountsFromWhenItCame(t *testing.T) {
 	r.open(1)
 	r.prepare()
 	l, err := newLoop(r.config)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = l.close() })
-	must(t, l.open(t.Context()))
+	testset.Must(t, l.open(t.Context()))
 	peer, err := listener.Accept()
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = peer.Close() })
 	const tries = 100 // the kernel may begin to note times a little late
 	for range tries {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
@@ -47,7 +48,7 @@ func (r *rig) open(n int) {
 	r.t.Helper()
 	const gap = 10 * time.Millisecond
 	plan, err := schedule.Constant(1/gap.Seconds(), time.Duration(n)*gap)
-	must(r.t, err)
+	testset.Must(r.t, err)
 	r.config.Open = plan.Arrivals()
 }
 
@@ -73,7 +74,7 @@ func (r *rig) prepare() *record.Recorder {
 	recorder, err := record.NewRecorder(record.Options{
 		Operations: r.plan.Operations(), Window: r.config.Duration, Timeout: r.config.Timeout,
 	})
-	must(r.t, err)
+	testset.Must(r.t, err)
 	r.config.Recorder = recorder
 	return recorder
 }
@@ -96,8 +97,8 @@ func (r *rig) play() (*record.Results, Report) {
 		ended <- err
 	}()
 	results, err := record.Collect(nil, r.config.Recorder)
-	must(r.t, err)
-	must(r.t, <-ended)
+	testset.Must(r.t, err)
+	testset.Must(r.t, <-ended)
 	return results, report
 }
 
@@ -113,7 +114,7 @@ func (r *rig) playTapped(see func(*record.Sample)) {
 		})
 	}()
 	r.play()
-	must(r.t, <-ended)
+	testset.Must(r.t, <-ended)
 }
 
 // want asserts the number of operations by outcome; missing outcomes must have none.
@@ -163,12 +164,5 @@ func TestConnectionsGoToAllReplicasInTurn(t *testing.T) {
 	}
 	if want := []int{80, 81, 82, 80}; !slices.Equal(ports, want) {
 		t.Errorf("connections go to the ports %v, want %v", ports, want)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

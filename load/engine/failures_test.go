@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -34,7 +35,7 @@ func serveRaw(t *testing.T, answer func(net.Conn) error) string {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener
 }
@@ -170,7 +171,7 @@ func TestWhatIsInFlightAtTheEndIsCounted(t *testing.T) {
 func TestNobodyListens(t *testing.T) {
 	listener := listen(t)
 	address := listener.Addr().String()
-	must(t, listener.Close())
+	testset.Must(t, listener.Close())
 	r := newRig(t, address)
 	r.open(20)
 	r.prepare()
@@ -236,12 +237,12 @@ func newUnixRig(t *testing.T, answer func(net.Conn) error) (r *rig, path string)
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	go acceptRaw(listener, answer)
 	r = newRig(t, "127.0.0.1:1")
 	r.config.Target, err = NewUnixTarget("anything", path)
-	must(t, err)
+	testset.Must(t, err)
 	return r, path
 }
 

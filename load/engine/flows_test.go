@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/schedule"
@@ -216,7 +217,7 @@ func TestOnAGridTheNextStepDoesNotWaitForTheNextFlow(t *testing.T) {
 	r := newRig(t, serve(t, hello))
 	r.steps(twoSteps(0)...)
 	plan, err := schedule.Constant(2, 2*time.Second)
-	must(t, err)
+	testset.Must(t, err)
 	r.config.Open = plan.Arrivals()
 	r.pace("grid:1ms")
 	results, _ := r.run()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/schedule"
 )
@@ -146,7 +147,7 @@ func collect(t *testing.T, configs []Config) *record.Results {
 		if err == nil && total != nil {
 			err = results.Merge(total)
 		}
-		must(t, err)
+		testset.Must(t, err)
 		total = results
 	}
 	return total
@@ -163,7 +164,7 @@ func TestLoopsShareASchedule(t *testing.T) {
 		ended <- err
 	}()
 	results := collect(t, configs)
-	must(t, <-ended)
+	testset.Must(t, <-ended)
 	want(t, results, map[record.Outcome]int64{record.OK: 50})
 	for i, report := range reports {
 		if report.Start != reports[0].Start || report.Statuses[200] < 16 || report.Unsent != 0 {

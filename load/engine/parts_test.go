@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestPacingRoundTrip(t *testing.T) {
@@ -25,7 +27,7 @@ func TestPacingRoundTrip(t *testing.T) {
 
 func TestGridRoundsUp(t *testing.T) {
 	p, err := ParsePacing("grid:1ms")
-	must(t, err)
+	testset.Must(t, err)
 	for due, want := range map[time.Duration]time.Duration{0: 0, 1: time.Millisecond,
 		time.Millisecond: time.Millisecond, time.Millisecond + 1: 2 * time.Millisecond} {
 		if got := p.Slot(due); got != want {

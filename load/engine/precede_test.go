@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -14,7 +15,7 @@ import (
 func rankIn(t *testing.T) int {
 	t.Helper()
 	rank, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
-	must(t, err)
+	testset.Must(t, err)
 	return rank
 }
 

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // frame is a frame that the client sent.
@@ -41,7 +43,7 @@ func meet(t *testing.T, limit time.Duration, first ...setting) (*Conn, *peer) {
 	go p.listen()
 	go p.say(appendFrame(nil, frameSettings, 0, 0, settings(first...)))
 	c, err := Open(t.Context(), ours, limit)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(c.Close)
 	return c, p
 }
@@ -132,13 +134,13 @@ func TestAgainstNetHTTP(t *testing.T) {
 		})}
 	server.Protocols.SetUnencryptedHTTP2(true)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	go func() { _ = server.Serve(listener) }()
 	defer func() { _ = server.Close() }()
 	below, err := net.Dial("tcp", listener.Addr().String())
-	must(t, err)
+	testset.Must(t, err)
 	c, err := Open(t.Context(), below, time.Minute)
-	must(t, err)
+	testset.Must(t, err)
 	defer c.Close()
 	var all sync.WaitGroup
 	for i := range 5 {
@@ -258,7 +260,7 @@ func TestEncodingIsOfTheHeader(t *testing.T) {
 		for j := 0; j < len(block); j += 2 {
 			x.field(block[j], block[j+1])
 		}
-		must(t, x.endOfBlock(i == 2))
+		testset.Must(t, x.endOfBlock(i == 2))
 	}
 	if len(x.Encoding) > 0 {
 		t.Errorf("encoding %q", x.Encoding)
@@ -427,12 +429,5 @@ func TestNoHTTP2(t *testing.T) {
 		if _, err := Open(t.Context(), ours, time.Minute); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: error %v", name, err)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

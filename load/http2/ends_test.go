@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestTheEndReachesEveryExchange: the one in flight, the one that waits, and one that begins afterwards.
@@ -21,7 +23,7 @@ func TestTheEndReachesEveryExchange(t *testing.T) {
 		defer c.mu.Unlock()
 		return len(c.waiting) == 1
 	})
-	must(t, p.conn.Close())
+	testset.Must(t, p.conn.Close())
 	if err := <-one; !errors.Is(err, io.EOF) || errors.Is(err, ErrUnseen) {
 		t.Errorf("error %v of what was in flight", err)
 	}
@@ -56,7 +58,7 @@ func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
 	go p.say(appendFrame(nil, frameSettings, 0, 0, nil))
 	below := &half{Conn: ours}
 	c, err := Open(t.Context(), below, time.Minute)
-	must(t, err)
+	testset.Must(t, err)
 	defer c.Close()
 	x := &Exchange{}
 	ended := ask(c, x, "")

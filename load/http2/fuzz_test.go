@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // outcome is the result of an exchange, errors by their kind.
@@ -64,7 +66,7 @@ func exchangeWith(t *testing.T, text []byte, piece int) outcome {
 	p := &peer{t: t, conn: theirs, sent: make(chan frame, 1000)}
 	go p.listen()
 	c, err := Open(t.Context(), ours, time.Minute)
-	must(t, err)
+	testset.Must(t, err)
 	defer c.Close()
 	x := &Exchange{}
 	ended := ask(c, x, "tea")

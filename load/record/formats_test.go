@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // smallLoad returns the seconds of a small load, one Results each, with several outcomes.
@@ -36,17 +38,17 @@ func TestLogComesBack(t *testing.T) {
 	for _, kind := range []Kind{Response, Service, Lateness} {
 		var text bytes.Buffer
 		log, err := NewLogWriter(&text, kind, start)
-		must(t, err)
+		testset.Must(t, err)
 		total := newResults(t, two())
 		for _, r := range load {
-			must(t, errors.Join(log.Write(r), total.Merge(r)))
+			testset.Must(t, errors.Join(log.Write(r), total.Merge(r)))
 		}
-		must(t, log.Flush())
+		testset.Must(t, log.Flush())
 		back := make(map[string]*hdrhistogram.Histogram)
 		var begins []int64
 		for reader := hdrhistogram.NewHistogramLogReader(&text); ; {
 			h, err := reader.NextIntervalHistogram()
-			must(t, err)
+			testset.Must(t, err)
 			if h == nil {
 				break
 			}
@@ -90,8 +92,8 @@ func checkLogged(t *testing.T, kind Kind, total *Results, back map[string]*hdrhi
 func TestTheTextOfALog(t *testing.T) {
 	var text bytes.Buffer
 	log, err := NewLogWriter(&text, Response, time.UnixMilli(1_700_000_000_123))
-	must(t, err)
-	must(t, errors.Join(log.Write(smallLoad(t)[1]), log.Flush()))
+	testset.Must(t, err)
+	testset.Must(t, errors.Join(log.Write(smallLoad(t)[1]), log.Flush()))
 	lines := strings.Split(text.String(), "\n")
 	want := "#[StartTime: 1700000000.123 (seconds since epoch), 2023-11-14T22:13:20.123Z]"
 	if !slices.Contains(lines, want) {
@@ -110,10 +112,10 @@ func TestTheTextOfALog(t *testing.T) {
 func TestPercentileText(t *testing.T) {
 	h := newHistogram()
 	for i := range 1000 {
-		must(t, h.RecordValue(int64(i+1)*int64(ms)))
+		testset.Must(t, h.RecordValue(int64(i+1)*int64(ms)))
 	}
 	var text bytes.Buffer
-	must(t, WritePercentiles(&text, h))
+	testset.Must(t, WritePercentiles(&text, h))
 	first := strings.Join(strings.Fields(strings.SplitN(text.String(), "\n", 2)[0]), " ")
 	if first != "Value Percentile TotalCount 1/(1-Percentile)" {
 		t.Errorf("first line %q", first)
@@ -132,15 +134,15 @@ func writeRows(t *testing.T, out interface {
 }, rows ...Row) {
 	t.Helper()
 	for _, r := range rows {
-		must(t, out.Write(r))
+		testset.Must(t, out.Write(r))
 	}
-	must(t, out.Flush())
+	testset.Must(t, out.Flush())
 }
 
 func TestJTL(t *testing.T) {
 	var text bytes.Buffer
 	out, err := NewJTLWriter(&text, false)
-	must(t, err)
+	testset.Must(t, err)
 	rows := []Row{
 		{Started: time.UnixMilli(1_700_000_000_001), Elapsed: 12600 * time.Microsecond, FirstByte: 11 * ms,
 			Connect: 2 * ms, Operation: "get", Status: "200",
@@ -150,7 +152,7 @@ func TestJTL(t *testing.T) {
 	}
 	writeRows(t, out, rows...)
 	got, err := csv.NewReader(&text).ReadAll()
-	must(t, err)
+	testset.Must(t, err)
 	want := [][]string{
 		strings.Split("timeStamp,elapsed,label,responseCode,responseMessage,threadName,"+
 			"dataType,success,failureMessage,bytes,sentBytes,grpThreads,allThreads,URL,Latency,IdleTime,Connect", ","),
@@ -188,12 +190,12 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left")
 
 func TestWritersReportErrors(t *testing.T) {
 	out, err := NewJTLWriter(broken{}, false)
-	must(t, err)
+	testset.Must(t, err)
 	if err := out.Flush(); err == nil {
 		t.Error("the JTL writer hides an error")
 	}
 	log, err := NewLogWriter(broken{}, Response, time.UnixMilli(0))
-	must(t, err)
+	testset.Must(t, err)
 	if err := log.Flush(); err == nil {
 		t.Error("the log writer hides an error")
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestHistorySaysWhatIsKnown(t *testing.T) {
@@ -40,7 +42,7 @@ func TestHistoryIsLinesOfJSON(t *testing.T) {
 		Finished: 3, Noted: []byte(`{"key":"7"}`)}
 	warmUp := row
 	warmUp.WarmUp = true
-	must(t, errors.Join(h.Write(row), h.Write(warmUp), h.Flush()))
+	testset.Must(t, errors.Join(h.Write(row), h.Write(warmUp), h.Flush()))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	var a Attempt
 	if err := json.Unmarshal([]byte(lines[0]), &a); err != nil || len(lines) != 2 {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 const ms = time.Millisecond
@@ -20,7 +22,7 @@ func two() Options {
 func newResults(t *testing.T, o Options) *Results {
 	t.Helper()
 	r, err := NewResults(o)
-	must(t, err)
+	testset.Must(t, err)
 	return r
 }
 
@@ -28,7 +30,7 @@ func newResults(t *testing.T, o Options) *Results {
 func newRecorder(t testing.TB, o Options) *Recorder {
 	t.Helper()
 	r, err := NewRecorder(o)
-	must(t, err)
+	testset.Must(t, err)
 	return r
 }
 
@@ -46,7 +48,7 @@ func gather(t *testing.T, o Options, end time.Duration, samples ...Sample) (*Res
 		intervals = append(intervals, r.From.String()+".."+r.To.String()+":"+strings.Repeat("x", int(r.Sent(All))))
 		return nil
 	}, r)
-	must(t, err)
+	testset.Must(t, err)
 	return total, intervals
 }
 
@@ -164,7 +166,7 @@ func TestCollectLosesNothing(t *testing.T) {
 	}()
 	var seen int64
 	total, err := Collect(func(r *Results) error { seen += r.Sent(All); return nil }, r)
-	must(t, err)
+	testset.Must(t, err)
 	if total.Sent(All) != n || seen != n || total.Counts(1).Unsent != 7 ||
 		total.Times(Response, All).TotalCount() != n {
 		t.Errorf("total %d, intervals %d, unsent %d; want %d, %d, 7", total.Sent(All), seen,
@@ -210,7 +212,7 @@ func TestMergeWidensTheInterval(t *testing.T) {
 	for _, second := range []time.Duration{6, 4, 9} {
 		r := newResults(t, two())
 		r.From, r.To = second*time.Second, (second+1)*time.Second
-		must(t, total.Merge(r))
+		testset.Must(t, total.Merge(r))
 	}
 	if total.From != 4*time.Second || total.To != 10*time.Second {
 		t.Errorf("%v..%v, want 4s..10s", total.From, total.To)
@@ -239,7 +241,7 @@ func TestMergeIsAdding(t *testing.T) {
 	}
 	sum := newResults(t, two())
 	for _, r := range []*Results{a, b} {
-		must(t, sum.Merge(r))
+		testset.Must(t, sum.Merge(r))
 	}
 	for _, kind := range []Kind{Response, Service, Lateness} {
 		for operation := All; operation < 2; operation++ {
@@ -303,12 +305,5 @@ func BenchmarkRecord(b *testing.B) {
 		r.Record(Sample{Intended: at, Sent: at + 2000, Finished: at + 90_000 + at%65_536})
 	}
 	r.Close(at)
-	must(b, <-done)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(b, <-done)
 }

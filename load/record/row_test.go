@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // agentsRow returns a row with every field set.
@@ -33,7 +35,7 @@ func TestRowsTravelWithoutLoss(t *testing.T) {
 	for _, outcome := range Outcomes() {
 		want.Outcome = outcome
 		var data bytes.Buffer
-		must(t, gob.NewEncoder(&data).Encode(want))
+		testset.Must(t, gob.NewEncoder(&data).Encode(want))
 		var got Row
 		if err := gob.NewDecoder(&data).Decode(&got); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v (%v), want\n%+v", got, err, want)
@@ -49,7 +51,7 @@ func TestRowsTravelWithoutLoss(t *testing.T) {
 func TestListsNameTheAgent(t *testing.T) {
 	var table, lines bytes.Buffer
 	jtl, err := NewJTLWriter(&table, true)
-	must(t, err)
+	testset.Must(t, err)
 	writeRows(t, jtl, agentsRow())
 	writeRows(t, NewLineWriter(&lines), agentsRow())
 	got, err := csv.NewReader(&table).ReadAll()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // stall returns a load of 5,000/s for 20 s in which everything stops for the 16th second: the operations
@@ -81,7 +82,7 @@ func TestCountsAddUp(t *testing.T) {
 func TestTailNeedsSamples(t *testing.T) {
 	for n, refused := range map[int]bool{2999: true, 3000: false} {
 		h := newHistogram()
-		must(t, h.RecordValues(int64(ms), int64(n)))
+		testset.Must(t, h.RecordValues(int64(ms), int64(n)))
 		if p := PercentilesOf(h); (p.P999 == nil) != refused || p.P99 == nil {
 			t.Errorf("%d operations: p99.9 = %v, p99 = %v", n, p.P999, p.P99)
 		}
@@ -180,7 +181,7 @@ func TestSummaryHasItsSchema(t *testing.T) {
 	empty := newResults(t, two()).Summarize(0, nil)
 	for name, s := range map[string]Summary{"full": full, "empty": empty} {
 		text, err := json.Marshal(s)
-		must(t, err)
+		testset.Must(t, err)
 		if err := schema.Validate("load", text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -190,7 +191,7 @@ func TestSummaryHasItsSchema(t *testing.T) {
 		s := full
 		s.Errors = map[string]int64{o.String(): 1}
 		text, err := json.Marshal(s)
-		must(t, err)
+		testset.Must(t, err)
 		if err := schema.Validate("load", text); (err == nil) != o.IsError() {
 			t.Errorf("an error called %s: %v", o, err)
 		}

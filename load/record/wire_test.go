@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestEnginesMergeWithoutLoss sends seconds as JSON lines, as agents do.
@@ -17,19 +19,19 @@ func TestEnginesMergeWithoutLoss(t *testing.T) {
 	encoder := json.NewEncoder(&lines)
 	for i, second := range smallLoad(t) {
 		second.Unsent(i%2, 5)
-		must(t, here.Merge(second))
-		must(t, encoder.Encode(second))
+		testset.Must(t, here.Merge(second))
+		testset.Must(t, encoder.Encode(second))
 	}
 	for decoder := json.NewDecoder(&lines); decoder.More(); {
 		var second Results
-		must(t, decoder.Decode(&second))
-		must(t, there.Merge(&second))
+		testset.Must(t, decoder.Decode(&second))
+		testset.Must(t, there.Merge(&second))
 	}
 	offered := int64(615)
 	want, err := json.Marshal(here.Summarize(3*time.Second, &offered))
-	must(t, err)
+	testset.Must(t, err)
 	got, err := json.Marshal(there.Summarize(3*time.Second, &offered))
-	must(t, err)
+	testset.Must(t, err)
 	if !bytes.Equal(got, want) || there.From != here.From || there.To != here.To {
 		t.Errorf("after the journey\n%s\nbefore\n%s", got, want)
 	}
@@ -39,11 +41,11 @@ func TestForeignResultsAreChecked(t *testing.T) {
 	other, coarse := hdrhistogram.New(1, 1000, 3), hdrhistogram.New(lowest, highest, 2)
 	ours, more := newHistogram(), newHistogram()
 	for _, h := range []*hdrhistogram.Histogram{other, coarse, ours, more, more} {
-		must(t, h.RecordValue(5))
+		testset.Must(t, h.RecordValue(5))
 	}
 	pack := func(h *hdrhistogram.Histogram) string {
 		text, err := packed(h)
-		must(t, err)
+		testset.Must(t, err)
 		return text
 	}
 	outcomesAre := func(text string) string {
@@ -74,10 +76,10 @@ func TestForeignResultsAreChecked(t *testing.T) {
 func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"operations":[{"name":"a","outcomes":{"ok":["",""]}}]}`))
 	r, err := NewResults(two())
-	must(f, err)
+	testset.Must(f, err)
 	r.Add(&Sample{Finished: time.Second})
 	text, err := json.Marshal(r)
-	must(f, err)
+	testset.Must(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var r Results
@@ -85,6 +87,6 @@ func FuzzResults(f *testing.F) {
 			return
 		}
 		r.Summarize(time.Second, nil)
-		must(t, r.Merge(&r))
+		testset.Must(t, r.Merge(&r))
 	})
 }

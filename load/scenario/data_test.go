@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // paths returns the paths of the first requests of a scenario that uses ${d.a} and ${d.b}.
@@ -25,7 +27,7 @@ func paths(t *testing.T, folder string, d Data) []string {
 
 func write(t *testing.T, folder, name, text string) {
 	t.Helper()
-	must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 }
 
 func TestRowsInOrder(t *testing.T) {
@@ -71,13 +73,13 @@ func TestTypesOfJSONLines(t *testing.T) {
 
 func TestDataThatIsRefused(t *testing.T) {
 	folder := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(folder, "inner"), 0o700))
+	testset.Must(t, os.Mkdir(filepath.Join(folder, "inner"), 0o700))
 	inner := filepath.Join(folder, "inner")
 	write(t, folder, "outside.csv", "a,b\n1,2\n")
-	must(t, os.Symlink("../outside.csv", filepath.Join(inner, "link.csv")))
+	testset.Must(t, os.Symlink("../outside.csv", filepath.Join(inner, "link.csv")))
 	large := filepath.Join(inner, "large.csv")
 	write(t, inner, "large.csv", "a,b\n")
-	must(t, os.Truncate(large, maxDataBytes+1))
+	testset.Must(t, os.Truncate(large, maxDataBytes+1))
 	cases := []struct{ name, file, text, want string }{
 		{"outside", "../outside.csv", "", "in the folder of the scenario"},
 		{"outside by a link", "link.csv", "", "path escapes"},

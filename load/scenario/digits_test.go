@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestNumbersOfBodiesKeepTheirDigits reads a body as YAML, writes and reads it again, and sends it.
@@ -23,9 +25,9 @@ func TestNumbersOfBodiesKeepTheirDigits(t *testing.T) {
 			t.Errorf("sent %q, want the body %s", got, numbers)
 		}
 		packed, err := json.Marshal(file)
-		must(t, err)
+		testset.Must(t, err)
 		file = new(File)
-		must(t, json.Unmarshal(packed, file))
+		testset.Must(t, json.Unmarshal(packed, file))
 		if text, err = yaml.Marshal(file); err != nil {
 			t.Fatal(err)
 		}

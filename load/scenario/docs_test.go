@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -20,16 +21,16 @@ import (
 func jsonOf(t *testing.T, text []byte) []byte {
 	t.Helper()
 	var document any
-	must(t, yaml.Unmarshal(text, &document))
+	testset.Must(t, yaml.Unmarshal(text, &document))
 	out, err := json.Marshal(document)
-	must(t, err)
+	testset.Must(t, err)
 	return out
 }
 
 // TestExampleOfTheDocument: the tests play the example that docs/scenarios.md shows.
 func TestExampleOfTheDocument(t *testing.T) {
 	document, err := os.ReadFile(filepath.FromSlash("../../docs/scenarios.md"))
-	must(t, err)
+	testset.Must(t, err)
 	for block, name := range map[string]string{"yaml": "shop.yaml", "csv": "customers.csv"} {
 		want := fixture(t, name)
 		_, rest, _ := strings.Cut(string(document), "```"+block+"\n")
@@ -60,7 +61,7 @@ func TestSchemaAcceptsExamples(t *testing.T) {
 		t.Error(err)
 	}
 	written, err := yaml.Marshal(parsed(t, "shop.yaml"))
-	must(t, err)
+	testset.Must(t, err)
 	if err := schema.Validate("scenario", jsonOf(t, written)); err != nil {
 		t.Error(err)
 	}
@@ -112,11 +113,11 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 // TestSchemaKnowsEveryKey compares the keys of the types with those of the schema and of the document.
 func TestSchemaKnowsEveryKey(t *testing.T) {
 	text, err := os.ReadFile(filepath.FromSlash("../../docs/schema/scenario.schema.json"))
-	must(t, err)
+	testset.Must(t, err)
 	document, err := os.ReadFile(filepath.FromSlash("../../docs/scenarios.md"))
-	must(t, err)
+	testset.Must(t, err)
 	var tree any
-	must(t, json.Unmarshal(text, &tree))
+	testset.Must(t, json.Unmarshal(text, &tree))
 	types := map[string]reflect.Type{}
 	for _, of := range []reflect.Type{
 		reflect.TypeFor[File](), reflect.TypeFor[Load](), reflect.TypeFor[Ramp](), reflect.TypeFor[Stairs](),

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // FuzzParse: every mistake has a line of the file and a message; an accepted file can be written, read
@@ -38,7 +40,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		again, err := yaml.Marshal(file)
-		must(t, err)
+		testset.Must(t, err)
 		second, err := Parse("y.yaml", again)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, again)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -18,7 +20,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func fixture(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", name))
-	must(t, err)
+	testset.Must(t, err)
 	return data
 }
 
@@ -26,7 +28,7 @@ func fixture(t testing.TB, name string) []byte {
 func parsed(t testing.TB, name string) *File {
 	t.Helper()
 	f, err := Parse(name, fixture(t, name))
-	must(t, err)
+	testset.Must(t, err)
 	return f
 }
 
@@ -37,7 +39,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 	}
 	got := err.Error() + "\n"
 	if *update {
-		must(t, os.WriteFile(filepath.Join("testdata", "mistakes.txt"), []byte(got), 0o644))
+		testset.Must(t, os.WriteFile(filepath.Join("testdata", "mistakes.txt"), []byte(got), 0o644))
 	}
 	if want := fixture(t, "mistakes.txt"); got != string(want) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -96,11 +98,11 @@ func TestRoundTrip(t *testing.T) {
 	original.Values["id"] = Value{UUID: &struct{}{}}
 	want := compiled(t, original, "testdata")
 	asJSON, err := json.Marshal(original)
-	must(t, err)
+	testset.Must(t, err)
 	var again File
-	must(t, json.Unmarshal(asJSON, &again))
+	testset.Must(t, json.Unmarshal(asJSON, &again))
 	asYAML, err := yaml.Marshal(again)
-	must(t, err)
+	testset.Must(t, err)
 	last, err := Parse("again.yaml", asYAML)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, asYAML)
@@ -132,11 +134,4 @@ func requests(plan *Plan, n int) []string {
 		all = append(all, string(s.HTTP1()))
 	}
 	return all
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

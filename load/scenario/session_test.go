@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -16,7 +17,7 @@ import (
 func compiled(t testing.TB, f *File, folder string) *Plan {
 	t.Helper()
 	plan, err := f.Compile(folder)
-	must(t, err)
+	testset.Must(t, err)
 	return plan
 }
 

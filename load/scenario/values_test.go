@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func draws(t *testing.T, v Value, n int) []string {
 	t.Helper()
 	start, err := newGenerator(v)
-	must(t, err)
+	testset.Must(t, err)
 	g, r := start(Origin{Of: 1}), newRandom(1, 0, 0)
 	var all []string
 	for range n {

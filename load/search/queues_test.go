@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/queueing"
 	"github.com/cleave-lab/cleave/load/record"
@@ -85,7 +86,7 @@ func TestCapacityOfKnownQueues(t *testing.T) {
 			limit := objective.MustParse(c.objective)
 			q := queue{service: c.service, n: 100_000, limit: limit.WithDefaults()}
 			got, err := Run(t.Context(), Options{Start: 50, Resolution: c.resolution, Objective: c.objective}, q.probe)
-			must(t, err)
+			testset.Must(t, err)
 			if got.Rate == nil || got.High == nil || !got.Monotone {
 				t.Fatalf("no capacity: %s", got.Reason)
 			}

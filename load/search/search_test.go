@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -106,7 +107,7 @@ func TestRun(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Run(t.Context(), c.o, c.probe)
-			must(t, err)
+			testset.Must(t, err)
 			rate := 0.0
 			if got.Rate != nil {
 				rate = *got.Rate
@@ -144,7 +145,7 @@ func checkBracket(t *testing.T, o Options, c record.Capacity) {
 // TestNeighbourhoodIsProbedEnough counts the trials that the procedure asks for.
 func TestNeighbourhoodIsProbedEnough(t *testing.T) {
 	got, err := Run(t.Context(), Options{Start: 100}, upTo(777))
-	must(t, err)
+	testset.Must(t, err)
 	count := func(from, to float64, pass bool) (n int) {
 		for _, p := range got.Probes {
 			if p.Rate >= from && p.Rate <= to && p.Pass == pass {
@@ -291,7 +292,7 @@ func TestSlopeIntervalHoldsTheTruth(t *testing.T) {
 func TestOneVoteEndsSoon(t *testing.T) {
 	o := Options{Start: 100, Resolution: 1.25, Votes: 1}
 	c, err := Run(t.Context(), o, upTo(330))
-	must(t, err)
+	testset.Must(t, err)
 	var rates []float64
 	for _, p := range c.Probes {
 		rates = append(rates, p.Rate)
@@ -328,7 +329,7 @@ func TestAShortTrialIsConfirmed(t *testing.T) {
 				Confirm: func(_ context.Context, rate float64) (record.Probe, error) {
 					return record.Probe{Pass: rate <= c.holds, Confirms: true}, nil
 				}}, upTo(777))
-			must(t, err)
+			testset.Must(t, err)
 			rate, longer := 0.0, 0
 			if got.Rate != nil {
 				rate = *got.Rate
@@ -371,17 +372,10 @@ func TestLoadsIsWhatSearchesPlay(t *testing.T) {
 				confirmed.Short, confirmed.Confirm = playing(ShortShare), playing(3)
 			}
 			_, err := Run(t.Context(), confirmed, playing(1))
-			must(t, err)
+			testset.Must(t, err)
 		}
 		if mean, expected := played/searches, o.Loads(); expected < 0.8*mean || expected > 1.25*mean {
 			t.Errorf("%+v: %.1f loads are expected, %.1f were played on the average", o, expected, mean)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -102,7 +102,7 @@ func (s *stage) search(t *testing.T, start float64) record.Capacity {
 		}
 	}
 	c, err := Run(t.Context(), Options{Start: start, Short: of(ShortShare), Confirm: of(3)}, of(1))
-	must(t, err)
+	testset.Must(t, err)
 	return c
 }
 
@@ -113,7 +113,7 @@ func (s *stage) truth(t *testing.T) float64 {
 	for high > 1.001*low {
 		middle := (low + high) / 2
 		p, err := s.trial(middle, 10*time.Minute)
-		must(t, err)
+		testset.Must(t, err)
 		if p.Pass {
 			low = middle
 		} else {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 )
@@ -11,7 +12,7 @@ import (
 // BenchmarkRecord measures the cost of one recorder for all goroutines.
 func BenchmarkRecord(b *testing.B) {
 	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}, Timeout: time.Second})
-	must(b, err)
+	testset.Must(b, err)
 	collected := make(chan error, 1)
 	go func() {
 		_, err := record.Collect(nil, recorder)
@@ -26,5 +27,5 @@ func BenchmarkRecord(b *testing.B) {
 		}
 	})
 	recorder.Close(l.clock())
-	must(b, <-collected)
+	testset.Must(b, <-collected)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 )
@@ -326,7 +327,7 @@ func TestNobodyListens(t *testing.T) {
 	for _, protocol := range []Protocol{Auto, HTTP1, HTTP2, GRPC} {
 		listener := listen(t)
 		r := newRig(t, protocol, "https://shop.test", listener.Addr())
-		must(t, listener.Close())
+		testset.Must(t, listener.Close())
 		var unreachable *engine.UnreachableError
 		if _, _, err := r.try(); !errors.As(err, &unreachable) {
 			t.Errorf("%q: error %v, want that nobody is reached", protocol, err)

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -64,7 +65,7 @@ func fields(all ...hpack.HeaderField) []byte {
 func serveBytes(f *testing.F, frames *atomic.Pointer[[]byte]) net.Addr {
 	f.Helper()
 	listener, err := net.Listen("unix", filepath.Join(f.TempDir(), "socket"))
-	must(f, err)
+	testset.Must(f, err)
 	f.Cleanup(func() { _ = listener.Close() })
 	return accept(listener, func(conn net.Conn) {
 		speakFrames(conn, func(conn net.Conn, _ uint32) error {
@@ -136,7 +137,7 @@ func FuzzMessage(f *testing.F) {
 	nested, err := proto.Marshal(structpb.NewListValue(&structpb.ListValue{Values: []*structpb.Value{
 		structpb.NewNumberValue(math.Inf(1)), structpb.NewStringValue("\u2028</script>"), structpb.NewNullValue(),
 	}}))
-	must(f, err)
+	testset.Must(f, err)
 	for _, message := range [][]byte{nil, {8, 1}, {8, 0xff}, {0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f}, nested,
 		{0x1a, 2, 0xff, 0xfe}, {0x0b, 0x0b, 0x0b}} {
 		f.Add(message)

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/types/descriptorpb"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -75,7 +76,7 @@ func protoSet(t *testing.T) []byte {
 		protodesc.ToFileDescriptorProto(grpc_health_v1.File_grpc_health_v1_health_proto),
 	}}
 	text, err := proto.Marshal(set)
-	must(t, err)
+	testset.Must(t, err)
 	return text
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -107,7 +108,7 @@ func TestAServerWithoutHTTP2IsNoTarget(t *testing.T) {
 
 func TestUnixSocketsAreSpokenTo(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
-	must(t, err)
+	testset.Must(t, err)
 	serveAt(t, listener, hello)
 	for _, protocol := range []Protocol{HTTP1, HTTP2} {
 		results, _ := newRig(t, protocol, "http://shop.test", listener.Addr()).run()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -76,7 +77,7 @@ func TestAnOverloadIsBounded(t *testing.T) {
 		open.Store(0)
 		before := runtime.NumGoroutine()
 		plan, err := schedule.Constant(100_000, 2*time.Second)
-		must(t, err)
+		testset.Must(t, err)
 		r.config.Open, r.config.Duration = plan.Arrivals(), 2*time.Second
 		r.config.Grace = 50 * time.Millisecond
 		counted := make(chan int, 1)
@@ -294,7 +295,7 @@ func TestAnInterruptionLeavesWhatWasDone(t *testing.T) {
 func TestTheHighestRateIsNotExceeded(t *testing.T) {
 	both(t, fine, func(t *testing.T, r *rig) {
 		plan, err := schedule.Constant(100, 800*time.Millisecond)
-		must(t, err)
+		testset.Must(t, err)
 		r.config.Open, r.config.Duration, r.config.MaxRate = plan.Arrivals(), 800*time.Millisecond, 10
 		results, report := r.run()
 		want(t, results, map[record.Outcome]int64{record.OK: 10})

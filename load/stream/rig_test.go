@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -32,7 +33,7 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	testset.Must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test authority"}, IsCA: true,
 		BasicConstraintsValid: true,
@@ -40,9 +41,9 @@ func newAuthority(t *testing.T) *authority {
 		KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	must(t, err)
+	testset.Must(t, err)
 	certificate, err := x509.ParseCertificate(der)
-	must(t, err)
+	testset.Must(t, err)
 	pool := x509.NewCertPool()
 	pool.AddCert(certificate)
 	return &authority{t, certificate, key, pool}
@@ -52,13 +53,13 @@ func newAuthority(t *testing.T) *authority {
 func (a *authority) server(name string, end time.Time, protocols ...string) *tls.Config {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(a.t, err)
+	testset.Must(a.t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(2), DNSNames: []string{name}, NotBefore: end.Add(-2 * time.Hour), NotAfter: end,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, &key.PublicKey, a.key)
-	must(a.t, err)
+	testset.Must(a.t, err)
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 		NextProtos: protocols}
 }
@@ -105,7 +106,7 @@ func (r *rig) open(n int) {
 	r.t.Helper()
 	const gap = time.Millisecond
 	plan, err := schedule.Constant(1/gap.Seconds(), time.Duration(n)*gap)
-	must(r.t, err)
+	testset.Must(r.t, err)
 	r.config.Open = plan.Arrivals()
 }
 
@@ -116,12 +117,12 @@ func (r *rig) prepare() {
 		r.open(20)
 	}
 	plan, err := r.file.Compile(r.t.TempDir())
-	must(r.t, err)
+	testset.Must(r.t, err)
 	r.config.Player = plan.Player(scenario.Origin{Host: "shop.test", Close: !r.config.KeepAlive})
 	r.config.Recorder, err = record.NewRecorder(record.Options{
 		Operations: plan.Operations(), Window: r.config.Duration, Timeout: r.config.Timeout,
 	})
-	must(r.t, err)
+	testset.Must(r.t, err)
 	if r.watch != nil {
 		r.watch(r.config.Recorder)
 	}
@@ -131,7 +132,7 @@ func (r *rig) prepare() {
 func (r *rig) run() (*record.Results, engine.Report) {
 	r.t.Helper()
 	results, report, err := r.try()
-	must(r.t, err)
+	testset.Must(r.t, err)
 	return results, report
 }
 
@@ -152,7 +153,7 @@ func (r *rig) tryUntil(ctx context.Context) (*record.Results, engine.Report, err
 		ended <- err
 	}()
 	results, err := record.Collect(nil, r.config.Recorder)
-	must(r.t, err)
+	testset.Must(r.t, err)
 	return results, report, <-ended
 }
 
@@ -216,14 +217,7 @@ func accept(listener net.Listener, serve func(net.Conn)) net.Addr {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/schedule"
@@ -13,16 +14,16 @@ import (
 func patient(t *testing.T) *loop {
 	t.Helper()
 	w, err := newWaiter()
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := w.close(); err != nil {
 			t.Error(err)
 		}
 	})
 	plan, err := schedule.Replay([]time.Duration{30 * time.Second})
-	must(t, err)
+	testset.Must(t, err)
 	recorder, err := record.NewRecorder(record.Options{Operations: []string{"op"}})
-	must(t, err)
+	testset.Must(t, err)
 	l := &loop{
 		config: &Config{Streams: 1, Load: engine.Load{Open: plan.Arrivals(), Duration: time.Hour, Connections: 2,
 			Recorder: recorder}},
@@ -52,7 +53,7 @@ func TestThePacerIsNudged(t *testing.T) {
 			go func() { ended <- c.wait(l, p) }()
 			const limit = 10 * time.Second
 			begun := time.Now()
-			must(t, l.waiter.wait(limit))
+			testset.Must(t, l.waiter.wait(limit))
 			if time.Since(begun) >= limit {
 				t.Error("nobody was nudged")
 			}

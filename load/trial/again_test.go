@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -36,7 +37,7 @@ func TestNoLoadTakesAValueAgain(t *testing.T) {
 		change(&s)
 		load := prepare(t, s)
 		warmUp, err := load.Warmup(200 * time.Millisecond)
-		must(t, err)
+		testset.Must(t, err)
 		for _, played := range []*Trial{warmUp, load} {
 			if _, err := played.Play(t.Context(), Hooks{}); err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -44,7 +45,7 @@ func TestALoadEndsWhenItIsEnough(t *testing.T) {
 					enough.Store(intervals >= 5)
 					return nil
 				}})
-			must(t, err)
+			testset.Must(t, err)
 			sum := o.Summary
 			if o.Report.Elapsed > 4*time.Second || // which five seconds would not be
 				intervals != 5 || within == 0 || within >= sum.Sent {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -15,7 +16,7 @@ func summaryOf(t *testing.T, s Spec, samples []record.Sample) record.Summary {
 	t.Helper()
 	under := prepare(t, s)
 	results, err := record.NewResults(record.Options{Operations: under.Operations()})
-	must(t, err)
+	testset.Must(t, err)
 	for i := range samples {
 		results.Add(&samples[i])
 	}

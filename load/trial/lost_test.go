@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -17,7 +18,7 @@ func TestATrialOfASearchEndsWhenItIsLost(t *testing.T) {
 		s := specFor(t, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
 		s.Load.Duration = scenario.Duration(3 * time.Second)
 		o, err := prepare(t, s).playUntilLost(t.Context(), Hooks{}, limit)
-		must(t, err)
+		testset.Must(t, err)
 		pass, _ := limit.Judge(&o.Summary)
 		if pass != whole || (o.Report.Window == 3*time.Second) != whole {
 			t.Errorf("status %d: passed %t after %v, want %t, and to play the whole time only then", status, pass,

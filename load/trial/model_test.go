@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
@@ -55,7 +56,7 @@ func TestModels(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := newModel(c.load, 1, "testdata")
-			must(t, err)
+			testset.Must(t, err)
 			if got := countsOf(m, len(c.counts)); !slices.Equal(got, c.counts) {
 				t.Errorf("due by second %v, want %v", got, c.counts)
 			}
@@ -73,7 +74,7 @@ func TestArrivalsAreRandomFromTheSeed(t *testing.T) {
 	var counts [3][]int64
 	for i, seed := range []uint64{1, 1, 2} {
 		m, err := newModel(l, seed, "")
-		must(t, err)
+		testset.Must(t, err)
 		counts[i] = countsOf(m, 3)
 	}
 	if !slices.Equal(counts[0], counts[1]) || slices.Equal(counts[0], counts[2]) {
@@ -166,7 +167,7 @@ func TestReadArrivals(t *testing.T) {
 func TestListsOfOperationsAreReplayed(t *testing.T) {
 	for file, want := range map[string]float64{"jmeter.jtl": 3, "operations.jsonl": 2} {
 		m, err := newModel(scenario.Load{Replay: file}, 1, "testdata")
-		must(t, err)
+		testset.Must(t, err)
 		if n := m.open.Offered(0, m.duration); n != want {
 			t.Errorf("%s: %g arrivals, want %g", file, n, want)
 		}

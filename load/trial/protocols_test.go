@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestProtocols plays the same load over everything that net/http can serve. Long because it is a table.
@@ -74,7 +76,7 @@ func TestProtocols(t *testing.T) {
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	listener, err := net.Listen("unix", path)
-	must(t, err)
+	testset.Must(t, err)
 	serveAt(t, listener, fine)
 	s := specFor(t, "http://shop.test/")
 	s.Unix = path

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/consent"
 )
 
@@ -49,12 +50,12 @@ func TestEveryAddressOfANameIsTried(t *testing.T) {
 // TestAnAddressThatIsSilentIsNotWaitedFor: the next address is tried after attemptDelay.
 func TestAnAddressThatIsSilentIsNotWaitedFor(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = unix.Close(fd) }()
-	must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
-	must(t, unix.Listen(fd, 0))
+	testset.Must(t, unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	testset.Must(t, unix.Listen(fd, 0))
 	name, err := unix.Getsockname(fd)
-	must(t, err)
+	testset.Must(t, err)
 	silent := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(name.(*unix.SockaddrInet4).Port))
 	for range 4 { // until the queue is full
 		connection, err := net.DialTimeout("tcp", silent.String(), 100*time.Millisecond)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestRequestsAreSentAsTyped: nothing in them is a template.
@@ -28,7 +30,7 @@ func TestRequestsAreSentAsTyped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := specFor(t, url)
 			file, err := c.request.Scenario()
-			must(t, err)
+			testset.Must(t, err)
 			s.Scenario = file
 			o := play(t, s)
 			if seen.Load() != c.want {

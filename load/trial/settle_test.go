@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
@@ -69,7 +70,7 @@ func TestAwaitAsksAgain(t *testing.T) {
 func TestSettleWaitsForTheTarget(t *testing.T) {
 	listener := listen(t)
 	absent := prepare(t, specFor(t, "http://"+listener.Addr().String()))
-	must(t, listener.Close())
+	testset.Must(t, listener.Close())
 	if _, err := absent.Settle(t.Context(), "/settled", 30*time.Millisecond); err == nil ||
 		!strings.Contains(err.Error(), "within 30ms") {
 		t.Errorf("error %v, want one that names the time", err)
@@ -112,7 +113,7 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 			return o, nil
 		}}
 		_, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
-		must(t, err)
+		testset.Must(t, err)
 		if probe.Pass != c.want || settled != 1 {
 			t.Errorf("%s: pass %v %v after %d questions, want %v after one", name, probe.Pass, probe.Reasons, settled,
 				c.want)
@@ -208,7 +209,7 @@ func TestALoadThatTheHostDisturbedIsPlayedAgain(t *testing.T) {
 					return o, nil
 				}}
 			_, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
-			must(t, err)
+			testset.Must(t, err)
 			if probe.Pass != c.pass || (probe.Disturbed != "") != c.disturbed || plays != len(c.p99) {
 				t.Errorf("%d plays, pass %v, disturbed %q; want %d, %v, %v", plays, probe.Pass, probe.Disturbed,
 					len(c.p99), c.pass, c.disturbed)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/engine"
 	"github.com/cleave-lab/cleave/load/objective"
@@ -26,7 +27,7 @@ const ms = scenario.Duration(time.Millisecond)
 func specFor(t *testing.T, url string) Spec {
 	t.Helper()
 	file, err := Request{URL: url}.Scenario()
-	must(t, err)
+	testset.Must(t, err)
 	file.Seed = 1
 	return Spec{
 		Scenario: file, Load: scenario.Load{Rate: "100", Duration: 400 * ms}, Connections: 4,
@@ -45,7 +46,7 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 func listen(t *testing.T) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	return listener
 }
@@ -65,14 +66,14 @@ func fine(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fi
 func prepare(t *testing.T, s Spec) *Trial {
 	t.Helper()
 	prepared, err := s.Prepare(t.Context())
-	must(t, err)
+	testset.Must(t, err)
 	return prepared
 }
 
 func play(t *testing.T, s Spec) Outcome {
 	t.Helper()
 	o, err := prepare(t, s).Play(t.Context(), Hooks{})
-	must(t, err)
+	testset.Must(t, err)
 	return o
 }
 
@@ -207,7 +208,7 @@ func TestMistakesOfASpec(t *testing.T) {
 func TestNobodyListensIsAnError(t *testing.T) {
 	listener := listen(t)
 	url := "http://" + listener.Addr().String() + "/"
-	must(t, listener.Close())
+	testset.Must(t, listener.Close())
 	o, err := prepare(t, specFor(t, url)).Play(t.Context(), Hooks{})
 	var unreachable *engine.UnreachableError
 	if !errors.As(err, &unreachable) || o.Results != nil {
@@ -264,7 +265,7 @@ func TestThePermissionBinds(t *testing.T) {
 	prepared := prepare(t, s)
 	prepared.ticket.Own, prepared.ticket.MaxRate, prepared.ticket.Until = false, 20, time.Now().Add(time.Hour)
 	o, err := prepared.Play(t.Context(), Hooks{})
-	must(t, err)
+	testset.Must(t, err)
 	// Twenty in the first second, and as many in the half of the next.
 	if o.Summary.Sent > 40 || o.Report.HeldBack == 0 || o.Summary.Sent+o.Summary.Unsent != 150 {
 		t.Errorf("%d sent, %d unsent of 150, %d held back; want at most 40 sent", o.Summary.Sent, o.Summary.Unsent,
@@ -313,14 +314,7 @@ const token = "0123456789abcdef"
 func allowed(t *testing.T, rate float64) []consent.Permission {
 	t.Helper()
 	hours, err := consent.ParseHours("always")
-	must(t, err)
+	testset.Must(t, err)
 	return []consent.Permission{{Host: "shop.test", Ports: []uint16{80}, Owner: "o", MaxRate: rate, Hours: hours,
 		Expires: time.Now().Add(24 * time.Hour), Token: token}}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

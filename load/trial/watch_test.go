@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -20,7 +21,7 @@ import (
 func secondOf(t *testing.T, number, n int, response time.Duration, outcome record.Outcome) Second {
 	t.Helper()
 	results, err := record.NewResults(record.Options{Operations: []string{"GET http://127.0.0.1:1/"}})
-	must(t, err)
+	testset.Must(t, err)
 	results.From, results.To = time.Duration(number-1)*time.Second, time.Duration(number)*time.Second
 	for range n {
 		results.Add(&record.Sample{Outcome: outcome, Intended: results.From, Sent: results.From,
@@ -69,11 +70,11 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 			}
 			limit := objective.MustParse(c.objective)
 			watch, err := prepare(t, s).newLossWatch(limit)
-			must(t, err)
+			testset.Must(t, err)
 			lostIn, why := 0, ""
 			for i, p := range c.parts {
 				lost, err := watch.second(secondOf(t, i+1, p.n, p.response, p.outcome))
-				must(t, err)
+				testset.Must(t, err)
 				if lost != "" && lostIn == 0 {
 					lostIn, why = i+1, lost
 				}
@@ -94,7 +95,7 @@ func TestALostLoadIsBrokenOff(t *testing.T) {
 	limit := objective.MustParse("max<0.001ms")
 	prepared := prepare(t, s)
 	watched, watch, err := prepared.Watched(t.Context(), limit, true)
-	must(t, err)
+	testset.Must(t, err)
 	o, err := prepared.Play(watched, Hooks{Second: watch})
 	o, err = Aborted(watched, o, err)
 	if err != nil || !strings.Contains(o.Summary.Aborted, "cannot be met any more") || o.Summary.Sent == 0 {
@@ -160,7 +161,7 @@ func TestRowsListEveryOperation(t *testing.T) {
 		rows = append(rows, r)
 		return nil
 	}})
-	must(t, err)
+	testset.Must(t, err)
 	if int64(len(rows)) != n.Load() || o.Summary.Sent != n.Load() {
 		t.Fatalf("%d rows, %d sent, the server saw %d", len(rows), o.Summary.Sent, n.Load())
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -54,9 +55,9 @@ func TestOneRunAgainstAnother(t *testing.T) {
 			lab.Equivalent, false, true},
 	} {
 		gate, err := ParseGate(c.gate)
-		must(t, err)
+		testset.Must(t, err)
 		got, err := Against(before, c.after, []Gate{gate})
-		must(t, err)
+		testset.Must(t, err)
 		if got.Changes[0].Verdict != c.verdict {
 			t.Errorf("%s: %+v, want it %s", name, got.Changes[0], c.verdict)
 		}
@@ -73,7 +74,7 @@ func TestVerdictsOfTwoRunsAreOnTheVariant(t *testing.T) {
 	for want, rates := range map[lab.ComparisonVerdict][]float64{lab.Faster: {40, 40.1, 39.9, 40},
 		lab.Slower: {10, 10.1, 9.9, 10}} {
 		got, err := Against(before, played(times, rates), nil)
-		must(t, err)
+		testset.Must(t, err)
 		if c := got.Changes[1]; c.Metric != "goodput" || c.Verdict != want {
 			t.Errorf("%s is %s (%s), want %s", c.Metric, c.Verdict, c.Words, want)
 		}
@@ -103,7 +104,7 @@ func TestGatesOnTheVariantsOfARun(t *testing.T) {
 		"nothing was found": {nil, "p99>1.05x", false, true},
 	} {
 		gate, err := ParseGate(c.gate)
-		must(t, err)
+		testset.Must(t, err)
 		run := played([]float64{1}, []float64{1})
 		run.Baseline, run.Comparisons = "old", c.found
 		run.Variants = []lab.Variant{{Name: "old"}, {Name: "old.twin", TwinOf: "old"}, {Name: "new"}}
@@ -120,7 +121,7 @@ func TestDifferencesBetweenTwoRuns(t *testing.T) {
 		"disk_free": {Value: 3}}
 	after.Results[1].Point.Name = "rate-40"
 	got, err := Against(before, after, nil)
-	must(t, err)
+	testset.Must(t, err)
 	if len(got.Environment) != 2 || got.Environment[0] != (lab.EnvironmentChange{Fact: "kernel", Before: "6.1",
 		After: "6.2"}) ||
 		got.Environment[1].Before != "not recorded" || got.Environment[1].After != "not available: no such file" {
@@ -169,9 +170,9 @@ func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 		"longer loads, the same figures": {lasting(before, 10), lab.Equivalent, "equivalent", false, false},
 	} {
 		gate, err := ParseGate("p99>1.2x")
-		must(t, err)
+		testset.Must(t, err)
 		got, err := Against(before, c.after, []Gate{gate})
-		must(t, err)
+		testset.Must(t, err)
 		if change := got.Changes[0]; change.Verdict != c.verdict || !strings.Contains(change.Words, c.words) {
 			t.Errorf("%s: %s, %q, want %s, %q", name, change.Verdict, change.Words, c.verdict, c.words)
 		}
@@ -195,7 +196,7 @@ func TestMistakesInGates(t *testing.T) {
 		}
 	}
 	gate, err := ParseGate("p50>1.05x")
-	must(t, err)
+	testset.Must(t, err)
 	run := played([]float64{1, 1.1}, []float64{2, 2})
 	if _, err := Against(run, run, []Gate{gate}); err == nil ||
 		!strings.Contains(err.Error(), "response_time_p99, goodput") {

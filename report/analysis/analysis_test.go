@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/studies/published"
@@ -79,7 +80,7 @@ func TestEveryPublishedFigureIsReproduced(t *testing.T) {
 
 func TestComparisonsMeetTheGoldenFile(t *testing.T) {
 	data, err := os.ReadFile("../../stats/testdata/golden.json")
-	must(t, err)
+	testset.Must(t, err)
 	var golden struct {
 		Cases []struct {
 			Set, A, B string
@@ -90,7 +91,7 @@ func TestComparisonsMeetTheGoldenFile(t *testing.T) {
 		}
 		Averages map[string]float64 `json:"averages_of_R_microservices"`
 	}
-	must(t, json.Unmarshal(data, &golden))
+	testset.Must(t, json.Unmarshal(data, &golden))
 	a := Analyse(table1(t))
 	name := map[string]string{"variant 0": "threads", "variant 1": "http", "variant 2": "uds"}
 	for _, c := range golden.Cases {

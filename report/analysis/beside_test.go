@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -16,9 +17,9 @@ import (
 func reported(t *testing.T, name string) lab.Analysis {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/" + name)
-	must(t, err)
+	testset.Must(t, err)
 	var a lab.Analysis
-	must(t, json.Unmarshal(data, &a))
+	testset.Must(t, json.Unmarshal(data, &a))
 	return a
 }
 
@@ -80,7 +81,7 @@ func TestPlotsOfTwoVariantsAreOfOnePoint(t *testing.T) {
 	a := reported(t, "shop-under-load.json")
 	for _, point := range []string{"", "at-80"} {
 		b, err := CompareVariants(a, [2]string{"monolith", "sync"}, point)
-		must(t, err)
+		testset.Must(t, err)
 		at := b.Drawn.Points[0].Name
 		if point != "" && at != point || len(b.Drawn.Spectra) != 6 {
 			t.Errorf("at %q: drawn are %d spectra at %s", point, len(b.Drawn.Spectra), at)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/studies/published"
 )
@@ -24,7 +25,7 @@ const fixture = "../testdata/analysis.json"
 func table1(t *testing.T) Input {
 	t.Helper()
 	study, err := published.Load("rego2021")
-	must(t, err)
+	testset.Must(t, err)
 	in := Input{
 		Plan: lab.Plan{Schema: lab.PlanSchema, Profile: "full", Study: regoStudy(study)},
 		Environment: lab.Environment{"processors": {Value: 16},
@@ -142,24 +143,16 @@ func encode(t *testing.T, a lab.Analysis) []byte {
 	return append(data, '\n')
 }
 
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestFixtureIsUpToDate(t *testing.T) {
 	data := encode(t, Analyse(table1(t)))
 	if *update {
-		must(t, os.WriteFile(fixture, data, 0o644))
+		testset.Must(t, os.WriteFile(fixture, data, 0o644))
 	}
 	stored, err := os.ReadFile(fixture)
-	must(t, err)
+	testset.Must(t, err)
 	var have, want lab.Analysis
-	must(t, json.Unmarshal(stored, &have))
-	must(t, json.Unmarshal(data, &want))
+	testset.Must(t, json.Unmarshal(stored, &have))
+	testset.Must(t, json.Unmarshal(data, &want))
 	if !slices.Equal(told(have.Answer), told(want.Answer)) ||
 		len(have.Published) != len(want.Published) {
 		t.Errorf("%s is stale: run go test ./report/analysis -update", fixture)

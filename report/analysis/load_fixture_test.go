@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -417,12 +418,12 @@ func TestLoadFixtureIsUpToDate(t *testing.T) {
 	a.Answer = e.conclude(a)
 	data := encode(t, a)
 	if *update {
-		must(t, os.WriteFile(loadFixture, data, 0o644))
+		testset.Must(t, os.WriteFile(loadFixture, data, 0o644))
 	}
 	stored, err := os.ReadFile(loadFixture)
-	must(t, err)
+	testset.Must(t, err)
 	var have, want lab.Analysis
-	must(t, errors.Join(json.Unmarshal(stored, &have), json.Unmarshal(data, &want)))
+	testset.Must(t, errors.Join(json.Unmarshal(stored, &have), json.Unmarshal(data, &want)))
 	if fmt.Sprintf("%.9v", have.Curves) != fmt.Sprintf("%.9v", want.Curves) ||
 		fmt.Sprintf("%.6v", have.Usages) != fmt.Sprintf("%.6v", want.Usages) ||
 		len(have.Spectra) != len(want.Spectra) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
 )
@@ -129,7 +130,7 @@ func TestDocumentsOfIncompleteExperiments(t *testing.T) {
 func checkTop(t *testing.T, data []byte) {
 	t.Helper()
 	var top map[string]json.RawMessage
-	must(t, json.Unmarshal(data, &top))
+	testset.Must(t, json.Unmarshal(data, &top))
 	for _, name := range []string{"answer", "metrics", "variants", "points", "results", "comparisons",
 		"averages", "trends", "ladder", "claims", "published", "notes", "noise_floor", "margins", "audit",
 		"environment"} {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/studies/published"
 )
@@ -15,7 +16,7 @@ func costa(t *testing.T) Input {
 	t.Helper()
 	in := shopUnderLoad()
 	figures, err := published.Load("costa2022")
-	must(t, err)
+	testset.Must(t, err)
 	in.Published = figures
 	names := map[string]string{"monolith": "monolith-ha", "monolith.twin": "monolith-ha.twin",
 		"at-20": "rpm-1200"}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -34,7 +35,7 @@ func TestTracesHoldTheTruth(t *testing.T) {
 	missed, false95 := 0, 0
 	for range rounds {
 		c, err := CompareTraces(traced(random, "before", 0.006), traced(random, "after", 0.012))
-		must(t, err)
+		testset.Must(t, err)
 		if c.Services[0].Service != "cart" {
 			t.Errorf("the largest change is in %s", c.Services[0].Service)
 		}
@@ -79,7 +80,7 @@ func TestAnotherMixIsNoChange(t *testing.T) {
 	before, after := set("before", 100), set("after", 900)
 	before.Operations[2].Batches, after.Operations[2].Operation = nil, "op3"
 	c, err := CompareTraces(before, after)
-	must(t, err)
+	testset.Must(t, err)
 	if c.Seconds.Before != 5.5 || c.Seconds.Difference != 0 || c.Compared[1].Weight != 0.5 {
 		t.Errorf("an operation takes %+v, and weighs %+v", c.Seconds, c.Compared)
 	}

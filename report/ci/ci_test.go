@@ -26,9 +26,9 @@ const hostile = "a|b`<i>&\"'</i>`]]>\n| c | @all **x** $y$ =1\u202e\x1b[31m"
 func sample(t *testing.T) Run {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "testdata", "analysis.json"))
-	must(t, err)
+	testset.Must(t, err)
 	r := Run{Name: "20240101T080000Z-1", Began: time.Date(2024, 1, 1, 8, 0, 0, 0, time.UTC)}
-	must(t, json.Unmarshal(data, &r.Analysis))
+	testset.Must(t, json.Unmarshal(data, &r.Analysis))
 	beyond := lab.Change{Variant: hostile, Point: "s1", Ratio: lab.Ratio{Ratio: 1.5}}
 	r.Gates = []lab.GateVerdict{{Gate: "elapsed>1.05x", Failed: []lab.Change{beyond}},
 		{Gate: "cpu>1.05x", Open: []lab.Change{beyond}}, {Gate: "cpu<2x"}}
@@ -59,16 +59,8 @@ func rename(a *lab.Analysis, was, name string) {
 func written(t *testing.T, format string, r Run) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, Write(&b, format, r))
+	testset.Must(t, Write(&b, format, r))
 	return b.Bytes()
-}
-
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestJUnitIsReadByItsReader(t *testing.T) {
@@ -77,7 +69,7 @@ func TestJUnitIsReadByItsReader(t *testing.T) {
 		false: {Tests: 11, Passed: 6, Skipped: 2, Failed: 3}, true: {Tests: 11, Passed: 6, Skipped: 1, Failed: 4}} {
 		r.MustKnow = mustKnow
 		suites, err := reader.Ingest(written(t, JUnit, r))
-		must(t, err)
+		testset.Must(t, err)
 		if len(suites) != 1 || suites[0].Totals != want {
 			t.Errorf("a verdict required: %v: read %+v, want one suite of %+v", mustKnow, suites, want)
 		}
@@ -95,7 +87,7 @@ func TestJUnitIsReadByItsReader(t *testing.T) {
 // TestBencherMeetsItsSchema checks the document by the schema that Bencher publishes.
 func TestBencherMeetsItsSchema(t *testing.T) {
 	schema, err := jsonschema.NewCompiler().Compile("testdata/bmf.schema.json")
-	must(t, err)
+	testset.Must(t, err)
 	r := sample(t)
 	data := written(t, Bencher, r)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
@@ -106,7 +98,7 @@ func TestBencherMeetsItsSchema(t *testing.T) {
 		t.Error(err)
 	}
 	var read map[string]map[string]metricValue
-	must(t, json.Unmarshal(data, &read))
+	testset.Must(t, json.Unmarshal(data, &read))
 	for _, result := range r.Analysis.Results {
 		got := read[place(result)][result.Metric]
 		if got.Value != result.Mean || *got.Lower != *result.Low || *got.Upper != *result.High {
@@ -121,7 +113,7 @@ func TestBenchmarkActionHasMetricsThatAreBetterLow(t *testing.T) {
 	decoder := json.NewDecoder(bytes.NewReader(written(t, BenchmarkAction, r)))
 	decoder.DisallowUnknownFields()
 	var read []benchmark
-	must(t, decoder.Decode(&read))
+	testset.Must(t, decoder.Decode(&read))
 	names := map[string]bool{}
 	for _, b := range read {
 		if b.Name == "" || b.Unit == "" || !strings.HasPrefix(b.Range, "[") || names[b.Name] ||
@@ -140,7 +132,7 @@ func TestItsReaderReadsBenchmarkAction(t *testing.T) {
 	testset.Need(t, "it needs Node.js and the reader's library")
 	data := written(t, BenchmarkAction, sample(t))
 	file := filepath.Join(t.TempDir(), "results.json")
-	must(t, os.WriteFile(file, data, 0o600))
+	testset.Must(t, os.WriteFile(file, data, 0o600))
 	command := exec.Command("node", filepath.Join("testdata", "benchmark-action", "extract.cjs"), file)
 	command.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(cached(t, "zod-4.1.5"), "node_modules"))
 	text, err := command.CombinedOutput()
@@ -148,7 +140,7 @@ func TestItsReaderReadsBenchmarkAction(t *testing.T) {
 		t.Fatalf("the reader: %v\n%s", err, text)
 	}
 	var wrote, read []benchmark
-	must(t, errors.Join(json.Unmarshal(data, &wrote), json.Unmarshal(text, &read)))
+	testset.Must(t, errors.Join(json.Unmarshal(data, &wrote), json.Unmarshal(text, &read)))
 	if len(read) == 0 || !slices.Equal(read, wrote) {
 		t.Errorf("the reader has %+v, want %+v", read, wrote)
 	}
@@ -203,7 +195,7 @@ func TestOtavaReadsTheSeries(t *testing.T) {
 `
 	table = append(table, '\n')
 	for name, data := range map[string][]byte{"series.csv": table, "otava.yaml": []byte(config)} {
-		must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
 	command := exec.Command(program, "analyze", "cleave", "--since", "2023-12-01")
 	command.Dir = dir
@@ -241,13 +233,13 @@ func TestAgainstHasGatesAndChanges(t *testing.T) {
 		Changes: []lab.Change{{Metric: r.Analysis.Metrics[0].Name, Variant: hostile, Point: "s1", Before: 1,
 			After: 2, Ratio: lab.Ratio{Ratio: 2}, Verdict: lab.Slower, Words: "slower"}}}
 	var b bytes.Buffer
-	must(t, WriteAgainst(&b, Markdown, a, true))
+	testset.Must(t, WriteAgainst(&b, Markdown, a, true))
 	text := b.String()
 	if !strings.Contains(text, "| slower |") || !strings.Contains(text, "a verdict was required") {
 		t.Errorf("the summary lacks what has changed or the open gate:\n%s", text)
 	}
 	b.Reset()
-	must(t, WriteAgainst(&b, JUnit, a, false))
+	testset.Must(t, WriteAgainst(&b, JUnit, a, false))
 	suites, err := reader.Ingest(b.Bytes())
 	if err != nil || suites[0].Totals != (reader.Totals{Tests: 3, Passed: 1, Skipped: 1, Failed: 1}) {
 		t.Errorf("read %+v, %v", suites, err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 )
@@ -30,7 +31,7 @@ func decided(t *testing.T, need Need) string {
 		{Variant: hostile, Point: point(100), Metric: "peak_memory", Mean: 2 << 30},
 	}
 	var b bytes.Buffer
-	must(t, Decision(&b, r, need))
+	testset.Must(t, Decision(&b, r, need))
 	return b.String()
 }
 
@@ -79,7 +80,7 @@ func TestDecisionTellsWhatAChangeWouldTake(t *testing.T) {
 		{What: "CPU per operation", Unit: "s", Point: point, Measured: &is, Ratio: &ratio, Changed: &changed},
 		{What: "capacity", Unit: "1/s", Point: point, Withheld: "nobody has measured it"}}
 	var b bytes.Buffer
-	must(t, Decision(&b, r, Need{}))
+	testset.Must(t, Decision(&b, r, Need{}))
 	for _, want := range []string{"## What the change would take", "units that stood in for the system",
 		`| rate-20 | CPU per operation | 2.00 ms | 1.50x \[1.40, 1.60\] | 3.00 ms \[2.80, 3.20\] |`,
 		"| rate-20 | capacity | not measured | not rehearsed | withheld: nobody has measured it |"} {
@@ -91,7 +92,7 @@ func TestDecisionTellsWhatAChangeWouldTake(t *testing.T) {
 
 func TestDecisionWithoutARateTellsSo(t *testing.T) {
 	var b bytes.Buffer
-	must(t, Decision(&b, sample(t), Need{}))
+	testset.Must(t, Decision(&b, sample(t), Need{}))
 	if !strings.Contains(b.String(), "the load has no rate, and none was given with --rate") {
 		t.Errorf("the page of a job says nothing of its missing rate:\n%s", b.String())
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/browsertest"
@@ -33,9 +34,9 @@ const loadedRun = "shop-under-load/20260102T030000Z-0"
 func loadedFolder(t *testing.T, change func(*lab.Analysis, []lab.Trial)) string {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/shop-under-load.json")
-	must(t, err)
+	testset.Must(t, err)
 	var a lab.Analysis
-	must(t, json.Unmarshal(data, &a))
+	testset.Must(t, json.Unmarshal(data, &a))
 	a.Study = "shop-under-load"
 	trials := []lab.Trial{loadedTrial(1, "monolith", true), loadedTrial(2, "sync", true),
 		loadedTrial(3, "sync", false)}
@@ -50,15 +51,15 @@ func loadedFolder(t *testing.T, change func(*lab.Analysis, []lab.Trial)) string 
 	folder, err := store.Create(root, lab.Plan{Schema: lab.PlanSchema,
 		Created: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC), Study: lab.Study{Name: "shop-under-load",
 			Title: a.Title, Variants: a.Variants, Points: a.Points, Metrics: a.Metrics}}, a.Environment)
-	must(t, err)
+	testset.Must(t, err)
 	for _, trial := range trials {
 		logs := map[string]string{"gateway-1": fmt.Sprintf("trial %d\nanswers %s\n", trial.Number, trial.Variant),
 			"worker-" + trial.Variant: ""}
-		must(t, folder.Save(trial, logs))
+		testset.Must(t, folder.Save(trial, logs))
 	}
 	var document bytes.Buffer
 	err = report.JSON(&document, a)
-	must(t, errors.Join(err, folder.Write(store.AnalysisFile, document.Bytes())))
+	testset.Must(t, errors.Join(err, folder.Write(store.AnalysisFile, document.Bytes())))
 	return root
 }
 
@@ -142,7 +143,7 @@ func TestTrialsOfTwoRuns(t *testing.T) {
 	root := loadedFolder(t, nil)
 	again := loadedRun + "-2"
 	first := filepath.Join(root, filepath.FromSlash(loadedRun))
-	must(t, os.CopyFS(filepath.Join(root, filepath.FromSlash(again)), os.DirFS(first)))
+	testset.Must(t, os.CopyFS(filepath.Join(root, filepath.FromSlash(again)), os.DirFS(first)))
 	_, at := begun(t, root, false)
 	list := get(t, at+"/trials?run="+loadedRun+"&run="+again, 200)
 	if strings.Count(list, `name="trial"`) != 6 || !strings.Contains(list, `value="`+again+`/0001"`) {
@@ -154,7 +155,7 @@ func TestTrialsOfTwoRuns(t *testing.T) {
 			t.Errorf("the page lacks %q: %s", want, page)
 		}
 	}
-	must(t, os.RemoveAll(filepath.Join(first, "trials")))
+	testset.Must(t, os.RemoveAll(filepath.Join(first, "trials")))
 	if list := get(t, at+"/trials?run="+loadedRun, 200); !strings.Contains(list, "has no trial yet") {
 		t.Errorf("without trials: %s", list)
 	}
@@ -177,7 +178,7 @@ func hostileTrials(t *testing.T) string {
 	})
 	logs := filepath.Join(root, filepath.FromSlash(loadedRun), "trials", "0001", "logs")
 	evil := filepath.Join(logs, "<img src=x onerror=alert(1)>.log")
-	must(t, errors.Join(os.WriteFile(evil, []byte(venom), 0o600),
+	testset.Must(t, errors.Join(os.WriteFile(evil, []byte(venom), 0o600),
 		os.Symlink("/etc/passwd", filepath.Join(logs, "a.log"))))
 	return root
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/browsertest"
@@ -94,7 +95,7 @@ func testReport(t *testing.T, ctx context.Context) {
 	root := folderOfRuns(t, 1, nil)
 	s, at := begun(t, root, false)
 	runs, _, err := s.shelf.Runs()
-	must(t, err)
+	testset.Must(t, err)
 	p := open(t, ctx, at+"/report/"+runs[0].Name)
 	p.Run(chromedp.WaitReady(".plot svg"))
 	if origin := browsertest.Ask[string](p, "self.origin"); origin != "null" {
@@ -107,7 +108,7 @@ func testReport(t *testing.T, ctx context.Context) {
 	if err == nil {
 		err = os.WriteFile(found[0], []byte(thief), 0o600)
 	}
-	must(t, err)
+	testset.Must(t, err)
 	q := open(t, ctx, at+"/report/"+runs[0].Name)
 	q.Run(chromedp.Poll(`document.title == "refused" || document.title == "reads"`, nil))
 	if title := browsertest.Ask[string](q, "document.title"); title != "refused" {
@@ -121,13 +122,13 @@ func testHistory(t *testing.T, ctx context.Context) {
 	root := folderOfRuns(t, 40, nil)
 	s, at := begun(t, root, false)
 	runs, _, err := s.shelf.Runs()
-	must(t, err)
+	testset.Must(t, err)
 	for i, run := range runs[:39] { // the files of all runs are links to those of the oldest
 		name := filepath.Join(root, filepath.FromSlash(run.Name), "analysis.json")
 		text, err := os.ReadFile(name)
-		must(t, err)
+		testset.Must(t, err)
 		changed := changedRun(t, text, i)
-		must(t, errors.Join(os.Remove(name), os.WriteFile(name, changed, 0o600)))
+		testset.Must(t, errors.Join(os.Remove(name), os.WriteFile(name, changed, 0o600)))
 	}
 	p := open(t, ctx, at+"/run/"+runs[0].Name)
 	p.Follow(chromedp.Click(`a[href^="/history/"]`))
@@ -150,7 +151,7 @@ func testHistory(t *testing.T, ctx context.Context) {
 func changedRun(t *testing.T, text []byte, age int) []byte {
 	t.Helper()
 	var a lab.Analysis
-	must(t, json.Unmarshal(text, &a))
+	testset.Must(t, json.Unmarshal(text, &a))
 	factor, kernel := 1+0.02*math.Sin(float64(7*age)), "6.1"
 	if age < 15 {
 		factor, kernel = 1.3*factor, "6.2"
@@ -166,7 +167,7 @@ func changedRun(t *testing.T, text []byte, age int) []byte {
 		}
 	}
 	changed, err := json.Marshal(a)
-	must(t, err)
+	testset.Must(t, err)
 	return changed
 }
 

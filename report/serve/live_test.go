@@ -14,6 +14,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/browsertest"
 	"github.com/cleave-lab/cleave/report/progress"
@@ -39,9 +40,9 @@ func playing(t *testing.T) goingOn {
 		plan.Trials = append(plan.Trials, lab.PlannedTrial{Number: i + 1, Block: 1 + i/2, Variant: "a", Point: "p"})
 	}
 	folder, err := store.Create(root, plan, nil)
-	must(t, err)
+	testset.Must(t, err)
 	file, unopened := folder.Progress()
-	must(t, errors.Join(unopened, folder.Lock()))
+	testset.Must(t, errors.Join(unopened, folder.Lock()))
 	t.Cleanup(func() { _ = file.Close() })
 	g := goingOn{progress.New(file, progress.JSON, time.Now), folder, file, root, "two/20260102T030405Z-7"}
 	g.Begin(plan, 0)
@@ -59,7 +60,7 @@ func (g goingOn) trial(number int, valid bool) {
 func (g goingOn) seconds(t *testing.T, trial int) *progress.Seconds {
 	t.Helper()
 	file, err := g.Seconds()
-	must(t, err)
+	testset.Must(t, err)
 	s := progress.NewSeconds(file)
 	t.Cleanup(func() { _ = s.Close() }) // a test may have closed it already
 	s.Trial(trial, 1)
@@ -71,7 +72,7 @@ func (g goingOn) finish(t *testing.T) {
 	t.Helper()
 	g.Progress.End()
 	text := []byte(`{"schema": "cleave-analysis/2", "trials": {"planned": 4}}`)
-	must(t, g.Write(store.AnalysisFile, text))
+	testset.Must(t, g.Write(store.AnalysisFile, text))
 	g.Unlock()
 }
 
@@ -88,12 +89,12 @@ func followed(t *testing.T, address, last string) *follower {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	request, err := http.NewRequestWithContext(ctx, "GET", address, nil)
-	must(t, err)
+	testset.Must(t, err)
 	if last != "" {
 		request.Header.Set("Last-Event-ID", last)
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
-	must(t, err)
+	testset.Must(t, err)
 	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
 		t.Fatalf("status %d, %s", response.StatusCode, kind)
 	}
@@ -142,7 +143,7 @@ func TestARunIsFollowedToItsEnd(t *testing.T) {
 	f.wants("known so far", "playing")
 	_, err := g.file.WriteString("no line of ours\n" +
 		`{"event": "note", "text": "a\r\ndata: b\u202e"}` + "\nhalf a line")
-	must(t, err)
+	testset.Must(t, err)
 	f.wants(`"text":"a\\u000d\ndata: b\\u202e"`)
 	g.finish(t)
 	f.wants("reported")
@@ -166,14 +167,14 @@ func TestTheCurrentTrialIsFollowed(t *testing.T) {
 	s.Used(lab.UsedSecond{End: 1})
 	f.wants(`"trial":2`)
 	file, err := g.Seconds()
-	must(t, err)
+	testset.Must(t, err)
 	var units []string
 	for i := range 100 {
 		units = append(units, fmt.Sprintf(`"x%d": 1`, i))
 	}
 	text := "no line\n" + `{"used": {"cores": {` + strings.Join(units, ", ") + "}}}\n"
 	_, err = file.WriteString(text)
-	must(t, err)
+	testset.Must(t, err)
 	if told := f.next(); strings.Count(told, `"x`) != mostUnits || strings.Contains(told, `"x45"`) ||
 		!strings.Contains(told, `"x44"`) {
 		t.Errorf("a page is told of %d units, want the first %d by name: %s", strings.Count(told, `"x`), mostUnits,
@@ -219,11 +220,11 @@ func TestALongRunIsFollowedFromItsLastLines(t *testing.T) {
 func serveOn(t *testing.T, root, address string) (s *Server, at string, stop func()) {
 	t.Helper()
 	shelf, err := store.OpenShelf(root)
-	must(t, err)
+	testset.Must(t, err)
 	s, err = New(shelf, false)
-	must(t, err)
+	testset.Must(t, err)
 	listener, _, err := Listen(address)
-	must(t, err)
+	testset.Must(t, err)
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, listener, log.New(os.Stderr, "", 0)) }()

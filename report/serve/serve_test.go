@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/store"
@@ -28,9 +29,9 @@ const venom = `"><img src=x onerror=alert(1)><script>alert(1)</script>` + "\u202
 func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) string {
 	t.Helper()
 	data, err := os.ReadFile("../testdata/three-variants.json")
-	must(t, err)
+	testset.Must(t, err)
 	var concluded lab.Analysis
-	must(t, json.Unmarshal(data, &concluded))
+	testset.Must(t, json.Unmarshal(data, &concluded))
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC),
 		Study: lab.Study{Name: concluded.Study, Title: concluded.Title, Question: "Which?",
 			Variants: concluded.Variants}}
@@ -39,12 +40,12 @@ func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) st
 	}
 	root := t.TempDir()
 	first, err := store.Create(root, plan, concluded.Environment)
-	must(t, err)
+	testset.Must(t, err)
 	var page, document bytes.Buffer
-	must(t, report.HTML(&page, concluded))
-	must(t, report.JSON(&document, concluded))
+	testset.Must(t, report.HTML(&page, concluded))
+	testset.Must(t, report.JSON(&document, concluded))
 	planText, err := os.ReadFile(first.Path("plan.json"))
-	must(t, errors.Join(err, first.Write(store.AnalysisFile, document.Bytes()),
+	testset.Must(t, errors.Join(err, first.Write(store.AnalysisFile, document.Bytes()),
 		first.Write(store.ReportFile, page.Bytes())))
 	for i := 1; i < n; i++ {
 		created := plan.Created.Add(time.Duration(i) * time.Minute).Format(time.RFC3339)
@@ -54,26 +55,18 @@ func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) st
 		for _, name := range []string{store.AnalysisFile, store.ReportFile, "environment.json"} {
 			err = errors.Join(err, os.Link(first.Path(name), filepath.Join(dir, name)))
 		}
-		must(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "plan.json"), text, 0o600)))
+		testset.Must(t, errors.Join(err, os.WriteFile(filepath.Join(dir, "plan.json"), text, 0o600)))
 	}
 	return root
-}
-
-// must ends the test at an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // begun serves a folder, and returns the server with its address.
 func begun(t *testing.T, root string, private bool) (*Server, string) {
 	t.Helper()
 	shelf, err := store.OpenShelf(root)
-	must(t, err)
+	testset.Must(t, err)
 	s, err := New(shelf, private)
-	must(t, err)
+	testset.Must(t, err)
 	server := httptest.NewServer(s.handler())
 	t.Cleanup(func() {
 		server.Close()
@@ -89,7 +82,7 @@ func begun(t *testing.T, root string, private bool) (*Server, string) {
 func ask(t *testing.T, method, address string, form url.Values, head ...string) (int, http.Header, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
-	must(t, err)
+	testset.Must(t, err)
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	for i := 0; i < len(head); i += 2 {
 		if request.Header.Set(head[i], head[i+1]); head[i] == "Host" {
@@ -97,10 +90,10 @@ func ask(t *testing.T, method, address string, form url.Values, head ...string) 
 		}
 	}
 	response, err := http.DefaultTransport.RoundTrip(request)
-	must(t, err)
+	testset.Must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	must(t, err)
+	testset.Must(t, err)
 	return response.StatusCode, response.Header, string(body)
 }
 
@@ -177,7 +170,7 @@ func TestTheHeadlineOverRuns(t *testing.T) {
 func TestNotesNeedTheForm(t *testing.T) {
 	s, at := begun(t, folderOfRuns(t, 1, nil), false)
 	runs, _, err := s.shelf.Runs()
-	must(t, err)
+	testset.Must(t, err)
 	address := at + "/notes/" + runs[0].Name
 	form := url.Values{"form": {s.form}, "tags": {" base, , base,v2 "}, "text": {"a\r\nb"}}
 	refused := func(want int, why string, form url.Values, head ...string) {
@@ -277,7 +270,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	if err == nil {
 		err = os.Rename(filepath.Join(study[0], "run-0001"), filepath.Join(study[0], `a "<img>?#%2f`+"\u202e"))
 	}
-	must(t, err)
+	testset.Must(t, err)
 	_, at := begun(t, root, false)
 	list := get(t, at+"/", 200)
 	links := regexp.MustCompile(`href="(/run/[^"]+)"`).FindAllStringSubmatch(list, -1)
@@ -290,7 +283,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		pages = append(pages, get(t, at+link[1], 200),
 			get(t, at+strings.Replace(link[1], "/run/", "/report/", 1), 200))
 		name, err := url.PathUnescape(strings.TrimPrefix(link[1], "/run/"))
-		must(t, err)
+		testset.Must(t, err)
 		names.Add("run", name)
 	}
 	pages = append(pages, get(t, at+"/compare?"+names.Encode(), 200),

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -94,12 +95,12 @@ func contain(t *testing.T) contained {
 	t.Helper()
 	dir := volume(t)
 	ports, err := launch.ReservePorts(2)
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(ports.Close)
 	c := contained{log: &strings.Builder{}, unit: launch.Loopback(ports.Numbers[0]),
 		starter: launch.Loopback(ports.Numbers[1])}
 	self, err := os.Executable()
-	must(t, err)
+	testset.Must(t, err)
 	text, err := os.ReadFile(self)
 	program := filepath.Join(dir, "program") // a folder that the user nobody may enter
 	if err = errors.Join(err, os.WriteFile(program, text, 0o755)); err != nil {
@@ -114,7 +115,7 @@ func contain(t *testing.T) contained {
 	}))
 	c.Stdout, c.Stderr = c.log, c.log
 	c.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Unshareflags: unix.CLONE_NEWNS}
-	must(t, c.Start())
+	testset.Must(t, c.Start())
 	t.Cleanup(func() {
 		_ = c.Process.Kill() // it may have ended
 		_ = c.Wait()
@@ -187,7 +188,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	connection, err := net.Dial("tcp", c.unit)
-	must(t, err)
+	testset.Must(t, err)
 	_, _ = io.WriteString(connection, "that is all\n")
 	_ = connection.(*net.TCPConn).CloseWrite()
 	_ = c.Wait()
@@ -205,7 +206,7 @@ func TestStopBetweenLives(t *testing.T) {
 	if answer := c.request("token", lab.StarterEnd); !strings.HasPrefix(answer, lab.StarterDone) {
 		t.Fatalf("answer %q", answer)
 	}
-	must(t, c.Process.Signal(unix.SIGTERM))
+	testset.Must(t, c.Process.Signal(unix.SIGTERM))
 	_ = c.Wait()
 	if status := c.ProcessState.ExitCode(); status != signalled+int(unix.SIGTERM) {
 		t.Errorf("exit status %d", status)

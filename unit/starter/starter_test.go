@@ -25,9 +25,9 @@ func writeOrders(t *testing.T, orders lab.StarterOrders) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "orders")
 	file, err := os.Create(path)
-	must(t, err)
+	testset.Must(t, err)
 	compressed := gzip.NewWriter(file)
-	must(t, errors.Join(json.NewEncoder(compressed).Encode(orders), compressed.Close(), file.Close()))
+	testset.Must(t, errors.Join(json.NewEncoder(compressed).Encode(orders), compressed.Close(), file.Close()))
 	return path
 }
 
@@ -38,7 +38,7 @@ func volume(t *testing.T) string {
 		t.Skip("only root can become another user: run the tests as root")
 	}
 	dir, err := os.MkdirTemp("/tmp", "cleave-starter-")
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -95,13 +95,13 @@ func TestRunFails(t *testing.T) {
 // addresses. All other callers are refused. Long because the unit behind the proxy is part of it.
 func TestDoor(t *testing.T) {
 	key, err := lab.NewProxyKey()
-	must(t, err)
+	testset.Must(t, err)
 	secured, err := lab.ProxyTLS(key)
-	must(t, err)
+	testset.Must(t, err)
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	unit, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := errors.Join(plain.Close(), unit.Close()); err != nil {
 			t.Error(err)
@@ -136,9 +136,9 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	other, err := lab.NewProxyKey()
-	must(t, err)
+	testset.Must(t, err)
 	otherKey, err := lab.ProxyTLS(other)
-	must(t, err)
+	testset.Must(t, err)
 	keyless := secured.Clone()
 	keyless.Certificates = nil
 	trusting := otherKey.Clone() // accepts the proxy, so that the proxy itself must refuse it
@@ -163,11 +163,4 @@ func callDoor(t *testing.T, address string, secured *tls.Config, request string)
 	answer, readErr := io.ReadAll(connection)
 	_ = connection.Close() // the other side may have closed it
 	return string(answer), errors.Join(err, readErr)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

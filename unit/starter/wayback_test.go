@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -21,7 +22,7 @@ func newWay(t *testing.T) way {
 	t.Helper()
 	listen := func() net.Listener {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
+		testset.Must(t, err)
 		t.Cleanup(func() { _ = listener.Close() })
 		return listener
 	}
@@ -42,7 +43,7 @@ func call(t *testing.T, listener net.Listener, text string) net.Conn {
 	if err == nil {
 		_, err = io.WriteString(connection, text)
 	}
-	must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
 	return connection
 }
@@ -61,16 +62,16 @@ func TestWayBack(t *testing.T) {
 	expect(call(t, w.conductor, "no key\n"+lab.StarterWaits+"\n"),
 		"this is no connection that waits for a unit\n")
 	gone := call(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
-	must(t, gone.Close())
+	testset.Must(t, gone.Close())
 	for range 2 {
 		unit := call(t, w.units, "spans")
 		conductor := call(t, w.conductor, "key\n"+lab.StarterWaits+"\n")
 		expect(conductor, lab.StarterCalled)
 		_, err := io.WriteString(conductor, lab.StarterCalled+"taken")
-		must(t, err)
+		testset.Must(t, err)
 		expect(conductor, "spans")
 		expect(unit, "taken")
-		must(t, unit.Close())
+		testset.Must(t, unit.Close())
 		if rest, err := io.ReadAll(conductor); err != nil || len(rest) > 0 {
 			t.Errorf("after the unit's end there is %q (%v)", rest, err)
 		}

@@ -13,18 +13,12 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func TestStartRefusesConfigurations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(file, nil, 0o600))
+	testset.Must(t, os.WriteFile(file, nil, 0o600))
 	cases := []struct {
 		name   string
 		config Config
@@ -56,7 +50,7 @@ func TestStartRefusesConfigurations(t *testing.T) {
 
 func TestRunRefusesFiles(t *testing.T) {
 	broken := filepath.Join(t.TempDir(), "nats.json")
-	must(t, os.WriteFile(broken, []byte("{"), 0o600))
+	testset.Must(t, os.WriteFile(broken, []byte("{"), 0o600))
 	for _, path := range []string{broken, broken + ".none"} {
 		if err := Run(path); err == nil || !strings.Contains(err.Error(), path) {
 			t.Errorf("error = %v, want one that names %s", err, path)
@@ -66,13 +60,13 @@ func TestRunRefusesFiles(t *testing.T) {
 
 func TestStartChecksThePassword(t *testing.T) {
 	server, err := start(Config{User: "u", Password: "p", Folder: filepath.Join(t.TempDir(), "streams")})
-	must(t, err)
+	testset.Must(t, err)
 	defer stop(server)
 	if !strings.HasPrefix(server.ClientURL(), "nats://127.0.0.1:") {
 		t.Errorf("it listens at %s", server.ClientURL())
 	}
 	connection, err := nats.Connect(server.ClientURL(), nats.UserInfo("u", "p"))
-	must(t, err)
+	testset.Must(t, err)
 	connection.Close()
 	if connection, err := nats.Connect(server.ClientURL(), nats.UserInfo("u", "wrong")); err == nil {
 		connection.Close()
@@ -84,7 +78,7 @@ func TestStopFreesTheFolder(t *testing.T) {
 	folder := t.TempDir()
 	for range 2 {
 		server, err := start(Config{Folder: folder})
-		must(t, err)
+		testset.Must(t, err)
 		address := strings.TrimPrefix(server.ClientURL(), "nats://")
 		stop(server)
 		if connection, err := nats.Connect(address); err == nil {
@@ -98,13 +92,13 @@ func TestStopFreesTheFolder(t *testing.T) {
 // which must be able to read it.
 func TestServerWritesThisConfig(t *testing.T) {
 	described, err := server.New(server.NATS, server.Settings{Memory: 2 << 20, Connections: 3})
-	must(t, err)
+	testset.Must(t, err)
 	address, err := url.Parse(described.URL("127.0.0.1:1"))
-	must(t, err)
+	testset.Must(t, err)
 	decoder := json.NewDecoder(bytes.NewReader(described.Unit("broker").Files["nats.json"]))
 	decoder.DisallowUnknownFields()
 	var read Config
-	must(t, decoder.Decode(&read))
+	testset.Must(t, decoder.Decode(&read))
 	password, _ := address.User.Password()
 	want := Config{Address: "{host}:{port}", User: address.User.Username(), Password: password,
 		Folder: read.Folder, Memory: 8 << 20, Connections: 3}
