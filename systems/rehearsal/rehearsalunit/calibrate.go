@@ -24,8 +24,8 @@ const (
 	// An entry is an operation, or a call by another unit. The first probedEntries of each kind are measured.
 	// The others get the mean of these, since a unit must start within seconds.
 	probedEntries = 20
-	// probeMost limits each wait and each burn of a probe.
-	probeMost = time.Millisecond
+	// probeMost limits each wait and each burn of a probe, and allBurns the burns of all probes together.
+	probeMost, allBurns = time.Millisecond, 5 * time.Second
 )
 
 // calibrate measures the CPU time that this program itself takes beside what it burns: for each entry,

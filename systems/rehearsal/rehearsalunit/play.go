@@ -100,13 +100,14 @@ func (u *Unit) play(ctx context.Context, p *preparedCall) error {
 	return nil
 }
 
-// burn uses an amount of CPU time; in a probe, at most probeMost.
+// burn uses an amount of CPU time; in a probe, at most probeMost, and nothing after allBurns.
 func (u *Unit) burn(cpu time.Duration) {
-	if u.probing {
+	switch {
+	case !u.probing:
+		u.burner.burn(cpu)
+	case time.Duration(u.burner.probed.Load()) < allBurns:
 		u.burner.probe(min(cpu, probeMost))
-		return
 	}
-	u.burner.burn(cpu)
 }
 
 // limitWait returns a wait; in a probe, at most probeMost.
