@@ -32,12 +32,12 @@ func withholdByClocks(trial *lab.Trial, metrics []lab.Metric) {
 }
 
 // withholdLate removes the times since operations were due from a trial if late sending may have distorted
-// them, and the cohorts, which consist of such times.
+// them, and the cohorts, which consist of such times. late holds the reasons, by the quantile of the time.
 func withholdLate(trial *lab.Trial, metrics []lab.Metric, late map[float64]string) {
 	for _, m := range metrics {
-		why, moved := late[m.Quantile]
+		why, distorted := late[m.Quantile]
 		_, measured := trial.Measures[m.Name]
-		if moved && measured && m.FromDue() {
+		if distorted && measured && m.FromDue() {
 			withhold(trial, m, why)
 			trial.Cohorts, trial.Late = nil, true
 		}

@@ -1,7 +1,8 @@
-// Package run is the conductor: it plays the trials of a plan in order, each in
-// a fresh deployment, meters and audits them, repeats those that do not count,
-// and hands every record to the store before it goes on. It knows only the
-// interfaces of package lab.
+// Package run is the conductor: it plays the trials of a plan in order, each in a fresh deployment, meters
+// and audits them, repeats those that do not count, and hands every record to the store before it goes on. It
+// knows only the interfaces of package lab.
+//
+// Entry points: Conductor.Play for a plan; Job for a single trial, OpenServices for its backing services.
 package run
 
 import (
@@ -372,7 +373,8 @@ func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 		_, permanent := e.Backings[spec.Kind].(lab.PermanentBacking)
 		_, embedded := e.Backings[spec.Kind].(lab.EmbeddedBacking)
 		_, files := e.Backings[spec.Kind].(lab.FileBacking)
-		// A backing that cannot be killed is embedded in the units, or a server that the user runs.
+		// A backing that cannot be killed is embedded in the units, or a server that the user runs. Only the
+		// latter has a loopback address that units in other networks cannot reach.
 		layout.Services[i].Loopback, layout.Services[i].Files = permanent && !embedded, files
 	}
 	if planned.Profiled {

@@ -44,13 +44,13 @@ func (l *looks) estimateTime(next []lab.PlannedTrial, before []lab.Trial) time.D
 	return time.Duration(sum * float64(time.Second))
 }
 
-// lengthened returns the time in seconds that a trial would have taken with a load that is longer by a
+// lengthened returns the time in seconds that a trial would have taken if its load had been longer by a
 // factor. The phase in which units become ready is longer, too, because the warm-up is most of it.
-func lengthened(phases []lab.Phase, times float64) float64 {
+func lengthened(phases []lab.Phase, factor float64) float64 {
 	var sum float64
 	for _, phase := range phases {
 		if phase.Name == lab.PhaseJob || phase.Name == lab.PhaseReady {
-			sum += times * phase.Seconds
+			sum += factor * phase.Seconds
 		} else {
 			sum += phase.Seconds
 		}

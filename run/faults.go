@@ -39,8 +39,8 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 	}
 	for _, spec := range layout.Services {
 		named := func(f lab.Fault) bool { return f.Target == spec.Name }
-		permanent, stays := c.Backings[spec.Kind].(lab.PermanentBacking)
-		if stays && slices.ContainsFunc(faults, named) {
+		permanent, isPermanent := c.Backings[spec.Kind].(lab.PermanentBacking)
+		if isPermanent && slices.ContainsFunc(faults, named) {
 			problems = append(problems, fmt.Errorf("fault of %q: %s", spec.Name, permanent.Permanent()))
 		}
 		if spec.Replicated && slices.ContainsFunc(faults,

@@ -31,18 +31,18 @@ func (p *parts) Heal(_ context.Context, f lab.Fault) error {
 	return nil
 }
 
-// notes is a meter that logs its calls in the log of the parts.
-type notes struct {
+// loggedMetering logs its calls in the log of the parts.
+type loggedMetering struct {
 	metering
 	parts *parts
 }
 
-func (n notes) Suspend(unit string) error {
+func (n loggedMetering) Suspend(unit string) error {
 	n.parts.log = append(n.parts.log, "suspend "+unit)
 	return nil
 }
 
-func (n notes) Resume(unit lab.Unit) error {
+func (n loggedMetering) Resume(unit lab.Unit) error {
 	n.parts.log = append(n.parts.log, fmt.Sprintf("resume %s %d", unit.Name, unit.PID))
 	return nil
 }
@@ -72,7 +72,7 @@ func (h harmable) Harm(ctx context.Context, f lab.Fault) (string, error) { retur
 func (h harmable) Heal(ctx context.Context, f lab.Fault) error           { return h.parts.Heal(ctx, f) }
 
 func (w *world) Watch(context.Context, []lab.Unit) (lab.Metering, error) {
-	return notes{parts: w.parts}, nil
+	return loggedMetering{parts: w.parts}, nil
 }
 
 func (w *world) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
@@ -233,7 +233,7 @@ func TestMeteringIsSuspendedForKilledUnits(t *testing.T) {
 		drained = slices.Concat(killed, drained)
 		for kind, want := range map[lab.FaultKind][]string{lab.FaultKill: killed, lab.FaultDrain: drained} {
 			calls := &parts{}
-			m := metered{Deployment: o, metering: notes{parts: calls}}
+			m := metered{Deployment: o, metering: loggedMetering{parts: calls}}
 			if _, err := m.Harm(t.Context(), lab.Fault{Kind: kind, Target: target}); err != nil ||
 				!slices.Equal(calls.log, want) {
 				t.Errorf("%s:%s: the meter gets the calls %q (%v), want %q", kind, target, calls.log, err, want)

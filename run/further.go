@@ -9,11 +9,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// playFurther plays further blocks, beyond the plan, at points at which trials were lost. A trial is lost if
-// none of its attempts counts, or if it has no response times because operations were sent late. Every
-// variant is played once more at such a point, because trials are compared within a block. There are at most
-// MaxRepeats further blocks. Whether there is one depends only on which trials count, never on their results.
-// Designs that stop by their verdicts have none: they continue until all is decided.
+// playFurther plays further blocks, beyond the plan, at points at which trials were lost. It skips trials
+// whose numbers are in done. A trial is lost if none of its attempts counts, or if it has no response times
+// because operations were sent late. Every variant is played once more at such a point, because trials are
+// compared within a block. There are at most MaxRepeats further blocks. Whether there is one depends only on
+// which trials count, never on their results. Designs that stop by their verdicts have none: they continue
+// until all is decided.
 func (e *experiment) playFurther(ctx context.Context, done []int) error {
 	design := e.plan.Study.Design
 	if design.Until == lab.UntilDecided {
@@ -54,7 +55,7 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 	if len(lost) == 0 {
 		return nil, nil
 	}
-	whole := e.plan.Study.Block(block, 0)
+	whole := e.plan.Study.Block(block, 0) // numbered below, without the trials that are left out
 	further := slices.DeleteFunc(whole, func(p lab.PlannedTrial) bool { return !slices.Contains(lost, p.Point) })
 	for i := range further {
 		further[i].Number = last + 1 + i
@@ -64,9 +65,9 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 	return further, nil
 }
 
-// lost returns the points at which a variant has fewer trials that count, with all of their times, than
-// planned. It ignores variants of which no trial counts there, and those with an invalid audit: playing them
-// again would not help.
+// lost returns the points at which a variant has fewer valid trials than planned. Trials that lack times,
+// because operations were sent late, count as invalid here. It ignores variants that have no valid trial at a
+// point, and those with an invalid audit: playing them again would not help.
 func (e *experiment) lost(played []lab.Trial) []string {
 	planned, counted, invalid := map[trialKind]int{}, map[trialKind]int{}, map[string]bool{}
 	for _, p := range e.plan.Trials {

@@ -50,11 +50,11 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	if _, err := j.Deployment.Await(ctx, lab.EventReady); err != nil {
 		return played, err
 	}
-	units, err := j.watch(ctx)
+	ofUnits, err := j.watch(ctx)
 	if err != nil {
 		return played, deathOr(ctx, j.Deployment, fmt.Errorf("meter: %w", err))
 	}
-	metering := j.watchPlatform(ctx, units)
+	metering := j.watchPlatform(ctx, ofUnits)
 	played.Platform = metering.cost
 	j.lap(lab.PhaseReady)
 	if err := j.rest(ctx); err != nil {
@@ -108,14 +108,14 @@ func (j Job) watch(ctx context.Context) (lab.Metering, error) {
 	if own := j.Deployment.Meter(); own != nil {
 		meter = own
 	}
-	units, err := meter.Watch(ctx, j.Deployment.Units())
+	metering, err := meter.Watch(ctx, j.Deployment.Units())
 	if err != nil || j.Used == nil {
-		return units, err
+		return metering, err
 	}
-	if followed, can := units.(lab.FollowedMetering); can {
+	if followed, can := metering.(lab.FollowedMetering); can {
 		err = followed.Follow(j.Used)
 	}
-	return units, err
+	return metering, err
 }
 
 // withAccounts adds the platform's own figures for the units since the job began.
@@ -135,6 +135,7 @@ func (j Job) withArrivals(
 	ended := make(chan error, 1)
 	go func() {
 		ended <- j.Deployment.Arrivals(watching, func(a lab.Arrived) error {
+			// Replicas are standby units: the meter has suspended them from the start.
 			if err := metering.Resume(a.Unit); err != nil {
 				return fmt.Errorf("meter: %w", err)
 			}
@@ -210,6 +211,7 @@ func (j Job) finish(ctx context.Context, metering lab.Metering, played *Played, 
 	return mark(metering)
 }
 
+// mark marks one end of the measured window.
 func mark(metering lab.Metering) error {
 	if err := metering.Mark(); err != nil {
 		return fmt.Errorf("meter: %w", err)

@@ -34,7 +34,7 @@ func TestCourseOfUsageNeedsACourseOfTheLoad(t *testing.T) {
 		if c.System = m; n == 0 {
 			c.System = &m.rooms
 		}
-		for range 2 { // a job, and then a search
+		for range 2 { // without a course: a system that measures nothing (a job), and then one that does (a search)
 			testset.Must(t, c.Play(t.Context(), plan(1)))
 			if kept := m.saved[0].Metered.Course != nil; kept != (n > 0) {
 				t.Errorf("with a load with a course of %d slices, the course of the usage is kept: %t", n, kept)

@@ -82,8 +82,8 @@ func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
 	}
 }
 
-// outside is a profiler with a sampler and counters. It counts how often they were ended.
-type outside struct {
+// samplingProfiler is a profiler with a sampler and counters. It counts how often they were ended.
+type samplingProfiler struct {
 	*profilingRooms
 	refused error           // of the start of both
 	ends    int             // of the sampling
@@ -91,29 +91,29 @@ type outside struct {
 	threads []lab.ThreadUse // at the end of the sampling
 }
 
-func (o *outside) Sample(lab.Layout) (lab.Sampling, error) {
+func (o *samplingProfiler) Sample(lab.Layout) (lab.Sampling, error) {
 	if o.refused != nil {
 		return nil, o.refused
 	}
 	return o, nil
 }
 
-func (o *outside) Count([]lab.ThreadUse) (lab.Counting, error) {
+func (o *samplingProfiler) Count([]lab.ThreadUse) (lab.Counting, error) {
 	if o.refused != nil {
 		return nil, o.refused
 	}
 	return counter{o}, nil
 }
 
-// counter implements lab.Counting for outside.
-type counter struct{ of *outside }
+// counter implements lab.Counting for samplingProfiler.
+type counter struct{ of *samplingProfiler }
 
 func (c counter) End() (map[string]lab.Counted, error) {
 	c.of.counted++
 	return map[string]lab.Counted{"one": {Instructions: 9}}, nil
 }
 
-func (o *outside) End(threads []lab.ThreadUse) []lab.ProgramSamples {
+func (o *samplingProfiler) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 	o.ends, o.threads = o.ends+1, threads
 	return []lab.ProgramSamples{{Unit: "one"}}
 }
@@ -132,7 +132,7 @@ func TestSamplingAndCountingEndOnce(t *testing.T) {
 		"the load fails":   {broken: errors.New("the lead is gone"), ends: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := &outside{profilingRooms: &profilingRooms{rooms: &rooms{}}, refused: c.refused}
+			o := &samplingProfiler{profilingRooms: &profilingRooms{rooms: &rooms{}}, refused: c.refused}
 			d := finishing{&deployment{}, c.broken}
 			played, err := Job{Deployment: d, Meter: o, Profiler: o}.Play(t.Context())
 			if !errors.Is(err, c.broken) {

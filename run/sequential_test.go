@@ -197,7 +197,7 @@ func timeAgo(n int) time.Time { return time.Now().Add(-seconds(n)) }
 // longer is a system whose load can be made longer.
 type longer struct {
 	*rooms
-	times float64
+	times float64 // length of the load, as a multiple of the planned one
 }
 
 func (l longer) Lengthened(times float64) lab.System { return longer{l.rooms, times} }
@@ -247,7 +247,8 @@ func TestTheRuleLengthensTrials(t *testing.T) {
 	}
 }
 
-// reliefs is a system that measures a relief in every trial.
+// reliefs is a system that measures in every trial its relief: when response times met the objective for good
+// (lab.Relief).
 type reliefs struct{ *rooms }
 
 func (reliefs) Measure(

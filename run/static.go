@@ -60,8 +60,8 @@ func (s Services) staticCost(at setting, played Played) *lab.StaticCost {
 	return c
 }
 
-// imagesOf selects the images of units among those whose size is known: the user's images of which units are
-// containers or, if there are no such units, all of them, which are then images of our unit programs. If the
+// imagesOf selects the images of units among the known ones, which have a size. If units run images of the
+// user, it returns these. Otherwise all known images are of our unit programs, and it returns all. If the
 // size of one of the user's images is unknown, it returns no image, since their sum would lack it, and the
 // reason.
 func imagesOf(units []lab.UnitSpec, known []lab.ProgramImage) (images []lab.ProgramImage, unknown string) {

@@ -29,7 +29,8 @@ type deployment struct {
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	parts := containers.Parts(layout, false) // the load generator and its like stay on this host
+	const isRemote = false // the load generator and other helpers of the trial stay on this host
+	parts := containers.Parts(layout, isRemote)
 	running := &deployment{deployer: d, dir: dir}
 	if err := running.prepare(ctx, parts); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -142,7 +143,7 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 // atOnce is the number of units that are started at the same time.
 const atOnce = 16
 
-// platform declares what hosts do with units.
+// platform returns the operations and capabilities of hosts for units.
 func (d *deployment) platform() fleet.Platform[*unit] {
 	return fleet.Platform[*unit]{
 		Name: d.deployer.Name(), Faults: d.deployer.Can().Faults, AtOnce: atOnce, Keepers: true,

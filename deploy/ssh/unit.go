@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// unit is one life of a unit.
+// unit is one life of a unit, from its start to its end. After a restart the unit has another life.
 type unit struct {
 	*fleet.Unit
 	deployment *deployment
@@ -49,8 +49,8 @@ func (u *unit) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// listen receives the output of the unit until it has ended, and then judges its end. If the host is lost,
-// that fails the trial.
+// listen receives the output of the unit until it has ended, and then judges its end. The loss of the host
+// fails the trial.
 func (u *unit) listen() {
 	defer close(u.Ended)
 	d := u.deployment
@@ -63,7 +63,7 @@ func (u *unit) listen() {
 	}()
 	var next agent.Output
 	for !next.Ended {
-		var err error
+		var err error // a unit may be silent for any time: only the end of the connection ends the wait
 		if next, err = callUnlimited[agent.Output](context.Background(), u.host, "Next", u.life); err != nil {
 			d.Fail(err)
 			_ = events.Close()
@@ -75,11 +75,11 @@ func (u *unit) listen() {
 	}
 	_ = events.Close()
 	<-handled
-	var how error
+	var failure error
 	if next.Error != "" {
-		how = errors.New(next.Error)
+		failure = errors.New(next.Error)
 	}
-	d.JudgeProcess(u.Unit, how, next.OutOfMemory, "on host "+u.host.name)
+	d.JudgeProcess(u.Unit, failure, next.OutOfMemory, "on host "+u.host.name)
 }
 
 // Kill implements fleet.Instance.

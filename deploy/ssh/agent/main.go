@@ -10,17 +10,18 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Commands of the agent's program. The conductor uses its janitor and keeper for units of its own host, too,
-// since these have to be small programs: there is a janitor for every trial and a keeper for every server.
+// Commands of the agent's program. The conductor also runs this program as the janitor and the keepers of
+// units on its own host. There is a janitor for every trial and a keeper for every server, so they must be
+// small.
 const (
-	ServeCommand   = "serve"   // Serve; the program's own path follows
-	CleanCommand   = "clean"   // clean; the program's own path follows
-	JanitorCommand = "janitor" // process.Janitor
-	KeeperCommand  = "keeper"  // process.Keep
-	sweeperCommand = "sweeper" // leftovers.Sweep
+	ServeCommand   = "serve"   // calls Serve; the argument is the program's own path
+	CleanCommand   = "clean"   // calls clean; likewise
+	JanitorCommand = "janitor" // calls process.Janitor
+	KeeperCommand  = "keeper"  // calls process.Keep
+	sweeperCommand = "sweeper" // calls leftovers.Sweep
 )
 
-// Main is the main function of the agent's program. args has the command and its arguments.
+// Main is the main function of the agent's program. args holds the command and its arguments.
 func Main(args []string, in io.ReadCloser, out io.Writer, meter lab.Meter) error {
 	switch command := args[0]; {
 	case command == ServeCommand && len(args) == 2:

@@ -13,11 +13,11 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxPending is the number of outputs of a life that are kept until the conductor asks for them. A unit that
-// writes more blocks.
+// maxPending is the number of outputs of a life that are kept until the conductor asks for them. Further
+// writes of the unit block.
 const maxPending = 16
 
-// life is one life of a unit.
+// life is one life of a unit, from its start to its end. After a restart the unit has another life.
 type life struct {
 	fleet.Instance
 	unit    *fleet.Unit

@@ -129,11 +129,11 @@ func (h *Hosts) Use(t *testing.T) {
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// Run returns the commands of the processes on the hosts that were started through sshd.
+// Run returns the command lines of the running processes on the hosts that were started through sshd.
 func (h *Hosts) Run() []string {
 	var networks []string
 	for _, host := range h.Hosts() {
-		network, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", host.First())) // it lives
+		network, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", host.First())) // it runs until the end of the test
 		networks = append(networks, network)
 	}
 	var found []string
@@ -155,7 +155,7 @@ func (h *Hosts) Run() []string {
 	return found
 }
 
-// Also adds a host to the client's configuration.
+// Also adds a host, with its settings as in ssh_config, to the client's configuration.
 func (h *Hosts) Also(t *testing.T, name string, settings ...string) {
 	t.Helper()
 	text, err := os.ReadFile(h.Config)
