@@ -44,8 +44,9 @@ describe() {
 # packages ARCH prints a line per linked package: MODULE@VERSION, the folder of the module and the folder of
 # the package, separated by tabs. Packages of Cleave have no VERSION.
 packages() {
-  local of='{{with .Module}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}'
-  GOARCH=$1 go list -deps -tags grpcnotrace -f "$of" ./cmd/cleave ./cmd/host-agent ./cmd/unit/... | sort -u
+  local format='{{with .Module}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}'
+  GOARCH=$1 go list -deps -tags grpcnotrace -f "$format" ./cmd/cleave ./cmd/host-agent ./cmd/unit/... |
+    sort -u
 }
 
 # licences ARCH FOLDER copies the licences and notices of each package, from its folder up to

@@ -33,9 +33,9 @@ fi
 export GOMODCACHE="$building/modules" GOCACHE="$building/objects"
 export GOFLAGS=-modcacherw GOMAXPROCS=2 CGO_ENABLED=0
 
-# room NAME MIB fails if the disk has less than MIB mebibytes for the build of NAME. What an interrupted build
-# has used counts as free.
-room() {
+# check_space NAME MIB fails if the disk has less than MIB mebibytes for the build of NAME. What an
+# interrupted build has used counts as free.
+check_space() {
   local free_mib used_mib
   free_mib=$(($(df --output=avail -k "$building" | tail -n 1) / 1024))
   used_mib=$(du -sm "$building" | cut -f 1)
@@ -57,7 +57,7 @@ compile() {
 }
 
 if [ ! -x "$folder/kubernetes" ]; then
-  room Kubernetes 12000
+  check_space Kubernetes 12000
   echo "kubernetes: building $version into $folder (minutes)" >&2
   IFS=. read -r major minor _ <<<"${version#v}"
   flags=""
@@ -70,7 +70,7 @@ if [ ! -x "$folder/kubernetes" ]; then
   mv -T "$building/done" "$folder"
 fi
 # From here on clusters can be used, even if the build of metrics-server fails.
-room metrics-server 3000
+check_space metrics-server 3000
 echo "kubernetes: building metrics-server into $folder (minutes)" >&2
 mkdir -p "$building/done"
 (cd metrics && compile "" metrics-server sigs.k8s.io/metrics-server/cmd/metrics-server)

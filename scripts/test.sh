@@ -4,6 +4,8 @@
 # `make test`. Packages that start goroutines, or are tested by a suite that does, are
 # tested with the race detector, and all others without it. Both groups run in parallel,
 # because most tests mostly wait.
+#
+# Exit codes: 0 all tests passed, 1 a test or a package has failed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -29,10 +31,10 @@ fi
 # outside of Go's heap, where the detector finds nothing and doubles the CPU time; its driver in
 # Go is instrumented. Password hashes are only arithmetic, and take ten times as long with the
 # detector. The goroutines of gonum share data only among themselves.
-compiled=("-gcflags=all=-dwarf=false") # as in the Makefile
+build_flags=("-gcflags=all=-dwarf=false") # as in the Makefile
 for package in modernc.org/sqlite/lib modernc.org/libc modernc.org/memory golang.org/x/crypto/blowfish \
   gonum.org/v1/gonum/...; do
-  compiled+=("-gcflags=$package=-dwarf=false -race=false")
+  build_flags+=("-gcflags=$package=-dwarf=false -race=false")
 done
 
 # All packages; listing them takes seconds.
@@ -41,9 +43,9 @@ packages=$(go list -f \
 
 # The slowest packages start first, in the reverse order of this list, so that at the end nothing waits for
 # only one of them. cmd/cleave is the very first: it needs nearly all packages to be compiled.
-for long in airline/behaviour socialunit assembly load/trial load/stream deploy/docker deploy/process meter \
+for slow in airline/behaviour socialunit assembly load/trial load/stream deploy/docker deploy/process meter \
   load/agent cmd/cleave; do
-  packages=$(grep "^[^|]*/$long|" <<<"$packages" || true; grep -v "^[^|]*/$long|" <<<"$packages")
+  packages=$(grep "^[^|]*/$slow|" <<<"$packages" || true; grep -v "^[^|]*/$slow|" <<<"$packages")
 done
 
 # concurrent: packages that start goroutines, also in tests. suites: those of them that are test suites for
@@ -79,7 +81,7 @@ done <<<"$packages"
 
 mkdir -p bin
 CGO_ENABLED=0 go build -o bin/tally ./internal/tally
-race=(-race "${compiled[@]}")
+race=(-race "${build_flags[@]}")
 if ! echo "#include <stdlib.h>" | $(go env CC) -E - >/dev/null 2>&1; then
   race=()
   echo "test: without the race detector, which needs a C compiler:" \

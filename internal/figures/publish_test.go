@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// some returns figures with and without goals, and with units that are scaled or not.
-func some() []Figure {
+// sampleFigures returns figures with and without goals, and with units that are scaled or not.
+func sampleFigures() []Figure {
 	note := Figure{Figure: "ours / theirs", Value: 0.48, Low: 0.44, High: 0.52, Unit: "1", N: 8,
 		Better: lab.LowerIsBetter, Note: "a over b"}
 	return []Figure{
@@ -27,8 +27,9 @@ func some() []Figure {
 }
 
 func TestPrint(t *testing.T) {
-	for name, figures := range map[string][]Figure{"with-notes": some(), "without-notes": some()[:2],
-		"of-nothing": nil} {
+	for name, figures := range map[string][]Figure{
+		"with-notes": sampleFigures(), "without-notes": sampleFigures()[:2], "of-nothing": nil,
+	} {
 		var out bytes.Buffer
 		Print(&out, figures)
 		golden(t, "table-"+name+".txt", out.Bytes())
@@ -38,7 +39,7 @@ func TestPrint(t *testing.T) {
 func TestPublish(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results", "bench", "shop.json")
 	var out bytes.Buffer
-	if err := Publish(&out, path, some()); err != nil {
+	if err := Publish(&out, path, sampleFigures()); err != nil {
 		t.Fatal(err)
 	}
 	if want := "\nfigures written to " + path + "\n"; !bytes.HasSuffix(out.Bytes(), []byte(want)) ||
@@ -52,8 +53,9 @@ func TestPublish(t *testing.T) {
 	golden(t, "figures.json", written)
 }
 
-// TestWriteRefuses: Write writes an empty list, and Publish fails if the file cannot be written.
-func TestWriteRefuses(t *testing.T) {
+// TestFilesOfFigures checks that Write writes an empty list if there are no figures, and that Publish fails
+// if the file cannot be written.
+func TestFilesOfFigures(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := Write(file, nil); err != nil {
 		t.Fatal(err)
@@ -62,7 +64,7 @@ func TestWriteRefuses(t *testing.T) {
 		t.Errorf("no figures: %q, %v, want an empty list", written, err)
 	}
 	for _, path := range []string{filepath.Join(file, "shop.json"), filepath.Dir(file)} {
-		if err := Publish(&bytes.Buffer{}, path, some()); err == nil {
+		if err := Publish(&bytes.Buffer{}, path, sampleFigures()); err == nil {
 			t.Errorf("written to %s", path)
 		}
 	}

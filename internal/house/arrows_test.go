@@ -208,7 +208,7 @@ func check(e edge) error {
 		func(room string) bool { return within(target, room) })) {
 		return nil
 	}
-	if !ours && (standard(e.to) || slices.ContainsFunc(r.outside,
+	if !ours && (isStandard(e.to) || slices.ContainsFunc(r.outside,
 		func(p string) bool { return p == "*" || strings.HasPrefix(e.to, p) })) {
 		return nil
 	}
@@ -219,9 +219,8 @@ func check(e edge) error {
 	return fmt.Errorf("%s must not import %s: %s", from, e.to, r.why)
 }
 
-// standard reports whether a path is the standard library's: those have no dot
-// in their first element.
-func standard(path string) bool {
+// isStandard reports whether a path is of the standard library: these have no dot in their first element.
+func isStandard(path string) bool {
 	first, _, _ := strings.Cut(path, "/")
 	return !strings.Contains(first, ".")
 }
@@ -393,8 +392,9 @@ func TestArrowsAreGuarded(t *testing.T) {
 	}
 }
 
-// closures lists the packages that the binaries of a folder must not contain, not even indirectly.
-func closures() map[string][]string {
+// unwantedPackages returns the packages that the binaries must not contain, not even indirectly, by the
+// folder of the binaries.
+func unwantedPackages() map[string][]string {
 	return map[string][]string{
 		"cmd/cleave": {"docs/schema", "internal", "testing"},
 		"cmd/unit": {"docs/schema", "internal", "testing", "deploy", "run", "report", "stats", "study", "studies",
@@ -405,7 +405,7 @@ func closures() map[string][]string {
 // surplus returns a complaint for each package that a binary contains and must not.
 func surplus(p pkg) []string {
 	var found []string
-	for folder, all := range closures() {
+	for folder, all := range unwantedPackages() {
 		if !within(p.ImportPath, module+"/"+folder) {
 			continue
 		}

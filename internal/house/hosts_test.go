@@ -59,7 +59,7 @@ func hostUses(path string, text []byte) map[string][]string {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, text, 0)
 	if err != nil {
-		return map[string][]string{"process number": {err.Error()}}
+		return map[string][]string{"process number": {err.Error()}} // of any kind, so that the test fails
 	}
 	found := map[string][]string{}
 	add := func(at token.Pos, kind, text string) {
@@ -101,6 +101,7 @@ func fileCalls() []string {
 
 // isForTests reports whether a file belongs to a benchmark, or to a package or program for tests.
 func isForTests(path string) bool {
+	// Packages for tests have names that end in "test", such as deploytest.
 	return slices.ContainsFunc([]string{"/bench/", "test/", "/testdata/"},
 		func(folder string) bool { return strings.Contains(path, folder) })
 }

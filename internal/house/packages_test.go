@@ -10,17 +10,17 @@ import (
 	"testing"
 )
 
-// vague returns names of packages that do not say what a package does.
-func vague() []string {
+// vagueNames returns names of packages that do not say what a package does.
+func vagueNames() []string {
 	return []string{"util", "utils", "common", "lib", "helper", "helpers", "misc", "shared", "base"}
 }
 
-// written reports whether any file of the package, tests excluded, is not generated.
-// Files that cannot be read count as written.
-func (p pkg) written() bool {
+// isWritten reports whether any file of the package, tests excluded, is not generated. Files that cannot be
+// read count as written.
+func (p pkg) isWritten() bool {
 	for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
 		text, err := os.ReadFile(filepath.Join(p.Dir, name))
-		if err != nil || !generated(text) {
+		if err != nil || !isGenerated(text) {
 			return true
 		}
 	}
@@ -30,11 +30,11 @@ func (p pkg) written() bool {
 // packageComplaints returns the complaints about one package's name and comment.
 func packageComplaints(p pkg) []string {
 	var found []string
-	if p.written() && strings.TrimSpace(p.Doc) == "" {
+	if p.isWritten() && strings.TrimSpace(p.Doc) == "" {
 		found = append(found,
 			p.ImportPath+" has no package comment: what it does, what it does not, where to begin")
 	}
-	if slices.Contains(vague(), p.Name) || slices.Contains(vague(), filepath.Base(p.Dir)) {
+	if slices.Contains(vagueNames(), p.Name) || slices.Contains(vagueNames(), filepath.Base(p.Dir)) {
 		found = append(found, p.ImportPath+" has a name that says nothing: name it after what it does")
 	}
 	return found

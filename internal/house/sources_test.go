@@ -32,32 +32,32 @@ func root(t *testing.T) string {
 	return directory
 }
 
-// skipped reports whether a folder has no source files of ours.
-func skipped(name string) bool {
+// isSkipped reports whether a folder has no source files of ours.
+func isSkipped(name string) bool {
 	return strings.HasPrefix(name, ".") ||
 		slices.Contains([]string{"node_modules", "dist", "third_party", "testdata", "target", "bin", "results"},
 			name)
 }
 
-// source reports whether a file has source code, to which the rules on length apply.
-func source(name string) bool {
+// isSource reports whether a file has source code, to which the rules on length apply.
+func isSource(name string) bool {
 	return slices.Contains([]string{".go", ".ts", ".tsx", ".css", ".sh", ".rs", ".java"}, filepath.Ext(name))
 }
 
-// generatedMark matches the line that marks generated files, in any language
-// (the convention of the Go tool, https://go.dev/s/generatedcode).
+// generatedMark matches the line that marks generated files, in any language (the convention of the Go tool,
+// https://go.dev/s/generatedcode).
 var generatedMark = regexp.MustCompile(`(?m)^.{0,3}\s*Code generated .*DO NOT EDIT`)
 
-// generated reports whether a file has generatedMark near its top.
-func generated(text []byte) bool {
+// isGenerated reports whether a file has generatedMark near its top.
+func isGenerated(text []byte) bool {
 	return generatedMark.Match(text[:min(len(text), 2000)])
 }
 
 // eachSource visits all source files that are not generated, by their path below the root.
 func eachSource(t *testing.T, visit func(path string, text []byte)) {
 	t.Helper()
-	eachFile(t, source, func(path string, text []byte) {
-		if !generated(text) {
+	eachFile(t, isSource, func(path string, text []byte) {
+		if !isGenerated(text) {
 			visit(path, text)
 		}
 	})
@@ -71,7 +71,7 @@ func eachFile(t *testing.T, wanted func(name string) bool, visit func(path strin
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != top && skipped(entry.Name()):
+		case entry.IsDir() && path != top && isSkipped(entry.Name()):
 			return filepath.SkipDir
 		case entry.IsDir() || !wanted(entry.Name()):
 			return nil
@@ -328,8 +328,8 @@ func TestGeneratedFilesAreKnown(t *testing.T) {
 		{"package a\n\nconst mark = `Code generated x DO NOT EDIT`\n", false},
 	}
 	for _, c := range cases {
-		if got := generated([]byte(c.text)); got != c.want {
-			t.Errorf("generated(%q) = %v", c.text, got)
+		if got := isGenerated([]byte(c.text)); got != c.want {
+			t.Errorf("isGenerated(%q) = %v", c.text, got)
 		}
 	}
 }

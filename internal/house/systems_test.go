@@ -222,8 +222,9 @@ func TestTheDesignSaysWhatAddingASystemTakes(t *testing.T) {
 	}
 }
 
-// metricName matches texts that end like the name of a metric, and such endings. JSON fields with such names
-// are only in package lab.
+// metricName matches texts that end like the name of a metric (cpu_per_operation), and an ending alone
+// (_p99). In reports such a text can only name a metric, because JSON fields with such names are all in
+// package lab.
 var metricName = regexp.MustCompile(`_(p[0-9]+|per|per_.*)$|^_`)
 
 // metricNames returns the texts in a Go file that metricName matches, with their lines.

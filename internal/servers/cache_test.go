@@ -8,7 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/cache"
 )
 
-// cacheClient reads only the words a and b, which the tests write: caches cannot list their keys.
+// cacheClient is the wordClient of caches. It reads only the words a and b, which the tests write, because
+// caches cannot list their keys.
 type cacheClient struct{}
 
 func (cacheClient) write(ctx context.Context, at target, word string) error {

@@ -7,6 +7,7 @@ import (
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
 )
 
+// cassandraClient is the wordClient of Cassandra.
 type cassandraClient struct{}
 
 // open connects to the node at the given address, even if the node reports another one.

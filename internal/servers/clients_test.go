@@ -64,6 +64,7 @@ type wordClient interface {
 	read(ctx context.Context, at target) ([]string, error)
 }
 
+// sqlClient is the wordClient of MariaDB and PostgreSQL.
 type sqlClient struct{ driver string }
 
 // open creates the database and the table of the words if needed, and connects to them.
@@ -115,6 +116,7 @@ func (c sqlClient) read(ctx context.Context, at target) ([]string, error) {
 	return words, rows.Err()
 }
 
+// rabbitClient is the wordClient of RabbitMQ.
 type rabbitClient struct{}
 
 // queue calls work with a channel that confirms messages and the durable queue of the words.
@@ -177,6 +179,7 @@ func (c rabbitClient) read(ctx context.Context, at target) (words []string, err 
 	return words, err
 }
 
+// natsClient is the wordClient of NATS.
 type natsClient struct{}
 
 // stream calls work with a connection and the stream of the words.
@@ -222,6 +225,7 @@ func (c natsClient) read(ctx context.Context, at target) (words []string, err er
 	return words, err
 }
 
+// mongoClient is the wordClient of servers with MongoDB's protocol.
 type mongoClient struct{}
 
 // collection calls work with the collection of the words, whose writes wait for the journal.

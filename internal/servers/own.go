@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/gobuild"
 )
 
-// own holds the unit programs that are servers, such as NATS. They are built without the race detector,
-// because races in them must not fail the tests that use them.
+// own holds the servers that are unit programs of Cleave, such as NATS. They are built without the race
+// detector, because races in them must not fail the tests that use them.
 var own builtPrograms
 
 // builtPrograms builds programs from our sources when they are first needed, and keeps them until the end of

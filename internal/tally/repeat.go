@@ -81,7 +81,7 @@ func (f failure) byTest() []failure {
 	return all
 }
 
-// alone returns a group that runs only the first of the failed top-level tests.
+// alone returns a group that runs the failed top-level test of f, which is one of the failures of byTest.
 func (f failure) alone(flags []string) group {
 	pattern := "-run=^" + regexp.QuoteMeta(f.roots()[0]) + "$"
 	return group{append(slices.Clone(flags), "-count=1", pattern), []string{f.name}}

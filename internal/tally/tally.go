@@ -25,9 +25,9 @@ type tally struct {
 
 	flags        []string // of the run
 	out          io.Writer
-	err          error // the first error of writing to out
-	running      map[string]*suite
-	broken       failures
+	err          error             // the first error of writing to out
+	running      map[string]*suite // by package
+	broken       failures          // packages that failed, not yet printed
 	packageTimes []duration
 	testTimes    []duration // of top-level tests
 }
@@ -47,6 +47,7 @@ func (t *tally) slowest() string {
 		listSlowest(t.testTimes)
 }
 
+// listSlowest returns the longest durations, one a line. It sorts took.
 func listSlowest(took []duration) string {
 	slices.SortStableFunc(took, func(a, b duration) int { return cmp.Compare(b.seconds, a.seconds) })
 	var text strings.Builder
@@ -56,7 +57,7 @@ func listSlowest(took []duration) string {
 	return text.String()
 }
 
-// suite is a package whose tests run.
+// suite holds the results of a package while its tests run.
 type suite struct {
 	output  map[string]*strings.Builder // by test; "" is the package itself
 	order   []string                    // the keys of output, in the order of their first line
@@ -137,7 +138,7 @@ func (t *tally) line(line []byte) {
 	case "output":
 		t.suite(e.Package).keep(e.Test, e.Output)
 	case "run":
-		markAround(t.suite(e.Package).parents, e.Test)
+		markParents(t.suite(e.Package).parents, e.Test)
 	case "pass", "fail", "skip":
 		if e.Test == "" {
 			t.finish(e)
@@ -158,8 +159,8 @@ func (t *tally) suite(name string) *suite {
 	return s
 }
 
-// markAround marks the parents of a subtest, at all levels.
-func markAround(marks map[string]bool, test string) {
+// markParents marks the parents of a subtest, at all levels.
+func markParents(marks map[string]bool, test string) {
 	for at := strings.LastIndexByte(test, '/'); at > 0; at = strings.LastIndexByte(test[:at], '/') {
 		marks[test[:at]] = true
 	}
@@ -201,7 +202,7 @@ func (s *suite) reason(test string) string {
 func (t *tally) count(e event) {
 	s := t.suite(e.Package)
 	if !strings.Contains(e.Test, "/") {
-		s.times = append(s.times, duration{e.Elapsed, t.named(e.Package) + " " + e.Test})
+		s.times = append(s.times, duration{e.Elapsed, t.label(e.Package) + " " + e.Test})
 	}
 	if e.Action == "skip" && !s.parents[e.Test] {
 		t.print("skip %s %s: %s\n", e.Package, e.Test, s.reason(e.Test))
@@ -220,12 +221,12 @@ func (t *tally) count(e event) {
 	case "fail":
 		t.failed++
 		s.failed = append(s.failed, e.Test)
-		markAround(s.blamed, e.Test)
+		markParents(s.blamed, e.Test)
 	}
 }
 
-// named returns the name of a package, followed by -race if the run uses the race detector.
-func (t *tally) named(name string) string {
+// label returns the name of a package, followed by -race if the run uses the race detector.
+func (t *tally) label(name string) string {
 	if slices.Contains(t.flags, "-race") {
 		name += " -race"
 	}
@@ -237,7 +238,7 @@ func (t *tally) named(name string) string {
 func (t *tally) finish(e event) {
 	s := t.suite(e.Package)
 	delete(t.running, e.Package)
-	name := t.named(e.Package)
+	name := t.label(e.Package)
 	took := fmt.Sprintf("%.1f s", e.Elapsed)
 	if s.cached() {
 		took = "(cached)"
@@ -264,8 +265,7 @@ func (t *tally) end() {
 	clear(t.running)
 }
 
-// fail adds a failed package. Its output is not printed yet, because the tests may be
-// repeated.
+// fail adds a failed package. Its output is not printed yet, because the tests may be repeated.
 func (t *tally) fail(f failure) {
 	if len(f.failed) == 0 {
 		t.failed++

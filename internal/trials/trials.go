@@ -104,9 +104,9 @@ type Outcome struct {
 	Deployment lab.Deployment
 }
 
-// Play deploys a layout into a new folder below dir ("": that for temporary files), runs
-// its job and tears it down. It calls judge with the outcome while the servers still run,
-// and returns judge's error. After the deployment, errors contain the logs of the units.
+// Play deploys a layout into a new folder below dir, runs its job and tears it down. An empty dir is the
+// folder for temporary files. Play calls judge with the outcome while the servers still run, and returns its
+// error. Errors after the deployment contain the logs of the units.
 func Play(
 	ctx context.Context, deployer lab.Deployer, layout lab.Layout, dir string, judge func(Outcome) error,
 ) (err error) {

@@ -68,8 +68,8 @@ func (f *fake) Reports(context.Context) ([]lab.UnitReport, error) {
 
 func (f *fake) Endpoint(string) (lab.Endpoint, error) { return lab.Endpoint{}, nil }
 
-// whole returns the steps of a trial without a failure.
-func whole() []string {
+// allSteps returns the steps of a trial without a failure.
+func allSteps() []string {
 	return []string{"preflight", "deploy", "await ready", "start", "await finished", "stop", "reports", "judge",
 		"tear down"}
 }
@@ -94,8 +94,8 @@ func TestPlay(t *testing.T) {
 	if err := play(t, f, func(o Outcome) error { got = o; return f.step("judge") }); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(f.steps, whole()) {
-		t.Errorf("steps %q, want %q", f.steps, whole())
+	if !slices.Equal(f.steps, allSteps()) {
+		t.Errorf("steps %q, want %q", f.steps, allSteps())
 	}
 	if got.Finished.ElapsedSeconds != 2.5 || len(got.Reports) != 1 {
 		t.Errorf("outcome %+v, want the finish and the report of the unit", got)
@@ -108,14 +108,14 @@ func TestPlay(t *testing.T) {
 // TestPlayFails: after a failed step no further steps are made, except the teardown of a
 // deployment.
 func TestPlayFails(t *testing.T) {
-	for i, step := range whole() {
+	for i, step := range allSteps() {
 		f := &fake{fails: step}
 		err := play(t, f, func(Outcome) error { return f.step("judge") })
 		if !errors.Is(err, errFake) {
 			t.Errorf("%s fails: %v", step, err)
 		}
-		deployed := slices.Index(whole(), "deploy") < i
-		want := slices.Clone(whole()[:i+1])
+		deployed := slices.Index(allSteps(), "deploy") < i
+		want := slices.Clone(allSteps()[:i+1])
 		if deployed && step != "tear down" {
 			want = append(want, "tear down")
 		}
