@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// lossy returns a plan of three blocks of the variants a and b at two points.
-func lossy() lab.Plan {
+// threeBlocks returns a plan of three blocks of the variants a and b at two points.
+func threeBlocks() lab.Plan {
 	p := plan(0)
 	p.Study.Points = []lab.Point{{Name: "s1"}, {Name: "s2"}}
 	p.Study.Design.Blocks, p.Study.Design.Seed = 3, 7
@@ -33,7 +33,7 @@ func lose(attempts ...int) map[int]error {
 // TestLostTrialsAreMadeUpForInAFurtherBlock checks that after both attempts at trial 4 of 12 have failed, all
 // variants are played once more at its point, and nothing at the other.
 func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
-	r, p := &rooms{spoil: lose(4, 5)}, lossy()
+	r, p := &rooms{spoil: lose(4, 5)}, threeBlocks()
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), p))
 	if len(r.saved) != 15 || !slices.Equal(r.further, []int{2}) {
@@ -61,7 +61,7 @@ func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 // TestAFurtherBlockIsResumed checks that an interrupted further block is resumed with the same numbers and
 // seeds.
 func TestAFurtherBlockIsResumed(t *testing.T) {
-	r, p := &rooms{spoil: lose(1, 2)}, lossy()
+	r, p := &rooms{spoil: lose(1, 2)}, threeBlocks()
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), p))
 	want := r.saved[len(r.saved)-1]
@@ -76,7 +76,7 @@ func TestAFurtherBlockIsResumed(t *testing.T) {
 // TestAFurtherBlockIsAsLongAsTheOthers checks that the trials of a further block are lengthened like the lost
 // ones, also after an interruption: shorter trials would not count.
 func TestAFurtherBlockIsAsLongAsTheOthers(t *testing.T) {
-	r, p := &rooms{spoil: lose(12, 13)}, lossy() // the last trial of the plan, which is twice as long as planned
+	r, p := &rooms{spoil: lose(12, 13)}, threeBlocks() // the last trial of the plan, twice as long as planned
 	c := r.conductor(t)
 	c.System = longer{rooms: r}
 	c.Stopping = &fakeRule{lengths: func(int) map[string]float64 { return map[string]float64{"s1": 2, "s2": 2} }}
@@ -106,7 +106,7 @@ func TestFurtherBlocksAreLimited(t *testing.T) {
 		"its further block is lost, too": {rooms{spoil: lose(4, 5, 14, 15, 16, 17)}, 1, "", []int{2}},
 		"two blocks are allowed":         {rooms{spoil: lose(4, 5, 6, 15, 16, 17, 18, 19, 20)}, 2, "", []int{2, 2}},
 	} {
-		p := lossy()
+		p := threeBlocks()
 		p.Study.Design.MaxRepeats, p.Study.Design.Until = c.repeats, c.until
 		conductor := c.rooms.conductor(t)
 		testset.Must(t, conductor.Play(t.Context(), p))

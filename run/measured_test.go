@@ -75,7 +75,7 @@ func (l *lateOnce) Measure(
 // distorted, and that a further block makes up for these.
 func TestTimesOfALateTrialAreWithheld(t *testing.T) {
 	s := &lateOnce{late: 4}
-	p := lossy()
+	p := threeBlocks()
 	p.Study.Metrics = []lab.Metric{
 		{Name: "p50", Quantity: lab.ResponseTime, Quantile: 0.5},
 		{Name: "p99", Quantity: lab.ResponseTime, Quantile: 0.99},

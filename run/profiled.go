@@ -20,70 +20,70 @@ type profileRecorder struct {
 }
 
 // begin reads the threads and starts the sampler and the counters, just before the job.
-func (w *profileRecorder) begin(j Job) (err error) {
+func (r *profileRecorder) begin(j Job) (err error) {
 	threads, can := j.Meter.(lab.ThreadMeter)
 	if !can {
 		return errors.New("the meter of this host cannot tell threads apart, so nothing can be profiled")
 	}
-	w.meter, w.units = threads, j.Deployment.Units()
-	if w.before, err = threads.Threads(w.units); err != nil {
+	r.meter, r.units = threads, j.Deployment.Units()
+	if r.before, err = threads.Threads(r.units); err != nil {
 		return err
 	}
 	if sampler, can := j.Profiler.(lab.Sampler); can {
 		var refused error
-		if w.sampling, refused = sampler.Sample(j.Layout); refused != nil {
-			w.window.Unsampled = refused.Error() // profilers of runtimes work without it
+		if r.sampling, refused = sampler.Sample(j.Layout); refused != nil {
+			r.window.Unsampled = refused.Error() // profilers of runtimes work without it
 		}
-		if w.counting, refused = sampler.Count(w.before); refused != nil {
-			w.window.Uncounted = refused.Error()
+		if r.counting, refused = sampler.Count(r.before); refused != nil {
+			r.window.Uncounted = refused.Error()
 		}
 	}
-	w.window.Began = time.Now()
+	r.window.Began = time.Now()
 	return nil
 }
 
 // end records the CPU time that the living threads have used since begin, and closes the recorder.
-func (w *profileRecorder) end() error {
-	w.window.Ended = time.Now()
-	w.endCounting()
-	after, err := w.meter.Threads(w.units)
-	w.close(after)
+func (r *profileRecorder) end() error {
+	r.window.Ended = time.Now()
+	r.endCounting()
+	after, err := r.meter.Threads(r.units)
+	r.close(after)
 	before := map[string]lab.ThreadUse{}
-	for _, t := range w.before {
+	for _, t := range r.before {
 		before[t.ID] = t
 	}
 	for _, t := range after {
 		t.UserSeconds -= before[t.ID].UserSeconds // 0 for a thread that has started since
 		t.SystemSeconds -= before[t.ID].SystemSeconds
-		w.window.Threads = append(w.window.Threads, t)
+		r.window.Threads = append(r.window.Threads, t)
 	}
 	return err
 }
 
 // endCounting ends the counting, if it runs, and records the counts or the error.
-func (w *profileRecorder) endCounting() {
-	if w.counting == nil {
+func (r *profileRecorder) endCounting() {
+	if r.counting == nil {
 		return
 	}
 	var err error
-	if w.window.Counted, err = w.counting.End(); err != nil {
-		w.window.Uncounted = err.Error()
+	if r.window.Counted, err = r.counting.End(); err != nil {
+		r.window.Uncounted = err.Error()
 	}
-	w.counting = nil
+	r.counting = nil
 }
 
 // close ends the sampling and the counting, if they run. threads are the threads at the end; nil: unknown.
-func (w *profileRecorder) close(threads []lab.ThreadUse) {
-	w.endCounting()
-	if w.sampling != nil {
-		w.window.Programs = w.sampling.End(threads)
-		w.sampling = nil
+func (r *profileRecorder) close(threads []lab.ThreadUse) {
+	r.endCounting()
+	if r.sampling != nil {
+		r.window.Programs = r.sampling.End(threads)
+		r.sampling = nil
 	}
 }
 
-// layers ends the units, so that they write their profiles, and adds the CPU time by layer to the trial.
-func (e *experiment) layers(
-	ctx context.Context, s setting, deployment lab.Deployment, w profileRecorder, trial *lab.Trial,
+// addLayers ends the units, so that they write their profiles, and adds the CPU time by layer to the trial.
+func (e *experiment) addLayers(
+	ctx context.Context, s setting, deployment lab.Deployment, profile profileRecorder, trial *lab.Trial,
 ) (err error) {
 	if err := deployment.EndForeign(ctx); err != nil {
 		return fmt.Errorf("end the units to have their profiles: %w", err)
@@ -92,7 +92,7 @@ func (e *experiment) layers(
 	if system, says := e.System.(lab.Profiled); says {
 		about = system.Profiling(s.variant)
 	}
-	w.window.Metered, w.window.Dir = trial.Metered, deployment.HandedOver()
-	trial.Layers, err = e.Profiler.Layers(s.layout, about, w.window)
+	profile.window.Metered, profile.window.Dir = trial.Metered, deployment.HandedOver()
+	trial.Layers, err = e.Profiler.Layers(s.layout, about, profile.window)
 	return err
 }

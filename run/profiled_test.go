@@ -181,11 +181,11 @@ func TestUnitsThatDoNotEndHaveNoProfile(t *testing.T) {
 	e := experiment{Conductor: &c}
 	s := setting{layout: lab.Layout{Units: []lab.UnitSpec{{Name: "one"}}}}
 	stuck := errors.New("unit one does not end")
-	if err := e.layers(t.Context(), s, endingDeployment{err: stuck}, profileRecorder{},
+	if err := e.addLayers(t.Context(), s, endingDeployment{err: stuck}, profileRecorder{},
 		&lab.Trial{}); !errors.Is(err, stuck) || len(r.seen) > 0 {
 		t.Errorf("error %v, %d profiles read; want %v and none", err, len(r.seen), stuck)
 	}
-	if err := e.layers(t.Context(), s, endingDeployment{}, profileRecorder{}, &lab.Trial{}); err != nil ||
+	if err := e.addLayers(t.Context(), s, endingDeployment{}, profileRecorder{}, &lab.Trial{}); err != nil ||
 		len(r.seen) != 1 {
 		t.Errorf("error %v, %d profiles read; want one", err, len(r.seen))
 	}

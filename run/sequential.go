@@ -50,7 +50,7 @@ func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	return !l.ended && l.isNeeded(planned), nil
 }
 
-// stops reports whether the design leaves out trials of which the verdict is decided.
+// stops reports whether the design leaves out trials that are not needed, and ends when all is decided.
 func (l *looks) stops() bool { return l.plan.Study.Design.Until == lab.UntilDecided }
 
 // firstReported is the first block before which verdicts are possible: one block has no confidence interval.

@@ -79,7 +79,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		failure = failureOr(deployment, e.measure(ctx, s, left, trial))
 	}
 	if failure == nil && trial.Profiled {
-		failure = e.layers(ctx, s, deployment, played.profile, trial)
+		failure = e.addLayers(ctx, s, deployment, played.profile, trial)
 	}
 	watch.lap(lab.PhaseAudit)
 	cleanup = deployment.Stop()

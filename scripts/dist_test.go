@@ -1,6 +1,7 @@
 // Package scripts tests scripts that no other test runs.
 //
-// Entry points: TestDistRunsAlone for dist.sh, TestUsageFromAnyFolder for those of the airline.
+// Entry points: TestDistRunsAlone for dist.sh; TestUsageFromAnyFolder and
+// TestAFailedInstallationIsNotMarkedAsComplete for scripts of the airline.
 package scripts
 
 import (

@@ -404,6 +404,7 @@ func expectSecretFiles(t *testing.T, instance *Instance) {
 		}
 		return nil
 	}))
+	// MongoDB and Cassandra get the password over a connection, and store only a hash.
 	if holds == 0 && instance.Kind != server.Mongo && instance.Kind != server.Cassandra {
 		t.Error("no file holds the password: the search is broken")
 	}
