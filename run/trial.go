@@ -25,6 +25,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		cleanup = errors.Join(cleanup, services.Release())
 		watch.lap(lab.PhaseStop)
 	}()
+	// layout is what is deployed. s.layout stays without the servers, which are no units of the system.
 	layout, err := services.Introduce(s.layout)
 	if err != nil {
 		return nil, err, nil

@@ -23,7 +23,8 @@ func hostRooms() map[string][]string {
 			"systems/big", // compares a unit's own PID with that of its deployer
 		},
 		"loopback address": {
-			"deploy", "load", "backing/named", // servers and targets that users name
+			"deploy",                // assigns addresses to units of this host
+			"load", "backing/named", // targets and servers that users name
 			"backing/server",    // connects two programs of one server
 			"systems/external",  // the default address of a program of the user
 			"systems/rehearsal", // a unit calls itself to measure the cost of a call
