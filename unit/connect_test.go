@@ -118,8 +118,8 @@ func TestSilentCallersDoNotBlockTheConductor(t *testing.T) {
 func TestNoDescriptorIsLeft(t *testing.T) {
 	address := unitEnvironment(t, "right")
 	_, failed := open()
-	dial(t, address, "wrong\n")
-	giveBack := testset.TakeDescriptors(t, 1) // one is left, for the end of the conductor
+	dial(t, address, "wrong\n")               // from now on the unit listens
+	giveBack := testset.TakeDescriptors(t, 1) // one is left, for the socket of dial
 	dial(t, address, "right\n")
 	select {
 	case err := <-failed:

@@ -16,7 +16,8 @@ const (
 )
 
 // NewFront returns the HTTP server for a system's clients, with limits of time and size. answer is the time
-// limit of a request.
+// limit of a request. WriteTimeout includes the time to read the body, because net/http starts it after the
+// header.
 func NewFront(handler http.Handler, answer time.Duration) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: FrontHeaderTimeout, ReadTimeout: FrontReadTimeout,

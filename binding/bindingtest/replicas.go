@@ -38,8 +38,8 @@ type unclosed struct{ grpc.ClientConnInterface }
 
 func (unclosed) Close() error { return nil }
 
-// balances: a replica that does not answer keeps getting its share with round robin, and gets at most one
-// call with the other kinds of balancing.
+// balances checks each kind of balancing with a replica that does not answer: it keeps getting its share with
+// round robin, and at most one call with the others.
 func balances(t *testing.T, b Binding) {
 	const calls = 30
 	for name, c := range map[string]struct {

@@ -43,6 +43,8 @@ func expired(t *testing.T, by *secure.Authority, name string) []byte {
 	return identity
 }
 
+// transport returns the TLS of a unit with an identity. If mutual is set, the unit presents its certificate as
+// a caller, and requires one of its callers.
 func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
 	t.Helper()
 	made, err := secure.New(identity, mutual)
@@ -60,24 +62,24 @@ func trusting(identity, other []byte) []byte {
 // refusesStrangers: a peer without the right certificate is neither called nor served.
 func refusesStrangers(t *testing.T, b Binding) {
 	ours, others := newAuthority(t), newAuthority(t)
-	of, to := issued(t, ours, caller), issued(t, ours, callee)
+	callerID, calleeID := issued(t, ours, caller), issued(t, ours, callee)
 	for name, c := range map[string]struct {
 		caller, callee *secure.Transport
 		why            string // a part of the caller's error; empty if the callee refuses
 	}{
-		"a callee whose certificate has expired": {transport(t, of, false),
+		"a callee whose certificate has expired": {transport(t, callerID, false),
 			transport(t, expired(t, ours, callee), false), "expired"},
-		"a callee of another trial": {transport(t, of, false), transport(t, issued(t, others, callee), false),
+		"a callee of another trial": {transport(t, callerID, false), transport(t, issued(t, others, callee), false),
 			"unknown authority"},
-		"a callee by another name": {transport(t, of, false), transport(t, issued(t, ours, "stranger"), false),
-			"is valid for stranger"},
+		"a callee by another name": {transport(t, callerID, false),
+			transport(t, issued(t, ours, "stranger"), false), "is valid for stranger"},
 		"a caller whose certificate has expired": {transport(t, expired(t, ours, caller), true),
-			transport(t, to, true), ""},
-		"a caller of another trial": {transport(t, trusting(issued(t, others, caller), of), true),
-			transport(t, to, true), ""},
-		"a caller without a certificate": {transport(t, of, false), transport(t, to, true), ""},
-		"a caller without TLS":           {nil, transport(t, to, false), ""},
-		"a callee without TLS":           {transport(t, of, false), nil, ""},
+			transport(t, calleeID, true), ""},
+		"a caller of another trial": {transport(t, trusting(issued(t, others, caller), callerID), true),
+			transport(t, calleeID, true), ""},
+		"a caller without a certificate": {transport(t, callerID, false), transport(t, calleeID, true), ""},
+		"a caller without TLS":           {nil, transport(t, calleeID, false), ""},
+		"a callee without TLS":           {transport(t, callerID, false), nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			x := newFixture(t, b, "tcp", c.caller, c.callee)

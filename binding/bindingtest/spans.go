@@ -30,7 +30,7 @@ func tracing(t *testing.T, x *fixture) {
 		t.Fatalf("the calls are %+v", calls)
 	}
 	for _, call := range calls {
-		served := partsOf(call, there)
+		served := childrenOf(call, there)
 		if len(served) != 1 || served[0].Name != "Health/Check" || served[0].Role != trace.SpanKindServer ||
 			served[0].Kind != lab.SegmentBusiness || served[0].Trace != call.Trace {
 			t.Fatalf("served is %+v", served)
@@ -39,17 +39,17 @@ func tracing(t *testing.T, x *fixture) {
 			t.Errorf("served from %d to %d, called from %d to %d", served[0].Start, served[0].End, call.Start,
 				call.End)
 		}
-		parts := partsOf(served[0], there)
+		parts := childrenOf(served[0], there)
 		if len(named(parts, "decode", lab.SegmentEncoding)) != 1 ||
-			len(named(partsOf(call, here), "encode", lab.SegmentEncoding)) != 1 {
-			t.Errorf("the request: %+v and %+v", parts, partsOf(call, here))
+			len(named(childrenOf(call, here), "encode", lab.SegmentEncoding)) != 1 {
+			t.Errorf("the request: %+v and %+v", parts, childrenOf(call, here))
 		}
 		if len(named(parts, "work", lab.SegmentDatabase)) == 0 {
 			continue // the failed call has no answer
 		}
 		if len(named(parts, "encode", lab.SegmentEncoding)) != 1 ||
-			len(named(partsOf(call, here), "decode", lab.SegmentEncoding)) != 1 {
-			t.Errorf("the answer: %+v and %+v", parts, partsOf(call, here))
+			len(named(childrenOf(call, here), "decode", lab.SegmentEncoding)) != 1 {
+			t.Errorf("the answer: %+v and %+v", parts, childrenOf(call, here))
 		}
 	}
 	if len(named(there, "work", lab.SegmentDatabase)) != 1 {
@@ -79,10 +79,12 @@ func written(t *testing.T, p *spans.Provider) []spans.Record {
 	return all
 }
 
-func partsOf(of spans.Record, all []spans.Record) []spans.Record {
-	return slices.DeleteFunc(slices.Clone(all), func(r spans.Record) bool { return r.Parent != of.ID })
+// childrenOf returns the children of a span.
+func childrenOf(parent spans.Record, all []spans.Record) []spans.Record {
+	return slices.DeleteFunc(slices.Clone(all), func(r spans.Record) bool { return r.Parent != parent.ID })
 }
 
+// named returns the spans of a name and kind.
 func named(all []spans.Record, name string, kind lab.SegmentKind) []spans.Record {
 	return slices.DeleteFunc(slices.Clone(all), func(r spans.Record) bool {
 		return r.Name != name || r.Kind != kind

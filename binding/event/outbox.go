@@ -16,7 +16,7 @@ type Outbox struct {
 	db     *database.DB
 	owner  string
 	routes routes
-	insert []string      // statements by number of rows
+	insert []string      // statements by number of rows (see database.Texts)
 	wake   chan struct{} // wakes the relay
 }
 
@@ -26,7 +26,7 @@ type Outbox struct {
 func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox {
 	o := &Outbox{db: db, owner: owner, routes: routesOf(topology), wake: make(chan struct{}, 1)}
 	o.insert = database.Texts(perInsert, func(rows int) string {
-		return "INSERT INTO outbox (owner, messages) VALUES " + database.Values(rows, 2)
+		return "INSERT INTO outbox (owner, messages) VALUES " + database.Values(rows, insertColumns)
 	})
 	return o
 }
@@ -74,8 +74,10 @@ func (r routes) routed(ctx context.Context, messages []broker.Message) ([]broker
 	return wanted, nil
 }
 
-// perInsert is the number of rows that one statement inserts at most.
-const perInsert = 8
+const (
+	perInsert     = 8 // rows that one statement inserts at most
+	insertColumns = 2 // owner, messages
+)
 
 // write inserts the messages, perRow to a row, and wakes the relay after the commit.
 func (o *Outbox) write(ctx context.Context, messages []broker.Message) error {
@@ -83,7 +85,7 @@ func (o *Outbox) write(ctx context.Context, messages []broker.Message) error {
 	for part := range slices.Chunk(messages, perRow) {
 		values = append(values, o.owner, pack(part))
 	}
-	if _, err := o.db.ExecRows(ctx, o.insert, 2, values); err != nil {
+	if _, err := o.db.ExecRows(ctx, o.insert, insertColumns, values); err != nil {
 		return fmt.Errorf("write to the outbox: %w", err)
 	}
 	o.db.AfterCommit(ctx, o.notify)

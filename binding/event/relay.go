@@ -126,7 +126,9 @@ func (r *Relay) publishNext(ctx context.Context) (more, blocked bool, err error)
 	}
 	r.removed = nil
 	r.mu.Unlock()
-	// The read may see all published rows: the limit leaves room for relayBatch others beside them.
+	// The read may see all published rows: the limit leaves room for relayBatch others beside them. If other
+	// owners' rows fill it, own messages behind them wait until pollEvery: reading further would read the whole
+	// backlog for every event.
 	rows, err := r.outbox.head(ctx, relayBatch+len(r.published))
 	if err != nil {
 		return false, false, err

@@ -60,11 +60,11 @@ type Loop struct {
 	config    Config
 	poller    int
 	events    [eventsPerWait]unix.EpollEvent
-	input     []byte // read buffer, shared by all connections
-	conns     []*Conn
+	input     []byte  // read buffer, shared by all connections
+	conns     []*Conn // by descriptor; nil: no connection has it
 	listeners []*Listener
 	stopping  bool
-	failure   error
+	failure   error // set by Fail
 }
 
 // New returns a loop without connections.
@@ -129,7 +129,8 @@ func (l *Loop) dispatch(event *unix.EpollEvent) {
 			c.flush()
 		}
 		if event.Events&^unix.EPOLLOUT != 0 && !c.closed {
-			c.readable(event.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0)
+			ending := event.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0
+			c.readable(ending)
 		}
 		return
 	}

@@ -2,8 +2,8 @@
 // usually deploy it: with its defaults and with limits. Errors keep their kind. Package
 // grpcunary is our own, cheaper implementation of the same protocol.
 //
-// The messages of traced calls are wrapped: a codec gets no context, and so needs the
-// call for which it records encoding and decoding in the message.
+// The codec records the spans of encoding and decoding. grpc-go passes it no context, so
+// each message of a traced call is wrapped together with its call.
 //
 // Entry points: NewServer, NewClient.
 package grpcgo
@@ -33,7 +33,8 @@ type codec struct {
 	logError func(error) // receives encoding errors; may be nil
 }
 
-// newCodec returns the codec of an encoding: for Protocol Buffers that of grpc-go.
+// newCodec returns the codec of an encoding: for Protocol Buffers the one of grpc-go, and
+// an adapter for all others.
 func newCodec(of rpc.Codec, logError func(error)) codec {
 	if of == rpc.Codec(rpc.Protobuf{}) {
 		return codec{encoding.GetCodecV2("proto"), logError}
@@ -41,7 +42,7 @@ func newCodec(of rpc.Codec, logError func(error)) codec {
 	return codec{adapted{of}, logError}
 }
 
-// adapted makes an encoding that grpc-go does not have a codec of grpc-go.
+// adapted implements encoding.CodecV2 for an encoding that grpc-go does not have.
 type adapted struct{ of rpc.Codec }
 
 // Name implements encoding.CodecV2.

@@ -37,7 +37,7 @@ type Server struct {
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer returns a server whose messages may have up to maxBody bytes.
+// NewServer returns a server that refuses requests of more than maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	applied := rpc.Apply(rpc.Protobuf{}, options)
 	return &Server{faults: faults, codec: applied.Codec, tracer: applied.Tracer,

@@ -64,15 +64,15 @@ func (statusFaults) Decode(f rpc.Fault, cause error) error {
 	return status.Error(f.Status().Code(), f.Detail)
 }
 
-// ends starts servers and clients of one implementation.
-type ends struct {
+// implementation starts servers and clients of this package or of grpc-go.
+type implementation struct {
 	serve func(t *testing.T, listener net.Listener)
 	dial  func(t *testing.T, address string) grpc.ClientConnInterface
 }
 
-// ours returns the ends of this package.
-func ours() ends {
-	return ends{
+// ours returns the implementation of this package.
+func ours() implementation {
+	return implementation{
 		func(t *testing.T, listener net.Listener) {
 			server := NewServer(4<<20, statusFaults{})
 			server.RegisterService(&echoDesc, nil)
@@ -88,9 +88,9 @@ func ours() ends {
 	}
 }
 
-// theirs returns the ends of grpc-go.
-func theirs() ends {
-	return ends{
+// theirs returns the implementation of grpc-go.
+func theirs() implementation {
+	return implementation{
 		func(t *testing.T, listener net.Listener) {
 			server := grpc.NewServer()
 			server.RegisterService(&echoDesc, struct{}{})
@@ -107,11 +107,11 @@ func theirs() ends {
 	}
 }
 
-// TestOthersUnderstandUs runs each end against grpc-go's other end: many calls at once
-// with short and long messages (which need flow control and several frames), faults and
-// deadlines.
-func TestOthersUnderstandUs(t *testing.T) {
-	for name, pair := range map[string]struct{ server, client ends }{
+// TestInteroperatesWithGRPCGo runs our server with the client of grpc-go and the other way
+// round: many calls at once with short and long messages (which need flow control and
+// several frames), faults and deadlines.
+func TestInteroperatesWithGRPCGo(t *testing.T) {
+	for name, pair := range map[string]struct{ server, client implementation }{
 		"our server, their client": {ours(), theirs()}, "their server, our client": {theirs(), ours()},
 		"both ours": {ours(), ours()},
 	} {
@@ -161,8 +161,8 @@ func checkCalls(t *testing.T, client grpc.ClientConnInterface) {
 	}
 }
 
-// TestDataBehindTheEndOfARequestIsAStreamError: the call is given up, not carried out a second time, and the
-// connection serves others (RFC 9113 section 5.1, half-closed).
+// TestDataBehindTheEndOfARequestIsAStreamError: the server resets the stream and cancels its call, does not
+// carry it out a second time, and serves further calls of the connection (RFC 9113 section 5.1, half-closed).
 func TestDataBehindTheEndOfARequestIsAStreamError(t *testing.T) {
 	server := NewServer(1<<10, statusFaults{})
 	var calls atomic.Int32

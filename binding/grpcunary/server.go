@@ -42,7 +42,7 @@ type Server struct {
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer returns a server whose messages may have up to maxBody bytes, and no more
+// NewServer returns a server that refuses requests of more than maxBody bytes, or of more
 // than a stream's window.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) *Server {
 	applied := rpc.Apply(rpc.Protobuf{}, options)

@@ -41,7 +41,7 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 // requestTimeout limits the time from the first to the last byte of a request.
 const requestTimeout = 10 * time.Second
 
-// NewServer returns a server whose messages may have up to maxBody bytes.
+// NewServer returns a server that refuses requests of more than maxBody bytes.
 func NewServer(maxBody int, faults rpc.Faults, options ...rpc.Option) (*Server, error) {
 	applied := rpc.Apply(rpc.JSON{}, options)
 	s := &Server{faults: faults, codec: applied.Codec, mediaType: rpc.MediaType(applied.Codec),

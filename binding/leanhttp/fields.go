@@ -8,13 +8,13 @@ import (
 // fields holds the header fields of a message that this package uses.
 type fields struct {
 	contentType    []byte
-	context        []byte
-	trace          []byte
-	length         int // of the body; -1 if there is no Content-Length
-	hosts          int
-	expects        bool
-	saysClose      bool
-	saysKeepAlive  bool
+	context        []byte // Cleave-Context
+	trace          []byte // Traceparent
+	length         int    // of the body; -1 if there is no Content-Length
+	hosts          int    // number of Host fields
+	expects        bool   // there is an Expect field
+	saysClose      bool   // Connection: close
+	saysKeepAlive  bool   // Connection: keep-alive
 	hasContentType bool
 }
 
@@ -26,6 +26,7 @@ func (f *fields) keepAlive(version10 bool) bool {
 	return !version10 || f.saysKeepAlive
 }
 
+// parseFields parses the header lines of a message. Its errors are those of refuse.
 func parseFields(lines []byte, limits Limits) (fields, error) {
 	found := fields{length: -1}
 	for len(lines) > 0 {
@@ -73,6 +74,7 @@ func (f *fields) take(name, value []byte, limits Limits) error {
 	return nil
 }
 
+// takeLength stores the Content-Length. It refuses a second one and a body beyond the limit.
 func (f *fields) takeLength(value []byte, limits Limits) error {
 	length, ok := parseNumber(value)
 	if !ok || f.length >= 0 {
@@ -85,6 +87,7 @@ func (f *fields) takeLength(value []byte, limits Limits) error {
 	return nil
 }
 
+// takeConnection stores the options of a Connection field.
 func (f *fields) takeConnection(value []byte) {
 	for option := range bytes.SplitSeq(value, []byte{','}) {
 		option = bytes.Trim(option, " \t")
@@ -132,6 +135,7 @@ func parseNumber(text []byte) (int, bool) {
 	return number, true
 }
 
+// validToken reports whether a name is a token: at least one byte, all of isToken.
 func validToken(name []byte) bool {
 	for _, b := range name {
 		if !isToken[b] {

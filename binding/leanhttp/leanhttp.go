@@ -70,6 +70,7 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("%s (status %d)", e.Reason, e.Status) }
 
+// refuse returns the *Error of an invalid message, with the status to answer and the reason.
 func refuse(status int, format string, args ...any) error {
 	return &Error{Status: status, Reason: fmt.Sprintf(format, args...)}
 }

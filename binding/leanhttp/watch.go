@@ -16,11 +16,11 @@ import (
 // connections, at no cost per request; reading ahead would need a second goroutine per
 // connection.
 type watch struct {
-	epoll, wake int
-	ended       chan struct{}
+	epoll, wake int           // descriptors; close writes to wake
+	ended       chan struct{} // closed when the thread ends
 	mu          sync.Mutex
-	next        int32
-	cancels     map[int32]context.CancelFunc
+	last        int32                        // number of the last watched connection
+	cancels     map[int32]context.CancelFunc // by number
 }
 
 func newWatch() (*watch, error) {
@@ -60,8 +60,8 @@ func (w *watch) add(connection net.Conn, cancel context.CancelFunc) (forget func
 		return func() {}
 	}
 	w.mu.Lock()
-	w.next = w.next%(1<<30) + 1 // zero is the wake-up
-	number := w.next
+	w.last = w.last%(1<<30) + 1 // zero is the wake-up
+	number := w.last
 	w.cancels[number] = cancel
 	w.mu.Unlock()
 	// The event carries a number of our own, because the kernel reuses descriptors.
@@ -93,6 +93,7 @@ func (w *watch) run() {
 	}
 }
 
+// hungUp cancels the request of a connection, unless it has been forgotten.
 func (w *watch) hungUp(number int32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

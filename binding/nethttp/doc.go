@@ -2,7 +2,7 @@
 // net/http and encoding/json with their defaults, persistent connections and limits.
 // Bodies are JSON unless rpc.Encoded sets another encoding. The protocol is that of
 // package httpjson, our own, cheaper implementation; a test checks that each can call
-// the other. It replaces gRPC's transport behind the same generated code.
+// the other. Both replace gRPC's transport behind the same generated code.
 //
 // Entry points: NewServer, NewClient.
 package nethttp

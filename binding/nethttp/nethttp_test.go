@@ -92,6 +92,7 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
+	// httpjson closes the connection of a slow peer without an answer.
 	t.Run("a body that stops, to httpjson", func(t *testing.T) {
 		t.Parallel()
 		if got := answerTo(t, jsonServe, halfABody); got != "" {

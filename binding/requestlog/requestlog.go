@@ -44,13 +44,13 @@ func New(to io.Writer, unit string) *Log {
 // Handler returns a handler that also writes a line for each request over HTTP. The operation in the line is
 // the request's pattern if the handler sets it, or else its method, because paths and queries may contain
 // secrets.
-func (l *Log) Handler(answer http.Handler) http.Handler {
+func (l *Log) Handler(handler http.Handler) http.Handler {
 	if l == nil {
-		return answer
+		return handler
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began, seen := time.Now(), &recorder{ResponseWriter: w, status: http.StatusOK}
-		answer.ServeHTTP(seen, r)
+		handler.ServeHTTP(seen, r)
 		l.Client(r.Context(), began, cmp.Or(r.Pattern, r.Method), seen.status, seen.bytes)
 	})
 }
@@ -67,8 +67,8 @@ func (l *Log) Client(ctx context.Context, began time.Time, operation string, sta
 // write writes a line.
 func (l *Log) write(ctx context.Context, began time.Time, members ...slog.Attr) {
 	members = append(members, slog.Float64(keySeconds, time.Since(began).Seconds()))
-	if of := trace.SpanContextFromContext(ctx); of.IsValid() {
-		members = append(members, slog.String(keyTrace, of.TraceID().String()))
+	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
+		members = append(members, slog.String(keyTrace, span.TraceID().String()))
 	}
 	l.lines.LogAttrs(ctx, slog.LevelInfo, message, members...)
 }

@@ -74,7 +74,7 @@ func (g *Guards) Guard(client rpc.Client) rpc.Client {
 	return guarded{client, g.ForUnit()}
 }
 
-// Guard guards the calls of one unit. A nil Guard guards none.
+// Guard guards the calls to one unit. A nil Guard guards none.
 type Guard struct {
 	guards *Guards
 	// once applies all policies except retries, and retrying applies retries too. nil: no policies.
@@ -82,12 +82,12 @@ type Guard struct {
 	budget         *budget // nil: retries without a budget
 }
 
-// ForUnit returns the guard of a unit; nil Guards return nil.
+// ForUnit returns a new guard of the calls to one unit; nil Guards return nil.
 func (g *Guards) ForUnit() *Guard {
 	if g == nil {
 		return nil
 	}
-	of := &Guard{guards: g}
+	guard := &Guard{guards: g}
 	var policies []failsafe.Policy[any]
 	failed := func(_ any, err error) bool { return hasFailed(err) }
 	// The bulkhead is outside of the breaker, which would count the bulkhead's refusals as successes.
@@ -100,48 +100,49 @@ func (g *Guards) ForUnit() *Guard {
 			WithSuccessThreshold(probes).Build())
 	}
 	if len(policies) > 0 {
-		of.once = failsafe.With(policies...)
+		guard.once = failsafe.With(policies...)
 	}
-	of.retrying = of.once
+	guard.retrying = guard.once
 	if s := g.settings; s.Retries > 0 {
 		retries := retrypolicy.NewBuilder[any]().HandleIf(failed).WithMaxRetries(s.Retries).ReturnLastFailure()
 		if s.Budget > 0 {
-			of.budget = &budget{retries: s.Budget * budgetCalls}
+			guard.budget = &budget{retries: s.Budget * budgetCalls}
+			// AbortIf is also asked after the last attempt. Then no retry follows, and the budget gets it back.
 			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
-				AbortIf(func(any, error) bool { return !of.budget.pay() }).
-				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { of.budget.refund() }) // no retry follows
+				AbortIf(func(any, error) bool { return !guard.budget.pay() }).
+				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { guard.budget.refund() })
 		}
-		of.retrying = failsafe.With(append([]failsafe.Policy[any]{retries.Build()}, policies...)...)
+		guard.retrying = failsafe.With(append([]failsafe.Policy[any]{retries.Build()}, policies...)...)
 	}
-	return of
+	return guard
 }
 
 // Do makes a guarded call of a method. attempt sends it once; Do may call it several times.
-func (of *Guard) Do(ctx context.Context, method string, attempt func(context.Context) error) error {
-	if of == nil {
+func (guard *Guard) Do(ctx context.Context, method string, attempt func(context.Context) error) error {
+	if guard == nil {
 		return attempt(ctx)
 	}
-	of.guards.calls.Add(1)
-	executor := of.retrying
-	if repeatable := of.guards.settings.Repeatable; repeatable != nil && !repeatable(method) {
-		executor = of.once
+	guard.guards.calls.Add(1)
+	executor := guard.retrying
+	if repeatable := guard.guards.settings.Repeatable; repeatable != nil && !repeatable(method) {
+		executor = guard.once
 	}
 	if executor == nil {
-		return of.attempt(ctx, attempt)
+		return guard.attempt(ctx, attempt)
 	}
-	of.budget.earn(of.guards.settings.Budget)
-	err := executor.WithContext(ctx).Run(func() error { return of.attempt(ctx, attempt) })
+	guard.budget.earn(guard.guards.settings.Budget)
+	err := executor.WithContext(ctx).Run(func() error { return guard.attempt(ctx, attempt) })
 	if errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull) {
-		return of.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
+		return guard.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
 			Detail: "not sent: too many calls have failed or are in progress"}, err)
 	}
 	return err
 }
 
 // attempt sends a call once.
-func (of *Guard) attempt(ctx context.Context, send func(context.Context) error) error {
-	of.guards.attempts.Add(1)
-	if timeout := of.guards.settings.Timeout; timeout > 0 {
+func (guard *Guard) attempt(ctx context.Context, send func(context.Context) error) error {
+	guard.guards.attempts.Add(1)
+	if timeout := guard.guards.settings.Timeout; timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()

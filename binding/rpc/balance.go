@@ -104,8 +104,8 @@ func (s *spread) next() *replica {
 	return choose(s.by, s.turn.Add(1), *s.available.Load())
 }
 
-// updateAvailable makes the reachable replicas those that get calls, or all if none is reachable. mu is
-// held, or s is not shared yet.
+// updateAvailable sets available to the reachable replicas, or to all if none is reachable. mu is held, or s
+// is not shared yet.
 func (s *spread) updateAvailable() {
 	available := slices.DeleteFunc(slices.Clone(s.all), func(r *replica) bool { return r.unreachable })
 	if len(available) == 0 {

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Balancing is a way to choose among the replicas of a callee. Only the open calls of the own process are
+// Balancing is a way to choose among the replicas of a callee. Only the open calls of this process are
 // known.
 type Balancing int
 
@@ -41,14 +41,14 @@ func (c *candidate) openCalls() int64 { return c.open.Load() }
 // with each call.
 func choose[R interface{ openCalls() int64 }](by Balancing, turn uint64, replicas []R) R {
 	n := len(replicas)
-	first := replicas[turn%uint64(n)]
+	chosen := replicas[turn%uint64(n)]
 	switch {
 	case by == LeastRequests:
-		least := first.openCalls()
+		least := chosen.openCalls()
 		for k := range uint64(n - 1) {
 			other := replicas[(turn+1+k)%uint64(n)]
 			if open := other.openCalls(); open < least {
-				first, least = other, open
+				chosen, least = other, open
 			}
 		}
 	case by == TwoChoices && n > 1:
@@ -56,9 +56,9 @@ func choose[R interface{ openCalls() int64 }](by Balancing, turn uint64, replica
 		if j >= i {
 			j++ // j differs from i
 		}
-		if first = replicas[i]; replicas[j].openCalls() < first.openCalls() {
-			first = replicas[j]
+		if chosen = replicas[i]; replicas[j].openCalls() < chosen.openCalls() {
+			chosen = replicas[j]
 		}
 	}
-	return first
+	return chosen
 }

@@ -48,10 +48,11 @@ func TestReplicasAreChosenByTheirOpenCalls(t *testing.T) {
 	}
 }
 
-// held is a callee that answers when answer is closed.
+// held is a callee that does not answer before the test lets it.
 type held struct {
 	grpc.ClientConnInterface
-	begun, answer chan struct{}
+	begun  chan struct{} // receives a value for each call
+	answer chan struct{} // closed to answer all calls
 }
 
 func (h held) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.CallOption) error {
@@ -76,7 +77,7 @@ func TestACallIsOpenUntilItIsAnswered(t *testing.T) {
 	slow, quick := held{begun: make(chan struct{}), answer: make(chan struct{})}, &counted{}
 	balanced := Balance(LeastRequests, quick, slow) // it begins with the second one
 	call := func() error { return balanced.Invoke(ctx, "/a.B/C", nil, nil) }
-	goesToSlow := func() (done chan error) {
+	beginSlowCall := func() (done chan error) {
 		done = make(chan error, 1)
 		go func() { done <- call() }()
 		select {
@@ -86,7 +87,7 @@ func TestACallIsOpenUntilItIsAnswered(t *testing.T) {
 		}
 		return done
 	}
-	done := goesToSlow()
+	done := beginSlowCall()
 	for range 5 {
 		if err := call(); err != nil {
 			t.Fatalf("a call while another is open: %v", err)
@@ -96,7 +97,7 @@ func TestACallIsOpenUntilItIsAnswered(t *testing.T) {
 	if err := <-done; err != nil || quick.calls != 5 {
 		t.Errorf("error %v, %d of 5 calls went past the one that was busy", err, quick.calls)
 	}
-	if err := <-goesToSlow(); err != nil {
+	if err := <-beginSlowCall(); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Serve serves a binding on the listener until ctx ends. It then waits up to drain for
-// the calls in flight.
+// the calls in flight, and returns nil if they have ended in time.
 func Serve(ctx context.Context, listener net.Listener, server interface {
 	Serve(net.Listener) error
 	Shutdown(context.Context) error

@@ -106,8 +106,8 @@ func (p *Provider) Write(dir, unit string) (err error) {
 	}
 	if dropped > 0 {
 		last := line(unit, nil)
-		of := &last.ResourceSpans[0].Resource
-		of.Attributes = append(of.Attributes,
+		resource := &last.ResourceSpans[0].Resource
+		resource.Attributes = append(resource.Attributes,
 			otlpAttribute{lab.DroppedAttribute, otlpValue{strconv.FormatInt(dropped, 10)}})
 		if err := encoder.Encode(last); err != nil {
 			return fmt.Errorf("write the spans of %s: %w", unit, err)

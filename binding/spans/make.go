@@ -139,26 +139,26 @@ func serveSeveral(
 // Begin starts a child of the context's span. It returns the context for work inside it,
 // and nil as the Part if the context is not traced.
 func Begin(ctx context.Context, name string, kind lab.SegmentKind) (context.Context, *Part) {
-	around := trace.SpanFromContext(ctx)
-	if !around.IsRecording() {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
 		return ctx, nil
 	}
 	role := trace.SpanKindInternal
 	if kind == lab.SegmentTransport { // this process is the client of the call
 		role = trace.SpanKindClient
 	}
-	inside, span := around.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(role))
+	inside, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithSpanKind(role))
 	span.SetAttributes(segment(kind))
 	return inside, &Part{span, inside}
 }
 
 // Over records a child of the context's span that ends now, for work that is over.
 func Over(ctx context.Context, name string, kind lab.SegmentKind, began time.Time) {
-	around := trace.SpanFromContext(ctx)
-	if !around.IsRecording() {
+	parent := trace.SpanFromContext(ctx)
+	if !parent.IsRecording() {
 		return
 	}
-	_, span := around.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithTimestamp(began),
+	_, span := parent.TracerProvider().Tracer(scope).Start(ctx, name, trace.WithTimestamp(began),
 		trace.WithAttributes(segment(kind)))
 	span.End()
 }

@@ -55,20 +55,20 @@ func TestACallIsOneTrace(t *testing.T) {
 	entry.End()
 
 	got, far := read(t, here), read(t, there)
-	root, way, serve := got["POST /orders"], got["Inventory/Reserve"], far["serve"]
+	root, caller, serve := got["POST /orders"], got["Inventory/Reserve"], far["serve"]
 	for name, c := range map[string]struct {
-		r    spans.Record
-		of   trace.SpanID
-		kind lab.SegmentKind
-		role trace.SpanKind
+		r      spans.Record
+		parent trace.SpanID
+		kind   lab.SegmentKind
+		role   trace.SpanKind
 	}{
 		"entry":  {root, trace.SpanID{}, lab.SegmentBusiness, trace.SpanKindInternal},
-		"call":   {way, root.ID, lab.SegmentTransport, trace.SpanKindClient},
-		"encode": {got["encode"], way.ID, lab.SegmentEncoding, trace.SpanKindInternal},
-		"serve":  {serve, way.ID, lab.SegmentBusiness, trace.SpanKindServer},
+		"call":   {caller, root.ID, lab.SegmentTransport, trace.SpanKindClient},
+		"encode": {got["encode"], caller.ID, lab.SegmentEncoding, trace.SpanKindInternal},
+		"serve":  {serve, caller.ID, lab.SegmentBusiness, trace.SpanKindServer},
 		"over":   {got["over"], root.ID, lab.SegmentDatabase, trace.SpanKindInternal},
 	} {
-		if c.r.Trace != root.Trace || !c.r.ID.IsValid() || c.r.Parent != c.of || c.r.Kind != c.kind ||
+		if c.r.Trace != root.Trace || !c.r.ID.IsValid() || c.r.Parent != c.parent || c.r.Kind != c.kind ||
 			c.r.Role != c.role || c.r.Unit != "unit" {
 			t.Errorf("%s: %+v", name, c.r)
 		}
@@ -85,8 +85,8 @@ func TestACallIsOneTrace(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotTracedCostsNothing: an untraced operation allocates nothing and sends no headers.
-func TestWhatIsNotTracedCostsNothing(t *testing.T) {
+// TestUntracedOperationsAreFree: an untraced operation allocates nothing and sends no headers.
+func TestUntracedOperationsAreFree(t *testing.T) {
 	p := spans.NewProvider(0)
 	ctx := t.Context()
 	allocated := testing.AllocsPerRun(100, func() {
@@ -113,9 +113,9 @@ func TestWhatIsNotTracedCostsNothing(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatTheCallerTracesIsServed: Serve starts no span for headers that are empty, invalid or not
+// TestServeNeedsASampledHeader: Serve starts no span for headers that are empty, invalid or not
 // sampled.
-func TestOnlyWhatTheCallerTracesIsServed(t *testing.T) {
+func TestServeNeedsASampledHeader(t *testing.T) {
 	p := spans.NewProvider(1)
 	for _, header := range []string{"", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "00-0-0-01",
 		"what?", "what?,00-0-0-01"} {
@@ -156,11 +156,11 @@ func TestTheShareIsKept(t *testing.T) {
 func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	p := spans.NewProvider(1)
 	var batch spans.Batch
-	of := map[string]string{} // trace by key
+	traces := map[string]string{} // the beginning of the traceparent, with the trace ID, by key
 	for _, key := range []string{"one", "two"} {
 		_, part := spans.Enter(t.Context(), p, "process "+key)
 		batch.Add(key, part)
-		of[key] = part.Traceparent()[:35]
+		traces[key] = part.Traceparent()[:35]
 	}
 	ctx := batch.Join(t.Context())
 	spans.Over(ctx, "COMMIT", lab.SegmentDatabase, time.Now())
@@ -171,7 +171,7 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	spans.Over(there, "SELECT", lab.SegmentDatabase, time.Now())
 	served.End()
 	call.End()
-	for key, want := range of {
+	for key, want := range traces {
 		if got := spans.Traceparent(ctx, key); !strings.HasPrefix(got, want) {
 			t.Errorf("%s goes on as %s, want the trace of %s", key, got, want)
 		}
@@ -187,13 +187,13 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 	testset.Must(t, err)
 	seen := map[string]int{}
 	for _, r := range all {
-		for key, prefix := range of {
+		for key, prefix := range traces {
 			if strings.Contains(prefix, r.Trace.String()) {
 				seen[key+": "+r.Name]++
 			}
 		}
 	}
-	for key := range of {
+	for key := range traces {
 		for _, name := range []string{"process " + key, "COMMIT", "C/D", "within", "serve D", "SELECT"} {
 			if seen[key+": "+name] != 1 {
 				t.Errorf("%s has %d spans %s: %v", key, seen[key+": "+name], name, seen)

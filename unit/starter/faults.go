@@ -93,6 +93,7 @@ func (c *container) carryOut(request string) (result string, err error) {
 		return "", errors.New("the unit's processes were ended before")
 	case request == lab.StarterEnd:
 		c.program = 0 // so that its end does not end the container
+		// No state is right: no thread may be left.
 		return c.signalAll(unix.SIGKILL, "have ended, with none left", func(rune) bool { return false })
 	case request == lab.StarterStop:
 		result, err = c.signalAll(unix.SIGSTOP, "are stopped, with all their threads", isStopped)
@@ -133,6 +134,7 @@ func (c *container) signalAll(
 		}
 		left, wrong := otherProcesses(isRight)
 		if len(wrong) == 0 {
+			// Killed processes are only among those before; new ones may have started since then.
 			return fmt.Sprintf("processes of its container that %s: %d", effect, max(before, left)), nil
 		}
 		if time.Now().After(deadline) {

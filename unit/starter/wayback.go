@@ -21,9 +21,10 @@ const (
 )
 
 // WayBack connects units with the conductor, whose host they cannot reach themselves. Units connect to one of
-// its addresses, the conductor in advance to the other one, and it joins one connection of each. It closes
-// the connection of a unit if none of the conductor's is available in time, or if there are too many units,
-// and says so on standard error. It returns when it can no longer listen.
+// its addresses, the conductor in advance to the other one, where it must send the key in keyFile. WayBack
+// joins one connection of each. It closes the connection of a unit if none of the conductor's is available in
+// time, or if there are too many units, and says so on standard error. It returns when it can no longer
+// listen.
 func WayBack(units, conductor, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -98,12 +99,12 @@ func join(unit net.Conn, waiting <-chan offered) bool {
 		case <-end:
 			return false
 		case conductor := <-waiting:
-			called := announce(conductor)
-			if called {
+			confirmed := announce(conductor)
+			if confirmed {
 				forward(unit, unit, conductor.Conn)
 			}
 			close(conductor.used)
-			if called {
+			if confirmed {
 				return true
 			}
 		}

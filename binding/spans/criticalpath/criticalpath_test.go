@@ -84,7 +84,7 @@ func final(r spans.Record) bool { return r.Name == "process orders" }
 func TestPaths(t *testing.T) {
 	for name, c := range map[string]struct {
 		records []spans.Record
-		done    int64
+		done    int64 // end of the path
 		want    []string
 	}{
 		"to the end": {inOneUnit(), 200, []string{
@@ -121,11 +121,11 @@ func TestPaths(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			slices.Reverse(c.records) // the order in files does not matter
-			of, whole := criticalpath.New(c.records)
+			operation, whole := criticalpath.New(c.records)
 			if !whole {
 				t.Fatal("there is no first span")
 			}
-			path, whole := of.Until(c.done, final)
+			path, whole := operation.Until(c.done, final)
 			if !whole {
 				t.Fatal("spans are missing")
 			}
@@ -147,17 +147,17 @@ func FuzzPaths(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 10, 90, 2, 2, 0, 20, 80, 3, 4, 5, 30, 40, 4, 3, 5, 30, 40}) // a cycle of parents
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var records []spans.Record
-		for of := range slices.Chunk(text, 5) {
-			if len(of) == 5 {
-				records = append(records, record(of[0]%8, of[1]%8, "unit", trace.SpanKind(of[2]%6), lab.SegmentDatabase,
-					"COMMIT", int64(of[3]), int64(of[4])))
+		for span := range slices.Chunk(text, 5) {
+			if len(span) == 5 {
+				records = append(records, record(span[0]%8, span[1]%8, "unit", trace.SpanKind(span[2]%6),
+					lab.SegmentDatabase, "COMMIT", int64(span[3]), int64(span[4])))
 			}
 		}
-		trace, whole := criticalpath.New(records)
+		operation, whole := criticalpath.New(records)
 		if !whole {
 			return
 		}
-		path, _ := trace.Until(100, func(r spans.Record) bool { return r.ID[0]%2 == 1 })
+		path, _ := operation.Until(100, func(r spans.Record) bool { return r.ID[0]%2 == 1 })
 		for i, s := range path {
 			if s.Start >= s.End || s.End > 100 || i > 0 && s.Start != path[i-1].End {
 				t.Fatalf("path %+v of %+v", path, records)
@@ -171,9 +171,9 @@ func TestWithoutASpanThereIsNoPath(t *testing.T) {
 	for _, missing := range []byte{1, 4, 5, 8} {
 		records := slices.DeleteFunc(withMessages(),
 			func(r spans.Record) bool { return r.ID == trace.SpanID{missing} })
-		of, whole := criticalpath.New(records)
+		operation, whole := criticalpath.New(records)
 		if whole {
-			_, whole = of.Until(171, final)
+			_, whole = operation.Until(171, final)
 		}
 		if whole {
 			t.Errorf("without span %d there is a path", missing)

@@ -11,9 +11,10 @@ import (
 // finest limits the detail of a path: segments shorter than 1/finest of it are not shown.
 const finest = 2000
 
-// Path returns the path of an operation. share is the quantile of the sampled operations that it represents.
-// There must be no gaps between the stretches. A stretch that is too short to be seen is added to the
-// previous one: most calls have several of about a microsecond.
+// Path returns the path of an operation. share is the quantile that it represents among the sampled
+// operations, and sampled is their number. There must be at least one stretch, and no gaps between them. A
+// stretch that is too short to be seen is added to the previous one: most calls have several of about a
+// microsecond.
 func Path(share float64, operation string, sampled int, stretches []Stretch) lab.Path {
 	begin := stretches[0].Start
 	took := stretches[len(stretches)-1].End - begin
