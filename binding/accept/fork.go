@@ -13,7 +13,7 @@ const peekTimeout = 10 * time.Second
 
 // branch is a listener that gets some of the connections of another one.
 type branch struct {
-	net.Listener // whose connections are shared
+	net.Listener // the split one
 	connections  chan net.Conn
 	closed       chan struct{}
 	close        func() error
@@ -21,7 +21,7 @@ type branch struct {
 
 // Fork splits a listener into two branches. The first gets the connections whose first bytes are text, the
 // second all others. It leaves these bytes unread. The listener is closed when both branches are closed.
-func Fork(listener net.Listener, text string) (those, others net.Listener) {
+func Fork(listener net.Listener, text string) (matching, others net.Listener) {
 	var open sync.WaitGroup
 	newBranch := func() *branch {
 		open.Add(1)
@@ -40,17 +40,17 @@ func Fork(listener net.Listener, text string) (those, others net.Listener) {
 	return first, second
 }
 
-// share passes a connection to one of two branches. It closes the connection if too few bytes arrive within
-// peekTimeout.
-func share(connection net.Conn, text string, those, others *branch) {
-	is, err := begins(connection, text)
+// share passes a connection to the branch for its first bytes. It closes the connection if too few bytes
+// arrive within peekTimeout.
+func share(connection net.Conn, text string, matching, others *branch) {
+	matches, err := begins(connection, text)
 	if err != nil {
 		_ = connection.Close() // no branch gets it
 		return
 	}
 	to := others
-	if is {
-		to = those
+	if matches {
+		to = matching
 	}
 	select {
 	case to.connections <- connection:
@@ -61,11 +61,11 @@ func share(connection net.Conn, text string, those, others *branch) {
 
 // begins reports whether the first bytes of a connection are text. It leaves them unread.
 func begins(connection net.Conn, text string) (bool, error) {
-	with, is := connection.(syscall.Conn)
-	if !is {
+	withDescriptor, ok := connection.(syscall.Conn)
+	if !ok {
 		return false, errors.ErrUnsupported
 	}
-	raw, err := with.SyscallConn()
+	raw, err := withDescriptor.SyscallConn()
 	if err != nil {
 		return false, err
 	}

@@ -28,9 +28,9 @@ func TestForkGoesByTheBeginning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		those, others := Fork(listener, "PRI")
+		matching, others := Fork(listener, "PRI")
 		arrivals, ends := make(chan arrival, 1), make(chan error, 2) // endsWithBoth leaves one arrival
-		for _, branch := range []net.Listener{those, others} {
+		for _, branch := range []net.Listener{matching, others} {
 			go func() {
 				for {
 					connection, err := branch.Accept()
@@ -46,7 +46,7 @@ func TestForkGoesByTheBeginning(t *testing.T) {
 			parts []string
 			to    net.Listener
 		}{
-			{[]string{"PRI * HTTP/2.0"}, those}, {[]string{"P", "RI"}, those}, {[]string{"PUT /"}, others},
+			{[]string{"PRI * HTTP/2.0"}, matching}, {[]string{"P", "RI"}, matching}, {[]string{"PUT /"}, others},
 			{[]string{"PR", "O"}, others}, {[]string{"X"}, others}, {[]string{""}, others},
 		} {
 			sent := send(t, listener.Addr(), c.parts)
@@ -65,7 +65,7 @@ func TestForkGoesByTheBeginning(t *testing.T) {
 				t.Fatalf("%s: %q has come to no branch", network, sent)
 			}
 		}
-		endsWithBoth(t, listener.Addr(), those, others, ends)
+		endsWithBoth(t, listener.Addr(), matching, others, ends)
 	}
 }
 
@@ -91,13 +91,13 @@ func send(t *testing.T, to net.Addr, parts []string) (sent string) {
 
 // endsWithBoth closes the branches: the address accepts connections until both are closed, and not after
 // that.
-func endsWithBoth(t *testing.T, at net.Addr, those, others net.Listener, ends <-chan error) {
+func endsWithBoth(t *testing.T, at net.Addr, matching, others net.Listener, ends <-chan error) {
 	t.Helper()
 	listens := func() bool {
 		client, err := net.Dial(at.Network(), at.String())
 		return err == nil && client.Close() == nil
 	}
-	if err := those.Close(); err != nil {
+	if err := matching.Close(); err != nil {
 		t.Error(err)
 	}
 	if !listens() {

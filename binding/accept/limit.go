@@ -15,9 +15,8 @@ type limited struct {
 	until   time.Time // current write deadline
 }
 
-// LimitWrites returns a connection whose writes fail if the peer does not read for longer than the timeout. A
-// write may take up to twice the timeout until it fails. A timeout of 0 means no limit. Only one goroutine
-// may write at a time.
+// LimitWrites returns a connection on which a write fails if it takes longer than one to two timeouts,
+// because the peer does not read. A timeout of 0 means no limit. Only one goroutine may write at a time.
 func LimitWrites(connection net.Conn, timeout time.Duration) net.Conn {
 	if timeout == 0 {
 		return connection

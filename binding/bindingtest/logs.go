@@ -38,7 +38,7 @@ func logging(t *testing.T, x *fixture) {
 	}
 	trace, found := written(t, provider)[0].Trace.String(), map[string]string{}
 	for line := range strings.Lines(text.String()) {
-		var is struct {
+		var logged struct {
 			Message   string  `json:"msg"`
 			Unit      string  `json:"unit"`
 			Operation string  `json:"operation"`
@@ -46,12 +46,12 @@ func logging(t *testing.T, x *fixture) {
 			Seconds   float64 `json:"duration_seconds"`
 			Trace     string  `json:"trace_id"`
 		}
-		err := json.Unmarshal([]byte(line), &is)
-		if err != nil || is.Message != "request" || is.Unit != callee || is.Seconds <= 0 ||
-			is.Operation != "/grpc.health.v1.Health/Check" {
+		err := json.Unmarshal([]byte(line), &logged)
+		if err != nil || logged.Message != "request" || logged.Unit != callee || logged.Seconds <= 0 ||
+			logged.Operation != "/grpc.health.v1.Health/Check" {
 			t.Errorf("%v: %s", err, line)
 		}
-		found[is.Status] = is.Trace
+		found[logged.Status] = logged.Trace
 	}
 	// Some bindings refuse a long message before they know its operation, and write no line for it.
 	delete(found, rpc.InvalidArgument)

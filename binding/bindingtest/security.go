@@ -43,8 +43,8 @@ func expired(t *testing.T, by *secure.Authority, name string) []byte {
 	return identity
 }
 
-// transport returns the TLS of a unit with an identity. If mutual is set, the unit presents its certificate as
-// a caller, and requires one of its callers.
+// transport returns the TLS of a unit with an identity. If mutual is set, the unit presents its certificate
+// as a caller, and requires one of its callers.
 func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
 	t.Helper()
 	made, err := secure.New(identity, mutual)

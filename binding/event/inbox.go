@@ -15,10 +15,13 @@ import (
 // the transaction in which the message has its effect: both exist or neither.
 type inbox struct {
 	db     *database.DB
-	insert []string // insert[n] is the statement for n rows; find and remove likewise
+	insert []string // insert[n] is the statement for n rows of inboxColumns; find and remove are for n ids
 	find   []string
 	remove []string
 }
+
+// inboxColumns is the number of columns of the inbox: consumer, id, received_us.
+const inboxColumns = 3
 
 // newInbox returns the inbox of a database whose tables exist.
 func newInbox(db *database.DB) *inbox {
@@ -28,7 +31,7 @@ func newInbox(db *database.DB) *inbox {
 	keep := db.KeepExisting("id")
 	return &inbox{db: db, find: ids("SELECT id"), remove: ids("DELETE"),
 		insert: database.Texts(stride, func(rows int) string {
-			return "INSERT INTO inbox (consumer, id, received_us) VALUES " + database.Values(rows, 3) + keep
+			return "INSERT INTO inbox (consumer, id, received_us) VALUES " + database.Values(rows, inboxColumns) + keep
 		})}
 }
 
@@ -38,11 +41,11 @@ var errRepeats = errors.New("some of the messages were handled before")
 // record records messages in the transaction that the context carries. It returns errRepeats if one of them
 // is recorded already. If two transactions record the same message, one waits for the other's end.
 func (i *inbox) record(ctx context.Context, consumer string, messages []broker.Message) error {
-	values, now := make([]any, 0, 3*len(messages)), time.Now().UnixMicro()
+	values, now := make([]any, 0, inboxColumns*len(messages)), time.Now().UnixMicro()
 	for _, m := range messages {
 		values = append(values, consumer, m.ID, now)
 	}
-	added, err := i.db.ExecRows(ctx, i.insert, 3, values)
+	added, err := i.db.ExecRows(ctx, i.insert, inboxColumns, values)
 	switch {
 	case err != nil:
 		return fmt.Errorf("write to the inbox of %s: %w", consumer, err)

@@ -23,7 +23,7 @@ import (
 type Handler func(ctx context.Context, messages []broker.Message) error
 
 // ErrAgain is returned by a handler that wants the same messages again at once, in a
-// new transaction, because the first attempt taught it how to handle them. It may be
+// new transaction, because it learned from the first attempt how to handle them. It may be
 // returned once per batch.
 var ErrAgain = errors.New("the handler wants the messages once more")
 
@@ -144,7 +144,7 @@ func distinct(deliveries []broker.Delivery) []broker.Message {
 }
 
 // attempt handles messages in one transaction. Repetitions are rare: it first assumes
-// that all messages are new, and looks up which are only when that fails.
+// that all messages are new. Only if that fails does it look up the new ones.
 func (w worker) attempt(ctx context.Context, messages []broker.Message) error {
 	if w.inbox == nil {
 		return w.handle(ctx, messages)

@@ -19,10 +19,10 @@ import (
 )
 
 // script is a Source that delivers the batches of a test and sends the result of each
-// to ends.
+// to results.
 type script struct {
 	batches [][]broker.Message
-	ends    chan error
+	results chan error
 }
 
 func (s script) Consume(ctx context.Context, _ broker.Subscription, handler broker.Handler) error {
@@ -31,7 +31,7 @@ func (s script) Consume(ctx context.Context, _ broker.Subscription, handler brok
 		for _, m := range batch {
 			deliveries = append(deliveries, broker.Delivery{Message: m, Queue: queue, Attempt: 1})
 		}
-		s.ends <- handler(ctx, deliveries)
+		s.results <- handler(ctx, deliveries)
 	}
 	<-ctx.Done()
 	return nil
@@ -40,7 +40,7 @@ func (s script) Consume(ctx context.Context, _ broker.Subscription, handler brok
 // play runs a subscriber with batches of messages with these ids, and returns the result of each batch.
 func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]string) []error {
 	t.Helper()
-	s := script{ends: make(chan error)}
+	s := script{results: make(chan error)}
 	for _, ids := range batches {
 		var batch []broker.Message
 		for _, id := range ids {
@@ -51,16 +51,16 @@ func play(t *testing.T, db *database.DB, handle event.Handler, batches ...[]stri
 	subscriber := event.Subscriber{Database: db, Source: s, Queue: queue, Handle: handle}
 	stop := inBackground(t, subscriber.Run, ignoreError)
 	defer stop()
-	var ends []error
+	var results []error
 	for range batches {
 		select {
-		case err := <-s.ends:
-			ends = append(ends, err)
+		case err := <-s.results:
+			results = append(results, err)
 		case <-time.After(time.Minute):
 			t.Fatal("the subscriber does not finish a batch")
 		}
 	}
-	return ends
+	return results
 }
 
 // effects returns the ids of the messages that took effect, repeated for each time.

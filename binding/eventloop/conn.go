@@ -26,7 +26,7 @@ type Conn struct {
 	descriptor int
 	unconsumed []byte // received, not consumed by the handler yet
 	unsent     []byte
-	finishing  bool
+	finishing  bool // Finish was called
 	closed     bool
 }
 

@@ -192,8 +192,8 @@ func listen(domain int, endpoint unix.Sockaddr) (int, error) {
 	return descriptor, nil
 }
 
-// connect waits until the connection is established. Only then it makes the socket
-// non-blocking.
+// connect returns a non-blocking socket whose connection is established. It connects with
+// a blocking socket; after a signal, connecting again continues to wait on Linux.
 func connect(domain int, endpoint unix.Sockaddr) (int, error) {
 	descriptor, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -48,13 +48,13 @@ func answer(stream uint32) []byte {
 	return append(all, framed(frameHeaders, flagEndHeaders|flagEndStream, stream, block("grpc-status", "0"))...)
 }
 
-// seeds adds valid, nearly valid and invalid frames to the corpus. of are the valid frames of a
-// call, from one side.
-func seeds(f *testing.F, of []byte) {
+// seeds adds valid, nearly valid and invalid frames to the corpus. call holds the valid frames that
+// one side sends for a call.
+func seeds(f *testing.F, call []byte) {
 	settings := appendSettings(nil, settingStreams, 10, settingWindow, 100, settingFrameSize, defaultFrameSize,
 		settingTableSize, 0)
 	for _, frames := range [][]byte{
-		nil, of, append(settings, of...), of[:len(of)-3],
+		nil, call, append(settings, call...), call[:len(call)-3],
 		append(framed(frameHeaders, 0, 1, block(":method", "POST")),
 			framed(frameContinuation, flagEndHeaders, 1, block(":path", "/"))...),
 		append(framed(frameHeaders, 0, 1, nil), framed(frameData, 0, 1, nil)...), // interrupted
@@ -67,7 +67,7 @@ func seeds(f *testing.F, of []byte) {
 		framed(framePing, 0, 0, make([]byte, 8)), framed(framePing, 0, 0, nil),
 		appendNumber(nil, frameWindow, 0, windowLimit), appendNumber(nil, frameWindow, 1, 0),
 		framed(frameWindow, 0, 0, nil),
-		append(bytes.Clone(of), appendNumber(nil, frameReset, 1, codeCancel)...), framed(frameReset, 0, 1, nil),
+		append(bytes.Clone(call), appendNumber(nil, frameReset, 1, codeCancel)...), framed(frameReset, 0, 1, nil),
 		appendGoAway(nil, 0, codeNone), framed(frameGoAway, 0, 0, nil), appendPrefix(nil, 1<<24-1, frameData, 0, 1),
 		framed(0xee, 0xff, 9, []byte("unknown")),
 	} {
@@ -96,7 +96,7 @@ func overPipe(t *testing.T, data []byte, end func(net.Conn)) {
 // byte, and in addition to that. So a peer cannot make it use much more memory than it sends.
 const memoryPerByte, memoryOfConnection = 4096, 8 << 20
 
-// checkMemory fails the test if play, which receives data, allocates more than that.
+// checkMemory fails the test if play, which receives data, allocates more than these limits.
 func checkMemory(t *testing.T, data []byte, play func()) {
 	t.Helper()
 	var before, after runtime.MemStats

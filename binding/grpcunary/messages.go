@@ -33,6 +33,7 @@ func (m *messages) encode(message any, call *spans.Part) (*[]byte, error) {
 	return into, nil
 }
 
+// put returns a buffer to the pool, unless it is too large to be kept.
 func (m *messages) put(memory *[]byte) {
 	if cap(*memory) <= keptBytes {
 		m.bytes.Put(memory)
@@ -52,7 +53,7 @@ func (m *messages) decode(body []byte, into any, call *spans.Part) error {
 	return m.codec.Unmarshal(body[messagePrefix:], into)
 }
 
-// stream returns an unused stream. release returns it to the pool; after that nobody may use it.
+// stream returns an unused stream.
 func (m *messages) stream() *stream {
 	if used, ok := m.streams.Get().(*stream); ok {
 		return used
@@ -60,6 +61,8 @@ func (m *messages) stream() *stream {
 	return &stream{done: make(chan struct{}, 1)}
 }
 
+// release returns a stream to the pool, unless its buffer is too large to be kept. The caller may not use it
+// any more.
 func (m *messages) release(s *stream) {
 	if cap(s.body) <= keptBytes {
 		*s = stream{done: s.done, body: s.body[:0]}

@@ -82,8 +82,8 @@ type served struct {
 	last   uint32          // number of the newest stream; guarded by conn.mu
 }
 
-// enter registers a connection and serves it in a goroutine. It closes it if the server
-// is closing.
+// enter registers a connection and serves it in a goroutine. If the server is closing, it
+// closes the connection.
 func (s *Server) enter(raw net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -23,6 +23,7 @@ const (
 	defaultBody = 1 << 20
 )
 
+// filled returns the limits with the defaults in place of 0.
 func (l Limits) filled() Limits {
 	if l.Head == 0 {
 		l.Head = defaultHead

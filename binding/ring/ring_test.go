@@ -55,7 +55,7 @@ func TestAttachRefuses(t *testing.T) {
 		want              string
 	}{
 		{"no room", newMemory(2*Size(4) - 1), 2, 4, "need 256 bytes, the memory has 255"},
-		{"off the line", newMemory(Size(4) + 8)[8:], 1, 4, "align"},
+		{"not aligned", newMemory(Size(4) + 8)[8:], 1, 4, "align"},
 		{"no capacity", newMemory(Size(4)), 1, 0, "choose at least 1 of 1"},
 		{"no inboxes", newMemory(Size(4)), 0, 4, "choose at least 1 of 1"},
 		{"too many", newMemory(Size(4)), 1, maxCapacity + 1, "choose at least 1 of 1"},
@@ -170,7 +170,7 @@ func (o *order) take(message uint32) error {
 	return nil
 }
 
-// sendAll sends a sequence. It retries while the inbox is full.
+// sendAll sends a sequence to inbox 0. While the inbox is full it calls wait and retries.
 func sendAll(row *Row, sender, messages int, wait func()) error {
 	for i := 0; i < messages; {
 		err := row.Send(0, sequence(sender, i))

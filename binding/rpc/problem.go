@@ -42,7 +42,7 @@ type Problems func(error) *Problem
 var _ Faults = Problems(nil)
 
 // Encode implements Faults.
-func (of Problems) Encode(err error) Fault { return of(err).Fault() }
+func (problemOf Problems) Encode(err error) Fault { return problemOf(err).Fault() }
 
 // Decode implements Faults.
 func (Problems) Decode(fault Fault, cause error) error {

@@ -9,7 +9,7 @@
 //     a call or of a message.
 //   - Every span has a lab.SegmentKind that says what its own time was spent on.
 //   - A batch that does the work of several traced messages at once records its spans
-//     for each of them (Join).
+//     for each of them (Batch.Join).
 //
 // The Provider is small because it runs during measurements (docs/tracing.md compares
 // its cost with that of OpenTelemetry's SDK). Code that starts spans uses only the API,

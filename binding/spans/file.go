@@ -218,8 +218,8 @@ func (l otlpLine) records() (all []Record, err error) {
 			}
 		}
 		for _, s := range r.ScopeSpans {
-			for _, text := range s.Spans {
-				record, err := text.record(unit)
+			for _, span := range s.Spans {
+				record, err := span.record(unit)
 				if err != nil {
 					return nil, err
 				}

@@ -26,7 +26,7 @@ const (
 type Provider struct {
 	embedded.TracerProvider
 	tracer tracer
-	bound  uint64 // a new trace is sampled if the last 63 bits of its id are below
+	bound  uint64 // see begin
 
 	mu       sync.Mutex
 	kept     [][]kept // pieces, because one growing slice would be copied repeatedly
@@ -111,7 +111,8 @@ func (t *tracer) Start(
 }
 
 // begin returns a random trace id, and whether the trace is sampled. It decides as
-// OpenTelemetry's TraceIDRatioBased: the last 63 bits must be below the bound.
+// OpenTelemetry's TraceIDRatioBased: the upper 63 of the id's last 64 bits must be below
+// the bound.
 func (p *Provider) begin() (id trace.TraceID, sampled bool) {
 	low := rand.Uint64()
 	if low>>1 >= p.bound {

@@ -63,7 +63,7 @@ func serveEach(listener net.Listener, serve func(net.Conn) error) error {
 }
 
 // admit carries out the request of one caller: it connects the caller to an address, or sends the number of
-// addresses of a name, which is that of the replicas of a unit. The caller gets its error from serveEach.
+// addresses of a name, with which the deployer checks that this node resolves it. serveEach sends the error.
 func admit(caller net.Conn, inside netip.Prefix) error {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return err
