@@ -40,8 +40,8 @@ func Fork(listener net.Listener, text string) (matching, others net.Listener) {
 	return first, second
 }
 
-// share passes a connection to the branch for its first bytes. It closes the connection if too few bytes
-// arrive within peekTimeout.
+// share passes a connection to the branch that its first bytes select. It closes the connection if too few
+// bytes arrive within peekTimeout.
 func share(connection net.Conn, text string, matching, others *branch) {
 	matches, err := begins(connection, text)
 	if err != nil {

@@ -43,8 +43,8 @@ type Server interface {
 	Shutdown(ctx context.Context) error
 }
 
-// Begin starts a server on the listener. stop shuts it down and returns the error of Shutdown.
-func Begin(
+// StartServer serves on the listener in a goroutine. stop shuts it down and returns the error of Shutdown.
+func StartServer(
 	t *testing.T, server Server, listener net.Listener, register func(grpc.ServiceRegistrar),
 ) (stop func(context.Context) error) {
 	register(server)
@@ -65,8 +65,8 @@ type Client interface {
 	Close() error
 }
 
-// Closed returns the client and closes it when the test ends. It fails the test on err.
-func Closed(t *testing.T, client Client, err error) grpc.ClientConnInterface {
+// WithCleanup returns the client and closes it when the test ends. It fails the test on err.
+func WithCleanup(t *testing.T, client Client, err error) grpc.ClientConnInterface {
 	Must(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {

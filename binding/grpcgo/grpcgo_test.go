@@ -33,28 +33,29 @@ func client(
 	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
 	made, err := NewClient(address, faults, secured, options...)
-	return bindingtest.Closed(t, made, err)
+	return bindingtest.WithCleanup(t, made, err)
 }
 
 func unaryClient(
 	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
 	made, err := grpcunary.NewClient(address, faults, secured, options...)
-	return bindingtest.Closed(t, made, err)
+	return bindingtest.WithCleanup(t, made, err)
 }
 
 func serve(
 	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 	options ...rpc.Option,
 ) func(context.Context) error {
-	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+	return bindingtest.StartServer(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
 func unaryServe(
 	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 	options ...rpc.Option,
 ) func(context.Context) error {
-	return bindingtest.Begin(t, grpcunary.NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+	server := grpcunary.NewServer(bindingtest.MaxBody, faults, options...)
+	return bindingtest.StartServer(t, server, listener, register)
 }
 
 // TestPeersWithoutAPrefaceAreCutOff: the server closes connections on which the preface of HTTP/2

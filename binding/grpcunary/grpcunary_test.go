@@ -18,7 +18,7 @@ func TestContract(t *testing.T) {
 			t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 		) grpc.ClientConnInterface {
 			client, err := NewClient(address, faults, secured, options...)
-			return bindingtest.Closed(t, client, err)
+			return bindingtest.WithCleanup(t, client, err)
 		}})
 }
 
@@ -26,5 +26,5 @@ func serve(
 	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 	options ...rpc.Option,
 ) func(context.Context) error {
-	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+	return bindingtest.StartServer(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }

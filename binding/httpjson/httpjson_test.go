@@ -26,7 +26,7 @@ func TestContract(t *testing.T) {
 		Client: func(
 			t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 		) grpc.ClientConnInterface {
-			return bindingtest.Closed(t, NewClient(address, 64, faults, secured, options...), nil)
+			return bindingtest.WithCleanup(t, NewClient(address, 64, faults, secured, options...), nil)
 		}})
 }
 
@@ -36,7 +36,7 @@ func serve(
 ) func(context.Context) error {
 	server, err := NewServer(bindingtest.MaxBody, faults, options...)
 	bindingtest.Must(t, err)
-	return bindingtest.Begin(t, server, listener, register)
+	return bindingtest.StartServer(t, server, listener, register)
 }
 
 // TestWhatIsNotACallIsRefused: the server answers with an HTTP error to requests that are invalid, too large,

@@ -42,20 +42,20 @@ const connections = 64
 func client(
 	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
-	return bindingtest.Closed(t, NewClient(address, connections, faults, secured, options...), nil)
+	return bindingtest.WithCleanup(t, NewClient(address, connections, faults, secured, options...), nil)
 }
 
 func jsonClient(
 	t *testing.T, address string, faults rpc.Faults, secured *tls.Config, options ...rpc.Option,
 ) grpc.ClientConnInterface {
-	return bindingtest.Closed(t, httpjson.NewClient(address, connections, faults, secured, options...), nil)
+	return bindingtest.WithCleanup(t, httpjson.NewClient(address, connections, faults, secured, options...), nil)
 }
 
 func serve(
 	t *testing.T, listener net.Listener, register func(grpc.ServiceRegistrar), faults rpc.Faults,
 	options ...rpc.Option,
 ) func(context.Context) error {
-	return bindingtest.Begin(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
+	return bindingtest.StartServer(t, NewServer(bindingtest.MaxBody, faults, options...), listener, register)
 }
 
 func jsonServe(
@@ -64,7 +64,7 @@ func jsonServe(
 ) func(context.Context) error {
 	lean, err := httpjson.NewServer(bindingtest.MaxBody, faults, options...)
 	bindingtest.Must(t, err)
-	return bindingtest.Begin(t, lean, listener, register)
+	return bindingtest.StartServer(t, lean, listener, register)
 }
 
 // TestLimits: a peer that sends no call, too much or too slowly gets an error, or is cut

@@ -107,7 +107,7 @@ func (g *Guards) ForUnit() *Guard {
 		retries := retrypolicy.NewBuilder[any]().HandleIf(failed).WithMaxRetries(s.Retries).ReturnLastFailure()
 		if s.Budget > 0 {
 			guard.budget = &budget{retries: s.Budget * budgetCalls}
-			// AbortIf is also asked after the last attempt. Then no retry follows, and the budget gets it back.
+			// AbortIf is also asked after the last attempt. Then no retry follows: it is refunded.
 			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
 				AbortIf(func(any, error) bool { return !guard.budget.pay() }).
 				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { guard.budget.refund() })
@@ -118,31 +118,31 @@ func (g *Guards) ForUnit() *Guard {
 }
 
 // Do makes a guarded call of a method. attempt sends it once; Do may call it several times.
-func (guard *Guard) Do(ctx context.Context, method string, attempt func(context.Context) error) error {
-	if guard == nil {
+func (g *Guard) Do(ctx context.Context, method string, attempt func(context.Context) error) error {
+	if g == nil {
 		return attempt(ctx)
 	}
-	guard.guards.calls.Add(1)
-	executor := guard.retrying
-	if repeatable := guard.guards.settings.Repeatable; repeatable != nil && !repeatable(method) {
-		executor = guard.once
+	g.guards.calls.Add(1)
+	executor := g.retrying
+	if repeatable := g.guards.settings.Repeatable; repeatable != nil && !repeatable(method) {
+		executor = g.once
 	}
 	if executor == nil {
-		return guard.attempt(ctx, attempt)
+		return g.attempt(ctx, attempt)
 	}
-	guard.budget.earn(guard.guards.settings.Budget)
-	err := executor.WithContext(ctx).Run(func() error { return guard.attempt(ctx, attempt) })
+	g.budget.earn(g.guards.settings.Budget)
+	err := executor.WithContext(ctx).Run(func() error { return g.attempt(ctx, attempt) })
 	if errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull) {
-		return guard.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
+		return g.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
 			Detail: "not sent: too many calls have failed or are in progress"}, err)
 	}
 	return err
 }
 
 // attempt sends a call once.
-func (guard *Guard) attempt(ctx context.Context, send func(context.Context) error) error {
-	guard.guards.attempts.Add(1)
-	if timeout := guard.guards.settings.Timeout; timeout > 0 {
+func (g *Guard) attempt(ctx context.Context, send func(context.Context) error) error {
+	g.guards.attempts.Add(1)
+	if timeout := g.guards.settings.Timeout; timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
