@@ -31,8 +31,8 @@ func explain(path string, err error) error {
 	return err
 }
 
-// replaceDir moves a finished directory to its place, where it replaces another one, and flushes the parent
-// to the disk.
+// replaceDir moves a finished directory to its place, removes an older one there first, and flushes the
+// parent to the disk.
 func replaceDir(draft, place string) error {
 	if err := os.RemoveAll(place); err != nil {
 		return err
@@ -63,7 +63,7 @@ func unitsCSV(metered lab.Metered) []byte {
 		return strconv.FormatFloat(cores, 'f', 6, 64)
 	}
 	for _, u := range metered.Units {
-		cell := func(quantity, text string) string {
+		cell := func(quantity, text string) string { // "" if the quantity is unavailable
 			if _, missing := u.Unavailable[quantity]; missing {
 				return ""
 			}

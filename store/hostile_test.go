@@ -51,7 +51,8 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	}
 }
 
-// Reading a file may allocate memoryPerByte for each of its bytes, and memoryOfRead in addition.
+// Reading a file may allocate memoryPerByte bytes for each of its bytes, and memoryOfRead in addition. This
+// catches memory that grows faster than the file.
 const memoryPerByte, memoryOfRead = 2000, 1 << 20
 
 // bounded calls read, which reads data, and fails the test if it allocates more memory than it may.
@@ -87,7 +88,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// FuzzTrial checks the same of any trial.json.
+// FuzzTrial checks the same for any trial.json.
 func FuzzTrial(f *testing.F) {
 	whole := trial(1, 1, true)
 	whole.Measures, whole.Services = map[string]float64{"completed_rate": 12.5},

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Runs returns the runs, the newest first, and what it left out. It caches what it has read: the next call
-// reads the runs that this one left out because it had read too many bytes.
+// Runs returns the list of runs, the newest first, and counts the runs that the list lacks. It caches
+// entries: if it reaches the limit of bytes, the next call reads the runs that this one could not read.
 func (s *Shelf) Runs() (runs []lab.ListedRun, left lab.LeftOut, err error) {
 	names, unseen, err := s.names()
 	if err != nil {
@@ -55,32 +55,32 @@ func (s *Shelf) forget(listed []string) {
 	s.entries = kept
 }
 
-// listed returns the entry of a run in a list. It reads the files of the run only if one has changed. It
-// returns false if they must be read and the allowance is spent.
+// listed returns the entry of a run in a list. It reads the files of the run only if one has changed. read is
+// false if the files must be read and the allowance is spent.
 func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.ListedRun, read bool) {
-	// The state is read first: otherwise a run that is reported meanwhile would have the state reported, without
-	// its answer, until its files change again.
+	// The state is read before the files: otherwise a run whose report is written in between would be listed as
+	// reported, without its answer.
 	state := s.state(name, held)
-	// So are the stamps: a change after them is noticed by the next list.
+	// The stamps are read before the files, too, so that the next list notices a change in between.
 	current, complete := s.stamps(name)
 	s.mu.Lock()
-	kept, known := s.entries[name]
+	cached, isCached := s.entries[name]
 	s.mu.Unlock()
-	if !complete || !known || kept.stamps != current {
+	if !complete || !isCached || cached.stamps != current {
 		if files.left <= 0 {
 			return run, false
 		}
-		var lasting bool
-		run, lasting = readListed(files, name)
-		kept = entry{current, run}
-		if complete && lasting {
+		var cacheable bool
+		run, cacheable = readListed(files, name)
+		cached = entry{current, run}
+		if complete && cacheable {
 			s.mu.Lock()
-			s.entries[name] = kept
+			s.entries[name] = cached
 			s.mu.Unlock()
 		}
 	}
-	kept.run.State = state
-	return kept.run, true
+	cached.run.State = state
+	return cached.run, true
 }
 
 // entry is a cached run of the list, without its state, with the stamps of its files before they were read.
@@ -89,7 +89,7 @@ type entry struct {
 	run    lab.ListedRun
 }
 
-// stamps has the stamps of plan, environment, analysis and notes: the entry of a run is read from these.
+// stamps holds the stamps of the files from which an entry is read: plan, environment, analysis and notes.
 type stamps [4]stamp
 
 // stamp changes with the content of a file: Cleave replaces files, which gives them a new inode, and other
@@ -108,14 +108,14 @@ func (s *Shelf) stamps(name string) (all stamps, complete bool) {
 	}
 	defer func() { _ = run.Close() }() // only read
 	for i, file := range []string{planFile, environmentFile, AnalysisFile, notesFile} {
-		about, err := run.Stat(file)
+		info, err := run.Stat(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return all, false
 		}
-		stat, isStat := about.Sys().(*syscall.Stat_t)
+		stat, isStat := info.Sys().(*syscall.Stat_t)
 		if !isStat {
 			return all, false
 		}
@@ -125,9 +125,9 @@ func (s *Shelf) stamps(name string) (all stamps, complete bool) {
 }
 
 // readListed reads the entry of a run in a list, without its state. It reads plan and analysis only up to the
-// wanted members, which come before trials and results. lasting is false if the system refused to read a
-// file, since it may succeed the next time.
-func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
+// wanted members, which come before trials and results. cacheable is false if the system refused to read a
+// file, for instance because too many files are open: the next attempt may succeed.
+func readListed(files fs.FS, name string) (run lab.ListedRun, cacheable bool) {
 	run.Name = name
 	var study struct {
 		Name, Title, Question string
@@ -147,9 +147,9 @@ func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 	if err = errors.Join(errs...); err != nil {
 		run.Damaged = clip(strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
-	lasting = !slices.ContainsFunc(errs, func(err error) bool {
+	cacheable = !slices.ContainsFunc(errs, func(err error) bool {
 		var refused syscall.Errno
-		return errors.As(err, &refused) && refused != syscall.ENOENT // a missing file has a stamp, too
+		return errors.As(err, &refused) && refused != syscall.ENOENT // stamps show when a missing file appears
 	})
 	run.Study, run.Title, run.Question = clip(study.Name), clip(study.Title), clip(study.Question)
 	for _, v := range study.Variants[:min(len(study.Variants), maxVariants)] {
@@ -160,7 +160,7 @@ func readListed(files fs.FS, name string) (run lab.ListedRun, lasting bool) {
 	run.Sentence, run.Headline = clip(answer.Sentence), shortened(answer.Headline)
 	run.Valid, run.Planned = trials.Valid, trials.Planned
 	run.Host, run.Commit = host(environment)
-	return run, lasting
+	return run, cacheable
 }
 
 // host returns a description of the processors and the kernel of a host, and the commit that Cleave was built
@@ -198,7 +198,7 @@ func shortened(h *lab.Headline) *lab.Headline {
 	return &short
 }
 
-// clip cuts a text that is too long for a list.
+// clip returns a text for a list: cut to longestText bytes and " ..." if it is longer.
 func clip(text string) string {
 	if len(text) <= longestText {
 		return text

@@ -34,7 +34,7 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
 	files := &opened{FS: s.files}
 	s.files = files
-	// list returns the list of runs. It checks how many files are opened for it: each run has four.
+	// list returns the list of runs. It checks that reads files are opened for it; each run has four.
 	list := func(why string, reads int) []lab.ListedRun {
 		t.Helper()
 		files.names = nil
@@ -47,7 +47,7 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	}
 	files.refused = syscall.EMFILE
 	if runs := list("too many files are open", 3*4); !strings.Contains(runs[0].Damaged, "too many open files") {
-		t.Errorf("of files that cannot be opened: %+v", runs)
+		t.Errorf("with files that cannot be opened: %+v", runs)
 	}
 	files.refused = nil
 	newest := list("the first list that can be read", 3*4)[0].Name
@@ -93,13 +93,13 @@ func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 	s.maxFolders = 2
 	runs, left, err := s.Runs()
 	if err != nil || len(runs) != 1 || !left.Unseen {
-		t.Errorf("of two folders: %d runs, left out %+v, %v", len(runs), left, err)
+		t.Errorf("with a limit of two folders: %d runs, left out %+v, %v", len(runs), left, err)
 	}
 	s.maxFolders = maxFolders
 	for most, unseen := range map[int]bool{4: false, 3: true} { // entries of the study: three runs and a link
 		s.maxEntries = most
 		if _, left, err := s.Runs(); err != nil || left.Unseen != unseen {
-			t.Errorf("of %d entries the list left out %+v, %v", most, left, err)
+			t.Errorf("with a limit of %d entries the list left out %+v, %v", most, left, err)
 		}
 	}
 }
@@ -114,8 +114,8 @@ func rewrite(t *testing.T, name string) {
 	testset.Must(t, err)
 	for same := true; same; { // the clock of the file system advances in steps of some milliseconds
 		err := errors.Join(os.WriteFile(name, text, 0o600), os.Chtimes(name, time.Time{}, before.ModTime()))
-		after, unread := os.Stat(name)
-		testset.Must(t, errors.Join(err, unread))
+		after, statErr := os.Stat(name)
+		testset.Must(t, errors.Join(err, statErr))
 		same = after.Sys().(*syscall.Stat_t).Ctim == before.Sys().(*syscall.Stat_t).Ctim
 	}
 }

@@ -24,10 +24,10 @@ func (f *Folder) Lock() error {
 		return explain(f.Path(lockFile), err)
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		holder, unread := inputfile.Read(file.Name(), maxSmall)
-		err = errors.Join(err, unread, file.Close())
+		holder, readErr := inputfile.Read(file.Name(), maxSmall)
+		err = errors.Join(err, readErr, file.Close())
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			pid, _ := strconv.Atoi(strings.TrimSpace(string(holder))) // 0: it has not written its number yet
+			pid, _ := strconv.Atoi(strings.TrimSpace(string(holder))) // 0: it has not written its ID yet
 			return fmt.Errorf("process %d is playing into %s: wait for its end, or end it, then go on with --resume",
 				pid, f.dir)
 		}
@@ -44,7 +44,7 @@ func (f *Folder) Lock() error {
 	return explain(file.Name(), err)
 }
 
-// Unlock lets others play into the folder. It does nothing without a lock.
+// Unlock releases the lock of the folder, if this process holds it.
 func (f *Folder) Unlock() {
 	if f.lock != nil {
 		_ = f.lock.Close() // this releases the lock

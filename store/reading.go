@@ -9,12 +9,12 @@ import (
 	"path"
 )
 
-// allowance is a file system that limits the sum of the bytes that are read of its files. Each file has a
-// limit, too, but a stranger's folder may have thousands of files. Callers open no further file when nothing
-// is left.
+// allowance is a file system that counts the bytes read from all of its files against a limit. Each file has
+// a limit of its own, but a stranger's folder may have thousands of files. The caller checks left before it
+// opens further files: allowance itself refuses none.
 type allowance struct {
 	fs.FS
-	left int64 // bytes; may become negative with the last file
+	left int64 // bytes; negative if the last file had more than were left
 }
 
 // Open implements fs.FS.
@@ -29,13 +29,13 @@ func (a *allowance) Open(name string) (fs.File, error) {
 // countedFile is a file whose bytes are subtracted from an allowance.
 type countedFile struct {
 	fs.File
-	on *allowance
+	allowance *allowance
 }
 
 // Read implements fs.File.
 func (f countedFile) Read(p []byte) (int, error) {
 	n, err := f.File.Read(p)
-	f.on.left -= int64(n)
+	f.allowance.left -= int64(n)
 	return n, err
 }
 
@@ -49,8 +49,8 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 	defer func() { _ = file.Close() }() // only read
 	limited := &io.LimitedReader{R: file, N: maxHead}
 	decoder := json.NewDecoder(limited)
-	if brace, wrong := decoder.Token(); wrong != nil || brace != json.Delim('{') {
-		err = errors.Join(errors.New("it holds no object"), wrong)
+	if brace, tokenErr := decoder.Token(); tokenErr != nil || brace != json.Delim('{') {
+		err = errors.Join(errors.New("it holds no object"), tokenErr)
 	}
 	left := len(wanted)
 	for err == nil && left > 0 && decoder.More() {
@@ -66,7 +66,7 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 			err = decoder.Decode(new(json.RawMessage))
 		}
 	}
-	if err == nil && left > 0 { // More is also false at the end of a file that is cut off
+	if err == nil && left > 0 { // More is false in a file that is cut off, too: Token tells the two apart
 		_, err = decoder.Token()
 	}
 	if err != nil && limited.N == 0 {

@@ -17,17 +17,17 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// sealFile proves that a plan was made by this user on this host. It proves nothing on another host, and
-// reveals nothing.
+// sealFile holds a code that proves that this user made the plan on this host. It proves nothing on another
+// host and does not reveal the user's key.
 const sealFile = "plan.seal"
 
 const (
 	keyBytes = 32   // of the key of seals
-	maxSmall = 1000 // bytes of a seal or a lock that are read
+	maxSmall = 1000 // bytes read from a seal or a lock file
 )
 
 // seal writes the seal of a plan into the folder. It makes the user's key if there is none. If the key can be
-// neither read nor made, there is no seal, and Cleave asks before it plays the plan again.
+// neither read nor made, seal returns nil without a seal: Cleave then asks before it plays the plan again.
 func (f *Folder) seal(plan []byte) error {
 	key, err := ownKey()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -67,8 +67,8 @@ func (f *Folder) PlanWithSeal() (plan lab.Plan, own bool, err error) {
 	return plan, hmac.Equal(bytes.TrimSpace(seal), []byte(sealOf(key, data))), nil
 }
 
-// sealOf returns the seal of a plan. It includes the host, since hosts may share a home folder, and so the
-// key.
+// sealOf returns the seal of a plan: a hexadecimal HMAC of the plan and the host. The host is part of it
+// because hosts may share a home folder, and thus the key.
 func sealOf(key, plan []byte) string {
 	code := hmac.New(sha256.New, key)
 	host, _ := os.ReadFile("/etc/machine-id") // hosts without this file cannot be told apart
@@ -83,7 +83,7 @@ func keyPath() (string, error) {
 	return filepath.Join(settings, "cleave", "plan.key"), err
 }
 
-// ownKey returns the key of this user, from a file that only this user can read.
+// ownKey reads the key of this user from a file that only this user can read.
 func ownKey() ([]byte, error) {
 	path, err := keyPath()
 	if err != nil {
@@ -105,7 +105,7 @@ func makeKey() error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(path), ".plan.key-*") // for this user only
+	draft, err := os.CreateTemp(filepath.Dir(path), ".plan.key-*") // with permissions for this user only
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// expectOwn opens the folder and checks whether its plan counts as the user's own.
+// expectOwn opens the folder and checks that its plan counts as the user's own if want is true, else that it
+// does not. why describes the case.
 func expectOwn(t *testing.T, dir string, want bool, why string) {
 	t.Helper()
 	f, err := Open(dir)

@@ -22,35 +22,35 @@ const (
 	notesFile    = "notes.json"
 )
 
-// Limits of what is read of folders of runs, which may come from strangers.
+// Limits on reading folders of runs, which may be a stranger's.
 const (
-	maxRuns     = 10_000
-	maxHead     = 4 << 20     // bytes of a file, for a list
-	maxBytes    = 256 << 20   // of all files of a list; then no further file is opened
-	maxFolders  = 4 * maxRuns // that are searched for runs
-	maxEntries  = 2 * maxRuns // of one folder
+	maxRuns     = 10_000      // in a list
+	maxHead     = 4 << 20     // bytes read from one file for a list
+	maxBytes    = 256 << 20   // bytes read for a list, after which no further file is opened
+	maxFolders  = 4 * maxRuns // searched for runs
+	maxEntries  = 2 * maxRuns // read from one folder
 	maxReport   = 32 << 20    // bytes
-	maxNotes    = 128 << 10   // bytes; JSON may take six for a byte of a text
-	maxTags     = 20
-	longestTag  = 50     // bytes
-	longestNote = 10_000 // bytes
-	longestText = 1_000  // bytes of a text in a list
-	maxBars     = 12     // of a headline in a list
-	maxVariants = 24     // of a run in a list
-	maxPast     = 100    // runs of a history
-	maxTried    = 1_000  // folders that are searched for a history
+	maxNotes    = 128 << 10   // bytes; JSON may encode one byte of text as six
+	maxTags     = 20          // of a run
+	longestTag  = 50          // bytes
+	longestNote = 10_000      // bytes
+	longestText = 1_000       // bytes of a text in a list
+	maxBars     = 12          // of a headline in a list
+	maxVariants = 24          // of a run in a list
+	maxPast     = 100         // runs of a history
+	maxTried    = 1_000       // folders that are searched for a history
 )
 
 // Shelf is a folder of result folders: of all studies, or of one. It reads nothing outside of the folder, not
 // even through links, and writes only notes.
 type Shelf struct {
-	dir        string
-	maxRuns    int   // in a list
-	maxFolders int   // that are searched for a list
-	maxEntries int   // that are read of one folder
-	maxBytes   int64 // of all files that are read for a list
-	root       *os.Root
-	files      fs.FS // the files in root, each up to maxDocument
+	dir   string
+	root  *os.Root
+	files fs.FS // the files in root, each up to maxDocument
+
+	// The limits of the same names; tests lower them.
+	maxRuns, maxFolders, maxEntries int
+	maxBytes                        int64
 
 	mu      sync.Mutex
 	entries map[string]entry // cache of the list, by the name of the run
@@ -75,36 +75,36 @@ func OpenShelf(dir string) (*Shelf, error) {
 func (s *Shelf) Close() error { return s.root.Close() }
 
 // names returns the names of all runs: those in the folder itself, and those in its subfolders, one for each
-// study. unseen reports whether it has left out folders because of a limit.
+// study. unseen reports whether it left out folders because of a limit.
 func (s *Shelf) names() (all []string, unseen bool, err error) {
-	above, unseen, err := s.folders(".")
+	top, unseen, err := s.folders(".")
 	if err != nil {
 		return nil, false, fmt.Errorf("list %s: %w", s.dir, err)
 	}
-	looked := 0
-	for _, name := range above {
-		if looked++; looked > s.maxFolders {
+	searched := 0 // folders
+	for _, name := range top {
+		if searched++; searched > s.maxFolders {
 			return all, true, nil
 		}
 		if s.isRun(name) {
 			all = append(all, name)
 			continue
 		}
-		below, more, err := s.folders(name)
+		inside, more, err := s.folders(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it was removed meanwhile
+			continue // the folder was removed meanwhile
 		}
 		if err != nil {
 			return nil, false, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
 		}
-		for _, run := range below[:min(len(below), s.maxFolders-looked)] {
+		for _, run := range inside[:min(len(inside), s.maxFolders-searched)] {
 			if run = path.Join(name, run); s.isRun(run) {
 				all = append(all, run)
 			}
 		}
-		looked, unseen = looked+len(below), unseen || more
+		searched, unseen = searched+len(inside), unseen || more
 	}
-	return all, unseen || looked > s.maxFolders, nil
+	return all, unseen || searched > s.maxFolders, nil
 }
 
 // folders returns the names of the folders in a folder, without links, as entriesOf does.
@@ -135,10 +135,10 @@ func (s *Shelf) entriesOf(name string, wanted func(fs.FileMode) bool) (names []s
 	return names, more, errors.Join(err, folder.Close())
 }
 
-// isRun reports whether a folder has a plan.
+// isRun reports whether a folder is a run: whether it has a plan.
 func (s *Shelf) isRun(name string) bool {
-	about, err := s.root.Stat(path.Join(name, planFile))
-	return err == nil && about.Mode().IsRegular()
+	info, err := s.root.Stat(path.Join(name, planFile))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // Run returns one run.
@@ -146,7 +146,7 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 	if err := s.check(name); err != nil {
 		return lab.ListedRun{}, err
 	}
-	state := s.state(name, heldLocks()) // before the files, as in listed
+	state := s.state(name, heldLocks()) // read before the files, for the reason given in listed
 	run, _ := readListed(s.files, name)
 	run.State = state
 	return run, nil
@@ -160,9 +160,9 @@ func (s *Shelf) check(name string) error {
 	return nil
 }
 
-// Past returns the history of a run: the runs in the same folder, including it, that have a report and the
-// same study and title, the oldest first. Of very many runs it has the newest. It also returns what it left
-// out.
+// Past returns the history of a run: the runs in the same folder, including the run itself, that have a
+// report and the same study and title, the oldest first. It returns the newest maxPast of them. left counts
+// runs that another limit left out, not those older than the newest maxPast.
 func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err error) {
 	if err := s.check(name); err != nil {
 		return nil, left, err
@@ -177,7 +177,7 @@ func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err err
 		return nil, left, fmt.Errorf("list the runs beside %s: %w", name, err)
 	}
 	left.Unseen = more
-	slices.Reverse(names) // names begin with their time: now the newest are first
+	slices.Reverse(names) // the newest first: a name begins with the time of its run
 	tried := names[:min(len(names), maxTried)]
 	for i, one := range tried {
 		if len(runs) == maxPast {
@@ -190,7 +190,7 @@ func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err err
 		run, err := s.past(files, path.Join(path.Dir(name), one))
 		if err == nil && run.Study == this.Study && run.Title == this.Title {
 			runs = append(runs, run)
-		} // Runs reports errors
+		} // errors of other runs are shown in the list of Runs
 	}
 	if len(runs) < maxPast && len(tried) < len(names) {
 		left.Unseen = true
@@ -207,36 +207,36 @@ func (s *Shelf) past(files fs.FS, name string) (lab.PastRun, error) {
 	err := errors.Join(head(files, name, planFile, map[string]any{"created": &run.Created, "study": &study}),
 		head(files, name, AnalysisFile, map[string]any{"answer": &answer, "environment": &run.Environment,
 			"comparisons": &run.Comparisons}))
-	err = s.unreported(name, err)
+	err = s.explainMissing(name, err)
 	run.Study, run.Title, run.Headline = study.Name, study.Title, answer.Headline
 	return run, err
 }
 
-// Report returns the report of a run, which is HTML.
+// Report returns the HTML report of a run.
 func (s *Shelf) Report(name string) ([]byte, error) {
 	if err := s.check(name); err != nil {
 		return nil, err
 	}
 	data, err := read(s.files, name, ReportFile, maxReport)
-	return data, s.unreported(name, err)
+	return data, s.explainMissing(name, err)
 }
 
 // Analysis returns the analysis of a run.
-func (s *Shelf) Analysis(name string) (concluded lab.Analysis, err error) {
+func (s *Shelf) Analysis(name string) (analysis lab.Analysis, err error) {
 	if err := s.check(name); err != nil {
-		return concluded, err
+		return analysis, err
 	}
-	err = s.unreported(name, document(s.files, name, AnalysisFile, maxReport, &concluded))
-	if err == nil && concluded.Schema != lab.AnalysisSchema {
+	err = s.explainMissing(name, document(s.files, name, AnalysisFile, maxReport, &analysis))
+	if err == nil && analysis.Schema != lab.AnalysisSchema {
 		err = fmt.Errorf("%s has schema %q, this cleave reads %q: type: cleave report %s",
-			path.Join(name, AnalysisFile), concluded.Schema, lab.AnalysisSchema, path.Join(s.dir, name))
+			path.Join(name, AnalysisFile), analysis.Schema, lab.AnalysisSchema, path.Join(s.dir, name))
 	}
-	return concluded, err
+	return analysis, err
 }
 
-// unreported replaces the error about a missing file by one that says how the run gets its report. Other
-// errors stay.
-func (s *Shelf) unreported(name string, err error) error {
+// explainMissing replaces the error of a missing file by one that names the command that writes the report.
+// It returns other errors unchanged.
+func (s *Shelf) explainMissing(name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -244,7 +244,7 @@ func (s *Shelf) unreported(name string, err error) error {
 		fs.ErrNotExist)
 }
 
-// notes reads the notes of a run; none if there is no file.
+// notes returns the notes of a run; empty ones if it has no file of notes.
 func notes(files fs.FS, name string) (lab.Notes, error) {
 	var notes lab.Notes
 	err := document(files, name, notesFile, maxNotes, &notes)
@@ -279,7 +279,8 @@ func checkNotes(n lab.Notes) error {
 	return nil
 }
 
-// WriteNotes replaces the notes of a run. It writes a draft in the folder and renames it.
+// WriteNotes replaces the notes of a run. It writes a draft in the folder and renames it, so that readers
+// never see half of the notes.
 func (s *Shelf) WriteNotes(name string, notes lab.Notes) error {
 	if err := errors.Join(s.check(name), checkNotes(notes)); err != nil {
 		return err

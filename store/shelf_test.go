@@ -37,6 +37,7 @@ func shelf(t *testing.T, hours ...int) (*Shelf, []*Folder) {
 	return s, folders
 }
 
+// answered is an analysis that is cut off behind the members that the list shows.
 const answered = `{"schema": "cleave-analysis/2", "study": "rego2021",
 	"answer": {"sentence": "b is slower.", "headline": {"title": "CPU", "baseline": "a",
 		"bars": [{"label": "b", "metric": "cpu", "ratio": 1.5, "low": 1.4, "high": 1.6}]}},
@@ -66,7 +67,7 @@ func TestAShelfListsRunsNewestFirst(t *testing.T) {
 	s.maxRuns = 2
 	if newest, left, err := s.Runs(); err != nil || len(newest) != 2 || left.Beyond != 1 ||
 		newest[1].Name != runs[1].Name {
-		t.Errorf("of three runs, two at most: %+v, left out %+v, %v", newest, left, err)
+		t.Errorf("three runs with a limit of two: %+v, left out %+v, %v", newest, left, err)
 	}
 	folders[2].Unlock()
 	if run, err := s.Run(runs[1].Name); err != nil || run.State != lab.RunStopped {
@@ -127,8 +128,8 @@ func TestNothingOutsideAShelfIsReached(t *testing.T) {
 	testset.Must(t, err)
 	for _, name := range []string{"link", escape, outside.Dir(), "rego2021/../rego2021/latest", "", ".",
 		"rego2021"} {
-		for what, err := range map[string]error{"Run": second(s.Run(name)), "Report": second(s.Report(name)),
-			"Analysis":   second(s.Analysis(name)),
+		for what, err := range map[string]error{"Run": errorOf(s.Run(name)), "Report": errorOf(s.Report(name)),
+			"Analysis":   errorOf(s.Analysis(name)),
 			"WriteNotes": s.WriteNotes(name, lab.Notes{Schema: lab.NotesSchema})} {
 			if !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s(%q) = %v, want that there is no such run", what, name, err)
@@ -151,10 +152,11 @@ func TestNothingOutsideAShelfIsReached(t *testing.T) {
 	}
 }
 
-// second returns the error of a call with one other result.
-func second[T any](_ T, err error) error { return err }
+// errorOf returns the error of a call with one other result.
+func errorOf[T any](_ T, err error) error { return err }
 
-// TestADamagedRunIsListed checks that a damaged run is in the list with its error, also if a file is a pipe.
+// TestADamagedRunIsListed checks that a run with a damaged file, or a pipe in its place, is in the list with
+// the error. A lock file with any content is no damage: the kernel knows who holds the lock.
 func TestADamagedRunIsListed(t *testing.T) {
 	for name, text := range map[string]string{
 		planFile: "[]", AnalysisFile: `{"answer": 1}`, notesFile: `{"schema":"cleave-notes/9"}`,
@@ -165,7 +167,7 @@ func TestADamagedRunIsListed(t *testing.T) {
 		if err != nil || len(runs) != 1 || name != lockFile && !strings.Contains(runs[0].Damaged, name) {
 			t.Errorf("%s: Runs = %+v, %v", name, runs, err)
 		}
-		if name == planFile {
+		if name == planFile { // a folder whose plan is a pipe is no run
 			continue
 		}
 		_ = os.Remove(folders[0].Path(name))
@@ -186,7 +188,7 @@ func TestOneRunIsNoShelf(t *testing.T) {
 	testset.Must(t, err)
 	defer study.Close()
 	if runs, _, err := study.Runs(); err != nil || len(runs) != 1 || strings.Contains(runs[0].Name, "/") {
-		t.Errorf("of one study Runs = %+v, %v", runs, err)
+		t.Errorf("Runs of one study = %+v, %v", runs, err)
 	}
 }
 
@@ -201,7 +203,7 @@ func TestTheNewestRunsOfAllStudiesAreRead(t *testing.T) {
 	s.maxRuns = 2
 	runs, left, err := s.Runs()
 	if err != nil || len(runs) != 2 || left.Beyond != 1 || runs[0].Name != "a-study/"+newest {
-		t.Errorf("of three runs, two at most: %+v, left out %+v, %v; want the newest first", runs, left, err)
+		t.Errorf("three runs with a limit of two: %+v, left out %+v, %v; want the newest first", runs, left, err)
 	}
 }
 
@@ -232,18 +234,18 @@ func TestThePastOfAStudy(t *testing.T) {
 	}
 	if _, _, err := s.Past("rego2021/20260102T060405Z-7"); !errors.Is(err, fs.ErrNotExist) ||
 		!strings.Contains(err.Error(), "has no report yet") {
-		t.Errorf("of a run without a report: %v", err)
+		t.Errorf("Past of a run without a report: %v", err)
 	}
 	if _, _, err := s.Past("../rego2021"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("outside of the folder: %v", err)
 	}
 	s.maxBytes = 1
 	if past, left, err := s.Past(run.Name); err != nil || len(past) != 0 || left != (lab.LeftOut{Unread: 4}) {
-		t.Errorf("of few bytes: %+v, left out %+v, %v", past, left, err)
+		t.Errorf("with a limit of one byte: %+v, left out %+v, %v", past, left, err)
 	}
 	s.maxEntries = 4 // four runs and a link
 	if _, left, err := s.Past(run.Name); err != nil || !left.Unseen {
-		t.Errorf("of few entries a history left out %+v, %v", left, err)
+		t.Errorf("with a limit of four entries a history left out %+v, %v", left, err)
 	}
 }
 
@@ -272,7 +274,7 @@ func TestProgressIsReadInWholeLines(t *testing.T) {
 	_, err = file.WriteString(strings.Repeat("x", long-1) + "\nlast\n")
 	testset.Must(t, err)
 	read(-1, "last\n", 8+3+long+5)
-	read(8, "", 8+maxProgress) // what is too long to be a line is passed over
+	read(8, "", 8+maxProgress) // bytes without a line break are skipped
 	testset.Must(t, errors.Join(file.Close(), os.Remove(file.Name()), syscall.Mkfifo(file.Name(), 0o600)))
 	if _, err := folders[0].Progress(); err == nil {
 		t.Error("progress is written to a pipe")

@@ -101,14 +101,14 @@ func makeNew(wanted string) (string, error) {
 	}
 }
 
-// unwritable adds to an error the folder that cannot be written, and advice.
+// unwritable wraps an error with the path that cannot be written, and advice.
 func unwritable(path string, err error) error {
 	return fmt.Errorf("cannot write results to %s: %w: choose another folder with --results", path, err)
 }
 
 // Open opens an existing result folder.
 func Open(dir string) (*Folder, error) {
-	if about, err := os.Stat(filepath.Join(dir, planFile)); err != nil || !about.Mode().IsRegular() {
+	if info, err := os.Stat(filepath.Join(dir, planFile)); err != nil || !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%s is no result folder (no %s): name one such as results/rego2021/latest", dir,
 			planFile)
 	}
@@ -154,8 +154,8 @@ func (f *Folder) Environment() (lab.Environment, error) {
 	return environment, err
 }
 
-// Save implements lab.TrialStore. The folder of a trial that counts is named by its number, that of any other
-// attempt NUMBER-ATTEMPT.
+// Save implements lab.TrialStore. The folder of a valid trial is named NUMBER, that of an invalid attempt
+// NUMBER-ATTEMPT.
 func (f *Folder) Save(trial lab.Trial, logs map[string]string) error {
 	name := fmt.Sprintf("%04d", trial.Number)
 	if !trial.Valid {
@@ -236,13 +236,13 @@ func (f *Folder) Trials() ([]lab.Trial, error) {
 // Progress opens the journal of the experiment, for appending.
 func (f *Folder) Progress() (*os.File, error) { return f.openJournal(progressFile) }
 
-// Seconds opens the journal of the present trial, for appending: its course, second by second.
+// Seconds opens the journal of the current trial, for appending: a line for each second.
 func (f *Folder) Seconds() (*os.File, error) { return f.openJournal(secondsFile) }
 
-// RemoveSeconds removes the journal of the present trial, at the end of the experiment.
+// RemoveSeconds removes the journal of the current trial, at the end of the experiment.
 func (f *Folder) RemoveSeconds() error { return os.Remove(f.Path(secondsFile)) }
 
-// openJournal opens a file that others read while it grows, for appending. It refuses links, pipes and
+// openJournal opens a file for appending, which others read while it grows. It refuses links, pipes and
 // devices.
 func (f *Folder) openJournal(name string) (*os.File, error) {
 	place := f.Path(name)
@@ -251,7 +251,7 @@ func (f *Folder) openJournal(name string) (*os.File, error) {
 	if err != nil {
 		return nil, explain(place, err)
 	}
-	if about, err := file.Stat(); err != nil || !about.Mode().IsRegular() {
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(fmt.Errorf("%s is no regular file: remove it", place), err, file.Close())
 	}
 	return file, nil

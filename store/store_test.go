@@ -97,7 +97,7 @@ func TestUnitsAndSeriesAreTables(t *testing.T) {
 		Usage: lab.Usage{CPUSeconds: 0.25, Threads: 3, IdleCores: 0.125,
 			Unavailable: map[string]string{"user_seconds": "too short"}}}}
 	saved.Metered.Processes = []lab.ProcessUsage{
-		{Unit: "other", Name: "sh"},
+		{Unit: "other", Name: "sh"}, // no such unit: it gets no row
 		{Unit: "core", Name: "java server.jar", Processes: 2, CPUSeconds: 0.125, PeakMemoryBytes: 7, ReadBytes: 5,
 			WrittenBytes: 6, ReceivedBytes: 3, SentBytes: 4},
 	}
@@ -152,7 +152,7 @@ func TestOpenRefusesOtherFoldersAndOtherSchemas(t *testing.T) {
 	}
 }
 
-// smallDisk mounts a disk of 256 KiB.
+// smallDisk mounts a disk of 256 KiB and returns its folder. It skips the test without the right to mount.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

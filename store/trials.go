@@ -15,14 +15,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Limits of what is read of trials, which may come from strangers.
+// Limits on reading the trials of a run, which may be a stranger's.
 const (
-	maxTrials = 1_000    // in a list
-	maxLogs   = 40       // of a trial
-	maxLog    = 32 << 10 // bytes of the end of a log
+	maxTrials = 1_000    // trials in a list
+	maxLogs   = 40       // logs of a trial
+	maxLog    = 32 << 10 // bytes read from the end of a log
 )
 
-// Trials returns the list of a run's trials, in playing order, and what it left out.
+// Trials returns the list of a run's trials, in playing order, and counts the trials that the list lacks.
 func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, err error) {
 	if err := s.check(run); err != nil {
 		return nil, left, err
@@ -31,7 +31,7 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, 
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without that folder the list is empty
 		return nil, left, fmt.Errorf("list the trials of %s: %w", run, err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { // folders of trials are such as 0012 and 0012-1
+	names = slices.DeleteFunc(names, func(name string) bool { // trials are in folders such as 0012 and 0012-1
 		return strings.Trim(name, "0123456789-") != ""
 	})
 	listed := names[:min(len(names), maxTrials)]
@@ -48,7 +48,7 @@ func (s *Shelf) Trials(run string) (trials []lab.ListedTrial, left lab.LeftOut, 
 	return trials, left, nil
 }
 
-// listedTrial returns the entry of a trial in a list. It reads only the beginning of its record.
+// listedTrial returns the entry of a trial in a list. It reads only the beginning of trial.json.
 func listedTrial(files fs.FS, run, name string) lab.ListedTrial {
 	trial := lab.ListedTrial{Name: name}
 	var point lab.Point
@@ -56,7 +56,7 @@ func listedTrial(files fs.FS, run, name string) lab.ListedTrial {
 	err := head(files, place, trialFile, map[string]any{"number": &trial.Number, "attempt": &trial.Attempt,
 		"block": &trial.Block, "variant": &trial.Variant, "point": &point, "started": &trial.Started,
 		"valid": &trial.Valid, "operations": &trial.Operations, "elapsed_seconds": &trial.ElapsedSeconds})
-	if err == nil && !trial.Valid { // the record of a valid trial has no reason, and would be read to its end
+	if err == nil && !trial.Valid { // only invalid trials have a reason; in others head would read on to the end
 		err = head(files, place, trialFile, map[string]any{"reason": &trial.Reason})
 	}
 	if err != nil {
@@ -85,8 +85,8 @@ func (s *Shelf) checkTrial(run, name string) error {
 		return err
 	}
 	if fs.ValidPath(name) && !strings.Contains(name, "/") {
-		about, err := s.root.Stat(path.Join(run, trialsDir, name, trialFile))
-		if err == nil && about.Mode().IsRegular() {
+		info, err := s.root.Stat(path.Join(run, trialsDir, name, trialFile))
+		if err == nil && info.Mode().IsRegular() {
 			return nil
 		}
 	}
@@ -130,7 +130,7 @@ func (s *Shelf) logEnd(place string) (end lab.LogEnd, err error) {
 	if err != nil {
 		return end, fmt.Errorf("read %s: %w", place, err)
 	}
-	if at := bytes.IndexByte(text, '\n'); end.Cut > 0 && at >= 0 { // the first line is cut
+	if at := bytes.IndexByte(text, '\n'); end.Cut > 0 && at >= 0 { // drop the rest of a cut line
 		end.Cut += int64(at) + 1
 		text = text[at+1:]
 	}
@@ -138,21 +138,21 @@ func (s *Shelf) logEnd(place string) (end lab.LogEnd, err error) {
 	return end, nil
 }
 
-// openRegular opens a regular file, which may grow, and returns its present size. It does not wait for the
-// writer of a pipe, which it refuses.
+// openRegular opens a regular file and returns its present size; the file may grow. It refuses pipes, without
+// waiting for their writer.
 func (s *Shelf) openRegular(place string) (*os.File, int64, error) {
 	file, err := s.root.OpenFile(place, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, 0, err
 	}
-	about, err := file.Stat()
-	if err == nil && !about.Mode().IsRegular() {
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no regular file")
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, file.Close())
 	}
-	return file, about.Size(), nil
+	return file, info.Size(), nil
 }
 
 // Metrics returns the metrics in which the variants of a run are compared.

@@ -71,7 +71,7 @@ func TestTrialsOfARun(t *testing.T) {
 	s.maxBytes = 1
 	if trials, left, err := s.Trials(runOfShelf); err != nil || len(trials) != 1 ||
 		left != (lab.LeftOut{Unread: 2}) {
-		t.Errorf("of few bytes Trials = %+v, %+v, %v", trials, left, err)
+		t.Errorf("with a limit of one byte Trials = %+v, %+v, %v", trials, left, err)
 	}
 }
 
@@ -116,6 +116,6 @@ func TestTrialsOutsideAreNotRead(t *testing.T) {
 		}
 	}
 	if _, _, err := s.Trials("rego2021/../.."); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("trials of what is no run: %v", err)
+		t.Errorf("trials of a path that is no run: %v", err)
 	}
 }

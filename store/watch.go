@@ -17,20 +17,20 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxProgress is the largest number of bytes that one call reads of a journal.
+// maxProgress is the largest number of bytes that one call reads from a journal.
 const maxProgress = 128 << 10
 
-// lockPiece is the size of a read of the table of locks, in bytes. The kernel returns less for each: 4 KiB at
-// most.
+// lockPiece is the size of the buffer for reading the table of locks, in bytes. The kernel fills at most 4
+// KiB of it at a time.
 const lockPiece = 16 << 10
 
-// Progress returns whole lines of the journal of a run, from an offset, and the offset of their end. If from
-// is negative or beyond the end of the journal, it returns the last lines.
+// Progress returns whole lines of the journal of a run, from the offset from on, and next, the offset behind
+// them. If from is negative or beyond the end of the journal, it returns the last lines.
 func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err error) {
 	return s.lines(name, progressFile, from)
 }
 
-// Seconds returns whole lines of the journal of the present trial, as Progress does. Every trial begins a new
+// Seconds returns whole lines of the journal of the current trial, as Progress does. Every trial begins a new
 // journal.
 func (s *Shelf) Seconds(name string, from int64) (lines []byte, next int64, err error) {
 	return s.lines(name, secondsFile, from)
@@ -91,15 +91,15 @@ func (s *Shelf) state(name string, held locks) lab.RunState {
 
 // plays reports whether a process holds the lock of a run.
 func (s *Shelf) plays(name string, held locks) bool {
-	about, err := s.root.Stat(path.Join(name, lockFile))
+	info, err := s.root.Stat(path.Join(name, lockFile))
 	if err != nil {
 		return false
 	}
-	stat, isStat := about.Sys().(*syscall.Stat_t)
+	stat, isStat := info.Sys().(*syscall.Stat_t)
 	if !isStat || len(held[stat.Ino]) == 0 {
 		return false
 	}
-	// A file of another disk may have the same inode number, so the process has to be the right one, too.
+	// A file on another disk may have the same inode number, so compare the process ID, too.
 	holder, err := read(s.files, name, lockFile, maxSmall)
 	return err == nil && slices.Contains(held[stat.Ino], strings.TrimSpace(string(holder)))
 }
@@ -107,12 +107,12 @@ func (s *Shelf) plays(name string, held locks) bool {
 // locks are the IDs of processes that hold locks of files on this host, by the inode of the file.
 type locks map[uint64][]string
 
-// heldLocks returns the locks of files on this host. To try a lock instead would take it for a moment, and a
-// Cleave that is about to play could not get it.
+// heldLocks returns the locks of files on this host. It does not try to take the lock of a run: a Cleave that
+// is about to play could not get it at that moment.
 //
 // The kernel returns the table in pieces, and finds the beginning of the next piece by counting entries. If
-// others release locks between two pieces, it leaves out entries. Hence the pieces are large, and the table
-// is read twice.
+// others release locks between two pieces, entries are missing. So the table is read in large pieces, and
+// twice.
 func heldLocks() locks {
 	held := locks{}
 	for range 2 {
