@@ -39,7 +39,7 @@ import (
 type Message struct {
 	ID      string // unique; repetitions of the message have the same
 	Type    string // determines its queues: words of letters, digits, - and _, joined by dots
-	Key     string // identifies the subject of the message
+	Key     string // identifies what the message is about, for its handlers; brokers ignore it
 	Headers map[string]string
 	Body    []byte
 }
@@ -51,7 +51,7 @@ type Delivery struct {
 	// Attempt is the number of deliveries of the message, including this one, as far as
 	// the broker and this client know.
 	Attempt int
-	// Received is the time at which this client got the message, if it has headers. Traces
+	// Received is the time at which this client got the message; zero if the message has no headers. Traces
 	// use it to separate the wait for the handler from the wait in the broker.
 	Received time.Time
 }

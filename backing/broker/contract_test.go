@@ -28,8 +28,8 @@ type variant struct {
 	name    string
 	kind    server.Kind
 	driver  Driver
-	classic bool
-	prefix  string
+	classic bool   // see Config.Classic
+	prefix  string // the query of the URL: empty, or ?prefix=...; see Config.URL
 }
 
 func variants() []variant {
@@ -68,8 +68,8 @@ func within(t testing.TB) context.Context {
 }
 
 // impatient returns a fixture whose NATS delivers the messages of a lost consumer again
-// after three seconds instead of a minute. A consumer that gets no CPU time for so long gets
-// messages twice: so this is only for tests that expect that.
+// after three seconds instead of a minute. It is only for tests that allow repeated messages: a live consumer
+// that gets no CPU time for three seconds counts as lost, too.
 func (f *fixture) impatient() *fixture {
 	config := f.config
 	config.AckWait = 3 * time.Second

@@ -5,13 +5,13 @@ import "sync/atomic"
 // Counts holds what a client has done since it was opened, in messages unless said
 // otherwise. The meter subtracts two readings.
 type Counts struct {
-	Published      int64 // given to Publish, dead letters excluded
+	Published      int64 // passed to Publish; dead letters do not count
 	Delivered      int64 // received from queues
 	PublishedBytes int64 // bytes of published bodies
 	DeliveredBytes int64 // bytes of received bodies
 }
 
-// counters count for Counts and Held.
+// counters holds the counts behind Counts and Held.
 type counters struct {
 	published, delivered, publishedBytes, deliveredBytes, held atomic.Int64
 }

@@ -26,7 +26,7 @@ type consumerJob struct {
 	AckWait time.Duration
 }
 
-// holdOneMessage is the consumer's main function: it takes a message from the queue "views",
+// holdOneMessage is the main function of the consumer's process: it takes a message from the queue "views",
 // prints its ID and never finishes.
 func holdOneMessage(job string) error {
 	var j consumerJob
@@ -87,7 +87,7 @@ func poisonIsBuried(t *testing.T, f *fixture) {
 	f = f.impatient()
 	c := f.client(t, shop())
 	testset.Must(t, c.Publish(within(t), Message{ID: "poison", Type: "order.confirmed"}))
-	for range 3 {
+	for range 3 { // the delivery limit of the queue
 		killConsumer(t, f)
 	}
 	s := newSink()
@@ -119,7 +119,7 @@ func publishFailsWithoutBroker(t *testing.T, f *fixture) {
 
 func wrongPassword(t *testing.T, f *fixture) {
 	config := f.config
-	config.URL = strings.Replace(config.URL, "cleave:", "cleave:not", 1)
+	config.URL = strings.Replace(config.URL, "cleave:", "cleave:not", 1) // changes the password of user cleave
 	c, err := Open(config)
 	testset.Must(t, err)
 	defer func() { testset.Must(t, c.Close()) }()

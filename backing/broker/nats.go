@@ -25,7 +25,7 @@ type natsClient struct {
 	connection *nats.Conn
 	closed     bool
 	server     atomic.Pointer[jetstream.JetStream] // of the connection; nil: not connected yet, or closed
-	slots      chan struct{}                       // a semaphore: one entry per running batch
+	slots      chan struct{}                       // a semaphore: one entry per running publishBatch
 	session    atomic.Pointer[session]
 }
 
@@ -63,9 +63,9 @@ func openNATS(config Config) (*natsClient, error) {
 	return c, nil
 }
 
-// tied returns a context that ends with ctx or with the connection: requests that were
+// withSession returns a context that ends with ctx or with the current session: requests that were
 // sent over a lost connection get no answer.
-func (c *natsClient) tied(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *natsClient) withSession(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, abandon := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(c.session.Load().ctx, func() { abandon(errLost) })
 	return ctx, func() {
@@ -137,6 +137,9 @@ func (c *natsClient) Declare(ctx context.Context, topology Topology) error {
 // of the same name.
 const storeBusy jetstream.ErrorCode = 10049
 
+// storeAttempts is the number of attempts to create a stream while the server returns storeBusy.
+const storeAttempts = 20
+
 // declareStream creates the stream if it does not exist. It does not update it: all
 // units declare at the same time, and in nats-server 2.15 an update of a stream races
 // with the creation of its consumers.
@@ -148,7 +151,7 @@ func declareStream(ctx context.Context, server jetstream.JetStream, exchange str
 			AllowAtomicPublish: true, // see commitBatch
 		})
 		var refused *jetstream.APIError
-		if !errors.As(err, &refused) || refused.ErrorCode != storeBusy || attempt == 20 {
+		if !errors.As(err, &refused) || refused.ErrorCode != storeBusy || attempt == storeAttempts {
 			return err
 		}
 		pause(ctx, firstPause)

@@ -61,7 +61,7 @@ func (c *natsClient) publishBatch(ctx context.Context, batch []*nats.Msg) error 
 	}
 	ctx, cancel := context.WithTimeout(ctx, confirmWithin)
 	defer cancel()
-	ctx, release := c.tied(ctx)
+	ctx, release := c.withSession(ctx)
 	defer release()
 	if len(batch) == 1 {
 		_, err = server.PublishMsg(ctx, batch[0])
@@ -184,7 +184,7 @@ func (c *natsClient) Consume(ctx context.Context, subscription Subscription, han
 
 // fetchConnected fetches messages until the connection is lost or the context ends.
 func (c *natsClient) fetchConnected(ctx context.Context, w *worker, slots chan struct{}) error {
-	ctx, release := c.tied(ctx)
+	ctx, release := c.withSession(ctx)
 	defer release()
 	consumer, err := c.consumer(ctx, w.subscription.Queue)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 type rabbit struct {
 	counters
 	config     Config
-	prefix     string // of all names in the broker; see rabbit_shared.go
+	prefix     string // of all names in the broker; see Config.URL
 	topology   atomic.Pointer[Topology]
 	publishing *link
 	consuming  *link
@@ -103,7 +103,7 @@ func (l *link) tryChannel() (*amqp.Channel, error) {
 	return l.connection.Channel()
 }
 
-// dial dials for amqp.DialConfig and keeps the wire. mu is held.
+// dial dials for amqp.DialConfig and stores the new connection in l.wire. The caller holds mu.
 func (l *link) dial(network, address string) (net.Conn, error) {
 	connection, err := amqp.DefaultDial(dialWithin)(network, address)
 	if err != nil {
@@ -113,8 +113,8 @@ func (l *link) dial(network, address string) (net.Conn, error) {
 	return l.wire, nil
 }
 
-// current returns the wire of the current connection.
-func (l *link) current() *wire {
+// currentWire returns the wire of the current connection.
+func (l *link) currentWire() *wire {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.wire
@@ -140,12 +140,12 @@ func (r *rabbit) Declare(ctx context.Context, topology Topology) error {
 		return fmt.Errorf("declare topology: %w", err)
 	}
 	topology = topology.withDefaults()
-	isNew, err := r.lacks(ctx, topology)
+	isNew, err := r.lacksQueue(ctx, topology)
 	if err == nil && isNew {
 		err = r.writeNote(ctx, topology)
 	}
 	if err == nil {
-		err = r.with(ctx, func(channel *amqp.Channel) error { return r.declare(channel, topology) })
+		err = r.withChannel(ctx, func(channel *amqp.Channel) error { return r.declare(channel, topology) })
 	}
 	if err != nil {
 		return fmt.Errorf("declare topology in rabbitmq: %w", err)
@@ -177,10 +177,10 @@ func (r *rabbit) declare(channel *amqp.Channel, topology Topology) error {
 // queue without the messages that it has confirmed.
 const savedAfter = time.Second
 
-// lacks reports whether the broker does not have a queue of the topology yet.
-func (r *rabbit) lacks(ctx context.Context, topology Topology) (bool, error) {
+// lacksQueue reports whether a queue of the topology is missing in the broker.
+func (r *rabbit) lacksQueue(ctx context.Context, topology Topology) (bool, error) {
 	for _, queue := range topology.allQueues() {
-		err := r.with(ctx, func(channel *amqp.Channel) error {
+		err := r.withChannel(ctx, func(channel *amqp.Channel) error {
 			_, err := channel.QueueDeclarePassive(r.prefix+queue, true, false, false, false, nil)
 			return err
 		})
@@ -229,9 +229,9 @@ func (r *rabbit) arguments() amqp.Table {
 	return amqp.Table{"x-queue-type": "quorum"}
 }
 
-// with calls work with a new channel for administration. It is not reused, because the
+// withChannel calls work with a new channel for administration. The channel is not reused, because the
 // broker closes a channel at the first error.
-func (r *rabbit) with(ctx context.Context, work func(*amqp.Channel) error) error {
+func (r *rabbit) withChannel(ctx context.Context, work func(*amqp.Channel) error) error {
 	return whenUp(ctx, func() error {
 		channel, err := r.consuming.channel(ctx)
 		if err != nil {
@@ -269,7 +269,7 @@ func (r *rabbit) Depth(ctx context.Context, queue string) (Depth, error) {
 	if _, err := r.topology.Load().deliveryLimit(queue); err != nil {
 		return depth, fmt.Errorf("depth: %w", err)
 	}
-	err := r.with(ctx, func(channel *amqp.Channel) error {
+	err := r.withChannel(ctx, func(channel *amqp.Channel) error {
 		state, err := channel.QueueDeclarePassive(r.prefix+queue, true, false, false, false, nil)
 		depth.Ready = state.Messages
 		return err
@@ -292,7 +292,7 @@ func (r *rabbit) Delete(ctx context.Context) error {
 	if topology.Exchange == "" {
 		return nil
 	}
-	err := r.with(ctx, r.noteOf(*topology).remove)
+	err := r.withChannel(ctx, r.noteOf(*topology).remove)
 	if err == nil {
 		r.topology.Store(&Topology{})
 	}

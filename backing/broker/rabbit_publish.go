@@ -168,7 +168,7 @@ func (r *rabbit) openConfirming(ctx context.Context) (*confirming, error) {
 	returned := channel.NotifyReturn(make(chan amqp.Return, window+1))
 	// If the connection was lost meanwhile, this is the wire of the next one; the channel
 	// is closed then, and its wire does not matter.
-	return &confirming{channel: channel, wire: r.publishing.current(), returned: returned}, nil
+	return &confirming{channel: channel, wire: r.publishing.currentWire(), returned: returned}, nil
 }
 
 // give returns a channel to the pool, or closes it after a failure: it could still get

@@ -67,7 +67,7 @@ func (r *rabbit) writeNote(ctx context.Context, topology Topology) error {
 		return err
 	}
 	for {
-		err := r.with(ctx, func(channel *amqp.Channel) error {
+		err := r.withChannel(ctx, func(channel *amqp.Channel) error {
 			_, err := channel.QueueDeclare(registry, true, false, false, false, amqp.Table{"x-queue-type": "classic"})
 			return err
 		})

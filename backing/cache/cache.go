@@ -53,7 +53,7 @@ type Options struct {
 // Cache is a client. It is safe for concurrent use.
 type Cache struct {
 	driver       driver
-	open         chan struct{} // a semaphore with an entry per running request
+	slots        chan struct{} // a semaphore with an entry per running request
 	hits, misses atomic.Int64
 }
 
@@ -84,7 +84,7 @@ func Open(ctx context.Context, address string, options Options) (*Cache, error) 
 	if err != nil {
 		return nil, errors.New("open cache: its address is not a URL") // err contains the password
 	}
-	c := &Cache{open: make(chan struct{}, options.Connections)}
+	c := &Cache{slots: make(chan struct{}, options.Connections)}
 	switch {
 	case u.Scheme == Memory && u.Host == "":
 		c.driver, err = openMemory(u)
@@ -125,7 +125,7 @@ func (c *Cache) GetMany(ctx context.Context, keys ...string) (values map[string]
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("get %s from the cache: %w", named(keys), err)
+		return nil, fmt.Errorf("get %s from the cache: %w", quoteKeys(keys), err)
 	}
 	c.hits.Add(int64(len(values)))
 	c.misses.Add(int64(len(keys) - len(values)))
@@ -136,16 +136,16 @@ func (c *Cache) GetMany(ctx context.Context, keys ...string) (values map[string]
 // rounded up to seconds; 0 means never, but it may be evicted.
 func (c *Cache) Set(ctx context.Context, key string, value []byte, expiry time.Duration) error {
 	if len(value) > MaxValue {
-		return fmt.Errorf("set %s in the cache: %d bytes: %w", named([]string{key}), len(value), ErrTooLarge)
+		return fmt.Errorf("set %s in the cache: %d bytes: %w", quoteKeys([]string{key}), len(value), ErrTooLarge)
 	}
 	if expiry < 0 || expiry > MaxExpiry {
-		return fmt.Errorf("set %s in the cache: it cannot be kept for %v: give 0 to %v", named([]string{key}),
+		return fmt.Errorf("set %s in the cache: it cannot be kept for %v: give 0 to %v", quoteKeys([]string{key}),
 			expiry, MaxExpiry)
 	}
 	seconds := int((expiry + time.Second - 1) / time.Second)
 	err := c.request(ctx, []string{key}, func() error { return c.driver.set(ctx, key, value, seconds) })
 	if err != nil {
-		return fmt.Errorf("set %s in the cache: %w", named([]string{key}), err)
+		return fmt.Errorf("set %s in the cache: %w", quoteKeys([]string{key}), err)
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (c *Cache) Delete(ctx context.Context, keys ...string) error {
 		return nil
 	}
 	if err := c.request(ctx, keys, func() error { return c.driver.remove(ctx, keys) }); err != nil {
-		return fmt.Errorf("delete %s from the cache: %w", named(keys), err)
+		return fmt.Errorf("delete %s from the cache: %w", quoteKeys(keys), err)
 	}
 	return nil
 }
@@ -169,24 +169,23 @@ func (c *Cache) request(ctx context.Context, keys []string, work func() error) e
 	for _, key := range keys {
 		if len(key) == 0 || len(key) > MaxKey || slices.ContainsFunc([]byte(key),
 			func(b byte) bool { return b <= ' ' || b > '~' }) {
-			return fmt.Errorf("key %s: %w", named([]string{key}), ErrKey)
+			return fmt.Errorf("key %s: %w", quoteKeys([]string{key}), ErrKey)
 		}
 	}
 	select {
-	case c.open <- struct{}{}:
+	case c.slots <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("waiting behind %d open requests: %w", cap(c.open), ctx.Err())
+		return fmt.Errorf("waiting behind %d open requests: %w", cap(c.slots), ctx.Err())
 	}
-	defer func() { <-c.open }()
+	defer func() { <-c.slots }()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	return work()
 }
 
-// named returns the name of keys for a message: the first one, quoted and shortened, and the number of
-// others.
-func named(keys []string) string {
+// quoteKeys returns keys for a message: the first one, quoted and shortened, and the number of others.
+func quoteKeys(keys []string) string {
 	first := keys[0]
 	if len(first) > 60 {
 		first = first[:60] + "..."

@@ -102,6 +102,7 @@ func setAndGot(t *testing.T, client *cache.Cache) {
 	if _, found, err := client.Get(ctx, "b"); found || err != nil {
 		t.Errorf("Get of what is not there: %v, %v", found, err)
 	}
+	// A call counts a repeated key once.
 	if hits, misses := client.Found(); hits != 5 || misses != 6 {
 		t.Errorf("%d hits and %d misses, want 5 and 6", hits, misses)
 	}
@@ -111,7 +112,7 @@ func setAndGot(t *testing.T, client *cache.Cache) {
 	}
 }
 
-// callersOwn: changing a value after Set or Get does not change the cache.
+// callersOwn checks that changing a value after Set or Get does not change the cache.
 func callersOwn(t *testing.T, client *cache.Cache) {
 	mine := []byte("mine")
 	testset.Must(t, client.Set(t.Context(), "own", mine, 0))
@@ -124,7 +125,7 @@ func callersOwn(t *testing.T, client *cache.Cache) {
 	}
 }
 
-// expires: values expire, and times are rounded up to whole seconds.
+// expires checks that values expire; times are rounded up to whole seconds.
 func expires(t *testing.T, client *cache.Cache) {
 	ctx := t.Context()
 	testset.Must(t, client.Set(ctx, "long", []byte("x"), cache.MaxExpiry))
@@ -218,7 +219,7 @@ func canceled(t *testing.T, client *cache.Cache) {
 	}
 }
 
-// restart: after a restart of the server, which is then empty, the same client works again.
+// restart checks that the client works again after a restart of the server, which is then empty.
 func restart(t *testing.T, instance *servers.Instance) {
 	client := opened(t, instance.URL(), cache.Options{Connections: 4})
 	testset.Must(t, client.Set(t.Context(), "before", []byte("x"), 0))

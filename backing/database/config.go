@@ -77,7 +77,7 @@ func open(
 				config.Driver, config.Connections, len(config.DSN))
 	}
 	db := &DB{driver: config.Driver, observer: config.Observer, classify: classify}
-	if err := connect(db, config); err != nil { // it has not opened any connection yet
+	if err := connect(db, config); err != nil { // connect has opened no connection, so there is none to close
 		return nil, err
 	}
 	if err := db.checkDurable(ctx); err != nil {
@@ -119,11 +119,11 @@ func openMariaDB(db *DB, c Config) error {
 	if err != nil {
 		return fmt.Errorf("open mariadb: its DSN must look like user:password@tcp(host:port)/name: %w", err)
 	}
-	config.Collation = "utf8mb4_bin"
+	config.Collation = "utf8mb4_bin" // texts compare by their bytes, as in the other databases
 	if config.Params == nil {
 		config.Params = map[string]string{}
 	}
-	config.Params["tx_isolation"] = "'READ-COMMITTED'"
+	config.Params["tx_isolation"] = "'READ-COMMITTED'" // as in PostgreSQL
 	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
@@ -143,7 +143,8 @@ func openPostgreSQL(db *DB, c Config) error {
 	}
 	config.RuntimeParams["default_transaction_isolation"] = "read committed"
 	config.RuntimeParams["synchronous_commit"] = "on"
-	// cachingConnector is not needed: this driver caches prepared statements itself. So hooks note the time.
+	// cachingConnector is not needed: this driver caches prepared statements itself. Without it, these hooks
+	// have to record when a statement gets its connection.
 	noteTime := func(ctx context.Context, _ *pgx.Conn) error {
 		gotConnection(ctx)
 		return nil

@@ -82,7 +82,7 @@ func (db *DB) exec(ctx context.Context, query string, args []any) (int64, error)
 		changed, err = result.RowsAffected()
 	}
 	db.counters.statements.Add(1)
-	db.changed(ctx, changed)
+	db.countChanged(ctx, changed)
 	return changed, db.observe(ctx, Statement{Kind: KindExec, Text: query, Args: args, Rows: changed, Err: err},
 		began)
 }

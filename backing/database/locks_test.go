@@ -21,15 +21,15 @@ func checkDeadlock(t *testing.T, config database.Config) {
 	first.Add(2)
 	together(t, 2, func(i int) error {
 		names := []string{"a", "b"}
-		met := false
+		waited := false // only the first attempt waits
 		return db.Do(ctx, func(ctx context.Context) error {
 			for n := range names {
 				if _, err := db.Exec(ctx, "UPDATE items SET amount = amount + 1 WHERE name = ?",
 					names[(n+i)%2]); err != nil {
 					return err
 				}
-				if n == 0 && !met && db.Driver() != database.SQLite {
-					met = true
+				if n == 0 && !waited && db.Driver() != database.SQLite {
+					waited = true
 					first.Done()
 					first.Wait()
 				}
@@ -45,9 +45,9 @@ func checkDeadlock(t *testing.T, config database.Config) {
 	}
 }
 
-// checkDeadlockAlone has a single statement outside of Do lock rows that a transaction
-// wants. The transaction has changed more rows (MariaDB), and starts to wait later
-// (PostgreSQL): so the database ends the statement, which must be retried. In PostgreSQL
+// checkDeadlockAlone runs a single statement outside of Do that locks rows which a transaction
+// wants. The transaction has changed more rows, which counts in MariaDB, and starts to wait later,
+// which counts in PostgreSQL: so the database ends the statement, which must be retried. In PostgreSQL
 // each waiter checks for deadlocks once, after a second: on a slow host it can be the
 // transaction that finds one, and that attempt of the test proves nothing.
 //
@@ -74,7 +74,7 @@ func checkDeadlockAlone(t *testing.T, config database.Config) {
 // deadlockAlone reports whether the database ended the statement, not the transaction.
 func deadlockAlone(t *testing.T, db *database.DB, deadlocks *deadlocks) bool {
 	ctx := context.Background()
-	retries, refused := db.Counters().Retries, deadlocks.seen.Load()
+	retries, failed := db.Counters().Retries, deadlocks.seen.Load()
 	var alone []chan error // results of the statement, one per attempt of the transaction
 	err := db.Do(ctx, func(inside context.Context) error {
 		if _, err := db.Exec(inside,
@@ -105,9 +105,9 @@ func deadlockAlone(t *testing.T, db *database.DB, deadlocks *deadlocks) bool {
 	if a, b := amount(t, ctx, db, "a"), amount(t, ctx, db, "b"); a != 12 || b != 12 {
 		t.Errorf("a = %d, b = %d, want 12", a, b)
 	}
-	retries, refused = db.Counters().Retries-retries, deadlocks.seen.Load()-refused
-	if retries != refused || refused == 0 {
-		t.Errorf("%d retries, want one for each of the %d deadlocks", retries, refused)
+	retries, failed = db.Counters().Retries-retries, deadlocks.seen.Load()-failed
+	if retries != failed || failed == 0 {
+		t.Errorf("%d retries, want one for each of the %d deadlocks", retries, failed)
 	}
 	return true
 }
@@ -170,14 +170,15 @@ func awaitLockWait(t *testing.T, db *database.DB) {
 		if _, err := db.One(context.Background(), []any{&count}, waiting); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(lookAgain)
+		time.Sleep(pollInterval)
 	}
 }
 
-// lookAgain is the pause between checks. MariaDB caches its answer for a tenth of a
+// pollInterval is the pause between checks. MariaDB caches its answer for a tenth of a
 // second, and each query within that time renews the cached one.
-const lookAgain = 150 * time.Millisecond
+const pollInterval = 150 * time.Millisecond
 
+// together runs work n times at once and waits for all.
 func together(t *testing.T, n int, work func(i int) error) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -38,7 +38,7 @@ type Observer interface {
 
 // observe reports a statement to the trace and the observer. It returns the statement's
 // error as an error of this package.
-func (db *DB) observe(ctx context.Context, statement Statement, began begun) error {
+func (db *DB) observe(ctx context.Context, statement Statement, began start) error {
 	db.recordSpans(ctx, statement, began)
 	if db.observer != nil {
 		statement.Began, statement.Took = began.at, time.Since(began.at)
@@ -67,13 +67,14 @@ type Counters struct {
 	Retries     int64 `json:"retries"`   // of transactions, after contention
 }
 
+// counters holds the counts behind Counters.
 type counters struct {
 	statements, rowsRead, rowsChanged, commits, writes, rollbacks, retries atomic.Int64
 }
 
-// changed counts the rows that a statement has changed. In a transaction it marks the
+// countChanged counts the rows that a statement has changed. In a transaction it marks the
 // transaction as writing; otherwise it counts the statement's own commit.
-func (db *DB) changed(ctx context.Context, rows int64) {
+func (db *DB) countChanged(ctx context.Context, rows int64) {
 	if rows <= 0 {
 		return
 	}

@@ -40,7 +40,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestUnavailable: a server that does not answer is unavailable; a mistake is not.
+// TestUnavailable checks that the error of a server that does not answer counts as unavailable.
 func TestUnavailable(t *testing.T) {
 	_, err := database.Open(context.Background(),
 		database.Config{Driver: database.MariaDB, DSN: "u:p@tcp(127.0.0.1:9)/x"})

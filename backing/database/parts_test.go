@@ -13,12 +13,13 @@ import (
 
 var errRule = errors.New("a rule of the caller")
 
-// TestTryUndoesOnlyItsPart has parts of a transaction fail, nested ones too, while the
+// TestTryUndoesOnlyItsPart lets parts of a transaction fail, nested ones too, while the
 // transaction goes on.
 func TestTryUndoesOnlyItsPart(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db := databasetest.Open(t, open(t))
 		exec(t, t.Context(), db, "CREATE TABLE parts (id INTEGER NOT NULL PRIMARY KEY)")
+		// insert returns work that inserts a row, tries the inner parts and then returns end.
 		insert := func(id int, end error, inner ...func(context.Context) error) func(context.Context) error {
 			return func(ctx context.Context) error {
 				exec(t, ctx, db, "INSERT INTO parts (id) VALUES (?)", id)
@@ -49,9 +50,9 @@ func TestTryUndoesOnlyItsPart(t *testing.T) {
 	})
 }
 
-// TestTryDoesNotHideAHiddenFailure has a part ignore the error of a Do inside it: Try
-// must return ErrDoomed, but the transaction can still commit.
-func TestTryDoesNotHideAHiddenFailure(t *testing.T) {
+// TestTryReportsAnIgnoredFailure ignores the error of a Do inside a part: Try must return ErrDoomed, but the
+// transaction can still commit.
+func TestTryReportsAnIgnoredFailure(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db := databasetest.Open(t, open(t))
 		err := db.Do(t.Context(), func(ctx context.Context) error {
@@ -76,9 +77,9 @@ type ruleErrors []string
 // Error implements error.
 func (r ruleErrors) Error() string { return strings.Join(r, ", ") }
 
-// TestTryAfterAHiddenFailure calls Try in a transaction that an error of any type has doomed already: the
-// part succeeds, and the whole transaction fails.
-func TestTryAfterAHiddenFailure(t *testing.T) {
+// TestTryInADoomedTransaction calls Try in a transaction that an ignored error has doomed already: the part
+// succeeds, and the whole transaction fails. The error has a type that cannot be compared with ==.
+func TestTryInADoomedTransaction(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		db := databasetest.Open(t, open(t))
 		err := db.Do(t.Context(), func(ctx context.Context) error {
@@ -109,7 +110,7 @@ func TestAfterCommitIsCalledAfterACommitOnly(t *testing.T) {
 			}
 			return db.Do(ctx, func(ctx context.Context) error {
 				db.AfterCommit(ctx, call("inner"))
-				if errors.Is(err, errRule) {
+				if errors.Is(err, errRule) { // as it should be: the failed part does not fail the transaction
 					return nil
 				}
 				return err

@@ -14,7 +14,7 @@ import (
 // transactions: only Do begins them.
 type Pool struct{ db *DB }
 
-// Pool returns the database for such a library.
+// Pool returns the database for a library that writes its own statements.
 func (db *DB) Pool() Pool { return Pool{db} }
 
 // ExecContext runs a statement that changes rows.
@@ -50,7 +50,8 @@ func (p Pool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 		errors.ErrUnsupported)
 }
 
-// Read counts the rows of a query. It returns err as an error of this package, or nil.
+// Read counts the rows that the caller has read from a query. It returns err, which may be nil, as an error
+// of this package.
 func (p Pool) Read(text string, rows int64, err error) error {
 	p.db.counters.rowsRead.Add(rows)
 	return p.db.failed(text, err)

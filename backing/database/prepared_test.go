@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// TestPreparedAreBounded: a connection keeps at most maxPrepared statements.
+// TestPreparedAreBounded checks that a connection keeps at most maxPrepared statements.
 func TestPreparedAreBounded(t *testing.T) {
 	inner, err := sqlite.NewConnector("file:" + filepath.Join(t.TempDir(), "x.db"))
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database"
 )
 
-// checkManyRows writes and reads more rows than fit into one statement.
+// checkManyRows writes and reads more rows than fit into one statement: statements for four rows when it
+// writes, and for two when it reads. The table has a row "a" already, which stays as it is.
 func checkManyRows(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()
@@ -37,8 +38,7 @@ func checkManyRows(t *testing.T, config database.Config) {
 	}
 }
 
-// checkContended has work fail by contention twice: its changes are undone, and it is
-// retried.
+// checkContended calls Do with work that fails by contention twice: Do must undo its changes and retry it.
 func checkContended(t *testing.T, config database.Config) {
 	db := table(t, config)
 	tried := 0

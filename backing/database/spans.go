@@ -16,8 +16,8 @@ import (
 // connection, of kind queueing, and one for the database. SQLite has only one writing
 // connection, so that there the wait is for other writers.
 
-// begun holds the time at which a statement began; zero if neither a trace nor an observer needs it.
-type begun struct {
+// start holds the time at which a statement began; zero if neither a trace nor an observer needs it.
+type start struct {
 	at     time.Time
 	traced *connected // nil if the statement is not traced
 }
@@ -29,18 +29,19 @@ type connected struct{ at time.Time }
 type connectedKey struct{}
 
 // begin returns the context to run a statement with. It reads the clock only for a trace or an observer.
-func (db *DB) begin(ctx context.Context) (context.Context, begun) {
+func (db *DB) begin(ctx context.Context) (context.Context, start) {
 	if trace.SpanFromContext(ctx).IsRecording() {
 		c := &connected{}
-		return context.WithValue(ctx, connectedKey{}, c), begun{time.Now(), c}
+		return context.WithValue(ctx, connectedKey{}, c), start{time.Now(), c}
 	}
 	if db.observer != nil {
-		return ctx, begun{at: time.Now()}
+		return ctx, start{at: time.Now()}
 	}
-	return ctx, begun{}
+	return ctx, start{}
 }
 
-// gotConnection notes the time. Connections call it when the pool assigns them.
+// gotConnection records the time at which the statement of ctx got its connection. Connections call it when
+// the pool assigns them.
 func gotConnection(ctx context.Context) {
 	if c, traced := ctx.Value(connectedKey{}).(*connected); traced {
 		c.at = time.Now()
@@ -48,7 +49,7 @@ func gotConnection(ctx context.Context) {
 }
 
 // recordSpans records the spans of a statement that has ended.
-func (db *DB) recordSpans(ctx context.Context, s Statement, began begun) {
+func (db *DB) recordSpans(ctx context.Context, s Statement, began start) {
 	if began.traced == nil {
 		return
 	}
@@ -62,13 +63,13 @@ func (db *DB) recordSpans(ctx context.Context, s Statement, began begun) {
 	span.End()
 }
 
-// BeginSpan starts the span of a call to a store, named "VERB ABOUT", of kind database. If the context is not
-// traced, it returns ctx and a span that does nothing.
-func BeginSpan(ctx context.Context, verb, about string) (context.Context, trace.Span) {
+// BeginSpan starts the span of a call to a store, named "VERB OBJECT", of kind database. If the context is
+// not traced, it returns ctx and a span that does nothing.
+func BeginSpan(ctx context.Context, verb, object string) (context.Context, trace.Span) {
 	if !trace.SpanFromContext(ctx).IsRecording() {
 		return ctx, noop.Span{}
 	}
-	return beginSpan(ctx, verb+" "+about, lab.SegmentDatabase, time.Now())
+	return beginSpan(ctx, verb+" "+object, lab.SegmentDatabase, time.Now())
 }
 
 // beginSpan starts a child of the span of ctx, which must be recording.

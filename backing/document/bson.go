@@ -12,7 +12,8 @@ import (
 )
 
 // toBSON converts a JSON object to BSON. Fields keep their order. It returns an error for anything else, for
-// numbers that do not fit 64 bits, and for names of fields with zero bytes, which BSON cannot hold.
+// numbers beyond the range of float64, and for names of fields with zero bytes, which BSON cannot hold. A
+// whole number beyond 64 bits becomes a float64, which may round it.
 func toBSON(body json.RawMessage) (bson.D, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
@@ -93,14 +94,14 @@ func readObject(decoder *json.Decoder) (bson.D, error) {
 		if err != nil {
 			return nil, err
 		}
-		if strings.Contains(name.(string), "\x00") {
+		if strings.Contains(name.(string), "\x00") { // names are always strings
 			return nil, fmt.Errorf("field %q has a zero byte", name)
 		}
 		value, err := readValue(decoder)
 		if err != nil {
 			return nil, err
 		}
-		object = append(object, bson.E{Key: name.(string), Value: value}) // names are always strings
+		object = append(object, bson.E{Key: name.(string), Value: value})
 	}
 	_, err := decoder.Token()
 	return object, err

@@ -64,6 +64,7 @@ func mongoServer(t *testing.T) opener {
 	}
 }
 
+// within returns a context for one call or test, which ends after two minutes.
 func within(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -149,13 +150,13 @@ func expect(t *testing.T, store Store, want Document) {
 	t.Helper()
 	got, err := store.Get(within(t), "orders", want.ID)
 	testset.Must(t, err)
-	if plain(t, got) != plain(t, want) {
-		t.Errorf("document = %s, want %s", plain(t, got), plain(t, want))
+	if canonicalText(t, got) != canonicalText(t, want) {
+		t.Errorf("document = %s, want %s", canonicalText(t, got), canonicalText(t, want))
 	}
 }
 
-// plain returns a document whose body can be compared.
-func plain(t *testing.T, d Document) string {
+// canonicalText returns a document as a text, with its body in canonical form.
+func canonicalText(t *testing.T, d Document) string {
 	t.Helper()
 	body, err := canonical(d.Body)
 	testset.Must(t, err)
@@ -224,8 +225,8 @@ func newestWins(t *testing.T, open func() Store) {
 	}
 }
 
-// many writes 25 orders of customer a and 10 of b.
-func many(t *testing.T, store Store) {
+// upsertOrders writes 25 orders of customer a, with even numbers, and 10 of b, with odd ones.
+func upsertOrders(t *testing.T, store Store) {
 	t.Helper()
 	var all []Document
 	for n := range 25 {
@@ -256,7 +257,7 @@ func walk(t *testing.T, store Store, query Query) []string {
 
 func pagesCover(t *testing.T, open func() Store) {
 	store := declared(t, open)
-	many(t, store)
+	upsertOrders(t, store)
 	var want []string
 	for n := range 10 {
 		want = append(want, fmt.Sprintf("o%02d", n*2+1))
@@ -277,7 +278,7 @@ func pagesCover(t *testing.T, open func() Store) {
 
 func pagesGoBackwards(t *testing.T, open func() Store) {
 	store := declared(t, open)
-	many(t, store)
+	upsertOrders(t, store)
 	page, err := store.Find(within(t), "orders", Query{Field: "customer", Value: "a", Descending: true,
 		After: "o40", Limit: 3})
 	testset.Must(t, err)
@@ -292,7 +293,7 @@ func pagesGoBackwards(t *testing.T, open func() Store) {
 
 func clearLeavesNothing(t *testing.T, open func() Store) {
 	store := declared(t, open)
-	many(t, store)
+	upsertOrders(t, store)
 	testset.Must(t, store.Clear(within(t), "orders"))
 	left, err := store.Find(within(t), "orders", Query{Limit: 1})
 	testset.Must(t, err)
@@ -407,8 +408,8 @@ func plainNumbers(value any) any {
 	return value
 }
 
-// TestADatabaseHasThePrefixOfItsAddress opens a database at an address whose path is a prefix and which, like
-// that of a user's own server, does not say in which database the user is.
+// TestADatabaseHasThePrefixOfItsAddress checks that OpenAt puts the path of an address before the database's
+// name. Like the address of a user's own server, this one has no authSource.
 func TestADatabaseHasThePrefixOfItsAddress(t *testing.T) {
 	instance := servers.Started(t, server.Mongo, server.Settings{})
 	address, err := url.Parse(instance.URL())
@@ -428,7 +429,8 @@ func TestADatabaseHasThePrefixOfItsAddress(t *testing.T) {
 	}
 }
 
-// TestUsersWithPasswordsAreLookedForInThePath, unless the options of an address say otherwise, in any case.
+// TestUsersWithPasswordsAreLookedForInThePath checks for which options of an address MongoDB looks for the
+// user in the database of its path. Upper and lower case make no difference.
 func TestUsersWithPasswordsAreLookedForInThePath(t *testing.T) {
 	for options, want := range map[string]bool{"": true, "directConnection=true": true,
 		"authMechanism=SCRAM-SHA-256": true, "AUTHMECHANISM=scram-sha-1": true, "authsource=users": false,

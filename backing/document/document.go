@@ -132,10 +132,10 @@ func Open(ctx context.Context, config Config) (Store, error) {
 	return &client{driver: opened}, nil
 }
 
-// OpenAt opens a database of the document store at an address from a deployer:
-// sqlite:///folder or mongodb://... On a server that others use, too, the path of the address is
-// the prefix of the database's name. MongoDB's user is one of its database admin, unless the address has an
-// authSource, or an authMechanism that looks elsewhere.
+// OpenAt opens a database of the document store at an address from a deployer: sqlite:///folder or
+// mongodb://... On a server that others use, too, the path of the address is the prefix of the database's
+// name. MongoDB looks for the user in its database admin, unless the address has an authSource, or an
+// authMechanism that looks elsewhere.
 func OpenAt(ctx context.Context, address, database string) (Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -152,8 +152,9 @@ func OpenAt(ctx context.Context, address, database string) (Store, error) {
 	return Open(ctx, Config{Driver: Mongo, DSN: u.String()})
 }
 
-// looksInPath reports whether MongoDB looks for the user in the database of an address with these options:
-// without authSource, by the mechanisms that have passwords of their own. Names of options have any case.
+// looksInPath reports whether MongoDB looks for the user in the database that the path of an address names.
+// It does so without authSource, for the mechanisms whose passwords it stores itself. Names of options may
+// have any case.
 func looksInPath(options url.Values) bool {
 	mechanism := ""
 	for name, values := range options {

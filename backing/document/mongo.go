@@ -22,7 +22,8 @@ type mongoStore struct {
 	database *mongo.Database
 }
 
-// selectWithin is the time that a call waits for an available server.
+// selectWithin is the time that a call waits for an available server, and that Close waits for the
+// connections to end.
 const selectWithin = 10 * time.Second
 
 // record is the stored form of a document.
@@ -45,6 +46,7 @@ func openMongo(ctx context.Context, dsn string) (driver, error) {
 		return nil, err
 	}
 	store := &mongoStore{client: client, database: client.Database(strings.Trim(address.Path, "/"))}
+	// Connect does not wait for the server: this command checks that it answers and knows the user.
 	if err := store.database.RunCommand(ctx, bson.D{{Key: "listCollections", Value: 1},
 		{Key: "nameOnly", Value: true}}).Err(); err != nil {
 		return nil, errors.Join(err, store.Close())
@@ -67,13 +69,13 @@ func (s *mongoStore) declare(ctx context.Context, c Collection) error {
 // firstVersion is the version of documents that most likely do not exist yet.
 const firstVersion = 1
 
-// upsert writes each document separately. A document of the first version is inserted,
-// which costs a fraction of an update. For other versions, older ones are updated; if there
-// is no older version, the update tries to insert the document. An insert is refused as a
-// duplicate if the document exists. Then it may be an older version that another client has
-// inserted at the same moment. So upsert finally tries to update all refused documents.
+// upsert writes each document separately. It inserts a document of the first version, which costs a fraction
+// of an update. For any other version it updates an older version, or inserts the document if there is none.
+// MongoDB refuses an insert as a duplicate if the document exists. The existing version may be older, for
+// example if another client has inserted it at the same moment. So upsert finally updates all refused
+// documents.
 func (s *mongoStore) upsert(ctx context.Context, collection string, documents []Document) (int, error) {
-	models, again := make([]mongo.WriteModel, len(documents)), make([]mongo.WriteModel, len(documents))
+	models, retries := make([]mongo.WriteModel, len(documents)), make([]mongo.WriteModel, len(documents))
 	for n, d := range documents {
 		body, err := toBSON(d.Body)
 		if err != nil {
@@ -86,7 +88,7 @@ func (s *mongoStore) upsert(ctx context.Context, collection string, documents []
 				SetUpdate(bson.D{{Key: "$set", Value: bson.D{{Key: "version", Value: d.Version},
 					{Key: "body", Value: body}}}})
 		}
-		models[n], again[n] = update().SetUpsert(true), update()
+		models[n], retries[n] = update().SetUpsert(true), update()
 		if d.Version == firstVersion {
 			models[n] = mongo.NewInsertOneModel().SetDocument(record{ID: d.ID, Version: d.Version, Body: body})
 		}
@@ -94,11 +96,11 @@ func (s *mongoStore) upsert(ctx context.Context, collection string, documents []
 	applied, refused, err := s.write(ctx, collection, models)
 	if err == nil && len(refused) > 0 {
 		for i, n := range refused { // in place: refused is sorted, so that i <= n
-			again[i] = again[n]
+			retries[i] = retries[n]
 		}
-		var late int
-		late, _, err = s.write(ctx, collection, again[:len(refused)])
-		applied += late
+		var retried int
+		retried, _, err = s.write(ctx, collection, retries[:len(refused)])
+		applied += retried
 	}
 	return applied, err
 }
@@ -120,7 +122,7 @@ func (s *mongoStore) write(
 	if !errors.As(err, &failures) {
 		return applied, nil, err
 	}
-	if failures.WriteConcernError != nil {
+	if failures.WriteConcernError != nil { // the writes may not be on the disk
 		return applied, nil, err
 	}
 	for _, failure := range failures.WriteErrors {
@@ -168,9 +170,9 @@ func (s *mongoStore) find(ctx context.Context, collection string, query Query) (
 
 // page returns the documents that a filter selects.
 func (s *mongoStore) page(
-	ctx context.Context, collection string, filter bson.D, how *options.FindOptionsBuilder,
+	ctx context.Context, collection string, filter bson.D, findOptions *options.FindOptionsBuilder,
 ) ([]Document, error) {
-	cursor, err := s.database.Collection(collection).Find(ctx, filter, how)
+	cursor, err := s.database.Collection(collection).Find(ctx, filter, findOptions)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// callsAreSpans: each call of a traced operation is one child span of it, and calls that
-// are not traced record none.
+// callsAreSpans checks that each call of a traced operation is one child span of it, and that calls
+// that are not traced record none.
 func callsAreSpans(t *testing.T, open func() Store) {
 	store := declared(t, open)
 	use := func(ctx context.Context) {
@@ -35,7 +35,7 @@ func callsAreSpans(t *testing.T, open func() Store) {
 	testset.Must(t, provider.Write(dir, "unit"))
 	records, err := spans.Read(dir)
 	testset.Must(t, err)
-	var calls []string
+	var calls []string // children of the operation, which ended last
 	for _, r := range records {
 		if r.Parent == records[len(records)-1].ID {
 			calls = append(calls, r.Name+" ("+string(r.Kind)+")")
@@ -48,7 +48,7 @@ func callsAreSpans(t *testing.T, open func() Store) {
 	}
 }
 
-// TestUntracedCallsDoNotAllocate: tracing allocates nothing in calls that are not traced.
+// TestUntracedCallsDoNotAllocate checks that tracing allocates nothing in calls that are not traced.
 func TestUntracedCallsDoNotAllocate(t *testing.T) {
 	ctx := t.Context()
 	collection := "orders"

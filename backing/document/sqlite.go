@@ -47,7 +47,8 @@ func (s *sqlite) declare(ctx context.Context, c Collection) error {
 	return nil
 }
 
-// path returns the expression that reads a field. It is the same as in the index.
+// path returns the expression that reads a field. Index and queries must share it: SQLite uses an index only
+// for the same expression.
 func path(field string) string { return "json_extract(body, '$." + field + "')" }
 
 // upsert writes all documents in one transaction.

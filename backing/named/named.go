@@ -27,7 +27,7 @@ import (
 // Backing is one server of the user.
 type Backing struct {
 	kind    string // its name in studies
-	server  nameable
+	server  product
 	address *url.URL
 	trials  *atomic.Int64
 }
@@ -39,7 +39,7 @@ var _ lab.PermanentBacking = Backing{}
 // backing services that they replace.
 func FromEnvironment(lookup func(string) (string, bool)) (map[string]Backing, error) {
 	found, problems := map[string]Backing{}, []error(nil)
-	for _, server := range nameables() {
+	for _, server := range products() {
 		text, set := lookup(server.variable())
 		if !set {
 			continue

@@ -30,7 +30,7 @@ func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	t.Helper()
 	instance := servers.Started(t, kind, server.Settings{})
 	found, err := FromEnvironment(func(name string) (string, bool) {
-		return instance.URL(), name == variables+strings.ToUpper(string(kind))
+		return instance.URL(), name == variablePrefix+strings.ToUpper(string(kind))
 	})
 	testset.Must(t, err)
 	b, ok := found[string(kind)]
@@ -41,10 +41,11 @@ func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	return b, instance
 }
 
-// content writes into a trial's service, in a way that fails the second time, and lists the names on a
-// server.
+// content is what a test stores on a kind of server.
 type content struct {
+	// write creates a database or queue with this name at an address. It fails if that exists already.
 	write func(ctx context.Context, address, name string) error
+	// names lists the databases or queues of a server.
 	names func(ctx context.Context, b Backing, instance *servers.Instance) ([]string, error)
 }
 
@@ -55,7 +56,8 @@ func sql() content {
 		if err != nil {
 			return nil, err
 		}
-		return all, place.Drop(ctx, func(name string) bool { all = append(all, name); return false })
+		list := func(name string) bool { all = append(all, name); return false } // matches none, so none is dropped
+		return all, place.Drop(ctx, list)
 	}
 	write := func(ctx context.Context, address, name string) error {
 		place, err := database.ParsePlace(address)
@@ -103,7 +105,7 @@ func documents() content {
 // queues returns the content of RabbitMQ: a queue with a message.
 func queues() content {
 	write := func(ctx context.Context, address, name string) error {
-		if i := strings.LastIndexByte(name, '_'); i > 0 { // the prefix of a trial of another process
+		if i := strings.LastIndexByte(name, '_'); i > 0 { // the name begins with the prefix of a trial
 			address, name = address+"?prefix="+name[:i+1], name[i+1:]
 		}
 		client, err := broker.Open(broker.Config{Driver: broker.RabbitMQ, URL: address, Classic: true})

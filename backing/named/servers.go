@@ -23,9 +23,9 @@ const removeWithin = 30 * time.Second
 // answersWithin is the time for a server to accept a connection.
 const answersWithin = 5 * time.Second
 
-// variables is the prefix of the environment variables with the addresses of the user's
+// variablePrefix is the prefix of the environment variables with the addresses of the user's
 // servers. Addresses hold credentials, and other users could read arguments.
-const variables = "CLEAVE_USE_"
+const variablePrefix = "CLEAVE_USE_"
 
 // The servers that package database does not support.
 const (
@@ -33,16 +33,16 @@ const (
 	rabbitmq = "rabbitmq"
 )
 
-// nameable is a server that the user can name.
-type nameable struct {
-	name   string   // of the server, and in capitals the end of its variable
+// product is a kind of server whose address the user can give in an environment variable.
+type product struct {
+	name   string   // the variable ends with it, in capitals
 	scheme string   // of its address
-	port   string   // the default of its address
+	port   string   // the default port
 	kinds  []string // of backing services that it can provide
 }
 
-func nameables() []nameable {
-	return []nameable{
+func products() []product {
+	return []product{
 		{"mariadb", "mariadb", "3306", []string{"mariadb"}},
 		{"postgres", "postgres", "5432", []string{"postgres"}},
 		{mongodb, "mongodb", "27017", []string{mongodb}},
@@ -51,10 +51,10 @@ func nameables() []nameable {
 }
 
 // variable returns the name of the server's environment variable.
-func (s nameable) variable() string { return variables + strings.ToUpper(s.name) }
+func (s product) variable() string { return variablePrefix + strings.ToUpper(s.name) }
 
 // parse parses and completes an address. Its errors do not contain the password.
-func (s nameable) parse(text string) (*url.URL, error) {
+func (s product) parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, errors.New("this is not a URL")
@@ -128,7 +128,7 @@ func (b Backing) dropDocuments(ctx context.Context, match func(name string) bool
 	})
 }
 
-// mongo calls work with a client that is connected to the server.
+// mongo calls work with a client of the server and disconnects it afterwards.
 func (b Backing) mongo(ctx context.Context, work func(*mongo.Client) error) error {
 	client, err := mongo.Connect(options.Client().ApplyURI(b.address.String()))
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// installedMariaDB returns the installed server. It requires the program for its data folder, too.
 func installedMariaDB() (Installed, error) {
 	if _, err := mariadbInstaller(); err != nil {
 		return Installed{}, err

@@ -18,7 +18,7 @@ import (
 // Kind is the name of this backing in study files.
 const Kind = "sqlite"
 
-// Backing provides folders.
+// Backing provides a folder for each trial.
 type Backing struct{}
 
 var (

@@ -31,15 +31,15 @@ const (
 )
 
 func openCassandra(ctx context.Context, address *url.URL, options Options) (driver, error) {
-	home, err := connectCassandra(ctx, address, "", 1)
+	setup, err := connectCassandra(ctx, address, "", 1)
 	if err != nil {
 		return nil, err
 	}
-	defer closeSession(home)
-	if err := checkDurable(ctx, home, address); err != nil {
+	defer closeSession(setup)
+	if err := checkDurable(ctx, setup, address); err != nil {
 		return nil, err
 	}
-	err = home.Query(fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS %q WITH replication = "+
+	err = setup.Query(fmt.Sprintf("CREATE KEYSPACE IF NOT EXISTS %q WITH replication = "+
 		"{'class': 'SimpleStrategy', 'replication_factor': 1}", options.Keyspace)).ExecContext(ctx)
 	if err != nil {
 		return nil, cassandraFailure(err)
@@ -76,7 +76,7 @@ func connectCassandra(
 	cluster.Events.DisableNodeStatusEvents, cluster.Events.DisableTopologyEvents = true, true
 	cluster.Timeout, cluster.ConnectTimeout = answerWithin, connectWithin
 	only := &onlyNode{}
-	cluster.ConvictionPolicy, cluster.ReconnectInterval = only, 0
+	cluster.ConvictionPolicy, cluster.ReconnectInterval = only, 0 // onlyNode makes the driver reconnect
 	// The node's own timestamps are monotonic; those of several clients are not.
 	cluster.DefaultTimestamp = false
 	// Otherwise a single request waits for others to share a system call with.
@@ -99,9 +99,9 @@ func (d nameDialer) DialContext(ctx context.Context, network, _ string) (net.Con
 	return (&net.Dialer{Timeout: connectWithin}).DialContext(ctx, network, string(d))
 }
 
-// onlyNode is a conviction policy that never marks the node as down: there is no other. The driver can lose a
-// node that it has marked as down for good: a goroutine that marks it removes the connections that another
-// one has just made, and the driver does not reconnect to a node that is up without connections.
+// onlyNode is a conviction policy that never marks the node as down: there is no other. Once it is marked,
+// the driver can lose the node for good: the goroutine that marks it also removes connections that another
+// goroutine has just made, and the driver does not reconnect to a node that is up and has no connections.
 type onlyNode struct{ session atomic.Pointer[gocql.Session] }
 
 // AddFailure implements gocql.ConvictionPolicy. A request without a connection makes the driver
@@ -206,8 +206,9 @@ func (c cassandra) close() error {
 	return nil
 }
 
-// closeSession closes a session, or gives up after closePatience and leaves it open. gocql 2.1.2 can hang in
-// Close while it reconnects its control connection, which waits for a goroutine that Close has stopped.
+// closeSession closes a session, or gives up after closePatience and leaves it open. Close of gocql 2.1.2 can
+// hang while the control connection reconnects: the reconnection waits for a goroutine that Close has
+// stopped.
 func closeSession(session *gocql.Session) {
 	closed := make(chan struct{})
 	go func() {
@@ -220,8 +221,9 @@ func closeSession(session *gocql.Session) {
 	}
 }
 
-// cassandraFailure returns errors of contexts and of wrong statements as they are, and all
-// others as ErrUnavailable: the server does not answer or cannot work now.
+// cassandraFailure returns errors of contexts and of wrong statements, whose codes begin with
+// ErrCodeSyntax, as they are. It wraps all others in ErrUnavailable: the server does not answer or
+// cannot work now.
 func cassandraFailure(err error) error {
 	var answer gocql.RequestError
 	switch {

@@ -34,6 +34,7 @@ func TestStartRefusesConfigurations(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			// On a host without public addresses, as in a container, private accepts the unspecified address.
 			if c.config.Address == "0.0.0.0:4222" && private(net.IPv4zero) {
 				t.Skip("only this host can reach its addresses")
 			}
@@ -88,8 +89,9 @@ func TestStopFreesTheFolder(t *testing.T) {
 	}
 }
 
-// TestServerWritesThisConfig: package server writes the configuration file without this package,
-// which must be able to read it.
+// TestServerWritesThisConfig checks that Run can read the configuration file that package server writes. That
+// package does not import this one, so it has a struct of its own, and it gives JetStream four times the
+// memory of its settings.
 func TestServerWritesThisConfig(t *testing.T) {
 	described, err := server.New(server.NATS, server.Settings{Memory: 2 << 20, Connections: 3})
 	testset.Must(t, err)
