@@ -119,6 +119,7 @@ func (b *batch) await(n int) {
 	b.waiting[n] = nil
 }
 
+// collectReturned records the messages that the broker has returned so far as unrouted.
 func (b *batch) collectReturned() {
 	for {
 		select {
@@ -166,8 +167,8 @@ func (r *rabbit) openConfirming(ctx context.Context) (*confirming, error) {
 		return nil, fmt.Errorf("ask rabbitmq for confirmations: %w", err)
 	}
 	returned := channel.NotifyReturn(make(chan amqp.Return, window+1))
-	// If the connection was lost meanwhile, this is the wire of the next one; the channel
-	// is closed then, and its wire does not matter.
+	// If the connection was lost meanwhile, currentWire is that of the next connection. This is harmless: the
+	// channel is closed then, and take discards it.
 	return &confirming{channel: channel, wire: r.publishing.currentWire(), returned: returned}, nil
 }
 
@@ -185,7 +186,7 @@ func (r *rabbit) give(c *confirming, failed *PublishError) {
 // keyHeader carries Message.Key; the other fields have properties in AMQP.
 const keyHeader = "cleave-key"
 
-// toAMQP converts a message to a durable one of AMQP.
+// toAMQP converts a message to a persistent AMQP message.
 func toAMQP(m Message) amqp.Publishing {
 	headers := amqp.Table{keyHeader: m.Key}
 	for name, value := range m.Headers {

@@ -59,8 +59,8 @@ func TestPromisesHoldUnderAPrefix(t *testing.T) {
 	}
 }
 
-// TestSweepRemovesOnlyItsPrefix: Sweep removes the queues and the exchange with the prefix and nothing else.
-// It also removes the registry once that is empty.
+// TestSweepRemovesOnlyItsPrefix checks that Sweep removes the queues and the exchange with the prefix and
+// nothing else. It also removes the registry once that is empty.
 func TestSweepRemovesOnlyItsPrefix(t *testing.T) {
 	f := variant{kind: server.RabbitMQ, driver: RabbitMQ, classic: true}.start(t)
 	const one, two = "cleave_1_0_1_", "cleave_2_0_1_"
@@ -154,8 +154,8 @@ func TestOpenRefusesPrefixes(t *testing.T) {
 	}
 }
 
-// TestSweepDoesNotWaitForABroker: Sweep of a broker that is down fails at once, because its caller does not
-// start the broker.
+// TestSweepDoesNotWaitForABroker checks that Sweep of a broker that is down fails at once, because its caller
+// does not start the broker.
 func TestSweepDoesNotWaitForABroker(t *testing.T) {
 	var refused interface{ Timeout() bool }
 	err := Sweep(t.Context(), "amqp://user:secret@127.0.0.1:9/", exactly(""))

@@ -72,7 +72,7 @@ func TestWireHoldsNoMoreThanItsBound(t *testing.T) {
 	expectWrites(t, s, part+part)
 }
 
-// TestWireThatBreaksIsClosed: when gathered data cannot be sent, the connection is closed, so
+// TestWireThatBreaksIsClosed checks that when gathered data cannot be sent, the connection is closed, so
 // that its user does not wait for an answer.
 func TestWireThatBreaksIsClosed(t *testing.T) {
 	s := &socket{err: errors.New("broken pipe")}

@@ -100,7 +100,8 @@ func (w *worker) finish() {
 	w.running.Wait()
 }
 
-// work handles the messages of input in batches of those that are there already, until input is closed.
+// work handles the messages of input until input is closed. A batch is the messages that are waiting, up to
+// Subscription.Batch.
 func (w *worker) work() {
 	for first := range w.input {
 		batch := []*received{first}

@@ -29,7 +29,7 @@ func (a *acknowledgements) message(n int) *received {
 		ack: record("one "), ackAll: record("all to ")}
 }
 
-// TestABatchIsAcknowledgedAtOnce: acknowledging its last message acknowledges a whole batch.
+// TestABatchIsAcknowledgedAtOnce checks that acknowledging its last message acknowledges a whole batch.
 func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -81,12 +81,12 @@ func TestABatchIsAcknowledgedAtOnce(t *testing.T) {
 	}
 }
 
-// TestRedeliveryOfAWaitingMessageIsNoAttempt: after its timeout a broker redelivers a
+// TestRedeliveryOfAWaitingMessageIsNoAttempt plays a broker that after its timeout redelivers a
 // message that still waits for the handler, and counts that. The message must be handled
 // once and must not become a dead letter; a delivery after its settlement is handled again.
 func TestRedeliveryOfAWaitingMessageIsNoAttempt(t *testing.T) {
 	var acks acknowledgements
-	begun, goOn := make(chan struct{}, 1), make(chan struct{})
+	begun, proceed := make(chan struct{}, 1), make(chan struct{})
 	freed := make(chan struct{}, 10)
 	attempts := make(chan int, 10)
 	w := &worker{
@@ -98,7 +98,7 @@ func TestRedeliveryOfAWaitingMessageIsNoAttempt(t *testing.T) {
 		},
 		handler: func(_ context.Context, deliveries []Delivery) error {
 			begun <- struct{}{}
-			<-goOn
+			<-proceed
 			attempts <- deliveries[0].Attempt
 			return nil
 		},
@@ -118,7 +118,7 @@ func TestRedeliveryOfAWaitingMessageIsNoAttempt(t *testing.T) {
 	if held := w.counters.Held(); held != 1 {
 		t.Errorf("%d messages are held, want the one", held)
 	}
-	close(goOn)
+	close(proceed)
 	<-freed
 	w.put(delivered(2))
 	<-freed

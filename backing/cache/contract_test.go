@@ -259,8 +259,8 @@ func wrongPassword(t *testing.T, instance *servers.Instance) {
 	}
 }
 
-// TestMemoryEvictsTheLeastRecentlyUsed: a full cache evicts the least recently used values, and expired ones
-// make room.
+// TestMemoryEvictsTheLeastRecentlyUsed checks that a full cache evicts the least recently used values, and
+// expired ones make room.
 func TestMemoryEvictsTheLeastRecentlyUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, client := t.Context(), opened(t, memoryFor(3000), cache.Options{})
@@ -317,7 +317,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestEmbedded: a study gets a cache whose address can be opened.
+// TestEmbedded checks that a study gets a cache whose address can be opened.
 func TestEmbedded(t *testing.T) {
 	service, err := cache.Embedded{}.Fresh(t.Context(), lab.ServiceSpec{Name: "cache"}, "")
 	testset.Must(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// redisCache is a server of Redis.
+// redisCache is the client of a Redis server.
 type redisCache struct {
 	pool    *redis.Pool
 	timeout time.Duration

@@ -175,7 +175,7 @@ func (db *DB) checkDurable(ctx context.Context) error {
 	var got string
 	if err := db.writers.QueryRowContext(ctx, query).Scan(&got); err != nil {
 		return fmt.Errorf("open %s: is it running, and are address, name and password right? %w", db.driver,
-			db.failed("", err))
+			db.asError("", err))
 	}
 	if got != "on" {
 		return fmt.Errorf("open %s: it does not write commits to disk at once; set "+

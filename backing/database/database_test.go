@@ -269,7 +269,7 @@ func checkCounters(t *testing.T, config database.Config) {
 	checkWrites(t, db)
 }
 
-// checkWrites: Writes counts the commits, of transactions and of single statements, that
+// checkWrites checks that Writes counts the commits, of transactions and of single statements, that
 // changed rows, and no others.
 func checkWrites(t *testing.T, db *database.DB) {
 	ctx, failure := context.Background(), errors.New("no")
@@ -310,7 +310,7 @@ func checkWrites(t *testing.T, db *database.DB) {
 	}
 }
 
-// checkSyncs: servers report the number of their syncs to disk, and each commit adds at
+// checkSyncs checks that servers report the number of their syncs to disk, and each commit adds at
 // least one. SQLite does not report any.
 func checkSyncs(t *testing.T, config database.Config) {
 	ctx := context.Background()

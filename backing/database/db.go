@@ -46,7 +46,7 @@ func (db *DB) Close() error {
 // Ping returns an error if the database does not answer.
 func (db *DB) Ping(ctx context.Context) error {
 	if err := db.writers.PingContext(ctx); err != nil {
-		return db.failed("", err)
+		return db.asError("", err)
 	}
 	return nil
 }

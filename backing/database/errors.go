@@ -20,9 +20,9 @@ import (
 type failure int
 
 const (
-	other failure = iota
-	contention
-	unavailable
+	other       failure = iota
+	contention          // a conflict with another transaction: a retry may succeed
+	unavailable         // no answer, or no work is accepted for now
 )
 
 // Error is a failed statement.
@@ -68,9 +68,9 @@ func hasFailed(err error, kind failure) bool {
 	return errors.As(err, &e) && e.kind == kind
 }
 
-// failed converts an error of a driver to an Error. It returns nil, an Error and the end of
+// asError converts an error of a driver to an Error. It returns nil, an Error and the end of
 // a context unchanged.
-func (db *DB) failed(statement string, err error) error {
+func (db *DB) asError(statement string, err error) error {
 	var ours *Error
 	switch {
 	case err == nil:
@@ -118,8 +118,9 @@ func classifyPostgreSQL(err error) failure {
 		return other
 	}
 	switch code := coded.Code; {
-	case code == "40001", code == "40P01", code == "55P03":
+	case code == "40001", code == "40P01", code == "55P03": // serialisation, deadlock, lock not available
 		return contention
+	// the classes of connections, resources and shutdown
 	case strings.HasPrefix(code, "08"), strings.HasPrefix(code, "53"), strings.HasPrefix(code, "57P"):
 		return unavailable
 	}

@@ -44,7 +44,7 @@ func (db *DB) observe(ctx context.Context, statement Statement, began start) err
 		statement.Began, statement.Took = began.at, time.Since(began.at)
 		db.observer.Observe(ctx, statement)
 	}
-	return withContextError(ctx, db.failed(statement.Text, statement.Err))
+	return withContextError(ctx, db.asError(statement.Text, statement.Err))
 }
 
 // withContextError adds the error of the context to err if the context has ended: database/sql then rolls the

@@ -54,5 +54,5 @@ func (p Pool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
 // of this package.
 func (p Pool) Read(text string, rows int64, err error) error {
 	p.db.counters.rowsRead.Add(rows)
-	return p.db.failed(text, err)
+	return p.db.asError(text, err)
 }

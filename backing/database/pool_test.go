@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 )
 
-// TestPoolJoinsTheTransaction: statements of a Pool are rolled back with the transaction that the context
-// carries, they are counted, and their errors are those of this package.
+// TestPoolJoinsTheTransaction checks that statements of a Pool are rolled back with the transaction that the
+// context carries, they are counted, and their errors are those of this package.
 func TestPoolJoinsTheTransaction(t *testing.T) {
 	db := table(t, databasetest.Fresh(t, database.SQLite))
 	before, failure := db.Counters(), errors.New("no")

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 )
 
-// TestSchemasOfADatabase: tables of the same name in two schemas are two tables, with
-// prepared statements too, and a connection with both schemas in its search path can
+// TestSchemasOfADatabase checks that tables of the same name in two schemas are two tables, with
+// prepared statements too, and that a connection with both schemas in its search path can
 // change both in one transaction.
 func TestSchemasOfADatabase(t *testing.T) {
 	ctx := t.Context()
@@ -50,7 +50,7 @@ func TestSchemasOfADatabase(t *testing.T) {
 	}
 }
 
-// TestCreateRefusesNames: Create refuses invalid names without connecting to a server.
+// TestCreateRefusesNames checks that Create refuses invalid names without connecting to a server.
 func TestCreateRefusesNames(t *testing.T) {
 	for _, c := range []struct{ address, name, want string }{
 		{"postgres://user:secret@127.0.0.1:9", "shop.a,b", "lower-case letters"},

@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 )
 
-// TestStatementsOfTracedOperationsAreSpans: every round trip and every wait for a
+// TestStatementsOfTracedOperationsAreSpans checks that every round trip and every wait for a
 // connection has a span if the operation is traced, and none otherwise.
 func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {

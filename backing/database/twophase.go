@@ -64,7 +64,7 @@ func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Co
 	return db.retry(ctx, func() error {
 		conn, err := db.preparers.Conn(ctx)
 		if err != nil {
-			return db.failed("", err)
+			return db.asError("", err)
 		}
 		return db.prepareOn(ctx, conn, name, work)
 	})
@@ -209,7 +209,7 @@ func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 	} else {
 		var err error
 		if conn, err = db.writers.Conn(ctx); err != nil {
-			return db.failed("", err)
+			return db.asError("", err)
 		}
 	}
 	err := db.execPlain(ctx, conn, KindCommit, db.endStatement(name, commit))

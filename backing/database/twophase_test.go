@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/servers"
 )
 
-// change returns work that sets an amount.
+// change returns work that sets the amount of an item.
 func change(db *database.DB, name string, to int64) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := db.Exec(ctx, "UPDATE items SET amount = ? WHERE name = ?", to, name)
@@ -22,8 +22,9 @@ func change(db *database.DB, name string, to int64) func(context.Context) error 
 	}
 }
 
-// checkPrepared: the changes of a prepared transaction are invisible, it keeps its locks and outlives its
-// client, and another client can commit it or roll it back. Work that fails prepares nothing.
+// checkPrepared checks that the changes of a prepared transaction are invisible, that it keeps its locks and
+// outlives its client, and that another client can commit it or roll it back. Work that fails prepares
+// nothing.
 func checkPrepared(t *testing.T, config database.Config) {
 	ctx, db := t.Context(), table(t, config)
 	if config.Driver == database.SQLite {
@@ -59,6 +60,7 @@ func checkPrepared(t *testing.T, config database.Config) {
 			t.Errorf("another connection's transaction: %v", err)
 		}
 	}
+	// Ending a transaction again changes nothing.
 	must(t, db.End(ctx, "back", false), db.End(ctx, "on", true), db.End(ctx, "on", true), client.Close())
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server must notice the close
 		if err = db.End(ctx, "orphan", true); err == nil || time.Now().After(end) {
@@ -73,12 +75,13 @@ func checkPrepared(t *testing.T, config database.Config) {
 			t.Errorf("%s = %d in the end, want %d", name, got, want)
 		}
 	}
+	// Prepare, End and Do do not keep the only connection of a pool.
 	other := databasetest.Open(t, config)
 	must(t, other.Prepare(ctx, "last", change(other, "a", 6)), other.End(ctx, "last", true),
 		other.Do(ctx, change(other, "b", 7)))
 }
 
-// endsOnce: several goroutines may end a transaction at the same time, and none gets an error.
+// endsOnce checks that several goroutines may end a transaction at the same time, and none gets an error.
 func endsOnce(t *testing.T, db *database.DB) {
 	t.Helper()
 	for range 10 {
@@ -95,19 +98,20 @@ func endsOnce(t *testing.T, db *database.DB) {
 	}
 }
 
-// TestCheckPrepare: CheckPrepare fails for a server that prepares no transactions, and only for that.
+// TestCheckPrepare checks that CheckPrepare fails for a server that prepares no transactions, and only for
+// that.
 func TestCheckPrepare(t *testing.T) {
 	instance := servers.Started(t, server.Postgres, server.Settings{})
 	place, err := database.ParsePlace(instance.URL())
 	must(t, err)
-	for _, none := range []bool{false, true} {
+	for _, disabled := range []bool{false, true} {
 		db, err := database.Open(t.Context(), place.Config("postgres", 1))
 		must(t, err)
-		if err := db.CheckPrepare(t.Context()); (err != nil) != none ||
-			none && !strings.Contains(err.Error(), "set max_prepared_transactions") {
-			t.Errorf("CheckPrepare: %v, want an error: %t", err, none)
+		if err := db.CheckPrepare(t.Context()); (err != nil) != disabled ||
+			disabled && !strings.Contains(err.Error(), "set max_prepared_transactions") {
+			t.Errorf("CheckPrepare: %v, want an error: %t", err, disabled)
 		}
-		if !none {
+		if !disabled {
 			exec(t, t.Context(), db, "ALTER SYSTEM SET max_prepared_transactions = 0")
 			must(t, instance.Restart(t.Context()))
 		}

@@ -26,8 +26,8 @@ func TestStorableIsWhatBothStoresTake(t *testing.T) {
 	}
 }
 
-// TestOnlyOneObjectIsStorable: text behind the object is refused. SQLite would store it, and its JSON
-// functions would fail when they read it.
+// TestOnlyOneObjectIsStorable checks that text behind the object is refused. SQLite would store it, and its
+// JSON functions would fail when they read it.
 func TestOnlyOneObjectIsStorable(t *testing.T) {
 	for _, body := range []string{`{"a":1}}`, `{"a":1}]`, `{"a":1} {}`, `{"a":1} x`} {
 		if storable(json.RawMessage(body)) == nil {

@@ -2,7 +2,7 @@
 // protocol through the official driver, or SQLite's JSON, behind one interface
 // with the same semantics for both.
 //
-// A document is JSON with a name and a version. A newer version replaces an older
+// A document is JSON with an ID and a version. A newer version replaces an older
 // one and never the other way round, so events may be applied late, twice or out
 // of order. Every write is on the disk when its call returns.
 //
@@ -62,7 +62,7 @@ var ErrNotFound = errors.New("there is no such document")
 // be repeated.
 type Store interface {
 	// Declare creates the collections and indexes that do not exist. The other methods
-	// know only declared collections.
+	// return an error for a collection that this client has not declared.
 	Declare(ctx context.Context, collections ...Collection) error
 	// Upsert writes documents and returns the number of those that were new or newer than
 	// the stored version. After an error some may be written, others not.

@@ -133,7 +133,7 @@ func queues() content {
 	return content{write, names}
 }
 
-// TestTrialsShareAServer: each trial has databases of its own, which Release removes. Clean
+// TestTrialsShareAServer checks that each trial has databases of its own, which Release removes. Clean
 // removes those of dead processes, and no others.
 func TestTrialsShareAServer(t *testing.T) {
 	for kind, c := range map[server.Kind]content{server.MariaDB: sql(), server.Postgres: sql(),
@@ -222,7 +222,7 @@ func TestFromEnvironmentRefusesAddresses(t *testing.T) {
 	}
 }
 
-// TestAddressesOfTrials: a trial's prefix is added to an address, which may lack a port and,
+// TestAddressesOfTrials checks that a trial's prefix is added to an address, which may lack a port and,
 // for RabbitMQ, may have a virtual host.
 func TestAddressesOfTrials(t *testing.T) {
 	for _, c := range []struct{ variable, kind, text, want string }{
@@ -240,7 +240,7 @@ func TestAddressesOfTrials(t *testing.T) {
 	}
 }
 
-// TestWrongCredentials: the error has the server's refusal and its address.
+// TestWrongCredentials checks that the error has the server's refusal and its address.
 func TestWrongCredentials(t *testing.T) {
 	for kind, want := range map[server.Kind]string{server.MariaDB: "denied",
 		server.RabbitMQ: "username or password not allowed"} {
@@ -260,7 +260,7 @@ func TestWrongCredentials(t *testing.T) {
 	}
 }
 
-// TestPreflightWithoutAServer: Preflight fails and says what to do.
+// TestPreflightWithoutAServer checks that Preflight fails and says what to do.
 func TestPreflightWithoutAServer(t *testing.T) {
 	found, err := FromEnvironment(func(name string) (string, bool) {
 		return "amqp://u:secret@127.0.0.1:9", name == "CLEAVE_USE_RABBITMQ"

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// TestAvailable: there is an answer for every kind of server: either its path and version, or a command that
-// installs it.
+// TestAvailable checks that there is an answer for every kind of server: either its path and version, or a
+// command that installs it.
 func TestAvailable(t *testing.T) {
 	all := Available()
 	if len(all) != len(Kinds()) {
@@ -94,8 +94,8 @@ func TestFirstVersion(t *testing.T) {
 	}
 }
 
-// TestNeedScriptInstallsTheseVersions: scripts/need.sh installs the stand-in for MongoDB and Cassandra, which
-// no package has, in the versions and folders that this package looks for.
+// TestNeedScriptInstallsTheseVersions checks that scripts/need.sh installs the stand-in for MongoDB and
+// Cassandra, which no package has, in the versions and folders that this package looks for.
 func TestNeedScriptInstallsTheseVersions(t *testing.T) {
 	script, err := os.ReadFile("../../scripts/need.sh")
 	testset.Must(t, err)

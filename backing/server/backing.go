@@ -39,7 +39,7 @@ func (b Backing) Kind() string { return b.name }
 
 // Preflight implements lab.Backing.
 func (b Backing) Preflight() error {
-	if i := strings.IndexFunc(b.scratch, func(r rune) bool { return !plain(r) }); i >= 0 {
+	if i := strings.IndexFunc(b.scratch, func(r rune) bool { return !isPlain(r) }); i >= 0 {
 		return fmt.Errorf("the private files of %s would be in %q, and not every character of that path is safe "+
 			"in scripts and configuration files of servers: set TMPDIR to a folder whose path has only ASCII "+
 			"letters, digits and _-.,+@/", b.kind, b.scratch)
@@ -48,9 +48,9 @@ func (b Backing) Preflight() error {
 	return err
 }
 
-// plain reports whether a character has no special meaning to shells, to Erlang and in all
+// isPlain reports whether a character has no special meaning to shells, to Erlang and in all
 // kinds of configuration files.
-func plain(r rune) bool {
+func isPlain(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
 		strings.ContainsRune("_-.,+@/", r)
 }

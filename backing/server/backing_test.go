@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestEveryTrialHasAServerOfItsOwn: each server has its own password, which is neither in
+// TestEveryTrialHasAServerOfItsOwn checks that each server has its own password, which is neither in
 // its arguments nor in its environment. Its address can be that of any place where it is deployed.
 func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 	for _, b := range Backings(t.TempDir()) {
@@ -49,8 +49,8 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 	}
 }
 
-// TestCassandraSyncsAsAsked: by default Cassandra syncs before it acknowledges; if the study asks for
-// periodic syncs, the address allows them.
+// TestCassandraSyncsAsAsked checks that by default Cassandra syncs before it acknowledges; if the study asks
+// for periodic syncs, the address allows them.
 func TestCassandraSyncsAsAsked(t *testing.T) {
 	for asked, want := range map[string]string{"": "batch", "batch": "batch", "periodic": "periodic",
 		"never": ""} {

@@ -14,9 +14,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// RabbitMQ listens on two ports besides that for clients: for the Erlang distribution, and
-// for the port mapper (epmd). Every broker starts its own port mapper: one for the whole
-// host would listen on all addresses and outlive the broker.
+// distributionPort and mapperPort name the ports on which RabbitMQ listens besides that for clients: for the
+// Erlang distribution, and for the port mapper (epmd). Every broker starts its own port mapper: one for the
+// whole host would listen on all addresses and outlive the broker.
 const distributionPort, mapperPort = "distribution", "mapper"
 
 // RabbitNode is the name of the broker's Erlang node. There is no other node.

@@ -32,7 +32,8 @@ func TestCassandra(t *testing.T) {
 	t.Run("kill", func(t *testing.T) { kill(t, instance) })
 }
 
-// comesAndGoes: the client works again after many short periods in which the server was unreachable.
+// comesAndGoes checks that the client works again after many short periods in which the server was
+// unreachable.
 func comesAndGoes(t *testing.T, instance *servers.Instance) {
 	address, err := url.Parse(instance.URL())
 	testset.Must(t, err)
@@ -130,7 +131,7 @@ func (g *gate) close() {
 	}
 }
 
-// kill: no acknowledged record is lost, requests fail with ErrUnavailable while the server
+// kill checks that no acknowledged record is lost, requests fail with ErrUnavailable while the server
 // is down, and the same client works again after its restart.
 func kill(t *testing.T, instance *servers.Instance) {
 	store := created(t, openerOf(t, instance.URL(), "people"), "killed")
@@ -196,7 +197,7 @@ func expectUnavailable(t *testing.T, store *Store) {
 	}
 }
 
-// pause: a request to a paused server ends with its context, and the client works again
+// pause checks that a request to a paused server ends with its context, and the client works again
 // after the pause.
 func pause(t *testing.T, instance *servers.Instance) {
 	store := created(t, openerOf(t, instance.URL(), "people"), "paused")
@@ -213,8 +214,8 @@ func pause(t *testing.T, instance *servers.Instance) {
 	expect(t, store, "paused", key(2), "b", "")
 }
 
-// TestCassandraMustKeepWhatItAcknowledges: Open refuses a server with periodic commitlog_sync, unless the
-// address allows it.
+// TestCassandraMustKeepWhatItAcknowledges checks that Open refuses a server with periodic commitlog_sync,
+// unless the address allows it.
 func TestCassandraMustKeepWhatItAcknowledges(t *testing.T) {
 	instance := servers.Started(t, server.Cassandra, server.Settings{Periodic: true})
 	store, err := Open(within(t), instance.URL(), Options{Keyspace: "k"})
@@ -235,7 +236,7 @@ func TestOpenWithoutAServer(t *testing.T) {
 	}
 }
 
-// wrongPassword: Open fails, and its error does not contain the password.
+// wrongPassword checks that Open fails, and its error does not contain the password.
 func wrongPassword(t *testing.T, instance *servers.Instance) {
 	_, password, _ := strings.Cut(strings.Split(instance.URL(), "@")[0], "cleave:")
 	_, err := Open(within(t), strings.ReplaceAll(instance.URL(), password, "wrong-word"), Options{Keyspace: "k"})
@@ -245,8 +246,8 @@ func wrongPassword(t *testing.T, instance *servers.Instance) {
 	}
 }
 
-// TestRetryCanceled: a statement that the driver, not the caller, has canceled is retried, once more than
-// there are connections.
+// TestRetryCanceled checks that a statement that the driver, not the caller, has canceled is retried, once
+// more than there are connections.
 func TestRetryCanceled(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

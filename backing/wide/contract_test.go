@@ -30,6 +30,7 @@ func openerOf(t testing.TB, address, keyspace string) opener {
 	}
 }
 
+// within returns a context for one call or test, which ends after two minutes.
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -126,8 +127,8 @@ func expectCount(t *testing.T, store *Store, table string, want int64) {
 	}
 }
 
-// eachVisitsAll reads three pages in a store that allows one request at a time. visit itself makes requests:
-// Each must not hold the only slot then.
+// eachVisitsAll reads three pages in a store that allows one request at a time. The visitor itself makes
+// requests: Each must not hold the only slot then.
 func eachVisitsAll(t *testing.T, open opener) {
 	const n = 2*pageSize + 7
 	store := open(Options{InFlight: 1})

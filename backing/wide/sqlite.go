@@ -76,6 +76,7 @@ func (s sqlite) page(
 
 func (s sqlite) close() error { return s.db.Close() }
 
+// sqliteFailure wraps an error in ErrUnavailable if SQLite cannot work now.
 func sqliteFailure(err error) error {
 	if database.IsUnavailable(err) {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
