@@ -20,7 +20,7 @@ func TestTopologyNamesEveryMistake(t *testing.T) {
 		`queue "views" is declared twice`, `queue "views-dead" is declared twice`, `queue "empty" takes in nothing`,
 		"delivery limit -1"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("no word of %s in:\n%v", want, err)
+			t.Errorf("%s is not named in:\n%v", want, err)
 		}
 	}
 	if err := shop().check(); err != nil {

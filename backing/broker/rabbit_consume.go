@@ -19,7 +19,7 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 	for ctx.Err() == nil {
 		channel, messages, err := r.subscribe(ctx, subscription)
 		if err != nil {
-			if permanent(err) && ctx.Err() == nil {
+			if isPermanent(err) && ctx.Err() == nil {
 				return fmt.Errorf("consume queue %s from rabbitmq: %w", subscription.Queue, err)
 			}
 			pause(ctx, firstPause) // the broker is unavailable
@@ -36,9 +36,9 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 	return nil
 }
 
-// permanent reports whether a retry cannot help, because the error is a mistake and not an unavailable
+// isPermanent reports whether a retry cannot help, because the error is a mistake and not an unavailable
 // broker.
-func permanent(err error) bool {
+func isPermanent(err error) bool {
 	var refused *amqp.Error
 	return errors.Is(err, ErrClosed) || errors.As(err, &refused) && !comingUp(err) &&
 		(refused.Code == amqp.NotFound || refused.Code == amqp.AccessRefused ||
@@ -98,8 +98,8 @@ func attempt(m amqp.Delivery) int {
 	return 1
 }
 
-// fromAMQP is the inverse of toAMQP. It leaves out the headers that the broker
-// adds.
+// fromAMQP converts an AMQP message, as toAMQP has sent it. It leaves out headers that are not texts, and
+// those that begin with x-, as the broker's own headers do.
 func fromAMQP(m amqp.Delivery) Message {
 	key, _ := m.Headers[keyHeader].(string)
 	message := Message{ID: m.MessageId, Type: m.Type, Key: key, Body: m.Body}

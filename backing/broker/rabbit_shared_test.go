@@ -67,7 +67,7 @@ func TestSweepRemovesOnlyItsPrefix(t *testing.T) {
 	f.declareUnder(t, "")
 	f.declareUnder(t, "?prefix="+one)
 	f.declareUnder(t, "?prefix="+two)
-	// Names without the prefix of their note: Sweep must not believe these notes.
+	// The names in these notes lack the prefix of the note: Sweep must not follow them.
 	f.forge(t, note{Prefix: one, Exchange: one + "events", Queues: []string{"orders"}})
 	f.forge(t, note{Prefix: "", Exchange: "events", Queues: []string{"orders"}})
 	all := []string{one + "orders", one + "orders-dead", two + "orders", two + "orders-dead", registry, "orders",

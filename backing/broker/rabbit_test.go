@@ -15,8 +15,8 @@ func TestWhenUpWaitsForAQueue(t *testing.T) {
 			"vhost '/' is down or inaccessible",
 	})
 	missing := &amqp.Error{Code: amqp.NotFound, Reason: "NOT_FOUND - no queue 'views' in vhost '/'"}
-	if permanent(inaccessible) || !permanent(missing) {
-		t.Errorf("permanent: inaccessible %t, missing %t", permanent(inaccessible), permanent(missing))
+	if isPermanent(inaccessible) || !isPermanent(missing) {
+		t.Errorf("permanent: inaccessible %t, missing %t", isPermanent(inaccessible), isPermanent(missing))
 	}
 	for name, c := range map[string]struct {
 		answers []error

@@ -110,11 +110,12 @@ func checkKeepExisting(t *testing.T, config database.Config) {
 	}
 }
 
+// checkCommitAndRollback checks that Do rolls back if work returns an error, and commits otherwise.
 func checkCommitAndRollback(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()
 	failure := errors.New("no")
-	for _, end := range []error{failure, nil} {
+	for _, result := range []error{failure, nil} {
 		err := db.Do(ctx, func(ctx context.Context) error {
 			if _, err := db.Exec(ctx, "UPDATE items SET amount = amount - 1 WHERE name = ?", "a"); err != nil {
 				return err
@@ -122,17 +123,17 @@ func checkCommitAndRollback(t *testing.T, config database.Config) {
 			if got := amount(t, ctx, db, "a"); got != 9 {
 				t.Errorf("inside, amount = %d", got)
 			}
-			return end
+			return result
 		})
-		if !errors.Is(err, end) {
-			t.Fatalf("Do = %v, want %v", err, end)
+		if !errors.Is(err, result) {
+			t.Fatalf("Do = %v, want %v", err, result)
 		}
 		want := int64(9)
-		if end != nil {
+		if result != nil {
 			want = 10
 		}
 		if got := amount(t, ctx, db, "a"); got != want {
-			t.Errorf("after %v, amount = %d, want %d", end, got, want)
+			t.Errorf("after %v, amount = %d, want %d", result, got, want)
 		}
 	}
 }
@@ -180,6 +181,7 @@ func checkDoomed(t *testing.T, config database.Config) {
 	}
 }
 
+// checkPanic checks that a panic in Do rolls the transaction back and frees its connection, the only one.
 func checkPanic(t *testing.T, config database.Config) {
 	config.Connections = 1
 	db := table(t, config)
@@ -195,7 +197,7 @@ func checkPanic(t *testing.T, config database.Config) {
 	}
 }
 
-// checkConditional has 25 concurrent transactions take 1 from a row of 10: exactly 10 must succeed.
+// checkConditional lets 25 concurrent transactions take 1 from a row of 10: exactly 10 must succeed.
 func checkConditional(t *testing.T, config database.Config) {
 	db := table(t, config)
 	ctx := context.Background()

@@ -18,7 +18,7 @@ type DB struct {
 	readers  *sql.DB // the same as writers, except SQLite's
 	observer Observer
 	counters counters
-	rebound  sync.Map // text with ? to text with $1
+	rebound  sync.Map // cache of rebind: the statement with $1 by the statement with ?
 	name     string   // the name of the database; only set in MariaDB
 	// preparers is the pool of Prepare; nil in SQLite. It is separate, because a Prepare that waits for a lock
 	// must not keep the connection that End needs to release the lock, and because in MariaDB prepared
@@ -141,12 +141,12 @@ type executor interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// executor returns the transaction that the context carries, or else the pool.
-func (db *DB) executor(ctx context.Context, otherwise *sql.DB) executor {
+// executor returns the transaction that the context carries, or else pool.
+func (db *DB) executor(ctx context.Context, pool *sql.DB) executor {
 	if current := db.ambient(ctx); current != nil {
 		return current.tx
 	}
-	return otherwise
+	return pool
 }
 
 // rebind replaces question marks by $1, $2 ... for PostgreSQL. Statements are few and fixed, so

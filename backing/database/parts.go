@@ -32,7 +32,7 @@ func (db *DB) Try(ctx context.Context, work func(ctx context.Context) error) err
 	if err == nil {
 		return db.control(ctx, "RELEASE SAVEPOINT "+name)
 	}
-	if undone := db.control(ctx, "ROLLBACK TO SAVEPOINT "+name); undone != nil {
+	if rollbackErr := db.control(ctx, "ROLLBACK TO SAVEPOINT "+name); rollbackErr != nil {
 		current.doomed = err // the transaction has ended, or still contains changes of the part
 		return err
 	}

@@ -29,7 +29,7 @@ type Backing struct {
 	kind    string // its name in studies
 	server  product
 	address *url.URL
-	trials  *atomic.Int64
+	trials  *atomic.Int64 // the number of trials so far, for their names
 }
 
 var _ lab.PermanentBacking = Backing{}
@@ -118,7 +118,7 @@ func Clean(ctx context.Context, servers map[string]Backing) (removed, unclear []
 		if kind != b.server.name {
 			continue // the server is also listed under its own name
 		}
-		names, others, failed := b.clean(ctx)
+		names, others, cleanErr := b.clean(ctx)
 		for _, name := range names {
 			removed = append(removed, b.where(name))
 		}
@@ -127,7 +127,7 @@ func Clean(ctx context.Context, servers map[string]Backing) (removed, unclear []
 				b.where(name)+": whether the cleave that made it still runs cannot be told from here: "+
 					"it belongs to another host or container, or to a time before the last start of this host")
 		}
-		err = errors.Join(err, failed)
+		err = errors.Join(err, cleanErr)
 	}
 	return removed, unclear, err
 }
@@ -137,7 +137,7 @@ func (b Backing) where(name string) string {
 	return fmt.Sprintf("%s on %s at %s", name, b.server.name, b.address.Host)
 }
 
-// clean is Clean for one server, and returns names without the server.
+// clean removes the leftovers on one server. It returns the same as Clean, but names without the server.
 func (b Backing) clean(ctx context.Context) (removed, unclear []string, err error) {
 	fates := map[string]launch.Fate{} // by name; remove may ask for a name twice
 	err = b.remove(ctx, func(name string) bool {

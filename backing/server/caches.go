@@ -37,9 +37,9 @@ func installedMemcached() (Installed, error) {
 	return installed(Memcached, "memcached", "--version")
 }
 
-// describeMemcached configures memcached for the largest values of the client: its own limit includes the key
-// and overhead, and it refuses one above half of its memory. It has half of the default threads, because
-// hosts are small here.
+// describeMemcached configures memcached for the largest values of the client. The limit of an item (-I)
+// includes its key and overhead, so it is twice the largest value; memcached refuses a limit above half of
+// its memory. It runs with half of the default threads, because hosts are small here.
 func describeMemcached(s *Server, unit *lab.UnitSpec) {
 	unit.Files["users"] = lines(s.user + ":" + s.password)
 	unit.Args = []string{

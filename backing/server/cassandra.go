@@ -55,7 +55,7 @@ func describeCassandra(s *Server, unit *lab.UnitSpec) {
 		`<encoder><pattern>%-5level %date{ISO8601} %logger{20} %msg%n</pattern></encoder></appender>`,
 		`<root level="WARN"><appender-ref ref="out"/></root></configuration>`,
 	)
-	unit.Args = append(cassandraOpenings(),
+	unit.Args = append(cassandraModules(),
 		fmt.Sprintf("-Xmx%dm", 5*max(s.settings.Memory, 64<<20)>>20), "-Xms64m", "-Xss512k",
 		"-XX:MaxDirectMemorySize=128m",
 		"-XX:+UseSerialGC", // for a small heap
@@ -130,9 +130,9 @@ func (s *Server) cassandraConfiguration() []byte {
 	)...)
 }
 
-// cassandraOpenings returns the options that open packages of Java to Cassandra. Its own scripts use the
-// same.
-func cassandraOpenings() []string {
+// cassandraModules returns the options that give Cassandra access to internal packages of Java. Its own
+// scripts use the same.
+func cassandraModules() []string {
 	var args []string
 	for _, exported := range []string{
 		"java.base/java.lang.ref", "java.base/jdk.internal.misc", "java.management/com.sun.jmx.remote.security",
@@ -155,9 +155,9 @@ func cassandraOpenings() []string {
 	return args
 }
 
-// cassandraReady returns nil once the server accepts its user. It creates that user with the
-// role cassandra, which every new server has, and then drops that role. Starting the server once
-// before for that, as is done with MongoDB, would take another five seconds.
+// cassandraReady returns nil once the server accepts its user. It logs in as the role cassandra, which
+// every new server has, creates the user and then drops that role. MongoDB gets its user in a start of its
+// own, which would take another five seconds here.
 func cassandraReady(ctx context.Context, s *Server, address string) error {
 	err := withCassandra(ctx, address, s.user, s.password, "DROP ROLE IF EXISTS cassandra")
 	if err == nil {

@@ -24,7 +24,7 @@ import (
 
 // Table describes a set of records. The key is a column in addition to Columns.
 type Table struct {
-	Name    string   // lower-case letters, digits and underscores, as the columns
+	Name    string   // lower-case letters, digits and underscores; so are the names of columns
 	Columns []string // blobs, in the order of a record's values
 }
 
@@ -57,7 +57,7 @@ var (
 // may be repeated.
 type Store struct {
 	driver driver
-	open   chan struct{} // a semaphore with an entry per running request
+	slots  chan struct{} // a semaphore with an entry per running request
 	mu     sync.RWMutex
 	tables map[string]*statements
 }
@@ -74,6 +74,7 @@ type driver interface {
 	close() error
 }
 
+// record is a key with the values of its columns.
 type record struct {
 	key    [16]byte
 	values [][]byte
@@ -103,7 +104,7 @@ func Open(ctx context.Context, address string, options Options) (*Store, error) 
 	if err != nil {
 		return nil, errors.New("open wide-column store: its address is not a URL") // err contains the password
 	}
-	store := &Store{open: make(chan struct{}, options.InFlight), tables: map[string]*statements{}}
+	store := &Store{slots: make(chan struct{}, options.InFlight), tables: map[string]*statements{}}
 	switch {
 	case u.Scheme == "sqlite" && u.Host == "" && filepath.IsAbs(u.Path):
 		store.driver, err = openSQLite(ctx, u.Path, options)
@@ -135,8 +136,8 @@ func checkNames(kind string, names ...string) error {
 // Close closes the connections. No method may be running.
 func (s *Store) Close() error { return s.driver.close() }
 
-// CreateTables creates the tables that do not exist. The other methods know only tables
-// that were passed to it.
+// CreateTables creates the tables that do not exist. The other methods return an error for a table that this
+// client has not passed to it.
 func (s *Store) CreateTables(ctx context.Context, tables ...Table) error {
 	for _, table := range tables {
 		if len(table.Columns) == 0 {
@@ -250,11 +251,11 @@ func (s *Store) table(name string) (*statements, error) {
 // request calls work when fewer than InFlight requests are running.
 func (s *Store) request(ctx context.Context, work func() error) error {
 	select {
-	case s.open <- struct{}{}:
+	case s.slots <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("waiting behind %d open requests: %w", cap(s.open), ctx.Err())
+		return fmt.Errorf("waiting behind %d open requests: %w", cap(s.slots), ctx.Err())
 	}
-	defer func() { <-s.open }()
+	defer func() { <-s.slots }()
 	if err := ctx.Err(); err != nil {
 		return err
 	}
