@@ -21,6 +21,7 @@ type consumption struct {
 	err    error
 }
 
+// consume starts a call of Consume, which ends with the test at the latest.
 func consume(t *testing.T, c Client, s Subscription, handler Handler) *consumption {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t))
@@ -98,6 +99,7 @@ func ids(deliveries []Delivery) []string {
 	return all
 }
 
+// numbered returns n messages of a type whose IDs ascend from 00000.
 func numbered(n int, kind string) []Message {
 	var all []Message
 	for i := range n {

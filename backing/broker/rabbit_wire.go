@@ -12,7 +12,7 @@ type wire struct {
 	net.Conn
 
 	mu        sync.Mutex
-	gatherers int    // calls of gather without their send
+	gatherers int    // callers of gather that have not called send yet
 	gathered  []byte // not written yet
 }
 
@@ -44,7 +44,7 @@ func (w *wire) gather() {
 	w.gatherers++
 }
 
-// send ends a gather and writes all gathered data, including that of other gatherers.
+// send ends one call of gather and writes all gathered data, including that of other gatherers.
 func (w *wire) send() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,6 +55,7 @@ func (w *wire) send() {
 	}
 }
 
+// flush writes the gathered data. The caller holds mu.
 func (w *wire) flush() error {
 	if len(w.gathered) == 0 {
 		return nil

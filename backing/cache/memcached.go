@@ -13,8 +13,8 @@ import (
 	"github.com/bradfitz/gomemcache/memcache"
 )
 
-// memcachedCache is a server of memcached. Its client library has no contexts: requests
-// only end with the timeout of the client.
+// memcachedCache is the client of a memcached server. Its library has no contexts: a request
+// that gets no answer ends only with the client's timeout.
 type memcachedCache struct{ client *memcache.Client }
 
 func openMemcached(u *url.URL, options Options) memcachedCache {
@@ -76,7 +76,7 @@ func (s oneServer) Each(work func(net.Addr) error) error { return work(s) }
 func (m memcachedCache) get(_ context.Context, keys []string) (map[string][]byte, error) {
 	items, err := m.client.GetMulti(keys)
 	if err != nil {
-		return nil, m.failed(err)
+		return nil, m.unavailable(err)
 	}
 	values := make(map[string][]byte, len(items))
 	for key, item := range items {
@@ -86,13 +86,13 @@ func (m memcachedCache) get(_ context.Context, keys []string) (map[string][]byte
 }
 
 func (m memcachedCache) set(_ context.Context, key string, value []byte, seconds int) error {
-	return m.failed(m.client.Set(&memcache.Item{Key: key, Value: value, Expiration: int32(seconds)}))
+	return m.unavailable(m.client.Set(&memcache.Item{Key: key, Value: value, Expiration: int32(seconds)}))
 }
 
 func (m memcachedCache) remove(_ context.Context, keys []string) error {
 	for _, key := range keys {
 		if err := m.client.Delete(key); err != nil && !errors.Is(err, memcache.ErrCacheMiss) {
-			return m.failed(err)
+			return m.unavailable(err)
 		}
 	}
 	return nil
@@ -100,9 +100,9 @@ func (m memcachedCache) remove(_ context.Context, keys []string) error {
 
 func (m memcachedCache) close() error { return m.client.Close() }
 
-// failed closes all idle connections after a failure: they lead to the same server, and
-// if that was restarted, none of them works.
-func (m memcachedCache) failed(err error) error {
+// unavailable wraps an error in ErrUnavailable; nil stays nil. After an error it closes all idle
+// connections: they lead to the same server, and if that was restarted, none of them works.
+func (m memcachedCache) unavailable(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -33,11 +33,13 @@ type memory struct {
 	entries *simplelru.LRU[string, entry]
 }
 
+// entry is a value with its expiry.
 type entry struct {
 	value []byte
 	until time.Time // when it expires; zero: never
 }
 
+// size returns the memory that an entry takes, in bytes, approximately.
 func size(key string, e entry) int64 { return int64(len(key)+len(e.value)) + entryBytes }
 
 func openMemory(u *url.URL) (m *memory, err error) {

@@ -11,7 +11,8 @@ import (
 )
 
 // TestEveryTrialHasAServerOfItsOwn checks that each server has its own password, which is neither in
-// its arguments nor in its environment. Its address can be that of any place where it is deployed.
+// its arguments nor in its environment. Its address contains a placeholder for the address of its unit,
+// wherever that is deployed.
 func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 	for _, b := range Backings(t.TempDir()) {
 		t.Run(b.Kind(), func(t *testing.T) {

@@ -80,6 +80,7 @@ type program struct {
 	ready func(ctx context.Context, s *Server, address string) error
 }
 
+// programOf returns the program of a kind of server.
 func programOf(kind Kind) (program, error) {
 	found, known := map[Kind]program{
 		MariaDB:   {installedMariaDB, describeMariaDB, mariadbReady},

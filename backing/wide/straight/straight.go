@@ -1,6 +1,6 @@
 // Package straight executes the statements of backing/wide directly with Cassandra's
-// driver, with the same settings as far as they affect speed. In benchmarks the difference
-// to it is the cost of backing/wide.
+// driver, with the same settings as far as they affect speed. Benchmarks compare the two:
+// the difference is the cost of backing/wide.
 //
 // Entry point: Open.
 package straight
