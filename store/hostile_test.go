@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
@@ -48,6 +49,26 @@ func TestOnlyRegularFilesAreRead(t *testing.T) {
 	testset.Must(t, pipe(f.Path(planFile)))
 	if _, err := Open(f.Dir()); err == nil || !strings.Contains(err.Error(), "is no result folder") {
 		t.Errorf("a folder with a pipe for its plan: %v", err)
+	}
+}
+
+// TestAPipeIsNoFolder checks that lists do not wait for a writer of a pipe in the place of a folder.
+func TestAPipeIsNoFolder(t *testing.T) {
+	s, folders := shelf(t, 1)
+	testset.Must(t, folders[0].Save(trial(1, 1, true), nil))
+	run := filepath.Join("rego2021", filepath.Base(folders[0].Dir()))
+	logs := folders[0].Path(filepath.Join(trialsDir, "0001", "logs"))
+	testset.Must(t, os.RemoveAll(logs))
+	testset.Must(t, syscall.Mkfifo(logs, 0o600))
+	ended := make(chan error, 1)
+	go func() { _, _, err := s.Logs(run, "0001"); ended <- err }()
+	select {
+	case err := <-ended:
+		if err == nil || !strings.Contains(err.Error(), "list the logs of trial 0001") {
+			t.Errorf("a pipe has logs: %v", err)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("reading the logs waits for ever")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
@@ -115,7 +116,7 @@ func (s *Shelf) folders(name string) (names []string, more bool, err error) {
 // entriesOf returns the names of a folder's entries whose mode is wanted, sorted, without links. more reports
 // whether the folder has more entries than maxEntries.
 func (s *Shelf) entriesOf(name string, wanted func(fs.FileMode) bool) (names []string, more bool, err error) {
-	folder, err := s.root.Open(name)
+	folder, err := s.root.OpenFile(name, syscall.O_RDONLY|syscall.O_DIRECTORY, 0) // a pipe would block
 	if err != nil {
 		return nil, false, err
 	}
