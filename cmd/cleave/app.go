@@ -110,9 +110,9 @@ func systemsThat[T lab.System]() []string {
 	return names
 }
 
-// systemFor returns the system with this name, or if name is a model file, the system that plays it. what is
-// the purpose, such as "checked" or "explained". If the system does not support it, the error names those
-// that do.
+// systemFor returns the system with this name, or if name is a model file, the system that plays it. what
+// completes the message "there is no system NAME to be ...", such as "checked" or "explained". If the system
+// does not support it, the error names those that do.
 func systemFor[T lab.System](name, what string) (T, error) {
 	if text, is := modelText(name); is {
 		return modelSystem[T](name, text, what)
@@ -164,7 +164,9 @@ func unitPrograms() error {
 	return nil
 }
 
-// deployers returns the deployers of this program, by name. All that they start gets the label.
+// deployers returns the deployers of this program, by name. own is the path of this program, and units the
+// folder of the unit programs. All that they start gets the label. With empty arguments, the deployers only
+// report their capabilities and check layouts.
 func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	users, err := usersCluster()
 	if err != nil {

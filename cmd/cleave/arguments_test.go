@@ -224,7 +224,7 @@ func runLimited(t *testing.T, dir string, args ...string) (code int, said string
 	command := exec.CommandContext(ctx, "prlimit",
 		append([]string{"--as=8589934592", filepath.Join(binaries, "cleave")}, args...)...)
 	command.Dir = dir
-	return ended(t, command)
+	return finish(t, command)
 }
 
 // hostileFolder returns a folder with the files that the rows name.

@@ -70,9 +70,9 @@ docs/bottleneck.md says how to read the answer.` + exitCodesHelp(measuredCodes()
 			case err != nil:
 				return err
 			case foreign:
-				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reported)
+				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reportAnalysis)
 			}
-			return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.reported)
+			return a.planAndPlay(command, args, &flags.experimentFlags, flags.plan, a.reportAnalysis)
 		},
 	}
 	flags.register(command)
@@ -138,12 +138,12 @@ func (f *bottleneckFlags) plan(name string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	s.Title = "which unit of " + info.Name + " " + base.Architecture + " to scale"
-	return f.scaled(s, base, units)
+	return f.scaledPlan(s, base, units)
 }
 
-// scaled makes the plan of a study of a variant as it is, and of one further variant for each unit, which
+// scaledPlan makes the plan of a study of a variant as it is, and of one further variant for each unit, which
 // gets more replicas or processors there.
-func (f *bottleneckFlags) scaled(s lab.Study, base lab.Variant, units []string) (lab.Plan, error) {
+func (f *bottleneckFlags) scaledPlan(s lab.Study, base lab.Variant, units []string) (lab.Plan, error) {
 	s.Variants = []lab.Variant{base}
 	for _, unit := range units {
 		more := base
@@ -243,7 +243,7 @@ func (f *bottleneckFlags) base(
 			return base, nil, fmt.Errorf("no unit of %s %s can be replicated: each keeps data that its replicas "+
 				"would not have", info.Name, text)
 		}
-		units, err = f.chosen(units)
+		units, err = f.selectUnits(units)
 		return base, units, err
 	}
 	return lab.Variant{}, nil, fmt.Errorf("no architecture of %s has several units that can be replicated",
@@ -269,8 +269,8 @@ func (f *bottleneckFlags) scalable(
 	return all, nil
 }
 
-// chosen returns the units of --units, or all units that can be scaled.
-func (f *bottleneckFlags) chosen(all []string) ([]string, error) {
+// selectUnits returns the units of --units, or all units that can be scaled.
+func (f *bottleneckFlags) selectUnits(all []string) ([]string, error) {
 	for _, unit := range f.units {
 		if !slices.Contains(all, unit) {
 			return nil, fmt.Errorf("--units: there is no unit %q that can be replicated: use %s", unit,

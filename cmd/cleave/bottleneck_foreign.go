@@ -34,7 +34,7 @@ func (f *bottleneckFlags) foreignPlan(
 	}
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
 	base := variant(d, nil)
-	base.Name, base.Limits = "base", f.limited(d.Limits)
+	base.Name, base.Limits = "base", f.withCPULimit(d.Limits)
 	base.Summary = strings.Trim(base.Summary+"; "+base.Scaling(), "; ")
 	s.Variants = []lab.Variant{base}
 	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
@@ -42,17 +42,17 @@ func (f *bottleneckFlags) foreignPlan(
 	}
 	units, err := f.services(s, d, secrets)
 	if err == nil {
-		units, err = f.chosen(units)
+		units, err = f.selectUnits(units)
 	}
 	if err != nil {
 		return lab.Plan{}, err
 	}
-	return f.scaled(s, base, units)
+	return f.scaledPlan(s, base, units)
 }
 
-// limited returns the limits of a file, with --cpu for units without a CPU limit in it. Units with a memory
-// limit get --cpu one by one, because a unit's own limits replace those of AllUnits.
-func (f *bottleneckFlags) limited(own map[string]lab.Limits) map[string]lab.Limits {
+// withCPULimit returns a copy of the limits of a file, with --cpu for units without a CPU limit in it. Units
+// with a memory limit get --cpu one by one, because a unit's own limits replace those of AllUnits.
+func (f *bottleneckFlags) withCPULimit(own map[string]lab.Limits) map[string]lab.Limits {
 	all := maps.Clone(own)
 	if f.cpu == 0 {
 		return all
@@ -70,8 +70,8 @@ func (f *bottleneckFlags) limited(own map[string]lab.Limits) map[string]lab.Limi
 	return all
 }
 
-// services returns the services that the search scales, one at a time. It adds a note with the reasons for
-// the others.
+// services returns the services that the search scales, one at a time. It adds a note that says why the
+// others are not scaled.
 func (f *bottleneckFlags) services(
 	s lab.Study, d external.Definition, secrets *secret.Vault,
 ) ([]string, error) {
@@ -83,12 +83,12 @@ func (f *bottleneckFlags) services(
 	if err != nil || f.resource == resourceCPU {
 		return all, err
 	}
-	single, left := d.Single(), []string{}
+	single, reasons := d.Single(), []string{}
 	for _, name := range slices.Sorted(maps.Keys(single)) {
-		left = append(left, name+", which "+single[name])
+		reasons = append(reasons, name+", which "+single[name])
 	}
 	all = slices.DeleteFunc(all, func(name string) bool { return single[name] != "" })
-	why := strings.Join(left, "; ")
+	why := strings.Join(reasons, "; ")
 	if len(all) == 0 {
 		return nil, fmt.Errorf("system %s: nothing of it can be doubled (%s): raise limits in place of that "+
 			"(--resource cpu)", d.Name, why)

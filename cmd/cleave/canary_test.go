@@ -26,8 +26,9 @@ func canaries() map[string]bool {
 	}
 }
 
-// canarySystem is a system file with secrets in all places. The server prints its arguments and variables
-// and then fails, so that cleave quotes its output.
+// canarySystem is a system file with secrets in all places. The server prints its arguments and variables and
+// then fails, so that cleave quotes its output. The quotes within words of reset keep the secrets out of its
+// command line.
 const canarySystem = `schema: cleave-system/1
 name: %s
 command: [server, -port, "{port}", -token, canary-argument-pair, --password=canary-argument-assigned, -tell,
@@ -66,10 +67,10 @@ func expectNoCanary(t *testing.T, where string, text []byte, commandLine bool) {
 	}
 }
 
-// watchCommandLines collects the command lines of all processes below one, until
-// the returned function is called.
+// watchCommandLines collects the command lines of a process and its descendants. The returned function stops
+// that, and returns the command lines.
 func watchCommandLines(t *testing.T, root int) func() map[string]bool {
-	seen, over := map[string]bool{}, make(chan struct{})
+	seen, stopped := map[string]bool{}, make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {
@@ -78,18 +79,18 @@ func watchCommandLines(t *testing.T, root int) func() map[string]bool {
 				seen[strings.ReplaceAll(string(line), "\x00", " ")] = true
 			}
 			select {
-			case <-over:
+			case <-stopped:
 				return
 			case <-time.After(20 * time.Millisecond):
 			}
 		}
 	})
-	return func() map[string]bool { close(over); watching.Wait(); return seen }
+	return func() map[string]bool { close(stopped); watching.Wait(); return seen }
 }
 
-// watched runs cleave to its end. It checks that no secret is in its output, nor in the
+// runWatched runs cleave to its end. It checks that no secret is in its output, nor in the
 // process list while it runs.
-func watched(t *testing.T, dir string, environment []string, args ...string) (code int, errOut string) {
+func runWatched(t *testing.T, dir string, environment []string, args ...string) (code int, errOut string) {
 	t.Helper()
 	command := program(dir, args...)
 	command.Env = environment
@@ -118,10 +119,10 @@ func TestNoSecretIsPublished(t *testing.T) {
 		"a.yaml": fmt.Sprintf(canarySystem, "a"), "b.yaml": fmt.Sprintf(canarySystem, "b"),
 		"scenario.yaml": canaryScenario, "secrets.env": "# comment\nFROM_FILE=canary-env-file\n",
 	})
-	poor := append(os.Environ(), "PATH="+servers+string(os.PathListSeparator)+os.Getenv("PATH"))
-	rich := append(slices.Clone(poor), "CANARY_REFERENCE=canary-env-reference",
+	unset := append(os.Environ(), "PATH="+servers+string(os.PathListSeparator)+os.Getenv("PATH"))
+	set := append(slices.Clone(unset), "CANARY_REFERENCE=canary-env-reference",
 		"CANARY_HEADER=canary-header-reference")
-	_, errOut := watched(t, dir, rich, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate",
+	_, errOut := runWatched(t, dir, set, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate",
 		"20", "--blocks", "1",
 		"-d", "2s", "--warm-up", "0s", "--no-gates", "--cores", "none", "--json", "out.json", "--full")
 	expectTexts(t, "standard error", errOut, "warning: system a: the value of API_TOKEN",
@@ -133,19 +134,19 @@ func TestNoSecretIsPublished(t *testing.T) {
 	expectCleanFolder(t, dir)
 
 	latest := filepath.Join(dir, "results", "compare", "latest")
-	code, errOut := watched(t, dir, poor, "run", latest)
+	code, errOut := runWatched(t, dir, unset, "run", latest)
 	if code != exitBadPlan {
 		t.Errorf("without the values it ends with %d, want %d", code, exitBadPlan)
 	}
 	expectTexts(t, "standard error without the values", errOut, "CANARY_REFERENCE is not set",
 		"masked when the plan was made: give it in the environment variable CLEAVE_MASKED_API_TOKEN")
-	given := append(slices.Clone(rich), "CLEAVE_MASKED_API_TOKEN=canary-env-literal",
+	unmasked := append(slices.Clone(set), "CLEAVE_MASKED_API_TOKEN=canary-env-literal",
 		"CLEAVE_MASKED_DATABASE_PASSWORD=canary-url-password",
 		"CLEAVE_MASKED_TOKEN=canary-argument-pair", "CLEAVE_MASKED_PASSWORD=canary-argument-assigned",
 		"CLEAVE_MASKED_PASSWORD_2=canary-json-member",
 		"CLEAVE_MASKED_AUTHORIZATION=Bearer canary-scenario-header",
 		"CLEAVE_MASKED_COOKIE=session=canary-step-cookie")
-	_, errOut = watched(t, dir, given, "run", latest, "--results", "again")
+	_, errOut = runWatched(t, dir, unmasked, "run", latest, "--results", "again")
 	if !strings.Contains(errOut, "told: ***") {
 		t.Errorf("with the values the server was not started:\n%s", errOut)
 	}
@@ -180,11 +181,11 @@ func TestTypedHeadersAreNotPublished(t *testing.T) {
 			"--blocks", "1", "--warm-up", "0s", "--cores", "none", "--plan"},
 	} {
 		args := append(what, "-H", "Authorization: Bearer canary-typed-header", "-H", "X-Api-Key: ${CANARY_HEADER}")
-		_, errOut := watched(t, dir, environment, args...)
+		_, errOut := runWatched(t, dir, environment, args...)
 		if !strings.Contains(errOut, "warning: ") || !strings.Contains(errOut, "Authorization") {
 			t.Errorf("%s does not warn of the header:\n%s", name, errOut)
 		}
-		code, errOut := watched(t, dir, os.Environ(), args...)
+		code, errOut := runWatched(t, dir, os.Environ(), args...)
 		if code != exitBadPlan || !strings.Contains(errOut, "CANARY_HEADER is not set") {
 			t.Errorf("%s without the variable ends with %d:\n%s", name, code, errOut)
 		}

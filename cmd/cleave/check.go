@@ -62,10 +62,10 @@ If that audit is undecided, the exit code is 6.` +
 			case err != nil:
 				return err
 			case foreign:
-				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.checked)
+				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reportCheck)
 			}
 			flags.strict = flags.strict || !flags.all() // an architecture that was asked for is not left out
-			return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.checked)
+			return a.planAndPlay(command, args, &flags.experimentFlags, flags.plan, a.reportCheck)
 		},
 	}
 	flags.register(command)
@@ -210,8 +210,9 @@ func (f *checkFlags) names(info lab.SystemInfo) []string {
 	return names
 }
 
-// checked is the reporter of check: it prints a line for every architecture, and the problems of the audits.
-func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (failure, err error) {
+// reportCheck is the reporter of check: it prints a line for every architecture, and the problems of the
+// audits.
+func (a app) reportCheck(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (failure, err error) {
 	system, err := systemOf(plan, a.secrets, "")
 	if err != nil {
 		return nil, err
@@ -262,7 +263,7 @@ func (a app) checked(folder *store.Folder, plan lab.Plan, flags *experimentFlags
 	if err != nil {
 		return nil, err
 	}
-	return rulesKept(folder, plan.Study, concluded, exitFailed),
+	return checkAudits(folder, plan.Study, concluded, exitFailed),
 		errors.Join(a.writeJSONFile(flags.documents.json, concluded),
 			a.writeFormat(folder, flags.documents, ci.Run{Analysis: concluded}))
 }

@@ -19,14 +19,14 @@ import (
 const (
 	// firstFault is the default time of the first fault in the load, in seconds.
 	firstFault = 1.0
-	// unitReturns, serviceReturns and nodeReturns are the times, in seconds, that a plan reserves for a restart
+	// unitRestart, serviceRestart and nodeRestart are the times, in seconds, that a plan reserves for a restart
 	// before the next fault or the end of the load. RabbitMQ takes five seconds, and so does a node of
 	// Kubernetes with ten pods.
-	unitReturns    = 1.5
-	serviceReturns = 10.0
-	nodeReturns    = 15.0
-	// updateReturns is the time for the replacement of one replica, in seconds.
-	updateReturns = 8.0
+	unitRestart    = 1.5
+	serviceRestart = 10.0
+	nodeRestart    = 15.0
+	// replicaUpdate is the time for the replacement of one replica, in seconds.
+	replicaUpdate = 8.0
 	// loadAfter is the time for which the load continues after the last restart, in seconds.
 	loadAfter = 1.0
 	// faultyRate limits the operations per second of a check with faults. While nothing
@@ -136,7 +136,7 @@ func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layou
 	if err = errors.Join(append(mistakes, err)...); err != nil {
 		return nil, err
 	}
-	s.Faults = inTurn(faults, layouts)
+	s.Faults = scheduleFaults(faults, layouts)
 	for i, v := range s.Variants {
 		if err := (fault.Injector{}).Check(s.Faults, layouts[i]); err != nil {
 			what := "architecture"
@@ -157,9 +157,9 @@ func addFaults(s *lab.Study, texts []string, secrets *secret.Vault) ([]lab.Layou
 	return layouts, errors.Join(mistakes...)
 }
 
-// inTurn sets the time of faults that have none. Each begins when the previous ones are healed in every
-// layout, after a pause as long as its predecessor.
-func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
+// scheduleFaults sets the time of faults that have none. Each begins when the previous ones are healed in
+// every layout, after a pause as long as its predecessor.
+func scheduleFaults(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 	free := firstFault
 	for i := range faults {
 		f := &faults[i]
@@ -178,7 +178,7 @@ func inTurn(faults []lab.Fault, layouts []lab.Layout) []lab.Fault {
 func healedAt(f lab.Fault, layout lab.Layout) float64 {
 	if f.Target == lab.EveryUnit {
 		n := float64(len(layout.Units) - 1) // all but the lead
-		return f.After + n*(f.Heal+unitReturns) + max(n-1, 0)*f.Heal
+		return f.After + n*(f.Heal+unitRestart) + max(n-1, 0)*f.Heal
 	}
 	if f.Kind == lab.FaultUpdate {
 		replicas := 0.0
@@ -187,17 +187,17 @@ func healedAt(f lab.Fault, layout lab.Layout) float64 {
 				replicas++
 			}
 		}
-		return f.After + max(replicas, 1)*updateReturns
+		return f.After + max(replicas, 1)*replicaUpdate
 	}
 	for _, service := range layout.Services {
 		if service.Name == f.Target {
-			return f.After + f.Heal + serviceReturns
+			return f.After + f.Heal + serviceRestart
 		}
 	}
 	if _, is := layout.Node(f.Target); is && (f.Kind.Ends() || f.Kind.Replaces()) {
-		return f.After + f.Heal + nodeReturns
+		return f.After + f.Heal + nodeRestart
 	}
-	return f.After + f.Heal + unitReturns
+	return f.After + f.Heal + unitRestart
 }
 
 // showFaults writes the faults of the trials and their effects on clients. The slowest healing is the longest

@@ -31,11 +31,11 @@ func shortDir(t *testing.T) string {
 // rootIn returns the root of the private directories of a cleave whose TMPDIR is dir.
 func rootIn(dir string) string { return filepath.Join(dir, filepath.Base(leftovers.Root())) }
 
-// cleaved runs cleave with this TMPDIR, and as an argument of the command wrap if there is one.
-func cleaved(t *testing.T, tmp string, wrap []string, arguments ...string) (code int, said string) {
+// runCleave runs cleave with this TMPDIR, and as an argument of the command wrap if there is one.
+func runCleave(t *testing.T, tmp string, wrap []string, arguments ...string) (code int, said string) {
 	t.Helper()
 	argv := slices.Concat(wrap, []string{filepath.Join(binaries, "cleave")}, arguments)
-	return ended(t, with(exec.Command(argv[0], argv[1:]...), "TMPDIR="+tmp))
+	return finish(t, with(exec.Command(argv[0], argv[1:]...), "TMPDIR="+tmp))
 }
 
 // namespaces returns a command that runs another one in new namespaces. It skips the test
@@ -85,7 +85,7 @@ func TestCleanSparesTheLiving(t *testing.T) {
 			if c.shared {
 				scratch = own
 			}
-			code, said := cleaved(t, scratch, c.wrap, "clean")
+			code, said := runCleave(t, scratch, c.wrap, "clean")
 			if !strings.Contains(said, c.says) || strings.Contains(said, "removed ") {
 				t.Errorf("clean ended with %d and said %q, want %q", code, said, c.says)
 			}
@@ -124,7 +124,7 @@ func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	code, said := cleaved(t, disk, nil, "clean")
+	code, said := runCleave(t, disk, nil, "clean")
 	if code != exitFailed || strings.Contains(said, "removed directory "+dir) ||
 		!strings.Contains(said, "remove "+dir+":") {
 		t.Errorf("clean ended with %d and said %q, want code %d and %s named", code, said, exitFailed, dir)
@@ -132,7 +132,7 @@ func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""); err != nil {
 		t.Fatal(err)
 	}
-	if code, said := cleaved(t, disk, nil, "clean"); code != exitFine ||
+	if code, said := runCleave(t, disk, nil, "clean"); code != exitFine ||
 		!strings.Contains(said, "removed directory "+dir) {
 		t.Errorf("clean ended with %d and said %q, want %s removed", code, said, dir)
 	}
@@ -171,7 +171,7 @@ func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 					"--results", results}},
 				{exitMissingPart, []string{"reproduce", "rego2021", "--quick", "--results", results}},
 			} {
-				code, said := cleaved(t, tmp, nil, c.arguments...)
+				code, said := runCleave(t, tmp, nil, c.arguments...)
 				if code != c.code || !strings.Contains(said, "user 4711") || !strings.Contains(said, "TMPDIR=") ||
 					strings.Contains(said, "removed ") {
 					t.Errorf("cleave %v ended with %d and said %q, want code %d, who made the folder, and what to do",
@@ -210,7 +210,7 @@ func TestFoldersForTemporaryFilesThatCannotBeUsed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			code, said := cleaved(t, tmp, nil, append(c.arguments, "--results", results, "--strict")...)
+			code, said := runCleave(t, tmp, nil, append(c.arguments, "--results", results, "--strict")...)
 			if code != exitMissingPart || !strings.Contains(said, c.want) || !strings.Contains(said, "TMPDIR") {
 				t.Errorf("it ended with %d and said %q, want code %d and %q", code, said, exitMissingPart, c.want)
 			}

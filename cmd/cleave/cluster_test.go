@@ -67,15 +67,15 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 			exitMissingPart, []string{"Unauthorized", "who the kubeconfig says you are"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := onTheirs(t, f.Variables, c.other, c.args)
-			expectSaid(t, command, c.code, c.says)
+			command := onUserCluster(t, f.Variables, c.other, c.args)
+			expectRun(t, command, c.code, c.says)
 			if changes := before.Changes(f.State(t)); changes != "" {
 				t.Errorf("what is the user's has changed:\n%s", changes)
 			}
 		})
 	}
 	t.Run("services of files", func(t *testing.T) {
-		servicesOnTheirs(t, f.Variables, "kubernetes")
+		compareOnUserCluster(t, f.Variables, "kubernetes")
 		if changes := before.Changes(f.State(t)); changes != "" {
 			t.Errorf("what is the user's has changed:\n%s", changes)
 		}
@@ -85,7 +85,7 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 
 // killedOnCluster: the sweeper removes the namespace of a killed conductor.
 func killedOnCluster(t *testing.T, f *userstest.Cluster) {
-	conductor := onTheirs(t, f.Variables, nil,
+	conductor := onUserCluster(t, f.Variables, nil,
 		"check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
 	pods := func() int {
 		var list struct{ Items []api.Object }
@@ -99,7 +99,7 @@ func killedOnCluster(t *testing.T, f *userstest.Cluster) {
 	}
 	killWhen(t, conductor, "there is a pod", func() bool { return pods() > 0 })
 	await(t, "its namespace is gone", func() bool { return len(namespacesOf(t, f)) == 0 })
-	expectSaid(t, onTheirs(t, f.Variables, nil, "clean"), exitFine, []string{"nothing to remove"})
+	expectRun(t, onUserCluster(t, f.Variables, nil, "clean"), exitFine, []string{"nothing to remove"})
 }
 
 // TestConsentOfAKubernetesOwner: a cluster on other hosts gets no load without the consent of its owner, and
@@ -155,7 +155,7 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 			return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 		}
 		guard.Fetch = func(_ context.Context, _ consent.Proof) ([]byte, error) { return []byte(c.proof), nil }
-		err = there.admitted(t.Context(), guard, c.plan)
+		err = there.checkConsent(t.Context(), guard, c.plan)
 		if c.says == "" && err != nil || c.says != "" &&
 			(err == nil || !strings.Contains(err.Error(), c.says) || exitCode(err) != exitBadPlan) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)

@@ -42,7 +42,7 @@ func TestTheSameRunsOnASwarm(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := program(t.TempDir(), strings.Fields(c.args)...)
-			expectSaid(t, command, c.code, c.says)
+			expectRun(t, command, c.code, c.says)
 			expectNoNodes(t, command)
 		})
 	}
@@ -54,7 +54,7 @@ func TestTheNetworkIsExplainedOnSwarmAndKubernetes(t *testing.T) {
 	needSwarm(t)
 	needKubernetes(t)
 	command := program(t.TempDir(), "explain", "network", "--quick", "--blocks", "1", "--no-gates")
-	expectSaid(t, command, exitFine, []string{"http-loopback", "http-overlay-across", "http-service-across",
+	expectRun(t, command, exitFine, []string{"http-loopback", "http-overlay-across", "http-service-across",
 		"http-pod-across", "http-swarm-published", "http-nodes", "grpc-unix",
 		"counted whatever else the host did"})
 	expectNoNodes(t, command)
@@ -72,7 +72,7 @@ func expectNodesGo(t *testing.T, deployment string) {
 	conductor := program(t.TempDir(), "check", "shop", "--architecture", "sync", "--deploy", deployment)
 	killWhen(t, conductor, "there are nodes", func() bool { return len(nodeGroups(conductor)) > 0 })
 	await(t, "the nodes are gone", func() bool { return len(nodeGroups(conductor)) == 0 })
-	expectSaid(t, program("", "clean"), exitFine, []string{"nothing to remove"})
+	expectRun(t, program("", "clean"), exitFine, []string{"nothing to remove"})
 }
 
 // TestFlagsOfClustersThatDoNothingAreRefused: flags for a deployment that no variant has are refused.

@@ -55,7 +55,7 @@ need not be named. docs/comparing.md is a walk-through.` + exitCodesHelp(measure
   cleave compare new='./new --port {port}' --deploy process,docker-host -r 500`,
 		Args: arguments(cobra.ArbitraryArgs),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.playForeign(command, args, &flags.foreignFlags, flags.plan, a.reported)
+			return a.playForeign(command, args, &flags.foreignFlags, flags.plan, a.reportAnalysis)
 		},
 	}
 	flags.register(command)

@@ -19,7 +19,7 @@ func playedComparison(t *testing.T, dir string, args ...string) map[string][]lab
 	t.Helper()
 	args = append([]string{"compare", "--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1",
 		"--no-gates", "--cores", "none"}, args...)
-	if code, printed := ended(t, program(dir, args...)); code != exitFine && code != exitLoadNotReached {
+	if code, printed := finish(t, program(dir, args...)); code != exitFine && code != exitLoadNotReached {
 		t.Fatalf("exit code %d\n%s", code, printed)
 	}
 	played := map[string][]lab.Trial{}
@@ -79,8 +79,8 @@ func TestACommandIsComparedWithItselfInContainers(t *testing.T) {
 	expectNoContainers(t)
 }
 
-// someServer returns the command of a web server that is also installed on the other hosts.
-func someServer(t *testing.T) string {
+// systemServer returns the command of a web server below /usr, which the hosts of sshHosts have, too.
+func systemServer(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("there is no /usr/bin/python3 here: type: apt-get install python3")
@@ -91,7 +91,7 @@ func someServer(t *testing.T) string {
 // TestACommandRunsOnAHostBySSH compares a command on a host by SSH with the same command as a process of this
 // host.
 func TestACommandRunsOnAHostBySSH(t *testing.T) {
-	server, h := someServer(t), sshHosts(t)
+	server, h := systemServer(t), sshHosts(t)
 	played := playedComparison(t, t.TempDir(), "web="+server, "--deploy", "process,ssh", "--hosts", "left")
 	expectAnswered(t, played, "web-process", "web-ssh")
 	if nodes := played["web-ssh"][0].Metered.Nodes; len(nodes) != 1 {
@@ -125,7 +125,7 @@ func TestDeployedComparisonsAreRefused(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := program(t.TempDir(), append([]string{"compare", "--rate", "10"}, c.args...)...)
-			expectSaid(t, command, c.code, c.says)
+			expectRun(t, command, c.code, c.says)
 		})
 	}
 }

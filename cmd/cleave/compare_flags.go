@@ -107,8 +107,8 @@ func (f *compareFlags) checkNameBy(definitions []external.Definition) error {
 	return nil
 }
 
-// points returns the points at which the systems are compared, including one for the
-// capacity with --capacity.
+// points returns the points at which the systems are compared, including one for the capacity with
+// --capacity. own is the load of the scenario, or nil if it has none.
 func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 	if len(f.rates) > 0 && len(f.users) > 0 {
 		return nil, errors.New("give --rate for open loops or --users for closed ones, not both")

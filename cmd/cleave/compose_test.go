@@ -126,7 +126,7 @@ func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
 	image := string(contents(t, f.dir)["image.yaml"])
 	writeFiles(t, f.dir, map[string]string{
 		"boxed.yaml": strings.Replace(image, "name: web", "name: boxed\ndeployment: "+cluster, 1),
-		"command.yaml": "schema: cleave-system/1\nname: command\ncommand: " + someServer(t) + "\ndeployment: " +
+		"command.yaml": "schema: cleave-system/1\nname: command\ncommand: " + systemServer(t) + "\ndeployment: " +
 			cluster,
 	})
 	played := playedComparison(t, f.dir, "boxed.yaml", "command.yaml", f.plain())
@@ -146,7 +146,7 @@ func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
 func (f composeFixture) isCompared(t *testing.T) {
 	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates",
 		"--cores", "none")
-	if code, printed := ended(t, command); code != exitFine && code != exitLoadNotReached ||
+	if code, printed := finish(t, command); code != exitFine && code != exitLoadNotReached ||
 		!strings.Contains(printed, "web against plain") {
 		t.Fatalf("%s: exit code %d\n%s", f.system, code, printed)
 	}

@@ -56,7 +56,7 @@ func TestTheSameRunsInContainers(t *testing.T) {
 			if strings.HasPrefix(c.name, "a user's server") {
 				command = with(command, "CLEAVE_USE_MARIADB=mariadb://u:p@127.0.0.1:9")
 			}
-			expectSaid(t, command, c.code, c.says)
+			expectRun(t, command, c.code, c.says)
 			expectNoContainers(t)
 		})
 	}

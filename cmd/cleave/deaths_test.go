@@ -30,9 +30,9 @@ load: {duration: 10s}
 design: {blocks: 1, max_repeats: 1, gates: {steal: 99%%, calibration: 99%%}}
 `
 
-// keptOf lists the programs that keepers of a cleave have started and whose command lines
+// keptProcesses lists the programs that keepers of a cleave have started and whose command lines
 // contain mark.
-func keptOf(label, mark string) []int {
+func keptProcesses(label, mark string) []int {
 	keepers := labelled(label, agent.KeeperCommand)
 	var found []int
 	for pid := range labelled(label, mark) {
@@ -90,7 +90,7 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 			if code := e.code(); code != exitFine {
 				t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 			}
-			expectNobody(t, label)
+			awaitNoProcess(t, label)
 			trials := trialsOf(t, e.dir)
 			slices.SortFunc(trials, func(a, b lab.Trial) int { return a.Attempt - b.Attempt })
 			if len(trials) != 2 || trials[0].Valid || !strings.Contains(trials[0].Reason, c.reason) {
@@ -115,7 +115,7 @@ func (e *experiment) killInLoad(label, mark, architecture string) {
 	address := until(e.t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
 	await(e.t, "the shop is ready", func() bool { return answersOK("http://" + address + "/health") })
 	await(e.t, "the generator runs", func() bool { return len(labelled(label, "--job")) > 0 })
-	victims := keptOf(label, mark)
+	victims := keptProcesses(label, mark)
 	if len(victims) == 0 {
 		e.t.Fatalf("no process is called %q", mark)
 	}

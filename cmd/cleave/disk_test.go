@@ -39,7 +39,7 @@ func TestALostBrickCostsNoOrder(t *testing.T) {
 	if code := e.code(); code != exitFine {
 		t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 	}
-	expectNobody(t, label)
+	awaitNoProcess(t, label)
 	trials := trialsOf(t, e.dir)
 	if len(trials) != 1 || !trials[0].Valid || len(trials[0].Faults) != 1 || !trials[0].Faults[0].Effective {
 		t.Fatalf("trials %+v", trials)
@@ -89,7 +89,7 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	if points := mountsIn(t, tmp); len(points) != 3 {
 		t.Fatalf("mounted are %v: there is nothing to be cleaned", points)
 	}
-	code, said := cleaved(t, tmp, nil, "clean")
+	code, said := runCleave(t, tmp, nil, "clean")
 	left, err := os.ReadDir(tmp)
 	if code != exitFine || err != nil || len(left) > 0 || len(mountsIn(t, tmp)) > 0 ||
 		len(labelled(label, "")) > 0 {
@@ -101,7 +101,7 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 // TestAReplicatedDiskIsOfProcesses: other deployments refuse a replicated disk before anything starts.
 func TestAReplicatedDiskIsOfProcesses(t *testing.T) {
 	for _, deployment := range []string{lab.DockerHost, lab.DockerBridge, lab.Swarm, lab.Kubernetes} {
-		code, said := cleaved(t, shortDir(t), nil, "check", "shop", "--architecture", "async-dfs", "--deploy",
+		code, said := runCleave(t, shortDir(t), nil, "check", "shop", "--architecture", "async-dfs", "--deploy",
 			deployment, "--results", t.TempDir())
 		if want := "disk replicated: the deployment " + deployment +
 			" has no replicated disk: deploy with process, or have disk local"; code != exitBadPlan ||
@@ -109,7 +109,7 @@ func TestAReplicatedDiskIsOfProcesses(t *testing.T) {
 			t.Errorf("%s: it ended with %d and said %q, want %q", deployment, code, said, want)
 		}
 	}
-	code, said := cleaved(t, shortDir(t), []string{"/usr/bin/env", "PATH=" + t.TempDir()}, "check", "shop",
+	code, said := runCleave(t, shortDir(t), []string{"/usr/bin/env", "PATH=" + t.TempDir()}, "check", "shop",
 		"--architecture", "async-dfs", "--results", t.TempDir())
 	if code != exitMissingPart || !strings.Contains(said, "a replicated disk (GlusterFS) needs") ||
 		!strings.Contains(said, "apt-get install") {

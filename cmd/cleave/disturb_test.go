@@ -266,7 +266,7 @@ func TestMissingPermissionIsNamed(t *testing.T) {
 	forbidden := t.TempDir() // belongs to root
 	command := program("", "reproduce", "rego2021", "--quick", "--results", forbidden)
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	expectSaid(t, command, exitFailed,
+	expectRun(t, command, exitFailed,
 		[]string{"cannot write results to " + forbidden, "permission denied", "--results"})
 }
 
@@ -290,7 +290,7 @@ func TestATakenPortIsNamed(t *testing.T) {
 		const job = `{"neighbourhoods":1,"workers":2,"pings":3,"architecture":"%s","knobs":{"keepalive":"on"},"role":"core"}`
 		unit := exec.Command(filepath.Join(binaries, "unit", name), fmt.Sprintf(job, architecture))
 		unit.Env = []string{"CLEAVE_ADDRESS=" + listener.Addr().String()}
-		expectSaid(t, unit, 1, []string{`"event":"failed"`, listener.Addr().String(), "address already in use",
+		expectRun(t, unit, 1, []string{`"event":"failed"`, listener.Addr().String(), "address already in use",
 			"end the program that holds it"})
 	}
 }
@@ -298,7 +298,7 @@ func TestATakenPortIsNamed(t *testing.T) {
 func TestAHostThatIsTooSmallIsRefusedBeforeTheStart(t *testing.T) {
 	results := filepath.Join(t.TempDir(), "results")
 	const limited = `ulimit -n 256; exec "$0" reproduce rego2021 --quick --strict --results "$1"`
-	code, printed := ended(t, exec.Command("sh", "-c", limited, filepath.Join(binaries, "cleave"), results))
+	code, printed := finish(t, exec.Command("sh", "-c", limited, filepath.Join(binaries, "cleave"), results))
 	if code != exitMissingPart {
 		t.Errorf("exit code %d, want %d", code, exitMissingPart)
 	}

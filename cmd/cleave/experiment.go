@@ -50,11 +50,11 @@ type experimentFlags struct {
 	planOnly    bool
 	trust       bool
 	noGates     bool
-	needVerdict bool // an undecided claim or headline has an exit code of its own
+	needVerdict bool // an undecided claim or headline ends the command with exitUndecided
 	documents   documentFlags
 	sequential  sequentialFlags
-	strict      bool
-	profiled    int // blocks
+	strict      bool // a part that this host lacks is an error; otherwise what needs it is left out
+	profiled    int  // blocks in which every variant is profiled
 }
 
 // register adds the flags of commands that play a study file.
@@ -86,7 +86,7 @@ measured one, and says of each published claim whether the data support it.`,
 		Args:              arguments(orResumed(cobra.ExactArgs(1))),
 		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.playOwn(command, args, &flags, flags.ofBuiltIn, a.reported)
+			return a.planAndPlay(command, args, &flags, flags.ofBuiltIn, a.reportAnalysis)
 		},
 	}
 	flags.register(command)
@@ -111,7 +111,7 @@ order with the same seeds, into a new folder.`,
 					return a.repeat(command, folder, &flags)
 				}
 			}
-			return a.playOwn(command, args, &flags, flags.ofFile, a.reported)
+			return a.planAndPlay(command, args, &flags, flags.ofFile, a.reportAnalysis)
 		},
 	}
 	flags.register(command)
@@ -133,10 +133,11 @@ func (a app) repeat(command *cobra.Command, folder *store.Folder, flags *experim
 		return err
 	}
 	plan.Created = time.Now().UTC()
-	return a.experiment(command, plan, flags, a.reported)
+	return a.experiment(command, plan, flags, a.reportAnalysis)
 }
 
-// orResumed accepts the wanted arguments, or none with --resume, whose folder has the plan.
+// orResumed returns a check that accepts what wanted accepts, or no arguments with --resume, whose folder has
+// the plan.
 func orResumed(wanted cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) == 0 && command.Flags().Changed("resume") {
@@ -146,9 +147,9 @@ func orResumed(wanted cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// playOwn plans and plays a command on a study, a system or a model, which is its only argument. Without an
-// argument it continues the plan in the folder of --resume.
-func (a app) playOwn(
+// planAndPlay plays the plan that the planner makes of the only argument: a study, a system of Cleave or a
+// model. Without an argument it continues the plan in the folder of --resume.
+func (a app) planAndPlay(
 	command *cobra.Command, args []string, flags *experimentFlags, planner func(name string) (lab.Plan, error),
 	report reporter,
 ) error {
@@ -207,7 +208,7 @@ func (a app) experiment(
 	if err := flags.documents.check(); err != nil {
 		return err
 	}
-	if flags.resume == "" { // otherwise resumed checks the plan of the folder
+	if flags.resume == "" { // otherwise openResumed checks the plan of the folder
 		if err := checkClusters(command.Flags(), plan.Study.Variants); err != nil {
 			return err
 		}
@@ -242,8 +243,10 @@ func (a app) experiment(
 	return failure
 }
 
-// reported is the reporter of most commands: it shows the analysis of a study.
-func (a app) reported(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (failure, err error) {
+// reportAnalysis is the reporter of most commands. It shows the analysis of a study.
+func (a app) reportAnalysis(
+	folder *store.Folder, plan lab.Plan, flags *experimentFlags,
+) (failure, err error) {
 	concluded, err := a.conclude(folder, flags.documents)
 	if err == nil {
 		err = a.writeFormat(folder, flags.documents, ci.Run{Analysis: concluded})
@@ -263,11 +266,11 @@ func (a app) begin(
 	var folder *store.Folder
 	if flags.resume != "" {
 		var err error
-		if folder, plan, err = a.resumed(command, plan, flags); err != nil {
+		if folder, plan, err = a.openResumed(command, plan, flags); err != nil {
 			return refused(err)
 		}
 	}
-	conductor, plan, err := a.prepared(command.Context(), plan, flags)
+	conductor, plan, err := a.prepare(command.Context(), plan, flags)
 	if err == nil && folder == nil {
 		folder, err = store.Create(flags.results, plan, meter.NewHost(version).Environment())
 	}
@@ -277,20 +280,20 @@ func (a app) begin(
 	return conductor, folder, plan, err
 }
 
-// resumed returns the folder of an interrupted experiment and its plan. It refuses flags that would change
-// the plan, and flags for clusters on which the plan deploys nothing.
-func (a app) resumed(
+// openResumed returns the folder of an interrupted experiment and its plan. It refuses flags that would
+// change the plan, and flags for clusters on which the plan deploys nothing.
+func (a app) openResumed(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*store.Folder, lab.Plan, error) {
-	fixed := setFlags(command, func(f *pflag.Flag) bool {
+	forbidden := setFlags(command, func(f *pflag.Flag) bool {
 		return !slices.Contains([]string{"resume", "progress", "out", serveName, "json", "format", "full",
 			"require-verdict", "trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name)
 	})
-	slices.Sort(fixed)
-	if len(fixed) > 0 {
+	slices.Sort(forbidden)
+	if len(forbidden) > 0 {
 		return nil, plan, withCode(exitBadPlan, "--resume goes on with the plan of %s, which %s cannot change: "+
 			"leave that out, or begin anew without --resume",
-			flags.resume, strings.Join(fixed, ", "))
+			flags.resume, strings.Join(forbidden, ", "))
 	}
 	folder, err := store.Open(flags.resume)
 	if err != nil {
@@ -361,6 +364,7 @@ func (a app) play(
 		return err
 	}
 	root, label := filepath.Split(conductor.Scratch)
+	// The sweeper is a process of its own: it removes the leftovers if this one is killed.
 	scratch, err := leftovers.Claim(filepath.Clean(root), label, []string{own, sweeperName})
 	if err != nil {
 		return err

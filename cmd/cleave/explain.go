@@ -65,11 +65,11 @@ func (a app) explain(command *cobra.Command, args []string, flags *explainFlags)
 	case err != nil:
 		return err
 	case foreign:
-		return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reported)
+		return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reportAnalysis)
 	case slices.Equal(args, []string{explainedStudy}):
 		return a.explainStudy(command, args, flags)
 	}
-	return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.reported)
+	return a.planAndPlay(command, args, &flags.experimentFlags, flags.plan, a.reportAnalysis)
 }
 
 // explainedStudy is the built-in study that explain can play although it is no system.
@@ -83,7 +83,7 @@ func (a app) explainStudy(command *cobra.Command, args []string, flags *explainF
 		return withCode(exitBadPlan, "explain %s takes no %s: it is a built-in study (cleave reproduce %s --help)",
 			explainedStudy, strings.Join(wrong, ", "), explainedStudy)
 	}
-	return a.playOwn(command, args, &flags.experimentFlags, flags.ofBuiltIn, a.reported)
+	return a.planAndPlay(command, args, &flags.experimentFlags, flags.ofBuiltIn, a.reportAnalysis)
 }
 
 // explanations returns a line for each system that can be explained, with the default

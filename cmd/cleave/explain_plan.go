@@ -102,7 +102,7 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 		return f.planFactors(system, onBackings)
 	}
 	if f.tuned {
-		if f.to, err = tunedOf(info, f.to); err != nil {
+		if f.to, err = tunedText(info, f.to); err != nil {
 			return lab.Plan{}, err
 		}
 	}
@@ -128,9 +128,9 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// tunedOf replaces the stock architecture in the text of --to, which is an architecture with knobs behind it,
-// by its tuned one. It does not change a tuned architecture.
-func tunedOf(info lab.SystemInfo, text string) (string, error) {
+// tunedText replaces the stock architecture in the text of --to, which is an architecture with knobs behind
+// it, by its tuned one. It does not change a tuned architecture.
+func tunedText(info lab.SystemInfo, text string) (string, error) {
 	name, knobs, _ := strings.Cut(strings.TrimSpace(text), " ")
 	var have []string
 	for _, a := range info.Architectures {

@@ -49,8 +49,8 @@ func labelled(label, name string) map[int]string {
 	return found
 }
 
-// expectNobody waits until no process of the label is left.
-func expectNobody(t *testing.T, label string) {
+// awaitNoProcess waits until no process of the label is left.
+func awaitNoProcess(t *testing.T, label string) {
 	t.Helper()
 	await(t, "no process of "+label+" is left", func() bool { return len(labelled(label, "")) == 0 })
 }
@@ -108,7 +108,7 @@ func TestPartsAreKilledInMidLoad(t *testing.T) {
 			if code := e.code(); code != exitFine {
 				t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 			}
-			expectNobody(t, label)
+			awaitNoProcess(t, label)
 			expectKilled(t, trialsOf(t, e.dir)[0], c.killed)
 		})
 	}
@@ -176,7 +176,7 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 	if code := e.code(); code != exitFine {
 		t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 	}
-	expectNobody(t, label)
+	awaitNoProcess(t, label)
 	trial := trialsOf(t, e.dir)[0]
 	if without := trial.Values()["outage"]; without <= 0 || without > gone-1 {
 		t.Errorf("clients were without an answer for %.2f s, during faults of %d s", without, gone)
@@ -238,7 +238,7 @@ func TestBadClientsGetProblems(t *testing.T) {
 			if code := e.code(); code != exitFine {
 				t.Fatalf("exit code %d\n%s", code, e.errOut.String())
 			}
-			expectNobody(t, label)
+			awaitNoProcess(t, label)
 		})
 	}
 }
@@ -319,7 +319,7 @@ func TestAFullDiskIsNamedAndNothingIsLeft(t *testing.T) {
 	}
 	expectTexts(t, "standard error", e.errOut.String(), "the disk that holds "+disk,
 		"free some space, or set TMPDIR to a folder on another disk")
-	expectNobody(t, label)
+	awaitNoProcess(t, label)
 	if left, err := os.ReadDir(disk); err != nil || len(left) > 0 {
 		t.Errorf("left on the disk: %v (%v)", left, err)
 	}

@@ -154,7 +154,7 @@ func (f variableFlag) Set(text string) error {
 			return err
 		}
 	}
-	// The sweeper reads the path, too, from another folder. emptyFlags refuses an empty one.
+	// The sweeper reads the path, too, from another folder. rejectEmptyFlags refuses an empty one.
 	if f.variable == kubernetes.ConfigVariable && text != "" {
 		var err error
 		if text, err = filepath.Abs(text); err != nil {

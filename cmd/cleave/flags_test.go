@@ -218,7 +218,7 @@ func (p *proofs) spec(args ...string) string {
 
 // output returns the output of the program, its exit code, and the names of all files afterwards.
 func (p *proofs) output(args ...string) string {
-	code, printed := ended(p.t, program("", args...))
+	code, printed := finish(p.t, program("", args...))
 	var files []string
 	if err := filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {
 		files = append(files, path)

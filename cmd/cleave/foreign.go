@@ -31,7 +31,7 @@ type foreignFlags struct {
 	build    bool
 	audit    string           // the command that audits every system
 	builds   []external.Build // of images of compose files
-	notes    []string
+	notes    []string         // printed before the trials
 }
 
 // foreignGroup is the title of the flags that are only for systems of the user, in the help of commands that
@@ -80,8 +80,8 @@ func isForeign(args []string) bool {
 	})
 }
 
-// ofUser reports whether the arguments name systems of the user. It returns an error for flags of the other
-// kind of system; ours lists the flags that are only for systems of Cleave.
+// ofUser reports whether the arguments name systems of the user. It returns an error for flags that only the
+// other kind of system has; ours lists the flags that are only for systems of Cleave.
 func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error) {
 	if len(args) == 0 {
 		return false, nil // the folder of --resume has them
@@ -140,7 +140,7 @@ func (a app) planForeign(
 		fmt.Fprintln(a.errOut, "note:", note)
 	}
 	if err != nil {
-		return plan, refused(err)
+		return plan, loadRefusal(err)
 	}
 	if flags.build {
 		err = a.buildImages(command.Context(), flags.builds, flags.planOnly)
@@ -156,20 +156,20 @@ func (f *foreignFlags) systems(
 	var mistakes []error
 	for _, argument := range args {
 		d, err := f.system(argument)
-		own := deployments
+		places := deployments
 		if f.command && d.IsCompose() {
-			own = []string{"compose"}
+			places = []string{"compose"}
 		} else if f.command && d.HasUnits() {
 			mistakes = append(mistakes, fmt.Errorf("--compose-command: %s is no compose file: leave one of them out",
 				argument))
 		}
 		var deployed []external.Definition
 		if err == nil {
-			deployed, err = d.In(own)
+			deployed, err = d.In(places)
 		}
 		mistakes = append(mistakes, err)
 		for _, one := range deployed {
-			mistakes = append(mistakes, one.AuditWith(f.audit), one.Mask(secrets), f.trusted(one))
+			mistakes = append(mistakes, one.AuditWith(f.audit), one.Mask(secrets), f.checkTrust(one))
 			for _, build := range one.Builds {
 				same := func(b external.Build) bool { return slices.Equal(b.Command, build.Command) }
 				if !slices.ContainsFunc(f.builds, same) {
@@ -191,8 +191,8 @@ func (f *foreignFlags) systems(
 	return definitions, errors.Join(mistakes...)
 }
 
-// trusted returns an error if a compose file asks for power over this host and --trust is not set.
-func (f *foreignFlags) trusted(d external.Definition) error {
+// checkTrust returns an error if a compose file asks for power over this host and --trust is not set.
+func (f *foreignFlags) checkTrust(d external.Definition) error {
 	if f.trust || len(d.Risks) == 0 {
 		return nil
 	}
@@ -200,7 +200,7 @@ func (f *foreignFlags) trusted(d external.Definition) error {
 		"with --trust", d.Name, strings.Join(d.Risks, "\n  "))
 }
 
-// system returns the system of an argument: a file may be followed by changes.
+// system returns the system of an argument. A file may be followed by changes: "compose.yaml cart.cpu=0.5".
 func (f *foreignFlags) system(argument string) (external.Definition, error) {
 	parts, err := external.Split(argument)
 	if err != nil || len(parts) < 2 {
@@ -224,8 +224,8 @@ func (f *foreignFlags) system(argument string) (external.Definition, error) {
 // oneSystem returns the system of an argument without changes.
 func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	file, err := external.Open(argument)
-	_, noFile := os.Stat(argument)
-	exists := noFile == nil
+	_, statErr := os.Stat(argument)
+	exists := statErr == nil
 	if name, path, named := strings.Cut(argument, "="); named && !exists {
 		if file, err := external.Open(path); err == nil && file.HasServices() {
 			return file.Definition(name, f.url)

@@ -105,7 +105,7 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	}
 	switch {
 	case job.Rate > 0:
-		s.Load = scenario.Load{Rate: strconv.FormatFloat(startOf(job), 'g', -1, 64), Arrivals: job.Arrivals}
+		s.Load = scenario.Load{Rate: strconv.FormatFloat(firstRate(job), 'g', -1, 64), Arrivals: job.Arrivals}
 	case job.Count > 0:
 		const file = "arrivals.txt"
 		work.Files = map[string][]byte{}
@@ -122,11 +122,11 @@ func agentJob(job lab.LoadJob) (agent.Job, error) {
 	return work, nil
 }
 
-// startOf returns the rate of a load, or the first rate of a search: a random one between the job's rate and
-// twice that, determined by the seed and the variant. Searches double and bisect the rate. If they all began
-// at the same rate, they would end on the same few rates, and capacities that differ by one step in every
-// block would seem to have no error.
-func startOf(job lab.LoadJob) float64 {
+// firstRate returns the rate of a load, or the first rate of a search: a random one between the job's rate
+// and twice that, determined by the seed and the variant. Searches double and bisect the rate. If they all
+// began at the same rate, they would end on the same few rates, and capacities that differ by one step in
+// every block would seem to have no error.
+func firstRate(job lab.LoadJob) float64 {
 	if !job.Search {
 		return job.Rate
 	}

@@ -20,7 +20,7 @@ func TestGranularityStudiesPlay(t *testing.T) {
 			results := t.TempDir()
 			// The load lasts half as long as in the quick profile. On a busy host a trial may not count, but it
 			// is audited nevertheless.
-			code, printed := ended(t, program("", "reproduce", name, "--quick", "--blocks", "1", "--scale", "0.5",
+			code, printed := finish(t, program("", "reproduce", name, "--quick", "--blocks", "1", "--scale", "0.5",
 				"--points", point, "--no-gates", "--results", results))
 			if code != exitFine && code != exitLoadNotReached { // a variant may have no trial that counts
 				t.Fatalf("exit code %d: %s", code, printed)

@@ -148,7 +148,7 @@ func follow(t *testing.T, folder, written string) {
 	command := exec.CommandContext(t.Context(), "sh", "-c", written+short)
 	command.Dir = folder
 	command.Env = append(os.Environ(), "PATH="+binaries+string(os.PathListSeparator)+os.Getenv("PATH"))
-	switch code, printed := ended(t, command); {
+	switch code, printed := finish(t, command); {
 	case code == exitFine:
 	case code == exitLoadNotReached && slices.Contains([]string{"explain", "compare"}, words[1]):
 	case code == exitUndecided && words[1] == "predict":

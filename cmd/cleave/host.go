@@ -130,8 +130,8 @@ func diskState() backingState {
 	return backingState{Is: gluster.About() + ", for " + lab.KnobDisk + " " + lab.DiskReplicated}
 }
 
-// stateOf returns the state of a server that Cleave would start.
-func stateOf(b server.Availability) backingState {
+// serverState returns the state of a server that Cleave would start.
+func serverState(b server.Availability) backingState {
 	if b.Missing != nil {
 		return backingState{Missing: b.Missing.What, Install: b.Missing.Install}
 	}
@@ -141,8 +141,8 @@ func stateOf(b server.Availability) backingState {
 // serverPatience is the longest time that a server of the user may take to return its version.
 const serverPatience = 10 * time.Second
 
-// stateOfUsers returns the state of a server that the user names.
-func stateOfUsers(ctx context.Context, b named.Backing) backingState {
+// userServerState returns the state of a server that the user names.
+func userServerState(ctx context.Context, b named.Backing) backingState {
 	ctx, cancel := context.WithTimeout(ctx, serverPatience)
 	defer cancel()
 	err := b.Preflight()
@@ -202,7 +202,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 		sqlite.Kind: {Is: "SQLite, embedded"}, cache.Memory: {Is: "a cache in the units, embedded"},
 	}
 	for _, b := range server.Available() {
-		found.Backings[string(b.Kind)] = stateOf(b)
+		found.Backings[string(b.Kind)] = serverState(b)
 	}
 	found.Backings["haproxy"] = programState("haproxy", "haproxy", "for replicas that take orders")
 	found.Backings["keepalived"] = programState("keepalived", "keepalived", "for two balancers with one address")
@@ -218,7 +218,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	servers, mistaken := namedServers()
 	for kind, b := range servers {
 		if _, listed := found.Backings[kind]; listed { // one server can provide several kinds, not all are listed
-			found.Backings[kind] = stateOfUsers(ctx, b)
+			found.Backings[kind] = userServerState(ctx, b)
 		}
 	}
 	left, err := leftovers.Find(leftovers.Root())

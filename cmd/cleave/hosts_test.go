@@ -47,7 +47,7 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 			[]string{"the host nowhere.invalid: looking up", "check the name"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			expectSaid(t, program(t.TempDir(), strings.Fields(c.args)...), c.code, c.says)
+			expectRun(t, program(t.TempDir(), strings.Fields(c.args)...), c.code, c.says)
 			h.AwaitNothing(t, time.Second)
 		})
 	}
@@ -73,7 +73,7 @@ func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 		}
 	}
 	_ = conductor.Wait() // fails, because it has lost the host
-	expectSaid(t, with(program("", "clean"), ssh.Variable+"=apart"), exitFine, []string{" on apart"})
+	expectRun(t, with(program("", "clean"), ssh.Variable+"=apart"), exitFine, []string{" on apart"})
 	h.AwaitNothing(t, 10*time.Second)
 }
 

@@ -79,7 +79,7 @@ With --from the system is that of a compose file, or of manifests of Kubernetes
 	return command
 }
 
-// init writes a starter file.
+// init writes the text to a file, and prints the command that uses a file of this kind.
 func (a app) init(kind, path string, text []byte, force bool) error {
 	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
 	if force {
@@ -116,11 +116,11 @@ func systemFile(path, from, address string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, err := filepath.Abs(from)
+	target, err := filepath.Abs(from)
 	if err != nil {
 		return nil, err
 	}
-	name, err := filepath.Rel(folder, whole)
+	name, err := filepath.Rel(folder, target)
 	if err != nil {
 		return nil, err
 	}

@@ -109,12 +109,12 @@ func TestKillsLeaveNothing(t *testing.T) {
 	}
 }
 
-// number returns the number in an environment variable, or otherwise if it is not set.
-func number(t *testing.T, variable string, otherwise int64) int64 {
+// number returns the number in an environment variable, or the default if it is not set.
+func number(t *testing.T, variable string, usual int64) int64 {
 	t.Helper()
 	text, set := os.LookupEnv(variable)
 	if !set {
-		return otherwise
+		return usual
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
@@ -178,10 +178,10 @@ func (v *victim) kill(
 // belongings holds the resources of a cleave at the moment of its kill, and the state from
 // which later ones are found.
 type belongings struct {
-	tmp, label string
-	tree       map[launch.ID]bool
-	sockets    map[string]bool // listening sockets, by inode
-	memory     map[string]bool // all files in /dev/shm before the start
+	tmp, label string             // its TMPDIR, and the label of its processes
+	tree       map[launch.ID]bool // its processes
+	sockets    map[string]bool    // listening sockets, by inode
+	memory     map[string]bool    // all files in /dev/shm before the start
 }
 
 // remember adds a process with its sockets.

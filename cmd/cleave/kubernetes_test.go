@@ -44,7 +44,7 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			command := program(t.TempDir(), strings.Fields(c.args)...)
-			expectSaid(t, command, c.code, c.says)
+			expectRun(t, command, c.code, c.says)
 			expectNoNodes(t, command)
 		})
 	}
@@ -60,7 +60,7 @@ func TestKubernetesAddsReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, printed := ended(t, program(t.TempDir(), "run", study))
+	code, printed := finish(t, program(t.TempDir(), "run", study))
 	says := strings.Join(strings.Fields(printed), " ")
 	if code != exitFine ||
 		!strings.Contains(says, "Autoscaling of home-timelines in scaled at computing added home-timelines-2") {

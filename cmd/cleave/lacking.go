@@ -16,10 +16,10 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// prepared returns the conductor of a plan, and the plan without the variants and points for which this host
+// prepare returns the conductor of a plan, and the plan without the variants and points for which this host
 // lacks a part. Standard error names every part, and the report does not repeat it. With --strict or --resume
 // a missing part is an error.
-func (a app) prepared(
+func (a app) prepare(
 	ctx context.Context, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, lab.Plan, error) {
 	conductor, err := a.conductor(plan, flags)

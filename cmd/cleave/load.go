@@ -78,7 +78,7 @@ type loadRun struct {
 func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
 	run, err := a.newLoadRun(ctx, what, flags)
 	if err != nil {
-		return refused(err)
+		return loadRefusal(err)
 	}
 	outcome, played := run.play(ctx)
 	// Lists of operations are complete even if the load was interrupted: no operation so far is missing.
@@ -113,9 +113,9 @@ func (a app) conceal(o *trial.Outcome) {
 	}
 }
 
-// refused returns the error of a load that was not begun, with its exit code: this host
+// loadRefusal returns the error of a load that was not begun, with its exit code: this host
 // allows too few open files, or the arguments are wrong.
-func refused(err error) error {
+func loadRefusal(err error) error {
 	var files *trial.FilesError
 	if errors.As(err, &files) {
 		return withCode(exitMissingPart, "%w", err)

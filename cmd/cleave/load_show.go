@@ -52,7 +52,8 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 	}
 }
 
-// wholeFlows explains an achieved rate above the offered one: only whole flows are sent.
+// wholeFlows returns a remark on an achieved rate above the offered one, which rounding to whole flows
+// causes, or an empty text.
 func wholeFlows(s *record.Summary) string {
 	if s.AchievedRate <= 1.01*(*s.OfferedRate) {
 		return ""
@@ -144,7 +145,7 @@ func showChecks(w io.Writer, o *trial.Outcome) {
 	}
 }
 
-// timeText shows a time in seconds in a readable unit.
+// timeText returns the text of a time in seconds, in a readable unit; nil: there is none.
 func timeText(value *float64) string {
 	if value == nil {
 		return figure.Absent
@@ -196,7 +197,8 @@ func senders(g *record.Generator) string {
 	return engine
 }
 
-// perSecond writes a rate of a search. From 100 on it is a whole number, so that users can easily type it.
+// perSecond returns the text of a rate of a search. From 100 on it is a whole number, so that users can
+// easily type it.
 func perSecond(rate float64) string {
 	if rate >= 100 {
 		return fmt.Sprintf("%.0f/s", rate)
@@ -225,8 +227,9 @@ func showCapacity(w io.Writer, c *record.Capacity) {
 	}
 }
 
-// showProbes prints a line for every rate of a search, and for its longer loads: the number of passed
-// trials, the times of the last trial with the deciding result, and why it failed.
+// showProbes prints a line for the loads of a search with the same rate and length: how many of them passed,
+// the times of the last one, and why the last failed one failed. If half of them failed, the times are those
+// of the last failed one.
 func showProbes(w io.Writer, probes []record.Probe) {
 	type key struct {
 		rate            float64
@@ -256,8 +259,8 @@ func showProbes(w io.Writer, probes []record.Probe) {
 	fmt.Fprintf(w, "\n%-13s %-9s %10s %10s %10s  %s\n", "rate", "passed", "p50", "p99", "max", "why it failed")
 	for _, k := range keys {
 		shown, note := last[k], ""
-		if bad, some := failed[k]; some && 2*passed[k] <= played[k] {
-			shown = bad
+		if probe, some := failed[k]; some && 2*passed[k] <= played[k] {
+			shown = probe
 		}
 		if k.confirms {
 			note = fmt.Sprintf("%d times as long; ", trial.Longer)

@@ -138,7 +138,7 @@ func (f *loadFlags) request(url string) (scenario.File, error) {
 	r.Expect.JSON, jsonErr = parsePairs("--expect-json", f.expectJSON, oracle.SplitJSON)
 	r.Expect.Header, headerErr = parsePairs("--expect-header", f.expectHeader, splitHeader)
 	file, err := r.Scenario()
-	typedHeaders(&file)
+	convertTypedHeaders(&file)
 	return file, errors.Join(bodyErr, jsonErr, headerErr, err)
 }
 

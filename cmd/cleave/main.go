@@ -52,17 +52,17 @@ plots. Results go to standard output, progress and notes to standard error.`,
 		Version:       version + commit(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          knownCommand,
+		Args:          rejectUnknownCommand,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	root.SetFlagErrorFunc(badFlag)
+	root.SetFlagErrorFunc(flagError)
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages",
 		fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
 	root.SetUsageFunc(usage(root.UsageFunc()))
-	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error { return emptyFlags(command) }
+	root.PersistentPreRunE = func(command *cobra.Command, _ []string) error { return rejectEmptyFlags(command) }
 	root.SetHelpCommand(helpCommand())
 	app := app{in: in, out: out, errOut: errOut, secrets: secret.NewVault(os.LookupEnv)}
 	root.AddCommand(
@@ -89,8 +89,8 @@ func commit() string {
 	return ""
 }
 
-// badFlag adds hints to the error of a flag.
-func badFlag(command *cobra.Command, err error) error {
+// flagError adds hints to the error of a flag.
+func flagError(command *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return withCode(exitBadPlan, "%w: see %s", err, helpOf(command))
@@ -101,9 +101,9 @@ func badFlag(command *cobra.Command, err error) error {
 		helpOf(command))
 }
 
-// emptyFlags returns an error for flags with an empty value, because an unset variable of a script must not
-// mean the default. Only a body may be empty.
-func emptyFlags(command *cobra.Command) error {
+// rejectEmptyFlags returns an error for flags with an empty value, because an unset variable of a script must
+// not mean the default. Only a body may be empty.
+func rejectEmptyFlags(command *cobra.Command) error {
 	var mistakes []error
 	command.Flags().Visit(func(f *pflag.Flag) {
 		value := f.Value.String()
@@ -120,8 +120,8 @@ func emptyFlags(command *cobra.Command) error {
 	return nil
 }
 
-// knownCommand returns an error for arguments that do not begin with a command.
-func knownCommand(root *cobra.Command, args []string) error {
+// rejectUnknownCommand returns an error for arguments that do not begin with a command.
+func rejectUnknownCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -137,7 +137,7 @@ func helpCommand() *cobra.Command {
 		RunE: func(help *cobra.Command, args []string) error {
 			command, rest, err := help.Root().Find(args)
 			if err != nil || len(rest) > 0 {
-				return knownCommand(help.Root(), rest)
+				return rejectUnknownCommand(help.Root(), rest)
 			}
 			return command.Help()
 		},

@@ -157,9 +157,9 @@ func condition(name string) (bool, error) {
 	return false, fmt.Errorf("there is no condition %q", name)
 }
 
-// onTheirs returns a cleave command whose variables name a cluster of the user. changed replaces some of
+// onUserCluster returns a cleave command whose variables name a cluster of the user. changed replaces some of
 // them.
-func onTheirs(t *testing.T, variables, changed map[string]string, args string) *exec.Cmd {
+func onUserCluster(t *testing.T, variables, changed map[string]string, args string) *exec.Cmd {
 	t.Helper()
 	command := with(program(t.TempDir(), strings.Fields(args)...))
 	for name, value := range variables {

@@ -19,7 +19,7 @@ func TestAModelOfContainers(t *testing.T) {
 	file := "name: traced" + strings.Replace(tracedFile, "WORK", "2ms", 1)
 	writeFiles(t, dir, map[string]string{"traced.yaml": file})
 	model := func(args ...string) string {
-		code, printed := ended(t, program(dir, append([]string{"model"}, args...)...))
+		code, printed := finish(t, program(dir, append([]string{"model"}, args...)...))
 		if code != exitFine {
 			t.Fatalf("cleave model %s: exit code %d\n%s", strings.Join(args, " "), code, printed)
 		}

@@ -18,33 +18,33 @@ import (
 func TestModelsOfPeopleAndSocial(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	dir := t.TempDir()
-	m := modelled(t, dir, "people")
+	m := makeModel(t, dir, "people")
 	for _, kind := range []string{"persons", "addresses", "profiles"} {
-		wantCalls(t, m, "POST /"+kind, "gateway", kind+" Records/Create commits")
-		wantCalls(t, m, "GET /"+kind+"/{id}", "gateway", kind+" Records/Fetch")
+		expectCalls(t, m, "POST /"+kind, "gateway", kind+" Records/Create commits")
+		expectCalls(t, m, "GET /"+kind+"/{id}", "gateway", kind+" Records/Fetch")
 	}
-	code, printed := ended(t, program(dir, "rehearse", "people.yaml", "--split", "persons", "--blocks", "1",
+	code, printed := finish(t, program(dir, "rehearse", "people.yaml", "--split", "persons", "--blocks", "1",
 		"--duration", "1s", "--warm-up", "0s", "--rate", "40", "--no-gates"))
 	if code != exitFine && (code < exitLoadNotReached || code == exitInvariant) {
 		t.Errorf("rehearse: exit code %d\n%s", code, printed)
 	}
-	m = modelled(t, dir, "social")
+	m = makeModel(t, dir, "social")
 	if !slices.ContainsFunc(m.Stores, func(s model.Store) bool { return s.Name == "posts-documents" }) {
 		t.Errorf("the posts have no store of their own: %+v", m.Stores)
 	}
-	wantCalls(t, m, "POST /posts", "front", "compose Composer/Compose", "users Users/Find",
+	expectCalls(t, m, "POST /posts", "front", "compose Composer/Compose", "users Users/Find",
 		"unique-ids UniqueIDs/Next", "texts Texts/Prepare", "media Media/Attach", "posts Posts/Store commits",
 		"user-timelines UserTimelines/Add commits", "home-timelines HomeTimelines/Add commits",
 		"social-graph SocialGraph/Followers")
-	wantCalls(t, m, "GET /home-timelines/{user}", "front", "home-timelines HomeTimelines/Read")
-	wantCalls(t, m, "GET /user-timelines/{user}", "front", "user-timelines UserTimelines/Read")
+	expectCalls(t, m, "GET /home-timelines/{user}", "front", "home-timelines HomeTimelines/Read")
+	expectCalls(t, m, "GET /user-timelines/{user}", "front", "user-timelines UserTimelines/Read")
 }
 
-// modelled makes the model of a system in one process.
-func modelled(t *testing.T, dir, system string) model.Model {
+// makeModel makes the model of a system in one process.
+func makeModel(t *testing.T, dir, system string) model.Model {
 	t.Helper()
 	path := filepath.Join(dir, system+".yaml")
-	code, printed := ended(t, program(dir, "model", system, "--architecture", "monolith", "--blocks", "1",
+	code, printed := finish(t, program(dir, "model", system, "--architecture", "monolith", "--blocks", "1",
 		"--duration", "2s", "--warm-up", "1s", "--no-gates", "--out", path))
 	if code != exitFine {
 		t.Fatalf("model %s: exit code %d\n%s", system, code, printed)
@@ -67,10 +67,10 @@ func modelled(t *testing.T, dir, system string) model.Model {
 	return m
 }
 
-// wantCalls checks that an operation begins in a component and makes each of these calls once, at any depth.
-// Only the call that finds users may occur more often, because posts mention users. All calls must have
-// metered CPU time.
-func wantCalls(t *testing.T, m model.Model, operation, front string, want ...string) {
+// expectCalls checks that an operation begins in a component and makes each of these calls once, at any
+// depth. Only the call that finds users may occur more often, because posts mention users. All calls must
+// have metered CPU time.
+func expectCalls(t *testing.T, m model.Model, operation, front string, want ...string) {
 	t.Helper()
 	i := slices.IndexFunc(m.Operations, func(o model.Operation) bool { return o.Name == operation })
 	if i < 0 {
@@ -113,7 +113,7 @@ flows:
   - {name: look, weight: 3, steps: [{name: look, request: GET /look}]}
   - {name: count, steps: [{name: count, request: GET /count}]}
 `})
-	code, printed := ended(t, program(dir, "model", "plain="+server+" -port {port} -busy 2ms", "--scenario",
+	code, printed := finish(t, program(dir, "model", "plain="+server+" -port {port} -busy 2ms", "--scenario",
 		"load.yaml", "--rate", "20", "--blocks", "1", "--duration", "1s", "--warm-up", "0s", "--no-gates",
 		"--out", "made.yaml"))
 	if code != exitFine {

@@ -176,7 +176,7 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.code()
-	expectNobody(t, label)
+	awaitNoProcess(t, label)
 	if left := u.left(); len(left) == 0 {
 		t.Error("nothing is left to be cleaned")
 	}
@@ -197,7 +197,7 @@ func TestWhatAKilledCleaveLeftOnServersIsCleaned(t *testing.T) {
 func TestDoctorAndRunSayWhetherTheUsersServersAnswer(t *testing.T) {
 	t.Parallel()
 	u := startUsersServers(t)
-	code, printed := ended(t, u.cleave("doctor"))
+	code, printed := finish(t, u.cleave("doctor"))
 	if code != exitFine {
 		t.Errorf("doctor: exit code %d, want %d", code, exitFine)
 	}
@@ -207,7 +207,7 @@ func TestDoctorAndRunSayWhetherTheUsersServersAnswer(t *testing.T) {
 	const missing = "no rabbitmq server answers at 127.0.0.1:9"
 	for want, args := range map[int][]string{exitFine: {"doctor"}, exitMissingPart: {"check", "shop",
 		"--architecture", "async", "--backing", "rabbitmq", "--results", t.TempDir()}} {
-		code, printed := ended(t, with(program("", args...), "CLEAVE_USE_RABBITMQ=amqp://user:s3same@127.0.0.1:9"))
+		code, printed := finish(t, with(program("", args...), "CLEAVE_USE_RABBITMQ=amqp://user:s3same@127.0.0.1:9"))
 		if code != want || !strings.Contains(printed, missing) || strings.Contains(printed, "s3same") {
 			t.Errorf("%s: exit code %d, want %d and %q:\n%s", args[0], code, want, missing, printed)
 		}

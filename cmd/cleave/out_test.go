@@ -17,13 +17,13 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// collected is a handler that keeps the posted bodies, by path.
-type collected struct {
+// otlpCollector is a handler that keeps the posted bodies, by path.
+type otlpCollector struct {
 	mu  sync.Mutex
 	got map[string]string
 }
 
-func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+func (c *otlpCollector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	text, _ := io.ReadAll(r.Body) // an incomplete body fails the checks
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,17 +31,17 @@ func (c *collected) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 }
 
 // collector starts a collector and returns it with the value of --out for it.
-func collector(t *testing.T) (*collected, string) {
+func collector(t *testing.T) (*otlpCollector, string) {
 	t.Helper()
-	c := &collected{got: map[string]string{}}
+	c := &otlpCollector{got: map[string]string{}}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
 	return c, "otlp=" + server.URL
 }
 
-// scraped reads the metrics at an address until they contain a text, for 20 s at most, and returns the last
-// ones.
-func scraped(address, text string) string {
+// scrapeUntil reads the metrics at an address until they contain a text, for 20 s at most, and returns the
+// last ones.
+func scrapeUntil(address, text string) string {
 	last := ""
 	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(50 * time.Millisecond) {
 		answer, err := http.Get("http://" + address + "/metrics")
@@ -72,7 +72,7 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	text := scraped(address, "cleave_load_response_time_seconds")
+	text := scrapeUntil(address, "cleave_load_response_time_seconds")
 	expectTexts(t, "Prometheus", text, "cleave_load_operations_total ",
 		`cleave_load_errors_total{error="timeout"} 0`, `cleave_load_response_time_seconds{quantile="0.99"} `,
 		"cleave_load_rate_due ")
@@ -146,7 +146,7 @@ load: {duration: 1s}
 design: {blocks: 1, gates: {steal: 99%, calibration: 99%}}
 `
 	writeFiles(t, dir, map[string]string{"shown.yaml": study})
-	code, printed := ended(t, program(dir, "run", "shown.yaml", "--out", otlp))
+	code, printed := finish(t, program(dir, "run", "shown.yaml", "--out", otlp))
 	if code != exitFine || strings.Contains(printed, "warning") {
 		t.Fatalf("exit code %d\n%s", code, printed)
 	}

@@ -35,10 +35,10 @@ type owned struct {
 // askConsent checks the consent that a plan needs, and makes the deployers check it again before every trial.
 func askConsent(ctx context.Context, plan lab.Plan, deployers map[string]lab.Deployer) error {
 	for _, deployer := range deployers {
-		if asks, is := deployer.(interface {
+		if checked, is := deployer.(interface {
 			AskBefore(admit func(context.Context) error)
 		}); is {
-			asks.AskBefore(func(ctx context.Context) error { return admit(ctx, plan, deployer.Name()) })
+			checked.AskBefore(func(ctx context.Context) error { return admit(ctx, plan, deployer.Name()) })
 		}
 	}
 	return admit(ctx, plan, lab.Kubernetes, lab.Swarm, lab.SSH)
@@ -64,7 +64,7 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 			if err != nil {
 				return err
 			}
-			if err := o.admitted(ctx, guard, plan); err != nil {
+			if err := o.checkConsent(ctx, guard, plan); err != nil {
 				return err
 			}
 		}
@@ -109,25 +109,25 @@ func ownedPods(named *kubernetes.Users) owned {
 		proof: named.Proof, place: kubernetes.ProofPlace}
 }
 
-// swarmPort is the port at which the managers of a swarm manage it. Consent for a node names this port.
+// swarmPort is the port of a swarm's managers for other nodes. Consent for a node names this port.
 const swarmPort = "2377"
 
 // ownedServices returns the user's swarm, with its nodes other than this host as targets.
 func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
-	there := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarm.ProofPlace}
+	cluster := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarm.ProofPlace}
 	addresses, err := named.Addresses(ctx)
 	if err != nil {
 		return nil, withCode(exitMissingPart, "%w", err)
 	}
-	ours, err := net.InterfaceAddrs()
+	local, err := net.InterfaceAddrs()
 	for _, address := range addresses {
-		if !slices.ContainsFunc(ours, func(own net.Addr) bool {
+		if !slices.ContainsFunc(local, func(own net.Addr) bool {
 			return strings.HasPrefix(own.String(), address+"/")
 		}) {
-			there.targets = append(there.targets, "https://"+net.JoinHostPort(address, swarmPort))
+			cluster.targets = append(cluster.targets, "https://"+net.JoinHostPort(address, swarmPort))
 		}
 	}
-	return []owned{there}, err
+	return []owned{cluster}, err
 }
 
 // guard returns a guard that decides by the user's consent list. Without a list it allows only addresses of
@@ -159,8 +159,8 @@ func (o owned) guard() (consent.Guard, error) {
 	return guard, nil
 }
 
-// admitted returns an error if the guard does not allow the load of a plan on one of the targets.
-func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan) error {
+// checkConsent returns an error if the guard does not allow the load of a plan on one of the targets.
+func (o owned) checkConsent(ctx context.Context, guard consent.Guard, plan lab.Plan) error {
 	for _, target := range o.targets {
 		server, err := url.Parse(target)
 		if err != nil {
@@ -168,7 +168,7 @@ func (o owned) admitted(ctx context.Context, guard consent.Guard, plan lab.Plan)
 		}
 		port := server.Port()
 		if port == "" {
-			port = "443"
+			port = "443" // of the API server of a Kubernetes cluster
 		}
 		number, err := strconv.ParseUint(port, 10, 16)
 		if err != nil {

@@ -114,7 +114,8 @@ func (f *designFlags) addLength(flags *pflag.FlagSet, duration time.Duration) {
 	f.warmUp.addTo(flags)
 }
 
-// addBlocks adds the flags for the number of blocks.
+// addBlocks adds the flags for the number of blocks. measured names in the help what each block measures, and
+// quick is the help of --quick.
 func (f *designFlags) addBlocks(flags *pflag.FlagSet, blocks int, measured, quick string) {
 	flags.IntVar(&f.blocks, "blocks", blocks, "number of measurements of each "+measured)
 	flags.Float64Var(&f.margin, "margin", 0.05, "smallest difference that matters, as a share")
@@ -184,17 +185,17 @@ func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
 	if len(kinds) == 0 {
 		return nil, nil
 	}
-	on, can := systemNamed[lab.Backed](system, conditions{})
+	backed, can := systemNamed[lab.Backed](system, conditions{})
 	if !can {
 		return nil, withCode(exitBadPlan, "--%s %s: the system %s has no backing services: leave the flag out",
 			backingFlag, strings.Join(kinds, ","), system)
 	}
 	// An unknown kind is an error for any architecture.
-	first := lab.Variant{Architecture: on.Describe().Architectures[0].Name}
-	if _, err := on.OnBackings(first, kinds); err != nil {
+	first := lab.Variant{Architecture: backed.Describe().Architectures[0].Name}
+	if _, err := backed.OnBackings(first, kinds); err != nil {
 		return nil, withCode(exitBadPlan, "--%s: %w", backingFlag, err)
 	}
-	return func(v lab.Variant) (map[string]string, error) { return on.OnBackings(v, kinds) }, nil
+	return func(v lab.Variant) (map[string]string, error) { return backed.OnBackings(v, kinds) }, nil
 }
 
 // deployment returns the deployment of variants that are not from a study file.

@@ -11,8 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// parseHop returns the cost of a hop. The text is two durations, a run of cleave rehearse, or a run of cleave
-// explain network.
+// parseHop returns the cost of a call between two units, or nil for an empty text. The text is the CPU time
+// and the waiting time ("60us,80us"), the result folder of cleave rehearse, or that of cleave explain
+// network, which may be followed by a variant ("FOLDER:http-loopback").
 func parseHop(text string) (*predict.Hop, error) {
 	if text == "" {
 		return nil, nil

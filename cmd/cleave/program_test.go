@@ -30,8 +30,8 @@ func with(command *exec.Cmd, variables ...string) *exec.Cmd {
 	return command
 }
 
-// ended runs a command to its end, and returns its exit code and what it printed.
-func ended(t *testing.T, command *exec.Cmd) (code int, printed string) {
+// finish runs a command to its end, and returns its exit code and what it printed.
+func finish(t *testing.T, command *exec.Cmd) (code int, printed string) {
 	t.Helper()
 	out, err := command.CombinedOutput()
 	var exit *exec.ExitError
@@ -41,10 +41,10 @@ func ended(t *testing.T, command *exec.Cmd) (code int, printed string) {
 	return command.ProcessState.ExitCode(), string(out)
 }
 
-// expectSaid runs a command to its end, and checks its exit code and that its output has these texts.
-func expectSaid(t *testing.T, command *exec.Cmd, code int, says []string) {
+// expectRun runs a command to its end, and checks its exit code and that its output has these texts.
+func expectRun(t *testing.T, command *exec.Cmd, code int, says []string) {
 	t.Helper()
-	got, printed := ended(t, command)
+	got, printed := finish(t, command)
 	if got != code {
 		t.Errorf("exit code %d, want %d\n%s", got, code, printed)
 	}

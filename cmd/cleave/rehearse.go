@@ -54,7 +54,7 @@ not show models.` + exitCodesHelp(measuredCodes()...),
   cleave explain shop.model.yaml --from as-is --to "orders,payments apart"`,
 		Args: arguments(orResumed(cobra.ExactArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.playOwn(command, args, &flags.experimentFlags, flags.plan, a.rehearsed)
+			return a.planAndPlay(command, args, &flags.experimentFlags, flags.plan, a.reportRehearsal)
 		},
 	}
 	flags.register(command)
@@ -129,13 +129,14 @@ func (f *rehearseFlags) study(
 		Design: f.design(asIsVariant), Metrics: info.Metrics, Load: &load,
 		Notes: rehearsalLimits(m, f.deployment())}
 	// measured is the placement in the model's measurements: "" is that of the system as it is.
-	for _, of := range []struct{ name, summary, placement, measured string }{
+	for _, played := range []struct{ name, summary, placement, measured string }{
 		{asIsVariant, "as it is", asIsVariant, ""},
 		{changedVariant, change, placementOf(units), placementOf(units)},
 	} {
-		v := lab.Variant{Name: of.name, System: s.System, Architecture: asIsVariant, Deployment: f.deployment(),
-			Knobs: map[string]string{"calls": f.calls, "placement": of.placement}, Summary: of.summary}
-		rates := slices.DeleteFunc(measuredRates(m, of.measured),
+		v := lab.Variant{Name: played.name, System: s.System, Architecture: asIsVariant, Deployment: f.deployment(),
+			Knobs:   map[string]string{"calls": f.calls, "placement": played.placement},
+			Summary: played.summary}
+		rates := slices.DeleteFunc(measuredRates(m, played.measured),
 			func(rate float64) bool { return model.SameRate(rate, f.rate) })
 		for _, rate := range append([]float64{f.rate}, rates...) {
 			p := ratePoint(rate)
@@ -160,10 +161,10 @@ func (f *rehearseFlags) study(
 
 // measuredRates returns the rates at which a placement was measured. Nearly equal rates count as one.
 func measuredRates(m model.Model, placement string) (rates []float64) {
-	for _, of := range predict.Pooled(m.Measured) {
-		same := of.Placement == placement || of.Placement != "" && samePlacement(m, of.Placement, placement)
-		if same && of.Users == 0 && !slices.Contains(rates, of.Rate) {
-			rates = append(rates, of.Rate)
+	for _, one := range predict.Pooled(m.Measured) {
+		same := one.Placement == placement || one.Placement != "" && samePlacement(m, one.Placement, placement)
+		if same && one.Users == 0 && !slices.Contains(rates, one.Rate) {
+			rates = append(rates, one.Rate)
 		}
 	}
 	slices.Sort(rates)

@@ -13,9 +13,11 @@ import (
 	"github.com/cleave-lab/cleave/store"
 )
 
-// rehearsed is the reporter of rehearse. It shows the cost of a change, the error of the rehearsal if the
-// model has measurements, and the limits of the method; then the analysis.
-func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFlags) (failure, err error) {
+// reportRehearsal is the reporter of rehearse. It shows the cost of a change, the error of the rehearsal if
+// the model has measurements, and the limits of the method; then the analysis.
+func (a app) reportRehearsal(
+	folder *store.Folder, plan lab.Plan, flags *experimentFlags,
+) (failure, err error) {
 	found, err := analyse(folder, "")
 	if err != nil {
 		return nil, err
@@ -36,7 +38,7 @@ func (a app) rehearsed(folder *store.Folder, plan lab.Plan, flags *experimentFla
 	if _, err := io.WriteString(a.textStream(flags.documents.takeOutput()), b.String()+"\n"); err != nil {
 		return nil, err
 	}
-	return a.reported(folder, plan, flags)
+	return a.reportAnalysis(folder, plan, flags)
 }
 
 // rehearsedChange holds the analysis of a rehearsal, with its study and its model.

@@ -24,8 +24,8 @@ func scenarioReference(variable string) string { return "${env:" + variable + "}
 // the command line after it was escaped as a literal text of a scenario.
 var typedReference = regexp.MustCompile(`(\$?)\$\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// typedHeaders turns ${NAME} in headers of the command line into references to the environment.
-func typedHeaders(file *scenario.File) {
+// convertTypedHeaders turns ${NAME} in headers of the command line into references to the environment.
+func convertTypedHeaders(file *scenario.File) {
 	*file = withTexts(*file, func(_, header, text string) string {
 		if header == "" {
 			return text

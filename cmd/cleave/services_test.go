@@ -157,10 +157,11 @@ func playShop(t *testing.T, args ...string) {
 	dockertest.Once(t, tracedImage, buildTraced)
 	dir := t.TempDir()
 	const needs, volumes = "-needs, /data/filled", "volumes: {data: {}}"
-	calling := strings.NewReplacer(needs, needs+`, -calls, "http://prices:82/"`, volumes, pricesService+volumes,
+	callPrices := strings.NewReplacer( // the cart calls prices, which records spans
+		needs, needs+`, -calls, "http://prices:82/"`, volumes, pricesService+volumes,
 		"REPLICAS", "1")
-	writeFiles(t, dir, map[string]string{"compose.yaml": "name: shop\n" + calling.Replace(shopFile),
-		"k8s/all.yaml": calling.Replace(shopManifests) + pricesManifests})
+	writeFiles(t, dir, map[string]string{"compose.yaml": "name: shop\n" + callPrices.Replace(shopFile),
+		"k8s/all.yaml": callPrices.Replace(shopManifests) + pricesManifests})
 	played := playedComparison(t, dir, append(args, "compose.yaml", "k8s", "-d", "5s", "--trace-share", "1",
 		"--fault", "kill:cart@500ms+500ms")...)
 	for _, variant := range []string{"shop", "k8s"} {
@@ -173,8 +174,8 @@ func playShop(t *testing.T, args ...string) {
 				cart.CPUSeconds == 0 || cart.PeakMemoryBytes == 0 || len(trial.Parts) < 4 {
 				t.Errorf("%s: %s, %+v, front %+v, cart %+v", variant, trial.Reason, trial.Audit, front, cart)
 			}
-			if of := trial.Traced; of == nil || int64(of.Traces) < trial.Audit.Counts["ok"] {
-				t.Errorf("%s: of %+v there are these traces: %+v", variant, trial.Audit.Counts, of)
+			if spans := trial.Traced; spans == nil || int64(spans.Traces) < trial.Audit.Counts["ok"] {
+				t.Errorf("%s: the counts are %+v, the traces %+v", variant, trial.Audit.Counts, spans)
 			}
 			if len(trial.Faults) != 1 || !trial.Faults[0].Effective || trial.Measures[lab.Outage] < 0.1 {
 				t.Errorf("%s: the faults are %+v, the outage is %g s", variant, trial.Faults, trial.Measures[lab.Outage])
@@ -202,9 +203,9 @@ func TestServicesAreComparedOnKubernetes(t *testing.T) {
 	playShop(t, "--deploy", "kubernetes")
 }
 
-// Files with an image that the nodes pull from a registry.
+// registryCompose and registryManifests use an image that the nodes pull from a registry.
 const (
-	theirCompose = `
+	registryCompose = `
 name: shop
 services:
   front:
@@ -219,7 +220,7 @@ services:
     healthcheck: {test: [CMD, /program, -check, "http://127.0.0.1:81/"], interval: 300ms}
 volumes: {data: {}}
 `
-	theirManifests = `
+	registryManifests = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: front}
@@ -246,24 +247,24 @@ spec: {type: NodePort, selector: {app: front}, ports: [{port: 80}]}
 `
 )
 
-// servicesOnTheirs compares a compose file, a change of it and manifests on nodes of the user, which
-// variables name. The services use files of this host and a volume. On Kubernetes they are metered, and send
-// spans.
-func servicesOnTheirs(t *testing.T, variables map[string]string, deployment string) {
+// compareOnUserCluster compares a compose file, a variant of it and manifests on a cluster of the user. The
+// environment variables name the cluster. The services use files of this host and a volume. On Kubernetes
+// they are metered, and send spans.
+func compareOnUserCluster(t *testing.T, variables map[string]string, deployment string) {
 	image := pushtest.Push(t, variables[registry.Variable], filepath.Join(serverFolder(t), "server"))
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{"filled": "of this host",
-		"shop.yaml": strings.ReplaceAll(theirCompose, "IMAGE", image),
-		"k8s.yaml":  strings.ReplaceAll(theirManifests, "IMAGE", image)})
+		"shop.yaml": strings.ReplaceAll(registryCompose, "IMAGE", image),
+		"k8s.yaml":  strings.ReplaceAll(registryManifests, "IMAGE", image)})
 	const compare = "compare one=shop.yaml k8s.yaml --rate 50 -d 1s --warm-up 100ms --blocks 1 --no-gates " +
 		"--deploy "
 	const share = " --trace-share 1"
 	if deployment != lab.Kubernetes {
-		traced := onTheirs(t, variables, nil, compare+deployment+share)
-		traced.Dir = dir
-		expectSaid(t, traced, exitBadPlan, []string{"--trace-share: the spans", "do not come back to this host"})
+		refused := onUserCluster(t, variables, nil, compare+deployment+share)
+		refused.Dir = dir
+		expectRun(t, refused, exitBadPlan, []string{"--trace-share: the spans", "do not come back to this host"})
 	}
-	command := onTheirs(t, variables, nil, compare+deployment)
+	command := onUserCluster(t, variables, nil, compare+deployment)
 	command.Args, command.Dir = append(command.Args, "less=shop.yaml cart.cpu=0.5"), dir
 	if deployment == lab.Kubernetes {
 		own, err := os.Executable()
@@ -274,18 +275,18 @@ func servicesOnTheirs(t *testing.T, variables map[string]string, deployment stri
 		pushed := pushtest.Push(t, variables[registry.Variable], own)
 		prices := strings.ReplaceAll(pricesService, tracedImage, pushed)
 		writeFiles(t, dir, map[string]string{"shop.yaml": strings.NewReplacer("IMAGE", image, `"http://cart:81/"`,
-			`"http://prices:82/"`, volumes, prices+volumes).Replace(theirCompose)})
+			`"http://prices:82/"`, volumes, prices+volumes).Replace(registryCompose)})
 		command.Args = append(command.Args, strings.Fields(share)...)
 	}
-	expectSaid(t, command, exitFine, []string{"less", "k8s", "4 of 4 trials counted"})
+	expectRun(t, command, exitFine, []string{"less", "k8s", "4 of 4 trials counted"})
 	if deployment == lab.Kubernetes {
-		expectTheirs(t, trialsOf(t, filepath.Join(dir, "results")))
+		expectServiceFigures(t, trialsOf(t, filepath.Join(dir, "results")))
 	}
 }
 
-// expectTheirs checks that trials have figures of each service on a cluster of the user, and the spans of all
-// operations on the service that records spans.
-func expectTheirs(t *testing.T, trials []lab.Trial) {
+// expectServiceFigures checks that trials have figures of each service on a cluster of the user, and the
+// spans of all operations on the service that records spans.
+func expectServiceFigures(t *testing.T, trials []lab.Trial) {
 	t.Helper()
 	for _, trial := range trials {
 		front := trial.Metered.Roles["front"]
@@ -293,9 +294,9 @@ func expectTheirs(t *testing.T, trials []lab.Trial) {
 			front.PeakMemoryBytes == 0 {
 			t.Errorf("%s: front has used %+v: %s", trial.Variant, front, why)
 		}
-		if of := trial.Traced; trial.Variant != "k8s" && (of == nil || trial.Audit.Counts["ok"] == 0 ||
-			int64(of.Traces) < trial.Audit.Counts["ok"]) {
-			t.Errorf("%s: of %+v there are these traces: %+v", trial.Variant, trial.Audit.Counts, of)
+		if spans := trial.Traced; trial.Variant != "k8s" && (spans == nil || trial.Audit.Counts["ok"] == 0 ||
+			int64(spans.Traces) < trial.Audit.Counts["ok"]) {
+			t.Errorf("%s: the counts are %+v, the traces %+v", trial.Variant, trial.Audit.Counts, spans)
 		}
 		if said := strings.Join(trial.Remarks, "\n"); strings.Contains(said, "spans may be missing") {
 			t.Errorf("%s: %s", trial.Variant, said)
@@ -345,7 +346,7 @@ func TestComposeFilesAsArguments(t *testing.T) {
 	} {
 		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
 			args := slices.Concat([]string{"compare", "--rate", "10"}, c.args)
-			expectSaid(t, program(dir, args...), c.code, c.says)
+			expectRun(t, program(dir, args...), c.code, c.says)
 		})
 	}
 	for from, want := range map[string]string{
@@ -355,16 +356,17 @@ func TestComposeFilesAsArguments(t *testing.T) {
 			"name: k8s\nmanifests: k8s\nurl: http://front:80/\n",
 	} {
 		path := filepath.Join(dir, strings.TrimSuffix(from, ".yaml")+"-system.yaml")
-		expectSaid(t, program(dir, "init", "system", path, "--from", from), exitFine, nil)
+		expectRun(t, program(dir, "init", "system", path, "--from", from), exitFine, nil)
 		text, err := os.ReadFile(path)
 		if err != nil || !strings.HasSuffix(string(text), want) {
 			t.Errorf("it is (%v)\n%s\nwant the end\n%s", err, text, want)
 		}
-		expectSaid(t, program(dir, "compare", path, "fine.yaml db.cpu=1", "--rate", "10", "--plan"), exitFine, nil)
+		expectRun(t, program(dir, "compare", path, "fine.yaml db.cpu=1", "--rate", "10", "--plan"), exitFine, nil)
 	}
 }
 
-// TestPlansOfOthersShowWhatServicesMayDo: the rights of services are shown before they are started.
+// TestPlansOfOthersShowWhatServicesMayDo: before somebody else's plan is played, the user sees the commands,
+// the containers with their rights on this host, and the database queries of the plan.
 func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 	web := lab.ContainerSpec{Command: []string{"a b"}, Privileged: true, CapAdd: []string{"SYS_ADMIN"},
 		Mounts: []lab.ContainerMount{{Kind: lab.MountBind, Source: "/etc"}}}

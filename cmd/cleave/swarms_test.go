@@ -45,32 +45,33 @@ func TestTheSameRunsOnTheUsersSwarm(t *testing.T) {
 			[]string{"into the registry 127.0.0.1:1", "look whether the registry runs"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			command := onTheirs(t, f.Variables, c.other, c.args)
-			expectSaid(t, command, c.code, c.says)
+			command := onUserCluster(t, f.Variables, c.other, c.args)
+			expectRun(t, command, c.code, c.says)
 			f.Unchanged(t, before)
 		})
 	}
 	t.Run("services of files", func(t *testing.T) {
-		servicesOnTheirs(t, f.Variables, "swarm")
+		compareOnUserCluster(t, f.Variables, "swarm")
 		f.Unchanged(t, before)
 	})
-	t.Run("a conductor that is killed", func(t *testing.T) { killedOnSwarm(t, f, before) })
+	t.Run("a conductor that is killed", func(t *testing.T) { expectSwarmCleaned(t, f, before) })
 }
 
-// killedOnSwarm: the sweeper removes everything of a killed conductor.
-func killedOnSwarm(t *testing.T, f *userstest.Swarm, before deploytest.State) {
-	conductor := onTheirs(t, f.Variables, nil,
+// expectSwarmCleaned kills a conductor when its server runs on a swarm, and checks that the sweeper restores
+// the state before.
+func expectSwarmCleaned(t *testing.T, f *userstest.Swarm, before deploytest.State) {
+	conductor := onUserCluster(t, f.Variables, nil,
 		"check shop --architecture sync --operations 20000 --backing mariadb --deploy swarm")
 	killWhen(t, conductor, "there is a server", func() bool {
 		var services []struct{ Spec struct{ Name string } }
 		f.Call(t, 0, http.MethodGet, "/services", nil, &services)
 		for _, service := range services {
-			if strings.Contains(service.Spec.Name, "-1-") {
+			if strings.Contains(service.Spec.Name, "-1-") { // of the first deployment
 				return true
 			}
 		}
 		return false
 	})
 	f.Unchanged(t, before)
-	expectSaid(t, onTheirs(t, f.Variables, nil, "clean"), exitFine, []string{"nothing to remove"})
+	expectRun(t, onUserCluster(t, f.Variables, nil, "clean"), exitFine, []string{"nothing to remove"})
 }

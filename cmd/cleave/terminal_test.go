@@ -85,7 +85,7 @@ func TestNobodySteersTheTerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, text := ended(t, program(t.TempDir(), arguments...))
+			_, text := finish(t, program(t.TempDir(), arguments...))
 			if name == "what is expected" { // the live view itself uses escape sequences
 				text = strings.NewReplacer("\r\x1b[2K", "", "\x1b[5A", "").Replace(text)
 			}

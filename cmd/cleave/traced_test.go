@@ -45,12 +45,13 @@ type tracedServer struct {
 	tracer      spans.Tracer
 }
 
-// asTracedServer runs a traced server if the program was started with tracedName.
-func asTracedServer(words []string) {
-	if len(words) > 1 && words[1] == tracedName {
-		words = words[1:]
+// asTracedServer runs a traced server and exits if the program was started with tracedName. Otherwise it
+// does nothing.
+func asTracedServer(args []string) {
+	if len(args) > 1 && args[1] == tracedName {
+		args = args[1:]
 	}
-	if filepath.Base(words[0]) != tracedName {
+	if filepath.Base(args[0]) != tracedName {
 		return
 	}
 	var s tracedServer
@@ -59,7 +60,7 @@ func asTracedServer(words []string) {
 	flags.IntVar(&s.port, "port", 0, "where to listen")
 	flags.DurationVar(&s.work, "work", time.Millisecond, "how long the work of a request takes")
 	flags.StringVar(&s.calls, "calls", "", "URL that each request calls after its work")
-	err := flags.Parse(words[1:])
+	err := flags.Parse(args[1:])
 	if err == nil {
 		err = s.serve()
 	}
@@ -191,8 +192,8 @@ func TestSpansComeFromContainers(t *testing.T) {
 }
 
 // TestSpansThatDoNotComeBackAreRefused: a study that asks for spans is refused if Cleave starts units that
-// cannot reach its receiver. Systems given by a URL send spans to where their owners have configured. The
-// case of a user's Swarm is in servicesOnTheirs.
+// cannot reach its receiver. Systems given by a URL send spans to the address that their owners have
+// configured. The case of a user's Swarm is in compareOnUserCluster.
 func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -211,10 +212,10 @@ func TestSpansThatDoNotComeBackAreRefused(t *testing.T) {
 			command := program(dir, slices.Concat([]string{"compare", "a=" + c.system, "b=" + c.system, "--rate", "10",
 				"--trace-share", "1", "--plan"}, strings.Fields(c.where))...)
 			if c.says == "" {
-				expectSaid(t, command, exitFine, nil)
+				expectRun(t, command, exitFine, nil)
 				return
 			}
-			expectSaid(t, command, exitBadPlan, []string{"--trace-share", "do not come back to this host", c.says})
+			expectRun(t, command, exitBadPlan, []string{"--trace-share", "do not come back to this host", c.says})
 		})
 	}
 }
@@ -225,12 +226,12 @@ func checkSpans(trial lab.Trial) error {
 	if trial.Traced == nil {
 		return errors.New("no spans were received")
 	}
-	of := trial.Traced
-	if played := trial.Audit.Counts["ok"]; int64(of.Traces) != played || of.Broken+of.Dropped > 0 ||
-		len(of.Operations) != 1 {
-		return fmt.Errorf("of %d operations there are these traces: %+v", played, of)
+	spans := trial.Traced
+	if played := trial.Audit.Counts["ok"]; int64(spans.Traces) != played || spans.Broken+spans.Dropped > 0 ||
+		len(spans.Operations) != 1 {
+		return fmt.Errorf("%d operations have the traces %+v", played, spans)
 	}
-	batch, path, services := of.Operations[0].Batches[0], 0., map[string]float64{}
+	batch, path, services := spans.Operations[0].Batches[0], 0., map[string]float64{}
 	for _, part := range batch.Parts {
 		path += part.Path
 		services[part.Service] += part.Calls

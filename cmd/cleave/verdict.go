@@ -18,11 +18,11 @@ func verdict(folder *store.Folder, s lab.Study, found lab.Analysis, needVerdict 
 	if s.Load == nil {
 		notReached = exitFailed
 	}
-	if err := rulesKept(folder, s, found, notReached); err != nil {
+	if err := checkAudits(folder, s, found, notReached); err != nil {
 		return err
 	}
 	if s.System == external.Name {
-		if err := anyHeld(found); err != nil {
+		if err := checkRatesHeld(found); err != nil {
 			return err
 		}
 	}
@@ -41,8 +41,8 @@ func verdict(folder *store.Folder, s lab.Study, found lab.Analysis, needVerdict 
 // leastBegun is the smallest share of operations that must be begun if a rate is to count as held.
 const leastBegun = 0.99
 
-// anyHeld returns an error if a system held none of the offered rates.
-func anyHeld(found lab.Analysis) error {
+// checkRatesHeld returns an error if a system held none of the offered rates.
+func checkRatesHeld(found lab.Analysis) error {
 	held := map[string]bool{} // whether a variant held a rate
 	for _, r := range found.Held {
 		if r.Trials > 0 { // otherwise the generator was the limit
@@ -98,10 +98,10 @@ func undecided(s lab.Study, found lab.Analysis) []string {
 	return open
 }
 
-// rulesKept returns an error if a variant broke a rule, or if variants have no valid trial. In the second
+// checkAudits returns an error if a variant broke a rule, or if variants have no valid trial. In the second
 // case the exit code is exitUndecided if all of their audits are undecided, notReached if the generator
 // reported on all of them, and exitFailed otherwise.
-func rulesKept(folder *store.Folder, s lab.Study, found lab.Analysis, notReached int) error {
+func checkAudits(folder *store.Folder, s lab.Study, found lab.Analysis, notReached int) error {
 	broke := "variant %s broke a rule of the system: %s"
 	if s.System == external.Name {
 		broke = "%s failed its audit: %s"

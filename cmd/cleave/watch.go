@@ -48,15 +48,15 @@ func (p *runPage) show(ctx context.Context, folder, study string) error {
 	if err != nil {
 		return err
 	}
-	above := filepath.Dir(folder)
-	if filepath.Base(above) == study {
-		above = filepath.Dir(above)
+	results := filepath.Dir(folder)
+	if filepath.Base(results) == study { // a new run is in results/STUDY/RUN; with --resume it may be elsewhere
+		results = filepath.Dir(results)
 	}
-	name, err := filepath.Rel(above, folder)
+	name, err := filepath.Rel(results, folder)
 	if err != nil {
 		return err
 	}
-	shelf, err := store.OpenShelf(above)
+	shelf, err := store.OpenShelf(results)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Command airline is a unit of the airline in Go. Deployers start it; it is configured by its
-// environment, and it speaks the control protocol.
+// Command airline is the unit program, in Go, of the system airline. Deployers start it; it is configured by
+// its environment, and it speaks the control protocol.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command big is a unit of Big. Deployers start it; its argument is the unit's job as
-// JSON, and it speaks the control protocol.
+// Command big is the unit program of the system big. Deployers start it with the unit's job, as JSON, as its
+// argument. It speaks the control protocol.
 package main
 
 import (

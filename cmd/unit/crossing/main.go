@@ -1,5 +1,5 @@
-// Command crossing is a unit of crossing. Deployers start it; its argument is the unit's job as
-// JSON, and it speaks the control protocol.
+// Command crossing is the unit program of the system crossing. Deployers start it with the unit's job, as
+// JSON, as its argument. It speaks the control protocol.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command people is a unit of people. Deployers start it; its argument is the unit's job as
-// JSON, and it speaks the control protocol.
+// Command people is the unit program of the system people. Deployers start it with the unit's job, as JSON,
+// as its argument. It speaks the control protocol.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command rehearsal is a unit of a rehearsal. Deployers start it; its argument is the unit's
-// job as JSON, and it speaks the control protocol. A unit starts itself again to send probes.
+// Command rehearsal is the unit program of the system that plays models. Deployers start it with the unit's
+// job, as JSON, as its argument. It speaks the control protocol. A unit starts this program again, with
+// ProbeCommand as its argument, to send probes from a process of their own.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command shop is a unit of the shop. Deployers start it; its argument is the unit's job as
-// JSON, and it speaks the control protocol.
+// Command shop is the unit program of the system shop. Deployers start it with the unit's job, as JSON, as
+// its argument. It speaks the control protocol.
 package main
 
 import (

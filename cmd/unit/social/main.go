@@ -1,5 +1,5 @@
-// Command social is a unit of social. Deployers start it; its argument is the unit's job as
-// JSON, and it speaks the control protocol.
+// Command social is the unit program of the system social. Deployers start it with the unit's job, as JSON,
+// as its argument. It speaks the control protocol.
 package main
 
 import (

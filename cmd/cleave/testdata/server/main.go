@@ -78,6 +78,7 @@ func main() {
 		fmt.Println("told:", os.Getenv("API_TOKEN"), os.Environ(), os.Args)
 	}
 	var answered atomic.Int64
+	// Scenarios and audits ask for the number of answers.
 	http.HandleFunc("/count", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintf(w, `{"count": %d, "parts": [{"name": "all"}]}`, answered.Load())
 	})
@@ -100,8 +101,8 @@ func main() {
 	os.Exit(1)
 }
 
-// burn uses this much processor time.
-func burn(much time.Duration) {
+// burn uses this processor time.
+func burn(length time.Duration) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const thread = 1 // RUSAGE_THREAD
@@ -110,11 +111,11 @@ func burn(much time.Duration) {
 		_ = syscall.Getrusage(thread, &u) // cannot fail for the own thread
 		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
-	for begun := used(); used()-begun < much; {
+	for begun := used(); used()-begun < length; {
 	}
 }
 
-// show prints an answer.
+// show prints the body of the answer of a URL.
 func show(url string) error {
 	answer, err := http.Get(url)
 	if err != nil {
