@@ -67,7 +67,7 @@ func namedServers() (map[string]named.Backing, error) {
 // systemOf returns the system of a plan: one of Cleave's, or external.System for the systems of the user.
 // spans is the folder for the spans of all trials; empty: they are not kept.
 func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, error) {
-	c := conditions{spans: spans, model: plan.Study.Model}
+	c := systemSettings{spans: spans, model: plan.Study.Model}
 	if plan.Study.Load != nil {
 		generator, err := newGenerator(plan.Study.Load.Objective)
 		if err != nil {
@@ -89,7 +89,7 @@ func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, e
 }
 
 // systemNamed returns the system with this name if it implements T.
-func systemNamed[T lab.System](name string, c conditions) (T, bool) {
+func systemNamed[T lab.System](name string, c systemSettings) (T, bool) {
 	for _, system := range systems(c) {
 		if found, can := system.(T); can && system.Describe().Name == name {
 			return found, true
@@ -102,7 +102,7 @@ func systemNamed[T lab.System](name string, c conditions) (T, bool) {
 // systemsThat returns the names of the systems that implement T.
 func systemsThat[T lab.System]() []string {
 	var names []string
-	for _, system := range systems(conditions{}) {
+	for _, system := range systems(systemSettings{}) {
 		if _, can := system.(T); can {
 			names = append(names, system.Describe().Name)
 		}
@@ -117,7 +117,7 @@ func systemFor[T lab.System](name, what string) (T, error) {
 	if text, is := modelText(name); is {
 		return modelSystem[T](name, text, what)
 	}
-	system, can := systemNamed[T](name, conditions{})
+	system, can := systemNamed[T](name, systemSettings{})
 	if can {
 		return system, nil
 	}
@@ -133,7 +133,7 @@ func systemFor[T lab.System](name, what string) (T, error) {
 // systemInfos describes all systems. The one that plays models is among them only with a model.
 func systemInfos(model string) map[string]lab.SystemInfo {
 	infos := map[string]lab.SystemInfo{}
-	for _, system := range systems(conditions{model: model}) {
+	for _, system := range systems(systemSettings{model: model}) {
 		info := system.Describe()
 		infos[info.Name] = info
 	}

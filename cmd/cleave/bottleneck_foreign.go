@@ -33,7 +33,7 @@ func (f *bottleneckFlags) foreignPlan(
 		Metrics: external.Metrics([]lab.Point{point}), Load: &load,
 	}
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
-	base := variant(d, nil)
+	base := foreignVariant(d, nil)
 	base.Name, base.Limits = "base", f.withCPULimit(d.Limits)
 	base.Summary = strings.Trim(base.Summary+"; "+base.Scaling(), "; ")
 	s.Variants = []lab.Variant{base}

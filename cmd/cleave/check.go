@@ -135,7 +135,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 		return lab.Plan{}, fmt.Errorf("no architecture of %s can be deployed with %s", info.Name, f.deployment())
 	}
 	s.Baseline = s.Variants[0].Name
-	if err := f.withFaults(system, &s, secret.NewVault(os.LookupEnv)); err != nil {
+	if err := f.addFaultPoints(system, &s, secret.NewVault(os.LookupEnv)); err != nil {
 		return lab.Plan{}, err
 	}
 	if err := setLevels(info, f.levels, s.Points...); err != nil {
@@ -173,7 +173,7 @@ func (f *checkFlags) foreignPlan(
 	s.Load, s.Metrics = &load, external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions) + loaded.Longest
 	for _, d := range definitions {
-		s.Variants = append(s.Variants, variant(d, nil))
+		s.Variants = append(s.Variants, foreignVariant(d, nil))
 	}
 	isAudited := func(d external.Definition) bool { return d.Audit != nil }
 	if !slices.ContainsFunc(definitions, isAudited) {
@@ -185,7 +185,7 @@ func (f *checkFlags) foreignPlan(
 	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {
 		return lab.Plan{}, err
 	}
-	if err := f.withFaults(external.System{}, &s, secrets); err != nil {
+	if err := f.addFaultPoints(external.System{}, &s, secrets); err != nil {
 		return lab.Plan{}, err
 	}
 	return f.expand(&study.File{Study: s}, f.options())

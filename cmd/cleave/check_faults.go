@@ -50,10 +50,10 @@ func parseFault(text string) (lab.Fault, error) {
 	}
 	var err error
 	if timed {
-		f.After, err = span(after)
+		f.After, err = parseSpan(after)
 	}
 	if healed && err == nil {
-		f.Heal, err = span(heal)
+		f.Heal, err = parseSpan(heal)
 	}
 	if sized && err == nil {
 		err = readSizes(sizes, &f)
@@ -73,7 +73,7 @@ func readSizes(text string, f *lab.Fault) (err error) {
 		name, value, _ := strings.Cut(size, "=")
 		switch name {
 		case "delay":
-			f.Delay, err = span(value)
+			f.Delay, err = parseSpan(value)
 		case "rate":
 			f.Rate, err = study.Rate(value)
 		default:
@@ -86,8 +86,8 @@ func readSizes(text string, f *lab.Fault) (err error) {
 	return nil
 }
 
-// span parses a time span and returns it in seconds.
-func span(text string) (float64, error) {
+// parseSpan parses a time span and returns it in seconds.
+func parseSpan(text string) (float64, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > study.Longest {
 		return 0, fmt.Errorf("%q is no time span such as 2s or 500ms, at most %.0fh", text, study.Longest.Hours())
@@ -95,9 +95,9 @@ func span(text string) (float64, error) {
 	return d.Seconds(), nil
 }
 
-// withFaults adds the faults to a study of checks. Every variant gets its own point, whose
+// addFaultPoints adds the faults to a study of checks. Every variant gets its own point, whose
 // load lasts until the variant's faults are over.
-func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study, secrets *secret.Vault) error {
+func (f *checkFlags) addFaultPoints(system lab.Checkable, s *lab.Study, secrets *secret.Vault) error {
 	if len(f.faults) == 0 {
 		return nil
 	}
@@ -114,9 +114,9 @@ func (f *checkFlags) withFaults(system lab.Checkable, s *lab.Study, secrets *sec
 		for _, one := range s.Faults {
 			end = max(end, healedAt(one, layouts[i]))
 		}
-		lasts := max(end+loadAfter, float64(f.operations)/faultyRate)
-		point := system.CheckPoint(f.operations, lasts)
-		point.Name, s.Load.Duration = v.Name, max(s.Load.Duration, lasts)
+		length := max(end+loadAfter, float64(f.operations)/faultyRate)
+		point := system.CheckPoint(f.operations, length)
+		point.Name, s.Load.Duration = v.Name, max(s.Load.Duration, length)
 		s.Points = append(s.Points, point)
 		s.Variants[i].Points = []string{v.Name}
 	}

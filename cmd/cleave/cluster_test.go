@@ -80,11 +80,12 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 			t.Errorf("what is the user's has changed:\n%s", changes)
 		}
 	})
-	t.Run("a conductor that is killed", func(t *testing.T) { killedOnCluster(t, f) })
+	t.Run("a conductor that is killed", func(t *testing.T) { expectClusterCleaned(t, f) })
 }
 
-// killedOnCluster: the sweeper removes the namespace of a killed conductor.
-func killedOnCluster(t *testing.T, f *userstest.Cluster) {
+// expectClusterCleaned kills a conductor when it has a pod, and checks that the sweeper removes its
+// namespace.
+func expectClusterCleaned(t *testing.T, f *userstest.Cluster) {
 	conductor := onUserCluster(t, f.Variables, nil,
 		"check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
 	pods := func() int {
@@ -146,8 +147,8 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		there := ownedPods(users)
-		guard, err := there.guard()
+		cluster := ownedPods(users)
+		guard, err := cluster.guard()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +156,7 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 			return time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 		}
 		guard.Fetch = func(_ context.Context, _ consent.Proof) ([]byte, error) { return []byte(c.proof), nil }
-		err = there.checkConsent(t.Context(), guard, c.plan)
+		err = cluster.checkConsent(t.Context(), guard, c.plan)
 		if c.says == "" && err != nil || c.says != "" &&
 			(err == nil || !strings.Contains(err.Error(), c.says) || exitCode(err) != exitBadPlan) {
 			t.Errorf("%s: %v, want %q", name, err, c.says)

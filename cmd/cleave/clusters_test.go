@@ -111,7 +111,7 @@ func TestFlagsOfClustersThatDoNothingAreRefused(t *testing.T) {
 
 // TestEveryCommandRefusesFlagsOfClustersThatDoNothing: so do a new experiment, its continuation, and model.
 func TestEveryCommandRefusesFlagsOfClustersThatDoNothing(t *testing.T) {
-	folder := playedRun(t, t.TempDir(), "reproduce", "rego2021", "--quick", "--points", "s1")
+	folder := createRun(t, t.TempDir(), "reproduce", "rego2021", "--quick", "--points", "s1")
 	for _, args := range [][]string{
 		{"reproduce", "rego2021", "--quick", "--plan"}, {"reproduce", "--resume", folder.Dir()},
 		{"model", "shop", "--plan"},

@@ -137,7 +137,7 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 		if len(d.Command) > 0 {
 			d.NameBy = f.nameBy
 		}
-		s.Variants = append(s.Variants, variant(d, pinned))
+		s.Variants = append(s.Variants, foreignVariant(d, pinned))
 	}
 	return s
 }

@@ -55,24 +55,25 @@ func TestCompareScripts(t *testing.T) {
 				string(os.PathListSeparator)))
 			env.Setenv("BINARIES", binaries)
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, ".settings"))
-			there := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			running := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				fmt.Fprint(w, "hello")
 			}))
-			env.Defer(there.Close)
-			env.Setenv("HTTP", there.URL)
-			return errors.Join(writeTaken(env, "taken.yaml", "a", there), writeTaken(env, "taken2.yaml", "b", there))
+			env.Defer(running.Close)
+			env.Setenv("HTTP", running.URL)
+			return errors.Join(writeTaken(env, "taken.yaml", "a", running),
+				writeTaken(env, "taken2.yaml", "b", running))
 		},
 		Condition: condition,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"exits": exits, "valid": valid,
 			"compares": func(ts *testscript.TestScript, _ bool, args []string) {
-				tolerant(ts, append([]string{"compare"}, args...))
+				runTolerant(ts, append([]string{"compare"}, args...))
 			},
 			"resumes": func(ts *testscript.TestScript, _ bool, args []string) {
-				tolerant(ts, append([]string{"compare", "--resume"}, args...))
+				runTolerant(ts, append([]string{"compare", "--resume"}, args...))
 			},
 			"plays": func(ts *testscript.TestScript, _ bool, args []string) {
-				tolerant(ts, append([]string{"run"}, args...))
+				runTolerant(ts, append([]string{"run"}, args...))
 			},
 		},
 	})
@@ -85,9 +86,9 @@ func writeTaken(env *testscript.Env, file, name string, server *httptest.Server)
 	return os.WriteFile(filepath.Join(env.WorkDir, file), []byte(text), 0o644)
 }
 
-// tolerant runs cleave and expects success, or trials that were limited by the generator:
+// runTolerant runs cleave and expects success, or trials that were limited by the generator:
 // on a busy host that happens and does not affect what is tested.
-func tolerant(ts *testscript.TestScript, args []string) {
+func runTolerant(ts *testscript.TestScript, args []string) {
 	err := ts.Exec("cleave", args...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == exitLoadNotReached {

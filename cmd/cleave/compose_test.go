@@ -26,8 +26,8 @@ type composeFixture struct{ dir, servers, system string }
 // buildServer builds composeImage.
 func buildServer() error { return dockertest.Build(composeImage, filepath.Join(binaries, "server")) }
 
-// inContainer returns the fixture. It skips the test if there is no compose command.
-func inContainer(t *testing.T) composeFixture {
+// newComposeFixture returns the fixture. It skips the test if there is no compose command.
+func newComposeFixture(t *testing.T) composeFixture {
 	t.Helper()
 	if err := compose.Missing(); err != nil {
 		t.Skip(err)
@@ -103,26 +103,27 @@ func labelledInDocker(t *testing.T, wanted func(label string) bool) []leftovers.
 func TestContainersAreComparedWithAProcess(t *testing.T) {
 	t.Parallel()
 	dockertest.Once(t, composeImage, buildServer)
-	f := inContainer(t)
+	f := newComposeFixture(t)
 	for _, f.system = range []string{"web.yaml", "image.yaml"} {
-		f.isCompared(t)
+		f.expectCompared(t)
 	}
 }
 
 func TestSystemsAreComparedOnASwarm(t *testing.T) {
 	needSwarm(t)
 	dockertest.Once(t, composeImage, buildServer)
-	inContainer(t).areComparedOn(t, lab.Swarm)
+	newComposeFixture(t).expectComparedOn(t, lab.Swarm)
 }
 
 func TestSystemsAreComparedOnKubernetes(t *testing.T) {
 	needKubernetes(t)
 	dockertest.Once(t, composeImage, buildServer)
-	inContainer(t).areComparedOn(t, lab.Kubernetes)
+	newComposeFixture(t).expectComparedOn(t, lab.Kubernetes)
 }
 
-// areComparedOn compares an image and a command, both deployed on a cluster, with the program as a process.
-func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
+// expectComparedOn compares an image and a command, both deployed on a cluster, with the program as a
+// process.
+func (f composeFixture) expectComparedOn(t *testing.T, cluster string) {
 	image := string(contents(t, f.dir)["image.yaml"])
 	writeFiles(t, f.dir, map[string]string{
 		"boxed.yaml": strings.Replace(image, "name: web", "name: boxed\ndeployment: "+cluster, 1),
@@ -141,9 +142,9 @@ func (f composeFixture) areComparedOn(t *testing.T, cluster string) {
 	expectNoContainers(t)
 }
 
-// isCompared compares the system with the process, and checks that both were metered and that nothing is
+// expectCompared compares the system with the process, and checks that both were metered and that nothing is
 // left.
-func (f composeFixture) isCompared(t *testing.T) {
+func (f composeFixture) expectCompared(t *testing.T) {
 	command := f.compare("--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1", "--no-gates",
 		"--cores", "none")
 	if code, printed := finish(t, command); code != exitFine && code != exitLoadNotReached ||
@@ -175,7 +176,7 @@ func TestContainersOfADeadCleaveGo(t *testing.T) {
 	if err := buildServer(); err != nil {
 		t.Fatal(err)
 	}
-	f := inContainer(t)
+	f := newComposeFixture(t)
 	command := f.compare("--rate", "20", "-d", "60s", "--blocks", "1", "--cores", "none")
 	all := func() []leftovers.Leftover { return labelledInDocker(t, func(string) bool { return true }) }
 	killWhen(t, command, "there is a container", func() bool { return len(all()) > 0 })

@@ -90,7 +90,7 @@ func (a app) explainStudy(command *cobra.Command, args []string, flags *explainF
 // architectures and rate.
 func explanations() (lines string) {
 	for _, name := range systemsThat[lab.Explainable]() {
-		system, _ := systemNamed[lab.Explainable](name, conditions{})
+		system, _ := systemNamed[lab.Explainable](name, systemSettings{})
 		e := system.Explanation()
 		lines += fmt.Sprintf("  %-10s from %s to %s, at %g %ss per second\n", name, e.From, e.To, e.Rate,
 			system.Describe().Operation)

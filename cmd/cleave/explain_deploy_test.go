@@ -36,7 +36,7 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 			want: [2]string{"process docker-host docker-bridge binding batching"}, end: "sync-tuned-docker-bridge"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := planned(t, append([]string{"explain", "shop"}, c.args...)...).Study
+			s := makePlan(t, append([]string{"explain", "shop"}, c.args...)...).Study
 			var turned [2][]string
 			at := map[int]lab.Variant{}
 			for _, step := range s.Steps {
@@ -44,7 +44,7 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 				after, alsoKnown := s.Variant(step.Variant)
 				if last, begun := at[step.Order]; !known || !alsoKnown || begun && last.Name != before.Name ||
 					!begun && before.Name != s.Baseline {
-					t.Fatalf("%+v leads from no stop, or to none", step)
+					t.Fatalf("%+v does not begin at the stop before, or its stops are no variants", step)
 				}
 				at[step.Order] = after
 				turned[step.Order-1] = append(turned[step.Order-1], turnedBy(step, before, after)...)

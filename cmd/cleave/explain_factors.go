@@ -49,7 +49,7 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKno
 	}
 	load := f.measuredLoad()
 	load.Objective = f.objective
-	s := f.frame(info, load, base.Name)
+	s := f.baseStudy(info, load, base.Name)
 	if err := setLevels(info, f.levels, s.Points...); err != nil {
 		return lab.Plan{}, err
 	}
@@ -122,7 +122,7 @@ func runsOf(info lab.SystemInfo, base lab.Variant, design lab.Factorial) ([]lab.
 				set = append(set, factor)
 			}
 		}
-		v := atHigh(base, set)
+		v := withHighLevels(base, set)
 		v.Name = run.Variant
 		if err := checkVariant(info, v); err != nil {
 			refused = append(refused, fmt.Errorf("%s: %w", v.Summary, err))
@@ -137,8 +137,8 @@ func runsOf(info lab.SystemInfo, base lab.Variant, design lab.Factorial) ([]lab.
 	return variants, nil
 }
 
-// atHigh returns a variant with some factors at their high level.
-func atHigh(base lab.Variant, set []lab.Factor) lab.Variant {
+// withHighLevels returns a variant with some factors at their high level.
+func withHighLevels(base lab.Variant, set []lab.Factor) lab.Variant {
 	v := base
 	v.Knobs = maps.Clone(base.Knobs)
 	var parts []string
@@ -161,9 +161,9 @@ func checkFactors(info lab.SystemInfo, base lab.Variant, factors []lab.Factor) e
 	}
 	for i, factor := range factors {
 		others := slices.Delete(slices.Clone(factors), i, i+1)
-		alone := info.Changes(base, atHigh(base, []lab.Factor{factor}))
-		last := info.Changes(atHigh(base, others), atHigh(base, factors))
-		if len(alone)+len(last) == 0 {
+		alone := info.Changes(base, withHighLevels(base, []lab.Factor{factor}))
+		together := info.Changes(withHighLevels(base, others), withHighLevels(base, factors))
+		if len(alone)+len(together) == 0 {
 			return fmt.Errorf("--%s: %s has no effect in %s: leave it out", factorsFlag, factor.Knob,
 				base.Architecture)
 		}

@@ -18,7 +18,7 @@ func (f *explainFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
 	changes := f.to
-	f.complete(lab.Explanation{})
+	f.applyDefaults(lab.Explanation{})
 	if f.request.objective = f.objective; !f.isSet("objective") && !f.capacity {
 		f.request.objective = ""
 	}
@@ -36,7 +36,7 @@ func (f *explainFlags) foreignPlan(
 	}
 	var variants []lab.Variant
 	for _, d := range stops {
-		variants = append(variants, variant(d, nil))
+		variants = append(variants, foreignVariant(d, nil))
 	}
 	info := external.System{}.Describe()
 	s := f.study(info, load, variants, steps)

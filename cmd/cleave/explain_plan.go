@@ -65,9 +65,9 @@ func (f *explainFlags) register(command *cobra.Command) {
 	addGroup(command, "Output", f.addOutput, f.addVerdict)
 }
 
-// complete sets flags that were not given to those of the usual explanation of the system, or of a quick
+// applyDefaults sets flags that were not given to those of the usual explanation of the system, or of a quick
 // experiment.
-func (f *explainFlags) complete(usual lab.Explanation) {
+func (f *explainFlags) applyDefaults(usual lab.Explanation) {
 	if !f.isSet("from") {
 		f.from = usual.From
 	}
@@ -92,7 +92,7 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	if err != nil {
 		return lab.Plan{}, err
 	}
-	f.complete(system.Explanation())
+	f.applyDefaults(system.Explanation())
 	info := system.Describe()
 	onBackings, err := backingKnobsOf(info.Name, f.backings)
 	if err != nil {
@@ -180,7 +180,7 @@ func (f *explainFlags) study(
 			last = step.Variant
 		}
 	}
-	s := f.frame(info, load, first.Name)
+	s := f.baseStudy(info, load, first.Name)
 	s.Title = "where the cost from " + first.Name + " to " + last + " comes from"
 	s.Question, s.Steps = "What does each change cost?", steps
 	first.Summary = "the first stop"
@@ -195,8 +195,8 @@ func (f *explainFlags) study(
 	return s
 }
 
-// frame returns the study of an explanation without its variants: load, points and design.
-func (f *explainFlags) frame(info lab.SystemInfo, load lab.Load, baseline string) lab.Study {
+// baseStudy returns the study of an explanation without its variants: load, points and design.
+func (f *explainFlags) baseStudy(info lab.SystemInfo, load lab.Load, baseline string) lab.Study {
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: explainName, System: info.Name, Model: info.Model, Baseline: baseline,
 		Design: f.design(baseline), Points: []lab.Point{f.point()}, Load: &load,

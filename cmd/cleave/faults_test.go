@@ -166,7 +166,7 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 		t.Skip(err)
 	}
 	t.Parallel()
-	const gone = 5 // seconds
+	const faultSeconds = 5 // of each fault, at most
 	e := &experiment{t: t, dir: t.TempDir()}
 	e.start("check", "shop", "--operations", "1500", "--architecture", "monolith-ha", "--knob", "balancer=pair",
 		"--results", e.dir,
@@ -178,8 +178,8 @@ func TestTheAddressOfAPairMoves(t *testing.T) {
 	}
 	awaitNoProcess(t, label)
 	trial := trialsOf(t, e.dir)[0]
-	if without := trial.Values()["outage"]; without <= 0 || without > gone-1 {
-		t.Errorf("clients were without an answer for %.2f s, during faults of %d s", without, gone)
+	if without := trial.Values()["outage"]; without <= 0 || without > faultSeconds-1 {
+		t.Errorf("clients were without an answer for %.2f s, during faults of %d s", without, faultSeconds)
 	}
 	for _, f := range trial.Faults {
 		if !f.Effective || f.Proof == "" || f.Error != "" {

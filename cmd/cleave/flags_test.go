@@ -99,6 +99,7 @@ type proofs struct {
 	usual map[string]string // the result of a command line without the flag, by kind and line
 }
 
+// prove checks that a flag has an effect of this kind, if it is added to a command line.
 func (p *proofs) prove(line, kind, flag string) {
 	p.t.Helper()
 	args, added := strings.Fields(line), strings.Fields(flag)
@@ -117,7 +118,7 @@ func (p *proofs) prove(line, kind, flag string) {
 	acts := false
 	switch with := slices.Concat(args, added); kind {
 	case "plan":
-		acts = p.differs(p.document, "document", args, with) || p.differs(p.words, "words", args, with)
+		acts = p.differs(p.document, "document", args, with) || p.differs(p.planText, "text", args, with)
 	case "spec":
 		acts = p.differs(p.spec, kind, args, with)
 	case "output":
@@ -139,19 +140,19 @@ func (p *proofs) prove(line, kind, flag string) {
 
 // differs reports whether the result of a command line differs with a flag. It fails the test if the result
 // without the flag is not always the same.
-func (p *proofs) differs(do func(...string) string, kind string, args, with []string) bool {
+func (p *proofs) differs(result func(...string) string, kind string, args, with []string) bool {
 	p.t.Helper()
 	key := kind + " " + strings.Join(args, " ")
 	if _, done := p.usual[key]; !done {
-		first := do(args...)
-		p.usual[key] = do(args...)
+		first := result(args...)
+		p.usual[key] = result(args...)
 		if p.usual[key] != first { // perhaps because the first call created files
-			if again := do(args...); again != p.usual[key] {
-				p.t.Fatalf("%s: it gives each time something else:\n%s\n%s", key, p.usual[key], again)
+			if again := result(args...); again != p.usual[key] {
+				p.t.Fatalf("%s: the result changes with each call:\n%s\n%s", key, p.usual[key], again)
 			}
 		}
 	}
-	return do(with...) != p.usual[key]
+	return result(with...) != p.usual[key]
 }
 
 // sets reports whether a flag sets the variable that its help names.
@@ -164,17 +165,17 @@ func (p *proofs) sets(f *pflag.Flag, with []string) bool {
 		}
 		defer os.Unsetenv(name)
 	}
-	_ = p.words(with...)
+	_ = p.planText(with...)
 	return os.Getenv(variable) == with[len(with)-1]
 }
 
 // run runs a command in this process.
 func (p *proofs) run(args ...string) (out, errOut string, err error) {
-	var outs, stories bytes.Buffer
-	root := newRoot(strings.NewReader(""), &outs, &stories)
+	var outBuffer, errBuffer bytes.Buffer
+	root := newRoot(strings.NewReader(""), &outBuffer, &errBuffer)
 	root.SetArgs(args)
 	err = root.ExecuteContext(p.t.Context())
-	return outs.String(), stories.String(), err
+	return outBuffer.String(), errBuffer.String(), err
 }
 
 // document returns the plan of a command line, without its time.
@@ -183,10 +184,10 @@ func (p *proofs) document(args ...string) string {
 	return fmt.Sprint(regexp.MustCompile(`"created": .*`).ReplaceAllString(document, ""), err)
 }
 
-// words returns the output of a command line with --plan.
-func (p *proofs) words(args ...string) string {
-	words, errOut, err := p.run(slices.Concat(args, []string{"--plan"})...)
-	return fmt.Sprint(words, errOut, err)
+// planText returns the output of a command line with --plan.
+func (p *proofs) planText(args ...string) string {
+	out, errOut, err := p.run(slices.Concat(args, []string{"--plan"})...)
+	return fmt.Sprint(out, errOut, err)
 }
 
 // spec returns the load of a command line, and the commands of its agents. For model it returns the study,
@@ -252,7 +253,7 @@ func (p *proofs) modelPlan(args []string) string {
 	}
 	var plan lab.Plan
 	var err error
-	if system, ours := systemNamed[lab.Modelled](command.Flags().Arg(0), conditions{}); ours {
+	if system, ours := systemNamed[lab.Modelled](command.Flags().Arg(0), systemSettings{}); ours {
 		plan, err = flags.plan(system)
 	} else {
 		plan, err = flags.foreignPlan(p.t.Context(), command.Flags().Args(), nil)
@@ -298,25 +299,25 @@ func proofFolder(t *testing.T) string {
 	})
 	compare := []string{"compare", "a=http://127.0.0.1:1/", "b=http://127.0.0.1:2/", "--rate", "10",
 		"--blocks", "3"}
-	sent := playedRun(t, filepath.Join(dir, "sent"), "compare", filepath.Join(dir, "x.yaml"),
+	sent := createRun(t, filepath.Join(dir, "sent"), "compare", filepath.Join(dir, "x.yaml"),
 		filepath.Join(dir, "y.yaml"), "--rate", "10", "--blocks", "3", "--deploy", "docker-host")
 	if err := os.Remove(sent.Path("plan.seal")); err != nil {
 		t.Fatal(err)
 	}
-	playedRun(t, dir, compare...)
-	playedRun(t, dir, "reproduce", "rego2021", "--quick", "--points", "s1")
-	playedRun(t, dir, "run", filepath.Join(dir, "own.yaml"), "--blocks", "3")
-	playedRun(t, dir, "explain", "shop", "--blocks", "3")
-	playedRun(t, dir, "bottleneck", "people", "--blocks", "3")
-	playedRun(t, dir, "check", "shop", "--architecture", "sync,async")
-	playedRun(t, dir, "rehearse", filepath.Join(dir, "small.model.yaml"), "--split", "stock", "--blocks", "3")
+	createRun(t, dir, compare...)
+	createRun(t, dir, "reproduce", "rego2021", "--quick", "--points", "s1")
+	createRun(t, dir, "run", filepath.Join(dir, "own.yaml"), "--blocks", "3")
+	createRun(t, dir, "explain", "shop", "--blocks", "3")
+	createRun(t, dir, "bottleneck", "people", "--blocks", "3")
+	createRun(t, dir, "check", "shop", "--architecture", "sync,async")
+	createRun(t, dir, "rehearse", filepath.Join(dir, "small.model.yaml"), "--split", "stock", "--blocks", "3")
 	return dir
 }
 
-// playedRun creates a result folder below dir, with the plan of a command line and trials with random values.
-func playedRun(t *testing.T, dir string, args ...string) *store.Folder {
+// createRun creates a result folder below dir, with the plan of a command line and trials with random values.
+func createRun(t *testing.T, dir string, args ...string) *store.Folder {
 	t.Helper()
-	plan := planned(t, args...)
+	plan := makePlan(t, args...)
 	folder, err := store.Create(filepath.Join(dir, "runs"), plan, lab.Environment{})
 	if err != nil {
 		t.Fatal(err)

@@ -240,9 +240,9 @@ func (f *foreignFlags) oneSystem(argument string) (external.Definition, error) {
 	return external.Inline(argument)
 }
 
-// variant returns a system of the user as a variant. pinned lists the cores for systems that have none of
-// their own.
-func variant(d external.Definition, pinned []int) lab.Variant {
+// foreignVariant returns a system of the user as a variant. pinned lists the cores for systems that have none
+// of their own.
+func foreignVariant(d external.Definition, pinned []int) lab.Variant {
 	v := lab.Variant{
 		Name: d.Name, System: external.Name, Architecture: d.Kind(), Deployment: d.Deployment, Summary: d.Summary,
 		External: &d.ExternalSystem, Replicas: d.Replicas, Limits: d.Limits,

@@ -161,16 +161,16 @@ func seconds(s float64) scenario.Duration {
 
 // Read implements lab.Generator.
 func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
-	handed, err := agent.ReadReport(report)
+	result, err := agent.ReadReport(report)
 	if err != nil {
 		return lab.LoadReport{}, err
 	}
-	s := &handed.Outcome.Summary
+	s := &result.Outcome.Summary
 	read := lab.LoadReport{
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
-		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: handed.Spectra(), Course: handed.Course,
-		Cohorts: handed.Outcome.Cohorts,
-		WarmUp:  handed.WarmUp, Network: handed.Network, Remarks: s.Said.Words(),
+		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: result.Spectra(), Course: result.Course,
+		Cohorts: result.Outcome.Cohorts,
+		WarmUp:  result.WarmUp, Network: result.Network, Remarks: s.Said.Words(),
 	}
 	if s.Capacity != nil {
 		read.Search = searchOf(s.Capacity)
@@ -178,7 +178,7 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	if stall := s.Stall(); stall != "" {
 		read.Remarks = append(read.Remarks, stall)
 	}
-	if relief, relieved := reliefOf(handed.Course, g.limit); relieved {
+	if relief, relieved := reliefOf(result.Course, g.limit); relieved {
 		read.Measures = append(read.Measures, lab.Measure{Quantity: lab.Relief, Value: relief})
 	}
 	if len(s.Operations) > 1 {
@@ -226,24 +226,24 @@ func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, r
 
 // searchOf returns the record of a search.
 func searchOf(c *record.Capacity) *lab.Search {
-	kept := &lab.Search{Reason: c.Reason}
+	search := &lab.Search{Reason: c.Reason}
 	for _, p := range c.Probes {
 		times := p.ResponseTime
-		kept.Loads = append(kept.Loads, lab.SearchLoad{
+		search.Loads = append(search.Loads, lab.SearchLoad{
 			Rate: p.Rate, Pass: p.Pass, Longer: p.Confirms, Why: strings.Join(p.Reasons, "; "), Disturbed: p.Disturbed,
 			Median: times.P50, P99: times.P99, Longest: times.Max,
 		})
 	}
-	return kept
+	return search
 }
 
 // outcomeOf returns the record of one operation.
 func outcomeOf(o record.Operation) lab.OperationOutcome {
-	kept := lab.OperationOutcome{Name: o.Name, Sent: o.Sent, OK: o.OK, Errors: o.Errors}
+	outcome := lab.OperationOutcome{Name: o.Name, Sent: o.Sent, OK: o.OK, Errors: o.Errors}
 	if times := o.ResponseTime; times.P50 != nil {
-		kept.Median, kept.P99, kept.Longest = *times.P50, *times.P99, *times.Max
+		outcome.Median, outcome.P99, outcome.Longest = *times.P50, *times.P99, *times.Max
 	}
-	return kept
+	return outcome
 }
 
 // loadMeasures returns the measured quantities of a summary.

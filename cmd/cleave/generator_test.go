@@ -83,7 +83,7 @@ func TestTheGeneratorConnectsAsFlagsSay(t *testing.T) {
 	if err := os.WriteFile(ca, []byte("certificates"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	load := planned(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "-r", "5", "-c", "7",
+	load := makePlan(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "-r", "5", "-c", "7",
 		"--timeout", "3s", "--http2").Study.Load
 	load.Client.Roots = []byte("certificates")
 	work, err := agentJob(lab.LoadJob{Load: *load, Target: "http://127.0.0.1:1", Rate: 5})
@@ -104,7 +104,7 @@ func TestTheGeneratorConnectsAsFlagsSay(t *testing.T) {
 }
 
 func TestExplainWithUsers(t *testing.T) {
-	plan := planned(t, "explain", "shop", "--users", "4", "--quick")
+	plan := makePlan(t, "explain", "shop", "--users", "4", "--quick")
 	if p := plan.Study.Points; len(p) != 1 || p[0].Name != "users-4" || p[0].Levels[lab.FactorUsers] != 4 {
 		t.Errorf("the points are %v", p)
 	}

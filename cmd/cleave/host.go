@@ -209,7 +209,7 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	found.Backings["nginx"] = programState("nginx", "nginx-light", "for a front door")
 	found.Needs = map[string]backingState{}
 	for _, name := range systemsThat[lab.Demanding]() {
-		system, _ := systemNamed[lab.Demanding](name, conditions{})
+		system, _ := systemNamed[lab.Demanding](name, systemSettings{})
 		for _, need := range system.Needs() {
 			found.Needs[need.Name] = backingState{Is: need.Is, Missing: need.Missing, Install: need.Install}
 		}

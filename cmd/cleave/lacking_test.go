@@ -13,7 +13,7 @@ import (
 // TestAMissingStopInTheMiddleIsBridged: if a variant between the ends cannot be played, one step with the
 // changes of both steps replaces them. Without one of the ends there is nothing to explain.
 func TestAMissingStopInTheMiddleIsBridged(t *testing.T) {
-	whole := planned(t, "explain", "shop", "--from", "monolith", "--to", "async", "--one-order").Study
+	whole := makePlan(t, "explain", "shop", "--from", "monolith", "--to", "async", "--one-order").Study
 	first, last := whole.Steps[0], whole.Steps[len(whole.Steps)-1]
 	if len(whole.Steps) < 3 {
 		t.Fatalf("there are %d steps, want some with stops between", len(whole.Steps))
@@ -49,7 +49,7 @@ func TestAMissingStopInTheMiddleIsBridged(t *testing.T) {
 
 // TestADesignNeedsAllOfItsRuns: the effects cannot be estimated from a part of the runs.
 func TestADesignNeedsAllOfItsRuns(t *testing.T) {
-	whole := planned(t, "explain", "shop", "--factors", "logging,spans=off").Study
+	whole := makePlan(t, "explain", "shop", "--factors", "logging,spans=off").Study
 	if err := checkLeft(whole, whole); err != nil {
 		t.Errorf("with all runs: %v", err)
 	}

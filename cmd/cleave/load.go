@@ -74,9 +74,9 @@ type loadRun struct {
 	group *agent.Group // nil: this process sends the load
 }
 
-// load plays the load of the command line. what is a URL or the path of a scenario.
-func (a app) load(ctx context.Context, what string, flags *loadFlags) error {
-	run, err := a.newLoadRun(ctx, what, flags)
+// load plays the load of the command line. source is a URL or the path of a scenario.
+func (a app) load(ctx context.Context, source string, flags *loadFlags) error {
+	run, err := a.newLoadRun(ctx, source, flags)
 	if err != nil {
 		return loadRefusal(err)
 	}
@@ -124,10 +124,10 @@ func loadRefusal(err error) error {
 }
 
 // newLoadRun checks the arguments and asks for consent.
-func (a app) newLoadRun(ctx context.Context, what string, flags *loadFlags) (*loadRun, error) {
+func (a app) newLoadRun(ctx context.Context, source string, flags *loadFlags) (*loadRun, error) {
 	run := &loadRun{app: a, flags: flags}
 	var err error
-	if run.spec, run.limit, err = flags.read(what); err != nil {
+	if run.spec, run.limit, err = flags.read(source); err != nil {
 		return nil, err
 	}
 	for _, header := range flags.headers {

@@ -100,9 +100,9 @@ func (a app) readImport(path string, options convert.Options) (convert.Conversio
 
 // writeImport writes the scenario and its data files. If one of them exists and may not
 // be overwritten, it writes nothing.
-func (f *importFlags) writeImport(text []byte, beside map[string][]byte) error {
+func (f *importFlags) writeImport(text []byte, dataFiles map[string][]byte) error {
 	files := map[string][]byte{f.output: text}
-	for name, data := range beside {
+	for name, data := range dataFiles {
 		files[filepath.Join(filepath.Dir(f.output), name)] = data
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {

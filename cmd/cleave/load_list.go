@@ -52,19 +52,19 @@ func (l *loadList) write(r record.Row) error {
 	return err
 }
 
-// close ends the list and gives it its name if it is complete. It removes an empty list
-// that is not complete.
+// close ends the list, and gives it its name if the load is complete (whole) and every write has succeeded.
+// It removes an empty list that is not complete.
 func (l *loadList) close(whole bool) error {
 	if err := errors.Join(l.Flush(), l.file.Close()); err != nil {
 		return fmt.Errorf("the list %s is not whole: %w", l.file.Name(), err)
 	}
-	own := l.file.Name() != l.path
+	renamed := l.file.Name() != l.path // not for pipes and devices
 	switch {
-	case whole && !l.failed && own:
+	case whole && !l.failed && renamed:
 		return os.Rename(l.file.Name(), l.path)
 	case whole && !l.failed:
 		return nil
-	case l.rows == 0 && own:
+	case l.rows == 0 && renamed:
 		return os.Remove(l.file.Name())
 	}
 	return fmt.Errorf("the list %s is not whole: it has what came before the failure", l.file.Name())

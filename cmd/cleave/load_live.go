@@ -53,7 +53,7 @@ type liveView struct {
 	out      io.Writer
 	duration time.Duration
 	due      *trial.Due // nil in a closed loop
-	wasDue   int64      // operations that were due before the last second
+	wasDue   int64      // operations that were due before the second to be shown
 	sent     int64      // so far
 	errors   map[record.Outcome]int64
 	drawn    int // lines on the terminal

@@ -28,8 +28,9 @@ const (
 	maxProtoSet     = 16 << 20
 )
 
-// read returns the spec and the objective that the flags describe. Its error names all mistakes.
-func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
+// read returns the spec and the objective that the flags describe. source is a URL or the path of a scenario.
+// The error names all mistakes.
+func (f *loadFlags) read(source string) (trial.Spec, objective.Objective, error) {
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
 	s := trial.Spec{
@@ -41,7 +42,7 @@ func (f *loadFlags) read(what string) (trial.Spec, objective.Objective, error) {
 		s.Protocol = trial.HTTP2
 	}
 	var err error
-	s.Scenario, s.Dir, err = f.scenario(what)
+	s.Scenario, s.Dir, err = f.scenario(source)
 	note(err)
 	s.Load, err = f.load(s.Scenario.Load)
 	note(err)
@@ -88,9 +89,9 @@ func (f *loadFlags) limit() (objective.Objective, error) {
 }
 
 // scenario returns the scenario of a file, or one for a URL, and the folder to which its paths are relative.
-func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
-	if strings.Contains(what, "://") {
-		file, err := f.request(what)
+func (f *loadFlags) scenario(source string) (scenario.File, string, error) {
+	if strings.Contains(source, "://") {
+		file, err := f.request(source)
 		return file, "", err
 	}
 	misplaced := []string{"method", "header", "body", "expect-status", "expect-body", "expect-json",
@@ -98,21 +99,21 @@ func (f *loadFlags) scenario(what string) (scenario.File, string, error) {
 	misplaced = slices.DeleteFunc(misplaced, func(name string) bool { return !f.isSet(name) })
 	if len(misplaced) > 0 {
 		return scenario.File{}, "", fmt.Errorf("--%s: a scenario says itself what is sent: write it into %s",
-			strings.Join(misplaced, ", --"), what)
+			strings.Join(misplaced, ", --"), source)
 	}
-	text, err := inputfile.Read(what, scenario.MaxBytes)
-	if hint := importHint(what, text); hint != nil {
+	text, err := inputfile.Read(source, scenario.MaxBytes)
+	if hint := importHint(source, text); hint != nil {
 		return scenario.File{}, "", hint
 	}
 	if err != nil {
 		return scenario.File{}, "", fmt.Errorf("scenario: %w: give a file, or a URL such as http://127.0.0.1:8080/",
 			err)
 	}
-	file, err := scenario.Parse(what, text)
+	file, err := scenario.Parse(source, text)
 	if err != nil {
 		return scenario.File{}, "", err
 	}
-	dir, err := filepath.Abs(filepath.Dir(what)) // agents run elsewhere
+	dir, err := filepath.Abs(filepath.Dir(source)) // agents run elsewhere
 	return *file, dir, err
 }
 

@@ -89,7 +89,7 @@ func commit() string {
 	return ""
 }
 
-// flagError adds hints to the error of a flag.
+// flagError returns the error of a flag with a hint at similar flags and at the help.
 func flagError(command *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -130,7 +130,8 @@ func rejectUnknownCommand(root *cobra.Command, args []string) error {
 		yamlfile.Suggest(args[0], known))
 }
 
-// helpCommand shows the help of a command. The library's own one ends with 0 if there is no such command.
+// helpCommand returns the command that shows the help of another one. The library's own help command ends
+// with exit code 0 if there is no such command.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "say more about a command",

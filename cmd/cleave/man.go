@@ -15,8 +15,8 @@ import (
 // emptyDefault matches the default that the library writes for a flag that has none.
 var emptyDefault = regexp.MustCompile(`(?m)^(\\fB-.*\\fP)(?:\[=(?:false|0)\]|=(?:""|\[\]|0s?)?)$`)
 
-// manCommand writes the manual from the definitions of the commands, as the help. It is
-// for people who make packages. SOURCE_DATE_EPOCH sets the date of the pages.
+// manCommand returns the hidden command that writes the manual. The pages have the same texts as the help. It
+// is for people who make packages. SOURCE_DATE_EPOCH sets the date of the pages.
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man FOLDER", Short: "write a manual page for each command into a folder", Hidden: true,

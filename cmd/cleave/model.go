@@ -144,7 +144,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 	if err := checkOutput("--out", flags.out); err != nil {
 		return err
 	}
-	system, ours := systemNamed[lab.Modelled](args[0], conditions{})
+	system, ours := systemNamed[lab.Modelled](args[0], systemSettings{})
 	if ours && len(args) == 1 {
 		return a.modelSystem(command, system, flags)
 	}

@@ -63,7 +63,7 @@ func (f *modelFlags) foreignPlan(
 		Points: append(slices.Clone(points), tracedPoint)}
 	s.Metrics = external.Metrics(s.Points)
 	s.Design.TrialTimeout = trialTimeout(load, definitions)
-	metered := variant(d, nil)
+	metered := foreignVariant(d, nil)
 	metered.Name, metered.Points = meteredVariant, study.NamesOf(points, pointName)
 	followed := metered
 	followed.Name, followed.Points = followedVariant, []string{tracedPoint.Name}
@@ -87,7 +87,9 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 		for _, child := range s.Children {
 			walk(child)
 		}
-		unknown = slices.DeleteFunc(unknown, func(unit string) bool { return unit == name || asks(s.Name, unit) })
+		unknown = slices.DeleteFunc(unknown, func(unit string) bool {
+			return unit == name || callsUnit(s.Name, unit)
+		})
 	}
 	for unit := range cpu {
 		unknown = append(unknown, unit)
@@ -103,5 +105,5 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 	return cpu
 }
 
-// asks reports whether the span of a client says that it calls this unit, such as a database.
-func asks(span, unit string) bool { return strings.HasSuffix(span, " to "+unit) }
+// callsUnit reports whether the name of a client's span says that it calls this unit, such as a database.
+func callsUnit(span, unit string) bool { return strings.HasSuffix(span, " to "+unit) }

@@ -35,7 +35,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	}
 	s := plan.Study
 	low, foreign, warmUp, perFlow, owned := s.Points[0], s.System == external.Name, s.Load.WarmUp, 1.0, false
-	if system, ours := systemNamed[lab.Modelled](s.System, conditions{}); ours {
+	if system, ours := systemNamed[lab.Modelled](s.System, systemSettings{}); ours {
 		v, _ := s.Variant(meteredVariant)
 		perFlow, owned = system.Modelling().PerFlow, system.Modelling().Owned(v)
 	}
@@ -47,7 +47,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 			continue
 		}
 		m.Rate *= perFlow
-		if foreign || m.Users > 0 { // the point has a rate of flows, or none
+		if foreign || m.Users > 0 { // a point of a foreign system has a rate of flows, and one with users has none
 			m.Rate = float64(m.Time.N) / s.Load.Duration
 		}
 		from.Measured = append(from.Measured, m)
@@ -79,7 +79,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	return a.writeModel(from, out)
 }
 
-// originOf describes how a model was made, for people.
+// originOf returns a sentence that says how a model was made: the rates of the measurements, and the date.
 func originOf(plan lab.Plan, perFlow float64, spans bool) string {
 	s := plan.Study
 	text := fmt.Sprintf("%s, metered at %s operations per second and followed at %s", s.Title,
@@ -132,8 +132,8 @@ func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, w
 	return nil
 }
 
-// addCallsOfLoad adds what clients see of a system of the user's that sends no spans: a call of the unit that
-// they reach for each operation, as long as the median of its trial.
+// addCallsOfLoad adds traces for a system of the user that sends no spans. Each operation is one call of the
+// unit that the clients reach. The call is as long as the median response time of the operation in its trial.
 func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, metered []lab.Trial, s lab.Study,
 ) error {
 	if !slices.ContainsFunc(all, func(t lab.Trial) bool { return t.Valid && t.Variant == followedVariant }) {
@@ -166,9 +166,9 @@ func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, meter
 			if o.Median == 0 { // no answer was right
 				continue
 			}
-			lasts := int64(o.Median * 1e9)
+			length := int64(o.Median * 1e9)
 			to.Traces = append(to.Traces, slices.Repeat([]*lab.SpanNode{{Service: unit, Name: o.Name, Serves: true,
-				Kind: lab.SegmentBusiness, End: lasts, Self: lasts}}, int(o.Sent))...)
+				Kind: lab.SegmentBusiness, End: length, Self: length}}, int(o.Sent))...)
 		}
 	}
 	return nil

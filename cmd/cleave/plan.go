@@ -185,7 +185,7 @@ func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
 	if len(kinds) == 0 {
 		return nil, nil
 	}
-	backed, can := systemNamed[lab.Backed](system, conditions{})
+	backed, can := systemNamed[lab.Backed](system, systemSettings{})
 	if !can {
 		return nil, withCode(exitBadPlan, "--%s %s: the system %s has no backing services: leave the flag out",
 			backingFlag, strings.Join(kinds, ","), system)
@@ -210,7 +210,7 @@ func checkDeployment(v lab.Variant) error {
 	if err := v.SupportedBy(available[v.Deployment]); err != nil {
 		return err
 	}
-	system, is := systemNamed[lab.System](v.System, conditions{})
+	system, is := systemNamed[lab.System](v.System, systemSettings{})
 	if !is {
 		return nil
 	}

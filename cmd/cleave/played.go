@@ -29,7 +29,7 @@ func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 	if _, err := readModel(path); err != nil {
 		return found, err
 	}
-	for _, system := range systems(conditions{model: text}) {
+	for _, system := range systems(systemSettings{model: text}) {
 		if found, can := system.(T); can && system.Describe().Model == text {
 			return found, nil
 		}

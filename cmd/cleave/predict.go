@@ -170,7 +170,7 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 			"--capacity, and ask for these of one placement")
 	}
 	if err == nil {
-		q.Objective, err = f.conditions()
+		q.Objective, err = f.capacityObjective()
 	}
 	if err != nil {
 		return q, err
@@ -179,8 +179,8 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 	return q, err
 }
 
-// conditions returns the objective of --capacity.
-func (f predictFlags) conditions() (predict.Objective, error) {
+// capacityObjective returns the objective of --capacity. It is empty without --capacity.
+func (f predictFlags) capacityObjective() (predict.Objective, error) {
 	if !f.capacity {
 		if f.objective != "" {
 			return predict.Objective{}, errors.New("--objective is for --capacity: give both, or leave it out")

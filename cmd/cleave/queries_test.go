@@ -13,9 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/backing/database/databasetest"
 )
 
-// buying starts a system that stores an order for each request before it answers. A mutant answers every
+// startShop starts a system that stores an order for each request before it answers. A mutant answers every
 // seventh request without an order.
-func buying(t *testing.T, db *database.DB, table string, mutant bool) (address string) {
+func startShop(t *testing.T, db *database.DB, table string, mutant bool) (address string) {
 	t.Helper()
 	if _, err := db.Exec(t.Context(), "CREATE TABLE "+table+" (id INT PRIMARY KEY)"); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ url: %s
 audit:
   databases: {shop: {driver: postgres, at: "%s", name: %s, user: %s, password: "${SHOP_PASSWORD}"}}
   queries: [{rule: orders are stored, in: shop, sql: SELECT count(*) FROM %[1]s, counts: GET /buy}]
-`, c.name, buying(t, db, c.name, c.name == "mutant"), at.Host, at.Path[1:], at.User.Username())
+`, c.name, startShop(t, db, c.name, c.name == "mutant"), at.Host, at.Path[1:], at.User.Username())
 		writeFiles(t, dir, map[string]string{c.name + ".yaml": text})
 		command := program(dir, "check", c.name+".yaml", "--operations", "50", "--path", "/buy")
 		expectRun(t, with(command, "SHOP_PASSWORD="+password), c.code, []string{c.says})

@@ -216,10 +216,11 @@ func (r rehearsedChange) writeCPU(w io.Writer) {
 	rows := [][]string{{"", "asked for", "metered", "calls between units, requests, rest",
 		"work / asked for, sampled"}}
 	for _, name := range []string{asIsVariant, changedVariant} {
-		of, took, work := r.result(name, rate, demanded), r.result(name, rate, metered), r.result(name, rate, burnt)
-		row := []string{name, resultText(of), resultText(took), "", ""}
-		if of != nil && took != nil {
-			row[3] = figure.Amount(took.Mean-of.Mean, "s")
+		asked, took := r.result(name, rate, demanded), r.result(name, rate, metered)
+		work := r.result(name, rate, burnt)
+		row := []string{name, resultText(asked), resultText(took), "", ""}
+		if asked != nil && took != nil {
+			row[3] = figure.Amount(took.Mean-asked.Mean, "s")
 		}
 		if work != nil {
 			row[4] = figure.Times(work.Estimate())

@@ -64,7 +64,7 @@ func TestARehearsedMedianInAGapIsRight(t *testing.T) {
 // figure of the system as it is, multiplied by the ratio of both placements. If the model does not have the
 // figure, they say so.
 func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
-	folder := playedRun(t, t.TempDir(), "rehearse", "../../predict/testdata/small.model.yaml", "--split",
+	folder := createRun(t, t.TempDir(), "rehearse", "../../predict/testdata/small.model.yaml", "--split",
 		"stock", "--blocks", "3", "--capacity")
 	found, err := analyse(folder, "")
 	if err != nil {

@@ -92,7 +92,7 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 
 // TestCommandsToTypeQuoteFolders: the suggested commands can be typed if the name of the folder has a space.
 func TestCommandsToTypeQuoteFolders(t *testing.T) {
-	folder := playedRun(t, filepath.Join(t.TempDir(), "my runs"), "compare", "a=http://127.0.0.1:1",
+	folder := createRun(t, filepath.Join(t.TempDir(), "my runs"), "compare", "a=http://127.0.0.1:1",
 		"b=http://127.0.0.1:2", "--rate", "10", "--blocks", "3")
 	var out bytes.Buffer
 	a := app{out: &out, errOut: &out}

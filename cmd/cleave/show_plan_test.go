@@ -11,7 +11,7 @@ import (
 
 // TestPlanSaysWhatItTakes: a plan shows trials, time and disk space, by an earlier run if there is one.
 func TestPlanSaysWhatItTakes(t *testing.T) {
-	plan := planned(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",
+	plan := makePlan(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",
 		"2", "-d", "5s", "--warm-up", "1s")
 	results := t.TempDir()
 	words := func() string {
@@ -59,7 +59,7 @@ func TestComparisonsAreNotInStepWithTheirSystems(t *testing.T) {
 		"":                   {{"reproduce", "fama2021"}},
 	} {
 		for _, command := range commands {
-			if got := planned(t, command...).Study.Load.Arrivals; got != want {
+			if got := makePlan(t, command...).Study.Load.Arrivals; got != want {
 				t.Errorf("%v: arrivals %q, want %q", command, got, want)
 			}
 		}
@@ -75,7 +75,7 @@ func TestPlannedTimeOfJobs(t *testing.T) {
 		"check shop --architecture sync":                               "unknown before a run",
 		"check shop --architecture sync,async --fault kill:orders@60s": "about 2 min: 2 min of load",
 	} {
-		if got := planTime(planned(t, strings.Fields(command)...), earlierRun{}); !strings.HasPrefix(got, want) {
+		if got := planTime(makePlan(t, strings.Fields(command)...), earlierRun{}); !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", command, got, want)
 		}
 	}
@@ -93,7 +93,7 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 	} {
 		for _, command := range []string{"compare a=http://127.0.0.1:1 b=http://127.0.0.1:2 --rate 10 ",
 			"explain shop "} {
-			plan := planned(t, strings.Fields(command+flags)...)
+			plan := makePlan(t, strings.Fields(command+flags)...)
 			if l := plan.Study.Load; l.WarmUp != want[0] || l.WarmUpLimit != want[1] {
 				t.Errorf("%s %s: a warm-up of %g to %g s, want %v", command, flags, l.WarmUp, l.WarmUpLimit, want)
 			}
@@ -110,7 +110,7 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 // TestPlanOfJobsIsEstimatedFromSmallerJobs: the time of a job grows with the scale, but not the overhead. For
 // trials without data, those of their variant are used.
 func TestPlanOfJobsIsEstimatedFromSmallerJobs(t *testing.T) {
-	small := planned(t, "reproduce", "rego2021", "--quick", "--points", "s1")
+	small := makePlan(t, "reproduce", "rego2021", "--quick", "--points", "s1")
 	results := t.TempDir()
 	folder, err := store.Create(results, small, lab.Environment{})
 	if err != nil {
@@ -158,7 +158,7 @@ func TestPlanOfJobsIsEstimatedFromSmallerJobs(t *testing.T) {
 // TestPlanWithoutRepeatsNamesNone: a check plays no trial again.
 func TestPlanWithoutRepeatsNamesNone(t *testing.T) {
 	var out bytes.Buffer
-	plan := planned(t, "check", "shop", "--architecture", "sync")
+	plan := makePlan(t, "check", "shop", "--architecture", "sync")
 	if err := writePlan(&out, plan, t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestPlanSaysWhenItEndsAtTheLatest(t *testing.T) {
 			flags = append(flags, "--within", within)
 		}
 		var out bytes.Buffer
-		if err := writePlan(&out, planned(t, flags...), t.TempDir()); err != nil {
+		if err := writePlan(&out, makePlan(t, flags...), t.TempDir()); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {

@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// planned returns the plan that a command makes.
-func planned(t *testing.T, args ...string) lab.Plan {
+// makePlan returns the plan that a command makes.
+func makePlan(t *testing.T, args ...string) lab.Plan {
 	t.Helper()
 	var out, errOut bytes.Buffer
 	root := newRoot(strings.NewReader(""), &out, &errOut)
@@ -50,7 +50,7 @@ func TestOwnPlansMayBePlayedAgain(t *testing.T) {
 			[]string{"reproduce", name, "--scale", "0.1", "--blocks", "1"})
 	}
 	for _, args := range own {
-		if err := checkStored(planned(t, args...)); err != nil {
+		if err := checkStored(makePlan(t, args...)); err != nil {
 			t.Errorf("the plan of cleave %s is refused: %v", strings.Join(args, " "), err)
 		}
 	}
@@ -58,8 +58,8 @@ func TestOwnPlansMayBePlayedAgain(t *testing.T) {
 
 // TestHostilePlansAreRefused changes valid plans one by one. Long because it is a table.
 func TestHostilePlansAreRefused(t *testing.T) {
-	built := planned(t, "reproduce", "rego2021", "--quick")
-	compared := planned(t, "compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",
+	built := makePlan(t, "reproduce", "rego2021", "--quick")
+	compared := makePlan(t, "compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",
 		"1")
 	for name, test := range map[string]struct {
 		plan   lab.Plan
@@ -140,7 +140,7 @@ func TestGatesAreOpenedByEveryCommandThatHasThem(t *testing.T) {
 	} {
 		for flag, want := range map[string]float64{"--no-gates=false": study.Defaults().Gates.MaxStealShare,
 			"--no-gates": 1} {
-			plan := planned(t, append(slices.Clone(command), flag)...)
+			plan := makePlan(t, append(slices.Clone(command), flag)...)
 			if got := plan.Study.Design.Gates.MaxStealShare; got != want {
 				t.Errorf("cleave %s %s counts trials with up to %g of the processors withheld, want %g",
 					strings.Join(command, " "), flag, got, want)

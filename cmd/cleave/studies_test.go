@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// resolved returns a built-in study in the form in which it is played.
-func resolved(t *testing.T, name string, options study.Options) lab.Study {
+// resolveStudy returns a built-in study in the form in which it is played.
+func resolveStudy(t *testing.T, name string, options study.Options) lab.Study {
 	t.Helper()
 	file, err := builtIn(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func TestPublishedFiguresMapToTheirStudy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := resolved(t, name, study.Options{})
+		s := resolveStudy(t, name, study.Options{})
 		for _, f := range figures.Figures {
 			for _, variant := range []string{f.Ours.Variant, f.Ours.Against} {
 				_, known := s.Variant(variant)
@@ -56,7 +56,7 @@ func TestPublishedFiguresMapToTheirStudy(t *testing.T) {
 // point left in the quick profile.
 func TestTheQuickProfileLeavesEveryClaimAPoint(t *testing.T) {
 	for _, name := range []string{"costa2022", "flygare2017", "zhao2025"} {
-		s := resolved(t, name, study.Options{Quick: true})
+		s := resolveStudy(t, name, study.Options{Quick: true})
 		for _, c := range s.Claims {
 			ran := slices.ContainsFunc(s.Points, func(p lab.Point) bool {
 				return len(c.Points) == 0 || slices.Contains(c.Points, p.Name)
@@ -77,7 +77,7 @@ func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 		}
 		return nil, nil
 	}
-	s := resolved(t, "costa2022", study.Options{Quick: true, Knobs: knobs})
+	s := resolveStudy(t, "costa2022", study.Options{Quick: true, Knobs: knobs})
 	want := []string{
 		"monolith-ha -> sync: placement and replicas and data and coordination, with binding http",
 		"sync -> async: coordination and reference and views, with broker rabbitmq, documents sqlite",
@@ -98,7 +98,7 @@ func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 // TestGroupingsAreThoseOfTheManifests compares the number of processes of each grouping with the replica sets
 // in the manifests of mendonca2024, and with those of its configuration.
 func TestGroupingsAreThoseOfTheManifests(t *testing.T) {
-	s := resolved(t, "mendonca2024", study.Options{})
+	s := resolveStudy(t, "mendonca2024", study.Options{})
 	layouts, err := layoutsOf(s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestGroupingsAreThoseOfTheManifests(t *testing.T) {
 // same comparison.
 func TestEnergyIsUntestable(t *testing.T) {
 	energy, cpu := map[string]bool{}, map[string]bool{}
-	for _, c := range resolved(t, "zhao2025", study.Options{}).Claims {
+	for _, c := range resolveStudy(t, "zhao2025", study.Options{}).Claims {
 		pair := []string{c.Variant, c.Against}
 		slices.Sort(pair)
 		switch {

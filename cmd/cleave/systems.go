@@ -11,9 +11,9 @@ import (
 	socialsystem "github.com/cleave-lab/cleave/systems/social/system"
 )
 
-// conditions holds the settings under which a system is played. The zero value is enough to
+// systemSettings holds the settings under which a system is played. The zero value is enough to
 // describe a system.
-type conditions struct {
+type systemSettings struct {
 	generator lab.Generator
 	load      lab.Load
 	spans     string // folder for the spans of all trials; empty: none
@@ -22,7 +22,7 @@ type conditions struct {
 
 // systems returns the systems under test of this program. The one that plays models is among them only if
 // there is a model. No other file of the program names a system (see "Add a system" in DESIGN.md).
-func systems(c conditions) []lab.System {
+func systems(c systemSettings) []lab.System {
 	all := []lab.System{
 		airlinesystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},
 		big.System{},
