@@ -98,8 +98,8 @@ func TestCleanUnmountsAReplicatedDisk(t *testing.T) {
 	}
 }
 
-// TestAReplicatedDiskIsOfProcesses: other deployments refuse a replicated disk before anything starts.
-func TestAReplicatedDiskIsOfProcesses(t *testing.T) {
+// TestOnlyProcessesHaveAReplicatedDisk: other deployments refuse a replicated disk before anything starts.
+func TestOnlyProcessesHaveAReplicatedDisk(t *testing.T) {
 	for _, deployment := range []string{lab.DockerHost, lab.DockerBridge, lab.Swarm, lab.Kubernetes} {
 		code, said := runCleave(t, shortDir(t), nil, "check", "shop", "--architecture", "async-dfs", "--deploy",
 			deployment, "--results", t.TempDir())

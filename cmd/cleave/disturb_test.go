@@ -49,12 +49,12 @@ type experiment struct {
 func begin(t *testing.T, pings int, extra ...string) *experiment {
 	t.Helper()
 	e := &experiment{t: t, dir: t.TempDir()}
-	e.start(append(e.long(pings), extra...)...)
+	e.start(append(e.writeLongStudy(pings), extra...)...)
 	return e
 }
 
-// long writes longStudy, and returns the arguments that play it.
-func (e *experiment) long(pings int) []string {
+// writeLongStudy writes longStudy, and returns the arguments that play it.
+func (e *experiment) writeLongStudy(pings int) []string {
 	e.t.Helper()
 	e.results = filepath.Join(e.dir, "results")
 	writeFiles(e.t, e.dir, map[string]string{"long.yaml": fmt.Sprintf(longStudy, pings)})
@@ -110,7 +110,7 @@ func (e *experiment) awaitWorkers(label string) []int {
 	e.t.Helper()
 	return until(e.t, "workers run", func() ([]int, bool) {
 		found := slices.Collect(maps.Keys(labelled(label, `"role":"worker"`)))
-		return found, len(found) == 10
+		return found, len(found) == 10 // 5 in each of 2 neighbourhoods
 	})
 }
 
@@ -120,8 +120,8 @@ func (e *experiment) trials() []lab.Trial {
 	return savedTrials(e.t, e.results)
 }
 
-// assertNothingLeft waits until there are no processes and no directory with the label.
-func (e *experiment) assertNothingLeft(label string) {
+// awaitNothingLeft waits until there are no processes and no directory with the label.
+func (e *experiment) awaitNothingLeft(label string) {
 	e.t.Helper()
 	await(e.t, "nothing of "+label+" is left", func() bool {
 		_, err := os.Stat(filepath.Join(leftovers.Root(), label))
@@ -161,7 +161,7 @@ func TestInterruptKeepsTrialsLeavesNothingAndCanResume(t *testing.T) {
 		t.Errorf("exit code %d, want %d\n%s", code, exitInterrupted, e.errOut.String())
 	}
 	expectTexts(t, "standard error", e.errOut.String(), " kept in ", "--resume")
-	e.assertNothingLeft(label)
+	e.awaitNothingLeft(label)
 	e.resume()
 }
 
@@ -175,7 +175,7 @@ func TestKillOfTheConductorLeavesNothingAndCanResume(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.code()
-	e.assertNothingLeft(label)
+	e.awaitNothingLeft(label)
 	e.resume()
 }
 
@@ -216,7 +216,7 @@ func TestATerminalThatGoesAwayIsAnInterruption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := program("", e.long(4000)...)
+	command := program("", e.writeLongStudy(4000)...)
 	command.Stdout, command.Stderr = writer, writer
 	e.startCommand(command)
 	label := e.label()
@@ -227,7 +227,7 @@ func TestATerminalThatGoesAwayIsAnInterruption(t *testing.T) {
 	if code := e.code(); code != exitInterrupted {
 		t.Errorf("exit code %d, want %d", code, exitInterrupted)
 	}
-	e.assertNothingLeft(label)
+	e.awaitNothingLeft(label)
 }
 
 func TestAFullDiskEndsTheExperimentAndKeepsWhatIsDone(t *testing.T) {
@@ -255,7 +255,7 @@ func TestAFullDiskEndsTheExperimentAndKeepsWhatIsDone(t *testing.T) {
 	if len(e.trials()) == 0 {
 		t.Error("no finished trial was kept")
 	}
-	e.assertNothingLeft(label)
+	e.awaitNothingLeft(label)
 }
 
 func TestMissingPermissionIsNamed(t *testing.T) {

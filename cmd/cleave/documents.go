@@ -273,6 +273,7 @@ func (a app) writeJSONFile(path string, concluded lab.Analysis) error {
 	return nil
 }
 
+// writeJSON writes a value as indented JSON.
 func writeJSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")

@@ -18,7 +18,7 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 		name string
 		args []string
 		want [2]string // the changed knobs in both orders
-		end  string
+		end  string    // the last stop; "": any
 	}{
 		{name: "nothing else", args: []string{"--from", "sync", "--to", "sync " + bridge},
 			want: [2]string{"process docker-host docker-bridge"}, end: "sync-docker-bridge"},
@@ -38,15 +38,15 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := makePlan(t, append([]string{"explain", "shop"}, c.args...)...).Study
 			var turned [2][]string
-			at := map[int]lab.Variant{}
+			reached := map[int]lab.Variant{} // the last stop of each order so far
 			for _, step := range s.Steps {
 				before, known := s.Variant(step.Before)
 				after, alsoKnown := s.Variant(step.Variant)
-				if last, begun := at[step.Order]; !known || !alsoKnown || begun && last.Name != before.Name ||
+				if last, begun := reached[step.Order]; !known || !alsoKnown || begun && last.Name != before.Name ||
 					!begun && before.Name != s.Baseline {
 					t.Fatalf("%+v does not begin at the stop before, or its stops are no variants", step)
 				}
-				at[step.Order] = after
+				reached[step.Order] = after
 				turned[step.Order-1] = append(turned[step.Order-1], turnedBy(step, before, after)...)
 			}
 			for i, want := range c.want {
@@ -54,11 +54,11 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 					t.Errorf("order %d turns %q, want %q", i+1, got, want)
 				}
 			}
-			if c.end != "" && at[1].Name != c.end {
-				t.Errorf("it ends at %s, want %s", at[1].Name, c.end)
+			if c.end != "" && reached[1].Name != c.end {
+				t.Errorf("it ends at %s, want %s", reached[1].Name, c.end)
 			}
-			if len(at) == 2 && at[1].Name != at[2].Name {
-				t.Errorf("the orders end at %s and at %s", at[1].Name, at[2].Name)
+			if len(reached) == 2 && reached[1].Name != reached[2].Name {
+				t.Errorf("the orders end at %s and at %s", reached[1].Name, reached[2].Name)
 			}
 		})
 	}

@@ -128,8 +128,8 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// tunedText replaces the stock architecture in the text of --to, which is an architecture with knobs behind
-// it, by its tuned one. It does not change a tuned architecture.
+// tunedText returns the text of --to with the tuned architecture in the place of the stock one. The knobs
+// behind it stay, and so does an architecture that is tuned already.
 func tunedText(info lab.SystemInfo, text string) (string, error) {
 	name, knobs, _ := strings.Cut(strings.TrimSpace(text), " ")
 	var have []string

@@ -95,7 +95,8 @@ func (f *foreignFlags) file() (scenario.File, string, error) {
 	return file, "", err
 }
 
-// pin returns the processors of the systems and of the generator.
+// pin returns the numbers of the processors of the systems and of the generator, as --cores says; nil: they
+// are not pinned.
 func (f *foreignFlags) pin() (system, generator []int, err error) {
 	switch f.cores {
 	case "none":

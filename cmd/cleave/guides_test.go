@@ -141,8 +141,8 @@ func follow(t *testing.T, folder, written string) {
 	if words[0] != "cleave" {
 		t.Fatalf("%q does not begin with cleave", written)
 	}
-	short, ofFile := shorter[strings.Join(words[1:min(3, len(words))], " ")]
-	if !ofFile {
+	short, found := shorter[strings.Join(words[1:min(3, len(words))], " ")]
+	if !found {
 		short = shorter[words[1]]
 	}
 	command := exec.CommandContext(t.Context(), "sh", "-c", written+short)

@@ -35,7 +35,8 @@ func TestTheSameRunsOnKubernetes(t *testing.T) {
 		{"a node is killed", "check social --architecture services --level only=3 --operations 3000 --deploy " +
 			"kubernetes --fault kill:node-2", exitFine,
 			[]string{"services      valid", "1 of 1"}},
-		{"the node that leads to services", "check shop --architecture sync --deploy kubernetes --fault cut:node-1",
+		{"the node that routes to services",
+			"check shop --architecture sync --deploy kubernetes --fault cut:node-1",
 			exitBadPlan,
 			[]string{"there is no such unit", "node-2"}},
 		{"a node that is paused", "check shop --architecture sync --deploy kubernetes --fault pause:node-2",

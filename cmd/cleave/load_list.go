@@ -22,7 +22,7 @@ type loadList struct {
 	path   string
 	file   *os.File
 	rows   int64
-	failed bool
+	failed bool // a write has failed
 }
 
 // unfinished is the suffix of a list's name until it is complete.

@@ -8,7 +8,7 @@ import (
 
 // TestProgressOfALoadIsForProgramsToo: load has the forms of --progress that other commands have.
 func TestProgressOfALoadIsForProgramsToo(t *testing.T) {
-	code, out, errOut := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress", "json")
+	code, out, errOut := load(t, startWeb(t), "-r", "50", "-d", "1s", "--progress", "json")
 	if code != exitFine && code != exitLoadNotReached { // a busy host makes the client late
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errOut)
 	}
@@ -18,7 +18,7 @@ func TestProgressOfALoadIsForProgramsToo(t *testing.T) {
 		line.Due <= 0 || line.P50 == nil || line.Errors == nil {
 		t.Errorf("%q: %+v, %v", first, line, err)
 	}
-	if _, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1s", "--progress",
+	if _, _, errOut := load(t, startWeb(t), "-r", "50", "-d", "1s", "--progress",
 		"none"); strings.Contains(errOut,
 		"p50") {
 		t.Errorf("none: %q", errOut)

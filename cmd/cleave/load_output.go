@@ -19,9 +19,9 @@ type loadOutputs struct {
 	progress                    progressFlag
 	out                         outFlag
 
-	log   *record.LogWriter // nil before the first second
-	hdrTo *os.File
-	lists []*loadList
+	log     *record.LogWriter // nil before the first second
+	hdrFile *os.File
+	lists   []*loadList
 }
 
 func (o *loadOutputs) addTo(flags *pflag.FlagSet) {
@@ -55,7 +55,7 @@ func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 	hooks := trial.Hooks{Second: o.logSecond}
 	var err error
 	if o.hdr != "" {
-		if o.hdrTo, err = os.Create(o.hdr); err != nil {
+		if o.hdrFile, err = os.Create(o.hdr); err != nil {
 			return hooks, fmt.Errorf("--hdr: %w", err)
 		}
 	}
@@ -91,12 +91,12 @@ func (o *loadOutputs) beginList(flag, path string, begin func(io.Writer) (rowWri
 // logSecond writes a second to the histogram log. The start time of the log is the
 // beginning of the first second.
 func (o *loadOutputs) logSecond(s trial.Second) error {
-	if o.hdrTo == nil {
+	if o.hdrFile == nil {
 		return nil
 	}
 	if o.log == nil {
 		var err error
-		if o.log, err = record.NewLogWriter(o.hdrTo, record.Response, time.Now().Add(-s.Results.To)); err != nil {
+		if o.log, err = record.NewLogWriter(o.hdrFile, record.Response, time.Now().Add(-s.Results.To)); err != nil {
 			return err
 		}
 	}
@@ -121,8 +121,8 @@ func (o *loadOutputs) close(whole bool) error {
 	if o.log != nil {
 		errs = append(errs, o.log.Flush())
 	}
-	if o.hdrTo != nil {
-		errs = append(errs, o.hdrTo.Close())
+	if o.hdrFile != nil {
+		errs = append(errs, o.hdrFile.Close())
 	}
 	for _, list := range o.lists {
 		errs = append(errs, list.close(whole))

@@ -236,8 +236,9 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	return l, errors.Join(mistakes...)
 }
 
-// fields splits the text of a flag by colons. It returns an error unless the text has as many parts as form.
-func fields(flag, text, form string) ([]string, error) {
+// splitParts splits the text of a flag by colons. It returns an error unless the text has as many parts as
+// form.
+func splitParts(flag, text, form string) ([]string, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != len(strings.Split(form, ":")) {
 		return nil, fmt.Errorf("--%s is %q, expected %s", flag, text, form)
@@ -250,7 +251,7 @@ func (f *loadFlags) setRamp(l *scenario.Load) error {
 	if f.ramp == "" {
 		return nil
 	}
-	parts, err := fields("ramp", f.ramp, "FROM:TO")
+	parts, err := splitParts("ramp", f.ramp, "FROM:TO")
 	if err == nil {
 		l.Ramp = &scenario.Ramp{From: parts[0], To: parts[1]}
 	}
@@ -262,7 +263,7 @@ func (f *loadFlags) setSteps(l *scenario.Load) error {
 	if f.steps == "" {
 		return nil
 	}
-	parts, err := fields("steps", f.steps, "FROM:BY:COUNT:EACH")
+	parts, err := splitParts("steps", f.steps, "FROM:BY:COUNT:EACH")
 	if err != nil {
 		return err
 	}
@@ -281,7 +282,7 @@ func (f *loadFlags) setSpike(l *scenario.Load) error {
 	if f.spike == "" {
 		return nil
 	}
-	parts, err := fields("spike", f.spike, "BASE:PEAK:AT:FOR")
+	parts, err := splitParts("spike", f.spike, "BASE:PEAK:AT:FOR")
 	if err != nil {
 		return err
 	}

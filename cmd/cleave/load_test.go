@@ -39,8 +39,8 @@ func load(t *testing.T, arguments ...string) (code int, out, errOut string) {
 	return command.ProcessState.ExitCode(), stdout.String(), stderr.String()
 }
 
-// webShop starts a server with the handler web, and returns its URL.
-func webShop(t *testing.T) string {
+// startWeb starts a server with the handler web, and returns its URL.
+func startWeb(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(web))
 	t.Cleanup(server.Close)
@@ -50,7 +50,7 @@ func webShop(t *testing.T) string {
 func TestLoadWritesItsDocuments(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	code, out, errOut := load(t, webShop(t), "-r", "100", "-d", "1500ms", "--expect-body", `"ok":true`,
+	code, out, errOut := load(t, startWeb(t), "-r", "100", "-d", "1500ms", "--expect-body", `"ok":true`,
 		"--arrivals", "poisson",
 		"--json", path("load.json"), "--hdr", path("load.hlog"), "--hgrm", path("load.hgrm"))
 	if code != exitFine && code != exitLoadNotReached { // a busy host makes the client late
@@ -97,7 +97,7 @@ func TestLoadWritesItsDocuments(t *testing.T) {
 
 func TestLoadPrintsJSONAlone(t *testing.T) {
 	for _, arguments := range [][]string{{"-u", "2", "--think", "10ms"}, {"-r", "50"}} {
-		code, out, errOut := load(t, append([]string{webShop(t), "-d", "300ms", "--json", "-"}, arguments...)...)
+		code, out, errOut := load(t, append([]string{startWeb(t), "-d", "300ms", "--json", "-"}, arguments...)...)
 		if code != exitFine && code != exitLoadNotReached {
 			t.Errorf("exit code %d\n%s", code, errOut)
 		}
@@ -121,7 +121,7 @@ func TestLoadEndsOnSignals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			list := filepath.Join(t.TempDir(), "list.jsonl")
-			arguments := []string{"load", webShop(t), "-r", "50", "-d", "1h", "--progress", "plain", "--lines", list}
+			arguments := []string{"load", startWeb(t), "-r", "50", "-d", "1h", "--progress", "plain", "--lines", list}
 			if c.agents {
 				arguments = append(arguments, "--agents", "2")
 			}

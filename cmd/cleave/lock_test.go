@@ -18,7 +18,8 @@ func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
 		player.awaitWorkers(player.label())
 		second := &experiment{t: t, dir: first.dir, results: first.results}
 		second.start("run", file, "--resume", folder)
-		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() }) // it plays, too: a failure
+		// If the second one plays, too, it is killed, and the test fails.
+		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() })
 		defer giveUp.Stop()
 		code, errOut := second.code(), second.errOut.String()
 		if code != exitFailed || !strings.Contains(errOut,

@@ -113,7 +113,7 @@ func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, w
 	trials = slices.DeleteFunc(slices.Clone(trials),
 		func(t lab.Trial) bool { return t.Variant != followedVariant })
 	for i, dir := range dirs {
-		if disturbed := len(dirs) == len(trials) && !trials[i].Valid; disturbed {
+		if invalid := len(dirs) == len(trials) && !trials[i].Valid; invalid {
 			continue
 		}
 		trees, dropped, err := a.wholeTraces(filepath.Join(spans, dir), lab.ComponentAttribute)

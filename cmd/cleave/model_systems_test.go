@@ -82,16 +82,16 @@ func expectCalls(t *testing.T, m model.Model, operation, front string, want ...s
 		t.Errorf("%s begins in %s, want %s", operation, root.Component, front)
 	}
 	found := map[string]float64{}
-	root.Executions(func(of *model.Call, times float64) {
-		name := of.Component + " " + of.Name
-		for _, v := range of.Visits {
+	root.Executions(func(call *model.Call, times float64) {
+		name := call.Component + " " + call.Name
+		for _, v := range call.Visits {
 			if v.Commits >= 1 {
 				name += " commits"
 			}
 		}
 		found[name] += times
-		if of.CPU.Source != model.Meter || of.CPU.Mean <= 0 {
-			t.Errorf("%s: the CPU time of %s is %+v", operation, name, of.CPU)
+		if call.CPU.Source != model.Meter || call.CPU.Mean <= 0 {
+			t.Errorf("%s: the CPU time of %s is %+v", operation, name, call.CPU)
 		}
 	})
 	for _, call := range want {

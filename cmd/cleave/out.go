@@ -111,17 +111,17 @@ func (v *liveView) figures(m moment) []telemetry.Figure {
 				Value: float64(v.errors[outcome]), Labels: map[string]string{"error": outcome.String()}})
 		}
 	}
-	for _, of := range []struct {
+	for _, metric := range []struct {
 		name, help string
 		times      record.Percentiles
 	}{
 		{"response_time", "time from when operations were due to their answers, in the last second", m.response},
 		{"send_lateness", "how late operations were sent, in the last second", m.late},
 	} {
-		for quantile, seconds := range map[string]*float64{"0.5": of.times.P50, "0.9": of.times.P90,
-			"0.99": of.times.P99, "1": of.times.Max} {
+		for quantile, seconds := range map[string]*float64{"0.5": metric.times.P50, "0.9": metric.times.P90,
+			"0.99": metric.times.P99, "1": metric.times.Max} {
 			if seconds != nil {
-				all = append(all, telemetry.Figure{Name: "cleave.load." + of.name, Help: of.help, Unit: "s",
+				all = append(all, telemetry.Figure{Name: "cleave.load." + metric.name, Help: metric.help, Unit: "s",
 					Value: *seconds, Labels: map[string]string{"quantile": quantile}})
 			}
 		}

@@ -30,8 +30,8 @@ func (c *otlpCollector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	c.got[r.URL.Path] += string(text)
 }
 
-// collector starts a collector and returns it with the value of --out for it.
-func collector(t *testing.T) (*otlpCollector, string) {
+// startCollector starts a collector and returns it with the value of --out for it.
+func startCollector(t *testing.T) (*otlpCollector, string) {
 	t.Helper()
 	c := &otlpCollector{got: map[string]string{}}
 	server := httptest.NewServer(c)
@@ -65,9 +65,9 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ports.Close()
-	c, otlp := collector(t)
+	c, otlp := startCollector(t)
 	address := fmt.Sprintf("127.0.0.1:%d", ports.Numbers[0])
-	command := program("", "load", webShop(t), "-r", "50", "-d", "30s", "--out", otlp, "--out",
+	command := program("", "load", startWeb(t), "-r", "50", "-d", "30s", "--out", otlp, "--out",
 		"prometheus="+address)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 	expectTexts(t, "Prometheus", text, "cleave_load_operations_total ",
 		`cleave_load_errors_total{error="timeout"} 0`, `cleave_load_response_time_seconds{quantile="0.99"} `,
 		"cleave_load_rate_due ")
-	if code, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1s", "--out", "prometheus="+address); code !=
+	if code, _, errOut := load(t, startWeb(t), "-r", "50", "-d", "1s", "--out", "prometheus="+address); code !=
 		exitBadPlan || !strings.Contains(errOut, "address already in use") {
 		t.Errorf("an address that is taken: exit code %d, %s", code, errOut)
 	}
@@ -91,7 +91,7 @@ func TestALoadIsShownWhileItRuns(t *testing.T) {
 
 // TestAnUnreachableCollectorSpoilsNoLoad: it causes a warning, and the load goes on.
 func TestAnUnreachableCollectorSpoilsNoLoad(t *testing.T) {
-	code, _, errOut := load(t, webShop(t), "-r", "50", "-d", "1500ms", "--out", "otlp=http://127.0.0.1:1")
+	code, _, errOut := load(t, startWeb(t), "-r", "50", "-d", "1500ms", "--out", "otlp=http://127.0.0.1:1")
 	if code != exitFine && code != exitLoadNotReached ||
 		!strings.Contains(errOut, "warning: --out: ") || !strings.Contains(errOut, "did not reach the collector") {
 		t.Errorf("exit code %d, %s", code, errOut)
@@ -132,7 +132,7 @@ func TestSpansAreSentOnce(t *testing.T) {
 // TestAnExperimentIsShownWhileItRuns: an experiment sends its metrics and the spans of its orders over OTLP.
 func TestAnExperimentIsShownWhileItRuns(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
-	c, otlp := collector(t)
+	c, otlp := startCollector(t)
 	dir := t.TempDir()
 	const study = `schema: cleave-study/1
 name: shown

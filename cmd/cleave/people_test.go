@@ -42,7 +42,7 @@ func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	secrets := []*regexp.Regexp{regexp.MustCompile(`(firstName|street|userName) [A-Za-z0-9]{16}`)}
-	for _, trial := range plan.Trials {
+	for _, trial := range plan.Trials { // people derives the key of a trial from its seed in the same way
 		key := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "),
 			trial.Seed))
 		secrets = append(secrets, regexp.MustCompile(hex.EncodeToString(key[:16])))

@@ -23,8 +23,8 @@ func modelText(argument string) (string, bool) {
 	return string(data), err == nil && modelSchema.Match(data)
 }
 
-// modelSystem returns the system that plays a model file if it implements T. Otherwise the error says that
-// the model cannot be what, such as "checked".
+// modelSystem returns the system that plays a model file if it implements T. what completes the message of
+// the error otherwise, "... is a model, which cannot be ...", such as "checked".
 func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 	if _, err := readModel(path); err != nil {
 		return found, err

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// The front is in Node.js and calls the cart, which is in Go; idle is a shell script. The front runs as a
-// user who cannot open ports below 1024 in a pod.
+// profiledFile is a compose file. Its front is profiledServer, in Node.js, and calls the cart, which is in
+// Go; idle is a shell script. The front runs as a user who cannot open ports below 1024 in a pod.
 const (
 	profiledFile = `
 name: shop
@@ -84,7 +84,7 @@ func playProfiled(t *testing.T, args ...string) {
 		}
 		// The usage of threads is counted in ticks of 10 ms. If there is little, it cannot be divided.
 		divided := used < 0.2 || cart.Seconds[lab.LayerKernel]+cart.Seconds[lab.LayerRuntime] > 0
-		if may := !strings.Contains(cart.Unsampled, "CAP_PERFMON"); may &&
+		if permitted := !strings.Contains(cart.Unsampled, "CAP_PERFMON"); permitted &&
 			(cart.Runtime != "go" || cart.Samples == 0 || !divided) {
 			t.Errorf("%s: the cart is %+v", variant, cart)
 		}

@@ -69,19 +69,20 @@ type commandCase struct {
 }
 
 // killWhen starts a cleave and kills it once a condition holds.
-func killWhen(t *testing.T, command *exec.Cmd, what string, is func() bool) {
+func killWhen(t *testing.T, command *exec.Cmd, what string, condition func() bool) {
 	t.Helper()
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, what, is)
+	await(t, what, condition)
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = command.Wait() // killed, as it should be
 }
 
-// until calls look repeatedly until it returns true, and returns its value.
+// until calls look repeatedly until it returns true, and returns its value. what completes the message
+// "waited until ...".
 func until[T any](t *testing.T, what string, look func() (T, bool)) T {
 	t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(25 * time.Millisecond) {
@@ -94,9 +95,9 @@ func until[T any](t *testing.T, what string, look func() (T, bool)) T {
 }
 
 // await waits until a condition holds.
-func await(t *testing.T, what string, is func() bool) {
+func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	until(t, what, func() (struct{}, bool) { return struct{}{}, is() })
+	until(t, what, func() (struct{}, bool) { return struct{}{}, condition() })
 }
 
 // needPrograms skips the test if one of these programs is missing on this host.

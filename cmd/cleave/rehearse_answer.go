@@ -89,9 +89,9 @@ func (r rehearsedChange) writeProducts(w io.Writer) {
 
 // result returns the result of a metric and a variant under the load of a measurement, or nil if there is
 // none.
-func (r rehearsedChange) result(variant string, under model.Measurement, m lab.Metric) *lab.Result {
+func (r rehearsedChange) result(variant string, load model.Measurement, m lab.Metric) *lab.Result {
 	for i, result := range r.found.Results {
-		if result.Variant == variant && result.Metric == m.Name && predict.Load(result.Point).SameLoad(under) {
+		if result.Variant == variant && result.Metric == m.Name && predict.Load(result.Point).SameLoad(load) {
 			return &r.found.Results[i]
 		}
 	}
@@ -119,26 +119,26 @@ func (r rehearsedChange) loads() []model.Measurement {
 
 // writeAnswer prints the figures of the changed system, and both placements side by side.
 func (r rehearsedChange) writeAnswer(w io.Writer) {
-	changed, _ := r.study.Variant(changedVariant)
+	v, _ := r.study.Variant(changedVariant)
 	fmt.Fprintf(w, "%s, rehearsed at %s operations a second: %s\n\n", r.model.Name,
-		lab.Plain(r.loads()[0].Rate), changed.Summary)
+		lab.Plain(r.loads()[0].Rate), v.Summary)
 	r.writeProducts(w)
 	fmt.Fprintln(w, "Both placements, as they were rehearsed")
 	rows := [][]string{{"", "as it is", "changed", "changed / as it is"}}
-	for _, under := range r.loads() {
+	for _, load := range r.loads() {
 		for _, q := range predict.Quantities(r.study.Metrics) {
-			is, would := r.result(asIsVariant, under, q.Metric), r.result(changedVariant, under, q.Metric)
-			if !q.AppliesTo(under) {
+			asIs, changed := r.result(asIsVariant, load, q.Metric), r.result(changedVariant, load, q.Metric)
+			if !q.AppliesTo(load) {
 				continue
 			}
 			ratio := "not compared"
 			for _, c := range r.found.Comparisons {
-				if would != nil && c.Variant == changedVariant && c.Metric == q.Metric.Name &&
-					c.Point.Name == would.Point.Name {
+				if changed != nil && c.Variant == changedVariant && c.Metric == q.Metric.Name &&
+					c.Point.Name == changed.Point.Name {
 					ratio = figure.Times(c.Ratio.Estimate())
 				}
 			}
-			rows = append(rows, []string{q.Name, resultText(is), resultText(would), ratio})
+			rows = append(rows, []string{q.Name, resultText(asIs), resultText(changed), ratio})
 		}
 	}
 	figure.Columns(w, rows)

@@ -54,7 +54,7 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.code()
-	e.assertNothingLeft(label)
+	e.awaitNothingLeft(label)
 	before := contents(t, filepath.Join(folder, "trials"))
 
 	e.errOut.Reset()
@@ -63,7 +63,7 @@ func TestAStudyOfTheShopGoesOnAfterAKill(t *testing.T) {
 	if code := e.code(); code != exitFine {
 		t.Fatalf("resume ended with %d:\n%s", code, e.errOut.String())
 	}
-	e.assertNothingLeft(resumed)
+	e.awaitNothingLeft(resumed)
 	after := contents(t, filepath.Join(folder, "trials"))
 	for _, path := range slices.Sorted(maps.Keys(before)) {
 		if !bytes.Equal(before[path], after[path]) {

@@ -20,8 +20,9 @@ var environmentReference = regexp.MustCompile(`(\$?)\$\{env:([A-Za-z_][A-Za-z0-9
 // scenarioReference returns the reference of a scenario to an environment variable.
 func scenarioReference(variable string) string { return "${env:" + variable + "}" }
 
-// typedReference matches ${NAME}, and $${NAME} for the plain text ${NAME}, in a header of
-// the command line after it was escaped as a literal text of a scenario.
+// typedReference matches ${NAME}, and $${NAME} for the plain text ${NAME}, in a header of the command line.
+// The header has been escaped as a literal text of a scenario, so that each has one more $ than the user
+// typed.
 var typedReference = regexp.MustCompile(`(\$?)\$\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // convertTypedHeaders turns ${NAME} in headers of the command line into references to the environment.
@@ -71,8 +72,9 @@ func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 	return filled, errors.Join(missing...)
 }
 
-// withTexts returns a copy of the scenario with its headers and bodies changed. change gets the name of the
-// header or the JSON member, and the name of the header again, "" for bodies.
+// withTexts returns a copy of the scenario with the texts of its headers and bodies changed. change returns
+// the new text. It gets the name of the header or JSON member, the header ("" for a text of a body), and the
+// text.
 func withTexts(file scenario.File, change func(name, header, text string) string) scenario.File {
 	headers := func(all map[string]string) map[string]string {
 		changed := maps.Clone(all)

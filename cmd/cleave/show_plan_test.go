@@ -14,7 +14,7 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 	plan := makePlan(t, "compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--rate", "10", "--blocks",
 		"2", "-d", "5s", "--warm-up", "1s")
 	results := t.TempDir()
-	words := func() string {
+	text := func() string {
 		var out bytes.Buffer
 		if err := writePlan(&out, plan, results); err != nil {
 			t.Fatal(err)
@@ -24,7 +24,7 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 	expect := func(wanted ...string) {
 		t.Helper()
 		for _, want := range wanted {
-			if got := words(); !strings.Contains(got, want) {
+			if got := text(); !strings.Contains(got, want) {
 				t.Errorf("no %q in\n%s", want, got)
 			}
 		}

@@ -132,7 +132,7 @@ func TestEnergyIsUntestable(t *testing.T) {
 			cpu[strings.Join(pair, " ")] = true
 		}
 	}
-	delete(energy, " fine") // the same variant along the load
+	delete(energy, " fine") // a claim about one variant at several loads, which compares it with none
 	if len(energy) != 2 || !maps.Equal(energy, cpu) {
 		t.Errorf("claims on energy compare %v, those on CPU time %v", energy, cpu)
 	}

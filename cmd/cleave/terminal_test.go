@@ -13,8 +13,8 @@ import (
 // hostile would clear a terminal, change the title of its window, and overwrite the previous line.
 const hostile = "\x1b[2J\x1b]0;owned\x07\rfine\u009b1A\u202e"
 
-// hostileFiles writes files with terminal escape sequences, and a program that prints some and
-// fails. It returns their paths by name.
+// hostileFiles writes files with terminal escape sequences, and a program that prints some and fails. The
+// returned function returns the path of a file.
 func hostileFiles(t *testing.T, dir string) func(name string) string {
 	t.Helper()
 	const escaped = `"\e[2J\a\r"`

@@ -98,8 +98,8 @@ func describeActions(s lab.Study) string {
 		if x.EnvFile != "" {
 			line("with variables from %s", quoteArgs([]string{x.EnvFile}))
 		}
-		for _, done := range describeAudit(x.Audit) {
-			line("%s", done)
+		for _, action := range describeAudit(x.Audit) {
+			line("%s", action)
 		}
 		line("load %s", quoteArgs([]string{x.URL}))
 	}

@@ -61,37 +61,37 @@ func checkRatesHeld(found lab.Analysis) error {
 // scaled units or comparisons, in the metric of the headline.
 func undecided(s lab.Study, found lab.Analysis) []string {
 	var open []string
-	add := func(is bool, format string, args ...any) {
-		if is {
+	addIf := func(isOpen bool, format string, args ...any) {
+		if isOpen {
 			open = append(open, fmt.Sprintf(format, args...))
 		}
 	}
 	switch {
 	case len(s.Claims) > 0:
 		for _, c := range found.Claims {
-			add(c.Verdict == lab.ClaimUndecided, "the claim %q is undecided: %s", cmp.Or(c.Text, c.ID), c.Reason)
+			addIf(c.Verdict == lab.ClaimUndecided, "the claim %q is undecided: %s", cmp.Or(c.Text, c.ID), c.Reason)
 		}
 	case s.Explains() && len(found.Waterfalls) > 0:
 		headline := found.Waterfalls[0]
 		for _, step := range headline.Steps {
-			add(step.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name,
+			addIf(step.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name,
 				step.Label(), step.Words)
 		}
 	case len(found.FactorEffects) > 0:
 		headline := found.FactorEffects[0]
 		for _, x := range headline.Effects {
-			add(x.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name, x.Label,
+			addIf(x.Verdict == lab.Undecided, "%s at %s: %s is %s", headline.Metric, headline.Point.Name, x.Label,
 				x.Words)
 		}
 	case s.Name == bottleneckName:
 		for _, b := range found.Bottlenecks {
 			for _, d := range b.Doubled {
-				add(d.Verdict == lab.Undecided, "%s of %s at %s is undecided", b.Metric, d.Variant, b.Point.Name)
+				addIf(d.Verdict == lab.Undecided, "%s of %s at %s is undecided", b.Metric, d.Variant, b.Point.Name)
 			}
 		}
 	case len(found.Metrics) > 0:
 		for _, c := range found.Comparisons {
-			add(c.Metric == found.Metrics[0].Name && c.Verdict == lab.Undecided,
+			addIf(c.Metric == found.Metrics[0].Name && c.Verdict == lab.Undecided,
 				"%s against %s at %s is undecided: %s", c.Variant, c.Baseline, c.Point.Name, c.Words)
 		}
 	}
