@@ -109,7 +109,8 @@ func TestFlagsOfClustersThatDoNothingAreRefused(t *testing.T) {
 	}
 }
 
-// TestEveryCommandRefusesFlagsOfClustersThatDoNothing: so do a new experiment, its continuation, and model.
+// TestEveryCommandRefusesFlagsOfClustersThatDoNothing: a new experiment, its continuation and model refuse
+// such flags before they play anything.
 func TestEveryCommandRefusesFlagsOfClustersThatDoNothing(t *testing.T) {
 	folder := createRun(t, t.TempDir(), "reproduce", "rego2021", "--quick", "--points", "s1")
 	for _, args := range [][]string{

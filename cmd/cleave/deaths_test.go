@@ -30,14 +30,15 @@ load: {duration: 10s}
 design: {blocks: 1, max_repeats: 1, gates: {steal: 99%%, calibration: 99%%}}
 `
 
-// keptProcesses lists the programs that keepers of a cleave have started and whose command lines
-// contain mark.
+// keptProcesses returns the PIDs of the running programs that keepers of a cleave have started and whose
+// command lines contain mark.
 func keptProcesses(label, mark string) []int {
 	keepers := labelled(label, agent.KeeperCommand)
 	var found []int
 	for pid := range labelled(label, mark) {
 		stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		_, rest, _ := strings.Cut(string(stat), ") ")
+		// proc(5): the state, Z for a zombie, and the parent
 		if state := strings.Fields(rest); len(state) > 1 && state[0] != "Z" {
 			parent, _ := strconv.Atoi(state[1])
 			if _, kept := keepers[parent]; kept {

@@ -86,7 +86,7 @@ measured one, and says of each published claim whether the data support it.`,
 		Args:              arguments(orResumed(cobra.ExactArgs(1))),
 		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(command *cobra.Command, args []string) error {
-			return a.planAndPlay(command, args, &flags, flags.ofBuiltIn, a.reportAnalysis)
+			return a.planAndPlay(command, args, &flags, flags.planBuiltIn, a.reportAnalysis)
 		},
 	}
 	flags.register(command)
@@ -111,7 +111,7 @@ order with the same seeds, into a new folder.`,
 					return a.repeat(command, folder, &flags)
 				}
 			}
-			return a.planAndPlay(command, args, &flags, flags.ofFile, a.reportAnalysis)
+			return a.planAndPlay(command, args, &flags, flags.planFile, a.reportAnalysis)
 		},
 	}
 	flags.register(command)

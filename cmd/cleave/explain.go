@@ -83,7 +83,7 @@ func (a app) explainStudy(command *cobra.Command, args []string, flags *explainF
 		return withCode(exitBadPlan, "explain %s takes no %s: it is a built-in study (cleave reproduce %s --help)",
 			explainedStudy, strings.Join(wrong, ", "), explainedStudy)
 	}
-	return a.planAndPlay(command, args, &flags.experimentFlags, flags.ofBuiltIn, a.reportAnalysis)
+	return a.planAndPlay(command, args, &flags.experimentFlags, flags.planBuiltIn, a.reportAnalysis)
 }
 
 // explanations returns a line for each system that can be explained, with the default

@@ -176,8 +176,8 @@ func longestStart(definitions []external.Definition) float64 {
 }
 
 // checkSystems checks load and targets before anything is played, asks for consent, and packs the scenario's
-// files. Systems that do not run yet cannot prove the consent of their owners. With a consent list they are
-// asked in the trial.
+// files. Systems that do not run yet cannot prove the consent of their owners. If there is a consent list,
+// the generator fetches their proofs in the trial.
 func (f *foreignFlags) checkSystems(
 	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
 ) error {

@@ -134,13 +134,13 @@ type studyLacks struct {
 // commands that install them.
 func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	flags := experimentFlags{isSet: func(string) bool { return false }}
-	planner := flags.ofBuiltIn
+	planner := flags.planBuiltIn
 	if !slices.Contains(studies.Names(), name) {
 		if _, err := os.Stat(name); err != nil {
 			return withCode(exitBadPlan, "%q is neither a built-in study (%s) nor a study file: %w", name,
 				strings.Join(studies.Names(), ", "), err)
 		}
-		planner = flags.ofFile
+		planner = flags.planFile
 	}
 	plan, err := planner(name)
 	if err != nil {

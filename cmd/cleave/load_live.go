@@ -114,7 +114,7 @@ type secondLine struct {
 	P99          *float64         `json:"p99"`
 	SendLateness *float64         `json:"send_lateness_p99"`
 	Errors       map[string]int64 `json:"errors"`  // so far
-	CPU          float64          `json:"own_cpu"` // of one processor
+	CPU          float64          `json:"own_cpu"` // share of one processor
 	Left         float64          `json:"left_seconds"`
 }
 
@@ -170,7 +170,7 @@ func (v *liveView) bar(at time.Duration) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
 }
 
-// left returns the time left.
+// left returns the time left as text, or that the last answers are awaited.
 func (v *liveView) left(at time.Duration) string {
 	if rest := v.duration - at; rest > 0 {
 		return rest.Round(time.Second).String() + " left"

@@ -179,8 +179,8 @@ func splitHeader(text string) (name, value string, err error) {
 // derives where to begin.
 const firstUsers = 8
 
-// load returns the load that the flags describe. A load model on the command line replaces
-// that of the scenario; other flags change single values of it.
+// load returns the load that the flags describe. own is the load of the scenario, or nil. A load model on the
+// command line replaces it; other flags change single values of it.
 func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	var l scenario.Load
 	models := map[string]bool{"rate": f.rate != "", "ramp": f.ramp != "", "steps": f.steps != "",

@@ -101,8 +101,8 @@ func expectCalls(t *testing.T, m model.Model, operation, front string, want ...s
 	}
 }
 
-// TestAModelWithoutSpans of a system of the user's has a call for each operation that its clients ask for,
-// with the time that they wait and the CPU time that was metered.
+// TestAModelWithoutSpans: the model of a system of the user that sends no spans has a call for each operation
+// of its clients, with the time that they wait and the metered CPU time.
 func TestAModelWithoutSpans(t *testing.T) {
 	testset.Need(t, "it plays whole trials")
 	dir, server := t.TempDir(), filepath.Join(serverFolder(t), "server")

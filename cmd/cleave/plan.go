@@ -48,13 +48,13 @@ func (f *experimentFlags) expand(file *study.File, options study.Options) (lab.P
 	return f.sequential.apply(plan, f.isSet)
 }
 
-// ofBuiltIn makes the plan of a built-in study.
-func (f *experimentFlags) ofBuiltIn(name string) (lab.Plan, error) {
+// planBuiltIn makes the plan of a built-in study.
+func (f *experimentFlags) planBuiltIn(name string) (lab.Plan, error) {
 	file, err := builtIn(name)
 	if err != nil {
 		return lab.Plan{}, err
 	}
-	return f.ofStudy(file)
+	return f.planStudy(file)
 }
 
 // builtIn returns a built-in study, with the model that its system plays, if any.
@@ -66,8 +66,8 @@ func builtIn(name string) (*study.File, error) {
 	return study.Parse(name+".yaml", data, systemInfos(studies.Model(name)))
 }
 
-// ofFile makes the plan of a study file of the user.
-func (f *experimentFlags) ofFile(path string) (lab.Plan, error) {
+// planFile makes the plan of a study file of the user.
+func (f *experimentFlags) planFile(path string) (lab.Plan, error) {
 	data, err := inputfile.Read(path, study.MaxBytes)
 	if err != nil {
 		hint := "cleave init study writes one to begin with"
@@ -80,11 +80,11 @@ func (f *experimentFlags) ofFile(path string) (lab.Plan, error) {
 	if err != nil {
 		return lab.Plan{}, err
 	}
-	return f.ofStudy(file)
+	return f.planStudy(file)
 }
 
-// ofStudy makes the plan of a study file.
-func (f *experimentFlags) ofStudy(file *study.File) (plan lab.Plan, err error) {
+// planStudy makes the plan of a study file.
+func (f *experimentFlags) planStudy(file *study.File) (plan lab.Plan, err error) {
 	o := f.options()
 	o.Quick, o.Points, o.Runtimes = f.quick, f.points, f.runtimes
 	o.Deployment, o.Refuses = string(f.deploy), checkDeployment

@@ -92,7 +92,7 @@ func planTime(plan lab.Plan, before earlierRun) string {
 			upTo = "up to " // a warm-up ends when the load is steady
 		}
 	}
-	var seconds, rest float64
+	var seconds, rest float64 // of the loads; of the trials without them, by the earlier run
 	searches := 0
 	for _, trial := range plan.Trials {
 		point, _ := plan.Study.Point(trial.Point)
