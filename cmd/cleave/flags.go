@@ -268,8 +268,8 @@ func (f *sequentialFlags) addTo(flags *pflag.FlagSet) {
 		"time limit of an experiment with --until, e.g. 20m (--resume starts it again)")
 }
 
-// apply changes a plan to that of an experiment that analyses its data after every block, if the flags ask
-// for it. It has the blocks of the plan, with the same seeds, and further ones.
+// apply returns the plan of an experiment that analyses its data after every block, if the flags ask for it.
+// That plan has the blocks of the given one, with the same seeds, and further ones.
 func (f *sequentialFlags) apply(plan lab.Plan, isSet func(flag string) bool) (lab.Plan, error) {
 	if !isSet("until") {
 		if isSet("within") {

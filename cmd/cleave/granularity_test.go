@@ -11,7 +11,7 @@ import (
 )
 
 // TestGranularityStudiesPlay plays every variant of the quick profiles once, for a second: each has a trial
-// whose audit finds no call lost and none made up, and nothing is left.
+// whose audit finds no call lost and none made up.
 func TestGranularityStudiesPlay(t *testing.T) {
 	testset.Need(t, "it plays two studies, for half a minute")
 	t.Parallel()

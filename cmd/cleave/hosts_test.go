@@ -53,7 +53,8 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 	}
 }
 
-// TestCleanRemovesWhatIsLeftOnHostsBySSH kills all processes on a host that would have cleaned up.
+// TestCleanRemovesWhatIsLeftOnHostsBySSH kills the processes on a host that would have cleaned up there. Then
+// only clean can do it.
 func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 	h := sshHosts(t)
 	folder := t.TempDir() // mounted only for the host: it is not visible here

@@ -63,8 +63,8 @@ func withBinaries(run func() int) int {
 	return code
 }
 
-// build builds the programs of make build and the test server, with the flags of make dist, in one call of
-// the toolchain, which so loads their packages only once.
+// build builds the programs of make build and the test server into a folder, with the flags of make dist. It
+// calls the toolchain once, so that shared packages are loaded once.
 func build(dir string) error {
 	units := filepath.Join(dir, "unit")
 	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"} // for go test without the GOFLAGS of the Makefile

@@ -149,7 +149,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 		return a.modelSystem(command, system, flags)
 	}
 	folder, notRun := store.Open(args[0])
-	if notRun != nil && len(args) == 1 && isOwnSystem(args[0]) {
+	if notRun != nil && len(args) == 1 && namesForeignSystem(args[0]) {
 		return a.modelForeign(command, args, flags)
 	}
 	wrong := setFlags(command, func(f *pflag.Flag) bool { return f.Name != "out" && f.Name != "component" })
@@ -167,7 +167,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 func (a app) modelTraces(paths []string, flags *modelFlags) error {
 	from := model.Evidence{Name: filepath.Base(paths[0]), About: "made of spans"}
 	for _, path := range paths {
-		trees, dropped, err := a.wholeTraces(path, flags.component)
+		trees, dropped, err := a.completeTraces(path, flags.component)
 		if err != nil {
 			return withCode(exitBadPlan, "%w (systems that models are made of: %s)", err,
 				strings.Join(systemsThat[lab.Modelled](), ", "))
@@ -177,9 +177,9 @@ func (a app) modelTraces(paths []string, flags *modelFlags) error {
 	return a.writeModel(from, flags.out)
 }
 
-// wholeTraces returns the complete traces of a file or folder, and prints a note about those with missing
+// completeTraces returns the complete traces of a file or folder, and prints a note about those with missing
 // spans. dropped is the number of spans that the files report as dropped.
-func (a app) wholeTraces(path, component string) (all []*lab.SpanNode, dropped int, err error) {
+func (a app) completeTraces(path, component string) (all []*lab.SpanNode, dropped int, err error) {
 	set, err := traces.Read(path, component)
 	if err != nil {
 		return nil, 0, err
@@ -324,7 +324,7 @@ func addCapacity(flags *pflag.FlagSet, to *bool) {
 // modelPoints returns the points at which a system is metered, the low rate first. Predictions can be checked
 // at the others. perFlow is the number of operations per flow: rates of points count flows.
 func (f *modelFlags) modelPoints(perFlow float64) (all []lab.Point) {
-	const faster = 3
+	const faster = 3 // the ratio of the second rate to the first
 	for _, rate := range append([]float64{f.rate, faster * f.rate}, f.further...) {
 		p := ratePoint(rate / perFlow)
 		if !slices.ContainsFunc(all, func(known lab.Point) bool { return known.Name == p.Name }) {

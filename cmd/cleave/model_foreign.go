@@ -17,9 +17,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
-// isOwnSystem reports whether an argument of model names a system of the user. Otherwise it names spans,
-// which are never in YAML. A folder is one of manifests if it has a YAML file.
-func isOwnSystem(argument string) bool {
+// namesForeignSystem reports whether an argument of model names a system of the user. Otherwise it names
+// spans, which are never in YAML. A folder is one of manifests if it has a YAML file.
+func namesForeignSystem(argument string) bool {
 	if isYAML(argument) {
 		return true
 	}

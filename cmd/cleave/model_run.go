@@ -116,7 +116,7 @@ func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, w
 		if invalid := len(dirs) == len(trials) && !trials[i].Valid; invalid {
 			continue
 		}
-		trees, dropped, err := a.wholeTraces(filepath.Join(spans, dir), lab.ComponentAttribute)
+		trees, dropped, err := a.completeTraces(filepath.Join(spans, dir), lab.ComponentAttribute)
 		to.DroppedSpans += dropped
 		if errors.Is(err, traces.ErrNone) || err == nil && len(trees) == 0 {
 			continue

@@ -31,9 +31,9 @@ func checkOutput(flag, path string) error {
 		err = nil
 	}
 	if err == nil && (info == nil || info.Mode().IsRegular()) {
-		var draft *os.File
-		if draft, err = newDraft(path); err == nil {
-			err = errors.Join(draft.Close(), os.Remove(draft.Name()))
+		var probe *os.File
+		if probe, err = createProbe(path); err == nil {
+			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 		}
 	}
 	if err != nil {
@@ -54,8 +54,8 @@ func (a app) writeDocument(path string, write func(io.Writer) error) error {
 	return writeFile(path, write)
 }
 
-// newDraft creates a file like the one that replaces path once it is complete.
-func newDraft(path string) (*os.File, error) {
+// createProbe creates a file in the folder of path. It fails if writeFile could not create its file there.
+func createProbe(path string) (*os.File, error) {
 	name := "." + filepath.Base(path) + "-" + strconv.Itoa(os.Getpid())
 	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }

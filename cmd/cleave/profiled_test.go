@@ -13,7 +13,8 @@ import (
 )
 
 // profiledFile is a compose file. Its front is profiledServer, in Node.js, and calls the cart, which is in
-// Go; idle is a shell script. The front runs as a user who cannot open ports below 1024 in a pod.
+// Go; idle is a shell script. The front runs as a user who cannot open ports below 1024 in a pod. If it is
+// profiled, it leaves SIGTERM to the profiler.
 const (
 	profiledFile = `
 name: shop

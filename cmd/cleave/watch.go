@@ -19,7 +19,7 @@ import (
 type runPage struct {
 	app
 	listener net.Listener
-	private  bool
+	private  bool               // the page needs a token, since other hosts can reach it
 	end      context.CancelFunc // nil before show
 	ended    chan error
 }
