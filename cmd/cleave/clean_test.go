@@ -200,7 +200,7 @@ func TestFoldersForTemporaryFilesThatCannotBeUsed(t *testing.T) {
 		"a quote":      {`it's`, rabbit, "not every character of that path"},
 		"quotes":       {`a "quoted" one`, rabbit, "not every character of that path"},
 		"a dollar":     {`$HOME`, rabbit, "not every character of that path"},
-		"too long":     {strings.Repeat("x", 90), sockets, "the kernel takes 107"},
+		"too long":     {strings.Repeat("x", 90), sockets, "the kernel allows 107"},
 		"is not there": {"nowhere/at/all", sockets, "not there: make it"},
 	} {
 		t.Run(name, func(t *testing.T) {
