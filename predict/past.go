@@ -11,11 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// Past has what became of past predictions: of splits and merges that were measured afterwards. The zero
-// value has none.
+// Past lists predictions of splits and merges that were measured afterwards. The zero value has none.
 type Past []Met
 
-// Met says how predictions of one placement at one rate met what was measured.
+// Met compares the predictions of one placement at one rate with what was measured.
 type Met struct {
 	System string  `json:"system"`
 	Change string  `json:"change"`
@@ -84,7 +83,7 @@ func (p Past) Widened(figure string, e stats.Estimate) stats.Estimate {
 	return e
 }
 
-// text says how much wider intervals are than without a past; empty: there is none.
+// text returns a sentence with the factors by which the past widens intervals; "" without a past.
 func (p Past) text() string {
 	var parts []string
 	for _, figure := range []string{FigureMedian, FigureP99, FigureCPU, FigureCapacity} {

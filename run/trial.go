@@ -25,7 +25,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		cleanup = errors.Join(cleanup, services.Release())
 		watch.lap(lab.PhaseStop)
 	}()
-	// layout is what is deployed. s.layout stays without the servers, which are no units of the system.
+	// layout includes the servers; s.layout has the units of the system alone.
 	layout, err := services.Introduce(s.layout)
 	if err != nil {
 		return nil, err, nil

@@ -41,7 +41,7 @@ func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	return b, instance
 }
 
-// content is what a test stores on a kind of server.
+// content writes and lists the databases or queues of a kind of server.
 type content struct {
 	// write creates a database or queue with this name at an address. It fails if that exists already.
 	write func(ctx context.Context, address, name string) error

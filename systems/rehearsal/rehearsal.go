@@ -59,9 +59,4 @@ type Account struct {
 	// SampledAsked is the CPU time that a sample of burns should have taken, SampledTook what they took.
 	SampledAsked float64 `json:"sampled_asked_seconds"`
 	SampledTook  float64 `json:"sampled_took_seconds"`
-	// FrontCPU is the CPU time of this program itself for a client's request and everything that this unit does
-	// for it; StoreCPU that for a call to a store that is a unit. Both are measured before the load and
-	// subtracted from the CPU time of calls.
-	FrontCPU float64 `json:"front_cpu_seconds"`
-	StoreCPU float64 `json:"store_cpu_seconds"`
 }

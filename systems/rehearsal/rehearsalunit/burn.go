@@ -42,22 +42,23 @@ func (b *burner) burn(cpu time.Duration) {
 	if cpu <= 0 {
 		return
 	}
-	work := func() { runtime.KeepAlive(spin(int(cpu.Seconds() * b.steps))) }
 	if b.burns.Add(1)%sampledBurns != 0 {
-		work()
+		b.compute(cpu)
 		return
 	}
-	b.took.Add(int64(onThread(work)))
+	b.took.Add(int64(onThread(func() { b.compute(cpu) })))
 	b.asked.Add(int64(cpu))
 }
 
 // probe uses an amount of CPU time for a probe.
 func (b *burner) probe(cpu time.Duration) {
-	if cpu <= 0 {
-		return
+	if cpu > 0 {
+		b.probed.Add(int64(onThread(func() { b.compute(cpu) })))
 	}
-	b.probed.Add(int64(onThread(func() { runtime.KeepAlive(spin(int(cpu.Seconds() * b.steps))) })))
 }
+
+// compute computes as many steps as take an amount of CPU time.
+func (b *burner) compute(cpu time.Duration) { runtime.KeepAlive(spin(int(cpu.Seconds() * b.steps))) }
 
 // spin computes a number of steps (xorshift), each of which depends on the one before.
 func spin(steps int) uint64 {

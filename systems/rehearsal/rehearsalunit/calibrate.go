@@ -73,15 +73,22 @@ func (u *Unit) probeEntries(ctx context.Context, entries []*preparedCall) error 
 	if err != nil {
 		return err
 	}
+	return u.subtractAll(entries, func(i int) (time.Duration, error) {
+		took, err := u.metered(func() error { return u.play(ctx, entries[i]) })
+		return max(0, took-idle), err
+	})
+}
+
+// subtractAll subtracts the program's own CPU time from entries: measure returns that of an entry, and is
+// called for the first probedEntries. The others get the mean of these.
+func (u *Unit) subtractAll(entries []*preparedCall, measure func(i int) (time.Duration, error)) (err error) {
 	sum := time.Duration(0)
 	for i, p := range entries {
-		own := sum / probedEntries // the mean, for entries that are not probed
+		own := sum / probedEntries
 		if i < probedEntries {
-			took, err := u.metered(func() error { return u.play(ctx, p) })
-			if err != nil {
+			if own, err = measure(i); err != nil {
 				return err
 			}
-			own = max(0, took-idle)
 			sum += own
 		}
 		u.subtract(p, own)
@@ -142,19 +149,13 @@ func (u *Unit) serveProbes(ctx context.Context, listener net.Listener) error {
 // probeFront measures the program's own CPU time of a request of each operation, and subtracts it from the
 // calls.
 func (u *Unit) probeFront(ctx context.Context, address string) error {
-	sum := time.Duration(0)
-	for i, root := range u.design.Roots {
-		u.frontCPU[i] = sum / probedEntries // the mean, for operations that are not probed
-		if i < probedEntries {
-			var err error
-			if u.frontCPU[i], err = u.exchange(ctx, address, u.request(i)); err != nil {
-				return err
-			}
-			sum += u.frontCPU[i]
-		}
-		u.subtract(u.calls[root.Number], u.frontCPU[i])
+	var roots []*preparedCall
+	for _, root := range u.design.Roots {
+		roots = append(roots, u.calls[root.Number])
 	}
-	return nil
+	return u.subtractAll(roots, func(i int) (time.Duration, error) {
+		return u.exchange(ctx, address, u.request(i))
+	})
 }
 
 // request returns the HTTP request of an operation.

@@ -15,15 +15,15 @@ import (
 	"time"
 )
 
-// ProbeCommand is the first argument of a unit's program that calls Probe, before its arguments.
+// ProbeCommand is the first argument of a unit's program that calls ProbeMain, before its arguments.
 const ProbeCommand = "probe"
 
-// Probe sends a request, which it reads from in, to a front as often as its arguments say, and pauses before
+// probe sends a request, which it reads from in, to a front as often as its arguments say, and pauses before
 // each. The arguments are the address, the number of requests, and the pause (such as 10ms).
 //
 // It is a process of its own: a sender within the unit, which blocks its thread, keeps Go's scheduler awake
 // for as long as it waits, and that takes several times the CPU time of a request.
-func Probe(arguments []string, in io.Reader) error {
+func probe(arguments []string, in io.Reader) error {
 	if len(arguments) != 3 {
 		return errors.New("want an address, a number and a pause")
 	}
@@ -67,7 +67,7 @@ func exchanged(to io.Writer, answers *bufio.Reader, request []byte) error {
 	return err
 }
 
-// sendProbes runs Probe in a process of its own.
+// sendProbes runs probe in a process of its own.
 func sendProbes(ctx context.Context, address string, request []byte, number int, pause time.Duration) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -82,9 +82,9 @@ func sendProbes(ctx context.Context, address string, request []byte, number int,
 	return nil
 }
 
-// ProbeMain ends the process with the result of Probe.
+// ProbeMain ends the process with the result of probe.
 func ProbeMain() {
-	if err := Probe(os.Args[2:], os.Stdin); err != nil {
+	if err := probe(os.Args[2:], os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

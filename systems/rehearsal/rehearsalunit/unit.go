@@ -86,8 +86,7 @@ type Unit struct {
 	probesEach int           // measured probes of each entry
 	probing    bool          // calibrate is running: calls are probes
 
-	frontCPU            []time.Duration // CPU time of this program itself for a client's request, by operation
-	storeCPU, storeWait time.Duration   // CPU time and duration of a call to a store that is a unit
+	storeCPU, storeWait time.Duration // CPU time and duration of a call to a store that is a unit
 }
 
 // Open opens the files and stores of a unit and connects it to its peers. The unit does not serve yet.
@@ -98,7 +97,7 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 	}
 	u := &Unit{design: design, index: index, parts: map[int]rehearsalpb.Part{},
 		stores: map[string]*embeddedStore{}, burner: newBurner(), sleeper: &sleeper{},
-		pause: min(place.Pause, maxPause), frontCPU: make([]time.Duration, len(design.Roots)),
+		pause: min(place.Pause, maxPause),
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Binding,
 			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}
 	u.LogErrors()
@@ -196,13 +195,8 @@ func (u *Unit) Report(channel *unit.Channel) error { return channel.Report(u.Acc
 
 // Account returns the report of the unit.
 func (u *Unit) Account() rehearsal.Account {
-	front := 0.0
-	for _, cpu := range u.frontCPU {
-		front += cpu.Seconds() / float64(len(u.frontCPU))
-	}
 	return rehearsal.Account{Calls: u.counts.tallies(),
 		Demanded:     time.Duration(u.counts.demanded().Load()).Seconds(),
 		SampledAsked: time.Duration(u.burner.asked.Load()).Seconds(),
-		SampledTook:  time.Duration(u.burner.took.Load()).Seconds(),
-		FrontCPU:     front, StoreCPU: u.storeCPU.Seconds()}
+		SampledTook:  time.Duration(u.burner.took.Load()).Seconds()}
 }
