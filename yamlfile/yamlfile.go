@@ -110,12 +110,15 @@ func (r *Reader) parse(data []byte) []*yaml.Node {
 	}
 }
 
-// namePattern matches names.
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
+// MaxName limits the length of a name, in bytes.
+const MaxName = 64
+
+// namePattern matches names of any length.
+var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 // IsName reports whether a text is a valid name of a study, variant, point, node or system. Names appear in
 // paths, in reports and on the command line.
-func IsName(name string) bool { return namePattern.MatchString(name) }
+func IsName(name string) bool { return len(name) <= MaxName && namePattern.MatchString(name) }
 
 // syntaxLine matches the line number in messages of the YAML library.
 var syntaxLine = regexp.MustCompile(`^line (\d+): `)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/study"
 )
 
 // TestExplainLeadsToAnotherDeployment: if the target has another deployment, explain has a step for the
@@ -77,4 +78,28 @@ func turnedBy(step lab.PathStep, before, after lab.Variant) []string {
 		all = append(all, c.Knob)
 	}
 	return all
+}
+
+// TestPlansHaveNamesThatCanBeRead: stops of so many knobs that their names would be too long have numbers. A
+// plan whose names could not be read again is refused before it is played.
+func TestPlansHaveNamesThatCanBeRead(t *testing.T) {
+	s := makePlan(t, "explain", "shop", "--from", "sync", "--to", "sync security=mtls encoding=msgpack "+
+		"resilience=guarded sidecar=haproxy logging=requests spans=all reference=replicated views=cached "+
+		"data-access=orm").Study
+	if len(s.Steps) != 18 {
+		t.Errorf("%d steps, want 9 in each order", len(s.Steps))
+	}
+	for _, step := range s.Steps {
+		before, known := s.Variant(step.Before)
+		after, alsoKnown := s.Variant(step.Variant)
+		if !known || !alsoKnown || len(turnedBy(step, before, after)) != 1 {
+			t.Errorf("the step from %s to %s turns not one knob", step.Before, step.Variant)
+		}
+	}
+	s.Variants[1].Name = "sync_mtls"
+	f := experimentFlags{isSet: func(string) bool { return false }}
+	if _, err := f.expand(&study.File{Study: s}, f.options()); err == nil ||
+		!strings.Contains(err.Error(), `variant is called "sync_mtls"`) {
+		t.Errorf("a plan with a bad name ends with %v", err)
+	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 type explainFlags struct {
@@ -174,6 +176,7 @@ func (f *explainFlags) mistakes() error {
 func (f *explainFlags) study(
 	info lab.SystemInfo, load lab.Load, stops []lab.Variant, steps []lab.PathStep,
 ) lab.Study {
+	shortenNames(stops, steps)
 	first, last := stops[0], ""
 	for _, step := range steps {
 		if step.Order == 1 {
@@ -193,6 +196,21 @@ func (f *explainFlags) study(
 		}
 	}
 	return s
+}
+
+// shortenNames replaces names of stops that are too long for a plan by their numbers, in the steps too.
+func shortenNames(stops []lab.Variant, steps []lab.PathStep) {
+	short := map[string]string{}
+	for i, stop := range stops {
+		if _, known := short[stop.Name]; !known && len(stop.Name) > yamlfile.MaxName {
+			short[stop.Name] = fmt.Sprintf("stop-%d", i+1)
+		}
+		stops[i].Name = cmp.Or(short[stop.Name], stop.Name)
+	}
+	for i, step := range steps {
+		steps[i].Before = cmp.Or(short[step.Before], step.Before)
+		steps[i].Variant = cmp.Or(short[step.Variant], step.Variant)
+	}
 }
 
 // baseStudy returns the study of an explanation without its variants: load, points and design.

@@ -45,7 +45,10 @@ func (f *experimentFlags) expand(file *study.File, options study.Options) (lab.P
 	if err != nil {
 		return plan, err
 	}
-	return f.sequential.apply(plan, f.isSet)
+	if plan, err = f.sequential.apply(plan, f.isSet); err != nil {
+		return plan, err
+	}
+	return plan, study.CheckNames("", plan)
 }
 
 // planBuiltIn makes the plan of a built-in study.
