@@ -19,7 +19,7 @@ func writeFile(path string, data []byte) error {
 	return explain(path, renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path))))
 }
 
-// explain adds advice to an error of writing, if the disk is full or permission is lacking.
+// explain adds advice to a write error if the disk is full or permission is lacking.
 func explain(path string, err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
@@ -73,11 +73,12 @@ func unitsCSV(metered lab.Metered) []byte {
 			u.Unit.Name, u.Unit.Role, strconv.Itoa(u.Unit.PID),
 			cell("cpu_seconds", seconds(u.CPUSeconds)), cell("user_seconds", seconds(u.UserSeconds)),
 			cell("system_seconds", seconds(u.SystemSeconds)),
-			cell("voluntary_context_switches", whole(u.VoluntaryContextSwitches)),
-			cell("involuntary_context_switches", whole(u.InvoluntaryContextSwitches)),
+			cell("voluntary_context_switches", integer(u.VoluntaryContextSwitches)),
+			cell("involuntary_context_switches", integer(u.InvoluntaryContextSwitches)),
 			cell("threads", strconv.Itoa(u.Threads)),
-			cell("peak_memory_bytes", whole(u.PeakMemoryBytes)), cell("mean_memory_bytes", whole(u.MeanMemoryBytes)),
-			cell("read_bytes", whole(u.ReadBytes)), cell("written_bytes", whole(u.WrittenBytes)),
+			cell("peak_memory_bytes", integer(u.PeakMemoryBytes)),
+			cell("mean_memory_bytes", integer(u.MeanMemoryBytes)),
+			cell("read_bytes", integer(u.ReadBytes)), cell("written_bytes", integer(u.WrittenBytes)),
 			"", "", "", "", idle(u.IdleCores),
 		})
 		for _, p := range metered.Processes {
@@ -85,9 +86,9 @@ func unitsCSV(metered lab.Metered) []byte {
 				continue
 			}
 			rows = append(rows, []string{
-				p.Unit, u.Unit.Role, "", seconds(p.CPUSeconds), "", "", "", "", "", whole(p.PeakMemoryBytes), "",
-				whole(p.ReadBytes), whole(p.WrittenBytes),
-				p.Name, strconv.Itoa(p.Processes), whole(p.ReceivedBytes), whole(p.SentBytes), "",
+				p.Unit, u.Unit.Role, "", seconds(p.CPUSeconds), "", "", "", "", "", integer(p.PeakMemoryBytes), "",
+				integer(p.ReadBytes), integer(p.WrittenBytes),
+				p.Name, strconv.Itoa(p.Processes), integer(p.ReceivedBytes), integer(p.SentBytes), "",
 			})
 		}
 	}
@@ -98,7 +99,7 @@ func unitsCSV(metered lab.Metered) []byte {
 func seriesCSV(samples []lab.UsageSample) []byte {
 	rows := [][]string{{"seconds", "cpu_seconds", "memory_bytes"}}
 	for _, s := range samples {
-		rows = append(rows, []string{seconds(s.Seconds), seconds(s.CPUSeconds), whole(s.MemoryBytes)})
+		rows = append(rows, []string{seconds(s.Seconds), seconds(s.CPUSeconds), integer(s.MemoryBytes)})
 	}
 	return encodeCSV(rows)
 }
@@ -113,4 +114,4 @@ func encodeCSV(rows [][]string) []byte {
 
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 9, 64) }
 
-func whole(n int64) string { return strconv.FormatInt(n, 10) }
+func integer(n int64) string { return strconv.FormatInt(n, 10) }

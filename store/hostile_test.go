@@ -76,8 +76,8 @@ func TestAPipeIsNoFolder(t *testing.T) {
 // catches memory that grows faster than the file.
 const memoryPerByte, memoryOfRead = 2000, 1 << 20
 
-// bounded calls read, which reads data, and fails the test if it allocates more memory than it may.
-func bounded(t *testing.T, data []byte, read func()) {
+// checkMemory calls read, which reads data, and fails the test if it allocates more memory than it may.
+func checkMemory(t *testing.T, data []byte, read func()) {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -103,7 +103,7 @@ func FuzzPlan(f *testing.F) {
 	}
 	folder := &Folder{dir: f.TempDir()}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		bounded(t, data, func() {
+		checkMemory(t, data, func() {
 			readTwice(t, folder, planFile, data, func() (any, error) { return folder.Plan() })
 		})
 	})
@@ -126,7 +126,7 @@ func FuzzTrial(f *testing.F) {
 	folder := &Folder{dir: f.TempDir()}
 	testset.Must(f, os.MkdirAll(folder.Path(filepath.Join(trialsDir, "0001")), 0o700))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		bounded(t, data, func() {
+		checkMemory(t, data, func() {
 			readTwice(t, folder, filepath.Join(trialsDir, "0001", trialFile), data, func() (any, error) {
 				trials, err := folder.Trials()
 				if err == nil && len(trials) != 1 {
@@ -156,7 +156,7 @@ func FuzzListed(f *testing.F) {
 		files := &allowance{FS: fstest.MapFS{"run/" + planFile: file, "run/" + environmentFile: file,
 			"run/" + AnalysisFile: file, "run/" + notesFile: file,
 			"run/" + trialsDir + "/1/" + trialFile: file}}
-		bounded(t, data, func() {
+		checkMemory(t, data, func() {
 			run, _ := readListed(files, "run")
 			trial := listedTrial(files, "run", "1")
 			for _, text := range append(run.Variants, run.Study, run.Title, run.Question, run.Sentence, run.Commit,
@@ -173,14 +173,14 @@ func FuzzListed(f *testing.F) {
 	})
 }
 
-// TestAnObjectThatIsCutOffIsDamaged checks that head refuses an object that ends too early, unless it has
-// read all wanted members before.
+// TestAnObjectThatIsCutOffIsDamaged checks that decodeMembers refuses an object that ends too early, unless
+// it has read all wanted members before.
 func TestAnObjectThatIsCutOffIsDamaged(t *testing.T) {
 	for text, damaged := range map[string]bool{
 		`{"a": 1`: true, `{"a": 1,`: true, `{"a": 1]`: true, `{"a": 1}`: false, `{"a": 1, "b": 2`: false,
 	} {
 		var a, b int
-		err := head(fstest.MapFS{"run/x": {Data: []byte(text)}}, "run", "x", map[string]any{"a": &a, "b": &b})
+		err := decodeMembers(fstest.MapFS{"run/x": {Data: []byte(text)}}, "run", "x", members{"a": &a, "b": &b})
 		if damaged != (err != nil) || err != nil && !strings.Contains(err.Error(), "run/x is damaged") {
 			t.Errorf("%s: %v, want an error: %t", text, err, damaged)
 		}

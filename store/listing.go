@@ -28,19 +28,20 @@ func (s *Shelf) Runs() (runs []lab.ListedRun, left lab.LeftOut, err error) {
 	held := heldLocks()
 	files := &allowance{FS: s.files, left: s.maxBytes}
 	for _, name := range listed {
-		if run, read := s.listed(files, name, held); read {
+		if run, read := s.listedRun(files, name, held); read {
 			runs = append(runs, run)
 		} else {
 			left.Unread++
 		}
 	}
-	s.forget(listed)
+	s.pruneCache(listed)
 	slices.SortStableFunc(runs, func(a, b lab.ListedRun) int { return b.Created.Compare(a.Created) })
 	return runs, left, nil
 }
 
-// forget removes runs from the cache that are not in the list any more, if the cache is larger than the list.
-func (s *Shelf) forget(listed []string) {
+// pruneCache removes runs from the cache that are not in the list any more, if the cache is larger than the
+// list.
+func (s *Shelf) pruneCache(listed []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.entries) <= len(listed) {
@@ -55,9 +56,9 @@ func (s *Shelf) forget(listed []string) {
 	s.entries = kept
 }
 
-// listed returns the entry of a run in a list. It reads the files of the run only if one has changed. read is
-// false if the files must be read and the allowance is spent.
-func (s *Shelf) listed(files *allowance, name string, held locks) (run lab.ListedRun, read bool) {
+// listedRun returns the entry of a run in a list. It reads the files of the run only if one has changed. read
+// is false if the files must be read and the allowance is spent.
+func (s *Shelf) listedRun(files *allowance, name string, held locks) (run lab.ListedRun, read bool) {
 	// The state is read before the files: otherwise a run whose report is written in between would be listed as
 	// reported, without its answer.
 	state := s.state(name, held)
@@ -136,9 +137,9 @@ func readListed(files fs.FS, name string) (run lab.ListedRun, cacheable bool) {
 	var answer lab.Conclusion
 	var trials lab.TrialCounts
 	var environment lab.Environment
-	errs := []error{head(files, name, planFile, map[string]any{"created": &run.Created, "study": &study}),
-		document(files, name, environmentFile, maxHead, &environment)}
-	err := head(files, name, AnalysisFile, map[string]any{"answer": &answer, "trials": &trials})
+	errs := []error{decodeMembers(files, name, planFile, members{"created": &run.Created, "study": &study}),
+		decodeFile(files, name, environmentFile, maxHead, &environment)}
+	err := decodeMembers(files, name, AnalysisFile, members{"answer": &answer, "trials": &trials})
 	if !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
 	}

@@ -13,14 +13,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// opened is a file system that records which files are opened.
-type opened struct {
+// recordingFS is a file system that records which files are opened.
+type recordingFS struct {
 	fs.FS
 	names   []string
 	refused error // the error of Open; nil: files can be opened
 }
 
-func (o *opened) Open(name string) (fs.File, error) {
+func (o *recordingFS) Open(name string) (fs.File, error) {
 	o.names = append(o.names, name)
 	if o.refused != nil {
 		return nil, o.refused
@@ -32,7 +32,7 @@ func (o *opened) Open(name string) (fs.File, error) {
 // changed.
 func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
-	files := &opened{FS: s.files}
+	files := &recordingFS{FS: s.files}
 	s.files = files
 	// list returns the list of runs. It checks that reads files are opened for it; each run has four.
 	list := func(why string, reads int) []lab.ListedRun {

@@ -39,9 +39,12 @@ func (f countedFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// head decodes the wanted members of the JSON object in a file into their targets, and stops reading after
-// the last of them. Members that are missing leave their target as it is.
-func head(files fs.FS, run, name string, wanted map[string]any) error {
+// members holds the wanted members of a JSON object: pointers to variables for their values, by key.
+type members map[string]any
+
+// decodeMembers decodes the wanted members of the JSON object in a file of a run, and stops reading after the
+// last of them. The variable of a member that is missing keeps its value.
+func decodeMembers(files fs.FS, run, name string, wanted members) error {
 	file, err := files.Open(path.Join(run, name))
 	if err != nil {
 		return err
@@ -79,8 +82,8 @@ func head(files fs.FS, run, name string, wanted map[string]any) error {
 	return nil
 }
 
-// document decodes a JSON file of a run into value. It fails if the file has more than most bytes.
-func document(files fs.FS, run, name string, most int64, value any) error {
+// decodeFile decodes a JSON file of a run into value. It fails if the file has more than most bytes.
+func decodeFile(files fs.FS, run, name string, most int64, value any) error {
 	data, err := read(files, run, name, most)
 	if err != nil {
 		return err

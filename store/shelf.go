@@ -147,7 +147,7 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 	if err := s.check(name); err != nil {
 		return lab.ListedRun{}, err
 	}
-	state := s.state(name, heldLocks()) // read before the files, for the reason given in listed
+	state := s.state(name, heldLocks()) // read before the files, for the reason given in listedRun
 	run, _ := readListed(s.files, name)
 	run.State = state
 	return run, nil
@@ -205,8 +205,8 @@ func (s *Shelf) past(files fs.FS, name string) (lab.PastRun, error) {
 	run := lab.PastRun{Name: name}
 	var study struct{ Name, Title string }
 	var answer lab.Conclusion
-	err := errors.Join(head(files, name, planFile, map[string]any{"created": &run.Created, "study": &study}),
-		head(files, name, AnalysisFile, map[string]any{"answer": &answer, "environment": &run.Environment,
+	err := errors.Join(decodeMembers(files, name, planFile, members{"created": &run.Created, "study": &study}),
+		decodeMembers(files, name, AnalysisFile, members{"answer": &answer, "environment": &run.Environment,
 			"comparisons": &run.Comparisons}))
 	err = s.explainMissing(name, err)
 	run.Study, run.Title, run.Headline = study.Name, study.Title, answer.Headline
@@ -227,7 +227,7 @@ func (s *Shelf) Analysis(name string) (analysis lab.Analysis, err error) {
 	if err := s.check(name); err != nil {
 		return analysis, err
 	}
-	err = s.explainMissing(name, document(s.files, name, AnalysisFile, maxReport, &analysis))
+	err = s.explainMissing(name, decodeFile(s.files, name, AnalysisFile, maxReport, &analysis))
 	if err == nil && analysis.Schema != lab.AnalysisSchema {
 		err = fmt.Errorf("%s has schema %q, this cleave reads %q: type: cleave report %s",
 			path.Join(name, AnalysisFile), analysis.Schema, lab.AnalysisSchema, path.Join(s.dir, name))
@@ -248,7 +248,7 @@ func (s *Shelf) explainMissing(name string, err error) error {
 // notes returns the notes of a run; empty ones if it has no file of notes.
 func notes(files fs.FS, name string) (lab.Notes, error) {
 	var notes lab.Notes
-	err := document(files, name, notesFile, maxNotes, &notes)
+	err := decodeFile(files, name, notesFile, maxNotes, &notes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return lab.Notes{}, nil
 	}

@@ -53,11 +53,11 @@ func listedTrial(files fs.FS, run, name string) lab.ListedTrial {
 	trial := lab.ListedTrial{Name: name}
 	var point lab.Point
 	place := path.Join(run, trialsDir, name)
-	err := head(files, place, trialFile, map[string]any{"number": &trial.Number, "attempt": &trial.Attempt,
+	err := decodeMembers(files, place, trialFile, members{"number": &trial.Number, "attempt": &trial.Attempt,
 		"block": &trial.Block, "variant": &trial.Variant, "point": &point, "started": &trial.Started,
 		"valid": &trial.Valid, "operations": &trial.Operations, "elapsed_seconds": &trial.ElapsedSeconds})
-	if err == nil && !trial.Valid { // only invalid trials have a reason; in others head would read on to the end
-		err = head(files, place, trialFile, map[string]any{"reason": &trial.Reason})
+	if err == nil && !trial.Valid { // only invalid trials have a reason; others would be read to the end
+		err = decodeMembers(files, place, trialFile, members{"reason": &trial.Reason})
 	}
 	if err != nil {
 		trial.Damaged = clip(err.Error())
@@ -71,7 +71,7 @@ func (s *Shelf) Trial(run, name string) (trial lab.Trial, err error) {
 	if err := s.checkTrial(run, name); err != nil {
 		return trial, err
 	}
-	err = document(s.files, path.Join(run, trialsDir, name), trialFile, maxReport, &trial)
+	err = decodeFile(s.files, path.Join(run, trialsDir, name), trialFile, maxReport, &trial)
 	if err == nil && trial.Schema != lab.TrialSchema {
 		err = fmt.Errorf("trial %s of %s has schema %q, this cleave reads %q", name, run, trial.Schema,
 			lab.TrialSchema)
@@ -161,6 +161,6 @@ func (s *Shelf) Metrics(run string) ([]lab.Metric, error) {
 		return nil, err
 	}
 	var study struct{ Metrics []lab.Metric }
-	err := head(s.files, run, planFile, map[string]any{"study": &study})
+	err := decodeMembers(s.files, run, planFile, members{"study": &study})
 	return lab.Study{Metrics: study.Metrics}.AllMetrics(), err
 }

@@ -30,8 +30,8 @@ func played(t *testing.T) (*Shelf, *Folder) {
 	return s, folders[0]
 }
 
-// TestTrialsOfARun checks the list of a run's trials, damaged and too long records in it, its byte limit, and
-// the record and the metrics of a trial.
+// TestTrialsOfARun checks the list of a run's trials, with damaged and too long records and with a byte
+// limit, the record of a trial, and the metrics of the run.
 func TestTrialsOfARun(t *testing.T) {
 	s, folder := played(t)
 	testset.Must(t, os.WriteFile(folder.Path("trials/0002/trial.json"), []byte(`{"number": "x"`), 0o600))

@@ -20,12 +20,13 @@ import (
 // maxProgress is the largest number of bytes that one call reads from a journal.
 const maxProgress = 128 << 10
 
-// lockPiece is the size of the buffer for reading the table of locks, in bytes. The kernel fills at most 4
-// KiB of it at a time.
+// lockPiece is the size of the buffer for reading the table of locks, in bytes. It is larger than the pieces
+// in which the kernel returns the table, which usually have 4 KiB.
 const lockPiece = 16 << 10
 
-// Progress returns whole lines of the journal of a run, from the offset from on, and next, the offset behind
-// them. If from is negative or beyond the end of the journal, it returns the last lines.
+// Progress returns the whole lines behind offset from in the journal of a run, up to maxProgress bytes, and
+// the offset of the next line. If from is negative or beyond the end of the journal, it returns the last
+// lines.
 func (s *Shelf) Progress(name string, from int64) (lines []byte, next int64, err error) {
 	return s.lines(name, progressFile, from)
 }
