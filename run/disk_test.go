@@ -11,10 +11,10 @@ import (
 )
 
 // diskDeployer is a deployer with a replicated disk.
-type diskDeployer struct{ *world }
+type diskDeployer struct{ *faultyShop }
 
 func (d diskDeployer) Can() lab.Capabilities {
-	can := d.world.Can()
+	can := d.faultyShop.Can()
 	can.Disk = func() string { return "stone, 3 copies" }
 	return can
 }
@@ -46,10 +46,10 @@ func TestServicesOnAReplicatedDisk(t *testing.T) {
 
 // TestTheRecordNamesTheDisk checks that the description of a service names its replicated disk.
 func TestTheRecordNamesTheDisk(t *testing.T) {
-	w, c, p := newWorld(t)
-	w.spec.Replicated, c.Deployers["process"], p.Study.Faults = true, diskDeployer{w}, nil
+	s, c, p := newFaultyShop(t)
+	s.spec.Replicated, c.Deployers["process"], p.Study.Faults = true, diskDeployer{s}, nil
 	testset.Must(t, c.Play(t.Context(), p))
-	if got := w.saved[0].Services["database"]; got != "MariaDB 10.11, on stone, 3 copies" {
+	if got := s.saved[0].Services["database"]; got != "MariaDB 10.11, on stone, 3 copies" {
 		t.Errorf("recorded as %q", got)
 	}
 }
@@ -58,22 +58,22 @@ func TestTheRecordNamesTheDisk(t *testing.T) {
 // a fault that fills a replicated disk.
 func TestReplicatedDiskIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*world, *Conductor, *lab.Plan)
+		change func(*faultyShop, *Conductor, *lab.Plan)
 		want   string
 	}{
-		"no such disk": {func(_ *world, _ *Conductor, p *lab.Plan) { p.Study.Faults = nil },
+		"no such disk": {func(_ *faultyShop, _ *Conductor, p *lab.Plan) { p.Study.Faults = nil },
 			"has no replicated disk: deploy with process"},
-		"full": {func(w *world, c *Conductor, p *lab.Plan) {
-			c.Deployers["process"] = diskDeployer{w}
+		"full": {func(s *faultyShop, c *Conductor, p *lab.Plan) {
+			c.Deployers["process"] = diskDeployer{s}
 			p.Study.Faults = []lab.Fault{{Target: "database", Kind: lab.FaultFill}}
 		}, "a replicated disk, which cannot become full alone: use disk local"},
 	} {
-		w, conductor, p := newWorld(t)
-		w.spec.Replicated = true
-		c.change(w, conductor, &p)
+		s, conductor, p := newFaultyShop(t)
+		s.spec.Replicated = true
+		c.change(s, conductor, &p)
 		err := conductor.Play(t.Context(), p)
 		var refused *PlanError
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(w.saved) > 0 {
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(s.saved) > 0 {
 			t.Errorf("%s: %v, want %q before anything is played", name, err, c.want)
 		}
 	}
@@ -82,8 +82,8 @@ func TestReplicatedDiskIsRefused(t *testing.T) {
 // TestABrickIsOneTarget checks that a brick of the replicated disk, which is both a node and a unit of the
 // deployment, is only one target of faults.
 func TestABrickIsOneTarget(t *testing.T) {
-	w, _, _ := newWorld(t)
-	d, err := w.Deploy(t.Context(), lab.Layout{}, t.TempDir())
+	s, _, _ := newFaultyShop(t)
+	d, err := s.Deploy(t.Context(), lab.Layout{}, t.TempDir())
 	testset.Must(t, err)
 	name := d.Units()[0].Name
 	var found []string

@@ -47,9 +47,9 @@ func (n loggedMetering) Resume(unit lab.Unit) error {
 	return nil
 }
 
-// world is a shop on a database, both of which can be killed. It is also the injector: it does all faults
-// when the injection begins.
-type world struct {
+// faultyShop is a shop on a database, both of which can be killed. It is also the injector: it does all
+// faults when the injection begins.
+type faultyShop struct {
 	*shop
 	parts   *parts
 	late    bool              // no fault takes effect, as if the load had ended before
@@ -57,9 +57,9 @@ type world struct {
 	left    []lab.FaultRecord // those that the audit got
 }
 
-func (w *world) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
-	running, err := w.shop.Deploy(ctx, layout, dir)
-	return harmable{running, w.parts}, err
+func (s *faultyShop) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {
+	running, err := s.shop.Deploy(ctx, layout, dir)
+	return harmable{running, s.parts}, err
 }
 
 // harmable is a deployment that passes faults on to the parts.
@@ -71,23 +71,23 @@ type harmable struct {
 func (h harmable) Harm(ctx context.Context, f lab.Fault) (string, error) { return h.parts.Harm(ctx, f) }
 func (h harmable) Heal(ctx context.Context, f lab.Fault) error           { return h.parts.Heal(ctx, f) }
 
-func (w *world) Watch(context.Context, []lab.Unit) (lab.Metering, error) {
-	return loggedMetering{parts: w.parts}, nil
+func (s *faultyShop) Watch(context.Context, []lab.Unit) (lab.Metering, error) {
+	return loggedMetering{parts: s.parts}, nil
 }
 
-func (w *world) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
-	w.left = left.Faults
-	return w.shop.AuditLive(ctx, v, p, left)
+func (s *faultyShop) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
+	s.left = left.Faults
+	return s.shop.AuditLive(ctx, v, p, left)
 }
 
-func (w *world) Check([]lab.Fault, lab.Layout) error { return w.refused }
+func (s *faultyShop) Check([]lab.Fault, lab.Layout) error { return s.refused }
 
-func (w *world) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
+func (s *faultyShop) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
 	var done injected
 	for _, f := range faults {
 		r := lab.FaultRecord{Fault: f, Error: "the load was over"}
 		i := slices.IndexFunc(targets, func(t lab.FaultTarget) bool { return t.Name == f.Target })
-		if i >= 0 && !w.late {
+		if i >= 0 && !s.late {
 			r.Effective, r.Error = true, ""
 			_, err := targets[i].Parts.Harm(ctx, f)
 			if err = errors.Join(err, targets[i].Parts.Heal(ctx, f)); err != nil {
@@ -106,31 +106,31 @@ func (i injected) Over() {}
 
 func (i injected) End() []lab.FaultRecord { return i }
 
-// newWorld returns a world with a conductor and a plan that kills a unit and the database.
-func newWorld(t *testing.T) (*world, *Conductor, lab.Plan) {
-	s, c := newShop(t)
-	w := &world{shop: s, parts: &parts{}}
-	c.System, c.Deployers, c.Meter, c.Injector = w, map[string]lab.Deployer{"process": w}, w, w
+// newFaultyShop returns a faultyShop with a conductor and a plan that kills a unit and the database.
+func newFaultyShop(t *testing.T) (*faultyShop, *Conductor, lab.Plan) {
+	shop, c := newShop(t)
+	s := &faultyShop{shop: shop, parts: &parts{}}
+	c.System, c.Deployers, c.Meter, c.Injector = s, map[string]lab.Deployer{"process": s}, s, s
 	p := plan(1)
 	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}, {Target: "database", Kind: lab.FaultKill}}
-	return w, c, p
+	return s, c, p
 }
 
 // TestFaultsAreDoneToUnitsAndServices checks that metering is suspended before a process is killed and
 // resumed after the next one has started, and that the audit gets the faults.
 func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
-	w, c, p := newWorld(t)
+	s, c, p := newFaultyShop(t)
 	testset.Must(t, c.Play(t.Context(), p))
 	want := []string{
 		"suspend one", "kill one", "start one", "resume one 1",
 		"suspend database", "kill database", "start database", "resume database 7",
 	}
-	if !slices.Equal(w.parts.log, want) {
-		t.Errorf("order %q, want %q", w.parts.log, want)
+	if !slices.Equal(s.parts.log, want) {
+		t.Errorf("order %q, want %q", s.parts.log, want)
 	}
-	if trial := w.saved[0]; !trial.Valid || len(trial.Faults) != 2 || len(w.left) != 2 {
+	if trial := s.saved[0]; !trial.Valid || len(trial.Faults) != 2 || len(s.left) != 2 {
 		t.Errorf("valid %v (%s), faults %+v, the audit got %+v", trial.Valid, trial.Reason, trial.Faults,
-			w.left)
+			s.left)
 	}
 }
 
@@ -138,23 +138,24 @@ func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
 // and that a failed trial keeps the records of its faults.
 func TestFaultsThatSpoilATrial(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*world)
+		change func(*faultyShop)
 		want   string
 	}{
-		"not started again": {func(w *world) { w.parts.stuck = "one" }, "fault kill of one: its port is taken"},
-		"without effect": {func(w *world) { w.late = true },
+		"not started again": {func(s *faultyShop) { s.parts.stuck = "one" },
+			"fault kill of one: its port is taken"},
+		"without effect": {func(s *faultyShop) { s.late = true },
 			"audit unknown: fault kill of one did not take effect: the load was over"},
-		"in a failed trial": {func(w *world) { w.spoil = map[int]error{1: errors.New("unit two died")} },
+		"in a failed trial": {func(s *faultyShop) { s.spoil = map[int]error{1: errors.New("unit two died")} },
 			"unit two died"},
 	} {
-		w, conductor, p := newWorld(t)
+		s, conductor, p := newFaultyShop(t)
 		p.Study.Design.MaxRepeats = 0
-		c.change(w)
+		c.change(s)
 		if err := conductor.Play(t.Context(), p); err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if trial := w.saved[0]; trial.Valid || !strings.HasPrefix(trial.Reason, c.want) || len(trial.Faults) != 2 {
+		if trial := s.saved[0]; trial.Valid || !strings.HasPrefix(trial.Reason, c.want) || len(trial.Faults) != 2 {
 			t.Errorf("%s: valid %v, reason %q, faults %+v, want %q", name, trial.Valid, trial.Reason, trial.Faults,
 				c.want)
 		}
@@ -167,7 +168,7 @@ type embedded struct{ lab.Backing }
 func (embedded) Permanent() string { return "it is part of the units" }
 
 // unable is a deployer that cannot kill.
-type unable struct{ *world }
+type unable struct{ *faultyShop }
 
 func (unable) Can() lab.Capabilities {
 	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultPause}}
@@ -175,22 +176,22 @@ func (unable) Can() lab.Capabilities {
 
 func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*world, *Conductor)
+		change func(*faultyShop, *Conductor)
 		want   string
 	}{
-		"no such target": {func(w *world, _ *Conductor) { w.refused = errors.New("there is no cellar") },
+		"no such target": {func(s *faultyShop, _ *Conductor) { s.refused = errors.New("there is no cellar") },
 			"a at s1: there is no cellar"},
-		"embedded": {func(_ *world, c *Conductor) { c.Backings["mariadb"] = embedded{c.Backings["mariadb"]} },
+		"embedded": {func(_ *faultyShop, c *Conductor) { c.Backings["mariadb"] = embedded{c.Backings["mariadb"]} },
 			`fault of "database": it is part of the units`},
-		"not here": {func(w *world, c *Conductor) { c.Deployers["process"] = unable{w} },
+		"not here": {func(s *faultyShop, c *Conductor) { c.Deployers["process"] = unable{s} },
 			`fault kill of "one": the deployment process cannot do it; it can: [pause]`},
-		"no injector": {func(_ *world, c *Conductor) { c.Injector = nil }, "there is no injector"},
+		"no injector": {func(_ *faultyShop, c *Conductor) { c.Injector = nil }, "there is no injector"},
 	} {
-		w, conductor, p := newWorld(t)
-		c.change(w, conductor)
+		s, conductor, p := newFaultyShop(t)
+		c.change(s, conductor)
 		err := conductor.Play(t.Context(), p)
 		var refused *PlanError
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(w.saved) > 0 {
+		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(s.saved) > 0 {
 			t.Errorf("%s: %v, want %q before anything is played", name, err, c.want)
 		}
 	}
@@ -200,8 +201,7 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 // fault.
 func TestADeploymentWithoutFaultsSpoilsTheTrial(t *testing.T) {
 	s, c := newShop(t)
-	w := &world{shop: s, parts: &parts{}}
-	c.Injector = w
+	c.Injector = &faultyShop{shop: s, parts: &parts{}}
 	p := plan(1)
 	p.Study.Faults = []lab.Fault{{Target: "one", Kind: lab.FaultKill}}
 	testset.Must(t, c.Play(t.Context(), p))

@@ -28,18 +28,23 @@ func (m *measurer) Measure(
 // TestCourseOfUsageNeedsACourseOfTheLoad checks that the course of the usage is kept only if the load has a
 // course: a search has many loads, and a job none.
 func TestCourseOfUsageNeedsACourseOfTheLoad(t *testing.T) {
-	for _, n := range []int{0, 1} {
-		m := &measurer{course: make([]lab.Slice, n)}
-		c := m.rooms.conductor(t)
-		if c.System = m; n == 0 {
-			c.System = &m.rooms
+	for name, c := range map[string]struct {
+		measures bool // the system implements lab.Measurer
+		course   []lab.Slice
+		kept     bool
+	}{
+		"a job":                {false, nil, false},
+		"a search":             {true, nil, false},
+		"a load with a course": {true, make([]lab.Slice, 1), true},
+	} {
+		m := &measurer{course: c.course}
+		conductor := m.rooms.conductor(t)
+		if c.measures {
+			conductor.System = m
 		}
-		for range 2 { // without a course: a system that measures nothing (a job), and then one that does (a search)
-			testset.Must(t, c.Play(t.Context(), plan(1)))
-			if kept := m.saved[0].Metered.Course != nil; kept != (n > 0) {
-				t.Errorf("with a load with a course of %d slices, the course of the usage is kept: %t", n, kept)
-			}
-			c.System, m.saved = m, nil
+		testset.Must(t, conductor.Play(t.Context(), plan(1)))
+		if kept := m.saved[0].Metered.Course != nil; kept != c.kept {
+			t.Errorf("%s: the course of the usage is kept: %t, want %t", name, kept, c.kept)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (j Job) watchPlatform(ctx context.Context, units lab.Metering) *platformMet
 	return m
 }
 
-// unmetered records the first reason why the platform is not metered; "" is no reason.
+// unmetered records the reason why the platform is not metered: the first one that is not empty.
 func (m *platformMetering) unmetered(why string) {
 	m.cost.Unmetered = cmp.Or(m.cost.Unmetered, why)
 }

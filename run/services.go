@@ -23,7 +23,7 @@ func OpenServices(
 ) (Services, error) {
 	opened := Services{}
 	var mu sync.Mutex
-	err := sideBySide(layout.Services, func(spec lab.ServiceSpec) error {
+	err := forAll(layout.Services, func(spec lab.ServiceSpec) error {
 		service, err := openService(ctx, backings, spec, scratch)
 		if err != nil {
 			return fmt.Errorf("backing service %s (%s): %w", spec.Name, spec.Kind, err)
@@ -39,8 +39,9 @@ func OpenServices(
 	return opened, nil
 }
 
-// sideBySide calls do for all at the same time, and joins the errors in the order of all.
-func sideBySide[T any](all []T, do func(T) error) error {
+// forAll calls do for all values concurrently. It continues after errors and returns all of them, in the
+// order of the values.
+func forAll[T any](all []T, do func(T) error) error {
 	problems := make([]error, len(all))
 	var running sync.WaitGroup
 	for i, one := range all {
@@ -103,7 +104,7 @@ func (c *Conductor) closeDeployers() error {
 
 // Release releases all services at the same time.
 func (s Services) Release() error {
-	return sideBySide(slices.Sorted(maps.Keys(s)), func(name string) error {
+	return forAll(slices.Sorted(maps.Keys(s)), func(name string) error {
 		if err := s[name].Release(); err != nil {
 			return fmt.Errorf("release the backing service %s: %w", name, err)
 		}

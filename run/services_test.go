@@ -164,18 +164,18 @@ func TestFailuresOfServices(t *testing.T) {
 	}
 }
 
-// meeting is a barrier for two goroutines.
-type meeting struct {
+// barrier lets two goroutines continue when both have arrived.
+type barrier struct {
 	arrived atomic.Int32
 	all     chan struct{}
 }
 
-func (m *meeting) attend(ctx context.Context) error {
-	if m.arrived.Add(1) == 2 {
-		close(m.all)
+func (b *barrier) wait(ctx context.Context) error {
+	if b.arrived.Add(1) == 2 {
+		close(b.all)
 	}
 	select {
-	case <-m.all:
+	case <-b.all:
 		return nil
 	case <-ctx.Done():
 		return errors.New("the other goroutine did not arrive")
@@ -185,11 +185,11 @@ func (m *meeting) attend(ctx context.Context) error {
 // pair is a backing whose two services start and end only at the same time.
 type pair struct {
 	lab.Backing
-	start, end *meeting
+	start, end *barrier
 }
 
 func (p pair) Fresh(ctx context.Context, _ lab.ServiceSpec, _ string) (lab.Service, error) {
-	return half{p: p, ctx: ctx}, p.start.attend(ctx)
+	return half{p: p, ctx: ctx}, p.start.wait(ctx)
 }
 
 // half is one of the two services of a pair.
@@ -199,12 +199,12 @@ type half struct {
 	ctx context.Context
 }
 
-func (h half) Release() error { return h.p.end.attend(h.ctx) }
+func (h half) Release() error { return h.p.end.wait(h.ctx) }
 
 func TestServicesStartAndEndAtOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	both := pair{start: &meeting{all: make(chan struct{})}, end: &meeting{all: make(chan struct{})}}
+	both := pair{start: &barrier{all: make(chan struct{})}, end: &barrier{all: make(chan struct{})}}
 	opened, err := OpenServices(ctx, map[string]lab.Backing{"mariadb": both},
 		lab.Layout{Services: []lab.ServiceSpec{{Name: "one", Kind: "mariadb"}, {Name: "two", Kind: "mariadb"}}},
 		t.TempDir())

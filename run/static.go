@@ -46,12 +46,12 @@ func (s Services) staticCost(at setting, played Played) *lab.StaticCost {
 	} else {
 		c.Unknown["tables"], c.Unknown["queues"] = tablesUnknown, tablesUnknown
 	}
-	var known []lab.ProgramImage
+	var images []lab.ProgramImage
 	if played.Platform != nil {
-		known = played.Platform.Images
+		images = played.Platform.Images
 	}
 	var unknown string
-	if c.Images, unknown = imagesOf(units, known); unknown != "" {
+	if c.Images, unknown = imagesOf(units, images); unknown != "" {
 		c.Unknown["images"] = unknown
 	}
 	if len(c.Code) == 0 {
