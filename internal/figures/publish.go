@@ -18,17 +18,17 @@ import (
 // Publish prints the table of all figures to out, writes them as JSON to the file
 // at path and prints that path.
 func Publish(out io.Writer, path string, all []Figure) error {
-	Print(out, all)
-	if err := Write(path, all); err != nil {
+	printTable(out, all)
+	if err := writeJSON(path, all); err != nil {
 		return err
 	}
 	fmt.Fprintln(out, "\nfigures written to", path)
 	return nil
 }
 
-// Print prints a table with a row per figure. It scales the numbers of a row to one readable unit. The table
-// has a column of notes if a figure has a note.
-func Print(out io.Writer, all []Figure) {
+// printTable prints a table with a row per figure. It scales the numbers of a row to one readable unit. The
+// table has a column of notes if a figure has a note.
+func printTable(out io.Writer, all []Figure) {
 	header := []string{"figure", "value", "low", "high", "unit", "n", "must", "stretch", "goal"}
 	noted := slices.ContainsFunc(all, func(f Figure) bool { return f.Note != "" })
 	if noted {
@@ -64,9 +64,9 @@ func (f Figure) cells() []string {
 	}
 }
 
-// Write writes all figures to the file at path as a JSON list, which may be empty. It creates the folder of
-// the file if needed.
-func Write(path string, all []Figure) error {
+// writeJSON writes all figures to the file at path as a JSON list, which may be empty. It creates the folder
+// of the file if needed.
+func writeJSON(path string, all []Figure) error {
 	text, err := json.MarshalIndent(append([]Figure{}, all...), "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode the figures: %w", err)

@@ -26,12 +26,12 @@ func sampleFigures() []Figure {
 	}
 }
 
-func TestPrint(t *testing.T) {
+func TestTable(t *testing.T) {
 	for name, figures := range map[string][]Figure{
 		"with-notes": sampleFigures(), "without-notes": sampleFigures()[:2], "of-nothing": nil,
 	} {
 		var out bytes.Buffer
-		Print(&out, figures)
+		printTable(&out, figures)
 		golden(t, "table-"+name+".txt", out.Bytes())
 	}
 }
@@ -53,11 +53,11 @@ func TestPublish(t *testing.T) {
 	golden(t, "figures.json", written)
 }
 
-// TestFilesOfFigures checks that Write writes an empty list if there are no figures, and that Publish fails
-// if the file cannot be written.
+// TestFilesOfFigures checks that writeJSON writes an empty list if there are no figures, and that Publish
+// fails if the file cannot be written.
 func TestFilesOfFigures(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := Write(file, nil); err != nil {
+	if err := writeJSON(file, nil); err != nil {
 		t.Fatal(err)
 	}
 	if written, err := os.ReadFile(file); err != nil || string(written) != "[]\n" {

@@ -2,6 +2,7 @@ package servers
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -17,10 +18,7 @@ func (cacheClient) write(ctx context.Context, at target, word string) error {
 	if err != nil {
 		return err
 	}
-	if err := client.Set(ctx, word, nil, 0); err != nil {
-		return err
-	}
-	return client.Close()
+	return errors.Join(client.Set(ctx, word, nil, 0), client.Close())
 }
 
 func (cacheClient) read(ctx context.Context, at target) ([]string, error) {
@@ -29,8 +27,5 @@ func (cacheClient) read(ctx context.Context, at target) ([]string, error) {
 		return nil, err
 	}
 	words, err := client.GetMany(ctx, "a", "b")
-	if err != nil {
-		return nil, err
-	}
-	return slices.Collect(maps.Keys(words)), client.Close()
+	return slices.Collect(maps.Keys(words)), errors.Join(err, client.Close())
 }

@@ -81,7 +81,10 @@ func (c sqlClient) open(ctx context.Context, at target) (*sql.DB, error) {
 		return nil, err
 	}
 	_, err = db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS words (word VARCHAR(20) PRIMARY KEY)")
-	return db, err
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
 }
 
 func (c sqlClient) write(ctx context.Context, at target, word string) error {
@@ -136,7 +139,7 @@ func (rabbitClient) queue(at target, work func(*amqp.Channel, amqp.Queue) error)
 	if err != nil {
 		return err
 	}
-	return errors.Join(channel.Confirm(false), work(channel, queue))
+	return errors.Join(channel.Confirm(noWait), work(channel, queue))
 }
 
 func (c rabbitClient) write(ctx context.Context, at target, word string) error {
@@ -147,10 +150,11 @@ func (c rabbitClient) write(ctx context.Context, at target, word string) error {
 		if err != nil {
 			return err
 		}
-		if confirmed, err := confirm.WaitContext(ctx); err != nil || !confirmed {
-			return fmt.Errorf("confirmed %v: %w", confirmed, err)
+		confirmed, err := confirm.WaitContext(ctx)
+		if err == nil && !confirmed {
+			err = errors.New("the broker did not confirm the message")
 		}
-		return nil
+		return err
 	})
 }
 
@@ -170,7 +174,8 @@ func (c rabbitClient) read(ctx context.Context, at target) (words []string, err 
 		}
 		for message := range messages {
 			if string(message.Body) == mark {
-				return message.Ack(false)
+				const multiple = false
+				return message.Ack(multiple)
 			}
 			words = append(words, string(message.Body))
 		}

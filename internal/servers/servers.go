@@ -166,12 +166,6 @@ func (i *Instance) Volume() string { return filepath.Join(i.dir, i.name) }
 // Units returns the processes of the server, for a meter.
 func (i *Instance) Units() []lab.Unit { return i.deployment.Units() }
 
-// Failed returns a channel that is closed when the server ends unexpectedly.
-func (i *Instance) Failed() <-chan struct{} { return i.deployment.Failed() }
-
-// Failure returns how the server ended, once Failed is closed.
-func (i *Instance) Failure() error { return i.deployment.Failure() }
-
 // Kill ends the server like a crash (kill -9). Its data stay; Restart starts it again.
 func (i *Instance) Kill() error {
 	_, err := i.deployment.Harm(context.Background(), lab.Fault{Target: i.name, Kind: lab.FaultKill})

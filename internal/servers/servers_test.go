@@ -137,18 +137,19 @@ func expectClosed(t *testing.T, instance *Instance, words wordClient) {
 	}
 }
 
-// expectDeathIsReported kills a server without Kill: Failed must be closed then, and not before.
+// expectDeathIsReported kills a server without Kill, and checks that its deployment fails then, and not
+// before.
 func expectDeathIsReported(t *testing.T, instance *Instance) {
 	t.Helper()
-	if err := instance.Failure(); err != nil {
+	if err := instance.deployment.Failure(); err != nil {
 		t.Errorf("a kill by Kill is reported as a failure: %v", err)
 	}
 	main := pids(instance)[0]
 	testset.Must(t, syscall.Kill(main, syscall.SIGKILL))
 	select {
-	case <-instance.Failed():
+	case <-instance.deployment.Failed():
 		want := string(instance.Kind) + " ended by signal: killed"
-		if got := instance.Failure().Error(); !strings.HasPrefix(got, want) {
+		if got := instance.deployment.Failure().Error(); !strings.HasPrefix(got, want) {
 			t.Errorf("its death is reported as %q, want %q and the log", got, want)
 		}
 	case <-testContext(t).Done():

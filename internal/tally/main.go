@@ -118,7 +118,7 @@ func (l *lockedWriter) Write(text []byte) (int, error) {
 }
 
 // repeatFailed repeats the failed tests that may be repeated, and prints the failures that remain. It returns
-// the first error of writing, also that of the run before.
+// an error if a test cannot be run again, or if the output could not be written at any time.
 func (t *tally) repeatFailed(test tester, g group, to io.Writer) error {
 	repeat := t.broken.areFew()
 	for _, b := range t.broken {
