@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -29,9 +30,7 @@ func TestMedian(t *testing.T) {
 // so the half-width of the interval is 12.7062 ln 2.
 func TestRatio(t *testing.T) {
 	f, err := Ratio("ours / theirs", lab.LowerIsBetter, []float64{2, 16}, []float64{1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	half := 12.7062 * math.Ln2
 	for what, pair := range map[string][2]float64{
 		"value": {f.Value, 4}, "low": {f.Low, 4 * math.Exp(-half)}, "high": {f.High, 4 * math.Exp(half)},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -39,17 +40,13 @@ func TestTable(t *testing.T) {
 func TestPublish(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results", "bench", "shop.json")
 	var out bytes.Buffer
-	if err := Publish(&out, path, sampleFigures()); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, Publish(&out, path, sampleFigures()))
 	if want := "\nfigures written to " + path + "\n"; !bytes.HasSuffix(out.Bytes(), []byte(want)) ||
 		!bytes.HasPrefix(out.Bytes(), []byte("figure  ")) {
 		t.Errorf("printed:\n%s\nwant the table, then %q", out.String(), want)
 	}
 	written, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	golden(t, "figures.json", written)
 }
 
@@ -57,9 +54,7 @@ func TestPublish(t *testing.T) {
 // fails if the file cannot be written.
 func TestFilesOfFigures(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	if err := writeJSON(file, nil); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, writeJSON(file, nil))
 	if written, err := os.ReadFile(file); err != nil || string(written) != "[]\n" {
 		t.Errorf("no figures: %q, %v, want an empty list", written, err)
 	}
@@ -75,14 +70,10 @@ func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, os.WriteFile(path, got, 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s:\n%s\nwant:\n%s", path, got, want)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // played is the result of a trial of one of the sides that spies returns.
@@ -37,9 +39,7 @@ func TestPlay(t *testing.T) {
 	run := func(seed uint64) (order []int, results [][]played, story string) {
 		var text bytes.Buffer
 		results, err := Play(t.Context(), Rounds{Count: count, Seed: seed, Story: &text}, spies(sides, &order)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		return order, results, text.String()
 	}
 	order, results, story := run(1)

@@ -117,18 +117,14 @@ func Started(t testing.TB, kind server.Kind, settings server.Settings) *Instance
 	t.Helper()
 	Need(t, kind)
 	dir, err := os.MkdirTemp("", "cleave-server-") // the paths of servers' sockets must be short
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
 	instance, err := Start(context.Background(), kind, dir, settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := instance.Stop(); err != nil {
 			t.Error(err)

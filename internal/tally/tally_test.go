@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // tallyOf counts the concatenated streams of testdata files, and returns the tally and its output.
@@ -14,15 +16,11 @@ func tallyOf(t *testing.T, names ...string) (*tally, string) {
 	var stream, out bytes.Buffer
 	for _, name := range names {
 		text, err := os.ReadFile("testdata/" + name + ".jsonl")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testset.Must(t, err)
 		stream.Write(text)
 	}
 	result, err := runAll(once(&stream), []group{{}}, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	return result, out.String()
 }
 
@@ -131,9 +129,7 @@ func TestReasonOfASkippedScript(t *testing.T) {
 
 func TestStreamCutShort(t *testing.T) {
 	text, err := os.ReadFile("testdata/passes.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, err)
 	lines := bytes.SplitAfter(text, []byte{'\n'})
 	var out bytes.Buffer
 	got, err := runAll(once(bytes.NewReader(bytes.Join(lines[:len(lines)-2], nil))), []group{{}}, &out)

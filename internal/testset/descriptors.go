@@ -15,9 +15,7 @@ func CallWithoutDescriptors(t testing.TB, address string) {
 	giveBack := TakeDescriptors(t, 1) // one for the dialing side of the connection
 	defer giveBack()
 	caller, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Must(t, err)
 	time.Sleep(50 * time.Millisecond) // the failure of Accept in the listener cannot be observed from here
 	_ = caller.Close()                // nothing was sent
 }
@@ -27,14 +25,10 @@ func CallWithoutDescriptors(t testing.TB, address string) {
 func TakeDescriptors(t testing.TB, left int) (giveBack func()) {
 	t.Helper()
 	var usual syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &usual); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &usual))
 	// A low limit, so that few files have to be opened.
 	few := syscall.Rlimit{Cur: min(usual.Cur, 1024), Max: usual.Max}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
-		t.Fatal(err)
-	}
+	Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few))
 	var taken []*os.File
 	for {
 		file, err := os.Open(os.DevNull)

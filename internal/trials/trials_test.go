@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -147,17 +148,13 @@ func TestPart(t *testing.T) {
 
 func TestUnits(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("file", nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.WriteFile("file", nil, 0o755))
 	for _, missing := range []string{"unit", "", "file"} {
 		if _, err := Units(missing); err == nil || !strings.Contains(err.Error(), "make build") {
 			t.Errorf("units %q: %v, want what to do", missing, err)
 		}
 	}
-	if err := os.Mkdir("unit", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testset.Must(t, os.Mkdir("unit", 0o755))
 	if path, err := Units("unit"); err != nil || !filepath.IsAbs(path) {
 		t.Errorf("units %q, %v, want its absolute path", path, err)
 	}
