@@ -328,7 +328,7 @@ func (e *experiment) attempt(
 	return trial, logs, nil
 }
 
-// setting holds the parts of a planned trial.
+// setting is a planned trial with its names resolved, and its layout.
 type setting struct {
 	variant  lab.Variant
 	point    lab.Point
@@ -336,7 +336,7 @@ type setting struct {
 	deployer lab.Deployer
 }
 
-// setting finds the parts of a planned trial and makes its layout.
+// setting resolves the names in a planned trial and makes its layout.
 func (e *experiment) setting(planned lab.PlannedTrial) (setting, error) {
 	variant, found := e.plan.Study.Variant(planned.Variant)
 	if !found {

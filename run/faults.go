@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -78,52 +79,55 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 	return all
 }
 
-// metered suspends and resumes the metering of units that faults kill and start again.
+// metered suspends and resumes the metering of units that faults kill and start again. Faults of one target
+// may overlap: one may begin or be healed while the units that another has ended are not running.
 type metered struct {
 	lab.Deployment
 	metering lab.Metering
-	ended    []string // units that the last fault has ended, until they are metered again
+	ended    sync.Map // names of the units that a lab.Fault has ended, until it is healed
 }
 
 // Harm implements lab.Harmer. It suspends metering before the fault, because a killed process has no
 // counters.
 func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
-	m.ended = nil
+	var ended []string
 	for _, unit := range m.Units() {
 		if (f.Kind.Ends() || f.Kind.Replaces()) && (unit.Name == f.Target || m.NodeOf(unit.Name) == f.Target) {
-			m.ended = append(m.ended, unit.Name)
+			ended = append(ended, unit.Name)
 		}
 	}
-	for _, unit := range m.ended {
+	for _, unit := range ended {
 		if err := m.metering.Suspend(unit); err != nil {
 			return "", fmt.Errorf("meter: %w", err)
 		}
 	}
 	proof, err := m.Deployment.Harm(ctx, f)
 	if err == nil && f.Kind.Replaces() {
-		err = m.resume()
+		return proof, m.resume(ended)
 	}
+	m.ended.Store(f, ended)
 	return proof, err
 }
 
-// Heal implements lab.Harmer. It resumes metering.
+// Heal implements lab.Harmer. It resumes the metering of the units that the fault has ended.
 func (m *metered) Heal(ctx context.Context, f lab.Fault) error {
 	if err := m.Deployment.Heal(ctx, f); err != nil {
 		return err
 	}
-	return m.resume()
+	ended, _ := m.ended.LoadAndDelete(f)
+	names, _ := ended.([]string) // none if the fault replaced the units: they are metered again
+	return m.resume(names)
 }
 
-// resume resumes the metering of the ended units, which have new processes.
-func (m *metered) resume() error {
+// resume resumes the metering of ended units, which have new processes.
+func (m *metered) resume(ended []string) error {
 	for _, again := range m.Units() {
-		if slices.Contains(m.ended, again.Name) {
+		if slices.Contains(ended, again.Name) {
 			if err := m.metering.Resume(again); err != nil {
 				return fmt.Errorf("meter: %w", err)
 			}
 		}
 	}
-	m.ended = nil
 	return nil
 }
 

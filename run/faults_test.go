@@ -241,3 +241,27 @@ func TestMeteringIsSuspendedForKilledUnits(t *testing.T) {
 		}
 	}
 }
+
+// TestOverlappingFaultsOfOneTarget checks that a killed unit is metered again when the kill is healed, even if
+// another fault of the unit begins or is healed in the meantime.
+func TestOverlappingFaultsOfOneTarget(t *testing.T) {
+	kill, cut := lab.Fault{Target: "front", Kind: lab.FaultKill}, lab.Fault{Target: "front", Kind: lab.FaultCut}
+	for name, c := range map[string]struct {
+		first, second lab.Fault
+		want          []string
+	}{
+		"the kill begins first": {kill, cut, []string{"suspend front", "kill front", "cut front", "start front",
+			"resume front 0", "start front"}},
+		"the cut begins first": {cut, kill, []string{"cut front", "suspend front", "kill front", "start front",
+			"start front", "resume front 0"}},
+	} {
+		calls := &parts{}
+		m := metered{Deployment: harmable{onNodes{}, calls}, metering: loggedMetering{parts: calls}}
+		_, err := m.Harm(t.Context(), c.first)
+		_, other := m.Harm(t.Context(), c.second)
+		err = errors.Join(err, other, m.Heal(t.Context(), c.first), m.Heal(t.Context(), c.second))
+		if err != nil || !slices.Equal(calls.log, c.want) {
+			t.Errorf("%s: the calls are %q (%v), want %q", name, calls.log, err, c.want)
+		}
+	}
+}

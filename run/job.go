@@ -102,7 +102,8 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	return played, err
 }
 
-// watch begins to meter the units, with the deployment's own meter if it has one.
+// watch begins to meter the units, with the deployment's own meter if it has one. If j.Used is set and the
+// meter supports it, the meter calls j.Used about once a second.
 func (j Job) watch(ctx context.Context) (lab.Metering, error) {
 	meter := j.Meter
 	if own := j.Deployment.Meter(); own != nil {

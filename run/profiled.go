@@ -81,7 +81,8 @@ func (r *profileRecorder) close(threads []lab.ThreadUse) {
 	}
 }
 
-// addLayers ends the units, so that they write their profiles, and adds the CPU time by layer to the trial.
+// addLayers ends the foreign units, which write their profiles when they end, and adds the CPU time by layer
+// to the trial.
 func (e *experiment) addLayers(
 	ctx context.Context, s setting, deployment lab.Deployment, profile profileRecorder, trial *lab.Trial,
 ) (err error) {

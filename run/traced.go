@@ -34,7 +34,7 @@ func (e *experiment) checkSpans(s setting) error {
 		return nil
 	}
 	source, remedy := "--trace-share", "leave it out, or use"
-	if _, set := s.point.Level(lab.FactorTraceShare); set { // by cleave model, which needs spans
+	if _, set := s.point.Level(lab.FactorTraceShare); set { // cleave model sets it, and cannot do without spans
 		source, remedy = lab.FactorTraceShare, "use"
 	}
 	return fmt.Errorf("%s: the spans of what the deployment %s starts do not come back to this host "+
