@@ -242,8 +242,8 @@ func TestMeteringIsSuspendedForKilledUnits(t *testing.T) {
 	}
 }
 
-// TestOverlappingFaultsOfOneTarget checks that a killed unit is metered again when the kill is healed, even if
-// another fault of the unit begins or is healed in the meantime.
+// TestOverlappingFaultsOfOneTarget checks that a killed unit is metered again when the kill is healed, even
+// if another fault of the unit begins or is healed in the meantime.
 func TestOverlappingFaultsOfOneTarget(t *testing.T) {
 	kill, cut := lab.Fault{Target: "front", Kind: lab.FaultKill}, lab.Fault{Target: "front", Kind: lab.FaultCut}
 	for name, c := range map[string]struct {
