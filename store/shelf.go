@@ -75,8 +75,8 @@ func OpenShelf(dir string) (*Shelf, error) {
 // Close closes the folder.
 func (s *Shelf) Close() error { return s.root.Close() }
 
-// names returns the names of all runs: those in the folder itself, and those in its subfolders, one for each
-// study. unseen reports whether it left out folders because of a limit.
+// names returns the names of all runs: those in the folder itself, and those in its subfolders, which hold
+// one study each. unseen reports whether it left out folders because of a limit.
 func (s *Shelf) names() (all []string, unseen bool, err error) {
 	top, unseen, err := s.folders(".")
 	if err != nil {

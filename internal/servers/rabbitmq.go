@@ -55,6 +55,7 @@ func (i *Instance) QueueDepths(ctx context.Context) (map[string]QueueDepth, erro
 			return nil, fmt.Errorf("depths of all queues: %w", err)
 		}
 		lines, done = strings.CutSuffix(string(answer), "{ok, done}")
+		// A queue has no process while it is being created or removed.
 		if changes := strings.Contains(string(answer), "noproc"); !done && (!changes || retries == maxRetries) {
 			return nil, fmt.Errorf("depths of all queues: the broker answers %q", answer)
 		}
