@@ -96,6 +96,7 @@ type experiment struct {
 	// lengths are the present lengths of the load as multiples of the planned one, by point. Further blocks have
 	// the lengths of the trials that they make up for.
 	lengths map[string]float64
+	isWarm  bool // the warm-up was played
 }
 
 // resume restores the state of the experiment from the store and returns the numbers of the finished trials.
@@ -233,9 +234,13 @@ func (m *MissingPartError) Error() string {
 	return strings.Join(lab.LackLines(m.Lacks, m.Variants), "\n")
 }
 
-// warmUp plays every variant at its points and discards the records. It brings files into memory and
-// processors to their clock rate before the first block.
+// warmUp plays every variant at its points and discards the records, unless it has done so before. It brings
+// files into memory and processors to their clock rate before the first trial that is recorded.
 func (e *experiment) warmUp(ctx context.Context) error {
+	if e.isWarm {
+		return nil
+	}
+	e.isWarm = true
 	for range e.plan.Study.Design.WarmupTrials {
 		for _, planned := range e.plan.Trials {
 			if planned.Block != 1 {

@@ -36,6 +36,9 @@ func (e *experiment) playFurther(ctx context.Context, done []int) error {
 			if slices.Contains(done, planned.Number) {
 				continue
 			}
+			if err := e.warmUp(ctx); err != nil { // it was not played yet if all trials of the plan were done before
+				return err
+			}
 			if err := e.playUntilValid(ctx, planned); err != nil {
 				return err
 			}

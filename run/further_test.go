@@ -59,14 +59,18 @@ func TestLostTrialsAreMadeUpForInAFurtherBlock(t *testing.T) {
 }
 
 // TestAFurtherBlockIsResumed checks that an interrupted further block is resumed with the same numbers and
-// seeds.
+// seeds, after a warm-up.
 func TestAFurtherBlockIsResumed(t *testing.T) {
 	r, p := &rooms{spoil: lose(1, 2)}, threeBlocks()
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), p))
 	want := r.saved[len(r.saved)-1]
-	r.saved, r.further = r.saved[:len(r.saved)-1], nil
+	r.saved, r.further, r.played = r.saved[:len(r.saved)-1], nil, nil
+	r.spoil, p.Study.Design.WarmupTrials = nil, 1
 	testset.Must(t, c.Play(t.Context(), p))
+	if len(r.played) != 4+1 {
+		t.Errorf("resumed with %q, want a warm-up of 2 variants at 2 points, and the missing trial", r.played)
+	}
 	got := r.saved[len(r.saved)-1]
 	if len(r.saved) != 15 || got.Number != want.Number || got.Variant != want.Variant || got.Seed != want.Seed {
 		t.Errorf("resumed with %+v, want %+v", got, want)
