@@ -137,6 +137,14 @@ func (r *rooms) verdicts() (verdicts []string) {
 	return verdicts
 }
 
+// expectVerdicts checks the verdicts of all records, in order.
+func (r *rooms) expectVerdicts(t *testing.T, want []string) {
+	t.Helper()
+	if got := r.verdicts(); !slices.Equal(got, want) {
+		t.Errorf("records %q, want %q", got, want)
+	}
+}
+
 // plan returns a plan of a number of trials, of the variants a and b in turn.
 func plan(trials int) lab.Plan {
 	p := lab.Plan{Study: lab.Study{
@@ -176,9 +184,7 @@ func TestSpoiltTrialsAreRepeatedAndKept(t *testing.T) {
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), plan(2)))
 	want := []string{"1/1 worker-7 ended: signal: killed", "1/2 valid", "2/1 valid"}
-	if got := r.verdicts(); !slices.Equal(got, want) {
-		t.Errorf("records %q, want %q", got, want)
-	}
+	r.expectVerdicts(t, want)
 }
 
 // TestTheRecordOfAFailedTrialFollowsItsSchema checks the record of a trial of which nothing was metered.
@@ -199,9 +205,7 @@ func TestRepeatsAreLimited(t *testing.T) {
 		"1/1 audit invalid: lost a ping", "1/2 audit invalid: lost a ping",
 		"2/1 audit unknown: lost a ping", "2/2 audit unknown: lost a ping",
 	}
-	if got := r.verdicts(); !slices.Equal(got, want) {
-		t.Errorf("records %q, want %q", got, want)
-	}
+	r.expectVerdicts(t, want)
 }
 
 func TestGatesStrikeOutDisturbedTrials(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,7 +99,5 @@ func TestTheDeployersReasonReplacesTheMetersError(t *testing.T) {
 	testset.Must(t, c.Play(t.Context(), plan(1)))
 	want := []string{"1/1 unit balancer ended by signal: killed",
 		"1/2 meter: unit balancer has gone: os: process already finished"}
-	if got := r.verdicts(); !slices.Equal(got, want) {
-		t.Errorf("records %q, want %q", got, want)
-	}
+	r.expectVerdicts(t, want)
 }

@@ -1,9 +1,7 @@
 package run
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -71,11 +69,7 @@ func TestReplicatedDiskIsRefused(t *testing.T) {
 		s, conductor, p := newFaultyShop(t)
 		s.spec.Replicated = true
 		c.change(s, conductor, &p)
-		err := conductor.Play(t.Context(), p)
-		var refused *PlanError
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(s.saved) > 0 {
-			t.Errorf("%s: %v, want %q before anything is played", name, err, c.want)
-		}
+		s.expectRefused(t, name, conductor, p, c.want)
 	}
 }
 

@@ -116,6 +116,17 @@ func newFaultyShop(t *testing.T) (*faultyShop, *Conductor, lab.Plan) {
 	return s, c, p
 }
 
+// expectRefused checks that a conductor refuses a plan with a PlanError that contains want, before it plays
+// anything. name describes the case.
+func (s *faultyShop) expectRefused(t *testing.T, name string, c *Conductor, p lab.Plan, want string) {
+	t.Helper()
+	err := c.Play(t.Context(), p)
+	var refused *PlanError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) || len(s.saved) > 0 {
+		t.Errorf("%s: %v, want %q before anything is played", name, err, want)
+	}
+}
+
 // TestFaultsAreDoneToUnitsAndServices checks that metering is suspended before a process is killed and
 // resumed after the next one has started, and that the audit gets the faults.
 func TestFaultsAreDoneToUnitsAndServices(t *testing.T) {
@@ -189,11 +200,7 @@ func TestFaultsThatAreRefusedBeforeTheStart(t *testing.T) {
 	} {
 		s, conductor, p := newFaultyShop(t)
 		c.change(s, conductor)
-		err := conductor.Play(t.Context(), p)
-		var refused *PlanError
-		if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) || len(s.saved) > 0 {
-			t.Errorf("%s: %v, want %q before anything is played", name, err, c.want)
-		}
+		s.expectRefused(t, name, conductor, p, c.want)
 	}
 }
 

@@ -76,10 +76,7 @@ func TestAProfileThatCannotBeReadSpoilsTheTrial(t *testing.T) {
 	p.Trials[0].Profiled, p.Study.Design.MaxRepeats = true, 0
 	c := r.conductor(t)
 	testset.Must(t, c.Play(t.Context(), p))
-	if want := []string{"1/1 the profile 7.jfr of unit one: it is empty"}; !reflect.DeepEqual(r.verdicts(),
-		want) {
-		t.Errorf("records %q, want %q", r.verdicts(), want)
-	}
+	r.expectVerdicts(t, []string{"1/1 the profile 7.jfr of unit one: it is empty"})
 }
 
 // samplingProfiler is a profiler with a sampler and counters. It counts how often they were ended.
