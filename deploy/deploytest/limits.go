@@ -6,7 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// limits gives the lead a fifth of a processor, so that its job of half a second takes five times as long.
+// limits checks that a lead with a fifth of a processor takes five times as long for its job, and that
+// Preflight refuses limits that are larger than the host.
 func limits(t *testing.T, s *suite) {
 	refusesLimits(t, s)
 	l := Layout("front")
@@ -20,6 +21,7 @@ func limits(t *testing.T, s *suite) {
 	end(t, d)
 }
 
+// limitOfMemory checks that a unit that needs more memory than its limit fails the trial with that reason.
 func limitOfMemory(t *testing.T, s *suite) {
 	l := withViews("hoard")
 	l.Units[1].Limits.Memory = 64 << 20

@@ -77,7 +77,7 @@ func TestAStartThatFailsHasEnded(t *testing.T) {
 	c := d.newContainer(spec)
 	deploytest.Says(t, c.Start(t.Context()), "make the container")
 	if !c.HasEnded() {
-		t.Error("a life that has not started has not ended")
+		t.Error("a start has failed, and the life has not ended")
 	}
 }
 

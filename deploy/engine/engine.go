@@ -1,7 +1,7 @@
-// Package engine speaks to a Docker daemon, that of this host usually, over its Engine API:
+// Package engine speaks to a Docker daemon, usually that of this host, over its Engine API:
 // HTTP on a socket. It has the calls that deployers of containers need and no others. The
-// docker program does the same, but a client that waits for a container is a process
-// of 30 MB, and five hundred of them are more than most hosts have.
+// docker program could do the same, but it takes a process of 30 MB for each container that is
+// waited for, and few hosts have room for five hundred of them.
 //
 // Every call is bounded: it fails after Patience if the daemon does not answer, and if the answer
 // is too long. Two have no bound of time, since they last as long as the container: Wait, and
@@ -33,7 +33,7 @@ const Patience = time.Minute
 // maxAnswer bounds the answer of a daemon, in bytes.
 const maxAnswer = 64 << 20
 
-// openPatience bounds how long it may take to answer a ping.
+// openPatience bounds how long the daemon may take to answer a ping.
 const openPatience = 10 * time.Second
 
 // Client speaks to one daemon. Its methods may be called from several goroutines.
@@ -50,15 +50,15 @@ type Client struct {
 func Open(ctx context.Context) (*Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
-	name, err := usual()
+	name, err := defaultDaemon()
 	if err != nil {
 		return nil, err
 	}
 	return OpenNamed(ctx, name)
 }
 
-// Unanswered adds to an error of this host's daemon what to do. needs begins the message, such as
-// "containers need".
+// Unanswered adds advice to the error of a daemon of this host that does not answer. needs begins the
+// message, such as "containers need".
 func Unanswered(needs string, err error) error {
 	if strings.Contains(err.Error(), "permission denied") { // err may be of the docker command, a text only
 		return fmt.Errorf("%s Docker's daemon, which this user may not use (%w): join its group, "+
@@ -135,7 +135,8 @@ func (c *Client) remove(ctx context.Context, kind, id, name string) error {
 	return named("remove the "+kind, name, err)
 }
 
-// call is an exchange within Patience, with body as JSON.
+// call sends a request, with body as JSON unless that is nil, and decodes the answer into result unless that
+// is nil. It takes at most Patience.
 func (c *Client) call(ctx context.Context, method, path string, query url.Values, body, result any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("no answer for %v", Patience))
 	defer cancel()

@@ -49,9 +49,9 @@ func OpenNamed(ctx context.Context, name string) (*Client, error) {
 // socket is the default address of the daemon of this host.
 const socket = "unix:///var/run/docker.sock"
 
-// usual returns the daemon that the docker program would ask, as an address or a context: that of the
+// defaultDaemon returns the daemon that the docker program would ask, as an address or a context: that of the
 // environment, or else the context in the program's settings.
-func usual() (string, error) {
+func defaultDaemon() (string, error) {
 	for _, variable := range []string{"DOCKER_HOST", "DOCKER_CONTEXT"} {
 		if name := os.Getenv(variable); name != "" {
 			return name, nil

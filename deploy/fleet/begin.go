@@ -168,7 +168,7 @@ func (f *Fleet[L]) startStage(ctx context.Context, stage []lab.UnitSpec) error {
 	return nil
 }
 
-// noWait is for units that do not report readiness.
+// noWait returns nil at once: awaitUsable calls it for units that do not report readiness.
 func noWait(context.Context) error { return nil }
 
 // readyOf returns the visit that succeeds when a unit can be used; nil if the unit has none.

@@ -66,10 +66,10 @@ func newRecorded(t *testing.T, layout lab.Layout, platform Platform[*life]) *rec
 	platform.New = func(spec lab.UnitSpec) *life { return &life{NewUnit(spec), b} }
 	platform.Reach = func(string) string { return "" }
 	platform.AwaitOpen = func(_ context.Context, l *life) error { return b.note("open " + l.Spec.Name) }
-	names := func(of string) func(context.Context, []lab.UnitSpec) error {
-		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(of + " " + stage[0].Name) }
+	noteStage := func(call string) func(context.Context, []lab.UnitSpec) error {
+		return func(_ context.Context, stage []lab.UnitSpec) error { return b.note(call + " " + stage[0].Name) }
 	}
-	platform.AtOnce, platform.Started, platform.Followed = 1, names("started"), names("followed")
+	platform.AtOnce, platform.Started, platform.Followed = 1, noteStage("started"), noteStage("followed")
 	platform.Clear = func() error { return b.note("clear") }
 	b.Fleet = New(t.Context(), NewSupervisor(layout, t.TempDir()), t.TempDir(), platform)
 	t.Cleanup(b.Unwatch)
@@ -179,10 +179,11 @@ func TestAwaitPrepared(t *testing.T) {
 	if err := s.Failure(); err != nil {
 		t.Errorf("the trial has failed: %v, want only the error of awaitPrepared", err)
 	}
-	gone, cancel := context.WithCancelCause(t.Context())
+	interrupted, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("interrupted"))
 	ours := NewUnit(lab.UnitSpec{Name: "seed", Runnable: lab.Runnable{Own: "shop"}})
-	if err := ours.awaitPrepared(gone, "", nil, nil); err == nil || err.Error() != "seed (shop): interrupted" {
+	err := ours.awaitPrepared(interrupted, "", nil, nil)
+	if err == nil || err.Error() != "seed (shop): interrupted" {
 		t.Errorf("a command of ours that still runs: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func TestAClockThatIsAheadIsMeasured(t *testing.T) {
 	}
 }
 
-// TestAUnitThatEndsInsteadOfAnswering does not keep the conductor waiting.
+// TestAUnitThatEndsInsteadOfAnswering checks that askClocks returns an error at once if the unit has ended.
 func TestAUnitThatEndsInsteadOfAnswering(t *testing.T) {
 	s, _, orders, say := lone(t)
 	go func() {
@@ -110,7 +110,7 @@ func lone(t *testing.T) (*Supervisor, *Unit, *io.PipeReader, *io.PipeWriter) {
 	s.Add(u)
 	go func() {
 		defer close(u.Ended)
-		s.Hear(u, events)
+		s.HandleEvents(u, events)
 	}()
 	t.Cleanup(func() {
 		_ = commands.Close()

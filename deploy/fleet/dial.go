@@ -42,7 +42,7 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
 	u.Commands = connection
 	go func() {
-		s.Hear(u, connection)
+		s.HandleEvents(u, connection)
 		_ = connection.Close() // the unit has closed its side
 		await()
 	}()

@@ -289,7 +289,7 @@ func (f *Fleet[L]) JudgeProcess(u *Unit, how error, outOfMemory bool, left strin
 func (f *Fleet[L]) Stop() error {
 	f.stopOnce.Do(func() {
 		defer f.Unwatch()
-		f.mayEnd()
+		f.expectEnds()
 		f.endStarting()
 		f.restarters.Wait()
 		f.stopErr = errors.Join(f.restoreNodes(f.Watching), f.platform.Clear(), f.Relays.Close())

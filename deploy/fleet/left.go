@@ -17,7 +17,7 @@ import (
 
 // EndForeign implements lab.Deployment.
 func (f *Fleet[L]) EndForeign(ctx context.Context) error {
-	f.mayEnd()
+	f.expectEnds()
 	units := slices.DeleteFunc(f.All(), func(life L) bool {
 		spec := life.unit().Spec
 		return !spec.Foreign || spec.Server != nil
@@ -76,8 +76,8 @@ func (s *Supervisor) takeLeft(spec lab.UnitSpec, volume string) (err error) {
 	return nil
 }
 
-// moveFile moves a file of a folder to a path. It copies the file if the two are on different file systems,
-// as they are if the folder belongs to a volume that can be filled.
+// moveFile moves a file of a folder to a path. If the two are on different file systems, as with a volume
+// that can be filled, it copies the file, and the end of the trial removes the original.
 func moveFile(folder *os.File, name, to string) error {
 	err := unix.Renameat(int(folder.Fd()), name, unix.AT_FDCWD, to)
 	if !errors.Is(err, unix.EXDEV) {

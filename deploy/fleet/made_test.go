@@ -32,7 +32,7 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 		t.Cleanup(func() { _ = to.Close() })
 		units[spec.Name], events[spec.Name] = u, to
 		s.Add(u)
-		go s.Hear(u, from)
+		go s.HandleEvents(u, from)
 	}
 	const late = 60 * time.Millisecond
 	time.Sleep(late)

@@ -48,7 +48,7 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 		return "", fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead",
 			asked.Heal, n.LongestCut)
 	}
-	if err := f.mayLose(there, asked.Kind); err != nil {
+	if err := f.checkLoss(there, asked.Kind); err != nil {
 		return "", err
 	}
 	switch asked.Kind {
@@ -68,9 +68,9 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	return hosts.Unreached(n.Probe(asked.Target))
 }
 
-// mayLose returns an error if a unit on a node forbids a fault of the node: the lead, a unit that cannot be
-// restarted, or one that cannot move.
-func (f *Fleet[L]) mayLose(there []L, kind lab.FaultKind) error {
+// checkLoss returns an error if a unit on a node forbids a fault of the node: the lead, a unit that cannot be
+// restarted, or, for a drain, one that cannot move.
+func (f *Fleet[L]) checkLoss(there []L, kind lab.FaultKind) error {
 	for _, life := range there {
 		switch spec := life.unit().Spec; {
 		case spec.Name == f.lead:

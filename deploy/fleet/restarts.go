@@ -54,8 +54,8 @@ func (s *Supervisor) isRestarting(u *Unit) bool {
 	return u.restarting
 }
 
-// hasRestarted records that a further life can be used.
-func (s *Supervisor) hasRestarted(u *Unit) {
+// markRestarted records that a further life can be used: it is not being started again any more.
+func (s *Supervisor) markRestarted(u *Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.restarting = false
@@ -107,7 +107,7 @@ func (f *Fleet[L]) restart(life L) error {
 	if err != nil && !u.endsToStartAgain(f.starting) {
 		return err
 	}
-	f.hasRestarted(u)
+	f.markRestarted(u)
 	return nil
 }
 

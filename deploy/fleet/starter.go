@@ -35,8 +35,9 @@ func StarterFaults() []lab.FaultKind {
 	return []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}
 }
 
-// Orders returns the starter's configuration for listening at an address.
-func (s *Starter) Orders(address string) *lab.StarterFaults {
+// FaultSettings returns what the starter needs to do faults: the address at which it listens for commands,
+// and its token. It returns nil if s is nil.
+func (s *Starter) FaultSettings(address string) *lab.StarterFaults {
 	if s == nil {
 		return nil
 	}

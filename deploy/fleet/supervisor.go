@@ -21,7 +21,7 @@ type Supervisor struct {
 	handed      *handedOver
 	spans       lab.SpanReceiver     // nil: no spans are received
 	loaded      func(lab.LoadSecond) // called after every second of the load; nil: not called
-	events      chan lab.Event       // from the lead unit
+	events      chan lab.Event       // of the lead, for Await
 	failed      chan struct{}        // closed by fail, with the first failure of any unit
 	fail        func()               // closes failed, once
 	serverEnded chan struct{}        // closed when the end of a server is known
@@ -29,10 +29,10 @@ type Supervisor struct {
 	failure     error
 	units       []*Unit       // in the order of the layout; nil before Add
 	order       []string      // names of units
-	servers     bool          // the layout has some
-	stopping    bool          // the units may end
+	servers     bool          // the layout has servers
+	stopping    bool          // units are expected to end
 	loading     bool          // the lead is ready for the load: no unit starts again
-	newsTake    time.Duration // see NewsTake
+	notice      time.Duration // see SetServerNotice
 	begun       time.Time
 }
 
@@ -41,9 +41,9 @@ type Supervisor struct {
 func NewSupervisor(layout lab.Layout, folder string) *Supervisor {
 	s := &Supervisor{
 		lead: layout.Lead, spans: layout.Spans, loaded: layout.Loaded,
-		handed:   &handedOver{folder: folder, owners: map[string]string{}, bytes: map[string]int64{}},
-		units:    make([]*Unit, len(layout.Units)),
-		newsTake: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
+		handed: &handedOver{folder: folder, owners: map[string]string{}, bytes: map[string]int64{}},
+		units:  make([]*Unit, len(layout.Units)),
+		notice: serverNotice, events: make(chan lab.Event, 4), failed: make(chan struct{}),
 		serverEnded: make(chan struct{}), begun: time.Now(),
 	}
 	s.fail = sync.OnceFunc(func() { close(s.failed) })
@@ -87,9 +87,9 @@ func (s *Supervisor) Named(name string) *Unit {
 // maxEvent is the longest event of a unit, in bytes; a file comes in pieces.
 const maxEvent = 64 << 20
 
-// Hear handles the events of a unit until it closes its side, or the connection breaks. Invalid or endless
-// input fails the trial; the rest is then discarded, so that the unit does not block.
-func (s *Supervisor) Hear(u *Unit, from io.Reader) {
+// HandleEvents handles the events of a unit until it closes its side, or the connection breaks. Invalid or
+// endless input fails the trial; the rest is then discarded, so that the unit does not block.
+func (s *Supervisor) HandleEvents(u *Unit, from io.Reader) {
 	if !u.Spec.Foreign { // the events of a foreign unit come from its keeper
 		u.markUsable()
 	}
@@ -158,7 +158,7 @@ func (s *Supervisor) passLoaded(data json.RawMessage) {
 	}
 }
 
-// pass hands an event of the lead unit to Await. A lead that sends more events than the protocol has must not
+// pass hands an event of the lead to Await. A lead that sends more events than the protocol has must not
 // block the reader: the trial fails.
 func (s *Supervisor) pass(event lab.Event) {
 	select {
@@ -241,9 +241,9 @@ func (s *Supervisor) Fail(err error) {
 	}
 }
 
-// NewsTake sets the longest time until the supervisor learns of a server's end, for platforms that need
-// more than serverNotice. It is called before the first unit is added.
-func (s *Supervisor) NewsTake(longest time.Duration) { s.newsTake = longest }
+// SetServerNotice sets the longest time until the supervisor learns of a server's end, for platforms that
+// need more than serverNotice. It is called before the first unit is added.
+func (s *Supervisor) SetServerNotice(longest time.Duration) { s.notice = longest }
 
 // Failed implements lab.Deployment.
 func (s *Supervisor) Failed() <-chan struct{} { return s.failed }
@@ -262,7 +262,7 @@ func (s *Supervisor) Failure() error {
 	if s.servers {
 		select {
 		case <-s.serverEnded:
-		case <-time.After(s.newsTake):
+		case <-time.After(s.notice):
 		}
 	}
 	s.mu.Lock()
@@ -281,7 +281,7 @@ func (s *Supervisor) Doom(u *Unit) error {
 	return nil
 }
 
-// spare undoes Doom for a unit that still runs.
+// spare undoes Doom for a unit that still runs: its end is a failure again.
 func (s *Supervisor) spare(u *Unit) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,8 +297,8 @@ func (s *Supervisor) IsDoomed(u *Unit) bool {
 	return u.doomed
 }
 
-// mayEnd declares that units are expected to end from now on.
-func (s *Supervisor) mayEnd() {
+// expectEnds records that units are expected to end from now on.
+func (s *Supervisor) expectEnds() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stopping = true
@@ -322,7 +322,7 @@ func (s *Supervisor) Await(ctx context.Context, kind lab.EventKind) (lab.Event, 
 // Command implements lab.Deployment.
 func (s *Supervisor) Command(command lab.Command) error {
 	if command.Command == lab.CommandStop {
-		s.mayEnd()
+		s.expectEnds()
 	}
 	lead := s.Named(s.lead)
 	if lead == nil {

@@ -57,7 +57,7 @@ func newPool(t *testing.T, specs []lab.UnitSpec, play func(name string, say func
 		}()
 		go func() {
 			defer close(u.Ended)
-			c.Hear(u, events)
+			c.HandleEvents(u, events)
 			c.Judge(u, nil)
 		}()
 	}
@@ -260,7 +260,8 @@ func (e endless) Read(into []byte) (int, error) {
 func TestAnEventWithoutEndFailsTheTrial(t *testing.T) {
 	s := NewSupervisor(lab.Layout{Lead: "load"}, t.TempDir())
 	sent := 0
-	s.Hear(NewUnit(lab.UnitSpec{Name: "front"}), io.MultiReader(strings.NewReader(`{"event":"`), endless{&sent}))
+	s.HandleEvents(NewUnit(lab.UnitSpec{Name: "front"}),
+		io.MultiReader(strings.NewReader(`{"event":"`), endless{&sent}))
 	if err := s.Failure(); err == nil || !strings.Contains(err.Error(), "unit front") ||
 		!strings.Contains(err.Error(), "more than 67108864 bytes") || sent <= 2*maxEvent {
 		t.Errorf("after %d bytes: %v", sent, err)
@@ -274,14 +275,15 @@ func TestSecondsOfTheLoadArePassedOn(t *testing.T) {
 	s := NewSupervisor(lab.Layout{Lead: "load", Loaded: func(l lab.LoadSecond) { got = append(got, l) }},
 		t.TempDir())
 	lead := NewUnit(lab.UnitSpec{Name: "load"})
-	s.Hear(lead, strings.NewReader(strings.Repeat(`{"event":"loaded","data":{"end":2,"ok":5,"failed":1}}`, 20)))
+	second := `{"event":"loaded","data":{"end":2,"ok":5,"failed":1}}`
+	s.HandleEvents(lead, strings.NewReader(strings.Repeat(second, 20)))
 	if len(got) != 20 || got[9].End != 2 || got[9].OK != 5 || got[9].Failed != 1 {
 		t.Errorf("the observer got %+v", got)
 	}
 	if err := s.Failure(); err != nil {
 		t.Errorf("the trial fails: %v", err)
 	}
-	s.Hear(lead, strings.NewReader(`{"event":"loaded","data":[]}`))
+	s.HandleEvents(lead, strings.NewReader(`{"event":"loaded","data":[]}`))
 	deploytest.Says(t, s.Failure(), "unit load tells of a second")
 }
 

@@ -21,6 +21,7 @@ const usageAtOnce = 64
 // /proc and cgroups cannot be read. Foreign units are not metered.
 func (s *Supervisor) SelfMeter() lab.Meter { return selfMeter{s} }
 
+// selfMeter implements lab.Meter by questions to units.
 type selfMeter struct{ units *Supervisor }
 
 // Watch implements lab.Meter.
@@ -85,6 +86,7 @@ func (m *selfMetering) read() ([]*lab.UsageAnswer, error) {
 	return answers, err
 }
 
+// askUsage asks the unit for its usage.
 func (u *Unit) askUsage(ctx context.Context) (*lab.UsageAnswer, error) {
 	var answer lab.UsageAnswer
 	if _, err := u.ask(ctx, lab.CommandUsage, u.usage, &answer); err != nil {

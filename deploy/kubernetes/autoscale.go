@@ -24,9 +24,10 @@ type scaled struct {
 	token string         // proves to all of them who their conductor is
 }
 
-// arrivals is the capacity of the channel of replicas that have arrived: there can be no more.
+// arrivals is the capacity of the channel of replicas that have arrived. A layout has no more replicas.
 const arrivals = lab.MaxReplicas
 
+// isScaled reports whether the cluster makes the replicas of a unit.
 func isScaled(spec lab.UnitSpec) bool { return spec.Autoscale != nil || spec.Standby }
 
 // startScaled starts the scaled units among specs, with one replica each.
@@ -224,9 +225,9 @@ func (d *deployment) endScaling() error {
 				_ = d.Doom(p.Unit) // it may have ended
 			}
 		}
-		of := "?gracePeriodSeconds=0&labelSelector=" +
+		itsPods := d.cluster.ours("pods") + "?gracePeriodSeconds=0&labelSelector=" +
 			url.QueryEscape(labelTrial+"="+d.trial+","+labelGroup+"="+s.specs[0].Name)
-		problems = append(problems, d.cluster.API.Delete(ctx, d.cluster.ours("pods")+of))
+		problems = append(problems, d.cluster.API.Delete(ctx, itsPods))
 	}
 	return errors.Join(problems...)
 }

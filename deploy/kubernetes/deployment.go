@@ -54,7 +54,7 @@ func newDeployment(
 	ctx context.Context, d *Deployer, cluster *cluster, layout lab.Layout, dir string,
 ) *deployment {
 	supervisor := fleet.NewSupervisor(layout, fleet.HandedOver(dir))
-	supervisor.NewsTake(newsPatience)
+	supervisor.SetServerNotice(newsPatience)
 	made := &deployment{
 		deployer: d, cluster: cluster, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),

@@ -111,14 +111,14 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 }
 
 // open makes what units need before they start.
-func (d *deployment) open(ctx context.Context, layout lab.Layout, placed []lab.UnitSpec) (err error) {
-	// With the servers among the units, which Preflight has not seen.
-	if d.placed, err = d.deployer.site.places(placed, layout.Links); err != nil {
+func (d *deployment) open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) (err error) {
+	// Preflight has placed the units without servers, which are among them now.
+	if d.placed, err = d.deployer.site.places(units, layout.Links); err != nil {
 		return err
 	}
 	go d.watch()
 	go d.account()
-	if err := d.connect(ctx, placed); err != nil {
+	if err := d.connect(ctx, units); err != nil {
 		return err
 	}
 	d.memory, err = containers.MakeMemory(d.dir, layout.SharedMemory)
@@ -190,6 +190,7 @@ func (c *cluster) inGroup(kind string) string {
 // labelKey is the label of our namespaces. Its value is the label of their conductor.
 const labelKey = "cleave.run"
 
+// makeNamespace makes our namespace, with the label of its conductor.
 func (c *cluster) makeNamespace(ctx context.Context, label string) error {
 	var own api.Object
 	own.Metadata.Name, own.Metadata.Labels = c.namespace, map[string]string{labelKey: label}

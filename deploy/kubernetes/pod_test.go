@@ -45,6 +45,6 @@ func TestAStartThatFailsHasEnded(t *testing.T) {
 	p := d.newPod(lab.UnitSpec{Name: "views"})
 	deploytest.Says(t, p.Start(t.Context()), "cannot be the name of its folder") // the trial has no folder
 	if !p.HasEnded() {
-		t.Error("a life that has not started has not ended")
+		t.Error("a start has failed, and the life has not ended")
 	}
 }

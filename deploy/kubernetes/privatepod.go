@@ -112,7 +112,8 @@ func gone(_ context.Context, p *pod) error {
 	return nil
 }
 
-// leave ends a pod by calling end, checks that its process has ended, and waits until that is known.
+// leave ends a pod by calling end, checks that its process has ended, and waits until the fleet has judged
+// that end.
 func (p *pod) leave(ctx context.Context, end func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, removePatience,
 		fmt.Errorf("the pod of unit %s is not gone after %v", p.Spec.Name, removePatience))

@@ -221,7 +221,7 @@ func (u *userPod) orderStarter(runs *api.Container, files map[string][]byte) (er
 		return nil
 	}
 	const key = "orders"
-	faults := u.Orders(net.JoinHostPort(anyAddress, strconv.Itoa(starterPort)))
+	faults := u.FaultSettings(net.JoinHostPort(anyAddress, strconv.Itoa(starterPort)))
 	files[key], err = containers.Packed(lab.StarterOrders{Run: u.command, Faults: faults}, maxSecret)
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "files", MountPath: lab.StarterOrdersFile,
 		SubPath: key, ReadOnly: true})

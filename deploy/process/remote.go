@@ -17,13 +17,14 @@ type Remote struct{ units *deployment }
 type Output struct {
 	Out io.Writer // for the events of the unit, or of its keeper
 	Log io.Writer // for its standard error
-	// Ended is called when the unit has ended and all its output is written. For a foreign unit how is the error
-	// of its keeper, whose events say how the program ended.
+	// Ended is called when the unit has ended and all its output is written. how is the error of the unit's
+	// process. For a foreign unit that is its keeper; the keeper's events say how the program ended.
 	Ended func(how error, outOfMemory bool)
 }
 
-// OpenRemote prepares this host for the units of a trial, whose private and existing directory is dir. It
-// reserves that many ports and returns them; Stop frees them, and removes the directory.
+// OpenRemote prepares this host for the units of a trial. dir is the trial's directory, which exists and
+// which nobody else uses. OpenRemote reserves a number of ports and returns them. Stop frees the ports and
+// removes the directory.
 func (d *Deployer) OpenRemote(dir string, ports int) (*Remote, []int, error) {
 	reserved, err := launch.ReservePorts(ports)
 	if err != nil {
@@ -39,15 +40,15 @@ func (d *Deployer) OpenRemote(dir string, ports int) (*Remote, []int, error) {
 	return &Remote{units}, reserved.Numbers, nil
 }
 
-// Know sets the endpoints of all units. It is called before the first Start.
-func (r *Remote) Know(endpoints map[string]lab.Endpoint) { r.units.Endpoints = endpoints }
+// SetEndpoints sets the endpoints of all units of the trial. It is called before the first Start.
+func (r *Remote) SetEndpoints(endpoints map[string]lab.Endpoint) { r.units.Endpoints = endpoints }
 
 // Start is a request to start a unit.
 type Start struct {
 	Spec     lab.UnitSpec // with the program's path on this host
 	Further  bool         // it is not the first life: the volume stays as it is
-	Prepares bool         // it is a command that prepares, and runs to its end
-	Visited  bool         // it prepares until a client has visited it
+	Prepares bool         // it is a command that runs before the units, to its end
+	Visited  bool         // with Prepares: it runs until a client has visited it
 }
 
 // Start starts a unit. It returns the same life twice: as a Unit, and as the Instance that can be harmed.

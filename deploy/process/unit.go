@@ -134,7 +134,7 @@ func (d *deployment) supervise(u *unit, events io.Reader) {
 	if u.output != nil {
 		_, _ = io.Copy(u.output.Out, events) // it ends with the unit's output
 	} else {
-		d.Hear(u.Unit, events)
+		d.HandleEvents(u.Unit, events)
 	}
 	ended := u.command.Wait()
 	outOfMemory := u.limits != nil && u.limits.OutOfMemory()

@@ -133,7 +133,7 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 		}
 	}
 	for _, h := range d.hosts {
-		if err := h.do(ctx, "Know", d.Endpoints); err != nil {
+		if err := h.do(ctx, "SetEndpoints", d.Endpoints); err != nil {
 			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
 		}
 	}

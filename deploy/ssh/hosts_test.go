@@ -54,7 +54,7 @@ func TestPlaces(t *testing.T) {
 	}
 	if _, err := place([]lab.UnitSpec{unit("a", "node-3", "")}, 2); err == nil ||
 		!strings.Contains(err.Error(), "node-3, and there are 2 hosts") {
-		t.Errorf("a third of two hosts: %v", err)
+		t.Errorf("the third of two hosts: %v", err)
 	}
 	if _, err := place([]lab.UnitSpec{unit("a", "", "")}, 0); err == nil ||
 		!strings.Contains(err.Error(), "--hosts") {
@@ -239,7 +239,7 @@ func TestProofIsTheFileOfRoot(t *testing.T) {
 	h.Use(t)
 	host := h.Hosts()[0]
 	if proof, err := Proof(t.Context(), "left"); err == nil {
-		t.Errorf("without the file: %q", proof)
+		t.Errorf("without a file there is the proof %q", proof)
 	}
 	// The host gets a copy of /etc, which ends with the host.
 	const prepare = `mkdir /run/etc && cp -a /etc/. /run/etc && mount --bind /run/etc /etc && printf 4f0c1a8be6d94c7fa1b2 >/etc/cleave-load.txt`
@@ -249,10 +249,10 @@ func TestProofIsTheFileOfRoot(t *testing.T) {
 	}
 	deploytest.Must(t, host.Run(t.Context(), "chown", "nobody", "/etc/cleave-load.txt"))
 	if proof, err := Proof(t.Context(), "left"); err == nil {
-		t.Errorf("of nobody: %q", proof)
+		t.Errorf("a file that nobody owns is the proof %q", proof)
 	}
 	target, port, err := Target(t.Context(), "left")
 	if _, parsed := netip.ParseAddr(target); err != nil || parsed != nil || port != 22 {
-		t.Errorf("ssh calls %s, port %d, %v", target, port, err)
+		t.Errorf("Target: %s, port %d, %v, want an address and port 22", target, port, err)
 	}
 }

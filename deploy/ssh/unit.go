@@ -57,7 +57,7 @@ func (u *unit) listen() {
 	from, events := io.Pipe()
 	handled := make(chan struct{})
 	go func() {
-		d.Hear(u.Unit, from)
+		d.HandleEvents(u.Unit, from)
 		_ = from.Close() // further events are refused
 		close(handled)
 	}()
@@ -71,7 +71,7 @@ func (u *unit) listen() {
 			return
 		}
 		_, _ = u.Log.Write(next.Log)  // it never fails
-		_, _ = events.Write(next.Out) // Hear may have refused an earlier event
+		_, _ = events.Write(next.Out) // HandleEvents may have refused an earlier event
 	}
 	_ = events.Close()
 	<-handled

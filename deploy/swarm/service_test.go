@@ -38,7 +38,7 @@ func TestAStartThatFailsHasEnded(t *testing.T) {
 		s.Further = further
 		deploytest.Says(t, s.Start(t.Context()), "cannot be the name of its folder") // the trial has no folder
 		if !s.HasEnded() {
-			t.Errorf("further life: %v; a life that has not started has not ended", further)
+			t.Errorf("a start has failed (of a further life: %t), and the life has not ended", further)
 		}
 	}
 }

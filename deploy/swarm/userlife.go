@@ -129,7 +129,7 @@ func (l *userLife) orders(is containers.Container) ([]byte, error) {
 	spec, trial := l.service.Spec, l.trial.trialOf(l.service.Spec)
 	volume := fleet.Volume(trial.Dir, spec)
 	orders := lab.StarterOrders{Volume: volume, User: nobody, Run: is.Entrypoint, Dir: cmp.Or(is.Dir, volume),
-		Faults: l.Orders(anyAddress(starterPort))}
+		Faults: l.FaultSettings(anyAddress(starterPort))}
 	// CLEAVE_RUN marks processes of this host that must end with their conductor.
 	orders.Env = slices.DeleteFunc(is.Env, func(v string) bool { return strings.HasPrefix(v, "CLEAVE_RUN=") })
 	if spec.Server != nil {

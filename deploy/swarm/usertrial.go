@@ -47,7 +47,7 @@ const newsPatience = 3 * time.Second
 
 // open implements siteTrial: it makes the forwards, checks the servers, and starts to update the cache.
 func (t *userTrial) open(_ context.Context, _ lab.Layout, units []lab.UnitSpec) error {
-	t.NewsTake(newsPatience)
+	t.SetServerNotice(newsPatience)
 	t.forwards = t.NewForwards(func(endpoint string) (net.Conn, error) {
 		return t.site.through(t.Watching, t.trial.Endpoints[endpoint].Dial)
 	})

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// shared is the daemon that tests of this program share; nil before the first asks for it. It outlives
-// tests, and only Main can end it.
+// shared is the daemon that the tests of this program share; nil until one of them calls Shared. No test may
+// end it: Main does.
 var shared *Daemon
 
 // share starts the shared daemon.
@@ -49,8 +49,8 @@ func Shared(t *testing.T) {
 	}
 }
 
-// Once does what Shared does, and calls make, which makes the image of a name, for the first test that asks
-// for it.
+// Once does what Shared does, and has make make the image with a name, unless an earlier test of this program
+// has done so.
 func Once(t *testing.T, name string, make func() error) {
 	t.Helper()
 	Shared(t)

@@ -111,6 +111,7 @@ func (c *Client) Stream(ctx context.Context, path string) (io.ReadCloser, error)
 	return c.ask(ctx, http.MethodGet, path, nil)
 }
 
+// ask sends a request and returns the body of the answer; a status of 300 or more is an error, a Refusal.
 func (c *Client) ask(ctx context.Context, method, path string, send any) (io.ReadCloser, error) {
 	var body io.Reader
 	if send != nil {
@@ -176,6 +177,7 @@ func (c *Client) Pods(ctx context.Context, namespace, label string) (pods []Pod,
 	return list.Items, list.Metadata.ResourceVersion, err
 }
 
+// podsOf returns the path of the pods of a namespace with a label.
 func podsOf(namespace, label string) string {
 	return "/api/v1/namespaces/" + namespace + "/pods?labelSelector=" + url.QueryEscape(label)
 }

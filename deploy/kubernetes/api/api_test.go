@@ -57,14 +57,14 @@ func TestAServer(t *testing.T) {
 		code         int
 		says         string
 	}{
-		"what is there is made again": {http.MethodPost, path, wanted, http.StatusConflict,
+		"an object that exists": {http.MethodPost, path, wanted, http.StatusConflict,
 			`services "front" already exists`},
-		"what is not there": {http.MethodGet, path + "/back", nil, http.StatusNotFound,
+		"an unknown object": {http.MethodGet, path + "/back", nil, http.StatusNotFound,
 			`services "back" not found`},
-		"what it cannot be": {http.MethodPost, path,
+		"an invalid name": {http.MethodPost, path,
 			map[string]any{"metadata": map[string]string{"name": "No!"}}, http.StatusUnprocessableEntity,
 			"Invalid value"},
-		"a path that leads nowhere": {http.MethodGet, "/api/v1/nothing", nil, http.StatusNotFound,
+		"an unknown path": {http.MethodGet, "/api/v1/nothing", nil, http.StatusNotFound,
 			"could not find the requested resource"},
 	} {
 		err := ask(c.method, c.path, c.send, nil)
@@ -109,7 +109,7 @@ func watching(t *testing.T, client *api.Client) {
 		}
 	})
 	if !came || !went || !errors.Is(err, context.Canceled) {
-		t.Errorf("seen to come: %v, to go: %v; %v", came, went, err)
+		t.Errorf("Watch reported the creation: %t, the deletion: %t; %v", came, went, err)
 	}
 	deploytest.Says(t, client.Watch(t.Context(), "default", "", "1x", nil), "1x")
 }
@@ -165,11 +165,11 @@ func TestServersThatAnswerBadly(t *testing.T) {
 	}
 	deploytest.Says(t, client.Watch(t.Context(), "default", "", "old", nil), "too old resource version")
 	deploytest.Says(t, client.Watch(t.Context(), "default", "", "endless", nil), "more than 67108864 bytes")
-	var told []string
+	var seen []string
 	err := client.Watch(t.Context(), "default", "", "1",
-		func(pod api.Pod, gone bool) { told = append(told, pod.Metadata.Name) })
-	if len(told) != 1 || told[0] != "front" || err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
-		t.Errorf("told %q until %v", told, err)
+		func(pod api.Pod, gone bool) { seen = append(seen, pod.Metadata.Name) })
+	if len(seen) != 1 || seen[0] != "front" || err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
+		t.Errorf("Watch reported the pods %q, and ended with %v", seen, err)
 	}
 	stranger := api.New(server.URL, &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12})
 	deploytest.Says(t, stranger.Do(t.Context(), http.MethodGet, "/", nil, nil), "certificate")

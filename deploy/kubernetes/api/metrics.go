@@ -39,15 +39,15 @@ func (m PodMetrics) CPU() (cores float64, window time.Duration, err error) {
 	return cores, window, err
 }
 
-// quantity parses a Kubernetes quantity, such as "250m" or "16Gi".
+// quantity returns the number that a Kubernetes quantity stands for, such as 0.25 for "250m".
 func quantity(text string) (float64, error) {
 	digits := strings.TrimRight(text, "numkKMGTi")
-	scale, known := map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9, "k": 1e3, "M": 1e6, "G": 1e9,
-		"T":  1e12,
+	scale, known := map[string]float64{"": 1, "m": 1e-3, "u": 1e-6, "n": 1e-9,
+		"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12,
 		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}[text[len(digits):]]
 	value, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !known {
-		return 0, fmt.Errorf("the quantity %q, of which Kubernetes speaks, is no number", text)
+		return 0, fmt.Errorf("Kubernetes reports the quantity %q, which is no number", text)
 	}
 	return value * scale, nil
 }

@@ -67,11 +67,11 @@ func (h *Host) Open(trial Trial, opened *Opened) (err error) {
 	return nil
 }
 
-// Know sets the addresses of all units of the trial.
-func (h *Host) Know(endpoints map[string]lab.Endpoint, _ *None) error {
+// SetEndpoints sets the addresses of all units of the trial.
+func (h *Host) SetEndpoints(endpoints map[string]lab.Endpoint, _ *None) error {
 	trial, err := h.current()
 	if err == nil {
-		trial.Know(endpoints)
+		trial.SetEndpoints(endpoints)
 	}
 	return err
 }
