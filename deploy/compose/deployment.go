@@ -81,7 +81,7 @@ func (d *deployment) adopt(ctx context.Context) error {
 			isAnyRunning = true
 			continue
 		}
-		// it has ended already, and is judged before the trial begins
+		// It has ended already, and its end is judged before the trial begins.
 		if err := c.AwaitEnd(ctx); err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func override(c lab.Compose, label string, cores []int) (string, error) {
 	extra["networks"] = networks(file.Networks, label)
 	volumes := map[string]any{}
 	for name, volume := range file.Volumes {
-		if !external(volume) {
+		if !isExternal(volume) {
 			volumes[name] = labelled(volume, label)
 		}
 	}
@@ -72,7 +72,7 @@ func networks(known map[string]any, label string) map[string]any {
 	_, _ = first.Write([]byte(label)) // never fails
 	all := map[string]any{}
 	for i, name := range names {
-		if external(known[name]) {
+		if isExternal(known[name]) {
 			continue
 		}
 		network := labelled(known[name], label)
@@ -117,8 +117,8 @@ func hasRange(network any) bool {
 	return ipam["config"] != nil
 }
 
-// external reports whether a network or volume exists outside of the project.
-func external(entry any) bool {
+// isExternal reports whether a network or volume exists outside of the project.
+func isExternal(entry any) bool {
 	keys, isMap := entry.(map[string]any)
 	return isMap && keys["external"] != nil && keys["external"] != false
 }

@@ -160,7 +160,7 @@ type Trial struct {
 	// that a ShmSize becomes a mount.
 	VolumesInDir bool
 	// Apart says that the nodes see nothing of Dir. Volumes of described units are the containers' own, and
-	// Bring copies files of this host.
+	// CopyMounts copies files of this host.
 	Apart bool
 	// Endpoints are the addresses as the containers see them.
 	Endpoints map[string]lab.Endpoint

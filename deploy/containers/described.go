@@ -119,7 +119,7 @@ func pathOfFiles(dir string, spec lab.UnitSpec, mount int) string {
 }
 
 // describedMounts returns the mounts of a described container. Files that the spec contains become files of
-// this host; on nodes apart they are left out, as are mounts of this host's folders, since Bring copies
+// this host; on nodes apart they are left out, as are mounts of this host's folders, since CopyMounts copies
 // them. It makes the folders of volumes.
 func (t Trial) describedMounts(spec lab.UnitSpec) (all []lab.ContainerMount, err error) {
 	for i, m := range spec.Container.Mounts {

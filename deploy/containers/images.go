@@ -19,7 +19,7 @@ type Images struct {
 	IsRemote bool   // the nodes have nothing of this host
 	Made     *fleet.Made
 	// Load brings an image to all nodes and returns its name there. content is the path of a program of ours, ""
-	// for none, what pushedProgram returns, or the name of a user's image; bytes are 0 if unknown.
+	// for none, what registryContent returns, or the name of a user's image; bytes are 0 if unknown.
 	Load func(ctx context.Context, content string, isUsers bool) (name string, bytes int, err error)
 
 	mu    sync.Mutex
@@ -29,7 +29,7 @@ type Images struct {
 // contentOf returns the content of a unit's image, as Load takes it.
 func (i *Images) contentOf(spec lab.UnitSpec) string {
 	if i.IsRemote && spec.Program != "" {
-		return pushedProgram(spec)
+		return registryContent(spec)
 	}
 	return cmp.Or(spec.Image, UnitProgram(i.Programs, spec))
 }

@@ -43,8 +43,8 @@ func Nodes(layout lab.Layout, names []string) []lab.Node {
 }
 
 // Places maps the nodes that a layout names to nodes of a cluster: to the one of that name, or else to a
-// free one. If the layout changes links, the key "" is a node with an unchanged link for all units without
-// a node, as the conductor's host would be. It fails if there are too few nodes.
+// free one. If the layout changes links, it maps "", for units without a node, to a node whose link is not
+// changed. It fails if there are too few nodes.
 func Places(names []string, specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
 	places, free := map[string]string{}, slices.Clone(names)
 	take := func(name, node string) {

@@ -31,15 +31,16 @@ const patience = 3 * time.Minute
 
 // Program builds the unit program of the suite and returns its path. It is linked
 // statically, because its images have no libraries.
-func Program(t *testing.T) string { return built(t, "unit", "deploy/deploytest/unit") }
+func Program(t *testing.T) string { return buildProgram(t, "unit", "deploy/deploytest/unit") }
 
 // Starter builds the first process of containers on a user's nodes and returns its path.
-func Starter(t *testing.T) string { return built(t, lab.StarterProgram, "cmd/unit/starter") }
+func Starter(t *testing.T) string { return buildProgram(t, lab.StarterProgram, "cmd/unit/starter") }
 
 // Agent builds the program that runs on a user's hosts and returns its path.
-func Agent(t *testing.T) string { return built(t, "host-agent", "cmd/host-agent") }
+func Agent(t *testing.T) string { return buildProgram(t, "host-agent", "cmd/host-agent") }
 
-func built(t *testing.T, name, from string) string {
+// buildProgram builds the program of a folder of this repository, with a name, and returns its path.
+func buildProgram(t *testing.T, name, from string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	Must(t, gobuild.Programs(path, nil, "github.com/cleave-lab/cleave/"+from))
@@ -141,16 +142,16 @@ func Layout(names ...string) lab.Layout {
 	return l
 }
 
-// beside returns a layout of a lead that calls no other unit, and of the given units.
-func beside(units ...lab.UnitSpec) lab.Layout {
+// loneLead returns a layout of a lead that calls no other unit, and of the given units.
+func loneLead(units ...lab.UnitSpec) lab.Layout {
 	l := Layout()
 	l.Units = append(l.Units, units...)
 	return l
 }
 
-// burner returns a layout as beside does, with a lead that burns processor time.
+// burner returns a layout as loneLead does, with a lead that burns processor time.
 func burner(units ...lab.UnitSpec) lab.Layout {
-	l := beside(units...)
+	l := loneLead(units...)
 	l.Units[0].Args[0] = "burner"
 	return l
 }
@@ -158,6 +159,8 @@ func burner(units ...lab.UnitSpec) lab.Layout {
 // Front returns a layout of a lead and the unit front.
 func Front() lab.Layout { return Layout("front") }
 
+// fromStartToReports checks a whole trial: clocks, nodes, calls, reports, files that are handed over, logs,
+// and that the units end stage by stage.
 func fromStartToReports(t *testing.T, s *suite) {
 	d := s.play(t, Layout("front", "stock", "views"))
 	s.checkClocks(t, d, 4)
@@ -207,9 +210,9 @@ func (s *suite) checkClocks(t *testing.T, d lab.Deployment, units int) {
 	}
 }
 
-// withViews returns a layout as beside does, with the unit views that plays a part of the unit program.
+// withViews returns a layout as loneLead does, with the unit views, which plays a part of the unit program.
 func withViews(part string) lab.Layout {
-	return beside(lab.UnitSpec{Name: "views", Role: "server", Runnable: lab.Runnable{Args: []string{part}}})
+	return loneLead(lab.UnitSpec{Name: "views", Role: "server", Runnable: lab.Runnable{Args: []string{part}}})
 }
 
 func unitThatGivesUp(t *testing.T, s *suite) {
@@ -244,6 +247,7 @@ func fails(t *testing.T, s *suite, l lab.Layout, want ...string) {
 	Says(t, err, want...)
 }
 
+// killedAndRestarted checks that a unit keeps its address and its files when it is killed and restarted.
 func killedAndRestarted(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultKill) {
 		t.Skip("nothing can be killed in this deployment")
@@ -331,6 +335,7 @@ func preparationThatFails(t *testing.T, s *suite) {
 	Says(t, err, "prepare the trial", "reset", "exit status 1", "out of luck")
 }
 
+// neverReady checks that Await ends with its context while the lead sends no event.
 func neverReady(t *testing.T, s *suite) {
 	l := Layout("front")
 	l.Units[0].Args, l.Units[0].Listens = []string{"serve"}, true // this part sends no event

@@ -76,6 +76,7 @@ func expect(t *testing.T, at lab.Endpoint, wait time.Duration, want, who string)
 	}
 }
 
+// cutOff checks the fault cut, or that a deployer without it refuses it.
 func cutOff(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultCut) {
 		refuses(t, s.deploy(t, Layout("front")), lab.Fault{Target: "front", Kind: lab.FaultCut})
@@ -84,7 +85,7 @@ func cutOff(t *testing.T, s *suite) {
 	withFault(t, s, lab.FaultCut, "stock")
 }
 
-// slowed slows a unit: requests to it arrive later, and those to others as before.
+// slowed checks that requests to a slowed unit arrive later, and those to others as before.
 func slowed(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultSlow) {
 		t.Skip("nothing can be slowed in this deployment")
@@ -120,8 +121,8 @@ func slowed(t *testing.T, s *suite) {
 	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}) // not announced to Readied
 }
 
-// filled fills the volume of a unit, which then cannot write until it is healed, and
-// keeps the files that it wrote before.
+// filled checks that a unit whose volume is full cannot write until it is healed, and keeps the files that it
+// wrote before.
 func filled(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultFill) {
 		t.Skip("nothing can be filled in this deployment")
@@ -143,19 +144,19 @@ func filled(t *testing.T, s *suite) {
 	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultFill}) // it has no file system of its own
 }
 
-// withFault does a fault to a unit, which does not answer meanwhile and goes on in the same
-// life when it is healed. The trial must not fail.
+// withFault checks that a unit does not answer while it has a fault, that it goes on in the same life when
+// it is healed, and that the trial does not fail.
 func withFault(t *testing.T, s *suite, kind lab.FaultKind, unit string) {
 	t.Helper()
 	answer := unit + ":1"
-	l, life := s.withStore(t, func(life int) int { return life })
+	l, life := s.storeLayout(t, func(life int) int { return life })
 	if unit == "store" {
 		answer = fmt.Sprintf("store:%d", life)
 	}
 	l.Units = append(l.Units, Layout("stock").Units[1])
 	d := s.play(t, l.Readied([]lab.Fault{{Target: unit, Kind: kind}}))
 	endpoint := endpointOf(t, d, unit)
-	says(t, d, unit, endpoint, answer) // play waits for the lead alone
+	awaitAnswer(t, d, unit, endpoint, answer) // play waits for the lead alone
 	harm(t, d, unit, kind)
 	expect(t, endpoint, silence, "", unit+" after "+string(kind))
 	expect(t, endpointOf(t, d, "front"), soon, "front:1", "front after "+string(kind)+" of another")
@@ -164,6 +165,7 @@ func withFault(t *testing.T, s *suite, kind lab.FaultKind, unit string) {
 	goesOn(t, d)
 }
 
+// leadIsNotHarmed checks that faults of the lead, and of a unit that does not exist, are refused.
 func leadIsNotHarmed(t *testing.T, s *suite) {
 	d := s.deploy(t, Layout("front"))
 	for _, kind := range s.Can().Faults {

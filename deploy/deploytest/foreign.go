@@ -61,10 +61,11 @@ func (f Foreign) deploy(t *testing.T, s *suite) (d lab.Deployment, at lab.Endpoi
 	if at.Dial == "" {
 		at = endpointOf(t, d, Boxed)
 	}
-	says(t, d, Boxed, at, "boxed:1")
+	awaitAnswer(t, d, Boxed, at, "boxed:1")
 	return d, at
 }
 
+// comesAndGoes checks that the container is a unit without a report, which runs until Stop, and has a log.
 func comesAndGoes(t *testing.T, s *suite, boxed Foreign) {
 	d, at := boxed.deploy(t, s)
 	finish(t, d)

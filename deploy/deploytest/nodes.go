@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// drained drains a node: its units then run elsewhere, with their data, and are reached at their
-// new and at their former addresses. A deployer without this fault refuses it.
+// drained checks that the units of a drained node run elsewhere, with their data, and are reached at their
+// new and at their former addresses, or that a deployer without this fault refuses it.
 func drained(t *testing.T, s *suite) {
 	storeLife := 3 // the life in which the store must be ready
 	l := withStore(func(ctx context.Context, address string) error { return lives(storeLife)(ctx, address) })
@@ -61,7 +61,7 @@ func drained(t *testing.T, s *suite) {
 	goesOn(t, d)
 }
 
-// updated replaces the replicas of a unit, each by a new process that finds the data of the former life.
+// updated checks that an update replaces a replica by a new process that finds the data of the former life.
 func updated(t *testing.T, s *suite) {
 	l := Layout("front", "stock")
 	l.Units[2].Scalable = true
@@ -101,8 +101,8 @@ func (s *suite) nodesFor(kind lab.FaultKind, l lab.Layout) (names []string) {
 	return names
 }
 
-// lost kills a node until the platform notices, if it watches its nodes. The node's units
-// must run again when it is back.
+// lost checks that the platform notices that a node was killed, if it watches its nodes, and that the node's
+// units run again when it is back.
 func lost(t *testing.T, s *suite) {
 	nodes := s.nodesFor(lab.FaultKill, lab.Layout{})
 	if len(nodes) == 0 {
@@ -119,7 +119,7 @@ func lost(t *testing.T, s *suite) {
 	expect(t, endpoint, silence, "", "stock, on a lost node,")
 	if s.Name() != lab.Process { // processes have no manager that watches their hosts
 		if at := d.Noticed(nodes[0]); at != 0 {
-			t.Errorf("it was noticed after %v, before it could be", at)
+			t.Errorf("the platform noticed the loss after %v, sooner than it can", at)
 		}
 		for ctx := Within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(pollEvery) {
 		}

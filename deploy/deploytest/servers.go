@@ -61,9 +61,10 @@ func lives(n int) func(context.Context, string) error {
 	}
 }
 
-// withStore returns the layout, and the life of the server in which it is first used: one less on a deployer
-// that cannot visit it before. expect returns the life in which it must be ready.
-func (s *suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
+// storeLayout returns the layout of withStore as the deployer can run it, and the life of the server in
+// which it is first used: the third, or the second on a deployer that cannot make the visit of the setup.
+// expect returns, from that, the life in which the server must be ready.
+func (s *suite) storeLayout(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
 	first = 3
 	l = withStore(func(ctx context.Context, address string) error { return lives(expect(first))(ctx, address) })
 	var incapable *lab.Incapable
@@ -77,7 +78,7 @@ func (s *suite) withStore(t *testing.T, expect func(first int) int) (l lab.Layou
 // server checks that a server can be used, also after a kill and after a restart, and in what place it is.
 func server(t *testing.T, s *suite) {
 	more := 0 // lives after the first use
-	l, first := s.withStore(t, func(first int) int { return first + more })
+	l, first := s.storeLayout(t, func(first int) int { return first + more })
 	d := s.play(t, l.Readied([]lab.Fault{{Target: "store", Kind: lab.FaultKill}}))
 	endpoint := endpointOf(t, d, "store")
 	harm(t, d, "store", lab.FaultKill)
@@ -127,6 +128,8 @@ func serverThatEnds(t *testing.T, s *suite) {
 	}
 }
 
+// serverThatNeverAnswers checks that Deploy ends with its context while a server is not ready, and that its
+// error has the last answer.
 func serverThatNeverAnswers(t *testing.T, s *suite) {
 	ctx, cancel := context.WithCancelCause(Within(t))
 	asked := 0
@@ -145,7 +148,7 @@ func serverThatNeverAnswers(t *testing.T, s *suite) {
 // does at its third call.
 func shownReady(t *testing.T, s *suite) {
 	asked := filepath.Join(t.TempDir(), "asked")
-	l := beside(lab.UnitSpec{
+	l := loneLead(lab.UnitSpec{
 		Name: Boxed, Role: "server",
 		Runnable: lab.Runnable{Foreign: true, Args: []string{"boxed", "{dir}", "{host}:{port}"}},
 		Lifecycle: lab.Lifecycle{

@@ -67,19 +67,19 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	}) {
 		t.Errorf("the images are %+v, want %s with its size", d.PlatformCost().Images, image)
 	}
-	says(t, d, "web", endpointOf(t, d, "web"), "asks $(A){{b}} boxed:1")
+	awaitAnswer(t, d, "web", endpointOf(t, d, "web"), "asks $(A){{b}} boxed:1")
 	for _, f := range []lab.Fault{{Target: "db", Kind: lab.FaultKill}, {Target: "db", Kind: lab.FaultCut},
 		{Target: "web-2", Kind: lab.FaultRestart}} {
 		harm(t, d, f.Target, f.Kind)
 		heal(t, d, f.Target, f.Kind)
 	}
-	says(t, d, "web-2", endpointOf(t, d, "web-2"), "asks $(A){{b}} boxed:2")
+	awaitAnswer(t, d, "web-2", endpointOf(t, d, "web-2"), "asks $(A){{b}} boxed:2")
 	goesOn(t, d)
 	checkUsage(t, meteredJob(t, d))
 }
 
-// says waits until a unit answers so at an address.
-func says(t *testing.T, d lab.Deployment, unit string, at lab.Endpoint, want string) {
+// awaitAnswer waits until a unit gives the wanted answer at an address.
+func awaitAnswer(t *testing.T, d lab.Deployment, unit string, at lab.Endpoint, want string) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); answerAt(at, silence) != want; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -101,10 +101,10 @@ func Demanding(image string) lab.Layout {
 	}}}
 }
 
-// ServicesElsewhere starts services on a user's nodes, which have nothing of this host and pull the image. It
-// checks that they start in their order, with copies of this host's files and with volumes of their own, and
-// that Preflight refuses what such nodes cannot give. metered then checks their usage.
-func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left func() []string,
+// ServicesOnUserNodes starts services on a user's nodes, which have nothing of this host and pull the image.
+// It checks that they start in their order, with copies of this host's files and with volumes of their own,
+// and that Preflight refuses what such nodes cannot give. metered then checks their usage.
+func ServicesOnUserNodes(t *testing.T, deployer lab.Deployer, image string, left func() []string,
 	metered func(lab.Deployment)) {
 	layout, folder := Services(image, "/data"), t.TempDir()
 	Says(t, deployer.Preflight(t.Context(), layout), "shares the volume data with")
@@ -120,16 +120,16 @@ func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left f
 	Must(t, os.WriteFile(filepath.Join(folder, "word"), []byte("asks"), 0o600))
 	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(layout)
 	Must(t, err)
-	refuses := func(change func(*lab.UnitSpec), says string) {
+	mustRefuse := func(change func(*lab.UnitSpec), says string) {
 		other := layout
 		other.Units = slices.Clone(layout.Units)
 		web := slices.IndexFunc(other.Units, func(u lab.UnitSpec) bool { return u.Name == "web" })
 		change(&other.Units[web])
 		Says(t, deployer.Preflight(t.Context(), other), says)
 	}
-	refuses(func(u *lab.UnitSpec) { u.Faults = []lab.FaultKind{lab.FaultKill} }, "shall have the faults [kill]")
-	refuses(func(u *lab.UnitSpec) { u.Leaves = "profile" }, "shall be profiled")
-	refuses(func(u *lab.UnitSpec) {
+	mustRefuse(func(u *lab.UnitSpec) { u.Faults = []lab.FaultKind{lab.FaultKill} }, "shall have the faults [kill]")
+	mustRefuse(func(u *lab.UnitSpec) { u.Leaves = "profile" }, "shall be profiled")
+	mustRefuse(func(u *lab.UnitSpec) {
 		c := *u.Container
 		c.Mounts = []lab.ContainerMount{{Kind: lab.MountBind, Source: os.DevNull, Target: "/null"}}
 		u.Container = &c
@@ -139,7 +139,7 @@ func ServicesElsewhere(t *testing.T, deployer lab.Deployer, image string, left f
 	d := s.deploy(t, layout)
 	Await(t, d, lab.EventReady)
 	for _, name := range []string{"web", "web-2"} {
-		says(t, d, name, endpointOf(t, d, name), "asks $(A){{b}} boxed:1")
+		awaitAnswer(t, d, name, endpointOf(t, d, name), "asks $(A){{b}} boxed:1")
 	}
 	metered(d)
 }

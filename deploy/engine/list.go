@@ -6,15 +6,15 @@ import (
 	"net/http"
 )
 
-// Thing is an object in Docker that carries a label.
-type Thing struct {
+// Object is an object in Docker that carries a label.
+type Object struct {
 	Kind  string // container, network, image, volume
 	ID    string // for images and volumes the name
 	Label string // the value of the label
 }
 
 // List returns all objects that carry a label, in the order in which they can be removed.
-func (c *Client) List(ctx context.Context, label string) ([]Thing, error) {
+func (c *Client) List(ctx context.Context, label string) ([]Object, error) {
 	type listed struct {
 		ID, Name string
 		RepoTags []string
@@ -30,25 +30,25 @@ func (c *Client) List(ctx context.Context, label string) ([]Thing, error) {
 		c.call(ctx, http.MethodGet, "/images/json", query, nil, &images),
 		c.call(ctx, http.MethodGet, "/volumes", query, nil, &volumes),
 	)
-	var all []Thing
+	var all []Object
 	for _, one := range containers {
-		all = append(all, Thing{"container", one.ID, one.Labels[label]})
+		all = append(all, Object{"container", one.ID, one.Labels[label]})
 	}
 	for _, one := range networks {
-		all = append(all, Thing{"network", one.ID, one.Labels[label]})
+		all = append(all, Object{"network", one.ID, one.Labels[label]})
 	}
 	for _, one := range images {
 		for _, tag := range one.RepoTags {
-			all = append(all, Thing{"image", tag, one.Labels[label]})
+			all = append(all, Object{"image", tag, one.Labels[label]})
 		}
 	}
 	for _, one := range volumes.Volumes {
-		all = append(all, Thing{"volume", one.Name, one.Labels[label]})
+		all = append(all, Object{"volume", one.Name, one.Labels[label]})
 	}
 	return all, named("list what carries the label", label, err)
 }
 
-// RemoveThing removes an object. It returns nil if there is none.
-func (c *Client) RemoveThing(ctx context.Context, thing Thing) error {
-	return c.remove(ctx, thing.Kind, thing.ID, thing.ID)
+// RemoveObject removes an object. It returns nil if there is none.
+func (c *Client) RemoveObject(ctx context.Context, o Object) error {
+	return c.remove(ctx, o.Kind, o.ID, o.ID)
 }

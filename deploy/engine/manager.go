@@ -82,17 +82,17 @@ func (c *Client) Config(ctx context.Context, name string) ([]byte, error) {
 	return found.Spec.Data, named("read the config", name, err)
 }
 
-// Kept is an object of a swarm: a service, a network of all nodes, or a secret.
-type Kept struct {
-	Kind  string
+// SwarmObject is an object that the managers of a swarm keep.
+type SwarmObject struct {
+	Kind  string // service, secret, or network (of all nodes)
 	ID    string
 	Name  string
 	Label string // the value of the label
 }
 
-// Kept lists the objects that carry a label, in the order in which they can be removed.
-func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
-	var all []Kept
+// SwarmObjects lists the objects of the swarm that carry a label, in the order in which they can be removed.
+func (c *Client) SwarmObjects(ctx context.Context, label string) ([]SwarmObject, error) {
+	var all []SwarmObject
 	for _, kind := range []string{"service", "secret", "network"} {
 		var listed []struct {
 			ID, Name string
@@ -107,15 +107,17 @@ func (c *Client) Kept(ctx context.Context, label string) ([]Kept, error) {
 			return nil, named("list what carries the label", label, err)
 		}
 		for _, one := range listed {
-			all = append(all, Kept{kind, one.ID, one.Name + one.Spec.Name, one.Labels[label] + one.Spec.Labels[label]})
+			// A network has its name and labels itself, the others have them in their spec.
+			all = append(all, SwarmObject{kind, one.ID, one.Name + one.Spec.Name,
+				one.Labels[label] + one.Spec.Labels[label]})
 		}
 	}
 	return all, nil
 }
 
-// RemoveKept removes an object of a swarm. It returns nil if there is none.
-func (c *Client) RemoveKept(ctx context.Context, k Kept) error {
-	return c.remove(ctx, k.Kind, k.ID, k.Name)
+// RemoveSwarmObject removes an object of a swarm. It returns nil if there is none.
+func (c *Client) RemoveSwarmObject(ctx context.Context, o SwarmObject) error {
+	return c.remove(ctx, o.Kind, o.ID, o.Name)
 }
 
 // logPatience bounds how long a swarm may take to send the log of a task.

@@ -179,14 +179,14 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	before := len(deploytest.Processes(label))
 	deploytest.Must(t, alpha.Kill(t.Context()))
 	if err := sleeper.Wait(); err == nil || alpha.Kills() != 1 {
-		t.Errorf("what ran there ended with %v after %d kills", err, alpha.Kills())
+		t.Errorf("the host was killed %d times, and its process ended with %v", alpha.Kills(), err)
 	}
 	if left := len(deploytest.Processes(label)); left >= before {
 		t.Errorf("of %d processes %d are left", before, left)
 	}
 	if connection, err := net.DialTimeout("tcp", net.JoinHostPort(alpha.Address, "9"),
 		300*time.Millisecond); err == nil || strings.Contains(err.Error(), "refused") {
-		t.Errorf("who was killed is at %s: %v, %v", alpha.Address, connection, err)
+		t.Errorf("the killed host answers at %s: %v, %v", alpha.Address, connection, err)
 	}
 	deploytest.Must(t, alpha.Boot(t.Context()))
 	probe(t, alpha.Address, "refused")

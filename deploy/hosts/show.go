@@ -22,6 +22,7 @@ func (s *Set) Show(folder string) error {
 	return errors.Join(problems...)
 }
 
+// show does what Show does, for one host.
 func (h *Host) show(folder string) error {
 	tree, err := unix.OpenTree(unix.AT_FDCWD, folder, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err != nil {

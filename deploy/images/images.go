@@ -17,12 +17,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// IsUnit reports whether a unit is a container of a user's image.
-func IsUnit(spec lab.UnitSpec) bool { return spec.Image != "" }
+// IsUsers reports whether a unit is a container of a user's image.
+func IsUsers(spec lab.UnitSpec) bool { return spec.Image != "" }
 
 // Check returns an error for units whose images this host's Docker does not have.
 func Check(ctx context.Context, units []lab.UnitSpec) error {
-	if !slices.ContainsFunc(units, IsUnit) {
+	if !slices.ContainsFunc(units, IsUsers) {
 		return nil
 	}
 	client, err := engine.Open(ctx)
@@ -31,7 +31,7 @@ func Check(ctx context.Context, units []lab.UnitSpec) error {
 	}
 	var problems []error
 	for _, spec := range units {
-		if !IsUnit(spec) {
+		if !IsUsers(spec) {
 			continue
 		}
 		id, err := client.ImageID(ctx, spec.Image)
@@ -60,7 +60,7 @@ func Config(ctx context.Context, name string) (engine.Image, error) {
 func Sizes(ctx context.Context, units []lab.UnitSpec) []lab.ProgramImage {
 	var names []string
 	for _, spec := range units {
-		if IsUnit(spec) {
+		if IsUsers(spec) {
 			names = append(names, spec.Image)
 		}
 	}

@@ -36,7 +36,7 @@ type count struct {
 // figure is one figure of metrics-server: the mean number of processors used from begin to end.
 type figure struct {
 	begin, end time.Time
-	received   time.Time // when we had it
+	received   time.Time // when its answer arrived
 	cores      float64
 }
 
@@ -95,22 +95,22 @@ func (a *accounts) add(all []api.PodMetrics, err error, now time.Time) {
 	defer a.mu.Unlock()
 	a.err = err
 	for _, m := range all {
-		of := a.byPod[m.Metadata.Name]
+		pod := a.byPod[m.Metadata.Name]
 		cores, window, err := m.CPU()
 		if err != nil {
 			a.err = err
 			continue
 		}
-		if of == nil || len(of.figures) > 0 && !m.Timestamp.After(of.figures[len(of.figures)-1].end) {
+		if pod == nil || len(pod.figures) > 0 && !m.Timestamp.After(pod.figures[len(pod.figures)-1].end) {
 			continue
 		}
-		of.figures = append(of.figures, figure{begin: m.Timestamp.Add(-window), end: m.Timestamp,
+		pod.figures = append(pod.figures, figure{begin: m.Timestamp.Add(-window), end: m.Timestamp,
 			received: now, cores: cores})
 	}
 }
 
 // Accounts implements lab.Deployment. The figures of a unit are means over its samples.
-func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, note string) {
+func (d *deployment) Accounts(from, to time.Time) (usage []lab.PlatformUsage, note string) {
 	if d.cluster.private == nil {
 		return nil, "what metrics-server of " + d.cluster.name +
 			" says is not asked: units say what they have used, or the kubelets do"
@@ -133,10 +133,10 @@ func (d *deployment) Accounts(from, to time.Time) (said []lab.PlatformUsage, not
 		sum.Unit, sum.Role, sum.Source = p.Spec.Name, p.Spec.Role, "metrics-server"
 		sum.WindowSeconds, sum.Millicores = sum.WindowSeconds/n, sum.Millicores/n
 		sum.GroupMillicores, sum.LagSeconds = sum.GroupMillicores/n, sum.LagSeconds/n
-		said = append(said, sum)
+		usage = append(usage, sum)
 	}
-	if len(said) > 0 {
-		return said, ""
+	if len(usage) > 0 {
+		return usage, ""
 	}
 	note = fmt.Sprintf("metrics-server said nothing of the load while it lasted, %.0f s: it looks every %d s "+
 		"and says what was before",

@@ -146,12 +146,12 @@ func (d *deployment) calls(ctx context.Context, p *pod) (answered bool, err erro
 	if lead == nil {
 		return false, fmt.Errorf("the trial has no pod %s", d.lead)
 	}
-	said, err := d.command(ctx, p, fmt.Sprintf(callPort, lead.address, controlPort))
-	return strings.Contains(said, "status 0") || strings.Contains(said, "Connection refused"), err
+	printed, err := d.command(ctx, p, fmt.Sprintf(callPort, lead.address, controlPort))
+	return strings.Contains(printed, "status 0") || strings.Contains(printed, "Connection refused"), err
 }
 
 // command runs a command of bash in the cutter of a pod and returns what it prints.
-func (d *deployment) command(ctx context.Context, p *pod, script string) (said string, err error) {
+func (d *deployment) command(ctx context.Context, p *pod, script string) (printed string, err error) {
 	return d.cluster.API.Exec(ctx, d.cluster.namespace, p.name, cutter, shell, "-c", script)
 }
 

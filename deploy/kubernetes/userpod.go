@@ -123,12 +123,12 @@ func (u *userPod) finish(ctx context.Context, made *api.Pod) error {
 // giveMounts gives a described container what it mounts of this host: empty folders of the pod, and files as
 // secrets that every user there may read.
 func (u *userPod) giveMounts(made *api.Pod, files map[string][]byte) error {
-	brought, err := containers.Bring(u.pod.Spec)
+	copies, err := containers.CopyMounts(u.pod.Spec)
 	if err != nil {
 		return err
 	}
 	runs, secret := &made.Spec.Containers[0], &api.InSecret{Name: u.pod.name, Mode: 0o444}
-	for i, one := range brought {
+	for i, one := range copies {
 		name := "brought-" + strconv.Itoa(i)
 		mount := api.Mount{Name: name, MountPath: one.Path}
 		if one.Folder {

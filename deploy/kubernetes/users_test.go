@@ -99,7 +99,7 @@ func servicesOnTheirs(t *testing.T, d *Deployer, f *userstest.Cluster, left func
 		}
 	}
 	deploytest.Says(t, d.Preflight(t.Context(), unchecked), "unit db has no health check of its own")
-	deploytest.ServicesElsewhere(t, d, image, left,
+	deploytest.ServicesOnUserNodes(t, d, image, left,
 		func(made lab.Deployment) { meteredByKubelets(t, f, made.(*deployment)) })
 }
 

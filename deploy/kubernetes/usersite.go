@@ -128,7 +128,7 @@ func (s *userSite) load(
 	if isUsers {
 		return content, 0, nil
 	}
-	name, config, layer, err := containers.Pushed(content, s.Starter)
+	name, config, layer, err := containers.RegistryImage(content, s.Starter)
 	if err == nil {
 		image, err = s.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
 	}

@@ -69,7 +69,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	})
 	t.Run("nodes that cannot pull", func(t *testing.T) {
 		// The registry has an address that only this host can reach.
-		f.Variables[registry.Variable] = deploytest.NewRoad(t, "tcp", f.Registry).Addr().String() + "/team"
+		f.Variables[registry.Variable] = deploytest.NewForwarder(t, "tcp", f.Registry).Addr().String() + "/team"
 		d := deployerOf(t, f, program)
 		f.Variables[registry.Variable] = "http://" + f.Registry + "/team/cleave"
 		defer closed(t, d)
@@ -101,7 +101,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		deploytest.NoError(t, errors.Join(made.Stop(), node.Link(t.Context(), true)))
 	})
 	t.Run("an API server that is gone", func(t *testing.T) {
-		server, config := deploytest.NewRoad(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://")),
+		server, config := deploytest.NewForwarder(t, "tcp", strings.TrimPrefix(f.API.Address(), "https://")),
 			f.Variables[ConfigVariable]
 		f.Variables[ConfigVariable] = f.Config(t, "https://"+server.Addr().String(), f.Admin())
 		d := deployerOf(t, f, program)

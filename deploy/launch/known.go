@@ -27,7 +27,7 @@ type ID struct {
 // Fate is the known state of a process.
 type Fate int
 
-// An Unknown process may be alive, so that nothing of it may be removed.
+// The fates. An Unknown process may be alive, so that nothing of it may be removed.
 const (
 	Unknown Fate = iota
 	Running
@@ -36,7 +36,7 @@ const (
 
 // Own returns the ID of this process.
 func Own() (ID, error) {
-	place, err := place()
+	place, err := ownPlace()
 	if err != nil {
 		return ID{}, err
 	}
@@ -63,7 +63,7 @@ func (id ID) String() string { return fmt.Sprintf("%s-%d-%s", id.Place, id.PID, 
 // Fate returns whether the process still runs. It is Unknown for a process of another PID
 // namespace, or one that /proc does not show; a zombie has ended.
 func (id ID) Fate() Fate {
-	here, err := place()
+	here, err := ownPlace()
 	if err != nil || here != id.Place {
 		return Unknown
 	}
@@ -81,9 +81,9 @@ func (id ID) Fate() Fate {
 	return Unknown
 }
 
-// place returns the Place of this process. It fails if /proc belongs to another PID
+// ownPlace returns the Place of this process. It fails if /proc belongs to another PID
 // namespace, and so shows other numbers.
-func place() (string, error) {
+func ownPlace() (string, error) {
 	shown, err := os.Readlink("/proc/self")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && shown != strconv.Itoa(os.Getpid()) {
 		return "", errors.New("/proc does not show the processes of this PID namespace: mount one there, as " +
@@ -104,6 +104,7 @@ func place() (string, error) {
 	return hex.EncodeToString(sum[:3]), nil
 }
 
+// statOf returns what /proc/PID/stat shows of a process.
 func statOf(pid int) (procfs.ProcStat, error) {
 	process, err := procfs.NewProc(pid)
 	if err != nil {

@@ -49,6 +49,7 @@ func (l *Launcher) Start(command *exec.Cmd, cores ...int) error {
 	return <-result
 }
 
+// startOn starts a command on this thread, which is bound to the cores during the start.
 func startOn(command *exec.Cmd, cores []int) error {
 	if len(cores) == 0 {
 		return command.Start()
@@ -96,6 +97,7 @@ func choose(cores []int, allowed unix.CPUSet) (processors []int) {
 	return processors
 }
 
+// setOf returns the processors as a set in the kernel's form.
 func setOf(processors []int) (set unix.CPUSet) {
 	for _, processor := range processors {
 		set.Set(processor)

@@ -29,11 +29,11 @@ func Docker(wanted func(label string) bool) ([]Leftover, error) {
 	if err != nil {
 		return nil, nil
 	}
-	things, err := client.List(ctx, DockerLabel)
+	objects, err := client.List(ctx, DockerLabel)
 	var found []Leftover
-	for _, thing := range things {
-		if wanted(thing.Label) && (thing.Kind != "image" || strings.HasPrefix(thing.ID, ImageName)) {
-			found = append(found, Leftover(thing))
+	for _, object := range objects {
+		if wanted(object.Label) && (object.Kind != "image" || strings.HasPrefix(object.ID, ImageName)) {
+			found = append(found, Leftover(object))
 		}
 	}
 	return found, err
@@ -57,5 +57,5 @@ func (l Leftover) removeDocker() error {
 	if err != nil {
 		return err
 	}
-	return client.RemoveThing(ctx, engine.Thing(l))
+	return client.RemoveObject(ctx, engine.Object(l))
 }

@@ -18,7 +18,7 @@ func TestAFolderForTemporaryFilesThatIsNotThereIsNamed(t *testing.T) {
 	// Processes of other tests, in namespaces of their own, may be unclear.
 	if found, err := Find(root); err != nil || strings.Contains(strings.Join(found.Unclear, "\n"),
 		filepath.Dir(root)) {
-		t.Errorf("what is not there holds %v, %v", found, err)
+		t.Errorf("Find of a root in a folder that does not exist: %v, %v", found, err)
 	}
 }
 

@@ -104,9 +104,9 @@ type metered struct {
 // Stop implements lab.Metering.
 func (m *metered) Stop() (lab.Metered, error) { return m.used, m.err }
 
-// TestMeteringEndsWithALostHost checks that Stop returns the error of a host that cannot be asked, although
+// TestALostHostFailsTheMetering checks that Stop returns the error of a host that cannot be asked, although
 // others have answered.
-func TestMeteringEndsWithALostHost(t *testing.T) {
+func TestALostHostFailsTheMetering(t *testing.T) {
 	lost := &metered{err: errors.New("the connection to host left is lost")}
 	right := &metered{used: lab.Metered{Roles: map[string]lab.Usage{"front": {Units: 1}},
 		Sources: map[string]string{"front": "/proc"}}}

@@ -32,7 +32,7 @@ func (t *privateTrial) nodes() fleet.Nodes[*service] {
 		},
 		Close:      t.close,
 		Evict:      func(ctx context.Context, s *service) error { return s.AwaitEnd(ctx) },
-		AwaitEmpty: t.isEmpty,
+		AwaitEmpty: t.checkEmpty,
 	}
 }
 
@@ -67,20 +67,20 @@ func (t *privateTrial) close(ctx context.Context, name string, closed bool) erro
 	return private.Each(ctx, t.cluster.Nodes, t.cluster.AwaitPeers)
 }
 
-// isEmpty returns an error if the daemon of a node still runs a unit of the trial.
-func (t *privateTrial) isEmpty(ctx context.Context, name string) error {
+// checkEmpty returns an error if the daemon of a node still runs a unit of the trial.
+func (t *privateTrial) checkEmpty(ctx context.Context, name string) error {
 	n := t.cluster.Named(name)
-	things, err := n.Units(ctx)
+	units, err := n.Units(ctx)
 	if err != nil {
 		return err
 	}
-	for _, thing := range things {
-		state, err := n.Engine.State(ctx, thing.ID)
+	for _, unit := range units {
+		state, err := n.Engine.State(ctx, unit.ID)
 		if err != nil {
 			return err
 		}
 		if state.Pid != 0 {
-			return fmt.Errorf("%s still runs the container %.12s, which is %s", n.Name, thing.ID, state.Status)
+			return fmt.Errorf("%s still runs the container %.12s, which is %s", n.Name, unit.ID, state.Status)
 		}
 	}
 	return nil

@@ -35,7 +35,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	}
 	t.Run("nodes that cannot pull", func(t *testing.T) {
 		// The registry has an address that only this host can reach.
-		d := with(t, registry.Variable, deploytest.NewRoad(t, "tcp", f.Registry).Addr().String()+"/team")
+		d := with(t, registry.Variable, deploytest.NewForwarder(t, "tcp", f.Registry).Addr().String()+"/team")
 		defer closed(t, d)
 		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		deploytest.Says(t, err, "the door on node-", "look whether the nodes reach the registry")
@@ -60,7 +60,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Says(t, err, "the door on node-3", "a program of that node has the port")
 	})
 	t.Run("a manager that is gone", func(t *testing.T) {
-		manager := deploytest.NewRoad(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
+		manager := deploytest.NewForwarder(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
 		d := with(t, Variable, "tcp://"+manager.Addr().String())
 		made := deploytest.Deploy(t, d, deploytest.Front())
 		deploytest.Await(t, made, lab.EventReady)

@@ -268,15 +268,15 @@ func (t *privateTrial) clear() error {
 // time.
 func removeContainers(ctx context.Context, n *private.Node) error {
 	return fleet.Until(ctx, 20*time.Millisecond, func() (bool, error) {
-		things, err := n.Units(ctx)
+		units, err := n.Units(ctx)
 		if err != nil {
 			return true, fmt.Errorf("containers on %s: %w", n.Name, err)
 		}
-		for _, thing := range things {
-			_ = n.Engine.Remove(ctx, thing.ID) // the next round lists what is left
+		for _, unit := range units {
+			_ = n.Engine.Remove(ctx, unit.ID) // the next round lists what is left
 		}
-		if len(things) > 0 {
-			return false, fmt.Errorf("%d containers are left on %s", len(things), n.Name)
+		if len(units) > 0 {
+			return false, fmt.Errorf("%d containers are left on %s", len(units), n.Name)
 		}
 		return true, nil
 	})

@@ -27,9 +27,9 @@ type userLife struct {
 
 // userTask is the only task of a service: all lives of the unit share its container.
 type userTask struct {
-	secrets []engine.Kept // made for the service
-	task    string        // ID of the task; "" until it runs
-	reading sync.Mutex    // guards read
+	secrets []engine.SwarmObject // made for the service
+	task    string               // ID of the task; "" until it runs
+	reading sync.Mutex           // guards read
 	read    engine.LogMark
 }
 
@@ -79,7 +79,7 @@ func (l *userLife) prepare(ctx context.Context, is *containers.Container) ([]eng
 func (l *userLife) secret(ctx context.Context, name, file string, data []byte) (engine.SecretFile, error) {
 	id, err := l.trial.manager.MakeSecret(ctx, name, l.trial.deployer.labels(), data)
 	if err == nil {
-		l.secrets = append(l.secrets, engine.Kept{Kind: "secret", ID: id, Name: name})
+		l.secrets = append(l.secrets, engine.SwarmObject{Kind: "secret", ID: id, Name: name})
 	}
 	return engine.Secret(id, name, file, "0"), err
 }
@@ -88,11 +88,11 @@ func (l *userLife) secret(ctx context.Context, name, file string, data []byte) (
 // secrets that every user there may read.
 func (l *userLife) furnish(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error) {
 	var files []engine.SecretFile
-	brought, err := containers.Bring(l.service.Spec)
+	copies, err := containers.CopyMounts(l.service.Spec)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range brought {
+	for _, one := range copies {
 		if one.Folder {
 			is.Mounts = append(is.Mounts, lab.ContainerMount{Kind: lab.MountMemory, Target: one.Path})
 			continue
@@ -256,7 +256,7 @@ func (l *userLife) End(ctx context.Context) error {
 func (l *userLife) cleanUp(ctx context.Context) error {
 	var problems []error
 	for _, secret := range l.secrets {
-		problems = append(problems, l.trial.manager.RemoveKept(ctx, secret))
+		problems = append(problems, l.trial.manager.RemoveSwarmObject(ctx, secret))
 	}
 	return errors.Join(problems...)
 }

@@ -37,7 +37,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 		if site.manager == nil {
 			return nil
 		}
-		kept, err := site.manager.Kept(t.Context(), leftovers.DockerLabel)
+		kept, err := site.manager.SwarmObjects(t.Context(), leftovers.DockerLabel)
 		deploytest.Must(t, err)
 		var left []string
 		for _, k := range kept {
@@ -50,7 +50,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	}
 	deploytest.Suite(t, d, left)
 	t.Run("services of a file", func(t *testing.T) {
-		deploytest.ServicesElsewhere(t, d, pushtest.Push(t, f.Variables[registry.Variable],
+		deploytest.ServicesOnUserNodes(t, d, pushtest.Push(t, f.Variables[registry.Variable],
 			deploytest.Program(t)), left, func(d lab.Deployment) { deploytest.Unmetered(t, d) })
 	})
 	deploytest.NoError(t, d.Close())

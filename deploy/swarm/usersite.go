@@ -67,7 +67,7 @@ func (u *userSite) load(
 	if isUsers {
 		return content, 0, nil
 	}
-	name, config, layer, err := containers.Pushed(content, u.swarm.Starter)
+	name, config, layer, err := containers.RegistryImage(content, u.swarm.Starter)
 	if err == nil {
 		image, err = u.swarm.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
 	}
@@ -334,15 +334,15 @@ func (u *userSite) leave() error {
 // removed only after the last task in it.
 func remove(ctx context.Context, manager *engine.Client, label string) error {
 	err := fleet.Until(ctx, pollInterval, func() (bool, error) {
-		kept, err := manager.Kept(ctx, leftovers.DockerLabel)
+		kept, err := manager.SwarmObjects(ctx, leftovers.DockerLabel)
 		if err != nil {
 			return true, err
 		}
-		kept = slices.DeleteFunc(kept, func(k engine.Kept) bool {
+		kept = slices.DeleteFunc(kept, func(k engine.SwarmObject) bool {
 			return k.Label != label || !strings.HasPrefix(k.Name, prefix+label)
 		})
 		for _, k := range kept {
-			err = errors.Join(err, manager.RemoveKept(ctx, k))
+			err = errors.Join(err, manager.RemoveSwarmObject(ctx, k))
 		}
 		return len(kept) == 0, err
 	})
@@ -366,7 +366,7 @@ func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []str
 	if err := u.inspect(ctx); err != nil {
 		return nil, nil, err
 	}
-	kept, err := u.manager.Kept(ctx, leftovers.DockerLabel)
+	kept, err := u.manager.SwarmObjects(ctx, leftovers.DockerLabel)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the swarm %s: %w", u.Name, err)
 	}

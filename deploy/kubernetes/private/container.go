@@ -22,6 +22,7 @@ type Container struct {
 	ID    string // such as "containerd://0a1b"
 }
 
+// id returns the ID by which containerd knows the container.
 func (c Container) id() string { return strings.TrimPrefix(c.ID, "containerd://") }
 
 // PID returns the process ID, on this host, of the container's first process; 0 if there is none.
@@ -65,6 +66,7 @@ func (n *Node) Resume(ctx context.Context, c Container) error {
 	return n.tasks(ctx, "resume", c)
 }
 
+// tasks performs an action of ctr, such as "pause", on a container.
 func (n *Node) tasks(ctx context.Context, what string, c Container) error {
 	return n.Run(ctx, "ctr", "--namespace=k8s.io", "tasks", what, c.id())
 }

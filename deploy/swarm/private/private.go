@@ -233,10 +233,10 @@ func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]stri
 }
 
 // Units lists the containers of a trial on a node: all but the one of Stay.
-func (n *Node) Units(ctx context.Context) ([]engine.Thing, error) {
-	things, err := n.Engine.List(ctx, leftovers.DockerLabel)
-	return slices.DeleteFunc(things, func(t engine.Thing) bool {
-		return t.Kind != "container" || t.Label == Stays
+func (n *Node) Units(ctx context.Context) ([]engine.Object, error) {
+	objects, err := n.Engine.List(ctx, leftovers.DockerLabel)
+	return slices.DeleteFunc(objects, func(o engine.Object) bool {
+		return o.Kind != "container" || o.Label == Stays
 	}), err
 }
 

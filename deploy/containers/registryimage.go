@@ -16,10 +16,10 @@ const (
 	programSeparator = "|"
 )
 
-// pushedProgram returns the content (see Images.Load) of the image of a unit that names its program, for
+// registryContent returns the content (see Images.Load) of the image of a unit that names its program, for
 // nodes that do not have this host's folders: the path of a program of ours, or the list of programs of
 // this host that a foreign unit and its setup run.
-func pushedProgram(spec lab.UnitSpec) string {
+func registryContent(spec lab.UnitSpec) string {
 	if !spec.Foreign {
 		return spec.Program
 	}
@@ -39,10 +39,10 @@ func pushedProgram(spec lab.UnitSpec) string {
 	return hostProgram + strings.Join(all, programSeparator)
 }
 
-// Pushed makes an image for a registry and returns its name, configuration and layer. program is a program
-// of ours, what pushedProgram returns, or "" for none. beside are further programs of ours; without a
-// program the first of them names the image.
-func Pushed(program string, beside ...string) (name string, config, layer []byte, err error) {
+// RegistryImage makes an image for a registry and returns its name, configuration and layer. program is a
+// program of ours, what registryContent returns, or "" for none. beside are further programs of ours;
+// without a program the first of them names the image.
+func RegistryImage(program string, beside ...string) (name string, config, layer []byte, err error) {
 	if list, isHosts := strings.CutPrefix(program, hostProgram); isHosts {
 		all := strings.Split(list, programSeparator)
 		config, layer, err = imageOf(all, beside...)

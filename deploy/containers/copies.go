@@ -13,10 +13,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Brought is a copy of a file or a folder of this host for a container on a node of a user's cluster.
-type Brought struct {
+// FileCopy is a copy of a file or a folder of this host for a container on a node of a user's cluster.
+type FileCopy struct {
 	Path       string // in the container
-	Folder     bool   // it is a folder; each of its files is a Brought of its own
+	Folder     bool   // it is a folder; its files are copies of their own
 	Executable bool
 	Data       []byte
 }
@@ -24,22 +24,22 @@ type Brought struct {
 // Limits of what is copied to nodes for a container. Swarm takes a little less than 500 KiB in a secret, and
 // each file is one.
 const (
-	maxBrought      = 480 << 10 // bytes of all files
-	maxBroughtFiles = 64
+	maxCopied      = 480 << 10 // bytes of all files
+	maxCopiedFiles = 64
 )
 
-// Bring returns copies of the files and folders of this host that a described container mounts. It fails if
-// they are too many or too large.
-func Bring(spec lab.UnitSpec) ([]Brought, error) {
-	var all []Brought
+// CopyMounts returns copies of the files and folders of this host that a described container mounts. It
+// fails if they are too many or too large.
+func CopyMounts(spec lab.UnitSpec) ([]FileCopy, error) {
+	var all []FileCopy
 	for _, m := range spec.Container.Mounts {
 		switch {
 		case m.Kind == lab.MountFiles && m.Source != "":
-			all = append(all, Brought{Path: m.Target, Executable: m.Executable, Data: []byte(m.Files[m.Source])})
+			all = append(all, FileCopy{Path: m.Target, Executable: m.Executable, Data: []byte(m.Files[m.Source])})
 		case m.Kind == lab.MountFiles:
-			all = append(all, Brought{Path: m.Target, Folder: true})
+			all = append(all, FileCopy{Path: m.Target, Folder: true})
 			for _, name := range slices.Sorted(maps.Keys(m.Files)) {
-				all = append(all, Brought{Path: path.Join(m.Target, name), Executable: m.Executable,
+				all = append(all, FileCopy{Path: path.Join(m.Target, name), Executable: m.Executable,
 					Data: []byte(m.Files[name])})
 			}
 		case m.Kind == lab.MountBind:
@@ -56,7 +56,7 @@ func Bring(spec lab.UnitSpec) ([]Brought, error) {
 			size, files = size+len(one.Data), files+1
 		}
 	}
-	if size > maxBrought || files > maxBroughtFiles {
+	if size > maxCopied || files > maxCopiedFiles {
 		return nil, errTooMuch
 	}
 	return all, nil
@@ -64,7 +64,7 @@ func Bring(spec lab.UnitSpec) ([]Brought, error) {
 
 // readMount returns copies of the files and folders in a mount. It stops at the limits: the mount could be a
 // whole file system.
-func readMount(m lab.ContainerMount) (all []Brought, err error) {
+func readMount(m lab.ContainerMount) (all []FileCopy, err error) {
 	source, err := filepath.EvalSymlinks(m.Source)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func readMount(m lab.ContainerMount) (all []Brought, err error) {
 		if err != nil {
 			return err
 		}
-		one := Brought{Path: path.Join(m.Target, filepath.ToSlash(below)), Folder: entry.IsDir()}
+		one := FileCopy{Path: path.Join(m.Target, filepath.ToSlash(below)), Folder: entry.IsDir()}
 		info, err := entry.Info()
 		switch {
 		case err != nil:
@@ -87,7 +87,7 @@ func readMount(m lab.ContainerMount) (all []Brought, err error) {
 			return fmt.Errorf("%s is neither a file nor a folder", at)
 		case !one.Folder:
 			size, files = size+info.Size(), files+1
-			if size > maxBrought || files > maxBroughtFiles {
+			if size > maxCopied || files > maxCopiedFiles {
 				return errTooMuch
 			}
 			one.Executable = info.Mode()&0o100 != 0
@@ -99,8 +99,9 @@ func readMount(m lab.ContainerMount) (all []Brought, err error) {
 	return all, err
 }
 
-var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxBroughtFiles,
-	maxBrought>>10)
+// errTooMuch is the error for mounts with more than maxCopied bytes or maxCopiedFiles files.
+var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxCopiedFiles,
+	maxCopied>>10)
 
 // checkDescribed returns why a described container cannot run on the cluster's nodes. users maps the volumes
 // seen so far to their units.
@@ -124,7 +125,7 @@ func (u UserCluster) checkDescribed(spec lab.UnitSpec, users map[string]string) 
 		}
 		users[named+m.Source] = spec.Name
 	}
-	if _, err := Bring(spec); err != nil {
+	if _, err := CopyMounts(spec); err != nil {
 		problems = append(problems, refuse("has files of this host that cannot come to the nodes of %s: %v: put "+
 			"them into its image, or use the private %s", u.Name, err, u.Ours))
 	}
