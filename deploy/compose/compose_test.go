@@ -12,14 +12,15 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // marked returns the entries of the file that override writes, by kind, such as "services", and name.
-func marked(t *testing.T, text string, cores ...int) map[string]map[string]map[string]any {
+func marked(t *testing.T, text string, processors ...int) map[string]map[string]map[string]any {
 	t.Helper()
-	extra, err := override(lab.Compose{Text: text}, "7-8", cores)
+	extra, err := override(lab.Compose{Text: text}, "7-8", processors)
 	deploytest.Must(t, err)
 	var all map[string]any
 	deploytest.Must(t, yaml.Unmarshal([]byte(extra), &all))
@@ -104,6 +105,27 @@ func TestFilesOfVersion3GetNoProcessors(t *testing.T) {
 	kinds := marked(t, "version: '3.8'\nservices: {web: {image: web}}", 1)
 	if cpus, set := kinds["services"]["web"]["cpuset"]; set {
 		t.Errorf("web runs on %v: version 3 does not know the key", cpus)
+	}
+}
+
+// TestServicesAreBoundLikeProcesses checks that services run on the processors that the core numbers stand
+// for: a number beyond the processors of this host wraps around (launch.Processors).
+func TestServicesAreBoundLikeProcesses(t *testing.T) {
+	cores := []int{1001}
+	processors, err := launch.Processors(cores)
+	deploytest.Must(t, err)
+	p := &project{tool: []string{"true"}, label: "7-8", dir: t.TempDir(), services: []lab.UnitSpec{{Name: "web",
+		Runnable:  lab.Runnable{Compose: &lab.Compose{Text: "services: {web: {image: web}}"}},
+		Placement: lab.Placement{Cores: cores}}}}
+	deploytest.Must(t, p.up(t.Context()))
+	text, err := os.ReadFile(filepath.Join(p.dir, "cleave.yaml"))
+	deploytest.Must(t, err)
+	var extra struct {
+		Services map[string]struct{ Cpuset string }
+	}
+	deploytest.Must(t, yaml.Unmarshal(text, &extra))
+	if got, want := extra.Services["web"].Cpuset, launch.List(processors); got != want {
+		t.Errorf("web is bound to the processors %q, want %q", got, want)
 	}
 }
 

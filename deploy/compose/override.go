@@ -25,7 +25,7 @@ type described struct {
 
 // override returns a second compose file that labels everything in the first, moves
 // its networks into the range for benchmarks and binds its services to processors.
-func override(c lab.Compose, label string, cores []int) (string, error) {
+func override(c lab.Compose, label string, processors []int) (string, error) {
 	var file described
 	if err := yaml.Unmarshal([]byte(c.Text), &file); err != nil {
 		return "", fmt.Errorf("compose file: %w", err)
@@ -41,8 +41,8 @@ func override(c lab.Compose, label string, cores []int) (string, error) {
 	services := map[string]any{}
 	for name := range file.Services {
 		service := map[string]any{"labels": labels}
-		if len(cores) > 0 && !strings.HasPrefix(file.Version, "3") { // that version does not know the key
-			service["cpuset"] = launch.List(cores)
+		if len(processors) > 0 && !strings.HasPrefix(file.Version, "3") { // that version does not know the key
+			service["cpuset"] = launch.List(processors)
 		}
 		services[name] = service
 	}

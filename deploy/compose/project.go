@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -35,7 +36,11 @@ func (p *project) name() string {
 // up starts the containers.
 func (p *project) up(ctx context.Context) error {
 	first := p.services[0] // all have the same file
-	extra, err := override(*first.Compose, p.label, first.Cores)
+	processors, err := launch.Processors(first.Cores)
+	if err != nil {
+		return err
+	}
+	extra, err := override(*first.Compose, p.label, processors)
 	if err != nil {
 		return err
 	}
