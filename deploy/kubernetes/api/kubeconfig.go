@@ -141,6 +141,9 @@ func readFiles(paths []string) (kubeconfig, error) {
 			u := &one.Users[i].User
 			u.Certificate, u.Key, u.TokenFile = below(folder, u.Certificate), below(folder, u.Key),
 				below(folder, u.TokenFile)
+			if u.Exec != nil && strings.Contains(u.Exec.Command, "/") { // otherwise it is found in PATH
+				u.Exec.Command = below(folder, u.Exec.Command)
+			}
 		}
 		all.Contexts, all.Clusters, all.Users = append(all.Contexts, one.Contexts...),
 			append(all.Clusters, one.Clusters...), append(all.Users, one.Users...)

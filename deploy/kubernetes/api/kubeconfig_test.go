@@ -42,6 +42,7 @@ contexts:
 - {name: plain, context: {cluster: here, user: token}}
 - {name: file, context: {cluster: embedded, user: file}}
 - {name: exec, context: {cluster: here, user: exec}}
+- {name: relative, context: {cluster: here, user: relative}}
 - {name: wrong, context: {cluster: here, user: wrong}}
 - {name: halved, context: {cluster: here, user: gone}}
 - {name: behind, context: {cluster: behind, user: token}}
@@ -62,11 +63,12 @@ users:
 - {name: file, user: {tokenFile: token, token: old}}
 - {name: exec, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "`+helper+
 		`", env: [{name: T, value: t0}]}}}
+- {name: relative, user: {exec: {command: ./helper, env: [{name: T, value: t0}]}}}
 - {name: wrong, user: {exec: {command: "false"}}}
 - {name: old, user: {username: me, password: secret}}
 `)
 	for name, says := range map[string]string{
-		"": "", "plain": "", "file": "", "exec": "", "wrong": "false, which the kubeconfig names",
+		"": "", "plain": "", "file": "", "exec": "", "relative": "", "wrong": "false, which the kubeconfig names",
 		"halved": "one is not there", "nobody": `the context "nobody" is not in`, "behind": "proxy",
 		"stranger": "certificate", "old": "password",
 	} {
