@@ -52,6 +52,10 @@ func TestPlaces(t *testing.T) {
 	if err != nil || fmt.Sprint(places) != fmt.Sprint(want) {
 		t.Errorf("places %v, %v, want %v", places, err, want)
 	}
+	places, err = place([]lab.UnitSpec{unit("a", "node-1a", ""), unit("b", "node-1b", "")}, 2)
+	if err != nil || places["a"] == places["b"] {
+		t.Errorf("places %v, %v, want a host for each of two nodes whose names only begin like node-1", places, err)
+	}
 	if _, err := place([]lab.UnitSpec{unit("a", "node-3", "")}, 2); err == nil ||
 		!strings.Contains(err.Error(), "node-3, and there are 2 hosts") {
 		t.Errorf("the third of two hosts: %v", err)

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -172,8 +173,8 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 			continue
 		}
 		number, known := nodes[spec.Node]
-		if _, err := fmt.Sscanf(spec.Node, "node-%d", &number); err == nil {
-			number--
+		if index, isNumbered := hostIndex(spec.Node); isNumbered {
+			number = index
 		} else if !known {
 			number = len(nodes)
 		}
@@ -194,6 +195,14 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 		places[spec.Name], volumes[fleet.Volume("", spec)] = number, number
 	}
 	return places, nil
+}
+
+// hostIndex returns the index of the host that a node is by its name, such as 1 for "node-2", and whether the
+// name has that form.
+func hostIndex(node string) (index int, isNumbered bool) {
+	digits, isNumbered := strings.CutPrefix(node, "node-")
+	number, err := strconv.Atoi(digits)
+	return number - 1, isNumbered && err == nil
 }
 
 // connected returns the hosts, after it has started an agent on each that has none.
