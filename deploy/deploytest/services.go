@@ -127,7 +127,8 @@ func ServicesOnUserNodes(t *testing.T, deployer lab.Deployer, image string, left
 		change(&other.Units[web])
 		Says(t, deployer.Preflight(t.Context(), other), says)
 	}
-	mustRefuse(func(u *lab.UnitSpec) { u.Faults = []lab.FaultKind{lab.FaultKill} }, "shall have the faults [kill]")
+	mustRefuse(func(u *lab.UnitSpec) { u.Faults = []lab.FaultKind{lab.FaultKill} },
+		"shall have the faults [kill]")
 	mustRefuse(func(u *lab.UnitSpec) { u.Leaves = "profile" }, "shall be profiled")
 	mustRefuse(func(u *lab.UnitSpec) {
 		c := *u.Container
