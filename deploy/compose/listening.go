@@ -14,8 +14,8 @@ import (
 // network of each container, at another port in each of its lives.
 const nameServer = "0B00007F:"
 
-// listening returns the TCP ports that accept connections in the network of a process, as the kernel
-// writes them; none if this host has no such process.
+// listening returns the TCP ports that accept connections in the network of a process, in hexadecimal as the
+// kernel writes them; none if this host has no such process.
 func listening(pid int) map[string]bool {
 	ports := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6"} {
@@ -32,8 +32,8 @@ func listening(pid int) map[string]bool {
 	return ports
 }
 
-// withoutOthers removes ports of other programs from the ports at which a container listened that has
-// ended: in the network of this host, those at which a program still listens.
+// withoutOthers removes the ports of other programs from ports, those that were open in the network of the
+// container before its end. In the network of this host, the ports that are still open are of other programs.
 func (c *container) withoutOthers(ports map[string]bool) map[string]bool {
 	if c.network == "host" {
 		for port := range listening(os.Getpid()) {

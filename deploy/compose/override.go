@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// described holds the parts of a compose file that get labels.
-type described struct {
+// composeFile holds the parts of a compose file that override reads.
+type composeFile struct {
 	Version  string         `yaml:"version"`
 	Services map[string]any `yaml:"services"`
 	Networks map[string]any `yaml:"networks"`
@@ -26,7 +26,7 @@ type described struct {
 // override returns a second compose file that labels everything in the first, moves
 // its networks into the range for benchmarks and binds its services to processors.
 func override(c lab.Compose, label string, processors []int) (string, error) {
-	var file described
+	var file composeFile
 	if err := yaml.Unmarshal([]byte(c.Text), &file); err != nil {
 		return "", fmt.Errorf("compose file: %w", err)
 	}
@@ -61,22 +61,23 @@ func override(c lab.Compose, label string, processors []int) (string, error) {
 	return string(text), err
 }
 
-// networks returns the entries of all networks that the project makes, with our label. Each gets a range of
-// its own, unless the file gives it one, in which services may have addresses.
-func networks(known map[string]any, label string) map[string]any {
-	names := slices.Sorted(maps.Keys(known))
-	if !slices.Contains(names, "default") {
+// networks returns the entries of all networks that the project makes, with our label. declared holds those
+// of the file. Each gets a range of its own, unless the file gives it one, in which services may have
+// addresses.
+func networks(declared map[string]any, label string) map[string]any {
+	names := slices.Sorted(maps.Keys(declared))
+	if !slices.Contains(names, "default") { // that of services for which the file names none
 		names = append(names, "default")
 	}
 	first := fnv.New32a()
 	_, _ = first.Write([]byte(label)) // never fails
 	all := map[string]any{}
 	for i, name := range names {
-		if isExternal(known[name]) {
+		if isExternal(declared[name]) {
 			continue
 		}
-		network := labelled(known[name], label)
-		if !hasRange(known[name]) {
+		network := labelled(declared[name], label)
+		if !hasRange(declared[name]) {
 			ranges := []map[string]string{{"subnet": subnet(first.Sum32() + uint32(i))}}
 			network["ipam"] = map[string]any{"config": ranges}
 		}

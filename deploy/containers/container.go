@@ -20,7 +20,7 @@ type Container struct {
 	Token string // by which its unit authenticates the conductor
 }
 
-// Run returns the command that replaces the image's entrypoint (none: it does not), and the arguments.
+// Run returns the command that replaces the image's entrypoint, or none to keep that, and the arguments.
 func (c Container) Run() (command, args []string) {
 	if len(c.Entrypoint) == 1 && c.Entrypoint[0] == "" { // [""] clears the image's entrypoint in Docker
 		return c.Command, nil

@@ -113,4 +113,5 @@ func Archive(name, program string, labels map[string]string) (archive []byte, id
 	return all.Bytes(), "sha256:" + id, err
 }
 
+// sum returns the SHA-256 of data in hexadecimal.
 func sum(data []byte) string { return fmt.Sprintf("%x", sha256.Sum256(data)) }

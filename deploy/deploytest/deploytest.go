@@ -273,7 +273,7 @@ func killedAndRestarted(t *testing.T, s *suite) {
 func killAndRestart(t *testing.T, d lab.Deployment, unit string, at lab.Endpoint) {
 	t.Helper()
 	harm(t, d, unit, lab.FaultKill)
-	time.Sleep(silence)
+	time.Sleep(silence) // for a platform that would start it again by itself
 	expect(t, at, silence, "", unit+", killed,")
 	refuses(t, d, lab.Fault{Target: unit, Kind: lab.FaultKill})
 	heal(t, d, unit, lab.FaultKill)

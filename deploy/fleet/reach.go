@@ -26,14 +26,15 @@ func (u *Unit) AwaitListening(ctx context.Context, address string, patience time
 		return nil
 	}
 	dialer := net.Dialer{Timeout: time.Second}
-	return u.AwaitListens(ctx, patience, lookAgain, func(ctx context.Context) bool {
+	return u.PollListening(ctx, patience, lookAgain, func(ctx context.Context) bool {
 		connection, err := dialer.DialContext(ctx, "tcp", address)
 		return err == nil && connection.Close() == nil
 	})
 }
 
-// AwaitListens waits until listens returns true. The pauses between its calls grow up to longest.
-func (u *Unit) AwaitListens(
+// PollListening calls listens until it returns true. The pauses between the calls grow up to longest. It
+// fails if the unit ends, or after patience.
+func (u *Unit) PollListening(
 	ctx context.Context, patience, longest time.Duration, listens func(context.Context) bool,
 ) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it does not listen after %v", patience))

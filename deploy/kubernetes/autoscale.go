@@ -59,7 +59,7 @@ func (d *deployment) makeReplicaSet(ctx context.Context, s *scaled) error {
 	if err := fleet.MakeVolume(d.dir, first, d.Endpoints); err != nil {
 		return err
 	}
-	one := d.newPod(first)
+	one := d.newPod(first) // never started: its description is the template of all replicas
 	template, err := one.description()
 	if err != nil {
 		return err

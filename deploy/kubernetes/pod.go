@@ -419,6 +419,7 @@ func (p *pod) evict(ctx context.Context) error {
 	return p.awaitGone(ctx)
 }
 
+// delete has the cluster delete the pod, and give its programs a time to end.
 func (p *pod) delete(ctx context.Context, grace time.Duration) error {
 	c := p.deployment.cluster
 	return c.API.Delete(ctx, c.ours("pods", p.name)+"?gracePeriodSeconds="+strconv.Itoa(int(grace.Seconds())))

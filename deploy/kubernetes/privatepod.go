@@ -18,14 +18,19 @@ import (
 // privatePod implements sitePod for a private cluster, whose pods are processes of this host.
 type privatePod struct{ pod *pod }
 
+// newSitePod implements site.
 func (s *privateSite) newSitePod(p *pod) sitePod { return privatePod{p} }
 
+// begin implements sitePod: every life has a pod of its own.
 func (s privatePod) begin(context.Context) (bool, error) { return false, nil }
 
+// adapt implements sitePod: the nodes can give a container all that it asks for.
 func (s privatePod) adapt(*containers.Container) {}
 
+// finish implements sitePod: the description is complete.
 func (s privatePod) finish(context.Context, *api.Pod) error { return nil }
 
+// dial implements sitePod.
 func (s privatePod) dial(ctx context.Context) (net.Conn, error) {
 	p := s.pod
 	return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), p.token)
@@ -36,13 +41,16 @@ func (s privatePod) Kill(ctx context.Context) (proof string, err error) {
 	return "the container has ended", s.pod.kill(ctx)
 }
 
+// Pause implements fleet.Instance.
 func (s privatePod) Pause(ctx context.Context) (proof string, err error) {
 	s.pod.paused = true
 	return "its processes are frozen", s.pod.node.Pause(ctx, s.pod.container)
 }
 
+// Resume implements fleet.Instance.
 func (s privatePod) Resume(ctx context.Context) error { return s.pod.node.Resume(ctx, s.pod.container) }
 
+// end implements sitePod. A foreign program gets time to clean up.
 func (s privatePod) end(ctx context.Context) (err error) {
 	p := s.pod
 	if p.Spec.Foreign && p.Spec.Server == nil && p.runs() {

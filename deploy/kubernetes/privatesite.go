@@ -36,6 +36,7 @@ const (
 	descriptorsPerPod = 3 // of the conductor: the control connection, the log, and one call
 )
 
+// preflight implements site.
 func (s *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
 	d := s.deployer
 	servers, contained, rest := containers.Part(layout)
@@ -97,14 +98,16 @@ func (s *privateSite) enter(ctx context.Context) (*cluster, error) {
 	return c, nil
 }
 
+// leave implements site.
 func (s *privateSite) leave(c *cluster) error { return c.private.Close() }
 
 // load loads an image onto all nodes.
 func (s *privateSite) load(
 	ctx context.Context, content string, isUsers bool,
 ) (name string, size int, err error) {
+	name = content // of a user's image
 	var archive []byte
-	if name = content; !isUsers {
+	if !isUsers {
 		name = "cleave.invalid/host:" + s.deployer.label
 		if content != "" {
 			name = "cleave.invalid/" + strings.ToLower(filepath.Base(content)) + ":" + s.deployer.label
@@ -123,6 +126,7 @@ func (s *privateSite) load(
 		})
 }
 
+// places implements site.
 func (s *privateSite) places(specs []lab.UnitSpec, links map[string]lab.Network) (map[string]string, error) {
 	return containers.Places(private.Nodes(), specs, links)
 }

@@ -25,9 +25,9 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 		var front api.Pod
 		deploytest.Must(t, d.cluster.API.Do(t.Context(), http.MethodGet,
 			d.cluster.ours("pods", running.Named("front").name), nil, &front))
-		told := running.shared().Environment(l.Units[0])[lab.PeerVariable("front")]
-		if is := strings.HasPrefix(told, front.Status.PodIP+":"); is != direct || front.Status.PodIP == "" {
-			t.Errorf("reach %q: the lead calls the front at %s, whose pod has %s", at, told, front.Status.PodIP)
+		address := running.shared().Environment(l.Units[0])[lab.PeerVariable("front")]
+		if is := strings.HasPrefix(address, front.Status.PodIP+":"); is != direct || front.Status.PodIP == "" {
+			t.Errorf("reach %q: the lead calls the front at %s, whose pod has %s", at, address, front.Status.PodIP)
 		}
 		deploytest.Await(t, made, lab.EventReady) // it has called
 		deploytest.NoError(t, made.Stop())

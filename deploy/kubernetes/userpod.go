@@ -37,6 +37,7 @@ type userPod struct {
 	command []string // that the starter runs; nil: the pod has no starter
 }
 
+// newSitePod implements site.
 func (s *userSite) newSitePod(p *pod) sitePod {
 	starter := fleet.NewStarter(p.Spec, func(ctx context.Context) (net.Conn, error) {
 		c := p.deployment.cluster
@@ -56,6 +57,7 @@ func (d *deployment) next(_ context.Context, ended *pod, _ bool) (*pod, error) {
 	return &p, nil
 }
 
+// begin implements sitePod: the starter starts a further life in the same pod.
 func (u *userPod) begin(ctx context.Context) (bool, error) {
 	if !u.pod.Further {
 		return false, nil

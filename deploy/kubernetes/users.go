@@ -73,15 +73,15 @@ const inspectPatience = 20 * time.Second
 
 // asUserCluster describes the cluster for the checks of layouts. Before inspect it lists no nodes.
 func (u *Users) asUserCluster() containers.UserCluster {
-	e := containers.UserCluster{Name: u.Context, Units: "pods", Ours: "cluster",
+	c := containers.UserCluster{Name: u.Context, Units: "pods", Ours: "cluster",
 		Cores: "Kubernetes chooses them itself", NoNode: "none of that name",
 		Registry: u.images != nil}
 	for _, node := range u.nodes {
 		cores, memory := node.Allocatable()
-		e.Nodes = append(e.Nodes, node.Metadata.Name)
-		e.Largest.CPU, e.Largest.Memory = max(e.Largest.CPU, cores), max(e.Largest.Memory, memory)
+		c.Nodes = append(c.Nodes, node.Metadata.Name)
+		c.Largest.CPU, c.Largest.Memory = max(c.Largest.CPU, cores), max(c.Largest.Memory, memory)
 	}
-	return e
+	return c
 }
 
 // right is a right that we need on the cluster.

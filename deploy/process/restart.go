@@ -115,7 +115,7 @@ func (u *unit) awaitListening(ctx context.Context) error {
 	if !u.Spec.Listens && len(u.Spec.Binds) == 0 {
 		return nil
 	}
-	return u.AwaitListens(ctx, listenPatience, longestWait, func(context.Context) bool {
+	return u.PollListening(ctx, listenPatience, longestWait, func(context.Context) bool {
 		pids, err := u.pids()
 		return err == nil && slices.ContainsFunc(pids, listens)
 	})

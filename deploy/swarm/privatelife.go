@@ -25,6 +25,7 @@ type privateLife struct {
 	followed    chan struct{} // closed at the end of the container's log
 }
 
+// newSiteLife implements siteTrial.
 func (t *privateTrial) newSiteLife(s *service) siteLife {
 	life := &privateLife{trial: t, service: s, followed: make(chan struct{})}
 	s.Healthy = life.awaitHealthy
@@ -37,6 +38,7 @@ func (t *privateTrial) life(s *service) *privateLife { return s.siteLife.(*priva
 // upPatience limits how long a service may take until its unit can be reached.
 const upPatience = time.Minute
 
+// prepare implements siteLife: the container needs nothing more.
 func (l *privateLife) prepare(context.Context, *containers.Container) ([]engine.SecretFile, error) {
 	return nil, nil
 }

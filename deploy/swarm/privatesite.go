@@ -38,6 +38,7 @@ const (
 	threadsPerContainer = 16
 )
 
+// preflight implements site.
 func (p *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
 	programs := p.deployer.programs
 	servers, contained, rest := containers.Part(layout)

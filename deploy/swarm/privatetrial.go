@@ -63,6 +63,7 @@ func (t *privateTrial) complete(p *fleet.Platform[*service]) {
 // published port, so each unit can run on every node.
 const firstPublished = 10000
 
+// open implements siteTrial.
 func (t *privateTrial) open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) (err error) {
 	all := slices.Concat(units, layout.Prepare)
 	t.Wanted = links.Of(layout.Links, all)
@@ -96,6 +97,7 @@ func (t *privateTrial) trialOf(spec lab.UnitSpec) containers.Trial {
 	return seen
 }
 
+// tasks implements siteTrial.
 func (t *privateTrial) tasks(ctx context.Context, service string) ([]engine.Task, error) {
 	return t.manager.Tasks(ctx, "service", service)
 }
@@ -217,7 +219,7 @@ func untilFinished(ctx context.Context, s *service, wait func(context.Context) e
 	return err
 }
 
-// cut drops all packets of a unit but those of its loopback, or ends that.
+// cut drops all packets of a unit except those of its loopback, or lets them through again.
 func (t *privateTrial) cut(ctx context.Context, s *service, off bool) error {
 	change := "--delete"
 	if off {

@@ -80,8 +80,8 @@ func (t *userTrial) updateTasks() error {
 	return nil
 }
 
-// latest returns the task of a service, whether its node is down, and a channel that is closed with the next
-// update.
+// latest returns the task of a service, whether the service is known to have one, whether the task's node is
+// down, and a channel that is closed with the next update.
 func (c *taskCache) latest(service string) (task engine.Task, known, down bool, updated <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

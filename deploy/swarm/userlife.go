@@ -33,6 +33,7 @@ type userTask struct {
 	read    engine.LogMark
 }
 
+// newSiteLife implements siteTrial.
 func (t *userTrial) newSiteLife(s *service) siteLife {
 	return t.lifeIn(s, &userTask{}, fleet.NewStarter(s.Spec, func(ctx context.Context) (net.Conn, error) {
 		return t.site.through(ctx, inOverlay(s.Spec.Name, starterPort))

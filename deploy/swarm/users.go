@@ -129,16 +129,16 @@ func (u *Users) Addresses(ctx context.Context) ([]string, error) {
 
 // asUserCluster describes the swarm for the checks of layouts. Before inspect it lists no nodes.
 func (u *Users) asUserCluster() containers.UserCluster {
-	e := containers.UserCluster{Name: u.Name, Units: "services", Ours: "swarm",
+	c := containers.UserCluster{Name: u.Name, Units: "services", Ours: "swarm",
 		Cores: "Swarm cannot pin services to processors", NoNode: "none of that name that takes tasks",
 		Registry: u.images != nil}
 	for _, n := range u.nodes {
 		resources := n.Description.Resources
-		e.Nodes = append(e.Nodes, n.Description.Hostname)
-		e.Largest.CPU, e.Largest.Memory = max(e.Largest.CPU, float64(resources.NanoCPUs)/1e9),
-			max(e.Largest.Memory, resources.MemoryBytes)
+		c.Nodes = append(c.Nodes, n.Description.Hostname)
+		c.Largest.CPU, c.Largest.Memory = max(c.Largest.CPU, float64(resources.NanoCPUs)/1e9),
+			max(c.Largest.Memory, resources.MemoryBytes)
 	}
-	return e
+	return c
 }
 
 // ProofPlace says, for messages, where the owner of a swarm puts the token that proves consent to load.

@@ -116,7 +116,7 @@ func Fill(folder string) (proof string, err error) {
 	return "", fmt.Errorf("the volume %s did not become full in %d attempts", folder, fillAttempts)
 }
 
-// tryToWrite writes a file of so many bytes, and removes it. The unit owns the folder and may have put links
+// tryToWrite writes a file of a size and removes it. The unit owns the folder and may have put links
 // there, so the name is random, must be new, and stays in the folder.
 func tryToWrite(root *os.Root, bytes int64) error {
 	name := "cleave-probe-" + rand.Text()

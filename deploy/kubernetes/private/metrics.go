@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	// metricsPort is the port at which metrics-server listens.
 	metricsPort = 10443
 	// MetricsResolution is the interval of metrics-server's samples, in seconds: the shortest that it accepts.
 	MetricsResolution = 10

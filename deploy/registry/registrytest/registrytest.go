@@ -19,7 +19,7 @@ type Registry struct {
 	mu     sync.Mutex
 	kept   map[string][]byte // blobs and manifests, by path and digest
 	types  map[string]string // their content types
-	Pushed int               // number of manifests until now
+	Pushed int               // number of manifests, and so of images, that were put
 }
 
 // ServeHTTP implements http.Handler.
@@ -49,7 +49,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		}
 		r.kept[at], r.types[at] = data, request.Header.Get("Content-Type")
 		w.WriteHeader(http.StatusCreated)
-	case request.Method == http.MethodGet && at == "":
+	case request.Method == http.MethodGet && at == "": // whether this is a registry: status 200 says yes
 	case r.kept[at] != nil:
 		w.Header().Set("Content-Type", r.types[at])
 		w.Header().Set("Docker-Content-Digest", path.Base(at))
