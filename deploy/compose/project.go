@@ -60,7 +60,7 @@ const (
 	downPatience = 2 * time.Minute
 )
 
-// down removes everything of the project, which has so many containers, and fails if anything is left.
+// down removes everything of the project and fails if anything is left. It takes longer for more containers.
 func (p *project) down(containers int) error {
 	if !p.begun {
 		return nil
@@ -87,8 +87,8 @@ func (p *project) run(ctx context.Context, patience time.Duration, args ...strin
 	return run(ctx, patience, slices.Concat(environment(), first.Env, []string{label}), words...)
 }
 
-// run runs a command of Docker's in an environment; nil: ours. Its error has the command, ready to paste,
-// and the end of its standard error.
+// run runs a command of Docker's in an environment; nil: ours. Its error has the command and the end of its
+// standard error.
 func run(ctx context.Context, patience time.Duration, environment []string, words ...string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not done after %v", patience))
 	defer cancel()

@@ -125,11 +125,11 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 }
 
 // checkHost refuses more containers than this host has room for.
-func checkHost(containers int) error {
+func checkHost(count int) error {
 	return errors.Join(
-		process.CheckMemory(containers, memoryPerContainer, 0),
-		process.CheckNumbers(uint64(containers*threadsPerContainer)),
-		process.CheckDescriptors(containers*descriptorsPerContainer),
+		process.CheckMemory(count, memoryPerContainer, 0),
+		process.CheckNumbers(uint64(count*threadsPerContainer)),
+		process.CheckDescriptors(count*descriptorsPerContainer),
 	)
 }
 

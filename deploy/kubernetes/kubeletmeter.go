@@ -247,7 +247,7 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 	if err != nil {
 		return used, err
 	}
-	byUnit, longer := map[string]*kubeletCount{}, 0.0
+	byUnit, longer := map[string]*kubeletCount{}, 0.0 // by how many seconds looks enclose more than the load
 	for _, c := range m.byPod {
 		byUnit[c.unit] = c
 	}

@@ -138,8 +138,9 @@ func (d *deployment) command(u *fleet.Unit) (*exec.Cmd, error) {
 		return d.unitCommand(spec), nil
 	}
 	if spec.Server != nil && !u.Visited {
-		// A server needs no orderly end: its files go with the trial. Its setup has succeeded or is given up;
-		// killed while it is stopped, it cannot leave more shared memory.
+		// A server needs no time for an orderly end: its files are removed with the trial, and its setup has
+		// succeeded or been given up. Without a grace the keeper stops its processes before it kills them, so that
+		// they leave no further shared memory.
 		grace = 0
 	}
 	command, err := d.keeperCommand(spec, grace)

@@ -61,22 +61,23 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 		"--initial-advertise-peer-urls="+peer, "--initial-cluster=control="+peer)
 }
 
+// startServer starts the API server.
 func (c *Cluster) startServer() error {
-	key := c.authority.path
+	pki := c.authority.path
 	return c.kubernetes(c.control(), "apiserver", "--etcd-servers=http://127.0.0.1:2379",
 		"--bind-address="+c.control().Address, "--advertise-address="+c.control().Address, "--secure-port=6443",
 		fmt.Sprintf("--service-cluster-ip-range=%s0/24", c.Hosts.Range(serviceRange)),
-		"--tls-cert-file="+key("server.crt"), "--tls-private-key-file="+key("server.key"),
-		"--client-ca-file="+key("ca.crt"),
-		"--kubelet-client-certificate="+key("to-kubelet.crt"), "--kubelet-client-key="+key("to-kubelet.key"),
-		"--kubelet-certificate-authority="+key("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
+		"--tls-cert-file="+pki("server.crt"), "--tls-private-key-file="+pki("server.key"),
+		"--client-ca-file="+pki("ca.crt"),
+		"--kubelet-client-certificate="+pki("to-kubelet.crt"), "--kubelet-client-key="+pki("to-kubelet.key"),
+		"--kubelet-certificate-authority="+pki("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file="+key("accounts.pub"),
-		"--service-account-signing-key-file="+key("accounts.key"), "--authorization-mode=Node,RBAC",
+		"--service-account-key-file="+pki("accounts.pub"),
+		"--service-account-signing-key-file="+pki("accounts.key"), "--authorization-mode=Node,RBAC",
 		"--anonymous-auth=false",
 		// The server forwards calls for metrics-server with the name of their user.
-		"--proxy-client-cert-file="+key("to-metrics.crt"), "--proxy-client-key-file="+key("to-metrics.key"),
-		"--requestheader-client-ca-file="+key("ca.crt"), "--requestheader-allowed-names="+aggregator,
+		"--proxy-client-cert-file="+pki("to-metrics.crt"), "--proxy-client-key-file="+pki("to-metrics.key"),
+		"--requestheader-client-ca-file="+pki("ca.crt"), "--requestheader-allowed-names="+aggregator,
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group",
 		"--requestheader-extra-headers-prefix=X-Remote-Extra-", "--enable-aggregator-routing",
 		// Pods get no service account, so they need not wait until a new namespace has one.

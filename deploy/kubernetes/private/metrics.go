@@ -45,13 +45,13 @@ func (c *Cluster) startMetrics(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	key := c.authority.path
+	pki := c.authority.path
 	err = c.run(c.control(), "metrics-server", metricsServer(), "--kubeconfig="+access,
 		"--authentication-kubeconfig="+access,
 		"--authorization-kubeconfig="+access, "--bind-address="+c.control().Address,
 		"--secure-port="+strconv.Itoa(metricsPort),
-		"--tls-cert-file="+key("metrics.crt"), "--tls-private-key-file="+key("metrics.key"),
-		"--kubelet-certificate-authority="+key("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
+		"--tls-cert-file="+pki("metrics.crt"), "--tls-private-key-file="+pki("metrics.key"),
+		"--kubelet-certificate-authority="+pki("ca.crt"), "--kubelet-preferred-address-types=InternalIP",
 		fmt.Sprintf("--metric-resolution=%ds", MetricsResolution), "--kubelet-request-timeout=4s")
 	if err != nil {
 		return err

@@ -219,13 +219,13 @@ func (n *Node) route(ctx context.Context) error {
 // configureAgent writes the kubelet's configuration and returns its path. The kubelet must not remove images
 // when the disk is nearly full, since it could not load them again.
 func (n *Node) configureAgent() (string, error) {
-	key, path := n.cluster.authority.path, n.file("kubelet.json")
+	pki, path := n.cluster.authority.path, n.file("kubelet.json")
 	return path, writeJSON(path, object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": true},
-			"x509": object{"clientCAFile": key("ca.crt")}},
+			"x509": object{"clientCAFile": pki("ca.crt")}},
 		"authorization": object{"mode": "Webhook"},
-		"tlsCertFile":   key(n.Name + ".crt"), "tlsPrivateKeyFile": key(n.Name + ".key"), "address": n.Address,
+		"tlsCertFile":   pki(n.Name + ".crt"), "tlsPrivateKeyFile": pki(n.Name + ".key"), "address": n.Address,
 		"containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "cgroupDriver": "cgroupfs",
 		"cgroupRoot":    n.group,
 		"clusterDomain": "cluster.local", "resolvConf": "", "failSwapOn": false, "makeIPTablesUtilChains": false,

@@ -99,17 +99,17 @@ func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, er
 		return nil, err
 	}
 	// The container engines start at the same time as the control plane, and kubelets after it.
-	group, together := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.startControl(together) })
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.startControl(groupCtx) })
 	for _, node := range c.Nodes {
-		group.Go(func() error { return node.startEngine(together) })
+		group.Go(func() error { return node.startEngine(groupCtx) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	group, together = errgroup.WithContext(ctx)
+	group, groupCtx = errgroup.WithContext(ctx)
 	for _, node := range c.Nodes {
-		group.Go(func() error { return node.join(together) })
+		group.Go(func() error { return node.join(groupCtx) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
