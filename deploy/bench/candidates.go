@@ -48,7 +48,7 @@ func candidates(processes *process.Deployer, program, label string) []candidate 
 	}
 }
 
-// toMeasure returns the candidates named by only that this host can do, and reports why it leaves out others.
+// toMeasure returns the candidates that only names and this host can do. It prints why it leaves out others.
 func toMeasure(ctx context.Context, program, dir, only string) ([]candidate, error) {
 	processes, err := trials.Deployer(program)
 	if err != nil {
@@ -92,6 +92,7 @@ func choose(all []candidate, only string) ([]candidate, error) {
 	return chosen, nil
 }
 
+// names returns the names of candidates.
 func names(candidates []candidate) []string {
 	var names []string
 	for _, c := range candidates {

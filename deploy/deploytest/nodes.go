@@ -14,7 +14,7 @@ import (
 // new and at their former addresses, or that a deployer without this fault refuses it.
 func drained(t *testing.T, s *suite) {
 	storeLife := 3 // the life in which the store must be ready
-	l := withStore(func(ctx context.Context, address string) error { return lives(storeLife)(ctx, address) })
+	l := withStore(func(ctx context.Context, address string) error { return inLife(storeLife)(ctx, address) })
 	l.Units = append(l.Units, Layout("stock", "views").Units[1:]...)
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
 	if len(nodes) > 0 && slices.Contains(s.Can().Faults, lab.FaultFill) { // volumes that can be filled move, too

@@ -20,7 +20,7 @@ func platform(t *testing.T, s *suite) {
 		cost = d.PlatformCost()
 	}
 	if len(cost.Starts) != 2 || cost.ReadySeconds <= 0 {
-		t.Fatalf("it says %+v, want how long 2 units took", cost)
+		t.Fatalf("its cost is %+v, want the start times of 2 units", cost)
 	}
 	for _, start := range cost.Starts {
 		if start.Seconds <= 0 || start.Seconds > cost.ReadySeconds {
@@ -36,12 +36,12 @@ func platform(t *testing.T, s *suite) {
 	}
 	if len(daemons) == 0 {
 		if d.Meter() == nil || why == "" {
-			t.Error("nothing is said of its daemons")
+			t.Error("neither its daemons are reported nor why they cannot be metered")
 		}
 		return
 	}
 	if len(cost.Images) != 1 || cost.Images[0].Bytes <= 1<<20 || cost.ImagesSeconds <= 0 {
-		t.Errorf("it says of images: %+v", cost)
+		t.Errorf("its cost is %+v, want the size and the time of one image", cost)
 	}
 	metered := meteredDuring(t, meter.New(), daemons, func() {})
 	if memory := metered.Total.PeakMemoryBytes; memory < 10<<20 || memory > 4<<30 {

@@ -32,7 +32,7 @@ func withStore(ready func(ctx context.Context, address string) error) lab.Layout
 				Setup: []lab.ServerSetup{
 					{Args: []string{"move", "", "{dir}/first"}},
 					{Args: []string{"move", "{dir}/first", "{dir}/kept"}},
-					{Args: args, Visit: lives(2)},
+					{Args: args, Visit: inLife(2)},
 				},
 			},
 		},
@@ -54,8 +54,8 @@ func checkAnswer(address, want string) error {
 	return err
 }
 
-// lives returns a check that the store is in its n-th life.
-func lives(n int) func(context.Context, string) error {
+// inLife returns a check that the store is in its n-th life.
+func inLife(n int) func(context.Context, string) error {
 	return func(_ context.Context, address string) error {
 		return checkAnswer(address, fmt.Sprintf("store:%d", n))
 	}
@@ -66,7 +66,7 @@ func lives(n int) func(context.Context, string) error {
 // expect returns, from that, the life in which the server must be ready.
 func (s *suite) storeLayout(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
 	first = 3
-	l = withStore(func(ctx context.Context, address string) error { return lives(expect(first))(ctx, address) })
+	l = withStore(func(ctx context.Context, address string) error { return inLife(expect(first))(ctx, address) })
 	var incapable *lab.Incapable
 	if store := l.Units[2].Server; errors.As(s.Preflight(t.Context(), l), &incapable) {
 		store.Setup = slices.DeleteFunc(store.Setup, func(setup lab.ServerSetup) bool { return setup.Visit != nil })
@@ -85,7 +85,7 @@ func server(t *testing.T, s *suite) {
 	expect(t, endpoint, silence, "", "a server that was killed")
 	more = 1
 	heal(t, d, "store", lab.FaultKill)
-	NoError(t, lives(first+1)(t.Context(), endpoint.Dial))
+	NoError(t, inLife(first+1)(t.Context(), endpoint.Dial))
 	more = 2
 	harm(t, d, "store", lab.FaultRestart)
 	heal(t, d, "store", lab.FaultRestart)
@@ -96,7 +96,7 @@ func server(t *testing.T, s *suite) {
 	if want := fmt.Sprintf(`"front:1 store:%d store://me@its address"`, first); string(reports[0].Data) != want {
 		t.Errorf("the lead reports %s, want %s", reports[0].Data, want)
 	}
-	if err := lives(first+2)(t.Context(), endpoint.Dial); err != nil {
+	if err := inLife(first+2)(t.Context(), endpoint.Dial); err != nil {
 		t.Errorf("after the reports, when the audit comes: %v", err)
 	}
 	goesOn(t, d)
@@ -105,7 +105,7 @@ func server(t *testing.T, s *suite) {
 // serverThatEnds checks that the end of a server outranks the failure of its client, which may notice it
 // first.
 func serverThatEnds(t *testing.T, s *suite) {
-	l := withStore(lives(1))
+	l := withStore(inLife(1))
 	store := &l.Units[2]
 	store.Server.Setup = nil
 	store.Args = append([]string{"store-for-once"}, store.Args[1:]...)

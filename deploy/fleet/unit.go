@@ -41,7 +41,7 @@ type Unit struct {
 	usage       chan reply      // with its usage
 	report      json.RawMessage
 	failure     string // its own message if it gave up; read after its end
-	outcome     error  // how it ended, as JudgeEnd was told
+	outcome     error  // how it ended: the error that JudgeEnd got; read after its end
 	doomed      bool   // killed on purpose; guarded by the supervisor's mutex
 	willRestart bool   // it is started again; read after its end
 	restarting  bool   // a further life that cannot be used yet; guarded by the supervisor's mutex

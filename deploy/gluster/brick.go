@@ -60,7 +60,7 @@ func (a *answer) read(text []byte, how error) error {
 
 // reaches reports whether the mount is connected to a brick, by the mount's own state.
 func (v *Volume) reaches(brick string) (bool, error) {
-	text, err := os.ReadFile(filepath.Join(v.at(), ".meta", "graphs", "active",
+	text, err := os.ReadFile(filepath.Join(v.mountPath(), ".meta", "graphs", "active",
 		fmt.Sprintf("%s-client-%d", name, slices.Index(Bricks(), brick)), "private"))
 	return strings.Contains(string(text), "\nconnected = 1\n"), err
 }

@@ -5,7 +5,7 @@
 // Servers and mounts end with the conductor, however that ends. A mount without its servers answers every
 // call with an error, until package volume unmounts it.
 //
-// Entry points: Missing, Start; Volume.Carry for a folder, Volume.Close.
+// Entry points: Missing, Start; Volume.MountOver for a folder, Volume.Close.
 package gluster
 
 import (
@@ -85,7 +85,7 @@ type Volume struct {
 	log      fleet.Tail    // of the client
 	ended    chan struct{} // closed when the client has ended
 	closing  chan struct{} // closed when Close begins
-	carried  []string      // folders of this host that are on the volume
+	over     []string      // folders of this host over which folders of the volume are mounted
 }
 
 // Start makes a volume, and makes dir for its copies and its mount. Its processes carry the label. lost is
@@ -167,7 +167,7 @@ func (v *Volume) create(ctx context.Context) error {
 // mount mounts the volume and waits until the mount has connected to all bricks: earlier writes would be
 // missing in some copies.
 func (v *Volume) mount(ctx context.Context, label string, lost func(error)) error {
-	if err := os.MkdirAll(v.at(), 0o700); err != nil {
+	if err := os.MkdirAll(v.mountPath(), 0o700); err != nil {
 		return err
 	}
 	// Direct I/O would bypass the page cache, which processes share that map a file into memory, as with SQLite.
@@ -176,7 +176,7 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 	for _, host := range v.hosts.Hosts() {
 		args = append(args, "--volfile-server="+host.Address)
 	}
-	v.client = exec.Command("glusterfs", append(args, v.at())...)
+	v.client = exec.Command("glusterfs", append(args, v.mountPath())...)
 	v.client.Env, v.client.Dir = []string{"PATH=" + os.Getenv("PATH"), "CLEAVE_RUN=" + label}, "/"
 	v.client.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	v.client.Stdout, v.client.Stderr = &v.log, &v.log
@@ -196,7 +196,7 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 	}()
 	return v.until(ctx, func() error {
 		var found unix.Statfs_t
-		if err := unix.Statfs(v.at(), &found); err != nil || found.Type != unix.FUSE_SUPER_MAGIC {
+		if err := unix.Statfs(v.mountPath(), &found); err != nil || found.Type != unix.FUSE_SUPER_MAGIC {
 			return errors.Join(errors.New("nothing is mounted"), err)
 		}
 		for _, brick := range Bricks() {
@@ -208,8 +208,8 @@ func (v *Volume) mount(ctx context.Context, label string, lost func(error)) erro
 	})
 }
 
-// at returns the path of the mount.
-func (v *Volume) at() string { return filepath.Join(v.dir, "mount") }
+// mountPath returns the path at which this host mounts the volume.
+func (v *Volume) mountPath() string { return filepath.Join(v.dir, "mount") }
 
 // until repeats try until it succeeds, or the mount or ctx has ended.
 func (v *Volume) until(ctx context.Context, try func() error) error {
@@ -224,16 +224,16 @@ func (v *Volume) until(ctx context.Context, try func() error) error {
 	})
 }
 
-// Carry mounts a new folder of the volume over an existing, empty folder of this host.
-func (v *Volume) Carry(folder string) error {
-	inside, err := os.MkdirTemp(v.at(), filepath.Base(folder)+"-")
+// MountOver mounts a new folder of the volume over an existing, empty folder of this host.
+func (v *Volume) MountOver(folder string) error {
+	inside, err := os.MkdirTemp(v.mountPath(), filepath.Base(folder)+"-")
 	if err == nil {
 		err = unix.Mount(inside, folder, "", unix.MS_BIND, "")
 	}
 	if err != nil {
 		return fmt.Errorf("put %s on the replicated disk: %w", folder, err)
 	}
-	v.carried = append(v.carried, folder)
+	v.over = append(v.over, folder)
 	return nil
 }
 
@@ -246,10 +246,11 @@ func (v *Volume) Units() []lab.Unit {
 	return units
 }
 
-// Close unmounts the volume and the carried folders, ends its processes and removes its files.
+// Close unmounts the volume and its folders over those of this host, ends its processes and removes its
+// files.
 func (v *Volume) Close() (err error) {
 	close(v.closing)
-	for _, folder := range v.carried {
+	for _, folder := range v.over {
 		err = errors.Join(err, volume.UnmountBelow(folder))
 	}
 	err = errors.Join(err, volume.UnmountBelow(v.dir))

@@ -36,7 +36,7 @@ func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 			t.Errorf("after the end there is %s: %v", v.dir, err)
 		}
 	})
-	deploytest.Must(t, v.Carry(folder))
+	deploytest.Must(t, v.MountOver(folder))
 	return v, folder
 }
 

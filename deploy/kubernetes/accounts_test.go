@@ -34,7 +34,7 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	for ctx.Err() == nil {
 		said, note := running.Accounts(begun, time.Now())
 		if len(said) == 0 && !strings.HasPrefix(note, "metrics-server said nothing of the load while it lasted") {
-			t.Fatalf("it says nothing, and why not: %q", note)
+			t.Fatalf("there are no figures, with the note %q", note)
 		}
 		for _, u := range said {
 			if u.Unit != "burner" || u.Samples < 2 {
@@ -49,7 +49,7 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 					u.GroupMillicores)
 			}
 			if u.LagSeconds < u.WindowSeconds/2 || u.LagSeconds > 60 {
-				t.Errorf("it was said %.1f s after the middle of a window of %.1f s", u.LagSeconds, u.WindowSeconds)
+				t.Errorf("the lag is %.1f s, for a window of %.1f s", u.LagSeconds, u.WindowSeconds)
 			}
 			return
 		}

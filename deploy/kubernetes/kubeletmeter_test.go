@@ -96,7 +96,7 @@ func refusedByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	none, err := refused.Stop()
 	if why := none.Roles["web"].Unavailable["cpu_seconds"]; err != nil ||
 		!strings.Contains(why, "resources: [nodes/proxy], verbs: [get]") || len(none.Notes) != 3 {
-		t.Errorf("who may not ask the kubelets is told %q and %q (%v)", why, none.Notes, err)
+		t.Errorf("without the right to ask kubelets: %q, with the notes %q (%v)", why, none.Notes, err)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 		}
 		if lacks := m.lacksLook(known, m.read(t.Context()), c.late); lacks != c.lacks || db.why != "" &&
 			c.status != http.StatusForbidden || !strings.Contains(web.why, c.why) {
-			t.Errorf("%+v: it lacks a look: %t; nothing is told of db: %q, and web: %q", c, lacks, db.why, web.why)
+			t.Errorf("%+v: a sample is missing: %t; why db has no figures: %q, and web: %q", c, lacks, db.why, web.why)
 		}
 	}
 	db.why, db.opening = "", kubeletLook{at: db.last.at.Add(-20 * time.Second)}

@@ -33,7 +33,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	f := userstest.New(t)
 	program := deploytest.Program(t)
 	before := f.State(t)
-	closed := func(t *testing.T, d *Deployer) {
+	closeUnchanged := func(t *testing.T, d *Deployer) {
 		t.Helper()
 		deploytest.NoError(t, d.Close())
 		if changes := before.Changes(f.State(t)); changes != "" {
@@ -42,7 +42,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	}
 	t.Run("a quota", func(t *testing.T) {
 		d := deployerOf(t, f, program)
-		defer closed(t, d)
+		defer closeUnchanged(t, d)
 		alone := deploytest.Front()
 		alone.Units = alone.Units[1:]
 		alone.Lead = "front"
@@ -72,7 +72,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		f.Variables[registry.Variable] = deploytest.NewForwarder(t, "tcp", f.Registry).Addr().String() + "/team"
 		d := deployerOf(t, f, program)
 		f.Variables[registry.Variable] = "http://" + f.Registry + "/team/cleave"
-		defer closed(t, d)
+		defer closeUnchanged(t, d)
 		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		deploytest.Says(t, err, "start unit", "ErrImagePull", "look whether the nodes reach the registry")
 	})
@@ -80,7 +80,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		f.Variables[registry.Variable] = "127.0.0.1:1/team"
 		d := deployerOf(t, f, program)
 		f.Variables[registry.Variable] = "http://" + f.Registry + "/team/cleave"
-		defer closed(t, d)
+		defer closeUnchanged(t, d)
 		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		deploytest.Says(t, err, "into the registry 127.0.0.1:1", "look whether the registry runs")
 	})
@@ -90,7 +90,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 				"./deploy/kubernetes -run GoesWrong")
 		}
 		d := deployerOf(t, f, program)
-		defer closed(t, d)
+		defer closeUnchanged(t, d)
 		l := deploytest.Front()
 		l.Units[1].Node, l.Units[0].Node = "node-2", "node-1"
 		made := deploytest.Deploy(t, d, l)
@@ -116,7 +116,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		// When the server is back, everything can be removed.
 		after := deployerOf(t, f, program)
 		deploytest.NoError(t, after.site.(*userSite).remove(t.Context(), namespacePrefix+f.Label))
-		closed(t, after)
+		closeUnchanged(t, after)
 	})
 	t.Run("conductors that are gone", func(t *testing.T) { cleaned(t, f) })
 }

@@ -35,7 +35,7 @@ func (d *deployment) replicate(ctx context.Context, layout lab.Layout) (err erro
 		return err
 	}
 	for _, folder := range folders {
-		if err := d.disk.Carry(folder); err != nil {
+		if err := d.disk.MountOver(folder); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		f.Variables[variable] = usual
 		return d
 	}
-	closed := func(t *testing.T, d *Deployer) {
+	closeUnchanged := func(t *testing.T, d *Deployer) {
 		t.Helper()
 		deploytest.NoError(t, d.Close())
 		f.Unchanged(t, before)
@@ -36,13 +36,13 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 	t.Run("nodes that cannot pull", func(t *testing.T) {
 		// The registry has an address that only this host can reach.
 		d := with(t, registry.Variable, deploytest.NewForwarder(t, "tcp", f.Registry).Addr().String()+"/team")
-		defer closed(t, d)
+		defer closeUnchanged(t, d)
 		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
 		deploytest.Says(t, err, "the door on node-", "look whether the nodes reach the registry")
 	})
 	t.Run("a port that is taken", func(t *testing.T) {
 		d := deployerOf(t, f, program)
-		defer closed(t, d)
+		defer closeUnchanged(t, d)
 		key, err := lab.NewProxyKey()
 		deploytest.Must(t, err)
 		deploytest.Must(t, f.Nodes[2].Run(t.Context(), "sh", "-c",

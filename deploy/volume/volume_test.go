@@ -25,10 +25,10 @@ func TestFilledAndDrained(t *testing.T) {
 		Name:      "stock",
 		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultFill}},
 	}}
-	of := func(u lab.UnitSpec) string { return filepath.Join(dir, u.Name) }
-	deploytest.Must(t, Prepare(units, of))
+	folderOf := func(u lab.UnitSpec) string { return filepath.Join(dir, u.Name) }
+	deploytest.Must(t, Prepare(units, folderOf))
 	t.Cleanup(func() { _ = UnmountBelow(dir) })
-	stock, kept := of(units[1]), filepath.Join(of(units[1]), "kept")
+	stock, kept := folderOf(units[1]), filepath.Join(folderOf(units[1]), "kept")
 	writeMore := func() error { return os.WriteFile(filepath.Join(stock, "more"), make([]byte, 1<<20), 0o600) }
 	deploytest.Must(t, os.WriteFile(kept, []byte("flour"), 0o600))
 	outside := filepath.Join(t.TempDir(), "outside")
