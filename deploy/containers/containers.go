@@ -65,14 +65,14 @@ func CheckBeside(rest lab.Layout) error {
 }
 
 // CheckServices refuses services that units outside the network of this host cannot
-// reach. than names the deployments that can.
-func CheckServices(services []lab.ServiceSpec, than string) error {
+// reach. able names the deployments whose units can.
+func CheckServices(services []lab.ServiceSpec, able string) error {
 	var problems []error
 	for _, spec := range services {
 		if spec.Loopback {
 			problems = append(problems, fmt.Errorf("the backing service %s (%s) listens on this host's loopback, "+
 				"which units on a bridge network or on nodes do not reach: deploy with %s, or use an embedded "+
-				"one", spec.Name, spec.Kind, than))
+				"one", spec.Name, spec.Kind, able))
 		}
 	}
 	return errors.Join(problems...)

@@ -46,15 +46,15 @@ type deployment struct {
 	cutOff map[string]bool // units that are cut off on a cluster of the user's
 }
 
-// newsPatience is the longest delay until the cluster reports that a program has ended. The kubelet checks
+// endNotice is the longest delay until the cluster reports that a program has ended. The kubelet checks
 // once a second.
-const newsPatience = 5 * time.Second
+const endNotice = 5 * time.Second
 
 func newDeployment(
 	ctx context.Context, d *Deployer, cluster *cluster, layout lab.Layout, dir string,
 ) *deployment {
 	supervisor := fleet.NewSupervisor(layout, fleet.HandedOver(dir))
-	supervisor.SetServerNotice(newsPatience)
+	supervisor.SetServerNotice(endNotice)
 	made := &deployment{
 		deployer: d, cluster: cluster, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),

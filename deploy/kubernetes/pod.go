@@ -57,7 +57,7 @@ type sitePod interface {
 	// made.
 	begin(ctx context.Context) (bool, error)
 	// adapt removes from the container what its node cannot give it.
-	adapt(is *containers.Container)
+	adapt(wanted *containers.Container)
 	// finish completes the description of the pod, and makes the objects that the pod needs.
 	finish(ctx context.Context, made *api.Pod) error
 	// dial connects to the pod's unit, as its conductor.
@@ -244,25 +244,25 @@ func (p *pod) description() (made api.Pod, err error) {
 	if p.Prepares {
 		control = ""
 	}
-	is, err := d.trialOf(spec).Describe(spec, control)
+	wanted, err := d.trialOf(spec).Describe(spec, control)
 	if err != nil {
 		return made, err
 	}
-	p.token = is.Token
-	p.adapt(&is)
+	p.token = wanted.Token
+	p.adapt(&wanted)
 	made.Metadata.Labels = map[string]string{labelTrial: d.trial, labelUnit: spec.Name,
 		labelNames: cmp.Or(spec.Group, spec.Name)}
-	made.Spec = api.PodSpec{RestartPolicy: "Never", Hostname: is.Hostname, HostAliases: slices.Clone(d.aliases),
-		TopologySpreadConstraints: []api.Spread{d.spread()}}
-	for _, entry := range is.Hosts {
+	made.Spec = api.PodSpec{RestartPolicy: "Never", Hostname: wanted.Hostname,
+		HostAliases: slices.Clone(d.aliases), TopologySpreadConstraints: []api.Spread{d.spread()}}
+	for _, entry := range wanted.Hosts {
 		name, address, _ := strings.Cut(entry, ":")
 		made.Spec.HostAliases = append(made.Spec.HostAliases, api.HostAlias{IP: address, Hostnames: []string{name}})
 	}
 	if node := d.wanted(spec); node != "" {
 		made.Spec.NodeSelector = map[string]string{hostname: node}
 	}
-	made.Spec.Containers = []api.Container{p.program(is)}
-	err = mount(&made.Spec, is.Mounts)
+	made.Spec.Containers = []api.Container{p.program(wanted)}
+	err = mount(&made.Spec, wanted.Mounts)
 	return made, err
 }
 
@@ -270,23 +270,23 @@ func (p *pod) description() (made api.Pod, err error) {
 const unitContainer = "unit"
 
 // program returns the container of the pod, without its mounts.
-func (p *pod) program(is containers.Container) api.Container {
+func (p *pod) program(wanted containers.Container) api.Container {
 	d := p.deployment
-	command, args := is.Run()
+	command, args := wanted.Run()
 	runs := api.Container{
 		Name: unitContainer, Image: d.deployer.images.Of(p.Spec), ImagePullPolicy: "Never",
-		Resources: resources(p.Spec.Limits), WorkingDir: is.Dir, TTY: is.Terminal,
-		Command: literals(command), Args: literals(args), ReadinessProbe: p.probe(is.Health),
-		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: is.ReadOnly,
+		Resources: resources(p.Spec.Limits), WorkingDir: wanted.Dir, TTY: wanted.Terminal,
+		Command: literals(command), Args: literals(args), ReadinessProbe: p.probe(wanted.Health),
+		SecurityContext: api.SecurityContext{ReadOnlyRootFilesystem: wanted.ReadOnly,
 			// The only option that Preflight admits is no-new-privileges.
-			AllowPrivilegeEscalation: len(is.SecurityOpt) == 0,
-			Capabilities:             api.Capabilities{Add: is.CapAdd, Drop: is.CapDrop}},
+			AllowPrivilegeEscalation: len(wanted.SecurityOpt) == 0,
+			Capabilities:             api.Capabilities{Add: wanted.CapAdd, Drop: wanted.CapDrop}},
 	}
-	for _, variable := range literals(is.Env) {
+	for _, variable := range literals(wanted.Env) {
 		name, value, _ := strings.Cut(variable, "=")
 		runs.Env = append(runs.Env, api.Variable{Name: name, Value: value})
 	}
-	if user, group, _ := strings.Cut(is.User, ":"); user != "" {
+	if user, group, _ := strings.Cut(wanted.User, ":"); user != "" {
 		uid, _ := strconv.Atoi(user) // Preflight has checked that they are numbers
 		runs.SecurityContext.RunAsUser = &uid
 		if gid, err := strconv.Atoi(group); err == nil {

@@ -85,15 +85,16 @@ func (u *userPod) dial(ctx context.Context) (net.Conn, error) {
 
 // adapt removes mounts of this host, its user, and what the security standard "restricted" forbids. A unit
 // with faults gets the starter as its first process. Described containers stay as they are.
-func (u *userPod) adapt(is *containers.Container) {
+func (u *userPod) adapt(wanted *containers.Container) {
 	if u.pod.Spec.Container != nil {
 		return
 	}
-	is.Mounts = slices.DeleteFunc(is.Mounts, func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind })
-	is.User, is.ReadOnly, is.CapDrop, is.CapAdd = "", true, []string{"ALL"}, nil
-	is.SecurityOpt = []string{"no-new-privileges"}
+	isOfThisHost := func(m lab.ContainerMount) bool { return m.Kind == lab.MountBind }
+	wanted.Mounts = slices.DeleteFunc(wanted.Mounts, isOfThisHost)
+	wanted.User, wanted.ReadOnly, wanted.CapDrop, wanted.CapAdd = "", true, []string{"ALL"}, nil
+	wanted.SecurityOpt = []string{"no-new-privileges"}
 	if u.Starter != nil && !u.pod.Prepares {
-		u.command, is.Entrypoint = is.Entrypoint, []string{"/" + lab.StarterProgram, lab.StarterRuns}
+		u.command, wanted.Entrypoint = wanted.Entrypoint, []string{"/" + lab.StarterProgram, lab.StarterRuns}
 	}
 }
 

@@ -41,14 +41,15 @@ const stopGrace = time.Second
 
 // container converts the container of a unit to the form that Swarm takes.
 func (d *deployment) container(
-	spec lab.UnitSpec, is containers.Container,
+	spec lab.UnitSpec, wanted containers.Container,
 ) (made engine.ServiceContainer, err error) {
 	made = engine.ServiceContainer{
 		Image: d.deployer.images.Of(spec), Labels: d.deployer.labels(),
-		StopGracePeriod: engine.StopGrace, StopSignal: is.StopSignal, Init: &is.Init,
-		Dir: is.Dir, User: is.User, Hostname: escape(is.Hostname), TTY: is.Terminal, ReadOnly: is.ReadOnly,
-		CapabilityAdd: is.CapAdd, CapabilityDrop: is.CapDrop, Sysctls: is.Sysctls,
-		Healthcheck: engine.HealthcheckOf(is.Health),
+		StopGracePeriod: engine.StopGrace, StopSignal: wanted.StopSignal, Init: &wanted.Init,
+		Dir: wanted.Dir, User: wanted.User, Hostname: escape(wanted.Hostname), TTY: wanted.Terminal,
+		ReadOnly:      wanted.ReadOnly,
+		CapabilityAdd: wanted.CapAdd, CapabilityDrop: wanted.CapDrop, Sysctls: wanted.Sysctls,
+		Healthcheck: engine.HealthcheckOf(wanted.Health),
 		// Docker asks an outside server, which may not answer, for names that the node does not know yet. The
 		// resolver would wait for it for 5 s by default.
 		DNSConfig: engine.DNSConfig{Options: []string{"timeout:1", "attempts:1"}},
@@ -56,18 +57,18 @@ func (d *deployment) container(
 	if d.deployer.images.IsRemote && (!spec.Foreign || spec.Server != nil) {
 		made.StopGracePeriod = stopGrace
 	}
-	made.Command, made.Args = is.Run()
-	for _, variable := range is.Env {
+	made.Command, made.Args = wanted.Run()
+	for _, variable := range wanted.Env {
 		made.Env = append(made.Env, escape(variable))
 	}
-	for _, u := range is.Ulimits {
+	for _, u := range wanted.Ulimits {
 		made.Ulimits = append(made.Ulimits, engine.Ulimit(u))
 	}
-	for _, entry := range is.Hosts {
+	for _, entry := range wanted.Hosts {
 		name, address, _ := strings.Cut(entry, ":")
 		made.Hosts = append(made.Hosts, address+" "+name)
 	}
-	for _, m := range is.Mounts {
+	for _, m := range wanted.Mounts {
 		mount := engine.Mount{Type: string(m.Kind), Source: escape(m.Source), Target: m.Target,
 			ReadOnly: m.ReadOnly}
 		switch {

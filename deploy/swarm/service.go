@@ -34,7 +34,7 @@ type service struct {
 type siteLife interface {
 	// prepare makes what the container needs on the swarm, adapts the container to it, and returns the secrets
 	// that the service needs.
-	prepare(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error)
+	prepare(ctx context.Context, wanted *containers.Container) ([]engine.SecretFile, error)
 	// adopt reports whether the container of a task runs, or has run. If so, it becomes the container of this
 	// life.
 	adopt(ctx context.Context, task engine.Task) bool
@@ -144,11 +144,11 @@ func (s *service) specify(ctx context.Context) error {
 	if !s.Prepares {
 		control = anyAddress(controlPort)
 	}
-	is, err := d.trialOf(spec).Describe(spec, control)
+	wanted, err := d.trialOf(spec).Describe(spec, control)
 	if err != nil {
 		return err
 	}
-	s.token = is.Token
+	s.token = wanted.Token
 	s.made = engine.Service{
 		Name: serviceName(d.deployer.label, d.deployer.services.Add(1), spec.Name), Labels: d.deployer.labels(),
 		TaskTemplate: engine.TaskTemplate{
@@ -161,11 +161,11 @@ func (s *service) specify(ctx context.Context) error {
 		EndpointSpec: engine.EndpointSpec{Mode: "dnsrr"},
 	}
 	s.made.TaskTemplate.Placement, s.made.EndpointSpec.Ports = d.place(spec)
-	secrets, err := s.prepare(ctx, &is)
+	secrets, err := s.prepare(ctx, &wanted)
 	if err != nil {
 		return err
 	}
-	s.made.TaskTemplate.ContainerSpec, err = d.container(spec, is)
+	s.made.TaskTemplate.ContainerSpec, err = d.container(spec, wanted)
 	s.made.TaskTemplate.ContainerSpec.Secrets = secrets
 	return err
 }

@@ -58,16 +58,16 @@ const (
 // prepare lets the container run the starter, with its orders in a secret. The starter begins as root, with
 // the capabilities to change its user and to signal others. A described container of the user's has no
 // starter.
-func (l *userLife) prepare(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error) {
+func (l *userLife) prepare(ctx context.Context, wanted *containers.Container) ([]engine.SecretFile, error) {
 	s := l.service
 	if s.Spec.Container != nil {
-		return l.furnish(ctx, is)
+		return l.furnish(ctx, wanted)
 	}
-	orders, err := l.orders(*is)
+	orders, err := l.orders(*wanted)
 	if err != nil {
 		return nil, err
 	}
-	is.ContainerSpec = lab.ContainerSpec{ReadOnly: true,
+	wanted.ContainerSpec = lab.ContainerSpec{ReadOnly: true,
 		Entrypoint: []string{"/" + lab.StarterProgram, lab.StarterRuns},
 		CapDrop:    []string{"ALL"}, CapAdd: []string{"CHOWN", "SETUID", "SETGID", "KILL", "DAC_OVERRIDE"},
 		Mounts: []lab.ContainerMount{{Kind: lab.MountMemory, Target: "/tmp"},
@@ -87,7 +87,7 @@ func (l *userLife) secret(ctx context.Context, name, file string, data []byte) (
 
 // furnish gives a described container what it mounts of this host: empty folders in memory, and files as
 // secrets that every user there may read.
-func (l *userLife) furnish(ctx context.Context, is *containers.Container) ([]engine.SecretFile, error) {
+func (l *userLife) furnish(ctx context.Context, wanted *containers.Container) ([]engine.SecretFile, error) {
 	var files []engine.SecretFile
 	copies, err := containers.CopyMounts(l.service.Spec)
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *userLife) furnish(ctx context.Context, is *containers.Container) ([]eng
 	}
 	for _, one := range copies {
 		if one.Folder {
-			is.Mounts = append(is.Mounts, lab.ContainerMount{Kind: lab.MountMemory, Target: one.Path})
+			wanted.Mounts = append(wanted.Mounts, lab.ContainerMount{Kind: lab.MountMemory, Target: one.Path})
 			continue
 		}
 		if len(one.Data) == 0 {
@@ -126,13 +126,14 @@ func (l *userLife) awaitHealthy(ctx context.Context) error {
 }
 
 // orders returns the orders of the starter, packed for a secret, with the files of the unit's folder.
-func (l *userLife) orders(is containers.Container) ([]byte, error) {
+func (l *userLife) orders(wanted containers.Container) ([]byte, error) {
 	spec, trial := l.service.Spec, l.trial.trialOf(l.service.Spec)
 	volume := fleet.Volume(trial.Dir, spec)
-	orders := lab.StarterOrders{Volume: volume, User: nobody, Run: is.Entrypoint, Dir: cmp.Or(is.Dir, volume),
-		Faults: l.FaultSettings(anyAddress(starterPort))}
+	orders := lab.StarterOrders{Volume: volume, User: nobody, Run: wanted.Entrypoint,
+		Dir: cmp.Or(wanted.Dir, volume), Faults: l.FaultSettings(anyAddress(starterPort))}
 	// CLEAVE_RUN marks processes of this host that must end with their conductor.
-	orders.Env = slices.DeleteFunc(is.Env, func(v string) bool { return strings.HasPrefix(v, "CLEAVE_RUN=") })
+	orders.Env = slices.DeleteFunc(wanted.Env,
+		func(variable string) bool { return strings.HasPrefix(variable, "CLEAVE_RUN=") })
 	if spec.Server != nil {
 		for _, setup := range spec.Server.Setup {
 			preparing := spec

@@ -42,12 +42,12 @@ func (t *userTrial) complete(p *fleet.Platform[*service]) {
 	}
 }
 
-// newsPatience is the longest delay until the manager knows that a program has ended.
-const newsPatience = 3 * time.Second
+// endNotice is the longest delay until the manager knows that a program has ended.
+const endNotice = 3 * time.Second
 
 // open implements siteTrial: it makes the forwards, checks the servers, and starts to update the cache.
 func (t *userTrial) open(_ context.Context, _ lab.Layout, units []lab.UnitSpec) error {
-	t.SetServerNotice(newsPatience)
+	t.SetServerNotice(endNotice)
 	t.forwards = t.NewForwards(func(endpoint string) (net.Conn, error) {
 		return t.site.through(t.Watching, t.trial.Endpoints[endpoint].Dial)
 	})
