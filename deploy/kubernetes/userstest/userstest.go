@@ -7,7 +7,6 @@ package userstest
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,14 +41,7 @@ func New(t *testing.T) *Cluster {
 	c, err := private.Up(t.Context(), dir, label, "--housekeeping-interval=1s") // a tenth of the usual one
 	deploytest.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, c.Close()) })
-	// This host is the first of the range that the nodes are in.
-	host, _, _ := strings.Cut(strings.TrimPrefix(c.API.Address(), "https://"), ":")
-	listener, err := net.Listen("tcp", host[:strings.LastIndex(host, ".")]+".1:0")
-	deploytest.Must(t, err)
-	server := &http.Server{Handler: &registrytest.Registry{}}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	f := &Cluster{Cluster: c, Label: label, Registry: listener.Addr().String(),
+	f := &Cluster{Cluster: c, Label: label, Registry: registrytest.Start(t, c.Hosts.Here()),
 		Starter: deploytest.Starter(t), dir: dir}
 	f.awaitComplete(t)
 	for _, node := range c.Nodes { // let its containerd use the registry without TLS

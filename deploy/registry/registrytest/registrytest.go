@@ -1,16 +1,18 @@
 // Package registrytest is a registry that keeps images in memory, for tests.
 //
-// Entry point: Registry.
+// Entry points: Start; Registry for tests with a server of their own.
 package registrytest
 
 import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"path"
 	"strings"
 	"sync"
+	"testing"
 )
 
 // Registry answers the calls by which images are put into a registry and pulled. The zero
@@ -20,6 +22,20 @@ type Registry struct {
 	kept   map[string][]byte // blobs and manifests, by path and digest
 	types  map[string]string // their content types
 	Pushed int               // number of manifests, and so of images, that were put
+}
+
+// Start starts a registry at a free port of a host, an address of this one, and returns its address,
+// host:port. It ends with the test.
+func Start(t *testing.T, host string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: &Registry{}}
+	go func() { _ = server.Serve(listener) }() // until it is closed
+	t.Cleanup(func() { _ = server.Close() })   // nobody uses it any more
+	return listener.Addr().String()
 }
 
 // ServeHTTP implements http.Handler.

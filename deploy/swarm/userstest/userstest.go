@@ -50,12 +50,7 @@ func New(t *testing.T) *Swarm {
 		deploytest.NoError(t, c.Close())
 		deploytest.NoError(t, os.RemoveAll(dir))
 	})
-	listener, err := net.Listen("tcp", c.Hosts.Here()+":0")
-	deploytest.Must(t, err)
-	server := &http.Server{Handler: &registrytest.Registry{}}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-	s := &Swarm{Cluster: c, Label: id.String(), Registry: listener.Addr().String(),
+	s := &Swarm{Cluster: c, Label: id.String(), Registry: registrytest.Start(t, c.Hosts.Here()),
 		Starter: deploytest.Starter(t)}
 	s.Variables = map[string]string{"CLEAVE_USE_SWARM": c.Nodes[0].Socket,
 		"CLEAVE_REGISTRY": "http://" + s.Registry + "/team/cleave"}
