@@ -21,7 +21,7 @@ type Parts struct {
 // OnPlatform returns all that runs on the platform.
 func (p Parts) OnPlatform() []lab.UnitSpec { return slices.Concat(p.Units, p.Last, p.Prepare) }
 
-// joiner starts processes of this host under a supervisor, which may call units at the known endpoints.
+// joiner starts processes of this host under a supervisor. They may call units at the known endpoints.
 type joiner interface {
 	Join(ctx context.Context, rest lab.Layout, dir string, s *Supervisor,
 		known map[string]lab.Endpoint) (lab.Deployment, error)
