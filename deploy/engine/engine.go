@@ -78,7 +78,7 @@ func OpenAt(ctx context.Context, address string) (*Client, error) {
 func open(ctx context.Context, address string, secured *tls.Config) (*Client, error) {
 	network, at, _ := strings.Cut(address, "://")
 	if network != "unix" && network != "tcp" {
-		return nil, fmt.Errorf("the Docker daemon is at %q, and only unix:// and tcp:// are spoken here: lead "+
+		return nil, fmt.Errorf("the Docker daemon is at %q, and only unix:// and tcp:// are supported: forward "+
 			"its socket to this host, as with ssh -L /run/theirs.sock:/var/run/docker.sock HOST, and name "+
 			"unix:///run/theirs.sock", address)
 	}

@@ -166,7 +166,7 @@ func TestAPauseIsVerified(t *testing.T) {
 
 func TestOpenNamesWhatItCannotReach(t *testing.T) {
 	for host, want := range map[string]string{
-		"ssh://other": `"ssh://other", and only unix:// and tcp:// are spoken here`,
+		"ssh://other": `"ssh://other", and only unix:// and tcp:// are supported`,
 		"unix:///no/such/socket": "the Docker daemon at unix:///no/such/socket: dial unix /no/such/socket: " +
 			"connect: no such file or directory",
 	} {

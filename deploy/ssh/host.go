@@ -242,8 +242,8 @@ func (h *host) explain() error {
 	for text, known := range map[string]string{
 		"Host key verification failed": "its key is not the one that you know, or you know none: log in by hand " +
 			"once, and compare: ssh " + h.name,
-		"Permission denied (": "it does not know your key, or your key needs a question: see that this " +
-			"works without one: ssh " + h.name,
+		"Permission denied (": "it does not know your key, or your key asks for a passphrase: see that this " +
+			"works without a question: ssh " + h.name,
 		"agent: Permission denied": "programs cannot run in its folder for temporary files: have TMPDIR name " +
 			"another for your logins there",
 		"No space left on device": "its folder for temporary files is full: make room there, or have TMPDIR name " +

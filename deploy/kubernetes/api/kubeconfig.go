@@ -167,7 +167,7 @@ func below(folder, path string) string {
 func connect(cluster clusterEntry, user userEntry) (*Client, error) {
 	switch {
 	case !strings.HasPrefix(cluster.Server, "https://"):
-		return nil, fmt.Errorf("its server is %q, and only https:// is spoken", cluster.Server)
+		return nil, fmt.Errorf("its server is %q, and only https:// is supported", cluster.Server)
 	case cluster.Proxy != "":
 		return nil, fmt.Errorf("its server is behind the proxy %s, which is not supported: give it an address "+
 			"that needs none", cluster.Proxy)
