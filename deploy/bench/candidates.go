@@ -48,7 +48,8 @@ func candidates(processes *process.Deployer, program, label string) []candidate 
 	}
 }
 
-// toMeasure returns the candidates that only names and this host can do. It prints why it leaves out others.
+// toMeasure returns those of the candidates with names in only (see choose) that this host can do. It prints
+// why it leaves out the others.
 func toMeasure(ctx context.Context, program, dir, only string) ([]candidate, error) {
 	processes, err := trials.Deployer(program)
 	if err != nil {
