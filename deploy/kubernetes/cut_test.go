@@ -67,7 +67,7 @@ func TestCutOnTheUsersCluster(t *testing.T) {
 	made := deploytest.Deploy(t, d, l)
 	deploytest.Await(t, made, lab.EventReady)
 	for _, unit := range []string{"front", "boxed"} {
-		checkCut(t, made.(*deployment), unit)
+		isCutOff(t, made.(*deployment), unit)
 	}
 	deploytest.NoError(t, made.Failure())
 	deploytest.NoError(t, made.Stop())
@@ -79,9 +79,9 @@ func TestCutOnTheUsersCluster(t *testing.T) {
 		`violates PodSecurity "baseline`, "have its administrator widen it")
 }
 
-// checkCut cuts off a unit, heals it, and checks that it is not reached meanwhile. This host is in the
-// network of the cluster, so it calls the unit as others there do.
-func checkCut(t *testing.T, d *deployment, unit string) {
+// isCutOff cuts off a unit and heals it. This host is in the network of the cluster, so it calls the unit as
+// others there do.
+func isCutOff(t *testing.T, d *deployment, unit string) {
 	t.Helper()
 	reached := func(wait time.Duration) bool {
 		connection, err := net.DialTimeout("tcp", d.Endpoints[unit].Dial, wait)
