@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Data holds the sizes of an airline's first data. All implementations derive the same data from
-// them.
+// Data holds the sizes of the data that an airline begins with. All implementations derive the same
+// data from them.
 type Data struct {
 	Customers int
 	Airports  int // MaxAirports at most
@@ -22,20 +22,20 @@ type Data struct {
 	FirstDay  time.Time
 }
 
-// MaxAirports is the number of airports.
+// MaxAirports is the number of airports that AllAirports knows.
 const MaxAirports = 30
 
 // DayLayout is the format of the day in flights' ids.
 const DayLayout = "20060102"
 
-// AllAirports returns the airports of this data, by their codes.
+// AllAirports returns the codes of the airports of this data.
 func (d Data) AllAirports() []string {
 	return strings.Fields("AMS ATH ATL BKK BOM CDG DEL DFW DXB FCO FRA GRU HKG HND IST " +
 		"JFK LAX LHR MAD MEX MIA MUC NRT ORD PEK SFO SIN SYD YYZ ZRH")[:d.Airports]
 }
 
-// AllFlights returns the flights of this data: on every day each segment, which is any two
-// airports, has the same number of them.
+// AllFlights returns the flights of this data: d.Flights a day on every segment. A segment leads from
+// one airport to another.
 func (d Data) AllFlights() iter.Seq[Flight] {
 	return func(yield func(Flight) bool) {
 		airports := d.AllAirports()
@@ -53,7 +53,8 @@ func (d Data) AllFlights() iter.Seq[Flight] {
 	}
 }
 
-// flight returns the k-th flight, counted from 0, of a segment on a day.
+// flight returns the k-th flight, counted from 0, of a segment on a day. Flights of one segment take the same
+// time, which a number for the length of the segment decides.
 func (d Data) flight(from, to string, length, day, k int) Flight {
 	date := d.FirstDay.AddDate(0, 0, day)
 	minutes := 60 + length%600
@@ -96,7 +97,8 @@ var flightID = regexp.MustCompile(`^[A-Z]{3}-[A-Z]{3}-[0-9]{8}-[0-9]{1,3}$`)
 // FROM-TO-YYYYMMDD-k.
 func ValidFlightID(id string) bool { return flightID.MatchString(id) }
 
-// InOrder puts flights of one segment and day into the order of their numbers.
+// InOrder sorts flights of one segment and day by their numbers, which end their ids: a longer id has the
+// greater number.
 func InOrder(flights []Flight) {
 	slices.SortFunc(flights, func(a, b Flight) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))

@@ -107,7 +107,7 @@ func (a audit) check(mistake func(place, format string, args ...any)) {
 	}
 }
 
-// countTrue returns how many values are true.
+// countTrue returns the number of true values.
 func countTrue(given ...bool) (n int) {
 	for _, one := range given {
 		if one {
@@ -171,7 +171,7 @@ func readsHistory(a *lab.SystemAudit) bool {
 		slices.ContainsFunc(a.Queries, func(q lab.AuditQuery) bool { return q.Counts != "" }))
 }
 
-// LongestQueries returns how long the queries of the audit may take, one after another.
+// LongestQueries returns the time limit of all queries of the audit, which run one after another.
 func (d Definition) LongestQueries() (all time.Duration) {
 	if d.Audit == nil {
 		return 0

@@ -105,7 +105,8 @@ func (c changePath) runnableOrder(wanted []int) ([]int, error) {
 	return applied, nil
 }
 
-// after returns the system after some changes. It is the zero value if they skip a deployment of the path.
+// after returns the system after some changes, given by their indices. It is the zero value if they skip a
+// deployment of the path.
 func (c changePath) after(applied []int) intermediate {
 	deployments, last := 0, -1
 	for _, i := range applied {
@@ -116,8 +117,9 @@ func (c changePath) after(applied []int) intermediate {
 			deployments, last = deployments+1, i
 		}
 	}
+	// The changes of the deployment are the last ones of c.changes, one less than there are deployments.
 	if first := len(c.changes) - len(c.from) + 1; deployments > 0 && last-first+1 != deployments {
-		return intermediate{}
+		return intermediate{} // one of them was skipped
 	}
 	s := intermediate{Definition: c.from[deployments]}
 	s.state = stateOf(s.Definition)
@@ -169,7 +171,8 @@ type intermediate struct {
 	state state
 }
 
-// runs reports whether the system can run: its entry point exists, and no services wait for each other.
+// runs reports whether the system can run: its entry point exists, and the services that start after others
+// form no circle.
 func (s intermediate) runs() bool {
 	if s.Name == "" || len(s.state.Services) > 0 && s.state.service(s.state.Entry) == nil {
 		return false
@@ -184,7 +187,8 @@ func (s intermediate) runs() bool {
 	return !slices.ContainsFunc(s.state.Services, func(one lab.SystemService) bool { return !started[one.Name] })
 }
 
-// addSteps adds the systems of an order of the changes to a list of systems, and returns its steps as well.
+// addSteps adds the systems of an order of the changes, the path with this number, to a list of systems, and
+// returns its steps as well. Both paths end with the same system: the first adds it.
 func (c changePath) addSteps(
 	systems []Definition, order []int, number int, prefix string,
 ) ([]Definition, []lab.PathStep) {

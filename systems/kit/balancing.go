@@ -24,7 +24,7 @@ func Balancing() lab.Knob {
 		Summary: "which replica of a unit a caller calls: one after the other, the one with the fewest of its " +
 			"open calls, or the better of two that it draws",
 		Means: map[string]string{RoundRobin: "round robin over replicas",
-			LeastRequests: "calls to the replica with the fewest",
+			LeastRequests: "calls to the replica with the fewest open calls",
 			TwoChoices:    "calls to the better of two replicas"}}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -102,14 +103,15 @@ func eachAttempt[N any](dir string, do func(Attempt[N]) error) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	decoder := json.NewDecoder(bufio.NewReader(file))
-	for n := int64(1); decoder.More(); n++ {
+	for n := int64(1); ; n++ { // not while decoder.More(), which is false at a failed read, too
 		a := Attempt[N]{Line: n}
-		if err := decoder.Decode(&a); err != nil {
+		if err := decoder.Decode(&a); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
 			return fmt.Errorf("read the history, line %d: %w", n, err)
 		}
 		if err := do(a); err != nil {
 			return err
 		}
 	}
-	return nil
 }

@@ -185,4 +185,9 @@ func TestTheHistoryIsReadLineByLine(t *testing.T) {
 		all[1].Line != 2 {
 		t.Errorf("attempts %+v", all)
 	}
+	stray := loadedtest.Left(t, `{"end":"ok"}`, `]`, `{"end":"ok"}`).Dir
+	err = EachAttempt(stray, func(Attempt[noted]) {})
+	if err == nil || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("a stray bracket: %v", err)
+	}
 }

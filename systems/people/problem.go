@@ -4,7 +4,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// The kinds of problems that people has beside those of package rpc. Their details hold nothing of a record.
+// The kinds of problems of people, in addition to those of package rpc. Their details hold nothing of a
+// record.
 const (
 	// NotFound: there is no such record.
 	NotFound rpc.Kind = "not-found"

@@ -5,7 +5,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// The kinds of problems that the shop has beside those of package rpc.
+// The kinds of problems of the shop, in addition to those of package rpc.
 const (
 	// NotFound: there is no such order or shipment (yet, where a view lags behind).
 	NotFound        rpc.Kind = "not-found"

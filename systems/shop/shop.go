@@ -10,10 +10,10 @@
 // The messages between components are in shoppb. catalog, customers, inventory,
 // payments, shipping and orders hold one component each: its rules and its SQL.
 // orderviews and stockviews are the read side; where events keep it up to date,
-// readmodel does. How an order is carried from step to step is the matter of
-// coordination and its sub-packages. schema makes and fills the tables, assembly
-// joins components into units (its tests hold every architecture to one behaviour),
-// api is the public REST interface, and audit judges what a trial has left behind.
+// readmodel does. coordination and its sub-packages carry an order from step to
+// step. schema makes and fills the tables, assembly joins components into units (its
+// tests hold every architecture to one behaviour), api is the public REST interface,
+// and audit judges what a trial has left behind.
 package shop
 
 // Name is the name of the system in study files.

@@ -79,7 +79,7 @@ func CheckPost(id string) error {
 	return nil
 }
 
-// The kinds of problems that social has beside those of package rpc.
+// The kinds of problems of social, in addition to those of package rpc.
 const (
 	NotFound   rpc.Kind = "not-found"
 	Exists     rpc.Kind = "exists"

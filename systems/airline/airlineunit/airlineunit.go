@@ -144,7 +144,7 @@ func Open(ctx context.Context, s Settings, logError func(error)) (*Unit, error) 
 	return u, nil
 }
 
-// connect puts clients of other units in the place of the parts that this unit does not host.
+// connect sets the parts that this unit does not host to clients of the units that host them.
 func (u *Unit) connect(s Settings) error {
 	for _, peer := range Asks(s.Unit, s.Key != nil) {
 		secured := s.Security.Client(peer)
@@ -247,7 +247,7 @@ func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) error {
 	return rpc.Serve(ctx, listener, calls.NewServer(asked, u.parts.LogError, u.log, u.spans), drain)
 }
 
-// drain is how long calls in flight may take when the unit ends.
+// drain limits the time that calls in flight have to finish when the unit ends.
 const drain = 5 * time.Second
 
 // Close closes what the unit uses. It serves no more.

@@ -23,7 +23,7 @@ type Airline struct {
 	Restart func(unit string) error
 	// Stderr returns what a unit has written to standard error.
 	Stderr func(unit string) string
-	// Reconnect is how long other units may take to find a unit that was restarted: those that keep connections
+	// Reconnect limits the time in which other units find a restarted unit: those that keep connections
 	// pause before they try again.
 	Reconnect time.Duration
 	// SkipSlow leaves out slow requests: another test sends them to the same units.

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// newFront returns a proxy in the place of the HAProxy of trials: it sends each public path to the
+// newFront returns a proxy that replaces the HAProxy of trials: it sends each public path to the
 // unit that has it, by its base URL, and refuses all others.
 func newFront(units map[string]string) (http.Handler, error) {
 	proxies := map[string]*httputil.ReverseProxy{}

@@ -20,7 +20,7 @@ const (
 	// requestsVariable names the variable with which scripts/airline-instructions.sh sets the number of
 	// requests.
 	requestsVariable = "CLEAVE_INSTRUCTIONS"
-	// emulated is how long a unit may take to start and to end under the emulator.
+	// emulated is the time limit for the start and the end of a unit under the emulator.
 	emulated = 10 * time.Minute
 )
 

@@ -17,9 +17,9 @@ import (
 const (
 	// writers book and cancel at once, each for a customer of its own.
 	writers = 6
-	// kills is how often the unit with the bookings is killed meanwhile.
+	// kills is the number of times that the unit with the bookings is killed meanwhile.
 	kills = 3
-	// betweenKills is how long writers write before the next kill, at least.
+	// betweenKills is the least time between two kills.
 	betweenKills = 700 * time.Millisecond
 )
 

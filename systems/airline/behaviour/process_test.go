@@ -59,7 +59,7 @@ type runtime struct {
 	args    []string
 	// options are variables of the environment for the language itself.
 	options []string
-	// patience is how long a unit may take to start, and to end; 0: the usual time.
+	// patience is the time limit for the start, and for the end, of a unit; 0: the usual one.
 	patience time.Duration
 }
 

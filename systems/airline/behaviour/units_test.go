@@ -81,7 +81,7 @@ func (s *session) stored() []booking {
 const (
 	// slowest is the time after which the suite gives up a request that should have been ended.
 	slowest = 20 * time.Second
-	// slowAtOnce is how many slow requests there are at once.
+	// slowAtOnce is the number of concurrent slow requests.
 	slowAtOnce = 60
 )
 

@@ -1,6 +1,6 @@
-// Package calls carries the calls between units of the airline over gRPC, with grpc-go, in the place of HTTP
-// with JSON (web.Client). A unit answers calls at the same address as everything else: their connections
-// begin with Greeting.
+// Package calls carries the calls between units of the airline over gRPC, with grpc-go, instead of HTTP with
+// JSON (web.Client). A unit answers calls at the same address as everything else: their connections begin
+// with Greeting.
 //
 // Entry points: NewServer, NewClient.
 package calls
@@ -22,7 +22,7 @@ import (
 const (
 	// Greeting begins every connection of HTTP/2, and no request of HTTP/1.
 	Greeting = "PRI"
-	// callTimeout is how long another unit may take to answer.
+	// callTimeout limits the wait for the answer of another unit.
 	callTimeout = 5 * time.Second
 	// maxMessage is the longest request, in bytes.
 	maxMessage = 16 << 10

@@ -1,6 +1,6 @@
-// Package service is what the airline does, in four components: Auth, Customers, Flights
-// and Bookings. Each uses its own part of a store, and others through interfaces, behind
-// which they are in this unit or in another one. It knows no HTTP and no architecture.
+// Package service holds the business rules of the airline, in four components: Auth, Customers,
+// Flights and Bookings. Each uses its own part of a store. It calls the others through interfaces,
+// whether they are in this unit or in another one. It knows no HTTP and no architecture.
 //
 // Entry points: the four types, and Signer for sessions that no store keeps.
 package service
@@ -83,7 +83,7 @@ func (a *Auth) Logout(ctx context.Context, token string) error {
 	return a.Store.EndSession(ctx, token)
 }
 
-// idBytes is how many random bytes are in an id.
+// idBytes is the number of random bytes in an id.
 const idBytes = 16
 
 // randomID returns a new id that nobody can guess, for tokens and bookings.

@@ -50,11 +50,12 @@ type write struct {
 const (
 	// fileName is the store's file in the unit's folder.
 	fileName = "airline.db"
-	// firstMap is how many bytes of the file are mapped from the start: to extend the map pauses all readers.
+	// firstMap is the number of bytes of the file that are mapped from the start: extending the map pauses all
+	// readers.
 	firstMap = 256 << 20
 	// mostShared is the number of steps that share a commit at most.
 	mostShared = 256
-	// lockPatience is how long a killed predecessor may hold the file.
+	// lockPatience limits the wait for the file while a killed predecessor still holds it.
 	lockPatience = 5 * time.Second
 )
 
@@ -238,8 +239,8 @@ func (e *embedded) SetContact(
 	return account.Customer, err
 }
 
-// sweptAtOnce is how many expired sessions a new one removes at most. It is more than one, so that expired
-// sessions do not pile up.
+// sweptAtOnce is the greatest number of expired sessions that a new session removes. It is more than one, so
+// that expired sessions do not pile up.
 const sweptAtOnce = 4
 
 // expiryKey returns a key that begins with the time, so that keys are in the order of expiry.

@@ -20,7 +20,7 @@ import (
 const (
 	// mongoDatabase is the database that all units share.
 	mongoDatabase = "airline"
-	// mongoPatience is how long to wait for a server that does not answer.
+	// mongoPatience limits the wait for a server that does not answer.
 	mongoPatience = 5 * time.Second
 	// loadedAtOnce is the number of documents that are loaded with one call.
 	loadedAtOnce = 1000

@@ -34,15 +34,16 @@ type Store interface {
 	EndSession(ctx context.Context, token string) error
 
 	HasAirport(ctx context.Context, code string) (bool, error)
-	// Flights are those of a segment on a day (YYYYMMDD), in their order.
+	// Flights returns the flights of a segment on a day (YYYYMMDD), in the order of their numbers.
 	Flights(ctx context.Context, from, to, day string) ([]airline.Flight, error)
 	Flight(ctx context.Context, id string) (flight airline.Flight, known bool, err error)
 
-	// Book stores all the bookings, which are of one customer, or none: AlreadyBooked.
+	// Book stores all the bookings, which are of one customer. If the customer has one of the flights already,
+	// it stores none and returns AlreadyBooked.
 	Book(ctx context.Context, bookings []airline.Booking) error
-	// Bookings are those of a customer by their time, then by their id.
+	// Bookings returns the bookings of a customer, sorted by their time, then by their id.
 	Bookings(ctx context.Context, login string) ([]airline.Booking, error)
-	// Cancel removes a booking of the customer: UnknownBooking, NotYours.
+	// Cancel removes a booking of the customer, or returns UnknownBooking or NotYours.
 	Cancel(ctx context.Context, login, id string) error
 	// EachBooking visits all bookings.
 	EachBooking(ctx context.Context, visit func(airline.Booking) error) error

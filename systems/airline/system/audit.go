@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// What an audit counts, in bookings.
+// The counts of an audit, in bookings.
 const (
 	countBooked    = "booked"    // acknowledged
 	countCancelled = "cancelled" // of these, acknowledged too
@@ -39,7 +39,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 			cancelled: map[string]string{}, taken: map[seat]bool{}}
 		design, err := architecture.New(v.Architecture, v.Knobs)
 		if err == nil {
-			err = loaded.EachAttempt(left.Dir, j.take)
+			err = loaded.EachAttempt(left.Dir, j.addAttempt)
 		}
 		if err == nil {
 			err = j.read(ctx, left, design.Booking())
@@ -77,8 +77,8 @@ type judge struct {
 	taken     map[seat]bool     // of which a booking is stored
 }
 
-// take records an attempt of the history.
-func (j *judge) take(a loaded.Attempt[noted]) {
+// addAttempt adds a line of the history.
+func (j *judge) addAttempt(a loaded.Attempt[noted]) {
 	n := a.Noted
 	switch a.Operation {
 	case opBook:
@@ -103,7 +103,7 @@ func (j *judge) take(a loaded.Attempt[noted]) {
 	}
 }
 
-// readPatience is how long a unit may take to list all bookings, and maxListed how many bytes they may have.
+// readPatience limits the time, and maxListed the bytes, of a unit's list of all bookings.
 const readPatience, maxListed = time.Minute, 1 << 30
 
 // read reads the stored bookings: from the file of a unit that has ended, or from a unit that still runs.
@@ -121,9 +121,11 @@ func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err e
 	defer func() { err = errors.Join(err, from.Close()) }()
 	decoder := json.NewDecoder(bufio.NewReader(from))
 	ids := map[string]bool{}
-	for decoder.More() {
+	for { // not while decoder.More(), which ends in silence when the connection breaks
 		var b airline.Booking
-		if err := decoder.Decode(&b); err != nil {
+		if err := decoder.Decode(&b); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
 			return fmt.Errorf("read the bookings of unit %s, number %d: %w", unit, j.Counts[countStored]+1, err)
 		}
 		j.Counts[countStored]++
@@ -131,12 +133,11 @@ func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err e
 			j.Breach(countDoubled, "the id %s is stored twice", b.ID)
 		}
 		ids[b.ID] = true
-		j.stored(b)
+		j.addStored(b)
 	}
-	return nil
 }
 
-// listed asks a unit for all bookings and reads most bytes of them at most.
+// listed returns the list of all bookings of a unit. To read more than most bytes of it is an error.
 func listed(ctx context.Context, address string, most int64) (io.ReadCloser, error) {
 	answer, err := get(ctx, address, "/internal/bookings")
 	if err != nil {
@@ -148,9 +149,9 @@ func listed(ctx context.Context, address string, most int64) (io.ReadCloser, err
 	}{bounded.New(answer.Body, most), answer.Body}, nil
 }
 
-// stored judges one booking that is stored. A customer may have asked for a flight more
-// than once: after a cancellation, or in vain.
-func (j *judge) stored(b airline.Booking) {
+// addStored judges a stored booking. A customer may have asked for a flight more than once: after a
+// cancellation, or in vain.
+func (j *judge) addStored(b airline.Booking) {
 	s := seat{b.Login, b.Flight}
 	asked := j.asked[s]
 	at := slices.IndexFunc(asked, func(r *request) bool { return r.ids[r.number(s)] == b.ID })
@@ -176,10 +177,10 @@ func (j *judge) stored(b airline.Booking) {
 	j.taken[s] = true
 }
 
-// number returns which of the two seats of a request it is.
+// number returns the index of a seat among the two of the request.
 func (r *request) number(s seat) int { return slices.Index(r.seats[:], s) }
 
-// verdict looks for what is missing and adds up.
+// verdict returns the audit, after it has looked for lost bookings and for pairs with only one stored.
 func (j *judge) verdict() lab.Audit {
 	for _, r := range j.requests {
 		if r.end == loaded.EndedInfo && r.stored[0] != r.stored[1] {

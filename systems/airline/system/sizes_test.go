@@ -62,7 +62,7 @@ func TestCoresAreThoseOfAllUnitsTogether(t *testing.T) {
 	tooMany := point(map[string]float64{lab.FactorUsers: 1, Cores: float64(all + 1)})
 	_, err := System{Generator: &loadedtest.Generator{}}.Layout(variant(architecture.Monolith, nil), tooMany, 5)
 	want := fmt.Sprintf("%d cores are asked for, this host has %d", all+1, all)
-	if err == nil || !strings.Contains(err.Error(), want) || playable(tooMany) == nil {
+	if err == nil || !strings.Contains(err.Error(), want) || checkCores(tooMany) == nil {
 		t.Errorf("%v, want it to say %s", err, want)
 	}
 }

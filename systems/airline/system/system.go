@@ -29,7 +29,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// Factors of points, beside those that say how the system is loaded.
+// Factors of points, in addition to those of loaded.Base.
 const (
 	Visits    = "visits"        // customers who log in, book and log out, as fast as they are answered
 	Cores     = lab.FactorCores // processors that all units of the system share
@@ -58,7 +58,7 @@ func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Visits}
 }
 
-// mostCores bounds the factor; the study went to 16.
+// mostCores is the greatest level of Cores; the study went to 16.
 const mostCores = 1024
 
 // Describe implements lab.System.
@@ -78,12 +78,12 @@ func (s System) Describe() lab.SystemInfo {
 			_, err := architecture.New(v.Architecture, v.Knobs)
 			return err
 		},
-		Host: playable,
+		Host: checkCores,
 	}
 }
 
-// playable returns why this host cannot play a point, or nil.
-func playable(p lab.Point) error {
+// checkCores returns an error if a point asks for more processors than this host has.
+func checkCores(p lab.Point) error {
 	if asked, _ := p.Level(Cores); int(asked) > runtime.NumCPU() {
 		return fmt.Errorf("%g cores are asked for, this host has %d", asked, runtime.NumCPU())
 	}
@@ -172,7 +172,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if err != nil {
 		return lab.Layout{}, err
 	}
-	if err := playable(p); err != nil {
+	if err := checkCores(p); err != nil {
 		return lab.Layout{}, fmt.Errorf("point %s: %w", p, err)
 	}
 	if _, set := p.Level(Cores); set && v.Deployment == lab.SSH {
@@ -211,8 +211,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	return layout, err
 }
 
-// processors returns the processors of the system's units and those that are left to all others, at a point
-// that says how many the units share; else it returns none, which means any.
+// processors returns the processors of the system's units, and those of all other units, at a point that sets
+// Cores. Otherwise both are nil: any unit may use any processor.
 func processors(p lab.Point) (own, others []int) {
 	asked, set := p.Level(Cores)
 	if !set {
@@ -338,7 +338,7 @@ func get(ctx context.Context, address, path string) (*http.Response, error) {
 	return answer, nil
 }
 
-// longestAnswer is how long an answer may take, in seconds.
+// longestAnswer limits the time of an answer, in seconds.
 const longestAnswer = 30
 
 // routes returns the lines of HAProxy's configuration: it sends each request to the unit that

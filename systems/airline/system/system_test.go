@@ -246,6 +246,8 @@ func TestTheAuditFindsBrokenRules(t *testing.T) {
 		"nothing was tested": {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
 		"a torn history":     {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
 		"a torn list":        {func(tr *trial) { tr.stored[1] = "{" }, lab.AuditUnknown, ""},
+		"a list with a stray bracket": {func(tr *trial) { tr.stored = append(tr.stored, "]") },
+			lab.AuditUnknown, ""},
 	} {
 		for _, runtime := range []string{architecture.Go, architecture.Java} {
 			tr := trial{history: []string{booked("ok", "1", "2")},
@@ -285,6 +287,26 @@ func (tr trial) leftover(t *testing.T, handsOver bool) lab.Leftover {
 	t.Cleanup(server.Close)
 	left.Foreign = map[string]string{architecture.Monolith: server.Listener.Addr().String()}
 	return left
+}
+
+// TestAListOfBookingsThatBreaksOff is not taken for the whole list: the rest would count as lost.
+func TestAListOfBookingsThatBreaksOff(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, kept("1", "AMS"))
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			t.Error(err)
+		}
+		panic(http.ErrAbortHandler) // which closes the connection
+	}))
+	t.Cleanup(server.Close)
+	left := loadedtest.Left(t, booked("ok", "1", "2"))
+	left.Foreign = map[string]string{architecture.Monolith: server.Listener.Addr().String()}
+	s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 2, OK: 2}}}
+	v := variant(architecture.Monolith, map[string]string{architecture.KnobRuntime: architecture.Java})
+	got := s.AuditLive(t.Context(), v, point(map[string]float64{Visits: 1}), left)
+	if got.Verdict != lab.AuditUnknown || !strings.Contains(fmt.Sprint(got.Problems), "unexpected EOF") {
+		t.Errorf("%s %v %q, want unknown and an unexpected EOF", got.Verdict, got.Counts, got.Problems)
+	}
 }
 
 // TestAListOfBookingsIsReadUpToItsLimit: the error names the limit.

@@ -61,7 +61,8 @@ func visits(p lab.Point) (json.RawMessage, map[string][]byte, error) {
 	return text, files, err
 }
 
-// share returns the share of visits that do something, or do not.
+// share returns the percentage of visits that do something, if does is true, or that do not. percent of all
+// visits do.
 func share(does bool, percent float64) float64 {
 	if does {
 		return percent

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// callTimeout is how long another unit may take to answer.
+	// callTimeout limits the wait for the answer of another unit.
 	callTimeout = 5 * time.Second
-	// mostIdle is how many connections to another unit are kept for later calls.
+	// mostIdle is the number of connections to another unit that are kept for later calls.
 	mostIdle = 256
 	// maxAnswer is the longest answer of another unit, in bytes.
 	maxAnswer = 1 << 20

@@ -152,7 +152,7 @@ func (h *handler) cancel(c *call) error {
 	return c.done(h.Bookings.Cancel(c, c.login, c.names[0]))
 }
 
-// auditTime is how long the list of all bookings may take to send.
+// auditTime limits the time of sending the list of all bookings.
 const auditTime = time.Minute
 
 // allBookings answers the audit. A failure in the middle of the list breaks the connection, so that a part is

@@ -32,9 +32,9 @@ const Internal = "/internal/"
 const (
 	// maxBody is the longest body, in bytes.
 	maxBody = 16 << 10
-	// answerTime is how long an answer may take, once its request is in.
+	// answerTime limits the time from the end of a request to the end of its answer.
 	answerTime = 20 * time.Second
-	// drain is how long requests under way have when a unit ends.
+	// drain limits the time that requests in flight have to finish when a unit ends.
 	drain = 8 * time.Second
 )
 
@@ -52,7 +52,7 @@ type Parts struct {
 	LogError func(error)
 }
 
-// call is one request, checked up to its session.
+// call is one request whose shape and session have been checked.
 type call struct {
 	context.Context
 	w     http.ResponseWriter

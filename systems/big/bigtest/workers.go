@@ -27,9 +27,8 @@ func RunWorkers(tb testing.TB, newWorkers func(big.UnitJob) big.Workers, trial T
 	workers := newWorkers(Job(tb, trial))
 	testset.Must(tb, workers.Gather())
 	start := big.Clock()
-	for _, step := range []func() error{workers.KickOff, workers.AwaitFinish} {
-		testset.Must(tb, step())
-	}
+	testset.Must(tb, workers.KickOff())
+	testset.Must(tb, workers.AwaitFinish())
 	end := big.Clock()
 	testset.Must(tb, workers.Dismiss())
 	account := workers.Account(start, end)

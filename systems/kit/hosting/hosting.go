@@ -220,8 +220,8 @@ type Served interface {
 }
 
 // Run opens a unit, serves until it is told to stop (by command, by SIGTERM, or because the conductor is
-// gone), and then reports. If open returns a nil unit, it has done all the work itself: Run neither serves
-// nor reports.
+// gone), and then calls Report. If open returns a nil unit, it has done all the work itself: Run neither
+// serves nor reports.
 func Run(channel *unit.Channel, open func(context.Context) (Served, error)) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()

@@ -41,7 +41,7 @@ func Left(t *testing.T, history ...string) lab.Leftover {
 // validName matches names that variants of stored plans may have, as yamlfile.IsName.
 var validName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,63}$`)
 
-// Steps returns the stops and the changes of an explanation, or the error in the place of the changes. It
+// Steps returns the stops and the changes of an explanation, or its error instead of the changes. It
 // fails the test unless every stop can be built and stored, and each step leads from one to the next.
 func Steps(t *testing.T, s lab.Explainable, from, to lab.Variant) (stops []lab.Variant, changes string) {
 	t.Helper()

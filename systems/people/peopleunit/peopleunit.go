@@ -93,7 +93,7 @@ func readKey(dir string) ([]byte, error) {
 	return key, nil
 }
 
-// Place is where a unit finds what it needs.
+// Place holds the addresses and files that a unit needs.
 type Place struct {
 	Database string // address
 	Dir      string // the unit's folder

@@ -19,7 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/seal"
 )
 
-// What an audit counts.
+// The counts of an audit.
 const (
 	countCreated  = "created" // acknowledged records
 	countStored   = "stored"

@@ -21,7 +21,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/seal"
 )
 
-// Factors of points, beside those that say how the system is loaded.
+// Factors of points, in addition to those of loaded.Base.
 const (
 	Records = "records" // the number of records that are created and fetched, as fast as they are answered
 	Case    = "case"    // the study's test case: 1 persons, 2 addresses, 3 profiles, 4 all of them

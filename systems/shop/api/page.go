@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// askedAtOnce bounds how many owners one page asks at the same time.
+// askedAtOnce limits the concurrent calls for one page.
 const askedAtOnce = 8
 
 // orderPage composes a page of what several components answer: the order first, which
@@ -29,7 +29,7 @@ func (a api) orderPage(ctx context.Context, id string) (OrderPage, error) {
 			body := shipmentBody(shipment)
 			page.Shipment = &body
 		}
-		return unless(shop.NotFound, err)
+		return ignoreKind(shop.NotFound, err)
 	})
 	lines := order.GetLines()
 	products, stocks := make([]*shoppb.Product, len(lines)), make([]*shoppb.Stock, len(lines))
@@ -37,11 +37,11 @@ func (a api) orderPage(ctx context.Context, id string) (OrderPage, error) {
 		product := line.GetProductId()
 		all.Go(func() (err error) {
 			products[i], err = a.Catalog.GetProduct(ctx, &shoppb.GetProductRequest{ProductId: product})
-			return unless(shop.UnknownProduct, err)
+			return ignoreKind(shop.UnknownProduct, err)
 		})
 		all.Go(func() (err error) {
 			stocks[i], err = a.StockViews.GetStock(ctx, &shoppb.GetStockRequest{ProductId: product})
-			return unless(shop.UnknownProduct, err)
+			return ignoreKind(shop.UnknownProduct, err)
 		})
 	}
 	if err := all.Wait(); err != nil {
@@ -56,8 +56,8 @@ func (a api) orderPage(ctx context.Context, id string) (OrderPage, error) {
 	return page, nil
 }
 
-// unless returns an error unless it is of a kind.
-func unless(kind rpc.Kind, err error) error {
+// ignoreKind returns nil for a problem of a kind, and any other error as it is.
+func ignoreKind(kind rpc.Kind, err error) error {
 	if shop.IsKind(err, kind) {
 		return nil
 	}

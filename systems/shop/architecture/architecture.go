@@ -51,7 +51,7 @@ const (
 	OwnDatabases Data = "databases" // one server, a database (a file of SQLite) per component
 )
 
-// Coordination is how the steps of an order are coordinated.
+// Coordination names the way in which the steps of an order are coordinated.
 type Coordination string
 
 // The values of Coordination.
@@ -63,7 +63,7 @@ const (
 	TwoPhase      Coordination = "two-phase"           // one transaction of several databases, led by the orders
 )
 
-// Publishing is how events get from a component's database to the broker.
+// Publishing names the way of events from a component's database to the broker.
 type Publishing string
 
 // The values of Publishing.
@@ -91,7 +91,7 @@ const (
 	Replicated Reference = "replicated" // a copy of their own, which events keep up to date
 )
 
-// Access is how the components reach their tables.
+// Access names the kind of statements with which components use their tables.
 type Access string
 
 // The values of Access.
@@ -138,10 +138,10 @@ type Design struct {
 	Replicated   bool   // database and documents are on a replicated disk
 	Pool         int    // connections of each unit to each of its databases
 	Prefetch     int    // messages that a consumer may hold
-	// Batching: steps, orders and messages that come at the same time share a
-	// transaction, and reads a call.
+	// Batching: concurrent steps, orders and messages share a transaction, and
+	// concurrent reads share a call.
 	Batching bool
-	// SharedHost: Go's runtime in the units is told that they share the host, see
+	// SharedHost: Go's runtime in the units is configured for a shared host, see
 	// SharesHost.
 	SharedHost bool
 	// Pair: two balancers share an address, and what is behind them has nodes of its own.
@@ -282,7 +282,7 @@ func place(text string, views Views) ([]Unit, error) {
 	return units, err
 }
 
-// maxReplicas bounds how many units of a kind there may be.
+// maxReplicas limits the units of a kind.
 const maxReplicas = 20
 
 // replicate sets the replicas of units from "2", which is for all, or "orders=2,inventory=3".
@@ -340,7 +340,7 @@ func (d Design) HandlesEvents(unit Unit) bool {
 		func(q broker.Queue) bool { return unit.Hosts(q.Name) })
 }
 
-// Unit returns the kind of units of a name.
+// Unit returns the kind of units with a name, or an error if there is none.
 func (d Design) Unit(name string) (Unit, error) {
 	i := slices.IndexFunc(d.Units, func(u Unit) bool { return u.Name == name })
 	if i < 0 {
@@ -349,7 +349,7 @@ func (d Design) Unit(name string) (Unit, error) {
 	return d.Units[i], nil
 }
 
-// Hosting returns the unit that hosts a component.
+// Hosting returns the kind of units that hosts a component; the zero Unit if none does.
 func (d Design) Hosting(component string) Unit {
 	for _, unit := range d.Units {
 		if unit.Hosts(component) {

@@ -12,10 +12,10 @@ const (
 	runtimeSharedHost = "shared-host"
 )
 
-// SharesHost reports whether Go's runtime in a unit is told that it shares the host. By default it wakes
-// threads on every processor for every bit of work, and its monitor interrupts them: other units need these
-// processors. A unit with files of its own is not told: its threads wait in the kernel, so it needs more
-// threads, and a monitor that notices a waiting thread at once.
+// SharesHost reports whether Go's runtime in a unit is configured for a shared host: fewer threads, and a
+// slower monitor. By default it wakes threads on every processor for every bit of work, and its monitor
+// interrupts them: other units need these processors. A unit with files of its own keeps the default: its
+// threads wait in the kernel, so it needs more threads, and a monitor that notices a waiting thread at once.
 func (d Design) SharesHost(unit Unit) bool {
 	return d.SharedHost && d.mayShare(unit)
 }
@@ -35,14 +35,14 @@ func (d Design) keepsFiles(unit Unit) bool {
 	})
 }
 
-// ShareOf returns how many of a number of processors each unit may use at once: twice an even share, rounded
-// up, since work is not even and the busiest must not be held back.
+// ShareOf returns the number of processors, of those of the host, that each unit may use at once: twice an
+// even share, rounded up, since the busiest unit has more work than the others.
 func (d Design) ShareOf(processors int) int {
 	units := d.instances()
 	return min(processors, (2*processors+units-1)/units)
 }
 
-// instances returns how many units of all kinds there are.
+// instances returns the number of units of all kinds.
 func (d Design) instances() (n int) {
 	for _, unit := range d.Units {
 		n += unit.Replicas

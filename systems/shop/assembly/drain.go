@@ -17,29 +17,28 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 )
 
-// A look is one check of a unit for work that is left.
+// A look is one check of a unit for pending work.
 const (
-	// drainPatience is how long a unit waits for pending work. Work that is not done then is left, and the audit
-	// finds it.
+	// drainPatience limits the wait of a unit for pending work. The audit finds work that is not done then.
 	drainPatience = 60 * time.Second
 	drainInterval = 20 * time.Millisecond
-	// failedLooks is how many looks may fail during a drain: after a restart of database or broker the first
-	// look on every connection does.
+	// failedLooks limits the failed looks of a drain: after a restart of database or broker the first look on
+	// every connection fails.
 	failedLooks = 50
-	// drainLooks is how many looks in a row must find nothing before a unit ends, where other units are not
-	// asked: a message that another unit works on is in no queue.
+	// drainLooks is the number of looks in a row that must find nothing before a unit ends without asking other
+	// units: a message that another unit works on is in no queue.
 	drainLooks = 10
-	// settledLooks is how many looks in a row must find nothing left and nothing newly taken in before the shop
-	// has settled: a message between broker and unit is visible nowhere. If more orders follow at once,
+	// settledLooks is the number of looks in a row that must find nothing left and nothing newly taken in before
+	// the shop has settled: a message between broker and unit is visible nowhere. If more orders follow at once,
 	// followedLooks are enough.
 	settledLooks, followedLooks = 3, 2
-	// stuckLooks is how many looks in a row must find no message on its way before open orders count as stuck,
-	// in designs that may lose events: no unit will complete these orders.
+	// stuckLooks is the number of looks in a row that must find no message on its way before open orders count
+	// as stuck, in designs that may lose events: no unit will complete these orders.
 	stuckLooks = 50
 )
 
-// The stages in which units are told to stop (lab.UnitSpec.Stage): units that take orders, units that orders
-// change, and read models. Units that take orders wait for all replies.
+// The stages in which units stop (lab.UnitSpec.Stage): first units that take orders, then units whose tables
+// orders change, then read models. Units that take orders wait for all replies.
 const (
 	front = iota
 	middle
@@ -71,9 +70,9 @@ func (u *unit) untilStopped(ctx context.Context) (context.Context, context.Cance
 }
 
 // drain waits until the work of the unit is done: at the front until every order is final, then until no
-// event is on its way. Units of later stages are told to stop only after that. Nothing new reaches them, so
-// one look at their queues is enough; so it is at the front if no request has come since the shop was found
-// settled.
+// event is on its way. Units of later stages stop only after that, when nothing new reaches them: one look at
+// their queues is enough. One look is also enough at the front if no request has come since the shop was
+// found settled.
 func (u *unit) drain(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, drainPatience)
 	defer cancel()
@@ -82,7 +81,7 @@ func (u *unit) drain(ctx context.Context) error {
 			func(ctx context.Context) (bool, error) { return u.messagesLeft(ctx, StageOf(u.kind)) })
 	}
 	if u.design.Publishing == architecture.DualWrite && u.requests.settledSince() {
-		return nil // what is not final will never be
+		return nil // orders that are not final have lost events and stay so
 	}
 	quiet := 1
 	if u.design.Broker != "" && !u.requests.settledSince() {
@@ -192,8 +191,8 @@ func (l *look) onItsWay(ctx context.Context) (bool, error) {
 }
 
 // orderLook looks for orders that are not final. Their ids rise with time, so it
-// goes on where it has found the last one; before it says that there is none, it
-// has gone through all of them once more, because one may be recorded late.
+// goes on where it has found the last one. Before it reports that there is none, it
+// goes through all of them once more, because one may be recorded late.
 type orderLook struct {
 	from string // all orders before it were final
 	sure bool   // whether the present look has begun with the first order
@@ -257,13 +256,13 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 	return false, nil
 }
 
-// waiting returns the messages of a queue, as far as the client knows them.
+// waiting returns the number of messages in a queue: some brokers do not count unacknowledged ones.
 func waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 
 // SettledPath is a path of the units that take orders, for measurements. The answer, 204, comes as soon as
 // every order is final and no saga and no message is under way, as far as the unit can see, those for read
-// models included. The header Server-Timing says how long it took until all orders were final. The path is
-// not part of the shop's public interface.
+// models included. The header Server-Timing has the time until all orders were final, in milliseconds. The
+// path is not part of the shop's public interface.
 const SettledPath = "/settled"
 
 // BetweenPath is SettledPath for use between orders: fewer looks must find nothing.
@@ -291,7 +290,7 @@ func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handle
 	})
 }
 
-// answerSettled answers when all is done.
+// answerSettled answers SettledPath, or BetweenPath if more orders follow.
 func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow bool) {
 	asked := time.Now()
 	connection := http.NewResponseController(w)
@@ -327,7 +326,7 @@ func (u *unit) answerSettled(ctx context.Context, w http.ResponseWriter, follow 
 // requests counts the requests of a unit's public interface.
 type requests struct {
 	begun, ended atomic.Int64
-	settled      atomic.Int64 // the result of answered before all work was last found done
+	settled      atomic.Int64 // answered(), read just before the shop was last found settled
 }
 
 // answered returns the number of requests so far, or 0 while one of them is in flight.

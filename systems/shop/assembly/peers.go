@@ -34,7 +34,7 @@ func Calls(binding architecture.Binding) hosting.Calls {
 		Faults: rpc.Problems(shop.ProblemOf)}
 }
 
-// callees are the kinds of units that this one calls.
+// callees holds the clients of the units that this one calls, by their kind.
 type callees struct {
 	clients map[string]grpc.ClientConnInterface
 	calls   map[string]*atomic.Int64 // made so far

@@ -63,18 +63,18 @@ type Report struct {
 	Kind string `json:"kind"`
 	// Databases are the counters of each database that the unit used.
 	Databases map[string]database.Counters `json:"databases,omitempty"`
-	// Messages are those that it gave to the broker and got from it.
+	// Messages counts the messages that the unit published and received; nil without a broker.
 	Messages *Messages `json:"messages,omitempty"`
-	// CallBytes are the bytes, in both directions, of the calls that other units made
-	// to it, as they are on the connection: with headers, without TCP's own.
+	// CallBytes counts the bytes, in both directions, of the calls from other units on
+	// their connections: with the headers of the protocol, without those of TCP.
 	CallBytes int64 `json:"call_bytes,omitempty"`
-	// Calls are those that it made to other units, by their kind.
+	// Calls counts the calls to other units, by the kind of unit.
 	Calls map[string]int64 `json:"calls,omitempty"`
 	// SyncsBefore is the result of database.Syncs when the unit was started.
 	SyncsBefore *int64 `json:"syncs_before,omitempty"`
 }
 
-// Messages are counts of messages, and the bytes of their bodies.
+// Messages counts messages, and the bytes of their bodies.
 type Messages struct {
 	Published int64 `json:"published"`
 	Delivered int64 `json:"delivered"`
@@ -122,7 +122,7 @@ func at[C any](place Place, service string, open func(address string) (C, error)
 	return open(address)
 }
 
-// Databases are those of the components of a design, by their names. Components may share one.
+// Databases holds the database of each component of a design, by component. Components may share one.
 type Databases map[string]*database.DB
 
 // OpenDatabases opens the databases of a design for reading, at the address of their server. On error none is
@@ -215,7 +215,7 @@ type unit struct {
 
 	requests    requests
 	lookers     lookers
-	observed    *observation.Log // nil where the unit has nothing to note
+	observed    *observation.Log // nil if the unit observes nothing
 	callBytes   atomic.Int64
 	syncsBefore *int64
 }
@@ -331,7 +331,7 @@ func (u *unit) database(component string) *database.DB {
 const publicComponent = "front"
 
 // serve answers requests until the unit is told to stop or ctx ends: those of clients
-// in front of the orders, else those of other units.
+// if the unit hosts the orders, else those of other units.
 func (u *unit) serve(ctx context.Context, hosted Hosted) error {
 	ctx, cancel := u.untilStopped(ctx)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package audit judges what a trial of the shop has left behind: what clients were
-// told (a history, one line per attempt) against what the databases hold. Nothing
-// may be lost, doubled, half done or made up; stock and money must add up.
+// Package audit judges what a trial of the shop has left behind: it compares the answers
+// to clients (a history, one line per attempt) with the databases. Nothing may be lost,
+// doubled, half done or made up; stock and money must add up.
 //
 // It reads tables by SQL and shares nothing with the components that it judges but
 // the declared states of an order. Its verdict is valid, invalid or unknown;
@@ -9,8 +9,8 @@
 // Rules by number: 1 no accepted order lost, 2 none doubled, 3 none from nowhere,
 // 4 all final, 5 money conserved, 6 stock conserved, 7 all steps or none, each after
 // those that it depends on, undone once and the last first, 8 states follow the
-// machine, 9 read models say what the tables say, 10 every change was told once to
-// all whom it concerns, and nothing else was, 11 a key keeps its order, 12 a page shows a
+// machine, 9 read models say what the tables say, 10 every change was published once to
+// each component that needs it, and nothing else was, 11 a key keeps its order, 12 a page shows a
 // price that was valid, or had been replaced for no longer than its source may lag, 13 every row
 // says what was asked for and what the shop began with, 14 an order has a price that was
 // valid when it was taken, or that the orders' replica still had.
@@ -34,15 +34,15 @@ type Input struct {
 	// UnixClock: the times of the history count from 1970, as the times on record do.
 	UnixClock bool
 	State     State
-	// Coordination is how the steps of the orders were coordinated. If it is empty the
-	// order of the steps, and so the verdict, is unknown.
+	// Coordination is the coordination of the orders' steps. If it is empty the order of
+	// the steps, and so the verdict, is unknown.
 	Coordination Coordination
 	// Replica holds the observations of the copy that priced the orders; nil: the catalog priced them.
 	Replica *Replica
 	// Reads is the source of the prices that clients read; nil: the catalog.
 	Reads *Reads
-	// ClocksApart is how far apart the clocks of two units can be; 0: they share one. Steps
-	// of different units whose times are closer may have come in either order.
+	// ClocksApart is the greatest difference between the clocks of two units; 0: they share
+	// one. Steps of different units whose times are closer may have come in either order.
 	ClocksApart time.Duration
 	// Drained: the system had its full time to finish, so that an order that is not final
 	// is stuck. Otherwise such an order makes the verdict unknown.

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// clockSlack is how far the wall clock may be set during a trial.
+// clockSlack is the greatest change of the wall clock during a trial that the audit allows.
 const clockSlack = time.Minute
 
 // checkContent compares the rows of every order with its client's request and with the
@@ -39,18 +39,20 @@ func (j *judge) checkContent() {
 	}
 }
 
-// column notes a wrong value. whose is a row's owner, such as "order 17"; column is
-// "table.column".
-func (j *judge) column(whose, column string, got, want any) { j.compare(13, whose, column, got, want) }
+// checkColumn notes a wrong value as a breach of rule 13. whose is a row's owner, such as
+// "order 17"; column is "table.column".
+func (j *judge) checkColumn(whose, column string, got, want any) {
+	j.compare(13, whose, column, got, want)
+}
 
-// compare is column for another rule.
+// compare is checkColumn for any rule.
 func (j *judge) compare(rule int, whose, column string, got, want any) {
 	if got != want {
 		j.breach(rule, "%s: %s is %#v, want %#v", whose, column, got, want)
 	}
 }
 
-// request is what clients have asked for with a key, and when, in nanoseconds.
+// request is the order that clients have asked for with a key, and the times of the attempts, in nanoseconds.
 type request struct {
 	what        *Asked
 	first, last int64
@@ -84,16 +86,16 @@ func (j *judge) checkRequest(order *Order, r request) {
 		j.counts["content_unknown"]++
 		return
 	}
-	j.column(whose, "orders.customer_id", order.Customer, r.what.Customer)
+	j.checkColumn(whose, "orders.customer_id", order.Customer, r.what.Customer)
 	lines := j.State.Lines[order.ID]
 	if len(lines) != len(r.what.Lines) {
 		j.breach(13, "%s: there are %d order_lines, asked for were %d", whose, len(lines), len(r.what.Lines))
 		return
 	}
 	for i, line := range lines {
-		j.column(whose, "order_lines.line", line.Number, int64(i))
-		j.column(whose, "order_lines.product_id", line.Product, r.what.Lines[i].Product)
-		j.column(whose, "order_lines.quantity", line.Quantity, r.what.Lines[i].Quantity)
+		j.checkColumn(whose, "order_lines.line", line.Number, int64(i))
+		j.checkColumn(whose, "order_lines.product_id", line.Product, r.what.Lines[i].Product)
+		j.checkColumn(whose, "order_lines.quantity", line.Quantity, r.what.Lines[i].Quantity)
 	}
 	created := order.CreatedUS * int64(time.Microsecond)
 	slack := int64(clockSlack + j.ClocksApart)
@@ -120,10 +122,10 @@ func (j *judge) checkLines(order *Order) (totals []int64) {
 	}
 	whose := "order " + order.ID
 	for _, line := range lines {
-		j.column(whose, "order_lines.name", line.Name, j.Fresh.Product(line.Product).Name)
+		j.checkColumn(whose, "order_lines.name", line.Name, j.Fresh.Product(line.Product).Name)
 		j.checkPriceOf(order, line)
 	}
-	j.column(whose, "orders.total_cents", order.TotalCents, total)
+	j.checkColumn(whose, "orders.total_cents", order.TotalCents, total)
 	return []int64{total}
 }
 
@@ -132,8 +134,8 @@ func (j *judge) checkReason(order *Order, totals []int64) {
 	whose := "order " + order.ID
 	if order.State != shop.StateRejected {
 		if order.State.Final() {
-			j.column(whose, "orders.rejection_kind", order.Rejection.Kind, "")
-			j.column(whose, "orders.rejection_detail", order.Rejection.Detail, "")
+			j.checkColumn(whose, "orders.rejection_kind", order.Rejection.Kind, "")
+			j.checkColumn(whose, "orders.rejection_detail", order.Rejection.Detail, "")
 		}
 		return
 	}
@@ -182,7 +184,7 @@ func (j *judge) checkVersion(order *Order) {
 		return
 	}
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return isNoState(e.word) })
-	j.column("order "+order.ID, "orders.version", order.Version, int64(len(entries)))
+	j.checkColumn("order "+order.ID, "orders.version", order.Version, int64(len(entries)))
 }
 
 // checkStepsOf compares the rows of the steps of a final order with the order: rules 5
@@ -196,25 +198,25 @@ func (j *judge) checkStepsOf(order *Order) {
 			return
 		}
 		for i, r := range reserved {
-			j.column(whose, "reservations.line", r.Number, lines[i].Number)
-			j.column(whose, "reservations.product_id", r.Product, lines[i].Product)
-			j.column(whose, "reservations.quantity", r.Quantity, lines[i].Quantity)
+			j.checkColumn(whose, "reservations.line", r.Number, lines[i].Number)
+			j.checkColumn(whose, "reservations.product_id", r.Product, lines[i].Product)
+			j.checkColumn(whose, "reservations.quantity", r.Quantity, lines[i].Quantity)
 		}
 	}
 	for _, p := range j.State.Payments[order.ID] {
 		if order.State == shop.StateRejected && p.Customer == 0 && p.AmountCents == 0 {
 			continue // it was forbidden before it came
 		}
-		j.column(whose, "payments.customer_id", p.Customer, order.Customer)
-		j.column(whose, "payments.amount_cents", p.AmountCents, order.TotalCents)
+		j.checkColumn(whose, "payments.customer_id", p.Customer, order.Customer)
+		j.checkColumn(whose, "payments.amount_cents", p.AmountCents, order.TotalCents)
 	}
 	for _, s := range j.State.Shipments[order.ID] {
 		if s.Recipient == "" && s.Address == "" && !strings.Contains(s.Journal, shipmentDone) {
 			continue // it was forbidden before it came
 		}
 		customer := j.Fresh.Customer(order.Customer)
-		j.column(whose, "shipments.recipient", s.Recipient, customer.Name)
-		j.column(whose, "shipments.address", s.Address, customer.Address)
+		j.checkColumn(whose, "shipments.recipient", s.Recipient, customer.Name)
+		j.checkColumn(whose, "shipments.address", s.Address, customer.Address)
 	}
 }
 
@@ -235,10 +237,10 @@ func (j *judge) checkSeeded() {
 		j.checkIDs(table+".product_id", j.Seed.Products, each(rows, func(p Product) int64 { return p.ID }))
 		for _, p := range rows {
 			whose, want := "product "+strconv.FormatInt(p.ID, 10), j.Fresh.Product(p.ID)
-			j.column(whose, table+".name", p.Name, want.Name)
+			j.checkColumn(whose, table+".name", p.Name, want.Name)
 			j.checkLast(whose, table, p)
 			if table == "products" {
-				j.column(whose, table+".search_name", p.SearchName, strings.ToLower(want.Name))
+				j.checkColumn(whose, table+".search_name", p.SearchName, strings.ToLower(want.Name))
 			}
 		}
 	}
@@ -246,10 +248,10 @@ func (j *judge) checkSeeded() {
 		j.checkIDs(table+".customer_id", j.Seed.Customers, each(rows, func(c Customer) int64 { return c.ID }))
 		for _, c := range rows {
 			whose, want := "customer "+strconv.FormatInt(c.ID, 10), j.Fresh.Customer(c.ID)
-			j.column(whose, table+".name", c.Name, want.Name)
-			j.column(whose, table+".address", c.Address, want.Address)
+			j.checkColumn(whose, table+".name", c.Name, want.Name)
+			j.checkColumn(whose, table+".address", c.Address, want.Address)
 			if table == "customers" {
-				j.column(whose, table+".email", c.Email, want.Email)
+				j.checkColumn(whose, table+".email", c.Email, want.Email)
 			}
 		}
 	}

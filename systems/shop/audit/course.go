@@ -9,7 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Coordination is how the steps of an order were coordinated, which decides their order.
+// Coordination names the way in which the steps of an order were coordinated, which decides
+// their order.
 type Coordination string
 
 // The coordinations that the audit knows.

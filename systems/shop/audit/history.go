@@ -28,7 +28,7 @@ type Attempt struct {
 	Operation string
 	Key       string // idempotency key, create only
 	Asked     *Asked // create only
-	// Price is the price that was asked for, with the version of the answer; of a read what the answer showed.
+	// Price is the requested price, with the version in the answer; in a read, the price that the answer showed.
 	Price *Price
 	// Session names the reader of a state: within a session the state of an order never goes back.
 	Session    string

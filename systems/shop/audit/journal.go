@@ -8,16 +8,16 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// entry is one of a journal: a step, a compensation, a state. Its place in the
-// journal is the order in which the database granted the lock of the row: a statement
-// adds its entry to what it finds when it has the lock. The moment was read before the
-// statement waited for that, and may be earlier than that of an entry before it.
+// entry is an entry of a journal: a step, a compensation, a state. Entries are in the
+// order in which the database granted the lock of the row: a statement appends its entry
+// when it has the lock. It has read the clock before it waited for the lock, so its time
+// may be earlier than that of the entry before.
 type entry struct {
 	word string
 	atUS int64 // microseconds since 1970, by the clock of the unit's host
 }
 
-// readJournal reads what a row says of itself, such as
+// readJournal returns the entries of a journal, such as
 // "reserved1790333371264104committed1790333371273953".
 func readJournal(text string) ([]entry, error) {
 	const digits = "0123456789"
@@ -35,12 +35,12 @@ func readJournal(text string) ([]entry, error) {
 	return all, nil
 }
 
-// record is the kind of the row that is the order itself.
+// record is the value of row.what for the row of the order itself.
 const record = "record"
 
-// row is one with a journal: an order, or a step of one.
+// row is a row with a journal: an order, or a step of one.
 type row struct {
-	what    string // "payment"; record
+	what    string // "reservation", "payment", "shipment" or record
 	state   string
 	journal string
 	nothing bool // it has moved nothing

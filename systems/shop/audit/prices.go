@@ -11,7 +11,8 @@ import (
 
 // Replica holds the observations of the orders' copy of the catalog.
 type Replica struct {
-	// Shown is when the copy certainly had a price, in nanoseconds since 1970; nil: it was not observed.
+	// Shown holds the times from which the copy certainly had a price, in nanoseconds since 1970; nil: it was
+	// not observed.
 	Shown map[PriceVersion]int64
 }
 
@@ -144,7 +145,7 @@ func (j *judge) checkPriceOf(order *Order, line Line) {
 		j.breach(14, "order %s: order_lines.unit_price_cents of product %d is %d, when it was taken valid were %v",
 			order.ID, line.Product, line.PriceCents, each(may, func(p Price) int64 { return p.Cents }))
 	default:
-		j.column("order "+order.ID, "order_lines.unit_price_cents", line.PriceCents, all[0].Cents)
+		j.checkColumn("order "+order.ID, "order_lines.unit_price_cents", line.PriceCents, all[0].Cents)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 type Reads struct {
 	// Replica: clients read the orders' copy of the catalog.
 	Replica bool
-	// Lag is how long an answer may show a replaced price.
+	// Lag is the longest time that an answer may go on showing a replaced price.
 	Lag time.Duration
 }
 

@@ -30,9 +30,9 @@ type clientJob struct {
 }
 
 const (
-	// readyPatience is how long a shop may take to be ready.
+	// readyPatience limits the wait for a shop to be ready.
 	readyPatience = time.Minute
-	// settleInterval is how often the orders are counted, once all are placed.
+	// settleInterval is the pause between two counts of the orders, once all are placed.
 	settleInterval = 100 * time.Millisecond
 )
 

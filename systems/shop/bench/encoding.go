@@ -66,7 +66,7 @@ func playEach(
 	return all, nil
 }
 
-// bytesPerCall returns how many bytes a call takes in both directions, on a connection that is in use.
+// bytesPerCall returns the bytes of a call in both directions, on a connection that is in use.
 func bytesPerCall(job callJob) (size float64, err error) {
 	const calls = 100
 	var bytes atomic.Int64

@@ -129,7 +129,7 @@ func (f *fleet) perOrder(o trials.Outcome) (saturated, error) {
 	return result, err
 }
 
-// warmUp returns how many orders are placed before the first mark.
+// warmUp returns the number of orders that are placed before the first mark.
 func (o options) warmUp() int { return 10 * o.clients }
 
 // layout returns the layout of a study's trial, with our own clients.

@@ -75,7 +75,7 @@ func rows() []row {
 	}
 }
 
-// errSkipped is why a row cannot be played on this host.
+// errSkipped is the error of a row that cannot be played on this host.
 var errSkipped = errors.New("skipped")
 
 func main() {

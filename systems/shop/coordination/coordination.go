@@ -1,8 +1,8 @@
-// Package coordination is what the coordinators of orders have in common: the components that they drive,
-// what must be known of an order before it is taken, and what it looks like after a step. Each coordinator is
-// a sub-package that implements orders.Coordinator: local takes all steps in one transaction, orchestrated in
-// a saga of calls, brokered in a saga of commands, choreographed in a saga of events, and twophase in a
-// distributed transaction.
+// Package coordination holds the common parts of the coordinators of orders: the components that they drive,
+// the products and customers that must be known before an order is taken, and the order after each step. Each
+// coordinator is a sub-package that implements orders.Coordinator: local takes all steps in one transaction,
+// orchestrated in a saga of calls, brokered in a saga of commands, choreographed in a saga of events, and
+// twophase in a distributed transaction.
 package coordination
 
 import (

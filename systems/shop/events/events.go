@@ -140,8 +140,8 @@ func Decode(m broker.Message) (Event, error) {
 	return e, nil
 }
 
-// deliveryLimit is how often an event is delivered to a component that fails to handle it, before it becomes
-// a dead letter. Deliveries to a component that cannot be reached do not count.
+// deliveryLimit is the number of deliveries of an event to a component that fails to handle it, before it
+// becomes a dead letter. Deliveries to a component that cannot be reached do not count.
 const deliveryLimit = 6
 
 // Purposes says what a shop uses events for.

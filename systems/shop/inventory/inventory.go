@@ -1,5 +1,5 @@
 // Package inventory is the component that holds the stock. Items are on hand, then
-// reserved, then sold, or go back: the three numbers always add up to the first stock.
+// reserved, then sold, or go back: the three numbers always add up to the initial stock.
 // It knows no orders beyond their ids.
 package inventory
 
@@ -49,8 +49,7 @@ var (
 	unsell = Shift{sold, onHand}
 )
 
-// Batch has forward steps that are asked for at the same time share a transaction. It is called before the
-// first.
+// Batch makes concurrent calls of each forward step share a transaction. It is called before the first.
 func (c *Inventory) Batch() {
 	c.reserveOne, c.commitOne = batching.New(c.db, c.ReserveAll).Do, batching.New(c.db, c.CommitAll).Do
 }
@@ -103,7 +102,7 @@ func (c *Inventory) reserve(
 	for n, in := range all {
 		order, lines := in.GetOrderId(), in.GetLines()
 		if state := known[order].state; state != "" {
-			outcomes[n] = c.ledger.Came(order, state, StateReserved, StateCommitted)
+			outcomes[n] = c.ledger.RepeatOrConflict(order, state, StateReserved, StateCommitted)
 			continue
 		}
 		if look {
@@ -212,7 +211,7 @@ func (c *Inventory) advance(
 	for n, in := range all {
 		before := known[in.GetOrderId()]
 		if before.state != from {
-			outcomes[n] = c.ledger.Came(in.GetOrderId(), before.state, to)
+			outcomes[n] = c.ledger.RepeatOrConflict(in.GetOrderId(), before.state, to)
 			continue
 		}
 		moving = append(moving, in.GetOrderId())

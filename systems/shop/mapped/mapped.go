@@ -115,7 +115,7 @@ func (s store) change(ctx context.Context, work func(tx *gorm.DB) *gorm.DB) (row
 // appended returns the expression of the journal with a new entry.
 func (s store) appended(entry string) clause.Expr { return gorm.Expr(s.db.Appended("journal"), entry) }
 
-// among reads the rows of a query whose column has one of some values; for no values it asks nothing.
+// among reads the rows of a query whose column has one of some values. Without values it runs no query.
 func among[K any](query *gorm.DB, column string, values []K, rows any) error {
 	if len(values) == 0 {
 		return nil

@@ -33,7 +33,7 @@ const (
 )
 
 const (
-	// writeEvery is how often notes are written to the file.
+	// writeEvery is the pause between two writes of notes to the file.
 	writeEvery = 200 * time.Millisecond
 	// enough is the number of bytes of notes that wakes the writer before writeEvery is over.
 	enough = 64 << 10

@@ -14,7 +14,7 @@ import (
 // decision, and the lease stays until all participants have got it.
 
 // ErrBusy means that another coordinator works on an order.
-var ErrBusy = errors.New("somebody else works on the order")
+var ErrBusy = errors.New("another coordinator works on the order")
 
 // Decide writes down the state of an order, and the reason if it is rejected. If another coordinator has
 // taken the order over, it fails with ErrOvertaken. A rejection ends the lease, since no participant needs to

@@ -50,8 +50,8 @@ const (
 	entryUndone = "undone" // all its steps are compensated
 )
 
-// Repeat has a coordinator look for abandoned orders, at once and then again and again until the context
-// ends. It passes errors to logError, and tries again.
+// Repeat calls look, which looks for abandoned orders, at once and then again and again until the context
+// ends. It passes errors to logError.
 func Repeat(ctx context.Context, look func(context.Context) error, logError func(error)) {
 	ticker := time.NewTicker(Lease / 5)
 	defer ticker.Stop()
@@ -174,7 +174,7 @@ func (b *Book) Abandoned(ctx context.Context, now int64) ([]Underway, error) {
 	return found, nil
 }
 
-// CountUnderway returns how many orders have a lease.
+// CountUnderway returns the number of orders with a lease.
 func CountUnderway(ctx context.Context, db *database.DB) (count int64, err error) {
 	_, err = db.One(ctx, []any{&count}, "SELECT COUNT(*) FROM orders WHERE lease_until_us IS NOT NULL")
 	return count, err

@@ -1,6 +1,6 @@
 // Package payments is the component that holds the customers' accounts. An amount
 // is captured, and may be refunded: balances and captured amounts always add up to
-// the first balances. It knows no orders beyond their ids.
+// the initial balances. It knows no orders beyond their ids.
 package payments
 
 import (
@@ -42,7 +42,7 @@ func New(db *database.DB, tables Tables) *Payments {
 	return c
 }
 
-// Batch has charges that are asked for at the same time share a transaction. It is called before the first.
+// Batch makes concurrent calls of Charge share a transaction. It is called before the first.
 func (c *Payments) Batch() { c.chargeOne = batching.New(c.db, c.ChargeAll).Do }
 
 // Charge implements shop.Payments.
@@ -62,7 +62,8 @@ func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.ChargeRequest) (
 	return steps.Do(ctx, c.db, "charge", all, check, c.charge)
 }
 
-// charge takes the amounts of orders from the balances.
+// charge takes the amounts of orders from the balances; see steps.Take for look. Without a look there is one
+// order: if it turns out to be known, charge starts again with a look.
 func (c *Payments) charge(
 	ctx context.Context, all []*shoppb.ChargeRequest, look bool,
 ) ([]steps.Outcome, error) {
@@ -83,7 +84,7 @@ func (c *Payments) charge(
 	for n, in := range all {
 		order, customer, amount := in.GetOrderId(), in.GetCustomerId(), in.GetAmountCents()
 		if state := known[order]; state != "" {
-			outcomes[n] = c.ledger.Came(order, state, StateCaptured)
+			outcomes[n] = c.ledger.RepeatOrConflict(order, state, StateCaptured)
 			continue
 		}
 		if look {
@@ -107,7 +108,7 @@ func (c *Payments) charge(
 			return nil, rpc.Problemf(rpc.Internal, "%d of %d accounts changed: the balances are not what was locked",
 				moved, len(due))
 		}
-		outcomes[0].Err = c.notCovered(ctx, all[0])
+		outcomes[0].Err = c.notCovered(ctx, all[0]) // the only order
 	}
 	return outcomes, err
 }
@@ -178,7 +179,7 @@ func (c *Payments) VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]st
 	return steps.Do(ctx, c.db, "void", all, nil, c.void)
 }
 
-// void forbids the payments that were not captured.
+// void forbids the payments that were not captured; see charge for look.
 func (c *Payments) void(
 	ctx context.Context, all []*shoppb.StepRequest, look bool,
 ) (outcomes []steps.Outcome, err error) {
@@ -194,7 +195,7 @@ func (c *Payments) void(
 		if state := known[in.GetOrderId()]; state == "" {
 			rows = append(rows, Payment{OrderID: in.GetOrderId(), State: StateVoided, Journal: entry})
 		} else {
-			outcomes[n] = c.ledger.Came(in.GetOrderId(), state, StateVoided)
+			outcomes[n] = c.ledger.RepeatOrConflict(in.GetOrderId(), state, StateVoided)
 		}
 	}
 	fresh, err := c.ledger.Begin(ctx, rows, nil, look)

@@ -37,8 +37,7 @@ func New(db *database.DB, table Table) *Shipping {
 	return c
 }
 
-// Batch has orders that are to be shipped at the same time share a transaction. It is called before the
-// first.
+// Batch makes concurrent calls of Ship share a transaction. It is called before the first.
 func (c *Shipping) Batch() { c.shipOne = batching.New(c.db, c.ShipAll).Do }
 
 // Ship implements shop.Shipping.
@@ -67,7 +66,7 @@ func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) 
 	}
 	states, err := c.ledger.States(ctx, steps.IDs(all))
 	for n, in := range all {
-		outcomes[n].Err = c.ledger.Came(in.GetOrderId(), states[in.GetOrderId()], StateShipped).Err
+		outcomes[n].Err = c.ledger.RepeatOrConflict(in.GetOrderId(), states[in.GetOrderId()], StateShipped).Err
 	}
 	return outcomes, err
 }

@@ -52,14 +52,14 @@ func RunMapped(channel *unit.Channel, argument string, mapped assembly.Stores) e
 	if err != nil {
 		return err
 	}
-	if err := share(design, job.Unit); err != nil {
+	if err := shareHost(design, job.Unit); err != nil {
 		return err
 	}
 	commanded := make(chan error, 1)
 	go func() {
 		err := channel.Await(lab.CommandStop)
 		if commanded <- err; err != nil {
-			stop() // the conductor is gone: pending work is of no use
+			stop() // the conductor is gone: nobody needs the pending work
 			return
 		}
 		close(stopped)
@@ -92,12 +92,12 @@ func handOver(channel *unit.Channel, dir, name, profile string) (err error) {
 	return err
 }
 
-// monitorLate is how late the runtime's monitor may be: the same delay to which it slows down in an idle
+// monitorLate is the timer slack of the monitor of Go's runtime: the pause between its checks in an idle
 // process.
 const monitorLate = 10 * time.Millisecond
 
-// share tells Go's runtime that this unit shares the host with others, if the design says so.
-func share(design architecture.Design, kind string) error {
+// shareHost configures Go's runtime for a host that this unit shares with others, if the design says so.
+func shareHost(design architecture.Design, kind string) error {
 	of, err := design.Unit(kind)
 	if err != nil || !design.SharesHost(of) {
 		return err

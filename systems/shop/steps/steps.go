@@ -24,7 +24,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Most is the number of orders that one statement names.
+// Most is the greatest number of orders in one statement.
 const Most = 64
 
 // Outcome is the result of a step for one order: taken, or refused without a trace.
@@ -44,8 +44,8 @@ func (o Outcome) Answer() (*shoppb.StepResponse, error) {
 // Step takes a step for a batch of orders and returns their outcomes, in their order.
 type Step[Q any] func(ctx context.Context, all []Q) ([]Outcome, error)
 
-// Take is a Step for distinct orders, in the transaction that the context carries.
-// look: there are several, which must be read first; see the package.
+// Take is a Step for distinct orders, in the transaction that the context carries. look is
+// true if there are several: they must be read before anything is written; see the package.
 type Take[Q any] func(ctx context.Context, all []Q, look bool) ([]Outcome, error)
 
 // OfOrder is a request for a step.
@@ -108,7 +108,7 @@ func each[Q OfOrder](
 	if err != nil {
 		return nil, fmt.Errorf("%s order %s and %d others: %w", doing, fit[0].GetOrderId(), len(fit)-1, err)
 	}
-	first := 0 // of those that are fit and have not been seen
+	first := 0 // the index in fit of the next order that was not seen before
 	for i, in := range all {
 		if outcomes[i].Err != nil {
 			continue
@@ -179,9 +179,9 @@ func NewLedger(db *database.DB, rows Rows, what string) Ledger {
 	return Ledger{Rows: rows, db: db, what: what}
 }
 
-// Begin writes the first rows of orders, and reports whether all orders are new. After a look they are; if
-// not, the transaction is tried again. refused are orders that a look has refused: they must still be new
-// too.
+// Begin writes the first rows of orders, and reports whether all orders are new. After a look, which has
+// found them to be new, one that is not makes the transaction start again. So does one of refused, the orders
+// that the look has refused.
 func (l Ledger) Begin(ctx context.Context, rows []Row, refused []string, look bool) (fresh bool, err error) {
 	if err := l.stillNew(ctx, refused); err != nil {
 		return false, err
@@ -211,13 +211,13 @@ func (l Ledger) Advance(ctx context.Context, order, from, to string) (Outcome, e
 		return Outcome{}, err
 	}
 	states, err := l.States(ctx, []string{order})
-	return l.Came(order, states[order], to), err
+	return l.RepeatOrConflict(order, states[order], to), err
 }
 
-// Came returns the outcome of a step for an order that cannot be moved: a Repeat if it is
-// in one of the states to which the step leads, else a Conflict. An order that has not come
-// has no state.
-func (l Ledger) Came(order, state string, to ...string) Outcome {
+// RepeatOrConflict returns the outcome of a step for an order in a state from which the step
+// does not lead: a Repeat if it is one of the states to which the step leads, else a
+// Conflict. The state is empty if the order has no row.
+func (l Ledger) RepeatOrConflict(order, state string, to ...string) Outcome {
 	switch {
 	case state == "":
 		return Outcome{Err: rpc.Problemf(shop.Conflict, "order %s has no %s", order, l.what)}

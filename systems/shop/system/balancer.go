@@ -8,7 +8,7 @@ import (
 // RoleBalancer is HAProxy in front of several units that take orders.
 const RoleBalancer = "balancer"
 
-// longestAnswer is how long an answer may take, in seconds: a unit holds its answer at assembly.SettledPath
+// longestAnswer limits the time of an answer, in seconds: a unit holds its answer at assembly.SettledPath
 // back until the shop has settled.
 const longestAnswer = settleTimeout + 10
 

@@ -39,8 +39,9 @@ type tally struct {
 	stale []float64
 }
 
-// count joins the history with the observations in a trial's directory.
-func count(attempts []attempt, dir string, ids map[string]string) (t tally, err error) {
+// newTally returns the tally of a trial: the history, joined with the observations in the trial's directory.
+// ids are the ids of orders by their keys; see addOrder.
+func newTally(attempts []attempt, dir string, ids map[string]string) (t tally, err error) {
 	observed, err := observation.Read(dir)
 	if err != nil {
 		return t, err
@@ -52,7 +53,7 @@ func count(attempts []attempt, dir string, ids map[string]string) (t tally, err 
 		if t.begun == 0 || a.Begun < t.begun {
 			t.begun = a.Begun
 		}
-		t.take(a, ids, observed.Finals)
+		t.addOrder(a, ids, observed.Finals)
 	}
 	slices.SortStableFunc(t.final, func(a, b followed) int { return cmp.Compare(a.final, b.final) })
 	t.all = len(observed.Finals)
@@ -73,9 +74,9 @@ func count(attempts []attempt, dir string, ids map[string]string) (t tally, err 
 	return t, nil
 }
 
-// take adds one order of the measured load. If its client had no answer, ids may have its
-// id by the key.
-func (t *tally) take(a attempt, ids map[string]string, finals map[string]int64) {
+// addOrder adds one order of the measured load. If its client had no answer, ids may have
+// its id by the key.
+func (t *tally) addOrder(a attempt, ids map[string]string, finals map[string]int64) {
 	right := a.End == string(audit.OutcomeOK)
 	if right {
 		t.accepted++
@@ -122,10 +123,10 @@ func staleness(showings []observation.Showing) []float64 {
 	return times
 }
 
-// rates returns how many orders per second became final, and how many of them had been
-// answered rightly. For an open load only orders count that became final while it lasted,
-// window seconds. If the load has no time of its own (window is 0), or ends when clients
-// stop asking, its time ends with the last order that became final.
+// rates returns the orders per second that became final, and those of them that had been
+// answered rightly. If the load lasted window seconds, only orders count that became final
+// in this time. If window is 0, as for counted and closed loads, the time ends with the last
+// order that became final.
 func (t *tally) rates(window float64) (completed, good float64) {
 	if len(t.final) == 0 {
 		return 0, 0
@@ -158,7 +159,7 @@ func (t *tally) openAt(window float64) float64 {
 	return float64(late) / float64(t.accepted)
 }
 
-// Figures of an audit beside those of the load.
+// Figures of an audit, in addition to those of the load.
 const (
 	// figureNeverFinal counts accepted orders that were never seen to become final:
 	// they have no time to completion.
@@ -168,17 +169,17 @@ const (
 	figureUnseen = "orders_final_unseen"
 )
 
-// mostBehind is how many seconds' worth of accepted orders may be open when an open load
-// ends without being a backlog.
+// mostBehind limits the accepted orders that may be open when an open load ends, in seconds
+// of its rate. More are a backlog.
 const mostBehind = 1
 
 // withCompletion adds the orders without a time to completion. A rate at which orders pile
-// up, accepted or not, was not held. An order counts as open at the end if it is open by
-// every clock.
+// up, accepted or not, was not held. The clocks of units may be apart: an order counts as
+// open at the end of the load only if it is open by every clock.
 func withCompletion(
 	judged lab.Audit, load lab.LoadReport, attempts []attempt, left lab.Leftover,
 ) lab.Audit {
-	orders, err := count(attempts, left.Dir, nil)
+	orders, err := newTally(attempts, left.Dir, nil)
 	if err != nil {
 		judged.Problems = append(judged.Problems, err.Error())
 		if judged.Verdict == lab.AuditValid {

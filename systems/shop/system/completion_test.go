@@ -118,7 +118,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempts, dir := historyIn(t, busy(t))
-			orders, err := count(attempts, dir, c.ids)
+			orders, err := newTally(attempts, dir, c.ids)
 			testset.Must(t, err)
 			got := orders.completions()
 			if len(got) != len(c.want) {
@@ -149,7 +149,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 // TestALoadWithoutATimeEndsWithItsLastOrder: a counted load is over when all its orders are final.
 func TestALoadWithoutATimeEndsWithItsLastOrder(t *testing.T) {
 	attempts, dir := historyIn(t, busy(t))
-	orders, err := count(attempts, dir, nil)
+	orders, err := newTally(attempts, dir, nil)
 	testset.Must(t, err)
 	completed, good := orders.rates(0)
 	near(t, "completed per second", completed, 3/1.2)

@@ -11,10 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// costs adds the costs of a completed order. Metered usage is divided by the orders that
+// addCosts adds the costs of a completed order. Metered usage is divided by the orders that
 // became final since the metered window began; the units' own counts, which begin with
 // the units, by all orders of the trial.
-func (t *tally) costs(
+func (t *tally) addCosts(
 	ctx context.Context, v lab.Variant, values map[string]float64, metered lab.Metered, left lab.Leftover,
 ) error {
 	loaded.AddCost(values, metered, int64(t.since))
@@ -25,32 +25,32 @@ func (t *tally) costs(
 	if err := hosting.AddAmplification(values, left.Reports); err != nil {
 		return err
 	}
-	if t.since == 0 || len(left.Faults) > 0 { // the report of a unit that was killed tells of its last life only
-		return nil
+	if t.since == 0 || len(left.Faults) > 0 {
+		return nil // the report of a killed unit covers only the time since its restart
 	}
-	spent := expenses{totals: map[string]float64{}}
+	counts := unitCounts{totals: map[string]float64{}}
 	for _, report := range units {
-		spent.take(report)
+		counts.add(report)
 	}
-	if err := spent.addSyncs(ctx, v, left); err != nil {
+	if err := counts.addSyncs(ctx, v, left); err != nil {
 		return err
 	}
-	for name, total := range spent.totals {
+	for name, total := range counts.totals {
 		values[name] = total / float64(t.all)
 	}
 	return nil
 }
 
-// expenses hold the counts of the units. A metric that no unit counts is absent.
-type expenses struct {
+// unitCounts holds the sums of the units' counts. A metric that no unit counts is absent.
+type unitCounts struct {
 	totals map[string]float64 // by metric
-	// syncsBefore is how often the database server had forced its files to the disk
-	// when the first unit was started; nil: it does not count that.
+	// syncsBefore is the number of fsyncs of the database server before the first unit was
+	// started; nil: the server does not count them.
 	syncsBefore *int64
 }
 
-// take adds the report of one unit.
-func (e *expenses) take(report assembly.Report) {
+// add adds the report of one unit.
+func (e *unitCounts) add(report assembly.Report) {
 	for _, c := range report.Databases {
 		e.totals["statements_per_order"] += float64(c.Statements)
 		e.totals["rows_per_order"] += float64(c.RowsRead + c.RowsChanged)
@@ -67,10 +67,9 @@ func (e *expenses) take(report assembly.Report) {
 	}
 }
 
-// addSyncs adds how often the database server has forced its files to the disk since
-// then. It is asked when the units have ended: PostgreSQL counts a session when that is
-// over.
-func (e *expenses) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftover) (err error) {
+// addSyncs adds the fsyncs of the database server since then. It is called when the units
+// have ended: PostgreSQL counts the work of a session at its end.
+func (e *unitCounts) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftover) (err error) {
 	if e.syncsBefore == nil {
 		return nil
 	}

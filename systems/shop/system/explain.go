@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
-// Explanation implements lab.Explainable. What explains a cost is how long until an
-// order is final, how many orders the shop can take, what one costs, and why.
+// Explanation implements lab.Explainable. Its metrics are the time until an order is final,
+// the capacity, the cost of an order, and the counts that explain the cost.
 func (s System) Explanation() lab.Explanation {
 	return lab.Explanation{From: architecture.Monolith, To: architecture.Async, Rate: 20, Metrics: []string{
 		"completion_time_p50", "completion_time_p99", "capacity", "cpu_per_operation", "peak_memory",

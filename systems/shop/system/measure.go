@@ -70,16 +70,16 @@ func (s System) Measure(
 	if err != nil || loaded.Searches(p) {
 		return found, err
 	}
-	orders, err := reckon(ctx, v, p, left)
+	orders, err := tallyOf(ctx, v, p, left)
 	if err != nil {
 		return found, err
 	}
-	orders.times(found)
-	orders.pace(found.Values, p, load)
-	if err := orders.costs(ctx, v, found.Values, metered, left); err != nil {
+	orders.addTimes(found)
+	orders.addRates(found.Values, p, load)
+	if err := orders.addCosts(ctx, v, found.Values, metered, left); err != nil {
 		return found, err
 	}
-	// the report of a unit that was killed covers its last life only
+	// The report of a unit that was killed covers only the time since its restart.
 	if len(left.Faults) == 0 && orders.all > 0 {
 		if found.Traffic, err = traffic(left.Reports, orders.all); err != nil {
 			return found, err
@@ -89,15 +89,15 @@ func (s System) Measure(
 	return found, errors.Join(err, hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
-// reckon returns the tally of the orders. It asks the databases only for the ids of
-// orders whose clients had no answer.
-func reckon(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (t tally, err error) {
+// tallyOf returns the tally of a trial. It asks the databases only for the ids of orders
+// whose clients had no answer.
+func tallyOf(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (t tally, err error) {
 	attempts, err := readAttempts(left.Dir)
 	if err != nil {
 		return t, err
 	}
 	defer func() { t.pages, t.stale = ages(attempts, seed(p, left.Seed)) }()
-	t, err = count(attempts, left.Dir, nil)
+	t, err = newTally(attempts, left.Dir, nil)
 	if err != nil || t.unknown == 0 {
 		return t, err
 	}
@@ -110,11 +110,12 @@ func reckon(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) 
 	if err != nil {
 		return t, err
 	}
-	return count(attempts, left.Dir, ids)
+	return newTally(attempts, left.Dir, ids)
 }
 
-// times adds how long orders took, how far read models lagged behind, and how old pages were.
-func (t *tally) times(found lab.Measured) {
+// addTimes adds the times of orders to completion, the lags of read models, and the ages of replaced prices
+// on pages.
+func (t *tally) addTimes(found lab.Measured) {
 	for quantity, values := range map[string][]float64{lab.CompletionTime: t.completions(),
 		lab.Staleness: staleness(t.showings), lab.ReferenceStaleness: staleness(t.replicated),
 	} {
@@ -135,8 +136,8 @@ func (t *tally) times(found lab.Measured) {
 	}
 }
 
-// pace adds how many orders became final in which time.
-func (t *tally) pace(values map[string]float64, p lab.Point, load lab.LoadReport) {
+// addRates adds the rates at which orders became final, and the share that had not when the load ended.
+func (t *tally) addRates(values map[string]float64, p lab.Point, load lab.LoadReport) {
 	window := 0.0
 	if _, paced := p.Rate(); paced {
 		window = load.Duration

@@ -23,8 +23,9 @@ func pageMetrics() []lab.Metric {
 	return append([]lab.Metric{share}, since...)
 }
 
-// ages returns how many pages of the measured load showed a price, and for how long the replaced ones among
-// these prices had been replaced, in seconds. A price that two changes have in common counts as the newer.
+// ages returns the number of pages of the measured load that showed a price and, for each replaced price
+// among these, the seconds since its replacement. A price that two changes have in common counts as the
+// newer.
 func ages(attempts []attempt, filled shop.Seed) (pages int, stale []float64) {
 	changes := map[int64][]attempt{} // those with an answer, by product
 	for _, a := range attempts {

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// Factors of points, beside those that say how the shop is loaded.
+// Factors of points, in addition to those of loaded.Base.
 const (
 	Orders    = "orders" // number of orders, placed as fast as they are answered
 	Customers = "customers"
@@ -27,7 +27,7 @@ const (
 	Balance   = "balance"   // cents on each account
 	Cancelled = "cancelled" // percent of orders that are cancelled a moment later
 	Repriced  = "repriced"  // percent of orders before which their product gets another price
-	Reads     = "reads"     // how often the page of an order is read after it was made
+	Reads     = "reads"     // reads of the page of an order after it was made
 )
 
 // System is the shop under the load of a study.
@@ -97,8 +97,8 @@ func seed(p lab.Point, random uint64) shop.Seed {
 }
 
 const (
-	// settleTimeout is how long the shop may take after the last answer until all orders
-	// are final: orders that are accepted too fast pile up.
+	// settleTimeout limits the time from the last answer until all orders are final, in
+	// seconds: orders that are accepted too fast pile up.
 	settleTimeout = 300
 	// descriptors is the limit on open files of a process: connections of clients, units and databases.
 	descriptors = 4096

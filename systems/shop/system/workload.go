@@ -21,17 +21,17 @@ type object = map[string]any
 
 // workload returns the scenario of clients, as cleave-scenario/1: orders of one or two
 // lines, by a customer chosen evenly, of popular products. An order is answered rightly
-// if it is confirmed, or accepted if the answer comes before it is final. At a point
-// some orders may be cancelled, and read again, and before some their product may get
-// another price. After each the page of the order may be read, several times.
+// if it is confirmed, or accepted if the answer comes before it is final. The point sets
+// the share of orders that are cancelled and read again, the share whose product gets
+// another price first, and how often the page of each order is read.
 // Long because it is one table of flows.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
 	repriced, _ := p.Level(Repriced)
 	plain := 100 - cancelled - repriced
-	if plain < least {
+	if plain < minPlain {
 		return nil, fmt.Errorf("point %s has %s %g and %s %g: leave %d percent of orders without both", p.Name,
-			Cancelled, cancelled, Repriced, repriced, least)
+			Cancelled, cancelled, Repriced, repriced, minPlain)
 	}
 	right := object{"status": "2xx", "json": object{"state": string(shop.StateConfirmed)}}
 	switch {
@@ -60,10 +60,10 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	}
 	flow := func(name, product string, weight float64, steps ...object) object {
 		if _, counted := p.Level(Orders); reads > 0 && !counted {
-			steps[len(steps)-1]["think"] = regret
+			steps[len(steps)-1]["think"] = thinkTime
 		}
 		for range int(reads) {
-			steps = append(steps, looking(product, d))
+			steps = append(steps, pageStep(product, d))
 		}
 		return object{"name": name, "weight": weight, "steps": steps}
 	}
@@ -74,26 +74,26 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	plainFlows := float64(len(flows)) // each has the weight of all plain orders
 	if cancelled > 0 {
 		regretted := order("product")
-		regretted["think"] = regret
-		cancel, read := of(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
-			of(reading, "GET /orders/${order}", found(d))
+		regretted["think"] = thinkTime
+		cancel, read := orderStep(cancelling, "POST /orders/${order}/cancel", "200, 202, 409"),
+			orderStep(reading, "GET /orders/${order}", readStatus(d))
 		steps := []object{regretted, cancel, read}
 		if orders, counted := p.Level(Orders); counted && d.OverBroker() {
 			again := maps.Clone(read)
-			again["think"] = secondThought(d, orders)
+			again["think"] = retryDelay(d, orders)
 			steps = []object{regretted, cancel, again, cancel, read}
 		}
 		flows = append(flows, flow("regretted", "product", plainFlows*cancelled, steps...))
 	}
 	if repriced > 0 {
-		flows = append(flows, flow("repriced", "product", plainFlows*repriced, changing(), order("product")))
+		flows = append(flows, flow("repriced", "product", plainFlows*repriced, repriceStep(), order("product")))
 	}
 	return json.Marshal(object{"schema": "cleave-scenario/1", "name": "orders", "cookies": false,
 		"values": values(filled), "flows": flows})
 }
 
-// changing returns the step that gives a product another price.
-func changing() object {
+// repriceStep returns the step that gives a product another price.
+func repriceStep() object {
 	return object{
 		"name": repricing, "request": "PUT /products/${product}/price", "json": object{"priceCents": "${price}"},
 		"expect": object{"status": "200"}, "extract": object{"version": object{"json": "version"}},
@@ -101,23 +101,23 @@ func changing() object {
 	}
 }
 
-// found returns the status of reading an order after it was made.
-func found(d architecture.Design) string {
+// readStatus returns the right statuses for reading an order after it was made.
+func readStatus(d architecture.Design) string {
 	if d.Views == architecture.FromDocuments {
-		return "200, 404" // the read model may not have heard of the order yet
+		return "200, 404" // the read model may not have the order yet
 	}
 	return "200"
 }
 
-// looking returns the step that reads the page of an order, and notes the price of its first product.
-func looking(product string, d architecture.Design) object {
-	step := of(paging, "GET /orders/${order}/page", found(d))
+// pageStep returns the step that reads the page of an order, and notes the price of its first product.
+func pageStep(product string, d architecture.Design) object {
+	step := orderStep(paging, "GET /orders/${order}/page", readStatus(d))
 	step["extract"].(object)["shown"] = object{"regexp": `(?s)(?:^.*?"priceCents": ?|^)([0-9]*)`}
 	step["note"] = []string{"order", "state", "shown", product}
 	return step
 }
 
-// values returns the values from which orders are made.
+// values returns the variables of the scenario, from which orders are made.
 func values(filled shop.Seed) object {
 	popular := func(from, to int64) object {
 		return object{"zipf": object{"from": from, "to": to, "exponent": popularity}}
@@ -134,16 +134,16 @@ func values(filled shop.Seed) object {
 	}
 }
 
-// least is the least percentage of orders that are neither cancelled nor come after a change of a price.
-const least = 10
+// minPlain is the least percentage of orders that are neither cancelled nor come after a change of a price.
+const minPlain = 10
 
-// regret is how long a customer waits before cancelling or reading an order: long enough for most orders to
-// be final. An order that is not final cannot be cancelled.
-const regret = "300ms"
+// thinkTime is the time that a customer waits before cancelling or reading an order: long enough for most
+// orders to be final. An order that is not final cannot be cancelled.
+const thinkTime = "300ms"
 
-// secondThought returns after how long customers try again to cancel. If many orders come at once, and are
-// accepted before they are final, it is when half of them should be final.
-func secondThought(d architecture.Design, orders float64) string {
+// retryDelay returns the time after which customers try again to cancel. If many orders come at once, and are
+// accepted before they are final, half of them should be final by then.
+func retryDelay(d architecture.Design, orders float64) string {
 	backlog := 5 * time.Millisecond // half of what an order takes on a slow host
 	if d.Coordination == architecture.Brokered {
 		backlog *= 2 // nearly twice as many messages
@@ -151,9 +151,9 @@ func secondThought(d architecture.Design, orders float64) string {
 	return min(time.Second+time.Duration(orders)*backlog, time.Minute).String()
 }
 
-// of returns a step with an order that was made. It notes the order's state, or "" if the answer has
+// orderStep returns a step with an order that was made. It notes the order's state, or "" if the answer has
 // none.
-func of(name, request, status string) object {
+func orderStep(name, request, status string) object {
 	return object{
 		"name": name, "request": request, "expect": object{"status": status},
 		"extract": object{"state": object{"regexp": `(?s)(?:^.*?"state": ?"|^)([a-z]*)`}},

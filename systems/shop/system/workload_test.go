@@ -47,7 +47,7 @@ func TestPagesAreReadBehindOrders(t *testing.T) {
 				t.Errorf("flow %s ends with %+v, want a page read", flow.Name, step)
 			}
 		}
-		if last := flow.Steps[before-1]; last.Name == paging || last.Think != regret {
+		if last := flow.Steps[before-1]; last.Name == paging || last.Think != thinkTime {
 			t.Errorf("flow %s has %+v before three pages, want a pause and no fourth page", flow.Name, last)
 		}
 	}
@@ -96,13 +96,13 @@ func TestPagesAgeWhenTheirPriceIsReplaced(t *testing.T) {
 // TestPagesAreMeasured: of four pages two were stale.
 func TestPagesAreMeasured(t *testing.T) {
 	found := lab.Measured{Values: map[string]float64{}}
-	(&tally{pages: 4, stale: []float64{3, 1}}).times(found)
+	(&tally{pages: 4, stale: []float64{3, 1}}).addTimes(found)
 	for name, want := range map[string]float64{"stale_reads_share": 0.5, "read_staleness_p50": 1,
 		"read_staleness_p99": 3} {
 		near(t, name, found.Values[name], want)
 	}
 	found = lab.Measured{Values: map[string]float64{}}
-	(&tally{}).times(found)
+	(&tally{}).addTimes(found)
 	if len(found.Values) != 0 {
 		t.Errorf("%v without a page", found.Values)
 	}

@@ -128,7 +128,7 @@ func (s sagas) confirm(book *orders.Book) steps.Step[*shoppb.StepRequest] {
 	}
 }
 
-// CountUnderway returns how many sagas have not ended, also of orders that are cancelled already.
+// CountUnderway returns the number of sagas that have not ended, also of orders that are cancelled already.
 func CountUnderway(ctx context.Context, db *database.DB) (count int64, err error) {
 	_, err = db.One(ctx, []any{&count}, "SELECT COUNT(*) FROM sagas WHERE state NOT IN (?, ?, ?)",
 		confirmed, rejected, undone)

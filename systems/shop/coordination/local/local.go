@@ -49,8 +49,7 @@ func New(db *database.DB, book *orders.Book, components Components) *Coordinator
 	return c
 }
 
-// Batch has orders that come at the same time placed in one transaction. It is called
-// before the first order.
+// Batch makes concurrent calls of Place share a transaction. It is called before the first.
 func (c *Coordinator) Batch() { c.place = batching.New(c.db, c.placeAll).Do }
 
 // placing is an order that is being placed.
@@ -144,7 +143,7 @@ func take[Q any](ctx context.Context, all []*placing, step steps.Step[Q], asks f
 	return err
 }
 
-// placed makes a request of a placing's order.
+// placed returns a function that makes the request for a placing from its priced order.
 func placed[Q any](asks func(*shoppb.Order) Q) func(*placing) Q {
 	return func(p *placing) Q { return asks(p.placed) }
 }

@@ -51,8 +51,8 @@ func New(db *database.DB, book *orders.Book, components shop.Parts) *Coordinator
 		now:    time.Now}
 }
 
-// Batch has orders that come at the same time written down in one transaction. It is
-// called before the first order.
+// Batch makes concurrent calls of Place record their orders in one transaction. It is called
+// before the first.
 func (c *Coordinator) Batch() {
 	c.begin, c.arrive = batching.New(c.db, c.book.BeginAll).Do, batching.New(c.db, c.book.ArriveAll).Do
 }

@@ -61,8 +61,7 @@ func NewCoordinator(
 	return c
 }
 
-// Batch has orders that come at the same time taken in one transaction. It is called
-// before the first order.
+// Batch makes concurrent calls of Place share a transaction. It is called before the first.
 func (c *Coordinator) Batch() { c.place = batching.New(c.db, c.placeAll).Do }
 
 // placing is a request to place an order, and its result.

@@ -36,7 +36,7 @@ func (s Scope) Reject(
 	return &shoppb.OrderRejected{Order: coordination.Advanced(order, shop.StateRejected, why)}, nil
 }
 
-// Keep makes the reaction to changes of prices.
+// Keep returns the reaction of the orders to changes of prices, which passes them to keep.
 func Keep(keep func(ctx context.Context, changes []*shoppb.ProductRepriced) error) Reaction {
 	return About(func(ctx context.Context, _ Scope, changes []*shoppb.ProductRepriced) ([]events.Event, error) {
 		return nil, keep(ctx, changes)

@@ -4,7 +4,7 @@
 // the message (the inbox). Messages may come late, twice and in any order: the component refuses a
 // step that comes too late, and the reaction then does nothing. A refusal by the rules of the shop is
 // made final in the component, so that a repetition of the message gets the same answer. With dual
-// writes in the place of the outbox, events are not part of the transaction and may be lost.
+// writes instead of the outbox, events are not part of the transaction and may be lost.
 //
 // It knows no message of a saga by name; packages choreographed and brokered do.
 //

@@ -7,8 +7,9 @@
 // What was prepared and has no decision is rolled back (presumed abort). The row of the order is the log:
 // an order is on record, pending, before its first step, with a lease that names the attempt; its state
 // becomes confirmed while that lease is still the one on record: that is the decision. The lease stays
-// until all participants have heard of it, then it is forgotten. A refused order is rejected at once, which
-// needs no log. So the name of a transaction (order, attempt, component) is enough to find the decision.
+// until all participants have acknowledged it, then it is forgotten. A refused order is rejected at once,
+// which needs no log. So the name of a transaction (order, attempt, component) is enough to find the
+// decision.
 //
 // The coordinator brings all to an end: Run, which must run beside it, takes over the orders whose lease is
 // over, repeats decisions, and asks every participant for the transactions that it has in doubt.
@@ -36,7 +37,7 @@ const (
 	young = time.Second
 	// sideBySide is the number of abandoned orders that are carried on at the same time.
 	sideBySide = 8
-	// busyPause is how long a cancellation waits before it looks again at an order that has a lease.
+	// busyPause is the pause of a cancellation between two looks at an order that has a lease.
 	busyPause = 20 * time.Millisecond
 )
 
@@ -141,7 +142,7 @@ func (c *Coordinator) forward(
 	return coordination.Advanced(order, to, reason), nil
 }
 
-// prepare has all participants prepare an attempt. If one does not, all that were asked roll back.
+// prepare calls Prepare of all participants in turn. If one fails, all that were called roll back.
 func (c *Coordinator) prepare(ctx context.Context, a attempt, in *shoppb.PrepareRequest) error {
 	for n, component := range Components() {
 		ask := &shoppb.PrepareRequest{Component: component, Transaction: a.in(component), Cancel: in.GetCancel()}
@@ -163,7 +164,7 @@ func (c *Coordinator) prepare(ctx context.Context, a attempt, in *shoppb.Prepare
 	return nil
 }
 
-// end tells participants how an attempt ends, all at once.
+// end sends the outcome of an attempt to participants, concurrently.
 func (c *Coordinator) end(ctx context.Context, a attempt, commit bool, components []string) error {
 	errs := make([]error, len(components))
 	var all sync.WaitGroup
@@ -177,7 +178,7 @@ func (c *Coordinator) end(ctx context.Context, a attempt, commit bool, component
 	return errors.Join(errs...)
 }
 
-// finish tells all participants to commit, and forgets the decision when they have.
+// finish sends the decision to commit to all participants, and forgets it when they have committed.
 func (c *Coordinator) finish(ctx context.Context, u orders.Underway, a attempt) error {
 	if err := c.end(ctx, a, true, Components()); err != nil {
 		return err
