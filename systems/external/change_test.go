@@ -73,9 +73,9 @@ change:
 	}
 }
 
-// TestNothingIsSaidOfWhatIsLeftOut: neither what it would be like, nor what keeps it from being a unit. Its
-// image is built for others only.
-func TestNothingIsSaidOfWhatIsLeftOut(t *testing.T) {
+// TestRemovedServicesHaveNoFindings: neither notes, nor the reasons why they cannot be units. Their images
+// are built only if other services need them.
+func TestRemovedServicesHaveNoFindings(t *testing.T) {
 	changeable := strings.Replace(changeable, `["80"]`, `["8080:80"]`, 1)
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable + `
   ads-cache: {image: cache, ports: ["53/udp"], cap_add: [SYS_ADMIN], devices: ["/dev/x:/dev/x"]}

@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMistakesInQueriesAreToldAtTheirLines, with a suggestion if there is one.
-func TestMistakesInQueriesAreToldAtTheirLines(t *testing.T) {
+// TestMistakesInQueriesNameTheirLines, with a suggestion if there is one.
+func TestMistakesInQueriesNameTheirLines(t *testing.T) {
 	text := `schema: cleave-system/1
 name: shop
 url: http://127.0.0.1:1/

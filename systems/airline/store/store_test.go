@@ -218,7 +218,8 @@ func TestBookingsAreWholeAndSingle(t *testing.T) {
 	})
 }
 
-// TestBookingsAtOnce has customers book pairs that overlap: of those that do, one counts.
+// TestBookingsAtOnce books pairs of flights that overlap, concurrently: one of each two that overlap
+// succeeds.
 func TestBookingsAtOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store, _ func() Store) {
 		var booking sync.WaitGroup

@@ -151,8 +151,8 @@ func TestEveryColumnIsJudgedOrSaidNotToBe(t *testing.T) {
 }
 
 // TestEveryColumnIsJudged changes one value after the other in what a trial has left
-// behind, in tables and in documents, and has the audit find it, with the order or
-// product and the column.
+// behind, in tables and in documents: the audit must find it, with the order or product and
+// the column.
 func TestEveryColumnIsJudged(t *testing.T) {
 	testset.Need(t, "it audits a shop once per column")
 	for name, c := range map[string]shape{
@@ -242,7 +242,7 @@ func placesOfTables() map[string]place {
 	}
 }
 
-// expectColumn changes a value of a column, has the audit find it, and takes it back.
+// expectColumn changes a value of a column, checks that the audit finds it, and changes it back.
 func (f finished) expectColumn(t *testing.T, name string, change changedColumn) {
 	table, column, _ := strings.Cut(name, ".")
 	place := placesOfTables()[table]
@@ -320,8 +320,8 @@ func another(old string) any {
 	return old[:len(old)-1] + last
 }
 
-// expectFields does for the fields of documents what expectColumn does for columns. A
-// document that is changed has a newer version.
+// expectFields is expectColumn for the fields of documents. A changed document has a newer
+// version.
 func (f finished) expectFields(t *testing.T) {
 	notJudged := map[string]string{
 		"occurredUnixUs": "when the event happened: it is measured, and no client sees it",
@@ -371,7 +371,7 @@ func (f finished) expectFields(t *testing.T) {
 	}
 }
 
-// write puts a document in the place of the one of its name, which may be newer.
+// write replaces the document with the same id, which may be newer.
 func (f finished) write(t *testing.T, collection string, d document.Document) {
 	t.Helper()
 	all := f.all(t, collection)

@@ -29,7 +29,7 @@ type fuzzer struct {
 }
 
 // fuzz sends that many requests, made from the seed, to the shop at baseURL, and
-// returns how often each operation has answered with each status.
+// returns the number of answers by operation and status.
 func fuzz(t testing.TB, baseURL string, document []byte, seed uint64, requests int) map[string]int {
 	t.Helper()
 	f := newFuzzer(t, baseURL, document, seed)
@@ -102,7 +102,7 @@ func (f *fuzzer) allows(made request) bool {
 	return err == nil
 }
 
-// judge returns how an answer breaks the document; nil: it does not.
+// judge returns an error if an answer breaks the document.
 func judge(made request, allowed bool, got reply) error {
 	sent, err := made.build("http://shop.invalid")
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// finalWithin bounds the wait for an order's end, and pollEvery is how often the
-// suite looks.
+// finalWithin limits the wait for an order's end, and pollEvery is the pause between two
+// looks.
 const (
 	finalWithin = 2 * time.Minute
 	pollEvery   = 10 * time.Millisecond

@@ -127,8 +127,8 @@ func TestBadEventsAreFound(t *testing.T) {
 	}
 }
 
-// TestNobodyWaited: messages and orders under way break no rule in a trial that was not drained.
-func TestNobodyWaited(t *testing.T) {
+// TestWithoutADrain: messages and orders under way break no rule in a trial that was not drained.
+func TestWithoutADrain(t *testing.T) {
 	in := goodEvents()
 	in.Drained, in.Views = false, &Views{}
 	clear(in.Inboxes["orders"].Had)

@@ -17,7 +17,7 @@ import (
 // The faults below leave every row in its right state, and stock and money right. Only the order of the
 // entries in the journals reveals them.
 
-// drive has a saga carry the orders; wrap, if there is one, puts a fault around it.
+// drive makes a saga carry the orders; wrap, unless nil, puts a fault around it.
 func (b *bench) drive(wrap func(orders.Coordinator) orders.Coordinator) {
 	b.coordination = audit.Orchestrated
 	b.coordinator = func(orders.Coordinator) orders.Coordinator {

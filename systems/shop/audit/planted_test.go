@@ -101,8 +101,8 @@ func (m failingShipment) Ship(ctx context.Context, in *shoppb.ShipRequest) (*sho
 	return m.Shipping.Ship(ctx, in)
 }
 
-// splitTransaction has the payments in a database of their own, where the one
-// transaction of the order does not reach, and a last step that fails at times.
+// splitTransaction moves the payments to a database of their own, which is not part of the
+// transaction of the order, and makes the last step fail at times.
 func splitTransaction(t *testing.T, b *bench) {
 	db := filled(t)
 	b.dbs[shop.ComponentPayments] = db

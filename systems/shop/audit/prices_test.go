@@ -22,7 +22,7 @@ func repricedGood() Input {
 	return in
 }
 
-// pay has order A cost 400 cents: product 1 twice for 150.
+// pay makes order A cost 400 cents: product 1 twice for 150.
 func pay(in *Input) {
 	in.State.Orders["A"].TotalCents, in.State.Lines["A"][0].PriceCents = 400, 150
 	in.State.Payments["A"][0].AmountCents, in.State.Accounts[0].BalanceCents = 400, 600

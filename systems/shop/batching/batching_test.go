@@ -58,7 +58,7 @@ func (c *callers) call(ctx context.Context, n int) error {
 	return err
 }
 
-// count returns how many calls wait.
+// count returns the number of waiting calls.
 func (b *Batcher[Q]) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -30,8 +30,8 @@ func read(t *testing.T, dir string) Observations {
 	return o
 }
 
-// TestNotesOfAllUnitsComeTogether has units note at once; what is noted twice
-// counts when it came first.
+// TestNotesOfAllUnitsComeTogether: units write notes concurrently; of two notes of the same
+// event the earlier one counts.
 func TestNotesOfAllUnitsComeTogether(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "[1]") // a user's folder has any name
 	if err := os.Mkdir(dir, 0o700); err != nil {
@@ -68,7 +68,7 @@ func TestNotesOfAllUnitsComeTogether(t *testing.T) {
 	}
 }
 
-// TestTheFirstMomentCounts reads what two lives of a unit have noted.
+// TestTheFirstMomentCounts reads the notes of a unit before and after its restart.
 func TestTheFirstMomentCounts(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a", "final o 1700000000000000002\nfinal o 1700000000000000001\nshown v 3 "+

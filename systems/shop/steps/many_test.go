@@ -46,7 +46,7 @@ func newWhole(t *testing.T, config database.Config) *whole {
 	return w
 }
 
-// mapped has the shop reach its tables by an ORM.
+// mapped makes the shop reach its tables by an ORM.
 func (w *whole) mapped() {
 	stores := mapped.Stores{}
 	w.inventory = inventory.New(w.db, stores.Inventory(w.db))
@@ -248,9 +248,9 @@ func (w *whole) expectAs(t *testing.T, other *whole) {
 	}
 }
 
-// TestEachOfABatchHasItsOwnOutcome has batches of which some orders are new, and others
-// have come before, come twice, come too late, or are malformed. What they come to is
-// what they come to one by one. Long because it is a table.
+// TestEachOfABatchHasItsOwnOutcome takes batches of orders that are new, known, in the batch
+// twice, too late, or malformed. Their outcomes are those of the same orders one by one.
+// Long because it is a table.
 func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		w := newWhole(t, open(t))
@@ -310,7 +310,7 @@ func TestEachOfABatchHasItsOwnOutcome(t *testing.T) {
 	})
 }
 
-// words returns what outcomes say.
+// words returns outcomes as words: taken, repeat, or the kind of the problem.
 func words(outcomes []steps.Outcome) string {
 	said := make([]string, len(outcomes))
 	for i, outcome := range outcomes {
@@ -349,7 +349,7 @@ func TestABatchWithANewOrderFailsAsAWhole(t *testing.T) {
 	}
 }
 
-// TestBeginAllLeavesOutTakenKeys has keys that are on record, and one key twice.
+// TestBeginAllLeavesOutTakenKeys: keys that are on record, and the second use of a key.
 func TestBeginAllLeavesOutTakenKeys(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, open func(t testing.TB) database.Config) {
 		w := newWhole(t, open(t))

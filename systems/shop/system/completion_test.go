@@ -233,8 +233,8 @@ func reported(t *testing.T, unit string, r assembly.Report) lab.UnitReport {
 	return lab.UnitReport{Unit: unit, Data: data}
 }
 
-// TestMeasuresOfATrial has a warm-up: what was metered goes by the four orders that
-// became final since the load began, what units counted by all five. Long because it is a table.
+// TestMeasuresOfATrial with a warm-up: metered usage is divided by the four orders that became
+// final since the load began, counts of units by all five. Long because it is a table.
 func TestMeasuresOfATrial(t *testing.T) {
 	reports := []lab.UnitReport{
 		reported(t, "orders", assembly.Report{
@@ -308,7 +308,7 @@ func prepared(t *testing.T) map[string]string {
 	return map[string]string{assembly.ServiceDatabase: address}
 }
 
-// TestWhatCannotBeReadIsNoMeasure has broken files and reports.
+// TestWhatCannotBeReadIsNoMeasure measures trials with broken files and reports.
 func TestWhatCannotBeReadIsNoMeasure(t *testing.T) {
 	whole := busy(t)
 	for name, left := range map[string]lab.Leftover{

@@ -26,7 +26,7 @@ func openUsers(t *testing.T) *Users {
 	return NewUsers(store, nil)
 }
 
-// countMade calls add n times concurrently and returns how many calls made a user.
+// countMade calls add n times concurrently and returns the number of calls that made a user.
 func countMade(t *testing.T, n int, add func(i int) (made bool, err error)) int {
 	t.Helper()
 	var made atomic.Int64

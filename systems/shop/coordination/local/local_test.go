@@ -147,9 +147,9 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestOrdersShareATransaction has orders come at the same time. Each comes out as it would alone: a refused
+// TestOrdersShareATransaction places orders at the same time. Each has the same outcome as alone: a refused
 // order is rejected and leaves no other trace, a key makes one order, and a failure concerns one order only.
-// Long because a table is in it.
+// Long because of its table.
 func TestOrdersShareATransaction(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db, _, last := open(t, fresh(t))

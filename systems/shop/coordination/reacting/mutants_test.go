@@ -65,10 +65,10 @@ func expectCaught(t *testing.T, as way, plant func(*parts)) {
 // withFaults returns the reactions of the orders with their faults.
 func (p *parts) withFaults(b *bus, handle reacting.Handler) reacting.Handler {
 	return func(ctx context.Context, messages []broker.Message) error {
-		var heard []broker.Message
+		var kept []broker.Message
 		for _, m := range messages {
 			if m.Type != p.ignores {
-				heard = append(heard, m)
+				kept = append(kept, m)
 			}
 			e, err := events.Decode(m)
 			if reserved, is := e.(*shoppb.StockReserved); err == nil && is && p.hurries {
@@ -79,7 +79,7 @@ func (p *parts) withFaults(b *bus, handle reacting.Handler) reacting.Handler {
 				return err
 			}
 		}
-		return handle(ctx, heard)
+		return handle(ctx, kept)
 	}
 }
 

@@ -180,7 +180,7 @@ func newBench(t *testing.T, as way, change func(*parts)) *bench {
 	return &bench{bus: b, as: as, orders: orders.New(all.Book, coordinator), catalog: all.Catalog}
 }
 
-// place has a customer order, and remember what came of it.
+// place places an order as a customer, and records the answer.
 func (b *bench) place(t *testing.T, random *rand.Rand, number int) string {
 	t.Helper()
 	request := &shoppb.CreateOrderRequest{
@@ -193,7 +193,7 @@ func (b *bench) place(t *testing.T, random *rand.Rand, number int) string {
 	return created.GetOrder().GetOrderId()
 }
 
-// cancel has a customer try to cancel: only a confirmed order can be.
+// cancel tries to cancel an order as a customer: only a confirmed one can be cancelled.
 func (b *bench) cancel(t *testing.T, id string) {
 	t.Helper()
 	cancelled, err := b.orders.CancelOrder(t.Context(), &shoppb.CancelOrderRequest{OrderId: id})
@@ -203,7 +203,7 @@ func (b *bench) cancel(t *testing.T, id string) {
 	b.history.Add(audit.OperationCancel, nil, cancelled, err)
 }
 
-// play has many orders on their way at once, and events in any order.
+// play places many orders, whose events are delivered in any order.
 func (b *bench) play(t *testing.T, random *rand.Rand, number int) {
 	t.Helper()
 	var ids []string
@@ -338,7 +338,7 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoEventIsRefused has messages that a component cannot take.
+// TestWhatIsNoEventIsRefused sends messages that a component cannot take.
 func TestWhatIsNoEventIsRefused(t *testing.T) {
 	b := newBench(t, withEvents(), func(*parts) {})
 	b.place(t, rand.New(rand.NewPCG(5, 5)), 1)
