@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -22,11 +23,11 @@ import (
 
 // change holds the changes to a service of a compose file or of manifests.
 type change struct {
-	Image    string             `json:"image"`
+	Image    *string            `json:"image"`
 	Env      map[string]*string `json:"env"` // nil removes the variable
-	Replicas int                `json:"replicas"`
-	CPU      float64            `json:"cpu"`
-	Memory   string             `json:"memory"`
+	Replicas *int               `json:"replicas"`
+	CPU      *float64           `json:"cpu"`
+	Memory   *string            `json:"memory"`
 }
 
 // changesOf reads the changes of a system file, by the names of services. nil removes the service.
@@ -115,13 +116,17 @@ func addChange(changes map[string]*change, word string) error {
 		}
 		c.Env[name] = &value
 	case key == "image":
-		c.Image = value
+		c.Image = &value
 	case key == "memory":
-		c.Memory = value
+		c.Memory = &value
 	case key == "replicas":
-		c.Replicas, err = strconv.Atoi(value)
+		var replicas int
+		replicas, err = strconv.Atoi(value)
+		c.Replicas = &replicas
 	case key == "cpu":
-		c.CPU, err = strconv.ParseFloat(value, 64)
+		var cpu float64
+		cpu, err = strconv.ParseFloat(value, 64)
+		c.CPU = &cpu
 	default:
 		return mistake
 	}
@@ -170,12 +175,13 @@ func (p *project) forget(name string) {
 	}
 }
 
+// changeService changes a service, or returns an error for a value that it cannot have.
 func (p *project) changeService(s *lab.SystemService, c change) error {
-	if c.Image != "" {
-		if err := checkImage(c.Image); err != nil {
+	if c.Image != nil {
+		if err := checkImage(*c.Image); err != nil {
 			return err
 		}
-		s.Image, s.Install = c.Image, ""
+		s.Image, s.Install = *c.Image, ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
 		s.Container.Env = slices.DeleteFunc(s.Container.Env, func(v string) bool {
@@ -185,28 +191,39 @@ func (p *project) changeService(s *lab.SystemService, c change) error {
 			s.Container.Env = append(s.Container.Env, name+"="+*value)
 		}
 	}
-	if c.Replicas < 0 || c.Replicas > lab.MaxReplicas {
-		return fmt.Errorf("replicas is %d, expected 1 to %d", c.Replicas, lab.MaxReplicas)
-	}
-	if c.Replicas > 0 {
-		p.replicas[s.Name] = c.Replicas
+	if c.Replicas != nil {
+		if *c.Replicas < 1 || *c.Replicas > lab.MaxReplicas {
+			return fmt.Errorf("replicas is %d, expected 1 to %d", *c.Replicas, lab.MaxReplicas)
+		}
+		p.replicas[s.Name] = *c.Replicas
 	}
 	limits := p.limits[s.Name]
-	if !(c.CPU >= 0) {
-		return fmt.Errorf("cpu is %g, expected a number of processors such as 0.5", c.CPU)
-	}
-	if c.CPU > 0 {
-		limits.CPU = c.CPU
-	}
-	if c.Memory != "" {
-		bytes, err := humanize.ParseBytes(c.Memory)
-		if err != nil {
-			return fmt.Errorf("memory is %q, expected a size such as 256Mi", c.Memory)
+	if c.CPU != nil {
+		if !isCores(*c.CPU) {
+			return fmt.Errorf("cpu is %g, expected a number of processors such as 0.5", *c.CPU)
 		}
-		limits.Memory = int64(bytes)
+		limits.CPU = *c.CPU
+	}
+	if c.Memory != nil {
+		var err error
+		if limits.Memory, err = parseMemory(*c.Memory); err != nil {
+			return fmt.Errorf("memory is %q, expected a size such as 256Mi", *c.Memory)
+		}
 	}
 	if limits != (lab.Limits{}) {
 		p.limits[s.Name] = limits
 	}
 	return nil
+}
+
+// isCores reports whether a service can be limited to this number of processors.
+func isCores(cpu float64) bool { return cpu > 0 && cpu <= math.MaxFloat64 }
+
+// parseMemory returns a limit of memory, such as 256Mi, in bytes.
+func parseMemory(text string) (int64, error) {
+	size, err := humanize.ParseBytes(text)
+	if err == nil && (size == 0 || size > math.MaxInt64) {
+		err = fmt.Errorf("%s is no size of memory", text)
+	}
+	return int64(size), err
 }

@@ -106,6 +106,10 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"cart.replicas=21": "expected 1 to 20", "cart.cpu=-1": "expected a number of processors",
 		"cart.memory=much": "expected a size such as 256Mi", "cart.speed=2": "is none of", "cart": "is none of",
 		"cart.image=-x": "expected a name such as", "web=null": "no port is published",
+		"cart.replicas=0": "expected 1 to 20", "cart.cpu=0": "expected a number of processors",
+		"cart.cpu=Inf": "expected a number of processors", "cart.cpu=NaN": "expected a number of processors",
+		"cart.memory=9EiB": "expected a size such as 256Mi", "cart.memory=0": "expected a size such as 256Mi",
+		"cart.memory=": "expected a size such as 256Mi", "cart.image=": "expected a name such as",
 	} {
 		d, err := OfServices(path, "")
 		testset.Must(t, err)
@@ -118,6 +122,7 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"url: http://127.0.0.1:1/\nchange: {cart: null}":                       "there is no compose",
 		"compose: compose.yaml\nchange: {cart: {cpu: 1}}\ndeployment: compose": "cannot be changed by service",
 		"compose: compose.yaml\nchange: {cart: {env: {A: 1}}}":                 "names with texts",
+		"compose: compose.yaml\nchange: {cart: {replicas: 0}}":                 "expected 1 to 20",
 	} {
 		_, err := parseBeside(path, "name: x\n"+text)
 		if err == nil || !strings.Contains(err.Error(), message) {

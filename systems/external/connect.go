@@ -46,7 +46,7 @@ func connect(d lab.AuditDatabase, address, password string) (connected, error) {
 		config.DialFunc = db.dial
 		connector, err := mysql.NewConnector(config)
 		if err != nil {
-			return db, fmt.Errorf("its name or its user cannot be: %w", err)
+			return db, fmt.Errorf("its name or its user is invalid: %w", err)
 		}
 		db.DB = sql.OpenDB(connector)
 	default:
@@ -103,7 +103,7 @@ func postgresConfig(address, password string, d lab.AuditDatabase) (*pgx.ConnCon
 	}
 	config, err := pgx.ParseConfig("postgres://cleave@" + address + "/?" + withoutEnvironment)
 	if err != nil {
-		return nil, fmt.Errorf("its address cannot be: %w", err)
+		return nil, fmt.Errorf("its address is invalid: %w", err)
 	}
 	config.Database, config.User, config.Password = d.Name, d.User, password
 	config.RuntimeParams = map[string]string{"application_name": "cleave"}

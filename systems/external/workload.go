@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
-
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
@@ -184,17 +182,16 @@ func (t *translation) limit(name string, c podContainer) {
 		if milli {
 			cores /= 1000
 		}
-		if err != nil || !(cores > 0) {
+		if err != nil || !isCores(cores) {
 			t.addObstacle("its limit of cpu is %q, expected 500m or 0.5", text)
 		}
 		limits.CPU = cores
 	}
 	if text := c.Resources.Limits.Memory; text != "" {
-		bytes, err := humanize.ParseBytes(text)
-		if err != nil {
+		var err error
+		if limits.Memory, err = parseMemory(text); err != nil {
 			t.addObstacle("its limit of memory is %q, expected a size such as 256Mi", text)
 		}
-		limits.Memory = int64(bytes)
 	}
 	if limits != (lab.Limits{}) {
 		t.limits[name] = limits

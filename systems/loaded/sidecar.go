@@ -11,7 +11,7 @@ import (
 const (
 	// RoleSidecar is the role of the proxies beside units.
 	RoleSidecar = "sidecar"
-	// callTimeout is in seconds. No unit waits longer for another.
+	// callTimeout limits the wait for an answer, in seconds. No unit waits longer for another.
 	callTimeout = 60
 )
 

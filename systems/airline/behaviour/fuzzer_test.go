@@ -17,8 +17,8 @@ const (
 	// examplesVariable names the variable with which scripts/airline-fuzz.sh sets the number of cases per
 	// operation.
 	examplesVariable = "CLEAVE_FUZZ_EXAMPLES"
-	// briefly is the number of cases per operation without that variable.
-	briefly = "15"
+	// defaultExamples is the number of cases per operation without that variable.
+	defaultExamples = "15"
 )
 
 // fuzzer returns the path of Schemathesis. It skips the test where that is not installed.
@@ -60,7 +60,7 @@ func fuzz(s *session, program string, filter ...string) {
 	testset.Must(s, err)
 	command := exec.Command(program, append([]string{
 		"run", path, "--url", s.airline.Front, "-H", "Authorization: Bearer " + s.token, "--max-examples",
-		cmp.Or(os.Getenv(examplesVariable), briefly),
+		cmp.Or(os.Getenv(examplesVariable), defaultExamples),
 		"--checks", "all", "--seed", "1", "--no-color", "--request-timeout", "20", "--warnings", "off",
 		"--continue-on-failure",
 	}, filter...)...)

@@ -117,7 +117,7 @@ func about(kind people.Kind, id [16]byte) []byte {
 	return append(append(append(make([]byte, 0, len(kind)+1+len(id)), kind...), ' '), id[:]...)
 }
 
-// problem returns the problem for an error of store or sealer. Its causes hold nothing of
+// problem returns the problem for an error of store or sealer. No cause contains a part of
 // a record.
 func problem(err error) error {
 	kinds := []struct {

@@ -38,7 +38,7 @@ type restartable struct {
 	restart func()
 }
 
-// restartableNATS loses what its process has in memory, not its files.
+// restartableNATS returns a NATS that loses its memory at a restart, but not its files.
 func restartableNATS(t *testing.T) restartable {
 	t.Helper()
 	instance := servers.Started(t, server.NATS, server.Settings{})
@@ -49,7 +49,7 @@ func restartableNATS(t *testing.T) restartable {
 	}}
 }
 
-// restartableRabbit is killed with kill -9.
+// restartableRabbit returns a RabbitMQ whose restart begins with SIGKILL.
 func restartableRabbit(t *testing.T) restartable {
 	t.Helper()
 	instance := servers.Started(t, server.RabbitMQ, server.Settings{})
@@ -176,7 +176,8 @@ type customers struct {
 
 func newCustomers(base string) *customers { return &customers{client: newClient(base)} }
 
-// remember notes an attempt that was sent at a time and answered now.
+// remember records an attempt that was sent at a time and is answered now. The time of the answer comes from
+// the monotonic clock, so that it is later even if the wall clock is set back.
 func (c *customers) remember(status int, attempt audit.Attempt, sent time.Time, order api.Order) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -196,7 +197,7 @@ func (c *customers) answers() int {
 	return len(c.history)
 }
 
-// order has four customers at a time order n times together.
+// order places n orders, as four concurrent customers.
 func (c *customers) order(t *testing.T, n int) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -1,6 +1,7 @@
 package assembly_test
 
 import (
+	"fmt"
 	"net/http"
 	"sync"
 	"testing"
@@ -143,6 +144,6 @@ func testCancelAtOnce(t *testing.T, c *client) {
 	expectStock(t, c, api.Stock{ProductID: product, OnHand: suiteSeed().Stock})
 	eventually(t, "refund, once", func() (string, bool) {
 		account := c.account(t, customer)
-		return "other", account.BalanceCents == suiteSeed().Balance
+		return fmt.Sprintf("%+v", account), account.BalanceCents == suiteSeed().Balance
 	})
 }

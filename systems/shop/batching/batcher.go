@@ -1,6 +1,6 @@
 // Package batching carries out calls of one kind that come at the same time as one
-// batch: group commit for steps, one call for reads. No call waits for others: a call
-// that comes while no other is being carried out is carried out alone, at once.
+// batch: group commit for steps, one call for reads. No call waits for more calls to
+// come: one that comes while no other is being carried out is carried out alone, at once.
 //
 // Steps form batches in their component, in one transaction of its database: one
 // commit, and a few statements, for all of them. If the caller has opened the
@@ -31,7 +31,7 @@ import (
 )
 
 const (
-	// most is the number of calls that one transaction carries out.
+	// most is the greatest number of calls in a batch.
 	most = 32
 	// underWay is the number of calls or batches of one kind at a time. With one, batches are largest: with two,
 	// each call took half again as many statements.
@@ -59,7 +59,7 @@ type call[Q any] struct {
 // ErrAlone is the outcome of a call that is to be carried out once more, alone.
 var ErrAlone = errors.New("the batch could not be carried out as one")
 
-// New makes a batcher of steps on a database, or with nil of reads of another unit.
+// New returns a batcher of steps on a database, or, if db is nil, of reads of another unit.
 func New[Q any](db *database.DB, all steps.Step[Q]) *Batcher[Q] {
 	return &Batcher[Q]{db: db, all: all}
 }

@@ -25,12 +25,12 @@ type Tables interface {
 	Hold(ctx context.Context, id string, in shop.State, lease int64) (held int64, err error)
 	// Standing returns the state of an order, empty if it is not on record, and its lease, 0 if it has none.
 	Standing(ctx context.Context, id string) (Underway, error)
-	// Abandoned lists orders whose lease was over at a moment, the longest first.
+	// Abandoned returns up to limit orders whose lease had ended at a moment, those that ended first first.
 	Abandoned(ctx context.Context, now int64, limit int) ([]Underway, error)
 	// ByID and ByKey return the only order of an id or a key, or none.
 	ByID(ctx context.Context, id string) ([]*shoppb.Order, error)
 	ByKey(ctx context.Context, key string) ([]*shoppb.Order, error)
-	// OfCustomer returns orders of a customer that are before an id, the newest first.
+	// OfCustomer returns up to limit orders of a customer whose ids are less than before, the newest first.
 	OfCustomer(ctx context.Context, customer int64, before string, limit int) ([]*shoppb.Order, error)
 }
 
@@ -114,7 +114,7 @@ type OrderLine struct {
 // Change is a change of an order's row.
 type Change struct {
 	Columns    []Column
-	NewVersion bool
+	NewVersion bool   // whether the order gets a new version
 	Entry      string // added to the journal; may be empty
 }
 

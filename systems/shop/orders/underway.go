@@ -164,8 +164,8 @@ func (b *Book) changeHeld(ctx context.Context, doing string, u Underway, change 
 // atOnce is the number of abandoned orders that are looked up together.
 const atOnce = 100
 
-// Abandoned lists orders whose lease was over at a moment in microseconds since
-// 1970, the longest first.
+// Abandoned returns orders whose lease had ended at a moment in microseconds since
+// 1970, those that ended first first.
 func (b *Book) Abandoned(ctx context.Context, now int64) ([]Underway, error) {
 	found, err := b.tables.Abandoned(ctx, now, atOnce)
 	if err != nil {

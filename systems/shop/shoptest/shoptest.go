@@ -24,8 +24,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// Open returns an empty database in which it has made the tables of components and filled them from a seed.
-// With the zero seed they stay empty.
+// Open returns a new database with the tables of components, filled from a seed. With the zero seed they are
+// empty.
 func Open(t testing.TB, config database.Config, seed shop.Seed, of ...string) *database.DB {
 	t.Helper()
 	db := databasetest.Open(t, config)

@@ -57,8 +57,8 @@ func (c *Composer) Compose(ctx context.Context, in *pb.ComposeRequest) (*pb.Post
 		return nil, err
 	}
 	post := &pb.Post{
-		Id: id.GetId(), Author: author.GetUsers()[0], Text: text.GetText(), Mentions: text.GetMentions(),
-		Links: text.GetLinks(), Media: media.GetMedia(),
+		Id: id.GetId(), Author: author.GetUsers()[0], // Find with All has returned one
+		Text: text.GetText(), Mentions: text.GetMentions(), Links: text.GetLinks(), Media: media.GetMedia(),
 	}
 	if _, err := c.others.Posts.Store(ctx, post); err != nil {
 		return nil, err

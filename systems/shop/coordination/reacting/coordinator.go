@@ -24,7 +24,7 @@ type Coordinator struct {
 	place     steps.Ask[*placing]
 }
 
-// Saga returns the events that carry new and cancelled orders on, in the transaction that the
+// Saga makes the events that carry new and cancelled orders on, in the transaction that the
 // context carries.
 type Saga struct {
 	// Begin begins the sagas of orders that were just recorded.
@@ -39,7 +39,7 @@ type Taken struct {
 	Customer *shoppb.Customer
 }
 
-// Placed returns its event.
+// Placed returns the event of the new order.
 func (t Taken) Placed() *shoppb.OrderPlaced {
 	return &shoppb.OrderPlaced{Order: t.Order, Recipient: t.Customer.GetName(), Address: t.Customer.GetAddress()}
 }

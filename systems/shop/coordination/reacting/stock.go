@@ -23,26 +23,19 @@ func Levels(component Stock, views bool) func(context.Context, []events.Event) (
 	if !views {
 		return nil
 	}
-	return func(ctx context.Context, handled []events.Event) ([]events.Event, error) {
-		return levels(ctx, component, handled)
-	}
-}
-
-// levels returns events with the stock of the products of the events' orders.
-func levels(
-	ctx context.Context, component Stock, handled []events.Event,
-) (published []events.Event, err error) {
-	products := map[int64]bool{}
-	for _, e := range handled {
-		if about, ok := e.(events.OfOrder); ok {
-			for _, line := range about.GetOrder().GetLines() {
-				products[line.GetProductId()] = true
+	return func(ctx context.Context, handled []events.Event) (published []events.Event, err error) {
+		products := map[int64]bool{}
+		for _, e := range handled {
+			if about, ok := e.(events.OfOrder); ok {
+				for _, line := range about.GetOrder().GetLines() {
+					products[line.GetProductId()] = true
+				}
 			}
 		}
+		found, err := component.Levels(ctx, slices.Sorted(maps.Keys(products)))
+		for _, level := range found {
+			published = append(published, &shoppb.StockChanged{Stock: level.Stock, Version: level.Version})
+		}
+		return published, err
 	}
-	found, err := component.Levels(ctx, slices.Sorted(maps.Keys(products)))
-	for _, level := range found {
-		published = append(published, &shoppb.StockChanged{Stock: level.Stock, Version: level.Version})
-	}
-	return published, err
 }
