@@ -25,7 +25,7 @@ type Address struct {
 	Country  string `json:"country"`
 }
 
-// Contact holds the data that customers may change of themselves.
+// Contact holds the data about themselves that customers may change.
 type Contact struct {
 	Phone   string
 	Address Address

@@ -7,8 +7,8 @@ type Outcome chan error
 // NewOutcome returns an outcome without a result.
 func NewOutcome() Outcome { return make(Outcome, 1) }
 
-// Tell sets the result, unless there is one that was not received. It never blocks.
-func (o Outcome) Tell(err error) {
+// Set sets the result, unless there is one that was not received. It never blocks.
+func (o Outcome) Set(err error) {
 	select {
 	case o <- err:
 	default:

@@ -44,7 +44,7 @@ func (r *Reception) Finish() {
 }
 
 // Fail makes Gather or AwaitFinish return the error, unless there was one before.
-func (r *Reception) Fail(err error) { r.failed.Tell(err) }
+func (r *Reception) Fail(err error) { r.failed.Set(err) }
 
 // Gather returns nil when every worker has registered, or the error of Fail.
 func (r *Reception) Gather() error { return r.failed.Await(r.registered) }

@@ -71,7 +71,8 @@ func (s stored) as(t *testing.T, password string) System {
 		Secrets: secret.NewVault(func(name string) (string, bool) { return password, name == "SHOP_PASSWORD" })}
 }
 
-// history has 9 orders: 7 succeeded, and 2 have an unknown outcome. Another one was refused.
+// history has one successful order, one that was refused, and another operation. ask adds 6 successful
+// orders, and 2 with an unknown outcome.
 const history = `{"operation":"buy","end":"ok","warm_up":true,"noted":[1]}
 ` + `{"operation":"buy","end":"fail"}
 {"operation":"look","end":"ok"}

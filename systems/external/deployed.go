@@ -75,7 +75,7 @@ func (d *Definition) deploy() error {
 	return d.locateDatabases()
 }
 
-// place does the same, except for the databases of the audit.
+// place prepares the definition except for the databases of the audit.
 func (d *Definition) place() error {
 	if err := d.resolve(); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (d *Definition) place() error {
 		return fmt.Errorf("there is no such deployment: use %s", strings.Join(lab.Deployments(), ", "))
 	case kind == kindURL:
 		return errors.New("a URL runs where its owner has it, and only what Cleave starts can be deployed: " +
-			"compare it without")
+			"leave out the deployment")
 	case kind == kindServices:
 		places := strings.Join(serviceDeployments(), ", ") + ", where services find each other by their names"
 		if d.manifests != "" {

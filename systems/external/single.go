@@ -23,7 +23,7 @@ func (d *Definition) Single() map[string]string {
 			case mount.ReadOnly:
 			case mount.Kind == lab.MountVolume:
 				all[s.Name] = "keeps data in a volume at " + mount.Target
-			case mount.Kind == lab.MountBind && (err != nil || info.IsDir()):
+			case mount.Kind == lab.MountBind && (err != nil || info.IsDir()): // Docker makes a missing folder
 				all[s.Name] = "writes into the folder " + mount.Source + " of this host"
 			}
 		}

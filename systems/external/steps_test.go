@@ -168,7 +168,6 @@ services:
 	}
 }
 
-// TestAnotherPathOfTheEntryPointIsAChange.
 func TestAnotherPathOfTheEntryPointIsAChange(t *testing.T) {
 	const text = "services: {web: {image: web, ports: [80]}}"
 	at := func(address string) []Definition {

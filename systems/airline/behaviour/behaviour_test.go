@@ -51,7 +51,7 @@ const (
 // environment, and ends it with the test.
 type Start func(t *testing.T, settings map[string]string) *Airline
 
-// data returns the settings for the first data of airlines in the suite.
+// data returns the settings for the data that airlines in the suite begin with.
 func data() map[string]string {
 	return map[string]string{"AIRLINE_CUSTOMERS": "60", "AIRLINE_AIRPORTS": "5", "AIRLINE_DAYS": "3",
 		"AIRLINE_FLIGHTS": "12", "AIRLINE_FIRST_DAY": "2026-02-27"}
@@ -94,10 +94,11 @@ func Suite(t *testing.T, start Start) {
 		for i, c := range checks() {
 			t.Run(c.name, func(t *testing.T) { c.run(newSession(t, a, i*perCheck)) })
 		}
-		t.Run("answers other units", func(t *testing.T) { answersUnits(newSession(t, a, 56)) })
-		t.Run("ends slow requests", func(t *testing.T) { endsSlowRequests(newSession(t, a, 57)) })
+		first := len(checks()) * perCheck // the first customer that no check has
+		t.Run("answers other units", func(t *testing.T) { answersUnits(newSession(t, a, first)) })
+		t.Run("ends slow requests", func(t *testing.T) { endsSlowRequests(newSession(t, a, first+1)) })
 		t.Run("reports a missing part", func(t *testing.T) {
-			reportsMissingPart(newSession(t, a, 58))
+			reportsMissingPart(newSession(t, a, first+2))
 		})
 		t.Run("keeps what it acknowledged", func(t *testing.T) { keepsAcknowledged(t, a) })
 	})

@@ -50,7 +50,7 @@ func logsInAndOut(s *session) {
 	}
 }
 
-// protected are operations that need a session.
+// protected returns the operations that need a session: method and target.
 func protected(login string) [][2]string {
 	return [][2]string{
 		{"POST", "/logout"}, {"GET", "/customers/" + login}, {"PUT", "/customers/" + login},

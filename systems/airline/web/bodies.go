@@ -22,6 +22,7 @@ func readObject(body []byte, names ...string) (object, error) {
 	return checkObject(value, "the body", names...)
 }
 
+// checkObject returns a value as an object with exactly these fields. what names the value in messages.
 func checkObject(value any, what string, names ...string) (object, error) {
 	fields, is := value.(map[string]any)
 	if !is {

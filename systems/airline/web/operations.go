@@ -46,8 +46,8 @@ func (h *handler) logout(c *call) error {
 	return c.done(h.Auth.Logout(c, c.token))
 }
 
-// session answers other units: 404 if there is no session, since 401 would mean that the asking unit has
-// none.
+// session returns the session of a token to another unit. Without one it answers 404, since 401 would mean
+// that the asking unit has no session.
 func (h *handler) session(c *call) error {
 	session, err := h.Auth.Session(c, c.names[0])
 	if problem := airline.ProblemOf(err); err != nil && problem.Kind == airline.NoSession {
@@ -59,7 +59,7 @@ func (h *handler) session(c *call) error {
 	return c.reply(http.StatusOK, session, err)
 }
 
-// check answers other units.
+// check answers another unit whether a password is right.
 func (h *handler) check(c *call) error {
 	login, password, err := c.credentials()
 	if err != nil {
@@ -122,7 +122,7 @@ func (h *handler) flights(c *call) error {
 	return c.reply(http.StatusOK, map[string][]airline.Flight{"outbound": outbound, "inbound": inbound}, err)
 }
 
-// flight answers other units.
+// flight returns a flight to another unit.
 func (h *handler) flight(c *call) error {
 	flight, err := h.Flights.Flight(c, c.names[0])
 	return c.reply(http.StatusOK, flight, err)

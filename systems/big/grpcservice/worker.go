@@ -79,7 +79,7 @@ func (w *worker) serve(listener net.Listener) error {
 	pb.RegisterWorkerServer(server, w)
 	go func() {
 		if err := server.Serve(listener); err != nil {
-			w.outcome.Tell(fmt.Errorf("serve: %w", err))
+			w.outcome.Set(fmt.Errorf("serve: %w", err))
 		}
 	}()
 	err := <-w.outcome
@@ -118,7 +118,7 @@ func (w *worker) Start(_ context.Context, request *pb.StartRequest) (*pb.StartRe
 	}
 	go func() {
 		if err := w.pingAll(); err != nil {
-			w.outcome.Tell(err)
+			w.outcome.Set(err)
 		}
 	}()
 	return &pb.StartResponse{}, nil
@@ -136,7 +136,7 @@ func (w *worker) Ping(_ context.Context, request *pb.PingRequest) (*pb.PingRespo
 
 // Stop implements pb.WorkerServer.
 func (w *worker) Stop(context.Context, *pb.StopRequest) (*pb.StopResponse, error) {
-	w.outcome.Tell(nil)
+	w.outcome.Set(nil)
 	return &pb.StopResponse{}, nil
 }
 

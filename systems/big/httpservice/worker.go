@@ -71,7 +71,7 @@ func (w *worker) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /start", w.start)
 	mux.HandleFunc("GET /ping", w.ping)
-	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) { w.outcome.Tell(nil) })
+	mux.HandleFunc("POST /stop", func(http.ResponseWriter, *http.Request) { w.outcome.Set(nil) })
 	return mux
 }
 
@@ -95,7 +95,7 @@ func (w *worker) start(response http.ResponseWriter, r *http.Request) {
 	w.started = true
 	go func() {
 		if err := w.pingAll(message.Neighbourhood); err != nil {
-			w.outcome.Tell(err)
+			w.outcome.Set(err)
 		}
 	}()
 }
@@ -106,7 +106,7 @@ func (w *worker) ping(response http.ResponseWriter, _ *http.Request) {
 	w.rules.Answered()
 	w.mu.Unlock()
 	if _, err := response.Write([]byte("pong")); err != nil {
-		w.outcome.Tell(fmt.Errorf("answer ping: %w", err))
+		w.outcome.Set(fmt.Errorf("answer ping: %w", err))
 	}
 }
 

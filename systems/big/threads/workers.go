@@ -33,7 +33,7 @@ func (c *workers) Gather() error {
 		neighbourhood := c.workers[first : first+c.job.Workers]
 		c.ended.Go(func() {
 			if err := w.work(neighbourhood, &c.finished); err != nil {
-				c.failed.Tell(err)
+				c.failed.Set(err)
 			}
 		})
 	}

@@ -58,7 +58,7 @@ func (c *workers) Gather() error {
 		c.ended.Go(func() {
 			<-p.wake
 			if err := c.serve(p); err != nil {
-				c.failed.Tell(err)
+				c.failed.Set(err)
 			}
 		})
 	}

@@ -14,11 +14,12 @@
 package udspersistent
 
 import (
+	"errors"
 	"fmt"
-
 	"github.com/cleave-lab/cleave/binding/eventloop"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
+	"net"
 )
 
 // The messages that udsservice does not have.
@@ -117,7 +118,7 @@ func (m *member) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) 
 // Closed implements eventloop.Handler: the trial needs every worker.
 func (m *member) Closed(_ *eventloop.Conn, err error) {
 	if !m.core.dismissed {
-		m.core.loop.Fail(fmt.Errorf("worker %q is gone: %v", m.address, err))
+		m.core.loop.Fail(fmt.Errorf("worker %q is gone: %w", m.address, errors.Join(err, net.ErrClosed)))
 	}
 }
 

@@ -143,7 +143,7 @@ func await(c client) error {
 	}
 }
 
-// makeCalls has several goroutines, the callers, make a number of calls each, one after another. It returns
+// makeCalls makes calls from concurrent callers, each of which makes a number of calls in turn. It returns
 // the number of calls that returned the text, and of those that returned another one.
 func makeCalls(c client, callers, each int) (right, wrong int64, err error) {
 	var rights, wrongs atomic.Int64

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// follow returns the call of a component in this unit with spans, as those that hosting.Join makes.
+// follow adds spans to a call of a component in this unit, like those of components that hosting.Join makes.
 func follow[Q, A any](
 	h *host, component, method string, do func(context.Context, Q) (A, error),
 ) func(context.Context, Q) (A, error) {

@@ -160,7 +160,7 @@ func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
 	return shoppb.CallCatalog(binding)
 }
 
-// buyers returns such a client of the customers.
+// buyers does the same for the customers.
 func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
 	if h.batches() {
 		return batching.NewCustomers(shoppb.CallCustomers(binding))

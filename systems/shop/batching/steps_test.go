@@ -51,9 +51,9 @@ func ids(n int) []string {
 	return made
 }
 
-// TestStepsComeOut: concurrent steps have the same results as steps one by one, each its own, also if some
-// are refused, come twice, or come too late.
-func TestStepsComeOut(t *testing.T) {
+// TestConcurrentStepsHaveTheirOwnOutcomes: the same ones as steps one by one, also if some are refused, come
+// twice, or come too late.
+func TestConcurrentStepsHaveTheirOwnOutcomes(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
 		db := shoptest.Open(t, fresh(t), seed(), shop.Components()...)
 		ctx := t.Context()

@@ -102,7 +102,7 @@ func TestTransports(t *testing.T) {
 
 func bringsTheQuote(t *testing.T, job callJob) {
 	t.Helper()
-	quoted, stop, err := over(job, nil)
+	quoted, stop, err := serveQuotes(job, nil)
 	testset.Must(t, err)
 	if err := callAll(quoted, 2, 10); err != nil {
 		t.Errorf("%+v: %v", job, err)

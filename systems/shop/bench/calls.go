@@ -119,7 +119,7 @@ func runCalls(argument string) (err error) {
 	if err := json.Unmarshal([]byte(argument), &job); err != nil {
 		return fmt.Errorf("read job %q: %w", argument, err)
 	}
-	catalog, stop, err := over(job, nil)
+	catalog, stop, err := serveQuotes(job, nil)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func playEach(
 func bytesPerCall(job callJob) (size float64, err error) {
 	const calls = 100
 	var bytes atomic.Int64
-	catalog, stop, err := over(job, &bytes)
+	catalog, stop, err := serveQuotes(job, &bytes)
 	if err != nil {
 		return 0, err
 	}

@@ -60,7 +60,7 @@ func allocations(trials []inside) figures.Figure {
 		counts).To(figures.Goal{})
 }
 
-// nothingBetween makes sure that a monolith's components know each other directly.
+// nothingBetween returns an error unless a monolith's components call each other directly.
 func nothingBetween(ctx context.Context) (err error) {
 	place, err := newPlace(ctx, database.SQLite)
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// makeJobs returns orders of one to three products, always the same for a seed.
+// makeJobs returns orders of one to three products, always the same ones for a chance: the seed of the random
+// numbers.
 func makeJobs(chance uint64, count int) []*shoppb.CreateOrderRequest {
 	random := rand.New(rand.NewPCG(chance, 1))
 	jobs := make([]*shoppb.CreateOrderRequest, count)

@@ -24,9 +24,9 @@ func transports() map[string]architecture.Binding {
 	}
 }
 
-// over serves quotes over loopback and returns a catalog that asks for them. The bytes of all connections are
-// added to count, unless it is nil.
-func over(job callJob, count *atomic.Int64) (catalog shop.Catalog, stop func() error, err error) {
+// serveQuotes serves quotes over loopback and returns a catalog that asks for them. The bytes of all
+// connections are added to count, unless it is nil.
+func serveQuotes(job callJob, count *atomic.Int64) (catalog shop.Catalog, stop func() error, err error) {
 	binding, known := transports()[job.Binding]
 	if !known {
 		return nil, nil, fmt.Errorf("there is no binding %q", job.Binding)

@@ -38,8 +38,8 @@ func (l *late) Observe(ctx context.Context, s database.Statement) {
 	}
 }
 
-// TestAChangeThatIsTooLateIsNoFailure: a change of an order is one statement, which an ORM commits apart. Its
-// time may be up in between.
+// TestAChangeThatIsTooLateIsNoFailure: a change of an order is one statement, but an ORM sends its commit
+// separately. The deadline may pass in between: that is a cancellation, no failure of the shop.
 func TestAChangeThatIsTooLateIsNoFailure(t *testing.T) {
 	testset.Need(t, "it starts PostgreSQL")
 	config, observer := databasetest.Fresh(t, database.PostgreSQL), &late{}

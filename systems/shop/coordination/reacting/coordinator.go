@@ -79,8 +79,10 @@ func (p *placing) Key() string { return p.order.GetOrderId() }
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	p := &placing{order: order}
-	_, err := c.place(ctx, p)
-	return p.placed, err
+	if _, err := c.place(ctx, p); err != nil {
+		return nil, err // not p.placed: its batch may still be writing it
+	}
+	return p.placed, nil
 }
 
 // placeAll prices orders, records those whose keys are new, and publishes that, in one

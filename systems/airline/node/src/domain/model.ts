@@ -7,7 +7,7 @@ export interface Address {
   country: string;
 }
 
-/** What customers may change of themselves. */
+/** The data about themselves that customers may change. */
 export interface Contact {
   phone: string;
   address: Address;
