@@ -16,10 +16,11 @@ package udspersistent
 import (
 	"errors"
 	"fmt"
+	"net"
+
 	"github.com/cleave-lab/cleave/binding/eventloop"
 	"github.com/cleave-lab/cleave/systems/big"
 	"github.com/cleave-lab/cleave/systems/big/udsservice"
-	"net"
 )
 
 // The messages that udsservice does not have.

@@ -21,7 +21,7 @@ type users struct {
 	response leanhttp.Response
 }
 
-// ask has clients create and fetch all records at an address.
+// ask creates and fetches all records at an address, by concurrent clients.
 func (w work) ask(address string) (m measure, err error) {
 	// The users share the processors with the gateway: after a yield they often find answers without sleeping.
 	loop, err := eventloop.New(eventloop.Config{Yield: true})

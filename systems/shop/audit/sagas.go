@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// ReadSagas reads how far the sagas have come that the orders drive over the broker: their states, by order.
+// ReadSagas returns the states, by order, of the sagas that the orders drive over the broker.
 func ReadSagas(ctx context.Context, db *database.DB) (map[string]string, error) {
 	sagas := map[string]string{}
 	err := db.Each(ctx, func(row database.Row) error {

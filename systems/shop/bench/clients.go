@@ -66,7 +66,7 @@ func runClients(channel *unit.Channel, argument string) error {
 	return channel.Report(struct{}{})
 }
 
-// place orders, and waits until all orders are final.
+// place sends the orders and, if j.Settle is set, waits until all are final.
 func (j clientJob) place(address string, sent [][]byte) error {
 	if err := sendAll(address, j.Clients, sent, j.State); err != nil || j.Settle == "" {
 		return err
