@@ -20,9 +20,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 )
 
-// observe opens the unit's observations where it hosts what is observed: the orders
-// or a read model. Next to the orders it also notes how often the database server
-// has forced its files to the disk until now; all units have the same server.
+// observe opens the unit's observations if it hosts the orders or a read model. The
+// unit with the orders also notes the number of fsyncs of the database server until
+// now; all units have the same server.
 func (u *unit) observe(ctx context.Context) (err error) {
 	if !u.kind.Hosts(shop.ComponentOrders, shop.ComponentOrderViews, shop.ComponentStockViews) {
 		return nil
@@ -146,7 +146,7 @@ func (c counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// SyscallConn implements syscall.Conn for those who watch the connection. TCP and
+// SyscallConn implements syscall.Conn for code that watches the connection. TCP and
 // Unix connections have it.
 func (c counted) SyscallConn() (syscall.RawConn, error) {
 	raw, ok := c.Conn.(syscall.Conn)
