@@ -29,7 +29,7 @@ func TestImpossibleCombinations(t *testing.T) {
 		"reach=usual over=unix": {lab.Process, ""},
 		"reach=direct over=unix": {lab.Process,
 			"reach=direct: only who calls the callee itself, over TCP, chooses its address"},
-		"reach=direct front=nginx": {lab.Kubernetes, "leave over and front"},
+		"reach=direct front=nginx": {lab.Kubernetes, "leave out over and front"},
 		"nodes=two front=nginx ":   {lab.DockerHost, "the deployment docker-host has no nodes"},
 	} {
 		v := lab.Variant{Architecture: HTTP, Deployment: c.deployment, Knobs: map[string]string{}}

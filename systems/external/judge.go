@@ -102,7 +102,8 @@ func metrics(open, closed, search bool) []lab.Metric {
 	return append(append(all, words.Errors()), loaded.ClientMetrics()...)
 }
 
-// peakMemory has another name than peak_memory, which includes the generator.
+// peakMemory names the metric of the system's memory. It is not called peak_memory, which includes the
+// generator.
 const peakMemory = "system_peak_memory"
 
 // Measure implements lab.Measurer. CPU time and memory are those of the system without the generator.
