@@ -28,7 +28,7 @@ func TestImpossibleCombinations(t *testing.T) {
 		"reach=direct":          {lab.Kubernetes, ""},
 		"reach=usual over=unix": {lab.Process, ""},
 		"reach=direct over=unix": {lab.Process,
-			"reach=direct: only who calls the callee itself, over TCP, chooses its address"},
+			"reach=direct: only a caller that calls the callee itself, over TCP, chooses its address"},
 		"reach=direct front=nginx": {lab.Kubernetes, "leave out over and front"},
 		"nodes=two front=nginx ":   {lab.DockerHost, "the deployment docker-host has no nodes"},
 	} {
