@@ -389,8 +389,6 @@ func (u Unit) Hosts(components ...string) bool {
 	return slices.ContainsFunc(components, func(c string) bool { return slices.Contains(u.Components, c) })
 }
 
-func (u Unit) isReplicated() bool { return u.Replicas > 1 }
-
 // Instances returns the names of the units of this kind: its own name if there is one unit, else numbered
 // names.
 func (u Unit) Instances() []string {

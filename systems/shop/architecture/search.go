@@ -94,20 +94,19 @@ func (s *search) at(mask int) (map[string]string, bool) {
 }
 
 // tunesNothing reports whether a changed knob has a value that is tuning, an addition to calls, or dual
-// writes, but no effect in these settings.
+// writes, but no effect in these settings. The knob of balancing has none without replicas; those of
+// lab.Variant.Replicas do not count, since no path passes a variant that has some.
 func (s *search) tunesNothing(settings map[string]string) bool {
 	d, err := design("", settings)
-	return err == nil && slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
+	if err != nil {
+		return false
+	}
+	replicated := slices.ContainsFunc(d.Units, func(u Unit) bool { return u.Replicas > 1 })
+	return slices.ContainsFunc(s.changes, func(c lab.KnobChange) bool {
 		value := settings[c.Knob]
-		return d.idles(c.Knob) && (kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value) ||
-			value == string(DualWrite))
+		idle := d.idle(c.Knob) || c.Knob == kit.KnobBalancing && !replicated
+		return idle && (kit.AddsToCalls(c.Knob, value) || !isStock(c.Knob, value) || value == string(DualWrite))
 	})
-}
-
-// idles reports whether a knob is idle, or chooses among replicas where there are none. A design does not
-// know the replicas of its variant; no path leads over variants that have some.
-func (d Design) idles(knob string) bool {
-	return d.idle(knob) || knob == kit.KnobBalancing && !slices.ContainsFunc(d.Units, Unit.isReplicated)
 }
 
 // costs are the costs of a way, the most important first: the number of knobs that are turned together with
