@@ -125,8 +125,8 @@ func check(v lab.Variant) error {
 	over, front, nodes, reach := settings(v)
 	switch {
 	case reach != lab.ReachUsual && (over == unix || front != none):
-		return fmt.Errorf("%s=%s: only a caller that calls the callee itself, over TCP, chooses its address: leave "+
-			"out %s and %s", knobReach, reach, knobOver, knobFront)
+		return fmt.Errorf("%s=%s: only a caller that calls the callee itself, over TCP, chooses its address: "+
+			"leave out %s and %s", knobReach, reach, knobOver, knobFront)
 	case over == unix && front != none:
 		return fmt.Errorf("%s=%s and %s=%s: what stands before the callee is called over TCP", knobOver, over,
 			knobFront, front)

@@ -34,8 +34,8 @@ func Turn(name, value string) Step {
 // Walk applies steps to a variant, one after the other. It returns the variants, from included, and the steps
 // between them; steps that change nothing are left out. A step whose variant cannot be built, by check, waits
 // for later ones: security, for instance, has no effect in a single unit, so it is turned off before units
-// are joined. from must have all its knobs. If the architecture of to differs, the last variant gets its
-// name. It is an error if no step changes anything.
+// are joined. If all steps have to wait, the first is taken all the same. from must have all its knobs. If
+// the architecture of to differs, the last variant gets its name. It is an error if no step changes anything.
 func Walk(
 	from, to lab.Variant, steps []Step, check func(lab.Variant) error,
 ) ([]lab.Variant, []lab.PathStep, error) {

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
-// TestAmplificationIsThatOfAllUnits: the sum of attempts by the sum of calls; the generator's report is not
-// one of a unit.
+// TestAmplificationIsThatOfAllUnits: it is the sum of attempts divided by the sum of calls; the generator's
+// report is not one of a unit.
 func TestAmplificationIsThatOfAllUnits(t *testing.T) {
 	values := map[string]float64{}
 	err := hosting.AddAmplification(values, []lab.UnitReport{

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type Config, ConfigError, readConfig } from './config.js';
 import { loadData, startUnit } from './unit.js';
 
-/** How long requests in flight may take at the end (milliseconds). */
+/** The time that requests in flight have at the end, in milliseconds. */
 const grace = 5000;
 
 /** Resolves at the first SIGTERM or SIGINT; further signals do not end the process sooner. */
