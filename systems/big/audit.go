@@ -176,7 +176,7 @@ func (a *auditor) checkUniformity() {
 	df := float64(a.job.Total() * (choices - 1))
 	z := (math.Cbrt(sum/df) - (1 - 2/(9*df))) / math.Sqrt(2/(9*df))
 	a.figure("targets_chi_square_z", z)
-	if math.Abs(z) > maxUniformityZ && a.job.Pings > 1 {
+	if math.Abs(z) > maxUniformityZ {
 		a.problem("uniformity", "targets are not uniform: chi-square %.1f on %.0f degrees of freedom (z = %.1f)",
 			sum, df, z)
 	}

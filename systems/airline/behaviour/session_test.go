@@ -14,7 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// session asks an airline for one customer.
+// session sends the requests of one customer to an airline.
 type session struct {
 	*testing.T
 	airline  *Airline
@@ -93,7 +93,7 @@ func (s *session) askUnit(unit, method, path, body string) answer {
 	return got
 }
 
-// try sends a request. An answer of the front must be as the description says.
+// try sends a request, and checks an answer of the front against the description.
 func (s *session) try(ctx context.Context, method, url, token string, body io.Reader) (answer, error) {
 	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *session) send(request *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	got := answer{response.StatusCode, response.Header, text}
-	// A front that finds nobody behind it has answers of its own.
+	// A front that reaches no unit makes an answer itself, which the description does not have.
 	ofFront := got.status == http.StatusBadGateway ||
 		got.status == http.StatusServiceUnavailable && got.problem() == ""
 	if strings.HasPrefix(request.URL.String(), s.airline.Front) && !ofFront {
@@ -180,12 +180,12 @@ func (s *session) refused(what string, got answer, kind string) {
 	for _, inside := range []string{"Exception", "goroutine", "node_modules", ".java", ".js:", ".go:", "ECONN",
 		"dial tcp"} {
 		if strings.Contains(document.Detail, inside) {
-			s.Errorf("%s: the detail tells of the inside: %q", what, document.Detail)
+			s.Errorf("%s: the detail reveals internals: %q", what, document.Detail)
 		}
 	}
 }
 
-// booking is one as clients see it.
+// booking is a booking in an answer.
 type booking struct{ ID, Login, Flight, Booked string }
 
 // book books flights and returns the bookings.

@@ -43,7 +43,7 @@ func TestPricesAreJudged(t *testing.T) {
 			in.State.Prices[0].ChangedUS = 3
 			in.State.Orders["A"].CreatedUS, in.Replica.Shown[PriceVersion{1, 2}] = 8, 8_000
 		}, ""},
-		"a price of the future": {pay, "I14: order A: order_lines.unit_price_cents of product 1 is 150, when it " +
+		"a later price": {pay, "I14: order A: order_lines.unit_price_cents of product 1 is 150, when it " +
 			"was taken valid were [100]"},
 		"a price older than the replica's": {func(in *Input) {
 			in.State.Prices[0].ChangedUS = 3
@@ -53,24 +53,26 @@ func TestPricesAreJudged(t *testing.T) {
 			in.Replica, in.State.KnownProducts, in.State.KnownCustomers, in.Inboxes = nil, nil, nil, nil
 			in.State.Prices[0].ChangedUS, in.State.Orders["A"].CreatedUS = 3, 8
 		}, "I14: order A: order_lines.unit_price_cents of product 1 is 100, when it was taken valid were [150]"},
-		"a price of nobody's": {func(in *Input) { in.State.Lines["B"][0].PriceCents = 99 },
+		"a price that the product never had": {func(in *Input) { in.State.Lines["B"][0].PriceCents = 99 },
 			"I13: order B: order_lines.unit_price_cents is 99, want 100"},
 		"a change was lost": {func(in *Input) {
 			in.State.KnownProducts[0].PriceCents, in.State.KnownProducts[0].Version = 100, 1
 		}, "I14: product 1: known_products.price_cents is 100, want 150"},
 		"a change was applied twice": {func(in *Input) { in.State.KnownProducts[0].Version = 3 },
 			"I14: product 1: known_products.version is 3, want 2"},
-		"nobody was told": {func(in *Input) { in.Inboxes["orders"].Had["product-1/product.repriced/2"] = false },
-			"I10: orders was never told product-1/product.repriced/2"},
-		"told of no change": {func(in *Input) { in.Inboxes["orders"].Had["product-2/product.repriced/2"] = true },
-			`I10: orders was told "product-2/product.repriced/2", and there is no such price`},
+		"the orders miss a change": {func(in *Input) {
+			in.Inboxes["orders"].Had["product-1/product.repriced/2"] = false
+		}, "I10: orders was never told product-1/product.repriced/2"},
+		"the orders have a change that was not made": {func(in *Input) {
+			in.Inboxes["orders"].Had["product-2/product.repriced/2"] = true
+		}, `I10: orders was told "product-2/product.repriced/2", and there is no such price`},
 		"a change that nobody asked for": {func(in *Input) { in.History[8].Price.Product = 2 },
 			"I14: product 1: prices.price_cents is 150 in version 2, which nobody has asked for"},
-		"a change that was said to be": {func(in *Input) { in.History[8].Price.Version = 3 },
+		"a change that a client was told of is missing": {func(in *Input) { in.History[8].Price.Version = 3 },
 			"I14: prices.product_id: there is no 1 of 150 cents in version 3, as its client was told"},
 		"a version is missing": {func(in *Input) { in.State.Prices[0].Version = 3 },
 			"I14: product 1: prices.version is 3, want 2"},
-		"the catalog has another": {func(in *Input) { in.State.Products[0].PriceCents = 151 },
+		"the catalog has another price": {func(in *Input) { in.State.Products[0].PriceCents = 151 },
 			"I13: product 1: products.price_cents is 151, want 150"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,9 +15,9 @@ export interface Config {
   port: number;
   /** Folder of the embedded store. */
   data: string;
-  /** URL of the server that keeps the data; undefined where the embedded store does. */
+  /** URL of the database server; undefined if the unit uses the embedded store. */
   database: string | undefined;
-  /** host:port of other units, where this one calls them. */
+  /** host:port of the units that this one calls. */
   peers: Peers;
   size: DatasetSize;
   sessionSeconds: number;

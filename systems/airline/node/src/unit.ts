@@ -15,12 +15,12 @@ import { StoredSessions } from './sessions/stored.js';
 import { EmbeddedStore } from './store/embedded.js';
 import { MongoStore } from './store/mongo.js';
 
-/** How long a database may take to answer, while data are loaded and while customers wait (milliseconds). */
+/** Limits of the wait for a database, while data are loaded and while customers wait, in milliseconds. */
 const patience = { loading: 60_000, serving: 5000 };
 
 /** A part of the airline that serves. */
 export interface Unit {
-  /** Stops accepting and waits for what is under way. */
+  /** Accepts no more connections and waits for the requests in flight. */
   close(): Promise<void>;
 }
 

@@ -5,7 +5,7 @@ import { MongoStore } from '../src/store/mongo.js';
 
 const least = { CLEAVE_ADDRESS: '127.0.0.1:18080', AIRLINE_DATA: '/tmp/x' };
 
-test('what is not said has its usual value', () => {
+test('settings that are not given have their defaults', () => {
   expect(readConfig(least)).toEqual({
     unit: 'monolith',
     host: '127.0.0.1',

@@ -1,4 +1,4 @@
-/** What only shows between processes: run with the compiled code (npm test compiles it first). */
+/** Tests with several processes. They run the compiled code (npm test compiles it first). */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -53,7 +53,7 @@ test('expired sessions are swept from the embedded store', async () => {
   };
   await put('living', 10, 3600);
   await put('expired', 9, -1);
-  await put('new', 1, 60); // what is left of the others is less than one sweep
+  await put('new', 1, 60); // removes the last expired ones: they are fewer than one session sweeps
   const known = async (kind: string, count: number) => {
     const found = Array.from({ length: count }, (_, i) => store.session(`${kind} ${String(i)}`));
     return (await Promise.all(found)).filter((session) => session !== undefined).length;

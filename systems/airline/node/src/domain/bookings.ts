@@ -7,7 +7,7 @@ import { Problem } from './problem.js';
 const flightId = /^[A-Z]{3}-[A-Z]{3}-\d{8}-\d{1,3}$/;
 const bookingId = /^[0-9a-f]{32}$/;
 
-/** Who has booked what. */
+/** Books flights, lists bookings and cancels them. */
 export class Bookings {
   constructor(
     private readonly store: BookingStore,

@@ -1,7 +1,7 @@
 /** The data that the airline begins with: the study's loader, by a rule that all implementations share. */
 import type { Customer, Flight } from './model.js';
 
-/** How much there is of everything. */
+/** The numbers of customers, airports, days and flights. */
 export interface DatasetSize {
   customers: number;
   airports: number;

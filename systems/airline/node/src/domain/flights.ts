@@ -7,7 +7,7 @@ export interface Trip {
   to: string;
   /** YYYY-MM-DD. */
   date: string;
-  /** The day of the way back, where there is one. */
+  /** YYYY-MM-DD of the flight back; undefined if none is searched. */
   return?: string;
 }
 

@@ -7,7 +7,7 @@ import { Problem } from '../domain/problem.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose request it is; empty on routes without a session. */
+    /** The customer who sent the request; empty on routes without a session. */
     login: string;
     token: string;
   }
@@ -58,7 +58,7 @@ export function requireEscapes(
   done(broken ? new Problem('bad-request', 'the query has a % without two hex digits') : undefined);
 }
 
-/** Refuses what belongs to another customer. */
+/** Refuses a request for the data of another customer. */
 export function requireOwner(request: FastifyRequest, login: string): void {
   if (request.login !== login) {
     throw new Problem('not-yours', `you are not customer ${JSON.stringify(login)}`);

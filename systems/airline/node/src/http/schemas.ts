@@ -1,4 +1,4 @@
-/** JSON schemas: of what is sent, checked before a handler has it; of answers, by which they are written. */
+/** JSON schemas. Those of requests are checked before the handlers run; those of answers encode them. */
 
 const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
 const string = { type: 'string' } as const;

@@ -5,7 +5,7 @@ import { onClientError, onError } from './problems.js';
 
 const largestBody = 16 * 1024;
 
-/** How long a request may take to arrive (milliseconds). */
+/** The time within which a request must arrive, in milliseconds. */
 const requestTimeout = 10_000;
 
 /**

@@ -8,10 +8,10 @@ import { type Calls, loadServices } from './proto.js';
 
 /** The beginning of every connection of HTTP/2, and of no request of HTTP/1. */
 const greeting = 'PRI';
-/** How long a connection may stay silent at its start, and how long one may take to end (milliseconds). */
+/** Limits of the silence at the start of a connection, and of the end of one, in milliseconds. */
 const patience = { greeting: 10_000, end: 4000 };
 
-/** What other units may ask this one. */
+/** The components that other units may call. */
 export interface Asked {
   sessions?: Sessions;
   credentials?: Credentials;
@@ -24,7 +24,7 @@ export interface Answers {
   end(): void;
 }
 
-/** Takes the connections of an HTTP server that begin as HTTP/2 does. */
+/** Answers gRPC on the connections of an HTTP server that begin as HTTP/2 does. */
 export function answerOver(http: HttpServer, { sessions, credentials, flights }: Asked): Answers {
   const services = loadServices();
   const grpc = new Server();

@@ -1,4 +1,4 @@
-/** The other units, behind gRPC. */
+/** Calls of other units over gRPC. */
 import { Client, credentials, status, type ServiceError } from '@grpc/grpc-js';
 import { Problem } from '../domain/problem.js';
 import { isToken } from '../sessions/stored.js';

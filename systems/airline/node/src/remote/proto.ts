@@ -5,12 +5,12 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Flight, Session } from '../domain/model.js';
 
-// In a built folder it lies beside this file, in the source with the description of the interface.
+// In a built folder airline.proto is beside this file, in the source it is in the package of the interface.
 const places = ['airline.proto', '../../../api/airlinepb/airline.proto'].map((place) =>
   fileURLToPath(new URL(place, import.meta.url)),
 );
 
-/** A call: what is sent, and what is answered. */
+/** The calls by their names, each with its request and its answer. */
 export interface Calls {
   FindSession: [question: { token: string }, answer: { session: Session | null }];
   CheckPassword: [question: { login: string; password: string }, answer: { right: boolean }];

@@ -63,7 +63,7 @@ export function overHttp(peers: Peers, keptOpen: boolean): Remote {
     return new Error(`${peer} answered ${String(status)}: ${body.slice(0, 200)}`);
   }
 
-  /** What a unit has at a path; undefined where it has nothing. */
+  /** Returns the JSON that a unit has at a path; undefined if the unit answers with 404. */
   async function get(peer: keyof Peers, path: string): Promise<unknown> {
     const answer = await call(peer, 'GET', path);
     switch (answer.status) {

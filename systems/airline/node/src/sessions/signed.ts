@@ -30,7 +30,7 @@ export class SignedSessions implements SessionBook {
     try {
       claims = this.verify(token) as { sub: string; exp: number };
     } catch {
-      return Promise.resolve(undefined); // whatever is wrong with it, it opens nothing
+      return Promise.resolve(undefined); // it is not valid
     }
     return Promise.resolve({ login: claims.sub, expires: rfc3339(claims.exp) });
   }

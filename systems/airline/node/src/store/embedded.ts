@@ -5,7 +5,7 @@ import { airports, customers, departures, type DatasetSize } from '../domain/dat
 import type { Booking, Contact, Customer, Flight, Session } from '../domain/model.js';
 import type { Part, Store } from '../domain/ports.js';
 
-/** How many expired sessions a new one removes at most: more than one, so that they do not pile up. */
+/** The most expired sessions that a new one removes: more than one, so that they do not pile up. */
 const sweptAtOnce = 4;
 
 /**

@@ -13,7 +13,7 @@ import type { Booking, Contact, Customer, Flight, Session } from '../domain/mode
 import type { Part, Store } from '../domain/ports.js';
 import { Problem } from '../domain/problem.js';
 
-/** How many documents are loaded with one call. */
+/** The number of documents that are loaded with one call. */
 const loadedAtOnce = 1000;
 /** The server's error code for a key that a unique index has already. */
 const duplicateKey = 11_000;
@@ -40,7 +40,7 @@ interface OrderDocument {
   seats: { id: string; flight: string }[];
 }
 
-/** The name of a thing and nothing else: of an airport, or of a collection that is loaded to its end. */
+/** A document with a name only: that of an airport, or of a collection that is completely loaded. */
 interface NameDocument {
   _id: string;
 }
@@ -56,8 +56,8 @@ export class MongoStore implements Store {
   private readonly orders: Collection<OrderDocument>;
 
   /**
-   * The URL may have secrets: no error repeats it. patience is how long to wait for a server that does not
-   * answer (milliseconds).
+   * The URL may have secrets: no error repeats it. patience limits the wait for a server that does not
+   * answer, in milliseconds.
    */
   constructor(url: string, patience: number) {
     const limits = {
@@ -95,7 +95,7 @@ export class MongoStore implements Store {
     }
   }
 
-  /** Loads a collection, unless it was loaded to its end before. */
+  /** Loads a collection, unless it is completely loaded already. */
   private async loadOnce<T extends NameDocument>(
     collection: Collection<T>,
     documents: Iterable<OptionalUnlessRequiredId<T>>,
