@@ -17,7 +17,7 @@ const (
 	MaxPageSize   = 100         // entries of a page
 	MaxPrefix     = 64          // characters of a search
 	MaxCursor     = 256         // characters of a cursor
-	DefaultPage   = 20          // entries where a request does not say
+	DefaultPage   = 20          // entries of a page if the request has no size
 	OrderIDLength = 36          // characters of an order's id
 )
 

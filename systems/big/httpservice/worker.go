@@ -58,7 +58,7 @@ func (w *worker) run() error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	serve(server, listener, w.outcome.Tell)
+	serve(server, listener, w.outcome.Set)
 	if err := <-w.outcome; err != nil {
 		return errors.Join(err, server.Close())
 	}

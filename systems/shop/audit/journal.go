@@ -70,8 +70,8 @@ func (j *judge) rowsOf(id string) []row {
 	return all
 }
 
-// entries returns what the journal of a row proves. One that does not, because it has
-// nothing or ends in another state than its row, is an error.
+// entries returns the journal of a row. It is an error if the journal is torn, or does not end
+// in the state of the row.
 func (r row) entries() ([]entry, error) {
 	all, err := readJournal(r.journal)
 	if err != nil {

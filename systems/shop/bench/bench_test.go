@@ -53,12 +53,12 @@ func TestBenchRefuses(t *testing.T) {
 		o := whole
 		spoil(&o)
 		if err := bench(context.Background(), o); err == nil {
-			t.Errorf("%s was taken", what)
+			t.Errorf("%s is accepted", what)
 		}
 	}
 }
 
-// TestReplayNotices: a replay that finds other rows than were recorded is no replay.
+// TestReplayNotices: a replay fails if its statements do not find the rows that were recorded.
 func TestReplayNotices(t *testing.T) {
 	ctx := context.Background()
 	place, err := newPlace(ctx, database.SQLite)

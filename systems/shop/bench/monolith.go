@@ -18,8 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/system"
 )
 
-// playMonolith has clients order over HTTP, in this process, and returns how long
-// all orders took. What they leave behind must be valid.
+// playMonolith has clients order over HTTP, in this process, and returns the time of all
+// orders. It is an error if the audit finds a problem in the records.
 func playMonolith(
 	ctx context.Context, place *place, jobs []*shoppb.CreateOrderRequest, o options,
 ) (took time.Duration, err error) {
@@ -66,8 +66,8 @@ func serve(ctx context.Context, db *database.DB) (address string, stop func() er
 	}, nil
 }
 
-// judge audits a trial in which every order was taken. filled is the shop as it was
-// before the first.
+// judge audits a trial in which every order was accepted. filled is the shop before the
+// first order.
 func judge(
 	ctx context.Context, from map[string]*database.DB, design architecture.Design, filled shop.Seed,
 	jobs []*shoppb.CreateOrderRequest,

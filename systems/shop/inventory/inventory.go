@@ -191,14 +191,14 @@ func (c *Inventory) release(
 func (c *Inventory) step(
 	ctx context.Context, doing string, all []*shoppb.StepRequest, from, to string, shift Shift,
 ) ([]steps.Outcome, error) {
-	take := func(ctx context.Context, all []*shoppb.StepRequest, _ bool) ([]steps.Outcome, error) {
+	move := func(ctx context.Context, all []*shoppb.StepRequest, _ bool) ([]steps.Outcome, error) {
 		known, err := c.reservations(ctx, steps.IDs(all))
 		if err != nil {
 			return nil, err
 		}
 		return c.advance(ctx, all, known, from, to, shift)
 	}
-	return steps.Do(ctx, c.db, doing, all, nil, take)
+	return steps.Do(ctx, c.db, doing, all, nil, move)
 }
 
 // advance is step for orders whose rows are read and locked.

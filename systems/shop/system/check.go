@@ -9,8 +9,8 @@ import (
 
 // CheckPoint implements lab.Checkable. Everything happens in its shop: popular products
 // sell out, some customers cannot pay, some cancel, prices change, and all read the pages of
-// their orders. Even of a few orders most are confirmed: a shelf holds the largest line, and
-// an account covers most orders.
+// their orders. Most orders are confirmed even if there are few: a shelf holds the largest
+// line, and an account covers most orders.
 func (s System) CheckPoint(operations int, over float64) lab.Point {
 	orders := float64(operations)
 	p := s.base().CheckPoint(operations, over)
