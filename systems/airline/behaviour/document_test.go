@@ -39,7 +39,7 @@ var loadDescription = sync.OnceValues(func() (*description, error) {
 	return &description{document}, nil
 })
 
-// checkAnswer returns what an answer has that the description does not allow. Where the
+// checkAnswer returns an error if the description does not allow an answer. Where the
 // description has no such path or method, the answer must be the problem that says so.
 func (d *description) checkAnswer(request *http.Request, status int, header http.Header, body []byte) error {
 	path, item := d.find(request.URL.EscapedPath())

@@ -53,7 +53,7 @@ var (
 	_ lab.Profiled    = System{}
 )
 
-// base returns what the airline has in common with other systems under load.
+// base returns the part of the airline that all systems under load share.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Visits}
 }
@@ -154,7 +154,7 @@ func programs() string {
 	return folder
 }
 
-// program returns what runs a unit in a runtime that is not Go.
+// program returns the path of the program that runs a unit in a runtime other than Go.
 func program(runtime string) string { return filepath.Join(programs(), runtime, "run") }
 
 const (

@@ -36,7 +36,7 @@ const (
 // object is a JSON object.
 type object = map[string]any
 
-// visits returns what customers do, as cleave-scenario/1 with its files: each visit is of the
+// visits returns the scenario of the customers (cleave-scenario/1) and its files: each visit is of the
 // next customer, who books any round trip.
 func visits(p lab.Point) (json.RawMessage, map[string][]byte, error) {
 	var flows []object
@@ -129,7 +129,7 @@ func steps(views, cancels bool) []object {
 	return all
 }
 
-// customerRows returns what customers log in with.
+// customerRows returns the logins and passwords of customers as CSV.
 func customerRows(count int) []byte {
 	rows := [][]string{{"login", "password"}}
 	for n := range count {

@@ -48,7 +48,7 @@ var (
 	_ lab.Profiled    = System{}
 )
 
-// base returns what people has in common with other systems under load.
+// base returns the part of people that all systems under load share.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Records}
 }
@@ -146,8 +146,8 @@ func keyOf(seed uint64) []byte {
 // object is a JSON object.
 type object = map[string]any
 
-// scenario returns what clients do, as cleave-scenario/1: each creates a record of a kind and
-// fetches it, which must be what was created. In case 4 every kind is equally likely.
+// scenario returns the scenario of the clients (cleave-scenario/1): each creates a record of a kind and
+// fetches it, and must get the same record. In case 4 every kind is equally likely.
 func scenario(p lab.Point) (json.RawMessage, error) {
 	kinds := people.Kinds()
 	if level, set := p.Level(Case); set && level != everyKind {

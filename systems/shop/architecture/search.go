@@ -57,7 +57,7 @@ func newSearch(from, to lab.Variant) (*search, error) {
 // all returns the set of all changes.
 func (s *search) all() int { return 1<<len(s.changes) - 1 }
 
-// graded returns how far the coordination of a design is from one transaction: 0 is one transaction.
+// graded returns the distance of the coordination of a design from one transaction: 0 is one transaction.
 func graded(d Design) int {
 	return slices.Index([]Coordination{ACID, Orchestrated, TwoPhase, Brokered, Choreographed}, d.Coordination)
 }

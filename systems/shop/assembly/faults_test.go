@@ -358,7 +358,7 @@ func expectPoisonOnly(t *testing.T, client broker.Client, queue string) {
 	}
 }
 
-// left returns what is still to be done: messages in outboxes and queues.
+// left returns the numbers of messages in outboxes and queues.
 func (s shopOf) left(t *testing.T, open func(string) *database.DB, client broker.Client) map[string]int64 {
 	t.Helper()
 	left := map[string]int64{}

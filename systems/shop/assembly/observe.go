@@ -56,7 +56,7 @@ func HandedOver(dir, instance string) []string {
 	})
 }
 
-// report returns what the unit has done since it was started.
+// report returns the counts of the unit since it was started.
 func (u *unit) report() Report {
 	r := Report{Report: hosting.ReportOf(u.Calls.Guards, u.Spans), Kind: u.kind.Name,
 		Databases: map[string]database.Counters{}, CallBytes: u.callBytes.Load(),

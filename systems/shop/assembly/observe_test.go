@@ -70,7 +70,7 @@ func (s *running) run(t *testing.T, design architecture.Design, kind, instance s
 	s.errs = append(s.errs, err)
 }
 
-// end stops the units and returns what they observed.
+// end stops the units and returns their observations.
 func (s *running) end(t *testing.T) observation.Observations {
 	t.Helper()
 	close(s.stop)

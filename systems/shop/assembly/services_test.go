@@ -171,7 +171,7 @@ type shopOf struct {
 }
 
 // start starts all units of a design until the test ends, on databases, a broker and a document store of the
-// kinds that it names, and returns what runs and the address of the public interface.
+// kinds that it names, and returns them with the address of the public interface.
 func start(t *testing.T, design architecture.Design, around eventParts) (shopOf, string) {
 	t.Helper()
 	s := shopOf{design: design, config: places(t, design), listeners: map[string]net.Listener{},

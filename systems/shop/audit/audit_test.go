@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// good returns what a flawless trial of three orders leaves behind: A confirmed, B
+// good returns the input of a flawless trial of three orders: A confirmed, B
 // cancelled, C rejected. Two products of 10, two customers with 1000 cents.
 func good() Input {
 	attempt := func(id int64, op, key, order string, state shop.State, version int64) Attempt {

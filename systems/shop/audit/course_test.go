@@ -82,9 +82,9 @@ func TestGoodCourses(t *testing.T) {
 			map[string]string{"C payment": "voided50", "C reservation": "reserved38released61"}},
 		"refused by the stock": {Choreographed,
 			map[string]string{"C reservation": "released39"}},
-		"cancelled by who had waited for the row": {Orchestrated,
+		"cancelled by a request that had waited for the row": {Orchestrated,
 			map[string]string{"B record": "pending20confirmed25cancelled23undone34"}},
-		"turned by who had waited for the row": {Orchestrated,
+		"turned by a coordinator that had waited for the row": {Orchestrated,
 			map[string]string{"C record": "pending36turned40rejected35"}},
 		"cancelled by a statement that waited for all": {ACID,
 			map[string]string{"B record": "confirmed20cancelled21"}},
@@ -137,7 +137,7 @@ func TestBadCoursesAreFound(t *testing.T) {
 			`I7: order A: its reservation was committed first of all: without the step that comes before it, or twice`},
 		"captured twice": {Orchestrated, map[string]string{"A payment": "captured12captured13"},
 			`I7: order A: its payment was captured when it was captured: without the step that comes before it, or twice`},
-		"a word nobody knows": {Orchestrated, map[string]string{"A shipment": "lost13shipped14"},
+		"an unknown word": {Orchestrated, map[string]string{"A shipment": "lost13shipped14"},
 			`I7: order A: its shipment was lost first of all: without the step that comes before it, or twice`},
 		"undone from the first on": {Orchestrated, map[string]string{"B shipment": "shipped24recalled33",
 			"B payment": "captured22refunded31"}, "I7: order B was restocked 1 µs before it was recalled: " +
@@ -239,7 +239,7 @@ func TestWithoutEvidenceNothingIsKnown(t *testing.T) {
 		"too long a moment": {func(in *Input) {
 			in.State.Shipments["A"][0].Journal = "shipped99999999999999999999"
 		}, of + "A: the journal"},
-		"nobody says how": {func(in *Input) { in.Coordination = "" },
+		"an unknown coordination": {func(in *Input) { in.Coordination = "" },
 			`in which order steps must come is unknown of the coordination ""`},
 	} {
 		t.Run(name, func(t *testing.T) {

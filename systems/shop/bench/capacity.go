@@ -145,7 +145,7 @@ func (s saturated) String() string {
 	return text
 }
 
-// missing says what this host lacks for a variant.
+// missing returns an error if this host lacks a program for the backings of a variant.
 func (f *fleet) missing(v lab.Variant) error {
 	layout, err := f.layout(v)
 	if err != nil {

@@ -19,7 +19,7 @@ func seed() shop.Seed {
 	return shop.Seed{Customers: 1000, Products: 1000, Stock: 1_000_000, Balance: 1_000_000_000, Random: 1}
 }
 
-// place is where databases are made: a folder, and for some kinds a server.
+// place is the folder, and for some kinds the server, in which databases are made.
 type place struct {
 	driver database.Driver
 	dir    string

@@ -17,8 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/figures"
 )
 
-// playRaw replays all scripts, each as one transaction, and returns how long that
-// took. Every connection has a goroutine of its own and keeps its statements
+// playRaw replays all scripts, each as one transaction, and returns the time of
+// all. Every connection has a goroutine of its own and keeps its statements
 // prepared: nothing stands between them and the driver. SQLite has one writer, so it gets one connection.
 func playRaw(ctx context.Context, place *place, scripts []script, o options) (took time.Duration, err error) {
 	config, err := place.fresh(ctx)

@@ -44,7 +44,7 @@ func playSecurity(ctx context.Context, o options) (all []figures.Figure, err err
 // callee is the unit that is called in trials of bindings; the caller has the same identity.
 const callee = "catalog"
 
-// protection returns what protects both ends.
+// protection returns the TLS settings of client and server; nil for unprotected calls.
 func protection(security string) (*secure.Transport, error) {
 	if security == kit.Plain {
 		return nil, nil

@@ -144,7 +144,7 @@ func Decode(m broker.Message) (Event, error) {
 // becomes a dead letter. Deliveries to a component that cannot be reached do not count.
 const deliveryLimit = 6
 
-// Purposes says what a shop uses events for.
+// Purposes holds the uses of events in a shop.
 type Purposes struct {
 	Saga      bool // each component reacts to the step before its own
 	Commands  bool // the orders command each step

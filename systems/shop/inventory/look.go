@@ -50,8 +50,8 @@ func (c *Inventory) onHand(
 	return c.tables.OnHand(ctx, slices.Sorted(maps.Keys(wanted)))
 }
 
-// take takes all lines of an order from the shelf, or none, and returns how many lines the
-// shelf covered.
+// take takes all lines of an order from the shelf, or none, and returns the number of lines
+// that the shelf covers.
 func (s shelf) take(lines []*shoppb.Line) (there int) {
 	for _, line := range lines {
 		if s[line.GetProductId()] >= line.GetQuantity() {

@@ -18,7 +18,7 @@ type Tables interface {
 	// Debit takes amounts from balances, by customer, and reports whether all balances were enough; moved is the
 	// number of amounts that it has taken. It locks the accounts in their order.
 	Debit(ctx context.Context, amounts map[int64]int64) (enough bool, moved int64, err error)
-	// Refund gives the amount of a payment back and returns how many accounts it has changed.
+	// Refund gives the amount of a payment back and returns the number of changed accounts.
 	Refund(ctx context.Context, order string) (changed int64, err error)
 }
 

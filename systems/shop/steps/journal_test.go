@@ -39,7 +39,7 @@ func wordsOf(t *testing.T, journal string) []string {
 	return words
 }
 
-// momentOf returns when an entry was made, in microseconds.
+// momentOf returns the time of an entry, in microseconds since 1970.
 func momentOf(t *testing.T, entry string) int64 {
 	t.Helper()
 	at, err := strconv.ParseInt(regexp.MustCompile(`\d*$`).FindString(entry), 10, 64)

@@ -179,7 +179,7 @@ func (w *whole) oneByOne(t *testing.T, all []*shoppb.Order) {
 	}
 }
 
-// content returns what the tables hold. The version of a product counts statements, so
+// content returns the rows of the tables as text. The version of a product counts statements, so
 // it may differ.
 func (w *whole) content(t *testing.T) []string {
 	t.Helper()

@@ -89,8 +89,8 @@ func (p parts) do(number int64, name string) error {
 	return err
 }
 
-// holds returns what the first product and the customer of a case look like: on hand,
-// reserved and sold, and balance.
+// holds returns the stock of the first product of a case (on hand, reserved and sold) and
+// the balance of its customer.
 func (p parts) holds(t *testing.T, number int64) string {
 	t.Helper()
 	ctx := context.Background()

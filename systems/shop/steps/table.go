@@ -11,11 +11,11 @@ import (
 // Rows are the rows of a table with the columns order_id, state and journal, in which all rows of an order
 // have the same state and journal. Table implements them in SQL, package mapped by an ORM.
 type Rows interface {
-	// Insert writes rows whose key is not there yet, and returns how many.
+	// Insert writes the rows whose keys are new, and returns their number.
 	Insert(ctx context.Context, rows []Row) (added int64, err error)
 	// States returns the states of orders, and locks their rows. Orders without a row are left out.
 	States(ctx context.Context, orders []string) (map[string]string, error)
-	// Move moves the orders that are in one state to the next and returns how many rows it has changed. also are
+	// Move moves the orders that are in one state to the next and returns the number of changed rows. also are
 	// values of other columns that come with a move.
 	Move(ctx context.Context, orders []string, from, to string, also ...any) (changed int64, err error)
 }

@@ -72,7 +72,8 @@ func gather(
 	return in, err
 }
 
-// Recorded returns what the databases of a shop, by their components, hold for the audit.
+// Recorded returns the part of the audit's input that is in the databases of a shop, given by their
+// components.
 func Recorded(
 	ctx context.Context, design architecture.Design, databases map[string]*database.DB,
 ) (in audit.Input, err error) {
@@ -97,7 +98,7 @@ func Recorded(
 	return in, nil
 }
 
-// replica returns when the replica got each price; nil if the design has no replica.
+// replica returns the times at which the replica got each price; nil if the design has no replica.
 func replica(design architecture.Design, left lab.Leftover) (*audit.Replica, error) {
 	if design.Reference != architecture.Replicated {
 		return nil, nil

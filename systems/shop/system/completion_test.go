@@ -225,7 +225,7 @@ func TestSpectraSayNoMoreThanTheyKnow(t *testing.T) {
 	}
 }
 
-// reported returns what a unit has handed in.
+// reported returns the report of a unit as the lab gets it.
 func reported(t *testing.T, unit string, r assembly.Report) lab.UnitReport {
 	t.Helper()
 	data, err := json.Marshal(r)

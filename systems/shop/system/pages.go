@@ -46,8 +46,8 @@ func ages(attempts []attempt, filled shop.Seed) (pages int, stale []float64) {
 	return pages, stale
 }
 
-// replaced returns when the first client knew for sure that a price was no longer valid: in the far future if
-// none did.
+// replaced returns the time at which the first client knew for sure that a price was no longer valid: far in
+// the future if none did.
 func replaced(shown *audit.Price, changes []attempt, filled shop.Seed) int64 {
 	version := int64(0)
 	if filled.Product(shown.Product).PriceCents == shown.Cents {

@@ -8,9 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-// uses returns what a unit of a design calls: the unit in front all others, since it has the
-// public interface and asks for the steps of an order; each the databases of its components;
-// and the broker if it publishes or takes events.
+// uses returns the units and services that a unit of a design calls: the unit in front all others, since it
+// has the public interface and asks for the steps of an order; each the databases of its components; and the
+// broker if it publishes or takes events.
 func uses(d architecture.Design, unit architecture.Unit) []lab.Use {
 	all := []lab.Use{}
 	if unit.Hosts(shop.ComponentOrders) {

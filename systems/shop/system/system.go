@@ -39,7 +39,7 @@ type System struct {
 	Spans string
 }
 
-// base returns what the shop has in common with other systems under load.
+// base returns the part of the shop that all systems under load share.
 func (s System) base() loaded.Base {
 	return loaded.Base{Generator: s.Generator, Load: s.Load, Counted: Orders}
 }

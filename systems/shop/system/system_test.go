@@ -32,7 +32,7 @@ func laidOut(t *testing.T, v lab.Variant, levels map[string]float64) (lab.Layout
 	return layout, g.Job
 }
 
-// playedScenario is what tests read of a generator's scenario.
+// playedScenario is the part of a generator's scenario that tests read.
 type playedScenario struct {
 	Flows []struct {
 		Name   string
@@ -255,7 +255,7 @@ func TestSomeOrdersAreCancelled(t *testing.T) {
 // playedID is the order of played.
 const playedID = "0199aaaa-0000-7000-8000-000000000001"
 
-// played returns what a trial of a monolith leaves behind after some orders.
+// played returns the reports and files of a trial of a monolith with some orders.
 func played(t *testing.T, history string) lab.Leftover {
 	t.Helper()
 	left := loadedtest.Left(t, history)

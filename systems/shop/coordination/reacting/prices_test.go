@@ -36,9 +36,9 @@ func losesChanges(
 	}
 }
 
-// believes makes the replica take every change as it comes, whatever version it has. assignment is what it
-// does with the version.
-func (p *parts) believes(assignment string) {
+// applyAll makes the replica apply every change as it comes, whatever version it has. assignment is the
+// assignment of the column version.
+func (p *parts) applyAll(assignment string) {
 	update := "UPDATE known_products SET price_cents = ?, " + assignment + " WHERE product_id = ?"
 	p.keep = func(ctx context.Context, changes []*shoppb.ProductRepriced) error {
 		for _, change := range changes {
