@@ -58,7 +58,7 @@ func sortByTime(bookings []airline.Booking) {
 	})
 }
 
-// checkOwner returns why a customer cannot cancel a booking, given who made it and whether there is one.
+// checkOwner returns an error if a customer cannot cancel a booking, given its owner and whether it exists.
 func checkOwner(login, owner string, known bool) error {
 	if !known {
 		return errUnknownBooking()

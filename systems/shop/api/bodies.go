@@ -96,7 +96,7 @@ type OrderPage struct {
 	Shipment *Shipment `json:"shipment,omitempty"`
 }
 
-// OrderPageLine holds the present price of a product of an order, and how many there are.
+// OrderPageLine holds the present price of a product of an order, and its number on hand.
 type OrderPageLine struct {
 	Product
 	OnHand int64 `json:"onHand"`

@@ -114,7 +114,7 @@ const (
 	BrokerClassic = "rabbitmq-classic" // RabbitMQ with classic durable queues
 )
 
-// Unit is one kind of process: what it hosts, and how many there are of it.
+// Unit is one kind of process: its components, and the number of its replicas.
 type Unit struct {
 	Name       string
 	Components []string

@@ -138,7 +138,7 @@ func expectProblem(t testing.TB, got reply, status int, kind rpc.Kind) {
 	}
 }
 
-// line is one product and how many of it.
+// line is a line of an order: a product and a quantity.
 type line struct{ product, quantity int64 }
 
 // orderBody returns the body of a new order.

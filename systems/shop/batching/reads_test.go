@@ -19,7 +19,7 @@ type remote struct {
 	arrived, release chan struct{}
 
 	mu      sync.Mutex
-	calls   []int // how many each asked for
+	calls   []int // the number of items that each call asked for
 	failing error
 }
 

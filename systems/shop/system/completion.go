@@ -33,8 +33,8 @@ type tally struct {
 	// Of changes made since begun: when read models showed them, and when the orders'
 	// replica of the catalog had them.
 	showings, replicated []observation.Showing
-	// pages counts the pages that the measured load read and that showed a price; stale has for how long the
-	// price had been replaced, in seconds, if it had.
+	// pages counts the pages that the measured load read and that showed a price; stale has the
+	// times in seconds since the prices of some had been replaced.
 	pages int
 	stale []float64
 }

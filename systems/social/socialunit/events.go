@@ -38,7 +38,7 @@ const (
 	pollInterval = 10 * time.Millisecond
 	// settleTimeout bounds a request for SettledPath; the load generator repeats it.
 	settleTimeout = 5 * time.Second
-	// drainTimeout bounds how long a unit that stops goes on filling timelines with waiting posts.
+	// drainTimeout bounds the time in which a unit that stops goes on filling timelines with waiting posts.
 	drainTimeout = 10 * time.Second
 	// quietPolls is the number of consecutive polls without a change that count as settled, for a broker that
 	// does not report unacknowledged messages: one on its way to a unit is visible nowhere.

@@ -100,8 +100,8 @@ type judge struct {
 	open   map[int]int // attempts to post of unknown outcome, by author
 	links  int         // stored links
 	reads  []read
-	// behind holds, for each read of a home timeline, by how many seconds at least it lagged behind the
-	// acknowledged posts.
+	// behind holds, for each read of a home timeline, the least time by which it lagged behind the
+	// acknowledged posts, in seconds.
 	behind []float64
 }
 
