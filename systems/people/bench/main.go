@@ -1,7 +1,7 @@
 // Command bench measures the overhead of people over its database: clients create and fetch persons over HTTP
 // at the monolith, with net/http in front and with our own binding; the baseline runs the same statements
 // with the same concurrency and no HTTP: by the store's client on SQLite, and by Apache's driver alone on
-// Cassandra, if that is installed. It also measures what sealing a profile costs.
+// Cassandra, if that is installed. It also measures the cost of sealing a profile.
 //
 // In each round every side runs once, in random order; a ratio is that of the rounds, with its 95 % interval.
 // Warm-up rounds, which do not count, precede them: the JVM of Cassandra compiles meanwhile. The command
@@ -80,7 +80,7 @@ func bench(ctx context.Context, o options) error {
 // sealRounds is the number of measurements of a mode, each of a second. Nothing else runs, so few are enough.
 const sealRounds = 8
 
-// playSeal measures what hashing and encrypting a profile costs.
+// playSeal measures the time of hashing and encrypting a profile.
 func playSeal() ([]figures.Figure, error) {
 	about, text := []byte("profiles 0123456789abcdef"),
 		[]byte(strings.Repeat("a property of thirty-two bytes, ", len(people.Profiles.Properties())))

@@ -47,7 +47,7 @@ func NewTable(db *database.DB, name string, also ...string) Table {
 	}
 }
 
-// Of returns the table with the columns that Insert writes, with at most so many rows in a statement.
+// Of returns the table with the columns that Insert writes. most limits the rows of a statement.
 func (t Table) Of(most int, columns ...string) Table {
 	t.columns = len(columns)
 	t.insert = database.Texts(most, func(rows int) string {
