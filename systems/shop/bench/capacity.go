@@ -38,8 +38,7 @@ func playAsync(ctx context.Context, o options) ([]figures.Figure, error) {
 			baseline: lab.Variant{Architecture: architecture.Sync, Knobs: knobs}})
 }
 
-// contest names two sides of a comparison. Goals are for what is tuned; stock variants
-// are shown beside, with none.
+// contest holds the two sides of a comparison. Only those of tuned variants have a goal.
 type contest struct {
 	variant, baseline lab.Variant
 	goal              figures.Goal
