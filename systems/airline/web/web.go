@@ -56,7 +56,7 @@ type Parts struct {
 type call struct {
 	context.Context
 	w     http.ResponseWriter
-	login string   // whose session it is; empty where the route has none
+	login string   // the customer of the session; empty if the route needs none
 	token string   // of that session
 	names []string // the segments of the path that stand for *
 	query string   // as it came
@@ -121,7 +121,7 @@ func (h *handler) add(operation string, session bool, answer func(c *call) error
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := h.serve(w, r)
 	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded): // of reading the request; the server closes
+	case errors.Is(err, errTooSlow): // the server closes
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestTimeout)
 	case err != nil:
@@ -191,6 +191,9 @@ func match(pattern, segments []string) (names []string, matches bool) {
 	return names, true
 }
 
+// errTooSlow means that a request did not come within its time.
+var errTooSlow = errors.New("the request came too slowly")
+
 // readBody reads the whole body, also one that is not used: its size is checked before the
 // session.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
@@ -204,7 +207,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case errors.As(err, &long):
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, err
+		return nil, errTooSlow
 	case err != nil:
 		return nil, rpc.Problemf(airline.BadRequest, "the body is incomplete")
 	}

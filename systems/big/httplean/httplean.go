@@ -3,8 +3,8 @@
 // and writes HTTP itself (package leanhttp). The core is that of package httpservice: it is not involved in
 // pings.
 //
-// As there, the worker that answers a ping is identified by the address of the request. Here each connection
-// leads to one neighbour for the whole trial.
+// As in package httpservice, the worker that answers a ping is identified by the address of the request. Here
+// each connection leads to one neighbour for the whole trial.
 //
 // Entry point: RunWorker.
 package httplean

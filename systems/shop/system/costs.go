@@ -50,27 +50,27 @@ type unitCounts struct {
 }
 
 // add adds the report of one unit.
-func (e *unitCounts) add(report assembly.Report) {
+func (u *unitCounts) add(report assembly.Report) {
 	for _, c := range report.Databases {
-		e.totals["statements_per_order"] += float64(c.Statements)
-		e.totals["rows_per_order"] += float64(c.RowsRead + c.RowsChanged)
-		e.totals["commits_per_order"] += float64(c.Writes)
+		u.totals["statements_per_order"] += float64(c.Statements)
+		u.totals["rows_per_order"] += float64(c.RowsRead + c.RowsChanged)
+		u.totals["commits_per_order"] += float64(c.Writes)
 	}
 	if m := report.Messages; m != nil {
-		e.totals["messages_per_order"] += float64(m.Published)
-		e.totals["deliveries_per_order"] += float64(m.Delivered)
-		e.totals["bytes_per_order"] += float64(m.Bytes)
+		u.totals["messages_per_order"] += float64(m.Published)
+		u.totals["deliveries_per_order"] += float64(m.Delivered)
+		u.totals["bytes_per_order"] += float64(m.Bytes)
 	}
-	e.totals["bytes_per_order"] += float64(report.CallBytes)
-	if before := report.SyncsBefore; before != nil && (e.syncsBefore == nil || *before < *e.syncsBefore) {
-		e.syncsBefore = before
+	u.totals["bytes_per_order"] += float64(report.CallBytes)
+	if before := report.SyncsBefore; before != nil && (u.syncsBefore == nil || *before < *u.syncsBefore) {
+		u.syncsBefore = before
 	}
 }
 
-// addSyncs adds the fsyncs of the database server since then. It is called when the units
-// have ended: PostgreSQL counts the work of a session at its end.
-func (e *unitCounts) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftover) (err error) {
-	if e.syncsBefore == nil {
+// addSyncs adds the fsyncs of the database server since the first unit was started. It is called when the
+// units have ended: PostgreSQL counts the work of a session at its end.
+func (u *unitCounts) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftover) (err error) {
+	if u.syncsBefore == nil {
 		return nil
 	}
 	databases, err := openAll(ctx, v, left)
@@ -80,7 +80,7 @@ func (e *unitCounts) addSyncs(ctx context.Context, v lab.Variant, left lab.Lefto
 	defer func() { err = errors.Join(err, databases.Close()) }()
 	syncs, known, err := databases[shop.ComponentOrders].Syncs(ctx)
 	if known {
-		e.totals["syncs_per_order"] = float64(syncs - *e.syncsBefore)
+		u.totals["syncs_per_order"] = float64(syncs - *u.syncsBefore)
 	}
 	return err
 }
