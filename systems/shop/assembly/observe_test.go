@@ -114,7 +114,7 @@ func (s *running) onlooker(t *testing.T, name string) *database.DB {
 	return databasetest.Open(t, where.Config(name, 1))
 }
 
-// shapes returns the designs in which what happens must be observed.
+// shapes returns the designs whose observations are tested.
 func shapes() map[string]map[string]string {
 	return map[string]map[string]string{
 		architecture.Monolith: nil, architecture.Sync: knobs("binding", "http-unix"),

@@ -75,7 +75,7 @@ func (c *callers) occupy(t *testing.T) *sync.WaitGroup {
 	return &firsts
 }
 
-// awaitCalls waits until so many calls wait.
+// awaitCalls waits until this number of calls wait.
 func awaitCalls(t *testing.T, waiting func() int, calls int) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); waiting() < calls; runtime.Gosched() {
@@ -99,7 +99,7 @@ func (c *callers) play(t *testing.T, calls int) []error {
 	return errs
 }
 
-func TestWhoWaitsGoesTogether(t *testing.T) {
+func TestWaitingCallsShareABatch(t *testing.T) {
 	c := newCallers(t, fine)
 	if err := errors.Join(c.play(t, 5)...); err != nil || len(c.together) != 5 || len(c.alone) != 0 {
 		t.Errorf("together %v, alone %v, error %v", c.together, c.alone, err)
@@ -148,7 +148,7 @@ func TestATransactionOfTheCallerIsJoined(t *testing.T) {
 	firsts.Wait()
 }
 
-func TestWhoGivesUpWaitsNoMore(t *testing.T) {
+func TestACallerWhoGivesUpWaitsNoMore(t *testing.T) {
 	c := newCallers(t, fine)
 	firsts := c.occupy(t)
 	ctx, giveUp := context.WithCancel(t.Context())

@@ -1,7 +1,7 @@
 // Command bench measures the cost of the designs of the shop, each against a baseline: the monolith against
 // the same SQL statements replayed by the bare driver, our bindings against net/http and grpc-go with the
-// same messages, services against the monolith, events against calls. Goals are for tuned variants; stock
-// ones are shown beside them.
+// same messages, services against the monolith, events against calls. Only comparisons of tuned variants have
+// goals.
 //
 // In each round every side runs once, in random order; a ratio is that of the rounds, with its 95 % interval.
 // Every shop's databases are audited after every trial. The command prints all figures and writes them as

@@ -113,7 +113,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 	}{
 		"ids are known": {map[string]string{"ke": "e", "kf": "nobody"},
 			[]float64{0.010, 0.070, 0.500, 1.000}, 2, 3},
-		"an id was told to nobody":   {nil, []float64{0.010, 0.500, 1.000}, 2, 2},
+		"an id that no client got":   {nil, []float64{0.010, 0.500, 1.000}, 2, 2},
 		"ids of orders of elsewhere": {map[string]string{"kz": "z"}, []float64{0.010, 0.500, 1.000}, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,6 +203,7 @@ func TestARateAtWhichOrdersPileUpIsNotHeld(t *testing.T) {
 	}
 }
 
+// TestSpectraSayNoMoreThanTheyKnow: 99.9 % is left out of a hundred values, none of which is above it.
 func TestSpectraSayNoMoreThanTheyKnow(t *testing.T) {
 	values := make([]float64, 100)
 	for i := range values {

@@ -153,7 +153,7 @@ type parts struct {
 	shipping coordination.Shipping
 	keep     keep
 	ignores  string // a type of messages that the orders ignore
-	hurries  bool   // the orders have shipped what is not paid
+	hurries  bool   // the orders command the shipment before the payment
 	db       *database.DB
 }
 
@@ -254,7 +254,8 @@ func TestAnyRepetitionOfCommandsEndsWell(t *testing.T) {
 	}
 }
 
-// playedWell returns a shop after a round of orders that proves something, all of which ended well.
+// playedWell plays a round of orders and returns the shop. The audit must be valid, and the round must have
+// orders of every final state and changes of prices.
 func playedWell(t *testing.T, as way, round uint64) *bench {
 	t.Helper()
 	b := newBench(t, as, func(*parts) {})
