@@ -99,7 +99,7 @@ func TestAudit(t *testing.T) {
 		}, lab.AuditInvalid, "20 calls were right and 1 wrong"},
 		"a call is doubled": {func(a map[string]Account) { a[RoleCallee] = Account{Served: 26} }, lab.AuditInvalid,
 			"served 26 calls, and 25 were made"},
-		"nobody served": {func(a map[string]Account) { delete(a, RoleCallee) }, lab.AuditUnknown,
+		"no report of the callee": {func(a map[string]Account) { delete(a, RoleCallee) }, lab.AuditUnknown,
 			"no report of [callee]"},
 	} {
 		accounts := map[string]Account{}

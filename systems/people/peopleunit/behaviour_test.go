@@ -227,7 +227,7 @@ func (s *system) holdsNothingReadable(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRequestIsRefused(t *testing.T) { eachBuild(t, refusesNonsense) }
+func TestInvalidRequestsAreRefused(t *testing.T) { eachBuild(t, refusesNonsense) }
 
 func refusesNonsense(t *testing.T, s *system) {
 	const asJSON = "application/json"
@@ -258,7 +258,7 @@ func refusesNonsense(t *testing.T, s *system) {
 	s.refuses(t, "no media type", "unsupported-media-type", 415, "POST", "/persons", "text/plain", "{}")
 }
 
-func TestWhatCannotBeOpenedSaysWhy(t *testing.T) { eachBuild(t, tellsWhatIsSpoiled) }
+func TestErrorsOfSpoiledRecords(t *testing.T) { eachBuild(t, tellsWhatIsSpoiled) }
 
 func tellsWhatIsSpoiled(t *testing.T, s *system) {
 	for _, kind := range people.Kinds() {

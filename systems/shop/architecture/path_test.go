@@ -338,7 +338,7 @@ func allChanges(p Path) []string {
 	return all
 }
 
-func TestWhereNoPathLeadsTheErrorSaysSo(t *testing.T) {
+func TestErrorsOfPaths(t *testing.T) {
 	for name, c := range map[string]struct {
 		from, to lab.Variant
 		want     string

@@ -61,7 +61,7 @@ func TestBadCommandsAreFound(t *testing.T) {
 			"I10: order B is cancelled, and payments was never told refund.payment"},
 		"a command too many": {func(in *Input) { in.Inboxes["shipping"].Had["A/recall.order"] = true },
 			"I10: order A is confirmed, and shipping was told recall.order"},
-		"stuck, as its first command was never told": {func(in *Input) {
+		"stuck, as its first command never arrived": {func(in *Input) {
 			in.State.Orders["A"].State, in.State.Orders["A"].Journal = "pending", "pending10"
 			delete(in.State.Reservations, "A")
 			delete(in.State.Payments, "A")

@@ -46,7 +46,7 @@ func TestEveryTypeIsThatOfItsMessage(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoEventHasNoType(t *testing.T) {
+func TestUnknownTypesMakeNoEvent(t *testing.T) {
 	for _, kind := range []string{"", ".", "order", "order.", ".placed", "order.eaten", "Order.placed",
 		"order.Placed", "orderplaced.", "order.lin e", "order.line", "happening."} {
 		if e := empty(kind); e != nil {

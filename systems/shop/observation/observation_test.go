@@ -106,7 +106,7 @@ func TestTornLinesAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestWhereThereIsNothingToRead(t *testing.T) {
+func TestFoldersWithoutObservations(t *testing.T) {
 	if o := read(t, t.TempDir()); len(o.Finals) != 0 {
 		t.Errorf("%v from nowhere", o)
 	}

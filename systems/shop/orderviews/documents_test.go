@@ -124,7 +124,7 @@ func TestStalenessCanBeRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAboutAnOrderIsRefused(t *testing.T) {
+func TestOtherEventsAreRefused(t *testing.T) {
 	views := orderviews.FromDocuments(fresh(t), nil)
 	stock, err := events.Encode(&shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: 1}, Version: 1}, time.Now())
 	testset.Must(t, err)

@@ -63,7 +63,7 @@ func TestNewestVersionStays(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAboutStockIsRefused(t *testing.T) {
+func TestOtherEventsAreRefused(t *testing.T) {
 	views := fresh(t, shop.Seed{Customers: 1, Products: 1, Stock: 1})
 	order := &shoppb.Order{OrderId: "o", Lines: []*shoppb.OrderLine{{ProductId: 1, Quantity: 1}}}
 	m, err := events.Encode(&shoppb.OrderPlaced{Order: order}, time.Now())

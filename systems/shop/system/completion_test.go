@@ -113,8 +113,8 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 	}{
 		"ids are known": {map[string]string{"ke": "e", "kf": "nobody"},
 			[]float64{0.010, 0.070, 0.500, 1.000}, 2, 3},
-		"an id that no client got":   {nil, []float64{0.010, 0.500, 1.000}, 2, 2},
-		"ids of orders of elsewhere": {map[string]string{"kz": "z"}, []float64{0.010, 0.500, 1.000}, 2, 2},
+		"an id that no client got": {nil, []float64{0.010, 0.500, 1.000}, 2, 2},
+		"ids of other orders":      {map[string]string{"kz": "z"}, []float64{0.010, 0.500, 1.000}, 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attempts, dir := historyIn(t, busy(t))

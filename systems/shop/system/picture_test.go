@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/assembly"
 )
 
-func TestWhatUnitsUse(t *testing.T) {
+func TestUsesOfUnits(t *testing.T) {
 	for architecture, want := range map[string]map[string][]string{
 		"monolith": {"shop": {"database"}},
 		"sync": {"orders": {"catalog", "customers", "inventory", "payments", "shipping", "database"},

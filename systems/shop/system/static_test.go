@@ -53,7 +53,7 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 	}
 }
 
-func TestWhatIsMadeInServices(t *testing.T) {
+func TestHoldingsOfServices(t *testing.T) {
 	design, err := architecture.New(architecture.Async, nil)
 	testset.Must(t, err)
 	counts := map[string][2]int{}

@@ -310,7 +310,7 @@ func TestAuditComparesTheHistoryWithTheDatabases(t *testing.T) {
 		"an order was lost": {line("k1", "ok") + line("k2", "ok"), good, nil, lab.AuditInvalid, "I1"},
 		"another customer": {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"2"`, 1), good, nil,
 			lab.AuditInvalid, "orders.customer_id is 1, want 2"},
-		"nobody knows what": {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"0"`, 1), good, nil,
+		"no noted order": {strings.Replace(line("k1", "ok"), `"customer":"1"`, `"customer":"0"`, 1), good, nil,
 			lab.AuditUnknown, "what was asked for"},
 		"out of nowhere": {line("k2", "info"), good, nil, lab.AuditInvalid, "I3"},
 		"generator too slow": {line("k1", "ok"), lab.LoadReport{Limited: []string{"late"}}, nil, lab.AuditUnknown,

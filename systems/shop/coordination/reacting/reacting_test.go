@@ -339,8 +339,8 @@ func TestCompensationBeforeItsStep(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoEventIsRefused sends messages that a component cannot take.
-func TestWhatIsNoEventIsRefused(t *testing.T) {
+// TestInvalidMessagesAreRefused sends messages that a component cannot take.
+func TestInvalidMessagesAreRefused(t *testing.T) {
 	b := newBench(t, withEvents(), func(*parts) {})
 	b.place(t, rand.New(rand.NewPCG(5, 5)), 1)
 	good := b.waiting[0].message
