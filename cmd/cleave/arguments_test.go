@@ -100,7 +100,11 @@ load URL -r 1 --http2 --streams -1               | -1 streams
 load URL -r 1 --loops 0                          | --loops is 0
 load URL -r 1 --loops 100000                     | 100000 loops
 load URL -r 1 --seed 0                           | --seed is 0
-load URL -r 1 --agents -1                        | give either --agents
+load URL -r 1 --agents -1                        | --agents is -1, expected 1 to 1000
+load URL -r 1 --agents 1000000000                | --agents is 1000000000, expected 1 to 1000
+load URL -r 1 --agents 1 --agent x               | give either --agents
+load URL -r 1 --trace-share NaN                  | "NaN" is no share
+load URL -r 1 --trace-share 0/0                  | "0/0" is no share
 load URL -r 1 --resolution 1.1                   | --resolution belongs to --search
 load URL -r 1 --search --objective p99<1s --resolution NaN | --resolution is NaN
 load URL -r 1 --search --objective p99<1s --resolution 1 | --resolution is 1, expected a ratio from 1.002
@@ -162,6 +166,16 @@ check shop --plan --progress bogus               | expected auto, terminal, plai
 check shop --fault kill:every-unit@2562047h      | no time span
 check shop --fault kill:every-unit+-1s           | no time span
 explain shop --rate NaN                          | --rate is NaN
+explain shop --rate 1e6                          | --rate is 1e+06, expected operations per second above 0 and at most
+model shop --rate Inf                            | --rate is +Inf
+model shop --rate 5 --further-rates 9,NaN        | --further-rates has NaN, expected
+bottleneck people --cpu NaN                      | --cpu is NaN, expected processors such as 0.2
+bottleneck people --cpu Inf                      | --cpu is +Inf
+bottleneck people --users 0                      | --users is 0
+bottleneck people --level case=NaN               | case is "NaN"
+check people --architecture services --replicas gateway=0 | gateway is 0: use 1 to 20
+run own.yaml --plan --profile=-1                 | -1 blocks cannot be profiled
+compare a=URL b=URL --rate 1 --lengthen NaN      | --lengthen is NaN
 explain shop --margin -0.1                       | --margin is -0.1
 explain shop --blocks 1001                       | --blocks is 1001
 explain shop -d 2562047h                         | expected 1s to 168h

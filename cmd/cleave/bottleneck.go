@@ -190,7 +190,7 @@ func (f *bottleneckFlags) mistakes() error {
 		mistakes = append(mistakes, errors.New("--replicas: --resource cpu raises limits, and no number of "+
 			"replicas: leave one out"))
 	}
-	if f.cpu < 0 || f.cpu > 1000 {
+	if !(f.cpu >= 0 && f.cpu <= 1000) { // also refuses NaN
 		mistakes = append(mistakes, fmt.Errorf("--cpu is %g, expected processors such as 0.2, or 0 for no limit",
 			f.cpu))
 	}

@@ -163,7 +163,8 @@ func (f *explainFlags) mistakes() error {
 			"leave it out"))
 	}
 	if f.users == 0 && !(f.rate > 0 && f.rate <= 1e5) {
-		mistakes = append(mistakes, fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate))
+		mistakes = append(mistakes,
+			fmt.Errorf("--rate is %g, expected operations per second above 0 and at most 100000", f.rate))
 	}
 	mistakes = append(mistakes, f.checkDesign())
 	if _, err := newGenerator(f.objective); err != nil {

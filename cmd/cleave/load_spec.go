@@ -331,10 +331,16 @@ func loadBody(text string) ([]byte, error) {
 	return body, nil
 }
 
+// maxAgents is the largest number of agents on this host. More are a typing error.
+const maxAgents = 1000
+
 // agentCommands returns one command for each agent to start. Without agents, this process
 // sends the load.
 func (f *loadFlags) agentCommands() ([][]string, error) {
-	if f.agents < 0 || f.agents > 0 && len(f.agent) > 0 {
+	switch {
+	case f.agents < 0 || f.agents > maxAgents:
+		return nil, fmt.Errorf("--agents is %d, expected 1 to %d processes", f.agents, maxAgents)
+	case f.agents > 0 && len(f.agent) > 0:
 		return nil, errors.New("give either --agents for processes here or --agent, once for each")
 	}
 	var commands [][]string

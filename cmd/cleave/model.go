@@ -347,11 +347,12 @@ func (f *modelFlags) modelDesign() lab.Design {
 // checkRate returns an error for a rate that cannot be played.
 func (f *modelFlags) checkRate() error {
 	if !(f.rate > 0 && f.rate <= 1e5) {
-		return fmt.Errorf("--rate is %g, expected operations per second above 0", f.rate)
+		return fmt.Errorf("--rate is %g, expected operations per second above 0 and at most 100000", f.rate)
 	}
 	for _, rate := range f.further {
 		if !(rate > f.rate && rate <= 1e5) {
-			return fmt.Errorf("--further-rates has %g, expected operations per second above --rate, %g", rate, f.rate)
+			return fmt.Errorf("--further-rates has %g, expected operations per second above --rate, %g, and at most "+
+				"100000", rate, f.rate)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"strconv"
 	"strings"
@@ -151,11 +152,11 @@ func (f predictFlags) question(path string) (q predict.Question, err error) {
 	if q.Past, err = predict.KnownPast(); err != nil {
 		return q, err
 	}
-	if !(f.rate > 0) {
+	if !(f.rate > 0 && f.rate <= math.MaxFloat64) {
 		return q, fmt.Errorf("--rate is %g: say how many operations a second there will be", f.rate)
 	}
-	if !(f.cores > 0) {
-		return q, fmt.Errorf("--cores is %g: give the host some", f.cores)
+	if !(f.cores > 0 && f.cores <= math.MaxFloat64) {
+		return q, fmt.Errorf("--cores is %g: give the host some, and a finite number", f.cores)
 	}
 	if err := predict.Stores(f.change.stores).Check(); err != nil {
 		return q, fmt.Errorf("--stores: %w", err)

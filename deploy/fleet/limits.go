@@ -25,7 +25,7 @@ func CheckLimits(units []lab.UnitSpec) error {
 	memory := int64(host.Totalram) * int64(host.Unit)
 	var problems []error
 	for _, unit := range units {
-		if cpu := unit.Limits.CPU; cpu != 0 && (cpu < leastCPU || cpu > float64(runtime.NumCPU())) {
+		if cpu := unit.Limits.CPU; cpu != 0 && !(cpu >= leastCPU && cpu <= float64(runtime.NumCPU())) {
 			problems = append(problems,
 				fmt.Errorf("unit %s cannot be limited to %g processors: this host can do %g to %d",
 					unit.Name, cpu, leastCPU, runtime.NumCPU()))
