@@ -228,29 +228,36 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 		}
 	}
 	if r.group != nil {
-		quest.Play = func(ctx context.Context, load scenario.Load, seed uint64) (trial.Outcome, error) {
-			group := *r.group
-			group.Job.Spec.Load = load
-			group.Job.Spec.Scenario.Seed = seed
-			outcome, err := group.Play(ctx, agent.Listeners{})
-			r.group.Job.Spec.After = outcome.Progress // the next load must not use the same values again
-			return outcome, err
-		}
+		quest.Play = r.playWithAgents
 	}
 	return r.trial.Search(ctx, quest)
+}
+
+// playWithAgents plays one load of a search with the agents.
+func (r *loadRun) playWithAgents(
+	ctx context.Context, load scenario.Load, seed uint64,
+) (trial.Outcome, error) {
+	group := *r.group
+	group.Job.Spec.Load = load
+	group.Job.Spec.Scenario.Seed = seed
+	outcome, err := group.Play(ctx, agent.Listeners{})
+	r.group.Job.Spec.After = outcome.Progress // the next load must not use the same values again
+	return outcome, err
 }
 
 // findFirstRate plays the closed loop of a search for a second. Then it replaces it by an open loop, with a
 // quarter of the rate that the users reached.
 func (r *loadRun) findFirstRate(ctx context.Context) error {
 	const part = 4
-	spec := r.spec
-	spec.Load.Duration = scenario.Duration(time.Second)
-	closed, err := spec.Prepare(ctx)
-	if err != nil {
-		return err
+	load := r.spec.Load
+	load.Duration = scenario.Duration(time.Second)
+	var outcome trial.Outcome
+	var err error
+	if r.group != nil {
+		outcome, err = r.playWithAgents(ctx, load, r.spec.Scenario.Seed)
+	} else {
+		outcome, err = r.playHere(ctx, load)
 	}
-	outcome, err := closed.Play(ctx, trial.Hooks{})
 	if err != nil {
 		return err
 	}
@@ -260,11 +267,24 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 	r.spec.Load = trial.AtRate(scenario.Load{Duration: r.spec.Load.Duration, Arrivals: r.spec.Load.Arrivals},
 		rate)
 	r.spec.After = outcome.Progress
-	r.trial, err = r.spec.Prepare(ctx)
-	if r.group != nil {
-		r.group.Job.Spec.Load, r.group.Job.Spec.After = r.spec.Load, r.spec.After
+	if r.group != nil { // the agents ask for consent, and begin every load
+		r.group.Job.Spec.Load = r.spec.Load
+		r.trial, err = r.spec.Check()
+		return err
 	}
+	r.trial, err = r.spec.Prepare(ctx)
 	return err
+}
+
+// playHere plays one load in this process.
+func (r *loadRun) playHere(ctx context.Context, load scenario.Load) (trial.Outcome, error) {
+	spec := r.spec
+	spec.Load = load
+	prepared, err := spec.Prepare(ctx)
+	if err != nil {
+		return trial.Outcome{}, err
+	}
+	return prepared.Play(ctx, trial.Hooks{})
 }
 
 // leastAchieved is the smallest achieved share of the offered rate with which a load counts

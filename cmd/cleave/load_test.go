@@ -13,16 +13,20 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/docs/schema"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/objective"
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/trial"
+	"github.com/cleave-lab/cleave/secret"
 )
 
 // load runs `cleave load` and returns its exit code, output and messages.
@@ -161,6 +165,37 @@ func TestLoadEndsOnSignals(t *testing.T) {
 				awaitEnd(t, pid)
 			}
 		})
+	}
+}
+
+// TestASearchWithAgentsSendsNothingItself: the first load of a search without a rate, which finds where to
+// begin, is also played by the agents. These end before they send anything.
+func TestASearchWithAgentsSendsNothingItself(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(server.Close)
+	code, _, errOut := load(t, server.URL, "--search", "--objective", "p99<1s", "-d", "1s", "--agent", "false")
+	if code == exitFine || !strings.Contains(errOut, "false") || asked.Load() > 0 {
+		t.Errorf("exit code %d, and this host sent %d requests:\n%s", code, asked.Load(), errOut)
+	}
+}
+
+// TestAgentsFindTheFirstRate: the search goes on with an open loop where the agents' users ended.
+func TestAgentsFindTheFirstRate(t *testing.T) {
+	var flags loadFlags
+	command := &cobra.Command{}
+	flags.register(command)
+	testset.Must(t, command.ParseFlags([]string{"--search", "--objective", "p99<1s", "-d", "2s",
+		"--agent", filepath.Join(binaries, "cleave") + " agent"}))
+	var said strings.Builder
+	a := app{errOut: &said, secrets: secret.NewVault(os.LookupEnv)}
+	run, err := a.newLoadRun(t.Context(), startWeb(t), &flags)
+	testset.Must(t, err)
+	testset.Must(t, run.findFirstRate(t.Context()))
+	sent := run.group.Job.Spec
+	if sent.Load.Rate == "" || sent.Load.Users > 0 || sent.After.Loads == 0 ||
+		sent.Load.Duration != scenario.Duration(2*time.Second) || !strings.Contains(said.String(), "8 users get ") {
+		t.Errorf("the agents go on with %+v after %+v:\n%s", sent.Load, sent.After, said.String())
 	}
 }
 
