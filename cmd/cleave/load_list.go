@@ -39,9 +39,15 @@ func newLoadList(path string, begin func(io.Writer) (rowWriter, error)) (*loadLi
 	if err != nil {
 		return nil, err
 	}
-	l := &loadList{path: path, file: file}
-	l.rowWriter, err = begin(l.file)
-	return l, err
+	writer, err := begin(file)
+	if err != nil {
+		errs := []error{err, file.Close()}
+		if name != path {
+			errs = append(errs, os.Remove(name))
+		}
+		return nil, errors.Join(errs...)
+	}
+	return &loadList{rowWriter: writer, path: path, file: file}, nil
 }
 
 // write adds an operation.
