@@ -116,7 +116,8 @@ func (a app) playForeign(
 ) error {
 	if flags.resume != "" {
 		if len(args) > 0 {
-			return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s", quoteArgs(args))
+			return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s",
+				external.Quote(args...))
 		}
 		return a.playRest(command, &flags.experimentFlags, report)
 	}
@@ -263,13 +264,13 @@ func foreignVariant(d external.Definition, pinned []int) lab.Variant {
 func (a app) buildImages(ctx context.Context, builds []external.Build, dryRun bool) error {
 	for _, b := range builds {
 		if dryRun {
-			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", quoteArgs(b.Command))
+			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", external.Quote(b.Command...))
 			continue
 		}
 		command := exec.CommandContext(ctx, b.Command[0], b.Command[1:]...)
 		command.Env, command.Stdout, command.Stderr = b.Env, a.errOut, a.errOut
 		if err := command.Run(); err != nil {
-			return fmt.Errorf("build an image of a compose file: %s: %w", quoteArgs(b.Command), err)
+			return fmt.Errorf("build an image of a compose file: %s: %w", external.Quote(b.Command...), err)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ With --from the system is that of a compose file, or of manifests of Kubernetes
 			}
 			if kind != "system" {
 				return withCode(exitBadPlan, "--from %s: what it names is a system: type: cleave init system --from %s",
-					from, from)
+					from, external.Quote(from))
 			}
 			text, err := systemFile(path, from, address)
 			if err != nil {
@@ -101,7 +101,7 @@ func (a app) init(kind, path string, text []byte, force bool) error {
 		"scenario": "cleave load %s --rate 100",
 	}[kind]
 	fmt.Fprintf(a.out, "wrote   %s\nchange  it to what you have\nthen    "+next+"\n", path,
-		quoteArgs([]string{path}))
+		external.Quote(path))
 	return nil
 }
 

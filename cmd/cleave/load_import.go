@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/load/convert"
 	"github.com/cleave-lab/cleave/load/scenario"
+	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // importFlags are the flags of load import.
@@ -148,7 +149,7 @@ func (a app) checkImport(path string, text []byte) {
 		fmt.Fprintf(a.errOut, "it cannot be played yet:\n%v\n", err)
 		return
 	}
-	next := quoteArgs([]string{"cleave", "load", path})
+	next := external.Quote("cleave", "load", path)
 	if file.Target == "" {
 		next += " --target http://127.0.0.1:8080"
 	}

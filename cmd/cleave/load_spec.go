@@ -127,7 +127,7 @@ func importHint(path string, text []byte) error {
 		return nil
 	}
 	return fmt.Errorf("%s is %s and no scenario: make one of it with cleave load import %s -o scenario.yaml",
-		path, kind, path)
+		path, kind, external.Quote(path))
 }
 
 // request returns a scenario with one request to a URL.

@@ -57,7 +57,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	}
 	if len(metered) == 0 {
 		return withCode(exitFailed, "no metered trial at %s counts: cleave report %s says why, and "+
-			"docs/trials.md what to do", low.Name, quoteArgs([]string{folder.Dir()}))
+			"docs/trials.md what to do", low.Name, external.Quote(folder.Dir()))
 	}
 	if foreign { // the received spans do not include the warm-up
 		from.Name, warmUp = s.Title, 0
@@ -138,7 +138,7 @@ func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, meter
 ) error {
 	if !slices.ContainsFunc(all, func(t lab.Trial) bool { return t.Valid && t.Variant == followedVariant }) {
 		return withCode(exitFailed, "no trial whose operations were followed counts: cleave report %s says why, "+
-			"and docs/trials.md what to do", quoteArgs([]string{folder.Dir()}))
+			"and docs/trials.md what to do", external.Quote(folder.Dir()))
 	}
 	spans := folder.Path(spansFolder)
 	const missing = "no spans came from the trials whose operations were followed: are the services " +

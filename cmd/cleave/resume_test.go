@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -101,7 +100,7 @@ func TestCommandsToTypeQuoteFolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	quoted := strconv.Quote(folder.Dir())
+	quoted := "'" + folder.Dir() + "'"
 	expectTexts(t, "what it prints", out.String(), "again   cleave report "+quoted+" --full\n",
 		"go on with: cleave compare --resume "+quoted+"\n")
 }

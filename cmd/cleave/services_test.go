@@ -376,10 +376,10 @@ func TestPlansOfOthersShowWhatServicesMayDo(t *testing.T) {
 			Databases: map[string]lab.AuditDatabase{
 				"shop": {At: "db:1", Name: "a", User: "me", PasswordFile: "/etc/x"}}},
 		Services: []lab.SystemService{{Name: "web", Image: "nginx", Container: web}, {Name: "db", Image: "db"}}}}}})
-	expectTexts(t, "it", does, `start a container of the image nginx "a b" as web`, "give it /etc of this host",
+	expectTexts(t, "it", does, `start a container of the image nginx 'a b' as web`, "give it /etc of this host",
 		"give it power over this host (privileged: true, its processes: false, SYS_ADMIN)",
 		"start a container of the image db as db", "run ./ready.sh {port} in a folder of its own",
-		`ask the database db:1/a as the user me, with the password of /etc/x: "SELECT 1"`)
+		`ask the database db:1/a as the user me, with the password of /etc/x: 'SELECT 1'`)
 	if strings.Count(does, "power") != 1 {
 		t.Errorf("db has power over this host:\n%s", does)
 	}

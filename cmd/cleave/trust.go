@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"golang.org/x/term"
@@ -76,32 +75,32 @@ func describeActions(s lab.Study) string {
 			continue
 		}
 		if len(x.Reset) > 0 {
-			line("run %s in %s", quoteArgs(x.Reset), placeOf(v))
+			line("run %s in %s", external.Quote(x.Reset...), placeOf(v))
 		}
 		if x.Image != "" {
-			line("start a container of the image %s", quoteArgs(append([]string{x.Image}, x.Command...)))
+			line("start a container of the image %s", external.Quote(append([]string{x.Image}, x.Command...)...))
 		} else if len(x.Command) > 0 {
-			line("run %s in %s", quoteArgs(x.Command), placeOf(v))
+			line("run %s in %s", external.Quote(x.Command...), placeOf(v))
 		}
 		if len(x.Ready.Command) > 0 {
-			line("run %s in %s, until it ends with 0", quoteArgs(x.Ready.Command), placeOf(v))
+			line("run %s in %s, until it ends with 0", external.Quote(x.Ready.Command...), placeOf(v))
 		}
 		for _, service := range x.Services {
 			describeService(line, service)
 		}
 		if x.Compose != nil {
-			line("start containers in %s:\n      %s", quoteArgs([]string{x.Compose.Dir}), indented(x.Compose.Text))
+			line("start containers in %s:\n      %s", external.Quote(x.Compose.Dir), indented(x.Compose.Text))
 		}
 		for _, name := range slices.Sorted(maps.Keys(x.Env)) {
-			line("with %s", quoteArgs([]string{name + "=" + x.Env[name]}))
+			line("with %s", external.Quote(name+"="+x.Env[name]))
 		}
 		if x.EnvFile != "" {
-			line("with variables from %s", quoteArgs([]string{x.EnvFile}))
+			line("with variables from %s", external.Quote(x.EnvFile))
 		}
 		for _, action := range describeAudit(x.Audit) {
 			line("%s", action)
 		}
-		line("load %s", quoteArgs([]string{x.URL}))
+		line("load %s", external.Quote(x.URL))
 	}
 	if s.Load == nil {
 		return strings.Join(lines, "\n")
@@ -110,7 +109,7 @@ func describeActions(s lab.Study) string {
 		line("load other hosts by this list:\n      %s", indented(s.Load.Consent))
 	}
 	for _, path := range localFiles(*s.Load) {
-		line("send what is in the file %s", quoteArgs([]string{path}))
+		line("send what is in the file %s", external.Quote(path))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -119,16 +118,16 @@ func describeActions(s lab.Study) string {
 // and its rights on this host.
 func describeService(line func(format string, args ...any), service lab.SystemService) {
 	c := service.Container
-	line("start a container of the image %s as %s", quoteArgs(slices.Concat([]string{service.Image},
-		c.Entrypoint, c.Command)), quoteArgs([]string{service.Name}))
+	line("start a container of the image %s as %s", external.Quote(slices.Concat([]string{service.Image},
+		c.Entrypoint, c.Command)...), external.Quote(service.Name))
 	for _, mount := range c.Mounts {
 		if mount.Kind == lab.MountBind {
-			line("give it %s of this host", quoteArgs([]string{mount.Source}))
+			line("give it %s of this host", external.Quote(mount.Source))
 		}
 	}
 	if c.Privileged || c.HostPID || len(c.CapAdd)+len(c.SecurityOpt) > 0 {
 		line("give it power over this host (privileged: %t, its processes: %t, %s)", c.Privileged, c.HostPID,
-			quoteArgs(slices.Concat(c.CapAdd, c.SecurityOpt)))
+			external.Quote(slices.Concat(c.CapAdd, c.SecurityOpt)...))
 	}
 }
 
@@ -138,14 +137,15 @@ func describeAudit(audit *lab.SystemAudit) (lines []string) {
 		return nil
 	}
 	if len(audit.Command) > 0 {
-		lines = append(lines, fmt.Sprintf("run %s in %s", quoteArgs(audit.Command), quoteArgs([]string{audit.Dir})))
+		lines = append(lines, fmt.Sprintf("run %s in %s", external.Quote(audit.Command...),
+			external.Quote(audit.Dir)))
 	}
 	for _, q := range audit.Queries {
 		db := audit.Databases[q.In]
 		password := cmp.Or(db.Password, db.PasswordFile, db.PasswordOf, "nobody")
 		lines = append(lines, fmt.Sprintf("ask the database %s as the user %s, with the password of %s: %s",
-			quoteArgs([]string{db.At + "/" + db.Name}), quoteArgs([]string{db.User}), quoteArgs([]string{password}),
-			quoteArgs([]string{q.SQL})))
+			external.Quote(db.At+"/"+db.Name), external.Quote(db.User), external.Quote(password),
+			external.Quote(q.SQL)))
 	}
 	return lines
 }
@@ -153,7 +153,7 @@ func describeAudit(audit *lab.SystemAudit) (lines []string) {
 // placeOf describes where the commands of a variant run: their folder on this host, if any, and their
 // deployment, unless it is processes of this host.
 func placeOf(v lab.Variant) string {
-	place := quoteArgs([]string{v.External.Dir})
+	place := external.Quote(v.External.Dir)
 	if v.External.Dir == "" {
 		place = "a folder of its own"
 	}
@@ -186,16 +186,4 @@ func localFiles(load lab.Load) []string {
 // indented returns a text whose second and later lines are indented.
 func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ")
-}
-
-// quoteArgs returns a command as a user would type it, with quotes if needed.
-func quoteArgs(argv []string) string {
-	var quoted []string
-	for _, argument := range argv {
-		if argument == "" || strings.ContainsAny(argument, " \t\"'\\\n") || plain.Text(argument) != argument {
-			argument = strconv.Quote(argument)
-		}
-		quoted = append(quoted, argument)
-	}
-	return strings.Join(quoted, " ")
 }

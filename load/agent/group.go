@@ -3,8 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -143,16 +141,4 @@ func stopAll(agents []*member) {
 		all.Go(a.stop)
 	}
 	all.Wait()
-}
-
-// shown returns a command as a user would type it.
-func shown(command []string) string {
-	quoted := make([]string, len(command))
-	for i, word := range command {
-		quoted[i] = word
-		if word == "" || strings.ContainsAny(word, " \t\"'\\") {
-			quoted[i] = fmt.Sprintf("%q", word)
-		}
-	}
-	return strings.Join(quoted, " ")
 }

@@ -43,7 +43,7 @@ type member struct {
 // start starts an agent in a process group of its own, so that an interrupt typed at the terminal reaches
 // the leader only.
 func start(group context.Context, number int, command []string) (*member, error) {
-	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, shown(command)),
+	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, strings.Join(command, " ")),
 		events: make(chan lab.Event), group: group}
 	a.process = exec.Command(command[0], command[1:]...)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Inline returns a definition that is written on the command line: URL, name=URL or name=COMMAND. A command
@@ -92,4 +96,26 @@ func Split(text string) ([]string, error) {
 		words = append(words, word.String())
 	}
 	return words, nil
+}
+
+// bareWord matches the words that mean the same to a shell without quotes, among them those with {port}.
+var bareWord = regexp.MustCompile(`^(?:[\pL\pN_@%+=:,./-]|\{\w+\})+$`)
+
+// Quote returns a command as a user types it in a shell. Nothing in its words is expanded or run there. A
+// word with characters that a terminal does not show is written as $'...', which bash and zsh read.
+func Quote(words ...string) string {
+	isHidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		switch {
+		case bareWord.MatchString(word):
+			quoted[i] = word
+		case !utf8.ValidString(word), strings.ContainsFunc(word, isHidden):
+			escaped := strings.ReplaceAll(strconv.Quote(word), "'", `\x27`) // other shells know no \' in it
+			quoted[i] = "$'" + escaped[1:len(escaped)-1] + "'"
+		default:
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }

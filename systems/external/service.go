@@ -101,7 +101,7 @@ func (s *serviceReader) readBuild() {
 	b, command := s.Build, []string{"docker", "build", "--tag", s.unit.Image}
 	defer func() {
 		s.builds[s.unit.Image] = Build{command, s.file.Environment.Values()}
-		s.unit.Install = shellWords(command)
+		s.unit.Install = Quote(command...)
 	}()
 	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // the plan shows the command
 	if hidden || b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {
@@ -120,17 +120,6 @@ func (s *serviceReader) readBuild() {
 		}
 	}
 	command = append(command, b.Context)
-}
-
-// shellWords returns a command quoted for a shell.
-func shellWords(argv []string) string {
-	words := slices.Clone(argv)
-	for i, word := range words {
-		if strings.ContainsAny(word, " \t\n\"'\\$`&|;<>()*?#~!") || word == "" {
-			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 // readNames reads the other names of the service on the network.
