@@ -25,8 +25,8 @@ func Inline(text string) (Definition, error) {
 		d.URL = value
 		u, err := url.Parse(value)
 		if err == nil && u.User == nil && u.RawQuery != "" {
-			return d, fmt.Errorf("URL %q: a query belongs to what is asked of every system: --path '%s', and "+
-				"%s://%s here", value, u.RequestURI(), u.Scheme, u.Host)
+			return d, fmt.Errorf("URL %q: a query belongs to what is asked of every system: --path %s, and "+
+				"%s://%s here", value, Quote(u.RequestURI()), u.Scheme, u.Host)
 		}
 		if err == nil && name == "" {
 			d.Name = strings.ToLower(strings.ReplaceAll(u.Host, ":", "-"))
