@@ -21,8 +21,9 @@ func canaries() map[string]bool {
 		"canary-env-literal": false, "canary-env-file": false, "canary-env-reference": false,
 		"canary-url-password":    false,
 		"canary-scenario-header": false, "canary-step-cookie": false, "canary-json-member": false,
-		"canary-header-reference": false,
-		"canary-argument-pair":    true, "canary-argument-assigned": true, "canary-typed-header": true,
+		"canary-header-reference": false, "canary-target-url": false, "canary-choice-url": false,
+		"canary-request-url": false, "canary-expected-url": false,
+		"canary-argument-pair": true, "canary-argument-assigned": true, "canary-typed-header": true,
 	}
 }
 
@@ -44,13 +45,17 @@ env_file: secrets.env
 
 const canaryScenario = `schema: cleave-scenario/1
 name: canaries
-headers: {Authorization: Bearer canary-scenario-header, X-Other: "${env:CANARY_HEADER}"}
+target: http://me:canary-target-url@127.0.0.1/
+headers: {Authorization: Bearer canary-scenario-header, X-Other: "${env:CANARY_HEADER}", X-Back: "${back}"}
+values: {back: {choice: ["http://me:canary-choice-url@127.0.0.1/"]}}
 flows:
   - name: only
     steps:
-      - request: POST /
+      - request: POST /?from=http://me:canary-request-url@127.0.0.1/
         headers: {Cookie: session=canary-step-cookie}
         json: {user: me, password: canary-json-member}
+      - request: GET /
+        expect: {body: ["http://me:canary-expected-url@127.0.0.1/"]}
 `
 
 // expectNoCanary checks that a text contains no secret.
@@ -145,7 +150,9 @@ func TestNoSecretIsPublished(t *testing.T) {
 		"CLEAVE_MASKED_TOKEN=canary-argument-pair", "CLEAVE_MASKED_PASSWORD=canary-argument-assigned",
 		"CLEAVE_MASKED_PASSWORD_2=canary-json-member",
 		"CLEAVE_MASKED_AUTHORIZATION=Bearer canary-scenario-header",
-		"CLEAVE_MASKED_COOKIE=session=canary-step-cookie")
+		"CLEAVE_MASKED_COOKIE=session=canary-step-cookie", "CLEAVE_MASKED_URL_PASSWORD=canary-target-url",
+		"CLEAVE_MASKED_URL_PASSWORD_2=canary-choice-url", "CLEAVE_MASKED_URL_PASSWORD_3=canary-request-url",
+		"CLEAVE_MASKED_URL_PASSWORD_4=canary-expected-url")
 	_, errOut = runWatched(t, dir, unmasked, "run", latest, "--results", "again")
 	if !strings.Contains(errOut, "told: ***") {
 		t.Errorf("with the values the server was not started:\n%s", errOut)

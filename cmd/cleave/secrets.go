@@ -41,33 +41,43 @@ func convertTypedHeaders(file *scenario.File) {
 	})
 }
 
-// maskScenario replaces headers and members of JSON bodies that look like secrets by references.
+// maskScenario replaces by references the headers and members of JSON bodies that look like secrets, and the
+// passwords of URLs in all texts.
 func maskScenario(v *secret.Vault, file scenario.File) scenario.File {
 	what := "scenario " + file.Name
-	return withTexts(file, func(name, _, text string) string {
+	masked := withTexts(file, func(name, _, text string) string {
 		if secret.Named(name) && text != "" && !strings.Contains(text, "${") {
 			return scenarioReference(v.Mask(what, name, text))
 		}
 		return v.MaskURLs(what, name, text, scenarioReference)
 	})
+	return withOtherTexts(masked, func(text string) string {
+		return v.MaskURLs(what, "URL", text, scenarioReference)
+	})
 }
 
-// fillScenario replaces the references by their values, as literal texts.
+// fillScenario replaces the references by their values, as literal texts. Beyond headers and bodies these are
+// only references to masked passwords.
 func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 	var missing []error
-	filled := withTexts(file, func(name, _, text string) string {
+	fill := func(place, text string, isReference func(variable string) bool) string {
 		return environmentReference.ReplaceAllStringFunc(text, func(found string) string {
 			parts := environmentReference.FindStringSubmatch(found)
-			if parts[1] != "" { // $${ is a plain ${
+			if parts[1] != "" || !isReference(parts[2]) { // $${ is a plain ${
 				return found
 			}
 			value, known := v.Value(parts[2], nil)
 			if !known {
-				missing = append(missing, fmt.Errorf("%s of the scenario: %w", cmp.Or(name, "a body"),
-					secret.MissingError{parts[2]}))
+				missing = append(missing, fmt.Errorf("%s of the scenario: %w", place, secret.MissingError{parts[2]}))
 			}
 			return scenario.Literal(value)
 		})
+	}
+	filled := withTexts(file, func(name, _, text string) string {
+		return fill(cmp.Or(name, "a body"), text, func(string) bool { return true })
+	})
+	filled = withOtherTexts(filled, func(text string) string {
+		return fill("a URL", text, func(variable string) bool { return strings.HasPrefix(variable, secret.Prefix) })
 	})
 	return filled, errors.Join(missing...)
 }
@@ -91,6 +101,44 @@ func withTexts(file scenario.File, change func(name, header, text string) string
 			steps[j].Headers = headers(steps[j].Headers)
 			steps[j].Body = change("", "", steps[j].Body)
 			steps[j].JSON = withMembers("", steps[j].JSON, change)
+		}
+		file.Flows[i].Steps = steps
+	}
+	return file
+}
+
+// withOtherTexts returns a copy of the scenario with those texts changed that withTexts leaves and that may
+// hold URLs: the target, choices, and the names, requests and expectations of steps.
+func withOtherTexts(file scenario.File, change func(text string) string) scenario.File {
+	list := func(all []string) []string {
+		changed := slices.Clone(all)
+		for i := range changed {
+			changed[i] = change(changed[i])
+		}
+		return changed
+	}
+	texts := func(all map[string]string) map[string]string {
+		changed := maps.Clone(all)
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			changed[name] = change(all[name])
+		}
+		return changed
+	}
+	file.Target = change(file.Target)
+	file.Values = maps.Clone(file.Values)
+	for _, name := range slices.Sorted(maps.Keys(file.Values)) {
+		value := file.Values[name]
+		value.Choice = list(value.Choice)
+		file.Values[name] = value
+	}
+	file.Flows = slices.Clone(file.Flows)
+	for i := range file.Flows {
+		steps := slices.Clone(file.Flows[i].Steps)
+		for j := range steps {
+			s := &steps[j]
+			s.Name, s.Request = change(s.Name), change(s.Request)
+			s.Expect.Body, s.Expect.JSON, s.Expect.Header = list(s.Expect.Body), texts(s.Expect.JSON),
+				texts(s.Expect.Header)
 		}
 		file.Flows[i].Steps = steps
 	}
