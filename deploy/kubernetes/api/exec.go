@@ -18,8 +18,13 @@ const (
 	statusChannel = 3
 )
 
-// Exec runs a command in a container of a pod and returns what the command prints, errors included. It fails
-// if the exit status of the command is not 0. After the end of ctx the command may go on.
+// maxPrinted is the size of the end of a command's output that is kept, in bytes. A container of a user may
+// print without end.
+const maxPrinted = 64 << 10
+
+// Exec runs a command in a container of a pod and returns what the command prints, errors included; of a long
+// output the end, with a note. It fails if the exit status of the command is not 0. After the end of ctx the
+// command may go on.
 //
 // Source: the subresource exec of pods, with the same subprotocol as Forward.
 func (c *Client) Exec(
@@ -32,10 +37,11 @@ func (c *Client) Exec(
 	}
 	defer func() { _ = connection.Close() }() // it is only read
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
+	var tail tail
 	for {
 		var message []byte
 		if err := websocket.Message.Receive(connection, &message); err != nil {
-			return printed, fmt.Errorf("wait for a command in the pod %s: %w", pod,
+			return tail.String(), fmt.Errorf("wait for a command in the pod %s: %w", pod,
 				errors.Join(context.Cause(ctx), err))
 		}
 		if len(message) < 2 { // servers may open channels with empty messages
@@ -43,11 +49,35 @@ func (c *Client) Exec(
 		}
 		switch channel, data := message[0], message[1:]; channel {
 		case outputChannel, stderrChannel:
-			printed += string(data)
+			tail.add(data)
 		case statusChannel:
+			printed = tail.String()
 			return printed, failureOf(data, printed)
 		}
 	}
+}
+
+// tail keeps the end of an output.
+type tail struct {
+	kept []byte // at most 2*maxPrinted, so that few messages have to move it
+	cut  int    // bytes before it
+}
+
+func (t *tail) add(data []byte) {
+	t.kept = append(t.kept, data...)
+	if more := len(t.kept) - maxPrinted; more > maxPrinted {
+		t.kept, t.cut = append(t.kept[:0], t.kept[more:]...), t.cut+more
+	}
+}
+
+// String returns the last maxPrinted bytes, and says how many are missing before them.
+func (t *tail) String() string {
+	more := max(0, len(t.kept)-maxPrinted)
+	text := string(t.kept[more:])
+	if missing := t.cut + more; missing > 0 {
+		return fmt.Sprintf("[%d bytes before this are left out] %s", missing, text)
+	}
+	return text
 }
 
 // failureOf returns the error in the status of a command that has printed a text, or nil if it succeeded.

@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +22,9 @@ func TestExec(t *testing.T) {
 		"succeeds": {"\x01", "\x01out", "\x02, err", "\x03" + `{"status":"Success"}`},
 		"fails":    {"\x02no such table", "\x03" + `{"status":"Failure","message":"exit code 1"}`},
 		"breaks":   {"\x01out"},
+		"prints": append(slices.Repeat([]string{"\x01" + strings.Repeat("x", 10_000)}, 100), "\x01 status 0",
+			"\x03"+`{"status":"Success"}`),
+		"prints at once": {"\x01" + strings.Repeat("x", 1_000_000) + " status 0", "\x03" + `{"status":"Success"}`},
 	}
 	server := httptest.NewTLSServer(websocket.Server{Handler: func(caller *websocket.Conn) {
 		query := caller.Request().URL.Query()
@@ -47,6 +52,14 @@ func TestExec(t *testing.T) {
 	deploytest.Says(t, err, "exit code 1", "no such table")
 	_, err = run(t.Context(), "breaks")
 	deploytest.Says(t, err, "wait for a command in the pod front", "EOF")
+	for _, how := range []string{"prints", "prints at once"} {
+		printed, err := run(t.Context(), how)
+		deploytest.NoError(t, err)
+		if len(printed) > 66_000 || !strings.HasSuffix(printed, "xx status 0") ||
+			!strings.HasPrefix(printed, "[934473 bytes before this are left out] xx") {
+			t.Errorf("%s: of a million bytes it returns %d: %.60q", how, len(printed), printed)
+		}
+	}
 	patience := errors.New("out of patience")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, patience)
 	defer cancel()
