@@ -116,7 +116,7 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 }
 
 // join connects a pod again that was cut off. Kubernetes may have taken a container with a health check from
-// its service meanwhile.
+// its service meanwhile. The fleet then waits until all nodes route calls to it.
 func (d *deployment) join(ctx context.Context, p *pod) error {
 	if _, err := d.command(ctx, p, dropNothing); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (d *deployment) join(ctx context.Context, p *pod) error {
 	if err != nil || p.Spec.Container == nil || p.probe(p.Spec.Container.Health) == nil {
 		return err
 	}
-	return p.awaitHealthy(ctx)
+	return p.awaitDeclared(ctx)
 }
 
 // awaitAnswer waits until a call from a pod to that of the lead is answered.

@@ -1,15 +1,21 @@
 package kubernetes
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/net/websocket"
+
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
 	"github.com/cleave-lab/cleave/deploy/registry"
@@ -77,6 +83,50 @@ func TestCutOnTheUsersCluster(t *testing.T) {
 	_, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
 	deploytest.Says(t, err, "its fault cut takes a container of root with the capability NET_ADMIN",
 		`violates PodSecurity "baseline`, "have its administrator widen it")
+}
+
+// TestAHealedCutWaitsForRoutesOnce: a container with a health check, which is declared ready again, is healed
+// after one wait for the routes of the nodes to it.
+func TestAHealedCutWaitsForRoutesOnce(t *testing.T) {
+	var isCut atomic.Bool
+	server := httptest.NewTLSServer(websocket.Server{Handler: func(caller *websocket.Conn) {
+		script := strings.Join(caller.Request().URL.Query()["command"], " ")
+		status := "status 0"
+		switch {
+		case strings.Contains(script, dropNothing):
+			isCut.Store(false)
+		case strings.Contains(script, dropAll):
+			isCut.Store(true)
+		case isCut.Load():
+			status = "status 124"
+		}
+		for _, message := range []string{"\x01" + status, "\x03" + `{"status":"Success"}`} {
+			_ = websocket.Message.Send(caller, []byte(message)) // the caller reports what it lacks
+		}
+	}})
+	defer server.Close()
+	d := &deployment{pods: newPodCache(), deployer: &Deployer{site: &userSite{}}, lead: "front",
+		cutOff:  map[string]bool{},
+		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
+	opened := 0
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{
+		Faults: []lab.FaultKind{lab.FaultCut}, Cut: d.cutByFilter, Reach: func(string) string { return "" },
+		AwaitOpen: func(context.Context, *pod) error { opened++; return nil }})
+	d.Add(d.newPod(lab.UnitSpec{Name: d.lead}))
+	boxed := d.newPod(lab.UnitSpec{Name: "boxed", Runnable: lab.Runnable{Container: &lab.ContainerSpec{
+		Health: &lab.HealthCheck{Test: []string{"CMD", "true"}, Interval: 1, Timeout: 1, Retries: 1}}}})
+	boxed.name = "boxed"
+	d.Add(boxed)
+	state := api.Pod{}
+	state.Metadata.Name, state.Status.Conditions = "boxed", []api.PodCondition{{Type: "Ready", Status: "True"}}
+	d.pods.update(state, false)
+	fault := lab.Fault{Target: "boxed", Kind: lab.FaultCut}
+	_, err := d.Harm(deploytest.Within(t), fault)
+	deploytest.Must(t, err)
+	deploytest.Must(t, d.Heal(deploytest.Within(t), fault))
+	if opened != 1 || d.isCut("boxed") || isCut.Load() {
+		t.Errorf("it waits %d times; it is cut off: %t, %t", opened, d.isCut("boxed"), isCut.Load())
+	}
 }
 
 // isCutOff cuts off a unit and heals it. This host is in the network of the cluster, so it calls the unit as

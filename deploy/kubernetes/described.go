@@ -126,6 +126,14 @@ func (p *pod) probe(described *lab.HealthCheck) *api.Probe {
 // awaitHealthy waits until the health check of the container succeeds, when Kubernetes declares the pod
 // ready, and then until all nodes route calls to it.
 func (p *pod) awaitHealthy(ctx context.Context) error {
+	if err := p.awaitDeclared(ctx); err != nil {
+		return err
+	}
+	return p.deployment.AwaitOpen(ctx, p)
+}
+
+// awaitDeclared waits until Kubernetes declares the pod ready.
+func (p *pod) awaitDeclared(ctx context.Context) error {
 	if p.probe(p.Spec.Container.Health) == nil {
 		return fmt.Errorf("%v has no health check, and others wait until it is healthy: give it one (healthcheck)",
 			p)
@@ -141,5 +149,5 @@ func (p *pod) awaitHealthy(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%v is not healthy: %w%s", p, err, p.Log.LastWords())
 	}
-	return p.deployment.AwaitOpen(ctx, p)
+	return nil
 }
