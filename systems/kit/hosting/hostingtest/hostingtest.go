@@ -30,9 +30,15 @@ func Serve(
 	open func(ctx context.Context, unit string, addresses map[string]string) (hosting.Served, error),
 ) (addresses map[string]string, stop func() error, err error) {
 	listeners, addresses := map[string]net.Listener{}, map[string]string{}
-	for _, name := range units {
+	closeAll := func(units []string) (err error) {
+		for _, name := range units {
+			err = errors.Join(err, listeners[name].Close())
+		}
+		return err
+	}
+	for i, name := range units {
 		if listeners[name], err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
-			return nil, nil, err
+			return nil, nil, errors.Join(err, closeAll(units[:i]))
 		}
 		addresses[name] = listeners[name].Addr().String()
 	}
@@ -42,10 +48,10 @@ func Serve(
 		end()
 		return serving.Wait()
 	}
-	for _, name := range units {
+	for i, name := range units {
 		u, err := open(ctx, name, addresses)
 		if err != nil {
-			return nil, nil, errors.Join(err, stop())
+			return nil, nil, errors.Join(err, stop(), closeAll(units[i:]))
 		}
 		serving.Go(func() error {
 			if err := errors.Join(u.Serve(ctx, listeners[name]), u.Close()); err != nil {
