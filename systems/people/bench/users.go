@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 // users are clients of the gateway that create and fetch, each over a connection of its own. They do as
 // little work as the load engine does, so that the trial measures the gateway.
 type users struct {
+	ctx      context.Context // ends the trial
 	loop     *eventloop.Loop
 	host     string
 	left     int // records that no user has begun
@@ -22,14 +24,14 @@ type users struct {
 }
 
 // ask creates and fetches all records at an address, by concurrent clients.
-func (w work) ask(address string) (m measure, err error) {
+func (w work) ask(ctx context.Context, address string) (m measure, err error) {
 	// The users share the processors with the gateway: after a yield they often find answers without sleeping.
 	loop, err := eventloop.New(eventloop.Config{Yield: true})
 	if err != nil {
 		return measure{}, err
 	}
 	defer func() { err = errors.Join(err, loop.Close()) }()
-	u := &users{loop: loop, host: address, left: w.records}
+	u := &users{ctx: ctx, loop: loop, host: address, left: w.records}
 	conns := make([]*eventloop.Conn, w.clients)
 	for i := range conns {
 		if conns[i], err = loop.Dial("tcp", address, &user{users: u}); err != nil {
@@ -46,8 +48,11 @@ func (w work) ask(address string) (m measure, err error) {
 	return ended(), err
 }
 
-// create begins the next record; the last user to find none ends the trial.
+// create begins the next record. The last user to find none ends the trial; so does the end of the context.
 func (u *users) create(c *eventloop.Conn) error {
+	if err := u.ctx.Err(); err != nil {
+		return err
+	}
 	if u.left == 0 {
 		if u.asking == 0 {
 			u.loop.Stop()

@@ -104,16 +104,16 @@ func (w work) driver(ctx context.Context, _ uint64) (measure, error) {
 const pool = 8
 
 // stock plays the clients against a gateway in this process that serves with net/http.
-func (w work) stock(context.Context, uint64) (m measure, err error) {
-	return w.monolith(nil)
+func (w work) stock(ctx context.Context, _ uint64) (m measure, err error) {
+	return w.monolith(ctx, nil)
 }
 
 // lean does the same with our own binding in place of net/http.
-func (w work) lean(context.Context, uint64) (m measure, err error) {
-	return w.monolith(map[string]string{architecture.KnobFront: architecture.Lean})
+func (w work) lean(ctx context.Context, _ uint64) (m measure, err error) {
+	return w.monolith(ctx, map[string]string{architecture.KnobFront: architecture.Lean})
 }
 
-func (w work) monolith(knobs map[string]string) (m measure, err error) {
+func (w work) monolith(ctx context.Context, knobs map[string]string) (m measure, err error) {
 	design, err := architecture.New(architecture.Monolith, knobs)
 	if err != nil {
 		return measure{}, err
@@ -126,6 +126,6 @@ func (w work) monolith(knobs map[string]string) (m measure, err error) {
 	if err != nil {
 		return measure{}, err
 	}
-	m, err = w.ask(addresses[architecture.UnitAll])
+	m, err = w.ask(ctx, addresses[architecture.UnitAll])
 	return m, errors.Join(err, stop())
 }
