@@ -102,12 +102,14 @@ func (c *Channel) Failed(cause error) error {
 }
 
 // Await waits for the given command. Meanwhile it answers commands that ask for the clock or the usage of the
-// unit. It returns an error for any other command, and ErrGone at the end of the channel.
+// unit. It returns an error for any other command, and ErrGone at the end of the channel, also within a
+// command.
 func (c *Channel) Await(kind lab.CommandKind) error {
 	for {
 		var command lab.Command
 		if err := c.commands.Decode(&command); err != nil {
-			if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.ETIMEDOUT) {
+			if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
+				errors.Is(err, syscall.ETIMEDOUT) {
 				return ErrGone
 			}
 			return fmt.Errorf("read command %q: %w", kind, err)

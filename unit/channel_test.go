@@ -34,6 +34,7 @@ func TestAwait(t *testing.T) {
 		"the awaited command": {`{"command":"start"}`, ""},
 		"another command":     {`{"command":"stop"}`, `got command "stop", want "start"`},
 		"the end":             {"", ErrGone.Error()},
+		"half a command":      {`{"command":"start"`, ErrGone.Error()},
 		"no JSON":             {"start", "read command"},
 	} {
 		t.Run(name, func(t *testing.T) {
