@@ -51,5 +51,9 @@ func settledAfter(answer *http.Response, measured time.Duration) time.Duration {
 	if err != nil {
 		return measured
 	}
-	return min(time.Duration(milliseconds*float64(time.Millisecond)), measured)
+	// The time may be beyond the range of a Duration.
+	if said := milliseconds * float64(time.Millisecond); said < float64(measured) {
+		return time.Duration(said)
+	}
+	return measured
 }
