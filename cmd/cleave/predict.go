@@ -204,6 +204,9 @@ func (f predictFlags) capacityObjective() (predict.Objective, error) {
 	return o, nil
 }
 
+// maxPredictedReplicas is the largest number of replicas of a unit that a prediction is asked for.
+const maxPredictedReplicas = 10_000
+
 // parseReplicas reads numbers of replicas, as in "orders=2,front=3".
 func parseReplicas(text string) (map[string]int, error) {
 	if text == "" {
@@ -215,6 +218,9 @@ func parseReplicas(text string) (map[string]int, error) {
 		n, err := strconv.Atoi(number)
 		if err != nil {
 			return nil, fmt.Errorf("--replicas %q: want a unit and a number, as in orders=2", one)
+		}
+		if n > maxPredictedReplicas {
+			return nil, fmt.Errorf("--replicas %q: want at most %d of a unit", one, maxPredictedReplicas)
 		}
 		all[name] = n
 	}
