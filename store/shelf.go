@@ -161,9 +161,9 @@ func (s *Shelf) check(name string) error {
 	return nil
 }
 
-// Past returns the history of a run: the runs in the same folder, including the run itself, that have a
-// report and the same study and title, the oldest first. It returns the newest maxPast of them. left counts
-// runs that another limit left out, not those older than the newest maxPast.
+// Past returns the history of a run: the runs in the same folder that have a report and the same study and
+// title, the oldest first. It returns the newest maxPast of them; the run itself is missing if it is older.
+// left counts runs that another limit left out, not those older than the newest maxPast: nothing reads them.
 func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err error) {
 	if err := s.check(name); err != nil {
 		return nil, left, err
