@@ -21,8 +21,8 @@ type cpuShares struct {
 	message float64
 }
 
-// sharesOf returns the shares of a unit. All business code of a unit that nobody has metered is taken for CPU
-// time, which is an upper bound.
+// sharesOf returns the shares of a unit. All times of business code of a unit that was not metered are taken
+// for CPU time, which is an upper bound.
 func (b *builder) sharesOf(unit string) cpuShares {
 	if s, metered := b.shares[unit]; metered {
 		return s
@@ -33,7 +33,7 @@ func (b *builder) sharesOf(unit string) cpuShares {
 // spanTimes holds the times of the spans of a unit, in seconds, and the number of its messages.
 type spanTimes struct{ run, statements, commits, messages float64 }
 
-// divide finds the shares of all units.
+// divide computes the shares of all units from their metered CPU time and the times of their spans.
 func (b *builder) divide(operations []*node) {
 	sums := map[string]*spanTimes{}
 	of := func(unit string) *spanTimes {
@@ -203,8 +203,8 @@ func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 	return all
 }
 
-// hopCost returns the cost of a node that its caller in another unit causes. The CPU time of messages outside
-// of spans passes between both sides, so it is not waiting.
+// hopCost returns the cost of calling a node from another unit. CPU time that both sides use outside of their
+// spans shows as time between them, so it is subtracted from the waiting.
 func (n *node) hopCost(source Source, own, caller cpuShares) *Hop {
 	unseen, between := own.message+caller.message, caller.statements
 	if n.async {

@@ -131,7 +131,7 @@ type execution struct {
 	last      *execution // the last call that it made
 }
 
-// visit holds the work of an execution at a store.
+// visit holds the work of an execution at a store: how many statements and commits, and the seconds in each.
 type visit struct{ statements, commits, inStatements, inCommits float64 }
 
 // hop holds the times of an execution on its way: encoding on both sides, and the rest in between.
@@ -294,7 +294,8 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 	verb, _, _ := strings.Cut(strings.ToUpper(s.Name), " ")
 	commits := verb == "COMMIT" ||
 		b.Transactions && !b.within[store.Name] && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)
-	statement, _, _ := strings.Cut(s.Name, " to ") // the name of a client's span includes the store
+	// The name of a client's span includes the store. ROLLBACK TO a savepoint does not end the transaction.
+	statement, _, _ := strings.Cut(s.Name, " to ")
 	if rollback := strings.EqualFold(statement, "ROLLBACK"); rollback || verb == "BEGIN" || verb == "COMMIT" {
 		b.within[store.Name] = verb == "BEGIN"
 	} else {

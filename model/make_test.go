@@ -12,7 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// span returns a span with those below it, in microseconds. Its self time is the rest.
+// span returns a span with its children, from times in microseconds. Its self time is the time outside of
+// its children.
 func span(
 	service, name string, kind lab.SegmentKind, start, end int64, below ...*lab.SpanNode,
 ) *lab.SpanNode {
@@ -38,8 +39,8 @@ func async(s *lab.SpanNode) *lab.SpanNode {
 	return s
 }
 
-// of returns a span with its component within the service.
-func of(component string, s *lab.SpanNode) *lab.SpanNode {
+// inComponent returns a span with its component within the service.
+func inComponent(component string, s *lab.SpanNode) *lab.SpanNode {
 	s.Component = component
 	return s
 }
@@ -63,8 +64,8 @@ func order() *lab.SpanNode {
 				span("stock", "decode", encoding, start+50, start+60))),
 			span("shop", "decode", encoding, start+170, start+200))
 	}
-	return serves(of("front", span("shop", "POST /orders", code, 0, 920,
-		of("orders", span("shop", "Create", code, 100, 820,
+	return serves(inComponent("front", span("shop", "POST /orders", code, 0, 920,
+		inComponent("orders", span("shop", "Create", code, 100, 820,
 			span("shop", "INSERT orders", database, 150, 200),
 			span("shop", "upsert orders", database, 200, 250,
 				span("shop", "UPDATE orders", database, 205, 245)),
@@ -74,6 +75,7 @@ func order() *lab.SpanNode {
 				async(serves(span("mail", "process mail", code, 1100, 1150))))))))))
 }
 
+// made returns the model of the evidence, which must survive writing and reading, and its notes.
 func made(t *testing.T, from Evidence) (Model, []string) {
 	t.Helper()
 	m, notes, err := Make(from)
@@ -81,7 +83,7 @@ func made(t *testing.T, from Evidence) (Model, []string) {
 		t.Fatal(err)
 	}
 	if again := written(t, parsed(t, written(t, m))); again != written(t, m) {
-		t.Errorf("what was made is not what is read:\n%s\n%s", written(t, m), again)
+		t.Errorf("the model changes when it is written and read:\n%s\n%s", written(t, m), again)
 	}
 	return m, notes
 }
@@ -189,7 +191,8 @@ func TestMeteredCPUIsDividedWithoutRemainder(t *testing.T) {
 func TestAServersCPUGoesToItsVisits(t *testing.T) {
 	visits := func() *lab.SpanNode {
 		return span("shop", "GET /", code, 0, 500, span("shop", "SELECT a", database, 100, 200),
-			of("stock", span("shop", "Stock", code, 200, 500, span("shop", "SELECT b", database, 200, 500))))
+			inComponent("stock", span("shop", "Stock", code, 200, 500,
+				span("shop", "SELECT b", database, 200, 500))))
 	}
 	m, _ := made(t, Evidence{Name: "served", Traces: []*lab.SpanNode{visits(), visits()},
 		CPU:     map[string]float64{"shop": 100e-6, "database": 60e-6},
@@ -204,7 +207,8 @@ func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
 	trace := func() *lab.SpanNode {
 		return span("shop", "GET /", code, 0, 900, span("shop", "INSERT a", database, 0, 100),
 			span("shop", "BEGIN", database, 100, 110), span("shop", "UPDATE a", database, 110, 200),
-			of("stock", span("shop", "Stock", code, 200, 500, span("shop", "DELETE b", database, 200, 500))),
+			inComponent("stock", span("shop", "Stock", code, 200, 500,
+				span("shop", "DELETE b", database, 200, 500))),
 			span("shop", "COMMIT", database, 500, 700), span("shop", "DELETE a", database, 700, 900))
 	}
 	for transactions, want := range map[bool]string{true: "3 3, 1 0", false: "3 1, 1 0"} {
@@ -220,8 +224,8 @@ func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
 
 // TestCallsAreInTheirOrder although one slow operation ended early.
 func TestCallsAreInTheirOrder(t *testing.T) {
-	first := func(at int64) *lab.SpanNode { return of("x", span("a", "x", code, at, at+10)) }
-	whole := span("a", "GET /", code, 0, 500, first(100), of("y", span("a", "y", code, 200, 300)))
+	first := func(at int64) *lab.SpanNode { return inComponent("x", span("a", "x", code, at, at+10)) }
+	whole := span("a", "GET /", code, 0, 500, first(100), inComponent("y", span("a", "y", code, 200, 300)))
 	m, _ := made(t, Evidence{Name: "order", Traces: []*lab.SpanNode{whole,
 		span("a", "GET /", code, 0, 99_000, first(98_000))}})
 	if calls := m.Operations[0].Call.Calls; calls[0].Component != "x" || calls[1].Count != 0.5 {
@@ -246,8 +250,8 @@ func TestWhatATraceLacks(t *testing.T) {
 		t.Errorf("a rollback: %+v, want one statement", v)
 	}
 
-	twice := span("a", "GET /", code, 0, 500, of("x", span("a", "x", code, 0, 100)),
-		serves(of("x", span("b", "x", code, 200, 300))))
+	twice := span("a", "GET /", code, 0, 500, inComponent("x", span("a", "x", code, 0, 100)),
+		serves(inComponent("x", span("b", "x", code, 200, 300))))
 	m, notes := made(t, Evidence{Name: "twice", Traces: []*lab.SpanNode{twice},
 		CPU: map[string]float64{"a": 1e-3}})
 	if got := strings.Join(m.Components(), " "); got != "a x b/x" || len(notes) != 2 ||

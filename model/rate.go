@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Rated is a figure at a rate, as it was measured of the system as it is: the mean over the measurements.
+// Rated is a measured value at a rate: the mean of all measurements at about that rate.
 type Rated struct {
 	Rate  float64 // operations per second
 	Value float64
@@ -23,13 +23,14 @@ func (m Measurement) SameLoad(other Measurement) bool {
 	return m.Users == other.Users && (m.Users > 0 || SameRate(m.Rate, other.Rate))
 }
 
-// RatedCPU returns the CPU seconds of an operation at each rate at which the system was measured as it is, in
-// the order of the rates.
+// RatedCPU returns the CPU seconds of an operation at each rate at which the system was measured in its
+// present placement, in the order of the rates.
 func (m Model) RatedCPU() []Rated {
 	return m.rated(func(of Measurement) Distribution { return of.CPU })
 }
 
-// rated returns a CPU time at each rate at which the system was measured as it is, in the order of the rates.
+// rated returns the CPU time that cpu selects of a measurement, at each rate at which the system was measured
+// in its present placement, in the order of the rates.
 func (m Model) rated(cpu func(Measurement) Distribution) (all []Rated) {
 	measured := slices.DeleteFunc(slices.Clone(m.Measured),
 		func(m Measurement) bool { return m.Placement != "" || cpu(m).Mean == 0 || m.Users > 0 })
@@ -47,8 +48,9 @@ func (m Model) rated(cpu func(Measurement) Distribution) (all []Rated) {
 	return all
 }
 
-// GeneratorAt returns the CPU time that the load generator takes for an operation at a rate, estimated as
-// those of the system are (AtRate); 0 if it did not share the host, or nobody metered it.
+// GeneratorAt returns the CPU seconds that the load generator takes for an operation at a rate, interpolated
+// like those of the system (see Interpolated). It returns 0 if the generator did not share the host, or was
+// not metered.
 func (m Model) GeneratorAt(rate float64) float64 {
 	measured := m.rated(func(of Measurement) Distribution { return of.Generator })
 	if len(measured) == 0 {
@@ -57,16 +59,16 @@ func (m Model) GeneratorAt(rate float64) float64 {
 	return Interpolated(rate, measured)
 }
 
-// GeneratorAtCapacity returns the same among users who never pause, or else that at the highest rate, as
-// AtCapacity has it.
+// GeneratorAtCapacity returns the CPU seconds that the load generator takes for an operation when users never
+// pause, or at the highest measured rate if there is no such measurement; see AtCapacity.
 func (m Model) GeneratorAtCapacity() float64 {
-	crowded := m.crowdedMean(func(of Measurement) Distribution { return of.Generator })
-	return cmp.Or(crowded, m.GeneratorAt(math.MaxFloat64))
+	closed := m.closedLoopMean(func(of Measurement) Distribution { return of.Generator })
+	return cmp.Or(closed, m.GeneratorAt(math.MaxFloat64))
 }
 
-// crowdedMean returns the mean of a CPU time over the measurements of the system as it is with users who
-// never pause, in seconds; 0 if there are none.
-func (m Model) crowdedMean(cpu func(Measurement) Distribution) (mean float64) {
+// closedLoopMean returns the mean of the CPU time that cpu selects, over the measurements in the present
+// placement with users who never pause, in seconds; 0 if there are none.
+func (m Model) closedLoopMean(cpu func(Measurement) Distribution) (mean float64) {
 	trials := 0.0
 	for _, one := range m.Measured {
 		if one.Users > 0 && one.Placement == "" && cpu(one).Mean > 0 {
@@ -77,10 +79,10 @@ func (m Model) crowdedMean(cpu func(Measurement) Distribution) (mean float64) {
 	return mean
 }
 
-// AtRate returns the model with the CPU times that its calls take at a rate, estimated from those measured at
-// others: an idle host takes more CPU time for the same work, since it wakes up and finds its caches cold.
-// Between two rates the CPU time of an operation is linear in the logarithm of the rate; beyond the first or
-// the last it is constant. If fewer than two rates were measured, the CPU times stay as they are.
+// AtRate returns the model with the CPU times that its calls take at a rate. measured holds the CPU seconds
+// of an operation in the order of their rates, such as RatedCPU, and is interpolated: an idle host takes more
+// CPU time for the same work, since it wakes up and finds its caches cold. With fewer than two rates, the CPU
+// times stay as they are.
 func (m Model) AtRate(rate float64, measured []Rated) Model {
 	explained := m.CPU()
 	if len(measured) < 2 || explained == 0 {
@@ -100,18 +102,18 @@ func (m Model) AtRate(rate float64, measured []Rated) Model {
 	})
 }
 
-// AtCapacity returns the model with the CPU times on a host that is never idle: those that were measured
-// with users who never pause, or else those at the highest rate.
+// AtCapacity returns the model with the CPU times on a host that is never idle: those that were measured with
+// users who never pause, or at the highest measured rate if there is no such measurement.
 func (m Model) AtCapacity() Model {
-	busy := Rated{math.MaxFloat64, m.crowdedMean(func(of Measurement) Distribution { return of.CPU })}
+	busy := Rated{math.MaxFloat64, m.closedLoopMean(func(of Measurement) Distribution { return of.CPU })}
 	if busy.Value > 0 {
 		return m.AtRate(busy.Rate, []Rated{busy, busy})
 	}
 	return m.AtRate(busy.Rate, m.RatedCPU())
 }
 
-// Interpolated returns a figure at a rate from those at some, in their order: it is linear in the logarithm
-// of the rate, and beyond the first or the last it is as there.
+// Interpolated returns the value at a rate. Between two measured rates, which are in ascending order, it is
+// linear in the logarithm of the rate; below the first and above the last it is constant.
 func Interpolated(rate float64, measured []Rated) float64 {
 	i := slices.IndexFunc(measured, func(of Rated) bool { return of.Rate >= rate })
 	switch {

@@ -16,6 +16,7 @@ const (
 	MaxBytes = 8 << 20
 	// maxDepth allows 28 levels of calls: each takes two levels of the file.
 	maxDepth = 64
+	// maxNodes limits the values of a file, which bounds the memory for reading it.
 	maxNodes = 500_000
 	// maxText is the length of the longest name, in bytes.
 	maxText = 200

@@ -6,9 +6,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// OfTrial returns the measurement of a trial of a study with these metrics, and false if the trial's CPU
+// OfTrial returns the measurement of a trial of a study with these metrics. known is false if the trial's CPU
 // time was not measured. The rate is that of the trial's point; it is 0 if users never pause.
-func OfTrial(t lab.Trial, metrics []lab.Metric) (Measurement, bool) {
+func OfTrial(t lab.Trial, metrics []lab.Metric) (m Measurement, known bool) {
 	measure := func(quantity, per string) float64 {
 		m, _ := lab.FindMetric(metrics, quantity, 0, per)
 		return t.Measures[m.Name]
@@ -26,11 +26,11 @@ func OfTrial(t lab.Trial, metrics []lab.Metric) (Measurement, bool) {
 	if mean := measure(lab.ResponseTime, ""); mean > 0 {
 		took.Mean = duration(mean)
 	}
-	is := Measurement{Rate: t.Point.Levels[lab.FactorRate], Users: int(t.Point.Levels[lab.FactorUsers]),
+	measured := Measurement{Rate: t.Point.Levels[lab.FactorRate], Users: int(t.Point.Levels[lab.FactorUsers]),
 		Time: took, CPU: Distribution{Mean: duration(cpu), Source: Meter, N: n}}
 	generator := t.Metered.Roles[lab.RoleGenerator].CPUSeconds
 	if generator > 0 && n > 0 && t.Metered.Processors > 0 {
-		is.Generator = Distribution{Mean: duration(generator / float64(n)), Source: Meter, N: n}
+		measured.Generator = Distribution{Mean: duration(generator / float64(n)), Source: Meter, N: n}
 	}
-	return is, true
+	return measured, true
 }

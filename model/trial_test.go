@@ -26,14 +26,14 @@ func TestATrialIsAMeasurement(t *testing.T) {
 		t.Errorf("%+v, %t", m, known)
 	}
 	if m.Generator.Mean != 0 {
-		t.Errorf("%+v of a generator that ran nobody knows where", m.Generator)
+		t.Errorf("%+v, although the generator may have run on another host", m.Generator)
 	}
-	trial.Metered.Processors = 2 // of the host of all units
+	trial.Metered.Processors = 2 // known only if all units and the generator shared a host
 	if m, _ := OfTrial(trial, metrics); m.Generator.Mean != 18*time.Millisecond || m.Generator.N != 500 {
 		t.Errorf("%+v, want 18 ms for each of 500 operations", m.Generator)
 	}
 	trial.Measures = nil
 	if m, known := OfTrial(trial, metrics); known {
-		t.Errorf("%+v of a trial that nobody metered", m)
+		t.Errorf("%+v of a trial that was not metered", m)
 	}
 }

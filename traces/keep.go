@@ -20,24 +20,24 @@ import (
 // spansPerLine is the highest number of spans in a line of a file.
 const spansPerLine = 1000
 
-// spansEnd is the end of the name of a folder with the spans of a trial.
-const spansEnd = "-spans"
+// spansSuffix ends the name of a folder with the spans of a trial.
+const spansSuffix = "-spans"
 
-// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below another. Its name
-// begins with a number that is higher than those of the folders before, which orders the trials.
+// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below a given one. The name of
+// the new folder begins with a number above those of all earlier trials.
 func keepIn(folder, name string, set Set) error {
-	there, err := os.ReadDir(folder)
+	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keep spans: %w", err)
 	}
 	last := 0 // not the number of folders: some may have been removed
-	for _, entry := range there {
+	for _, entry := range entries {
 		digits, _, _ := strings.Cut(entry.Name(), "-")
-		if number, err := strconv.Atoi(digits); err == nil && strings.HasSuffix(entry.Name(), spansEnd) {
+		if number, err := strconv.Atoi(digits); err == nil && strings.HasSuffix(entry.Name(), spansSuffix) {
 			last = max(last, number)
 		}
 	}
-	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s", last+1, name+spansEnd))
+	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s", last+1, name+spansSuffix))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}
@@ -47,9 +47,9 @@ func keepIn(folder, name string, set Set) error {
 	}
 	out := bufio.NewWriter(file)
 	write := func(export ptrace.Traces) {
-		text, encoding := new(ptrace.JSONMarshaler).MarshalTraces(export)
-		_, writing := out.Write(append(text, '\n'))
-		err = errors.Join(err, encoding, writing)
+		text, encodeErr := new(ptrace.JSONMarshaler).MarshalTraces(export)
+		_, writeErr := out.Write(append(text, '\n'))
+		err = errors.Join(err, encodeErr, writeErr)
 	}
 	for some := range slices.Chunk(set.Spans, spansPerLine) {
 		write(toOTLP(some))

@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// withHexIDs returns a document of Tempo with its IDs in hexadecimal, as OTLP requires. Tempo writes them
-// in base64, as JSON of protobuf has bytes.
+// withHexIDs returns a document of Tempo with its IDs in hexadecimal, as OTLP requires. Tempo writes them in
+// base64, like all bytes in the JSON encoding of protobuf.
 func withHexIDs(document []byte) []byte {
 	const inBase64 = `[A-Za-z0-9+/]{22}==|[A-Za-z0-9+/]{11}=`
 	ids := regexp.MustCompile(`"(traceId|spanId|parentSpanId)"(\s*:\s*)"(` + inBase64 + `)"`)
@@ -42,10 +42,10 @@ func readOTLP(document []byte, component string) (all []Span, dropped int, err e
 	if err != nil {
 		return nil, 0, fmt.Errorf("it is no OTLP: %w", err)
 	}
-	return fromOTLP(read, component), droppedOf(read), nil
+	return spansOf(read, component), droppedOf(read), nil
 }
 
-// droppedOf returns the number of dropped spans that an export names.
+// droppedOf returns the number of dropped spans that an export reports. It ignores impossible numbers.
 func droppedOf(export ptrace.Traces) (all int) {
 	for _, resource := range export.ResourceSpans().All() {
 		n, err := strconv.Atoi(attribute(resource.Resource().Attributes(), lab.DroppedAttribute))
@@ -56,32 +56,32 @@ func droppedOf(export ptrace.Traces) (all int) {
 	return all
 }
 
-// fromOTLP returns the spans of an export.
-func fromOTLP(export ptrace.Traces, component string) []Span {
+// spansOf returns the spans of an export.
+func spansOf(export ptrace.Traces, component string) []Span {
 	var all []Span
 	for _, resource := range export.ResourceSpans().All() {
 		service := attribute(resource.Resource().Attributes(), "service.name")
 		for _, scope := range resource.ScopeSpans().All() {
 			for _, s := range scope.Spans().All() {
-				all = append(all, ofOTLP(service, s, component))
+				all = append(all, spanOf(service, s, component))
 			}
 		}
 	}
 	return all
 }
 
-// ofOTLP returns a span of OTLP as a Span. Kinds have the same numbers in the protocol and in the API.
-func ofOTLP(service string, s ptrace.Span, component string) Span {
-	named := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
+// spanOf returns a span of OTLP as a Span. Kinds have the same numbers in the protocol and in the API.
+func spanOf(service string, s ptrace.Span, component string) Span {
+	own := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
 	span := newSpan(spans.Record{
 		Trace: trace.TraceID(s.TraceID()), ID: trace.SpanID(s.SpanID()), Parent: trace.SpanID(s.ParentSpanID()),
 		Unit: service, Role: trace.SpanKind(s.Kind()), Start: int64(s.StartTimestamp()),
-		End: int64(s.EndTimestamp())}, s.Name(), peerOf(named), component, named)
+		End: int64(s.EndTimestamp())}, s.Name(), peerOf(own), component, own)
 	span.Failed = s.Status().Code() == ptrace.StatusCodeError
 	return span
 }
 
-// attribute returns the first of some attributes that a span or a resource has.
+// attribute returns the first of some attributes that a span or a resource has, or "".
 func attribute(of pcommon.Map, keys ...string) string {
 	for _, key := range keys {
 		if value, is := of.Get(key); is {

@@ -103,8 +103,8 @@ func TestFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var drawn pictures
-			sum := summary(name, set, 1, drawn.add)
+			var charts chartData
+			sum := summary(name, set, 1, charts.add)
 			if sum.Traces != 1 || sum.Broken+sum.Clipped+sum.Duplicates != 0 || len(sum.Operations) != 1 {
 				t.Fatalf("it has %+v, want one whole trace", sum)
 			}
@@ -120,10 +120,10 @@ func TestFormats(t *testing.T) {
 					t.Errorf("%v costs %+v, want %+v", part, is, w)
 				}
 			}
-			if traffic := drawn.traffic(); !slices.Equal(traffic, wantTraffic) {
+			if traffic := charts.traffic(); !slices.Equal(traffic, wantTraffic) {
 				t.Errorf("the traffic is %+v, want %+v", traffic, wantTraffic)
 			}
-			for _, path := range drawn.paths() {
+			for _, path := range charts.paths() {
 				last := path.Segments[len(path.Segments)-1]
 				if !near(path.Seconds, 0.010) || !near(last.Start+last.Seconds, 0.010) || path.Sampled != 1 {
 					t.Errorf("it has the path %+v", path)

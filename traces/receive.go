@@ -70,7 +70,8 @@ func (c Collector) Receive() lab.SpanReceiver {
 	posts.HandleFunc("POST /v1/", func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, maxExport)) // metrics and logs are not needed
 	})
-	either := http.HandlerFunc(func(w http.ResponseWriter, of *http.Request) {
+	// gRPC and HTTP share the port, and the limit of exports that are decoded at once.
+	handler := http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		select {
 		case r.reading <- struct{}{}:
 			defer func() { <-r.reading }()
@@ -78,16 +79,17 @@ func (c Collector) Receive() lab.SpanReceiver {
 			http.Error(w, "too many exports at once", http.StatusServiceUnavailable)
 			return
 		}
-		if of.ProtoMajor == 2 && strings.HasPrefix(of.Header.Get("Content-Type"), "application/grpc") {
-			calls.ServeHTTP(w, of)
+		isGRPC := strings.HasPrefix(request.Header.Get("Content-Type"), "application/grpc")
+		if request.ProtoMajor == 2 && isGRPC {
+			calls.ServeHTTP(w, request)
 			return
 		}
-		posts.ServeHTTP(w, of)
+		posts.ServeHTTP(w, request)
 	})
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	r.http = &http.Server{Handler: either, Protocols: protocols, ReadTimeout: exportPatience,
+	r.http = &http.Server{Handler: handler, Protocols: protocols, ReadTimeout: exportPatience,
 		WriteTimeout: exportPatience}
 	return r
 }
@@ -128,48 +130,48 @@ func listen(host string) (listener net.Listener, err error) {
 }
 
 // post handles an export over HTTP.
-func (r *receiver) post(w http.ResponseWriter, of *http.Request) {
-	request, err := readExport(of)
+func (r *receiver) post(w http.ResponseWriter, request *http.Request) {
+	export, err := readExport(request)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	r.keep(request.Traces())
-	answer, write := ptraceotlp.NewExportResponse(), ptraceotlp.ExportResponse.MarshalProto
+	r.keep(export.Traces())
+	answer, encode := ptraceotlp.NewExportResponse(), ptraceotlp.ExportResponse.MarshalProto
 	w.Header().Set("Content-Type", "application/x-protobuf")
-	if isJSON(of) {
-		write = ptraceotlp.ExportResponse.MarshalJSON
+	if isJSON(request) {
+		encode = ptraceotlp.ExportResponse.MarshalJSON
 		w.Header().Set("Content-Type", "application/json")
 	}
-	text, _ := write(answer) // the answer is empty
-	_, _ = w.Write(text)     // the exporter may be gone
+	text, _ := encode(answer) // cannot fail: the answer is empty
+	_, _ = w.Write(text)      // the exporter may be gone
 }
 
 // isJSON reports whether an export is JSON; otherwise it is protobuf.
-func isJSON(of *http.Request) bool {
-	return strings.HasPrefix(of.Header.Get("Content-Type"), "application/json")
+func isJSON(request *http.Request) bool {
+	return strings.HasPrefix(request.Header.Get("Content-Type"), "application/json")
 }
 
 // readExport decodes the export in a request, which may be compressed. Exports beyond maxExport are an error.
-func readExport(of *http.Request) (ptraceotlp.ExportRequest, error) {
-	request, body := ptraceotlp.NewExportRequest(), io.Reader(of.Body)
-	if of.Header.Get("Content-Encoding") == "gzip" {
-		unpacked, err := gzip.NewReader(of.Body)
+func readExport(request *http.Request) (ptraceotlp.ExportRequest, error) {
+	export, body := ptraceotlp.NewExportRequest(), io.Reader(request.Body)
+	if request.Header.Get("Content-Encoding") == "gzip" {
+		unpacked, err := gzip.NewReader(request.Body)
 		if err != nil {
-			return request, fmt.Errorf("the export is no gzip: %w", err)
+			return export, fmt.Errorf("the export is no gzip: %w", err)
 		}
 		body = unpacked
 	}
 	text, err := io.ReadAll(io.LimitReader(body, maxExport+1))
 	switch {
 	case err != nil:
-		return request, fmt.Errorf("read the export: %w", err)
+		return export, fmt.Errorf("read the export: %w", err)
 	case len(text) > maxExport:
-		return request, fmt.Errorf("the export has over %d bytes", maxExport)
-	case isJSON(of):
-		return request, request.UnmarshalJSON(text)
+		return export, fmt.Errorf("the export has over %d bytes", maxExport)
+	case isJSON(request):
+		return export, export.UnmarshalJSON(text)
 	}
-	return request, request.UnmarshalProto(text)
+	return export, export.UnmarshalProto(text)
 }
 
 // Export handles an export over gRPC.
@@ -182,7 +184,7 @@ func (r *receiver) Export(
 
 // keep keeps the spans of an export as long as there is room, and counts the others as dropped.
 func (r *receiver) keep(export ptrace.Traces) {
-	spans := fromOTLP(export, r.Component)
+	spans := spansOf(export, r.Component)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	room := min(len(spans), maxReceived-len(r.spans))
@@ -197,15 +199,15 @@ func (r *receiver) Close(from, to time.Time) (*lab.ReceivedTraces, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var drawn pictures
+	var charts chartData
 	set := Set{Spans: begunBetween(r.spans, from.UnixNano(), to.UnixNano()), Dropped: r.dropped}
 	if r.Keep != "" {
 		if err := keepIn(r.Keep, r.Name, set); err != nil {
 			return nil, err
 		}
 	}
-	received := lab.ReceivedTraces{TraceSet: summary("", set, 1, drawn.add), Wrong: wrong}
-	received.Paths, received.Traffic = drawn.paths(), drawn.traffic()
+	received := lab.ReceivedTraces{TraceSet: summary("", set, 1, charts.add), Wrong: wrong}
+	received.Paths, received.Traffic = charts.paths(), charts.traffic()
 	return &received, nil
 }
 

@@ -129,21 +129,21 @@ func TestSpansAreReceived(t *testing.T) {
 	}
 }
 
-// lossy is a listener that nobody could connect to.
-type lossy struct{ net.Listener }
+// unreachable is a listener whose Close reports that nobody could connect.
+type unreachable struct{ net.Listener }
 
-func (l lossy) Close() error {
+func (l unreachable) Close() error {
 	return errors.Join(l.Listener.Close(), errors.New("nobody could connect"))
 }
 
-// TestWhyNoSpansCameIsTold: the reason is reported, and received spans are summed up in spite of it.
-func TestWhyNoSpansCameIsTold(t *testing.T) {
+// TestWhyNoSpansCameIsReported: the reason is reported, and received spans are summed up in spite of it.
+func TestWhyNoSpansCameIsReported(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := Collector{}.Receive()
-	r.Serve(lossy{listener}, listener.Addr().String())
+	r.Serve(unreachable{listener}, listener.Addr().String())
 	asJSON, _ := export(1).MarshalJSON()
 	if status, said := post(t, "http://"+listener.Addr().String()+"/v1/traces", "application/json", "",
 		asJSON); status != http.StatusOK {

@@ -15,10 +15,10 @@ import (
 // after that many, further names count for their service under Others.
 const maxParts = 2000
 
-// maxTrace is the number of spans above which a trace does not count: its path is walked recursively.
+// maxTrace is the number of spans above which a trace counts as broken: its tree is walked recursively.
 const maxTrace = 100_000
 
-// Others is the operation for the spans of a service whose names are too many.
+// Others is the operation of spans with further names, once there are maxParts.
 const Others = "(other names)"
 
 // account holds the costs of the parts of one trace.
@@ -34,14 +34,14 @@ func Summary(name string, set Set, batches int) lab.TraceSet {
 	return summary(name, set, batches, func(tree, []criticalpath.Stretch) {})
 }
 
-// summary is Summary, and calls show with every trace and its critical path.
+// summary does what Summary does. It also calls show with every valid trace and its critical path.
 func summary(name string, set Set, batches int, show func(tree, []criticalpath.Stretch)) lab.TraceSet {
 	names := partNames{known: map[lab.TracePart]bool{}}
 	operations := map[lab.TracePart][]account{}
 	sum := eachWhole(name, set, func(t tree) {
-		begins := names.of(t.root.Unit, t.root.Name, t.root.Kind)
+		operation := names.of(t.root.Unit, t.root.Name, t.root.Kind)
 		path := t.path()
-		operations[begins] = append(operations[begins], t.account(path, &names))
+		operations[operation] = append(operations[operation], t.account(path, &names))
 		show(t, path)
 	})
 	for _, part := range slices.SortedFunc(maps.Keys(operations), partOrder) {
@@ -89,17 +89,18 @@ func byTrace(all []Span) [][]*Span {
 	var traces [][]*Span
 	at := map[trace.TraceID]int{}
 	for i := range all {
-		place, known := at[all[i].Trace]
+		index, known := at[all[i].Trace]
 		if !known {
-			place = len(traces)
-			at[all[i].Trace], traces = place, append(traces, nil)
+			index = len(traces)
+			at[all[i].Trace], traces = index, append(traces, nil)
 		}
-		traces[place] = append(traces[place], &all[i])
+		traces[index] = append(traces[index], &all[i])
 	}
 	return traces
 }
 
-// dropDuplicates returns the spans without repeated ones. Client and server may share an ID.
+// dropDuplicates returns the spans without repeated ones. Spans of a client and a server that share an ID are
+// not repeated.
 func dropDuplicates(of []*Span) []*Span {
 	type key struct {
 		id   trace.SpanID
@@ -120,7 +121,7 @@ func dropDuplicates(of []*Span) []*Span {
 func (t *tree) account(path []criticalpath.Stretch, names *partNames) account {
 	a := account{start: t.root.Start, seconds: seconds(t.root.End - t.root.Start),
 		parts: map[lab.TracePart]lab.PartCost{}}
-	entered := map[*Span]bool{t.root: true}
+	entered := map[*Span]bool{t.root: true} // spans whose caller is in another service, by span
 	for _, s := range t.spans {
 		for _, child := range t.children[s.ID] {
 			entered[child] = child.Unit != s.Unit
@@ -177,10 +178,10 @@ func batchMeans(of []account, number int) []lab.TraceBatch {
 	return batches
 }
 
-// partNames limits the number of parts.
+// partNames limits the number of parts to the first maxParts.
 type partNames struct{ known map[lab.TracePart]bool }
 
-// of returns the part for a span.
+// of returns the part for a span: its own, or Others of its service once maxParts are known.
 func (n *partNames) of(service, operation string, kind lab.SegmentKind) lab.TracePart {
 	part := lab.TracePart{Service: service, Operation: operation, Kind: kind}
 	if !n.known[part] && len(n.known) >= maxParts {

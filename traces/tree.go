@@ -81,8 +81,8 @@ func isMessage(s *Span) bool {
 	return s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer
 }
 
-// clip cuts every span to the time of its caller, which waits for it, from the first span on. Clocks of
-// hosts differ, and a caller may not have waited to the end.
+// clip cuts every span to the time of its caller, callers first: clocks of hosts differ, and a caller may have
+// stopped waiting early. It leaves messages, and spans that do not overlap with their caller, as they are.
 func (t *tree) clip() {
 	for _, s := range t.spans {
 		for _, child := range t.children[s.ID] {
@@ -127,7 +127,8 @@ func (t *tree) path() []criticalpath.Stretch {
 	for i, s := range t.spans {
 		all[i] = s.Record
 	}
-	of, _ := criticalpath.New(all) // without an error: it has a root
-	path, _ := of.Until(t.root.End, func(spans.Record) bool { return false })
+	whole, _ := criticalpath.New(all)                  // cannot fail: the trace has a root
+	inRoot := func(spans.Record) bool { return false } // no other span ends the path
+	path, _ := whole.Until(t.root.End, inRoot)
 	return path
 }

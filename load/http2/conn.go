@@ -34,7 +34,7 @@ const (
 type Conn struct {
 	conn  net.Conn
 	limit time.Duration // of an exchange
-	begun chan struct{} // closed when the server's settings have come, or the connection has ended
+	ready chan struct{} // closed when the server's settings have come, or the connection has ended
 
 	mu        sync.Mutex // guards the fields below
 	exchanges map[uint32]*Exchange
@@ -47,40 +47,40 @@ type Conn struct {
 	out       []byte      // bytes to write
 	spare     []byte      // memory for the next out
 	writing   time.Time   // start of the write in progress; zero: there is none
-	leaving   bool        // the server accepts no new streams
+	draining  bool        // no new exchanges: the server or this side ends the connection after those in flight
 	err       error       // why the connection has ended
 	watching  bool        // the watchdog timer is set
 	watchdog  *time.Timer
-	heard     time.Time // when data came last
-	asked     bool      // a ping was sent since then
+	lastData  time.Time // when data came last
+	pinged    bool      // a ping was sent since then
 
 	reader
 }
 
-// Open starts HTTP/2 on a connection, which it then owns, and waits for the server's settings: the server
-// would refuse more streams than these permit. limit is the time limit of every exchange.
+// Open starts HTTP/2 on a connection, which it then owns, and waits for the server's settings, which limit
+// the number of streams. limit is the time limit of every exchange.
 func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error) {
 	c := &Conn{
-		conn: conn, limit: limit, begun: make(chan struct{}), exchanges: make(map[uint32]*Exchange),
-		heard: time.Now(),
-		next:  1, permitted: math.MaxUint32, window: usualWindow, initial: usualWindow,
+		conn: conn, limit: limit, ready: make(chan struct{}), exchanges: make(map[uint32]*Exchange),
+		lastData: time.Now(),
+		next:     1, permitted: math.MaxUint32, window: usualWindow, initial: usualWindow,
 	}
 	c.reader.decoder = hpack.NewDecoder(4096, c.reader.take)
 	c.reader.decoder.SetMaxStringLength(maxHead)
 	c.watchdog = time.AfterFunc(time.Hour, c.watch)
 	c.watchdog.Stop()
-	hello := []byte(preface)
-	hello = appendFrame(hello, frameSettings, 0, 0,
+	opening := []byte(preface)
+	opening = appendFrame(opening, frameSettings, 0, 0,
 		settings(setting{settingPush, 0}, setting{settingWindow, streamWindow}, setting{settingHeader, maxHead}))
-	hello = appendFrame(hello, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, connWindow-usualWindow))
-	stop := context.AfterFunc(ctx, func() { c.shut(ctx.Err()) })
+	opening = appendFrame(opening, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, connWindow-usualWindow))
+	stop := context.AfterFunc(ctx, func() { c.closeWith(ctx.Err()) })
 	defer stop()
-	if _, err := conn.Write(hello); err != nil {
-		c.shut(err)
+	if _, err := conn.Write(opening); err != nil {
+		c.closeWith(err)
 		return nil, err
 	}
 	go c.read()
-	<-c.begun
+	<-c.ready
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
@@ -93,7 +93,7 @@ func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error
 func (c *Conn) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.err == nil && !c.leaving && (c.permitted > 0 || len(c.exchanges) > 0)
+	return c.err == nil && !c.draining && (c.permitted > 0 || len(c.exchanges) > 0)
 }
 
 // Ended reports whether the connection has ended, with all its exchanges.
@@ -104,12 +104,12 @@ func (c *Conn) Ended() bool {
 }
 
 // Close ends the connection and all exchanges in flight.
-func (c *Conn) Close() { c.shut(ErrClosed) }
+func (c *Conn) Close() { c.closeWith(ErrClosed) }
 
-// Leave ends the connection after the exchanges in flight have ended.
-func (c *Conn) Leave() {
+// Drain ends the connection after the exchanges in flight have ended.
+func (c *Conn) Drain() {
 	c.mu.Lock()
-	c.leaving = true
+	c.draining = true
 	last := len(c.exchanges) == 0
 	c.mu.Unlock()
 	if last {
@@ -123,7 +123,7 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	x.Sent = x.Clock()
 	c.mu.Lock()
 	switch {
-	case c.err != nil || c.leaving || c.next > maxID:
+	case c.err != nil || c.draining || c.next > maxID:
 		err := c.err
 		c.mu.Unlock()
 		return errors.Join(ErrUnseen, err)
@@ -133,7 +133,7 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	default:
 		c.start(x)
 	}
-	if !c.watching && c.err == nil { // for the time limit of the exchange that ends first
+	if !c.watching && c.err == nil { // otherwise the timer is set for an older exchange, which ends first
 		c.watching = true
 		c.watchdog.Reset(c.limit)
 	}
@@ -143,7 +143,7 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	return x.err
 }
 
-// start gives an exchange a stream and sends its request. The caller holds mu.
+// start gives an exchange a stream and appends its request to out. The caller holds mu.
 func (c *Conn) start(x *Exchange) {
 	if x.Waited {
 		x.Sent = x.Clock()
@@ -171,7 +171,7 @@ func (c *Conn) start(x *Exchange) {
 	}
 }
 
-// push sends as much of a body as the server's windows permit. The caller holds mu.
+// push appends as much of a body to out as the server's windows permit. The caller holds mu.
 func (c *Conn) push(x *Exchange) {
 	for len(x.upload) > 0 {
 		n := int(min(int64(len(x.upload)), int64(maxFrame), c.window, x.window))
@@ -220,14 +220,14 @@ func (c *Conn) end(x *Exchange, err error) {
 	}
 	x.done <- struct{}{} // never blocks: an exchange ends once
 	c.admit()
-	if c.leaving && len(c.exchanges) == 0 && c.err == nil {
-		c.shutLocked(ErrClosed)
+	if c.draining && len(c.exchanges) == 0 && c.err == nil {
+		c.closeLocked(ErrClosed)
 	}
 }
 
 // admit starts exchanges that waited for a stream. The caller holds mu.
 func (c *Conn) admit() {
-	for len(c.waiting) > 0 && uint32(len(c.exchanges)) < c.permitted && !c.leaving && c.err == nil {
+	for len(c.waiting) > 0 && uint32(len(c.exchanges)) < c.permitted && !c.draining && c.err == nil {
 		next := c.waiting[0]
 		c.waiting = c.waiting[1:]
 		c.start(next)
@@ -239,14 +239,14 @@ func (c *Conn) reset(id uint32, code Code) {
 	c.out = appendFrame(c.out, frameReset, 0, id, binary.BigEndian.AppendUint32(nil, uint32(code)))
 }
 
-// flush writes out, unless another goroutine is writing: that one will write it. The caller holds mu.
-// patient: other goroutines run first, so that their frames go out with the same write.
-func (c *Conn) flush(patient bool) {
+// flush writes out to the connection, unless another goroutine is writing, which will write it. The caller
+// holds mu. If yields is set, other goroutines run first, so that their frames go out with the same write.
+func (c *Conn) flush(yields bool) {
 	if !c.writing.IsZero() || len(c.out) == 0 || c.err != nil {
 		return
 	}
 	c.writing = time.Now()
-	if patient {
+	if yields {
 		c.mu.Unlock()
 		runtime.Gosched()
 		c.mu.Lock()
@@ -270,22 +270,22 @@ func (c *Conn) flush(patient bool) {
 // writeFailed handles a server that accepts no more data. Its earlier data is still read, up to its end
 // of the connection. The caller holds mu.
 func (c *Conn) writeFailed(err error) {
-	c.leaving, c.out = true, nil
+	c.draining, c.out = true, nil
 	c.refuseWaiting(err)
 	if len(c.exchanges) == 0 {
-		c.shutLocked(err)
+		c.closeLocked(err)
 	}
 }
 
-// shut ends the connection and all its exchanges. The first error counts.
-func (c *Conn) shut(err error) {
+// closeWith ends the connection and all its exchanges with an error. The first call counts.
+func (c *Conn) closeWith(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.shutLocked(err)
+	c.closeLocked(err)
 }
 
-// shutLocked is shut for a caller that holds mu.
-func (c *Conn) shutLocked(err error) {
+// closeLocked is closeWith for a caller that holds mu.
+func (c *Conn) closeLocked(err error) {
 	if c.err != nil {
 		return
 	}
@@ -293,7 +293,7 @@ func (c *Conn) shutLocked(err error) {
 	c.watchdog.Stop()
 	if !c.settled {
 		c.settled = true
-		close(c.begun)
+		close(c.ready)
 	}
 	// Closing may wait for the end of a write, so it must not happen under mu.
 	go func() { _ = c.conn.Close() }()
@@ -312,9 +312,9 @@ func (c *Conn) refuseWaiting(err error) {
 	c.waiting = nil
 }
 
-// watch ends exchanges that took too long. All have the same limit, so it checks when the oldest one
-// could be over. It sends a ping on a connection on which nothing came for a whole limit, and ends the
-// connection if nothing comes after the ping either, or if a write takes as long.
+// watch ends the exchanges that have exceeded their time limit, and runs again when the next one may. If an
+// exchange timed out and nothing has come for a whole limit, it sends a ping. It ends the connection if
+// nothing comes after the ping either, or if a write takes as long.
 func (c *Conn) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -343,16 +343,16 @@ func (c *Conn) watch() {
 	for _, x := range c.waiting {
 		next = min(next, left(x))
 	}
-	silent := (expired || c.asked) && now.Sub(c.heard) >= c.limit
+	silent := (expired || c.pinged) && now.Sub(c.lastData) >= c.limit
 	stuck := !c.writing.IsZero() && now.Sub(c.writing) >= c.limit
 	switch {
 	case c.err != nil:
 		return
-	case stuck || silent && c.asked:
-		c.shutLocked(fmt.Errorf("%w: nor anything else on the connection", ErrTimeout))
+	case stuck || silent && c.pinged:
+		c.closeLocked(fmt.Errorf("%w: nor anything else on the connection", ErrTimeout))
 		return
 	case silent:
-		c.asked = true
+		c.pinged = true
 		c.out = appendFrame(c.out, framePing, 0, 0, make([]byte, 8))
 		next = min(next, c.limit)
 	}

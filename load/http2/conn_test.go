@@ -35,13 +35,13 @@ type peer struct {
 	sent chan frame // what the client sent; closed at the end of the connection
 }
 
-// meet opens a connection to a peer that begins with settings.
-func meet(t *testing.T, limit time.Duration, first ...setting) (*Conn, *peer) {
+// connect opens a connection to a peer that begins with these settings and returns both.
+func connect(t *testing.T, limit time.Duration, first ...setting) (*Conn, *peer) {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	p := &peer{t: t, conn: theirs, sent: make(chan frame, 1000)}
 	go p.listen()
-	go p.say(appendFrame(nil, frameSettings, 0, 0, settings(first...)))
+	go p.send(appendFrame(nil, frameSettings, 0, 0, settings(first...)))
 	c, err := Open(t.Context(), ours, limit)
 	testset.Must(t, err)
 	t.Cleanup(c.Close)
@@ -68,11 +68,11 @@ func (p *peer) listen() {
 	}
 }
 
-// say sends frames; the client may have closed the connection meanwhile.
-func (p *peer) say(frames ...[]byte) { _, _ = p.conn.Write(bytes.Join(frames, nil)) }
+// send sends frames. It ignores errors: the client may have closed the connection.
+func (p *peer) send(frames ...[]byte) { _, _ = p.conn.Write(bytes.Join(frames, nil)) }
 
-// hear waits for a frame of a kind. It skips acknowledgements of settings.
-func (p *peer) hear(kind byte) frame {
+// receive returns the client's next frame of a kind. It skips all others, and acknowledgements of settings.
+func (p *peer) receive(kind byte) frame {
 	p.t.Helper()
 	for f := range p.sent {
 		if f.kind == kind && (kind != frameSettings || f.flags&flagAck == 0) {
@@ -83,6 +83,7 @@ func (p *peer) hear(kind byte) frame {
 	return frame{}
 }
 
+// await waits until a condition holds; what describes it for the message.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
@@ -92,7 +93,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// fields returns a header block.
+// fields returns a header block of names and values.
 func fields(pairs ...string) []byte {
 	var out bytes.Buffer
 	encoder := hpack.NewEncoder(&out)
@@ -107,8 +108,8 @@ func answer(stream uint32) []byte {
 	return appendFrame(nil, frameHeaders, flagEndHeaders|flagEndStream, stream, fields(":status", "204"))
 }
 
-// ask begins an exchange and returns how it will end.
-func ask(c *Conn, x *Exchange, body string) <-chan error {
+// start begins an exchange and returns a channel for the error with which it ends.
+func start(c *Conn, x *Exchange, body string) <-chan error {
 	begin := time.Now()
 	x.Clock = func() time.Duration { return time.Since(begin) }
 	x.KeepBody, x.KeepHeader = true, true
@@ -119,8 +120,7 @@ func ask(c *Conn, x *Exchange, body string) <-chan error {
 	return ended
 }
 
-// TestAgainstNetHTTP sends and takes bodies far above every window, several at a
-// time.
+// TestAgainstNetHTTP sends and receives bodies far above every window, several at a time.
 func TestAgainstNetHTTP(t *testing.T) {
 	const size = 24 << 20
 	server := &http.Server{Protocols: new(http.Protocols),
@@ -231,17 +231,17 @@ func TestAnswersAreRead(t *testing.T) {
 		{"reset", [][]byte{appendFrame(nil, frameReset, 0, 1, []byte{0, 0, 0, 7})}, ResetError{RefusedStream}, "",
 			""},
 		{"away", [][]byte{appendFrame(nil, frameGoAway, 0, 0, make([]byte, 8))}, ErrUnseen, "", ""},
-		{"away in anger", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 0, 0, 0, 0, 11})},
+		{"away, calm down", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 0, 0, 0, 0, 11})},
 			GoAwayError{EnhanceYourCalm}, "", ""},
 		{"away after this one", [][]byte{appendFrame(nil, frameGoAway, 0, 0, []byte{0, 0, 0, 1, 0, 0, 0, 0}),
 			answer(1)}, nil, "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			conn, p := meet(t, time.Minute)
+			conn, p := connect(t, time.Minute)
 			x := &Exchange{}
-			ended := ask(conn, x, "")
-			p.hear(frameHeaders)
-			p.say(c.frames...)
+			ended := start(conn, x, "")
+			p.receive(frameHeaders)
+			p.send(c.frames...)
 			if err := <-ended; !errors.Is(err, c.want) ||
 				err == nil && (string(x.Header) != c.header || string(x.Body) != c.body) {
 				t.Errorf("error %v, header %q, body %q; want %v, %q, %q", err, x.Header, x.Body, c.want, c.header, c.body)
@@ -270,43 +270,43 @@ func TestEncodingIsOfTheHeader(t *testing.T) {
 // TestTheServersWindowsAreKept: the client sends no more bytes than the server permits, on the stream and
 // on the connection, also after the server has changed its windows.
 func TestTheServersWindowsAreKept(t *testing.T) {
-	c, p := meet(t, time.Minute, setting{settingWindow, 10})
+	c, p := connect(t, time.Minute, setting{settingWindow, 10})
 	x := &Exchange{}
-	ended := ask(c, x, strings.Repeat("x", 30))
-	p.hear(frameHeaders)
+	ended := start(c, x, strings.Repeat("x", 30))
+	p.receive(frameHeaders)
 	expect := func(n int, flags byte) {
 		t.Helper()
-		if f := p.hear(frameData); len(f.payload) != n || f.flags != flags || f.stream != 1 {
+		if f := p.receive(frameData); len(f.payload) != n || f.flags != flags || f.stream != 1 {
 			t.Errorf("%d bytes with flags %d on stream %d, want %d and %d", len(f.payload), f.flags, f.stream, n,
 				flags)
 		}
 	}
 	expect(10, 0)
-	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 4}))) // 10 have been sent
-	p.say(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 7}))
+	p.send(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 4}))) // 10 have been sent
+	p.send(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 7}))
 	expect(1, 0)
-	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 6})))
+	p.send(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 6})))
 	expect(2, 0)
-	p.say(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 100}))
+	p.send(appendFrame(nil, frameWindow, 0, 1, []byte{0, 0, 0, 100}))
 	expect(17, flagEndStream)
-	p.say(answer(1))
+	p.send(answer(1))
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
 	// The connection's own window has 30 bytes less than at its beginning.
-	p.say(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 1 << 20})))
-	p.say(appendFrame(nil, framePing, 0, 0, []byte("followed")))
-	if f := p.hear(framePing); f.flags != flagAck || string(f.payload) != "followed" {
+	p.send(appendFrame(nil, frameSettings, 0, 0, settings(setting{settingWindow, 1 << 20})))
+	p.send(appendFrame(nil, framePing, 0, 0, []byte("followed")))
+	if f := p.receive(framePing); f.flags != flagAck || string(f.payload) != "followed" {
 		t.Errorf("a ping was answered by %q with flags %d", f.payload, f.flags)
 	}
-	ended = ask(c, x, strings.Repeat("y", usualWindow))
+	ended = start(c, x, strings.Repeat("y", usualWindow))
 	got := 0
 	for got < usualWindow-30 {
-		got += len(p.hear(frameData).payload)
+		got += len(p.receive(frameData).payload)
 	}
 	// The answer comes before the rest of the request was permitted: the client resets the stream.
-	p.say(answer(3))
-	if f := p.hear(frameReset); got != usualWindow-30 || f.stream != 3 {
+	p.send(answer(3))
+	if f := p.receive(frameReset); got != usualWindow-30 || f.stream != 3 {
 		t.Errorf("%d bytes left before the window was greater, want %d; then stream %d was reset", got,
 			usualWindow-30, f.stream)
 	}
@@ -317,11 +317,11 @@ func TestTheServersWindowsAreKept(t *testing.T) {
 
 // TestStreamsWait: streams wait in their order until the server permits another.
 func TestStreamsWait(t *testing.T) {
-	c, p := meet(t, time.Minute, setting{settingStreams, 1})
+	c, p := connect(t, time.Minute, setting{settingStreams, 1})
 	var all [3]Exchange
 	var ended [3]<-chan error
 	for i := range all {
-		ended[i] = ask(c, &all[i], "")
+		ended[i] = start(c, &all[i], "")
 		await(t, "the connection has the request", func() bool {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -329,10 +329,10 @@ func TestStreamsWait(t *testing.T) {
 		})
 	}
 	for i := range all {
-		if f := p.hear(frameHeaders); f.stream != uint32(2*i+1) {
+		if f := p.receive(frameHeaders); f.stream != uint32(2*i+1) {
 			t.Errorf("stream %d, want %d", f.stream, 2*i+1)
 		}
-		p.say(answer(uint32(2*i + 1)))
+		p.send(answer(uint32(2*i + 1)))
 		if err := <-ended[i]; err != nil || all[i].Waited != (i > 0) {
 			t.Errorf("exchange %d: error %v, it waited: %v", i, err, all[i].Waited)
 		}
@@ -343,24 +343,24 @@ func TestStreamsWait(t *testing.T) {
 // sends a ping, and then closes the connection.
 func TestTimeLimits(t *testing.T) {
 	const limit = 50 * time.Millisecond
-	c, p := meet(t, limit)
+	c, p := connect(t, limit)
 	x := &Exchange{}
-	ended := ask(c, x, "")
-	if f := p.hear(frameReset); f.stream != 1 || f.payload[3] != byte(cancel) {
+	ended := start(c, x, "")
+	if f := p.receive(frameReset); f.stream != 1 || f.payload[3] != byte(cancel) {
 		t.Errorf("stream %d was reset with %d", f.stream, f.payload)
 	}
 	if err := <-ended; !errors.Is(err, ErrTimeout) {
 		t.Errorf("error %v", err)
 	}
-	f := p.hear(framePing)
-	p.say(appendFrame(nil, framePing, flagAck, 0, f.payload), answer(1)) // late, for nobody
-	ended = ask(c, x, "")
-	p.hear(frameHeaders)
-	p.say(answer(3))
+	f := p.receive(framePing)
+	p.send(appendFrame(nil, framePing, flagAck, 0, f.payload), answer(1)) // late, for nobody
+	ended = start(c, x, "")
+	p.receive(frameHeaders)
+	p.send(answer(3))
 	if err := <-ended; err != nil || !c.Usable() {
 		t.Errorf("error %v of an exchange after one that was late", err)
 	}
-	if err := <-ask(c, x, ""); !errors.Is(err, ErrTimeout) {
+	if err := <-start(c, x, ""); !errors.Is(err, ErrTimeout) {
 		t.Errorf("error %v", err)
 	}
 	for range p.sent { // until it hangs up
@@ -374,12 +374,12 @@ func TestTimeLimits(t *testing.T) {
 // answers neither the first request nor the second, which waits for the stream of the first.
 func TestAnExchangeInPlaceOfALateOneHasATimeLimit(t *testing.T) {
 	const limit = 200 * time.Millisecond
-	c, p := meet(t, limit, setting{settingStreams, 1})
-	first := ask(c, &Exchange{}, "")
-	p.hear(frameHeaders)
-	second := ask(c, &Exchange{}, "")
+	c, p := connect(t, limit, setting{settingStreams, 1})
+	first := start(c, &Exchange{}, "")
+	p.receive(frameHeaders)
+	second := start(c, &Exchange{}, "")
 	time.Sleep(limit / 2)
-	p.say(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
+	p.send(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
 	for i, ended := range []<-chan error{first, second} {
 		select {
 		case err := <-ended:
@@ -395,19 +395,19 @@ func TestAnExchangeInPlaceOfALateOneHasATimeLimit(t *testing.T) {
 // TestTheRestOfALateHeaderIsDropped: an exchange runs out of time within its header block and is used
 // again. The rest of the block still belongs to the old stream.
 func TestTheRestOfALateHeaderIsDropped(t *testing.T) {
-	c, p := meet(t, 200*time.Millisecond)
+	c, p := connect(t, 200*time.Millisecond)
 	x := &Exchange{}
-	ended := ask(c, x, "")
-	p.hear(frameHeaders)
+	ended := start(c, x, "")
+	p.receive(frameHeaders)
 	block := fields(":status", "500", "old", "yes")
-	p.say(appendFrame(nil, frameHeaders, flagEndStream, 1, block[:len(block)-2]))
-	p.hear(frameReset)
+	p.send(appendFrame(nil, frameHeaders, flagEndStream, 1, block[:len(block)-2]))
+	p.receive(frameReset)
 	if err := <-ended; !errors.Is(err, ErrTimeout) {
 		t.Errorf("error %v", err)
 	}
-	ended = ask(c, x, "")
-	p.hear(frameHeaders)
-	p.say(appendFrame(nil, frameContinuation, flagEndHeaders, 1, block[len(block)-2:]), answer(3))
+	ended = start(c, x, "")
+	p.receive(frameHeaders)
+	p.send(appendFrame(nil, frameContinuation, flagEndHeaders, 1, block[len(block)-2:]), answer(3))
 	if err := <-ended; err != nil || x.Status != 204 || len(x.Header) > 0 {
 		t.Errorf("error %v, status %d, header %q", err, x.Status, x.Header)
 	}

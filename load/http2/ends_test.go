@@ -13,11 +13,11 @@ import (
 
 // TestTheEndReachesEveryExchange: the one in flight, the one that waits, and one that begins afterwards.
 func TestTheEndReachesEveryExchange(t *testing.T) {
-	c, p := meet(t, time.Minute, setting{settingStreams, 1})
+	c, p := connect(t, time.Minute, setting{settingStreams, 1})
 	var first, second Exchange
-	one := ask(c, &first, "")
-	p.hear(frameHeaders)
-	two := ask(c, &second, "")
+	one := start(c, &first, "")
+	p.receive(frameHeaders)
+	two := start(c, &second, "")
 	await(t, "the second request waits", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -25,13 +25,13 @@ func TestTheEndReachesEveryExchange(t *testing.T) {
 	})
 	testset.Must(t, p.conn.Close())
 	if err := <-one; !errors.Is(err, io.EOF) || errors.Is(err, ErrUnseen) {
-		t.Errorf("error %v of what was in flight", err)
+		t.Errorf("error %v of the exchange in flight", err)
 	}
 	if err := <-two; !errors.Is(err, ErrUnseen) {
-		t.Errorf("error %v of what waited", err)
+		t.Errorf("error %v of the exchange that waited", err)
 	}
-	if err := <-ask(c, &first, ""); !errors.Is(err, ErrUnseen) || c.Usable() {
-		t.Errorf("error %v of what came after", err)
+	if err := <-start(c, &first, ""); !errors.Is(err, ErrUnseen) || c.Usable() {
+		t.Errorf("error %v of an exchange after the end", err)
 	}
 }
 
@@ -49,24 +49,23 @@ func (h *half) Write(p []byte) (int, error) {
 	return h.Conn.Write(p)
 }
 
-// TestWhatWasSaidIsReadAfterAWriteFails: a server may answer and close the connection while we still
-// write.
-func TestWhatWasSaidIsReadAfterAWriteFails(t *testing.T) {
+// TestAnswersAreReadAfterAWriteFails: a server may answer and close the connection while we still write.
+func TestAnswersAreReadAfterAWriteFails(t *testing.T) {
 	ours, theirs := net.Pipe()
 	p := &peer{t: t, conn: theirs, sent: make(chan frame, 1000)}
 	go p.listen()
-	go p.say(appendFrame(nil, frameSettings, 0, 0, nil))
+	go p.send(appendFrame(nil, frameSettings, 0, 0, nil))
 	below := &half{Conn: ours}
 	c, err := Open(t.Context(), below, time.Minute)
 	testset.Must(t, err)
 	defer c.Close()
 	x := &Exchange{}
-	ended := ask(c, x, "")
-	p.hear(frameHeaders)
+	ended := start(c, x, "")
+	p.receive(frameHeaders)
 	below.mute.Store(true)
-	p.say(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
+	p.send(appendFrame(nil, framePing, 0, 0, make([]byte, 8)))
 	await(t, "the connection is of no use any more", func() bool { return !c.Usable() })
-	p.say(answer(1))
+	p.send(answer(1))
 	if err := <-ended; err != nil {
 		t.Errorf("error %v of an answer that came", err)
 	}

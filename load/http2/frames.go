@@ -67,19 +67,20 @@ type reader struct {
 	decoder *hpack.Decoder
 	block   uint32    // stream of the incomplete header block; 0: there is none
 	last    bool      // the block ends its stream
-	length  int       // of the block so far, bytes
+	length  int       // length of the block so far, in bytes
 	heading *Exchange // the exchange of the block; nil: it has ended
 	settled bool      // the server's first settings have come
 	credit  int64     // bytes that came and are not yet credited to the connection's window
 }
 
-// take passes a field of a header block to its exchange.
+// take passes a decoded field of a header block to its exchange.
 func (r *reader) take(f hpack.HeaderField) {
 	if r.heading != nil {
 		r.heading.field(f.Name, f.Value)
 	}
 }
 
+// read reads frames until the connection ends. Its buffer grows up to a few frames.
 func (c *Conn) read() {
 	input := make([]byte, 4<<10)
 	kept := 0 // bytes of an incomplete frame
@@ -88,7 +89,7 @@ func (c *Conn) read() {
 		if n > 0 {
 			whole, mistake := c.receive(input[:kept+n])
 			if mistake != nil {
-				c.shut(mistake)
+				c.closeWith(mistake)
 				return
 			}
 			full := kept+n == len(input)
@@ -98,7 +99,7 @@ func (c *Conn) read() {
 			}
 		}
 		if err != nil {
-			c.shut(err)
+			c.closeWith(err)
 			return
 		}
 	}
@@ -108,7 +109,7 @@ func (c *Conn) read() {
 func (c *Conn) receive(data []byte) (taken int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard, c.asked = time.Now(), false
+	c.lastData, c.pinged = time.Now(), false
 	for len(data)-taken >= frameHead && c.err == nil {
 		head := data[taken : taken+frameHead]
 		n := int(head[0])<<16 | int(head[1])<<8 | int(head[2])
@@ -151,14 +152,14 @@ func (c *Conn) dispatch(kind, flags byte, stream uint32, payload []byte) error {
 		if stream == 0 || stream%2 == 0 || stream >= c.next {
 			return malformed("a frame of kind %d is about stream %d, which is not ours", kind, stream)
 		}
-		return c.ofStream(kind, flags, stream, payload)
+		return c.streamFrame(kind, flags, stream, payload)
 	case frameWindow:
 		return c.widen(stream, payload)
 	case frameSettings, framePing, frameGoAway:
 		if stream != 0 {
 			return malformed("a frame of kind %d is about stream %d", kind, stream)
 		}
-		return c.ofConnection(kind, flags, payload)
+		return c.connectionFrame(kind, flags, payload)
 	case framePriority:
 		return nil
 	case framePush:
@@ -167,8 +168,8 @@ func (c *Conn) dispatch(kind, flags byte, stream uint32, payload []byte) error {
 	return nil // unknown frames are extensions (RFC 9113, 5.5)
 }
 
-// ofStream handles a frame of a stream that was started.
-func (c *Conn) ofStream(kind, flags byte, stream uint32, payload []byte) (err error) {
+// streamFrame handles a frame of a stream that this side has started.
+func (c *Conn) streamFrame(kind, flags byte, stream uint32, payload []byte) (err error) {
 	x := c.exchanges[stream] // nil if it has ended
 	switch kind {
 	case frameReset:
@@ -295,8 +296,8 @@ func (c *Conn) widen(stream uint32, payload []byte) error {
 	return nil
 }
 
-// ofConnection handles a frame about the connection itself.
-func (c *Conn) ofConnection(kind, flags byte, payload []byte) error {
+// connectionFrame handles a frame about the connection itself.
+func (c *Conn) connectionFrame(kind, flags byte, payload []byte) error {
 	switch {
 	case kind == frameSettings && flags&flagAck == 0:
 		return c.settings(payload)
@@ -344,14 +345,14 @@ func (c *Conn) settings(payload []byte) error {
 	c.admit()
 	if !c.settled {
 		c.settled = true
-		close(c.begun)
+		close(c.ready)
 	}
 	return nil
 }
 
 // goAway ends the exchanges that the server did not process, and lets the others finish.
 func (c *Conn) goAway(last uint32, code Code) {
-	c.leaving = true
+	c.draining = true
 	var err error = GoAwayError{code}
 	if code == noError {
 		err = ErrUnseen
@@ -364,6 +365,6 @@ func (c *Conn) goAway(last uint32, code Code) {
 		}
 	}
 	if len(c.exchanges) == 0 {
-		c.shutLocked(ErrClosed)
+		c.closeLocked(ErrClosed)
 	}
 }

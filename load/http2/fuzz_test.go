@@ -69,7 +69,7 @@ func exchangeWith(t *testing.T, text []byte, piece int) outcome {
 	testset.Must(t, err)
 	defer c.Close()
 	x := &Exchange{}
-	ended := ask(c, x, "tea")
+	ended := start(c, x, "tea")
 	for f := range p.sent {
 		if f.kind == frameData {
 			break

@@ -24,8 +24,8 @@ const (
 )
 
 const (
-	// maxPlaces bounds the number of flows in progress: each has a goroutine.
-	maxPlaces = 100_000
+	// maxWorkers bounds the number of flows in progress: each has a goroutine.
+	maxWorkers = 100_000
 	// defaultStreams is the number of operations that share a connection if the protocol has streams.
 	// Servers usually permit 100 or more (RFC 9113, 6.5.2).
 	defaultStreams = 32
@@ -101,30 +101,30 @@ func (c *Config) checkPool() error {
 	if c.Streams < 0 {
 		return fmt.Errorf("stream: %d streams: use at least one", c.Streams)
 	}
-	return c.checkPlaces()
+	return c.checkWorkers()
 }
 
-// checkPlaces checks the use of this host's resources.
-func (c *Config) checkPlaces() error {
+// checkWorkers checks the use of this host's resources.
+func (c *Config) checkWorkers() error {
 	streams := max(c.Streams, 1)
 	if c.Users != nil {
-		if c.Users.Number < 1 || c.Users.Number > maxPlaces {
-			return fmt.Errorf("stream: %d users: use 1 to %d", c.Users.Number, maxPlaces)
+		if c.Users.Number < 1 || c.Users.Number > maxWorkers {
+			return fmt.Errorf("stream: %d users: use 1 to %d", c.Users.Number, maxWorkers)
 		}
 		c.Connections = (c.Users.Number + streams - 1) / streams
 	}
 	if c.Connections < 1 || c.Connections > engine.MaxConnections {
 		return fmt.Errorf("stream: %d connections: use 1 to %d", c.Connections, engine.MaxConnections)
 	}
-	if c.Connections*streams > maxPlaces {
+	if c.Connections*streams > maxWorkers {
 		return fmt.Errorf("stream: %d connections with %d streams: use at most %d streams in all", c.Connections,
-			streams, maxPlaces)
+			streams, maxWorkers)
 	}
 	return nil
 }
 
-// places returns the number of flows that can be in progress.
-func (c *Config) places() int {
+// workers returns the number of flows that can be in progress.
+func (c *Config) workers() int {
 	if c.Users != nil {
 		return c.Users.Number
 	}

@@ -40,8 +40,8 @@ type grpcLink struct {
 	failure error            // error of the last attempt to connect
 }
 
-// stands reports whether the connection accepts calls.
-func (l *grpcLink) stands() bool {
+// isUsable reports whether the connection accepts calls.
+func (l *grpcLink) isUsable() bool {
 	conn, _ := l.current()
 	return conn != nil && conn.GetState() == connectivity.Ready
 }

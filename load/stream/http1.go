@@ -37,8 +37,8 @@ type http1Link struct {
 	gone   bool // result of poll
 }
 
-// stands reports whether the connection is open on both sides: servers close idle ones.
-func (l *http1Link) stands() bool { return l.conn != nil && !l.stale() }
+// isUsable reports whether the connection is open on both sides: servers close idle ones.
+func (l *http1Link) isUsable() bool { return l.conn != nil && !l.stale() }
 
 // connect makes a new connection.
 func (l *http1Link) connect(ctx context.Context) error {

@@ -33,8 +33,8 @@ type http2Link struct {
 	retired []*http2Conn // take no new requests, but may still answer earlier ones
 }
 
-// stands reports whether the connection accepts requests.
-func (l *http2Link) stands() bool { return l.current() != nil }
+// isUsable reports whether the connection accepts requests.
+func (l *http2Link) isUsable() bool { return l.current() != nil }
 
 // connect makes the connection. Concurrent callers share one attempt.
 func (l *http2Link) connect(ctx context.Context) error { return joinAttempt(ctx, &l.attempts, l.dial) }
@@ -52,7 +52,7 @@ func (l *http2Link) current() *http2Conn {
 // retire takes the connection out of use, and drops retired ones that have ended. The caller holds mu, and
 // there is a connection.
 func (l *http2Link) retire() {
-	l.conn.Leave()
+	l.conn.Drain()
 	kept := l.retired[:0]
 	for _, c := range append(l.retired, l.conn) {
 		if !c.Ended() {

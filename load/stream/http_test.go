@@ -152,7 +152,7 @@ func TestCertificatesAreChecked(t *testing.T) {
 	}
 }
 
-// TestHandshakesThatFailUnderLoad: the first connection stands, all others meet a
+// TestHandshakesThatFailUnderLoad: the first connection is made, all others meet a
 // certificate that has expired.
 func TestHandshakesThatFailUnderLoad(t *testing.T) {
 	ca := newAuthority(t)

@@ -15,8 +15,8 @@ import (
 // link is an entry of the pool: a connection, or room for one. With HTTP/1.1 it serves one flow at a
 // time; otherwise several, from several goroutines.
 type link interface {
-	// stands reports whether there is a usable connection.
-	stands() bool
+	// isUsable reports whether there is a usable connection.
+	isUsable() bool
 	// connect makes a connection if there is none.
 	connect(ctx context.Context) error
 	// exchange sends the step of the exchange's session and receives its answer, within the exchange's
@@ -28,7 +28,7 @@ type link interface {
 	abort()
 }
 
-// exchange is a step in flight. It belongs to one place and is reused.
+// exchange is a step in flight. It belongs to one worker and is reused.
 type exchange struct {
 	session *scenario.Session
 	clock   func() time.Duration // since the beginning of the load

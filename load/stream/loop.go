@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// loop holds the state that the places share: schedule, clock, recorder and the end. Every place is in
-// one of three states: at work, idle (without a flow), or asleep.
+// loop holds the state that the workers share: schedule, clock, recorder and the end. Every worker is busy
+// with a step, idle (without a flow), or asleep until its next step is due.
 type loop struct {
 	config *Config
 	ctx    context.Context // ends when operations in flight are aborted
@@ -24,19 +24,19 @@ type loop struct {
 	ended       atomic.Int64 // flows that have ended or think
 	explained   atomic.Bool  // example is set
 
-	mu      sync.Mutex // guards the fields below
-	next    time.Duration
-	more    bool // next is valid
-	limit   engine.Limit
-	idle    []*place // the last one used is used next
-	asleep  engine.Agenda[*place]
-	looking time.Duration // when the pacer looks again without a nudge
-	stopped bool          // no step begins any more
-	held    int64         // flows that began later than they were due, because of the highest rate
-	cut     int64         // flows that were unfinished at the end
-	endedAt []int64       // values of ended at multiples of engine.EndedEvery
-	example string        // the first complaint about an answer
-	said    record.ErrorSamples
+	mu           sync.Mutex    // guards the fields below
+	next         time.Duration // when the next flow of an open loop is due
+	hasNext      bool          // false: no flow is left, or the loop is closed
+	limit        engine.Limit
+	idle         []*worker // the last one used is used next
+	asleep       engine.Agenda[*worker]
+	nextTurn     time.Duration // when the pacer calls turn again without a nudge
+	stopped      bool          // no step begins any more
+	held         int64         // flows that began later than they were due, because of the highest rate
+	cut          int64         // flows that were unfinished at the end
+	endedAt      []int64       // values of ended at multiples of engine.EndedEvery
+	example      string        // the first complaint about an answer
+	errorSamples record.ErrorSamples
 
 	recording sync.Mutex // guards the recorder
 }
@@ -47,33 +47,33 @@ func (l *loop) clock() time.Duration { return time.Since(l.start) }
 // advance reads the next due time of an open loop.
 func (l *loop) advance() {
 	if l.config.Open != nil {
-		l.next, l.more = l.config.Open.Next()
+		l.next, l.hasNext = l.config.Open.Next()
 	}
 }
 
 // from returns the time at which the next flow may begin; ok is false if there is none. The caller holds
 // mu.
 func (l *loop) from() (at time.Duration, ok bool) {
-	if !l.more || l.next >= l.config.Duration {
+	if !l.hasNext || l.next >= l.config.Duration {
 		return 0, false
 	}
 	return max(l.config.Pacing.Slot(l.next), l.limit.From()), true
 }
 
-// assign gives a place the next flow. The caller holds mu.
-func (l *loop) assign(p *place, now time.Duration) {
-	p.due = l.next
+// assign gives a worker the next flow. The caller holds mu.
+func (l *loop) assign(w *worker, now time.Duration) {
+	w.due = l.next
 	if l.limit.From() > l.config.Pacing.Slot(l.next) {
 		l.held++
 	}
 	l.limit.Take(now)
-	l.config.Player.Begin(&p.session)
+	l.config.Player.Begin(&w.session)
 	l.advance()
 }
 
-// await waits for a flow of an open loop; false: the load has ended. A place that becomes free when a
-// flow is due takes that flow without the pacer.
-func (l *loop) await(p *place) bool {
+// await waits until a worker has a flow of an open loop, and returns false if the load has ended. A worker
+// that becomes free when a flow is due takes that flow without the pacer.
+func (l *loop) await(w *worker) bool {
 	l.mu.Lock()
 	if l.stopped {
 		l.mu.Unlock()
@@ -82,20 +82,20 @@ func (l *loop) await(p *place) bool {
 	at, ok := l.from()
 	now := l.clock()
 	if ok && at <= now && now < l.end {
-		l.assign(p, now)
+		l.assign(w, now)
 		l.mu.Unlock()
 		return true
 	}
-	l.idle = append(l.idle, p)
-	if !ok && len(l.idle) == l.config.places() || ok && at < l.looking {
+	l.idle = append(l.idle, w)
+	if !ok && len(l.idle) == l.config.workers() || ok && at < l.nextTurn {
 		l.waiter.nudge()
 	}
 	l.mu.Unlock()
-	return <-p.wake
+	return <-w.wake
 }
 
-// sleep waits until a time; false: the load has ended.
-func (l *loop) sleep(p *place, until time.Duration) bool {
+// sleep waits until a time, and returns false if the load has ended.
+func (l *loop) sleep(w *worker, until time.Duration) bool {
 	until = l.config.Pacing.Slot(until)
 	l.mu.Lock()
 	now := l.clock()
@@ -107,31 +107,31 @@ func (l *loop) sleep(p *place, until time.Duration) bool {
 		l.mu.Unlock()
 		return true
 	}
-	l.asleep.Push(engine.Entry[*place]{Due: until, Who: p})
-	if until < l.looking {
+	l.asleep.Push(engine.Entry[*worker]{Due: until, Who: w})
+	if until < l.nextTurn {
 		l.waiter.nudge()
 	}
 	l.mu.Unlock()
-	return <-p.wake
+	return <-w.wake
 }
 
-// admit begins a flow of a user when the limit permits it, and returns the time of the permission; false:
+// admit begins a flow of a user as soon as the limit permits it, and returns the time of that. ok is false if
 // the load has ended.
-func (l *loop) admit(p *place) (time.Duration, bool) {
+func (l *loop) admit(w *worker) (at time.Duration, ok bool) {
 	for held := false; ; held = true {
 		l.mu.Lock()
-		from := max(l.limit.From(), p.due)
+		from := max(l.limit.From(), w.due)
 		if now := l.clock(); !l.stopped && now < l.end && from <= now {
 			l.limit.Take(now)
 			if held {
 				l.held++
 			}
-			l.config.Player.Begin(&p.session)
+			l.config.Player.Begin(&w.session)
 			l.mu.Unlock()
 			return from, true
 		}
 		l.mu.Unlock()
-		if !l.sleep(p, from) {
+		if !l.sleep(w, from) {
 			return 0, false
 		}
 	}
@@ -149,8 +149,8 @@ func (l *loop) permits() bool {
 	return true
 }
 
-// turn wakes the places that have something to do, and returns the time at which to look again. over: no
-// step begins any more.
+// turn wakes the workers that have something to do, and returns the time of the next turn. over: no step
+// begins any more, since again.
 func (l *loop) turn() (again time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,37 +161,37 @@ func (l *loop) turn() (again time.Duration, over bool) {
 		l.config.Duration = min(l.config.Duration, l.end)
 	}
 	for len(l.asleep) > 0 && l.asleep[0].Due <= now {
-		l.asleep.Pop().Who.wake <- true // never blocks: the channel of a sleeping place is empty
+		l.asleep.Pop().Who.wake <- true // never blocks: the channel of a sleeping worker is empty
 	}
 	at, ok := l.from()
 	for ; ok && at <= now && len(l.idle) > 0; at, ok = l.from() {
 		last := len(l.idle) - 1
-		p := l.idle[last]
+		w := l.idle[last]
 		l.idle = l.idle[:last]
-		l.assign(p, now)
-		p.wake <- true // never blocks, as above
+		l.assign(w, now)
+		w.wake <- true // never blocks, as above
 		now = l.clock()
 	}
-	done := l.config.Open != nil && !ok && len(l.idle) == l.config.places()
+	done := l.config.Open != nil && !ok && len(l.idle) == l.config.workers()
 	if now >= l.end || done || l.interrupted.Load() {
 		l.stop()
 		return now, true
 	}
-	l.looking = min(l.end, now.Truncate(engine.EndedEvery)+engine.EndedEvery)
+	l.nextTurn = min(l.end, now.Truncate(engine.EndedEvery)+engine.EndedEvery)
 	if len(l.asleep) > 0 {
-		l.looking = min(l.looking, l.asleep[0].Due)
+		l.nextTurn = min(l.nextTurn, l.asleep[0].Due)
 	}
 	if ok && len(l.idle) > 0 {
-		l.looking = min(l.looking, at)
+		l.nextTurn = min(l.nextTurn, at)
 	}
-	return l.looking, false
+	return l.nextTurn, false
 }
 
-// stop wakes all waiting places. The caller holds mu.
+// stop wakes all waiting workers. The caller holds mu.
 func (l *loop) stop() {
 	l.stopped = true
-	for _, p := range l.idle {
-		p.wake <- false
+	for _, w := range l.idle {
+		w.wake <- false
 	}
 	for _, n := range l.asleep {
 		n.Who.wake <- false
@@ -199,7 +199,8 @@ func (l *loop) stop() {
 	l.idle, l.asleep = nil, nil
 }
 
-// sample notes the number of flows that have ended or think.
+// sample appends the number of flows that have ended or think to endedAt, once for each interval that has
+// passed. The caller holds mu.
 func (l *loop) sample(now time.Duration) {
 	for now >= time.Duration(len(l.endedAt)+1)*engine.EndedEvery && now < l.end+engine.EndedEvery {
 		l.endedAt = append(l.endedAt, l.ended.Load())

@@ -87,17 +87,17 @@ func TestAnOverloadIsBounded(t *testing.T) {
 		}
 		results, report := r.run()
 		most := <-counted
-		places := int64(r.config.Connections)
+		workers := int64(r.config.Connections)
 		if r.config.Protocol == HTTP2 {
-			places *= defaultStreams
+			workers *= defaultStreams
 		}
-		want(t, results, map[record.Outcome]int64{record.Unfinished: places})
-		if open.Load() != places || report.Unsent != 200_000-places || report.UnsentBecause == "" {
+		want(t, results, map[record.Outcome]int64{record.Unfinished: workers})
+		if open.Load() != workers || report.Unsent != 200_000-workers || report.UnsentBecause == "" {
 			t.Errorf("%d requests reached the server, %d unsent because %q, want %d and the rest", open.Load(),
-				report.Unsent, report.UnsentBecause, places)
+				report.Unsent, report.UnsentBecause, workers)
 		}
-		// For each request: a place, the library's writer, and the server's handler.
-		if bound := before + 4*int(places) + 40; most > bound {
+		// For each request: a worker, the library's writer, and the server's handler.
+		if bound := before + 4*int(workers) + 40; most > bound {
 			t.Errorf("%d goroutines, want at most %d", most, bound)
 		}
 		if report.Connects != int64(r.config.Connections) {

@@ -61,11 +61,11 @@ func play(ctx context.Context, config *Config, pool *pool) (report engine.Report
 	}
 	defer func() { err = errors.Join(err, l.waiter.close()) }()
 	defer context.AfterFunc(ctx, func() { l.interrupted.Store(true); l.waiter.nudge() })()
-	places := l.begin(pool)
+	workers := l.begin(pool)
 	stopped, paceErr := l.pace()
-	l.drain(ctx, places, pool)
+	l.drain(ctx, workers, pool)
 	after, cpuErr := engine.ProcessorTime(unix.RUSAGE_SELF)
-	report = l.report(places, stopped)
+	report = l.report(workers, stopped)
 	report.Connects, report.Received = pool.dialer.connects.Load(), pool.dialer.received.Load()
 	report.ThreadCPU = after - before
 	return report, errors.Join(paceErr, cpuErr, ctx.Err())
@@ -87,34 +87,34 @@ func newLoop(config *Config, pool *pool) (*loop, error) {
 	return l, nil
 }
 
-// running holds all places, and a channel that is closed when all their goroutines have ended.
+// running holds all workers, and a channel that is closed when all of them have ended.
 type running struct {
-	places []*place
-	gone   chan struct{}
+	workers []*worker
+	ended   chan struct{}
 }
 
-// begin starts the goroutines of all places.
+// begin starts the goroutines of all workers.
 func (l *loop) begin(pool *pool) running {
-	c := running{gone: make(chan struct{})}
+	c := running{ended: make(chan struct{})}
 	var all sync.WaitGroup
-	for i := range l.config.places() {
-		number := i % len(pool.links) // so that neighbours in the list of idle places use different connections
-		p := newPlace(l, pool.links[number], number)
-		c.places = append(c.places, p)
+	for i := range l.config.workers() {
+		number := i % len(pool.links) // so that neighbours in the list of idle workers use different connections
+		w := newWorker(l, pool.links[number], number)
+		c.workers = append(c.workers, w)
 		if users := l.config.Users; users != nil {
-			all.Go(func() { p.live(users.Begins(i), users.Think) })
+			all.Go(func() { w.playUser(users.Begins(i), users.Think) })
 		} else {
-			all.Go(p.serve)
+			all.Go(w.serve)
 		}
 	}
 	go func() {
 		all.Wait()
-		close(c.gone)
+		close(c.ended)
 	}()
 	return c
 }
 
-// pace wakes places at their times, on a thread of its own, and returns when no step begins any more.
+// pace wakes workers at their times, on a thread of its own, and returns when no step begins any more.
 func (l *loop) pace() (stopped time.Duration, err error) {
 	done := make(chan struct{})
 	go func() {
@@ -157,14 +157,14 @@ func (l *loop) drain(ctx context.Context, c running, pool *pool) {
 	grace := time.NewTimer(l.config.Grace)
 	defer grace.Stop()
 	select {
-	case <-c.gone:
+	case <-c.ended:
 		return
 	case <-grace.C:
 	case <-ctx.Done():
 	}
 	l.abandoned.Store(true)
 	pool.abort()
-	<-c.gone
+	<-c.ended
 }
 
 // report returns the report, after all goroutines have ended.
@@ -172,7 +172,7 @@ func (l *loop) report(c running, stopped time.Duration) engine.Report {
 	r := engine.Report{
 		Start: l.start, Elapsed: l.clock(), Window: min(stopped, l.config.Duration),
 		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example,
-		Said:     l.said,
+		Said:     l.errorSamples,
 		Statuses: make(map[int]int64),
 	}
 	if until := l.config.Until; !until.IsZero() && l.end < l.config.Duration && stopped >= l.end {
@@ -180,15 +180,15 @@ func (l *loop) report(c running, stopped time.Duration) engine.Report {
 	}
 	if l.config.Open != nil && !l.interrupted.Load() {
 		r.Window = l.config.Duration // even if the schedule was empty at its end
-		l.config.CountUnsent(&r, l.next, l.more, l.limit.From() > stopped)
+		l.config.CountUnsent(&r, l.next, l.hasNext, l.limit.From() > stopped)
 	}
-	for _, p := range c.places {
-		for status, n := range p.statuses {
+	for _, w := range c.workers {
+		for status, n := range w.statuses {
 			r.Statuses[status] += n
 		}
-		r.BusyTime += p.busy
-		r.PauseTime += p.pause
-		r.UserTime += p.spent
+		r.BusyTime += w.busy
+		r.PauseTime += w.pause
+		r.UserTime += w.active
 	}
 	return r
 }

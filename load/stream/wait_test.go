@@ -27,7 +27,7 @@ func patient(t *testing.T) *loop {
 	l := &loop{
 		config: &Config{Streams: 1, Load: engine.Load{Open: plan.Arrivals(), Duration: time.Hour, Connections: 2,
 			Recorder: recorder}},
-		waiter: w, start: time.Now(), end: time.Hour, looking: time.Minute,
+		waiter: w, start: time.Now(), end: time.Hour, nextTurn: time.Minute,
 	}
 	l.advance()
 	return l
@@ -37,18 +37,18 @@ func patient(t *testing.T) *loop {
 func TestThePacerIsNudged(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		wait func(l *loop, p *place) bool
+		wait func(l *loop, p *worker) bool
 	}{
-		{"a place is free for what is next", func(l *loop, p *place) bool { return l.await(p) }},
-		{"a place sleeps", func(l *loop, p *place) bool { return l.sleep(p, 45*time.Second) }},
-		{"all is done", func(l *loop, p *place) bool {
-			l.more, l.config.Connections = false, 1
+		{"a worker is free for what is next", func(l *loop, p *worker) bool { return l.await(p) }},
+		{"a worker sleeps", func(l *loop, p *worker) bool { return l.sleep(p, 45*time.Second) }},
+		{"all is done", func(l *loop, p *worker) bool {
+			l.hasNext, l.config.Connections = false, 1
 			return l.await(p)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := patient(t)
-			p := newPlace(l, nil, 0)
+			p := newWorker(l, nil, 0)
 			ended := make(chan bool)
 			go func() { ended <- c.wait(l, p) }()
 			const limit = 10 * time.Second
@@ -69,24 +69,24 @@ func TestThePacerIsNudged(t *testing.T) {
 
 func TestNapsEndInOrder(t *testing.T) {
 	l := patient(t)
-	var places []*place
+	var workers []*worker
 	for i := range 5 {
-		p := newPlace(l, nil, i)
-		places = append(places, p)
+		p := newWorker(l, nil, i)
+		workers = append(workers, p)
 		go l.sleep(p, time.Minute-time.Duration(i)*time.Second)
 	}
-	for end := time.Now().Add(time.Minute); len(l.naps()) < len(places); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(l.naps()) < len(workers); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d of %d places sleep after a minute", len(l.naps()), len(places))
+			t.Fatalf("%d of %d workers sleep after a minute", len(l.naps()), len(workers))
 		}
 	}
 	l.start = l.start.Add(-58 * time.Second) // three of them are over
 	if _, over := l.turn(); over || len(l.naps()) != 2 {
-		t.Errorf("%d places sleep on, want 2", len(l.naps()))
+		t.Errorf("%d workers sleep on, want 2", len(l.naps()))
 	}
 }
 
-func (l *loop) naps() engine.Agenda[*place] {
+func (l *loop) naps() engine.Agenda[*worker] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asleep
