@@ -299,7 +299,7 @@ func TestTheSchemaAndThePageKnowEveryKey(t *testing.T) {
 		for key := range known {
 			for path, text := range texts {
 				if !regexp.MustCompile(`(?m)(?:^|[ {"])` + key + `"?:(?: |$)`).MatchString(text) {
-					t.Errorf("%s does not tell of %q of %s", path, key, of.Name())
+					t.Errorf("%s does not mention %q of %s", path, key, of.Name())
 				}
 			}
 		}

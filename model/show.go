@@ -87,8 +87,8 @@ func showWeak(w io.Writer, weak []string) error {
 	return err
 }
 
-// showCall writes a row for a call, and for each call that it makes, which it indents by depth. ofCaller is the
-// mean number of executions of the caller per operation.
+// showCall writes a row for a call, indented by depth, and for each call that it makes. ofCaller is the mean
+// number of executions of the caller per operation.
 func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
 	how := ""
 	switch {

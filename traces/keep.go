@@ -23,8 +23,8 @@ const spansPerLine = 1000
 // spansSuffix ends the name of a folder with the spans of a trial.
 const spansSuffix = "-spans"
 
-// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below a given one. The name of
-// the new folder begins with a number above those of all earlier trials.
+// keepIn writes the spans of a trial as lines of OTLP in JSON, into a new folder below a given one. The name
+// of the new folder begins with a number above those of all earlier trials.
 func keepIn(folder, name string, set Set) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -81,8 +81,8 @@ func isMessage(s *Span) bool {
 	return s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer
 }
 
-// clip cuts every span to the time of its caller, callers first: clocks of hosts differ, and a caller may have
-// stopped waiting early. It leaves messages, and spans that do not overlap with their caller, as they are.
+// clip cuts every span to the time of its caller, callers first: clocks of hosts differ, and a caller may
+// have stopped waiting early. Messages, and spans that do not overlap with their caller, stay as they are.
 func (t *tree) clip() {
 	for _, s := range t.spans {
 		for _, child := range t.children[s.ID] {

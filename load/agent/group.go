@@ -75,7 +75,7 @@ func (c Group) lead(
 	for i, a := range agents {
 		a.rows = rows
 		a.second = func(s trial.Second) { seconds.Take(i, s) }
-		a.tell(lab.Command{Command: lab.CommandStart})
+		a.send(lab.Command{Command: lab.CommandStart})
 	}
 	limit := whole.Longest() + reportTimeout
 	names, parts := make([]string, len(agents)), make([]trial.Outcome, len(agents))
@@ -111,7 +111,7 @@ func (c Group) startAll(ctx context.Context) ([]*member, error) {
 		job := whole
 		job.Schema, job.Seconds = Schema, true
 		job.Spec.Part, job.Spec.Of = i, len(c.Commands)
-		go a.tell(job) // a long job may block until the agent reads it; ready shows that it has done so
+		go a.send(job) // a long job may block until the agent reads it; ready shows that it has done so
 	}
 	return agents, nil
 }

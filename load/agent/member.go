@@ -30,7 +30,7 @@ type member struct {
 	number  int
 	name    string // "agent 2 (ssh b cleave agent)"
 	process *exec.Cmd
-	orders  io.WriteCloser
+	input   io.WriteCloser // its standard input: the job, then commands
 	events  chan lab.Event // closed when the agent has ended
 	ended   error          // why it exited; set before events is closed
 	log     logTail
@@ -49,7 +49,7 @@ func start(group context.Context, number int, command []string) (*member, error)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	a.process.Stderr = &a.log
 	var err error
-	if a.orders, err = a.process.StdinPipe(); err != nil {
+	if a.input, err = a.process.StdinPipe(); err != nil {
 		return nil, err
 	}
 	out, err := a.process.StdoutPipe()
@@ -90,14 +90,14 @@ func (a *member) listen(out io.Reader) {
 	}
 }
 
-// tell writes one line to the agent. It ignores errors: an agent that cannot be written to has ended, and
+// send writes one line to the agent. It ignores errors: an agent that cannot be written to has ended, and
 // the next await returns the reason.
-func (a *member) tell(line any) { _ = json.NewEncoder(a.orders).Encode(line) }
+func (a *member) send(line any) { _ = json.NewEncoder(a.input).Encode(line) }
 
-// failed returns an error of this agent, with the end of its output if there is any.
+// failed returns an error of this agent, with the end of its standard error if there is any.
 func (a *member) failed(cause error) error {
-	if words := a.log.String(); words != "" {
-		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, words)
+	if output := a.log.String(); output != "" {
+		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, output)
 	}
 	return fmt.Errorf("%s: %w", a.name, cause)
 }
@@ -167,22 +167,22 @@ func (a *member) takeRows(event lab.Event) error {
 	return nil
 }
 
-// finish waits until the load is over, or stops it when the context ends, and
-// takes the report.
+// finish waits until the load is over, or stops it when the context ends, and returns the outcome in the
+// agent's report.
 func (a *member) finish(ctx context.Context, limit time.Duration) (trial.Outcome, error) {
 	_, err := a.await(ctx, lab.EventFinished, limit)
 	early := ctx.Err() != nil && errors.Is(err, ctx.Err())
 	if err != nil && !early {
 		return trial.Outcome{}, err
 	}
-	a.tell(lab.Command{Command: lab.CommandStop})
-	untroubled := context.WithoutCancel(ctx)
+	a.send(lab.Command{Command: lab.CommandStop})
+	uncancelled := context.WithoutCancel(ctx)
 	if early {
-		if _, err := a.await(untroubled, lab.EventFinished, reportTimeout); err != nil {
+		if _, err := a.await(uncancelled, lab.EventFinished, reportTimeout); err != nil {
 			return trial.Outcome{}, err
 		}
 	}
-	event, err := a.await(untroubled, lab.EventReport, reportTimeout)
+	event, err := a.await(uncancelled, lab.EventReport, reportTimeout)
 	if err != nil {
 		return trial.Outcome{}, err
 	}
@@ -207,7 +207,7 @@ func (a *member) check(results *record.Results) error {
 
 // stop ends the agent by closing its input, and kills it if it does not exit.
 func (a *member) stop() {
-	_ = a.orders.Close() // it may be gone already
+	_ = a.input.Close() // it may be gone already
 	timeout := time.NewTimer(exitTimeout)
 	defer timeout.Stop()
 	for {
@@ -222,7 +222,7 @@ func (a *member) stop() {
 	}
 }
 
-// logTail keeps the end of a process's output.
+// logTail keeps the end of a process's standard error.
 type logTail struct {
 	mu   sync.Mutex
 	text []byte

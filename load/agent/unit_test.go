@@ -22,19 +22,19 @@ import (
 // driven is an agent that the test drives as a deployer does.
 type driven struct {
 	t      *testing.T
-	orders *io.PipeWriter
+	input  *io.PipeWriter
 	events *json.Decoder
 	ended  chan error
-	handed []byte // the pieces of its history
-	loaded []lab.LoadSecond
+	handed []byte           // the history that it has handed over so far
+	loaded []lab.LoadSecond // the seconds that it has reported while it played
 }
 
 // serve starts an agent on a job.
 func serve(t *testing.T, job *Job) *driven {
 	t.Helper()
-	in, orders := io.Pipe()
+	in, input := io.Pipe()
 	events, out := io.Pipe()
-	u := &driven{t: t, orders: orders, events: json.NewDecoder(events), ended: make(chan error, 1)}
+	u := &driven{t: t, input: input, events: json.NewDecoder(events), ended: make(chan error, 1)}
 	go func() {
 		err := Serve(t.Context(), in, out, job, nil)
 		_ = out.Close()
@@ -43,7 +43,7 @@ func serve(t *testing.T, job *Job) *driven {
 	return u
 }
 
-// ready is serve until the agent is ready.
+// ready starts an agent on a job and waits until it is ready.
 func ready(t *testing.T, job *Job) *driven {
 	t.Helper()
 	u := serve(t, job)
@@ -82,7 +82,7 @@ func (u *driven) expect(kind lab.EventKind) lab.Event {
 
 func (u *driven) command(kind lab.CommandKind) {
 	u.t.Helper()
-	testset.Must(u.t, json.NewEncoder(u.orders).Encode(lab.Command{Command: kind}))
+	testset.Must(u.t, json.NewEncoder(u.input).Encode(lab.Command{Command: kind}))
 }
 
 // play has an agent that is ready play its load and returns its report.
@@ -126,7 +126,7 @@ func TestGeneratorUnit(t *testing.T) {
 	report := u.report()
 	s := report.Outcome.Summary
 	if s.Sent+s.Unsent != 100 || seen.Load() <= s.Sent {
-		t.Errorf("%d sent and %d unsent, want 100; the server saw %d, want more: a look and the warm-up", s.Sent,
+		t.Errorf("%d sent and %d unsent, want 100; the server saw %d, want more: a probe and the warm-up", s.Sent,
 			s.Unsent, seen.Load())
 	}
 	if n := len(report.Course); n != 1 || report.Course[0].OK != s.OK || report.Course[0].Median == nil {
@@ -134,12 +134,12 @@ func TestGeneratorUnit(t *testing.T) {
 			s.OK)
 	}
 	if len(u.loaded) != 1 || u.loaded[0].OK != s.OK || u.loaded[0].Failed != s.Sent-s.OK {
-		t.Errorf("while it played, it told %+v, want one second with %d operations", u.loaded, s.OK)
+		t.Errorf("while it played, it reported %+v, want one second with %d operations", u.loaded, s.OK)
 	}
 	text := u.handed
 	if n := bytes.Count(text, []byte("\n")); int64(n) != seen.Load()-1 || int64(n) <= s.Sent ||
 		!bytes.Contains(text, []byte(`"end":"ok","outcome":"ok","status":"200"`)) {
-		t.Errorf("%d lines of history for %d operations, the warm-up's and a look among the %d requests:\n%.300s",
+		t.Errorf("%d lines of history for %d operations, the warm-up's and a probe among the %d requests:\n%.300s",
 			n, s.Sent, seen.Load(), text)
 	}
 }
@@ -231,8 +231,8 @@ func TestUnitsThatCannotBegin(t *testing.T) {
 	}
 }
 
-// TestTheEndOfOrdersEndsAnAgent: the end of its input ends an agent in every state.
-func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
+// TestTheEndOfItsInputEndsAnAgent in every state.
+func TestTheEndOfItsInputEndsAnAgent(t *testing.T) {
 	url, _ := counted(t)
 	for _, state := range []string{"without a job", "ready", "playing"} {
 		t.Run(state, func(t *testing.T) {
@@ -251,15 +251,15 @@ func TestTheEndOfOrdersEndsAnAgent(t *testing.T) {
 				u.command(lab.CommandStart)
 				u.expect(eventSecond)
 			}
-			testset.Must(t, u.orders.Close())
-			for { // it may be saying something
+			testset.Must(t, u.input.Close())
+			for { // it may still send events
 				var event lab.Event
 				if err := u.events.Decode(&event); err != nil {
 					break
 				}
 			}
 			if err := <-u.ended; !errors.Is(err, unit.ErrGone) {
-				t.Errorf("ended with %v, want that nobody wants it any more", err)
+				t.Errorf("ended with %v, want unit.ErrGone", err)
 			}
 		})
 	}

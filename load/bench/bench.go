@@ -25,7 +25,7 @@ type plan struct {
 	searches int
 	probe    time.Duration // length of one load of a search
 	only     []string      // scenes; empty: all
-	among    []string      // names of tools; empty: all
+	among    []string      // tools that take part; empty: all
 
 	scratch  string
 	self     string
@@ -86,7 +86,7 @@ func bench(arguments []string) (err error) {
 	if p.tools, err = p.gather(); err != nil {
 		return err
 	}
-	defer favour()()
+	defer raisePriority()()
 	all, err := p.measure()
 	if err != nil {
 		return err
@@ -97,8 +97,8 @@ func bench(arguments []string) (err error) {
 // wants reports whether a scene is to be measured.
 func (p *plan) wants(scene string) bool { return len(p.only) == 0 || slices.Contains(p.only, scene) }
 
-// measure plays all scenes: the short ones in rounds, the tools in rotating
-// order.
+// measure plays all scenes and returns their figures. The short scenes are played in rounds, the tools in
+// rotating order.
 func (p *plan) measure() ([]figures.Figure, error) {
 	s := samples{}
 	for round := range p.rounds {

@@ -43,7 +43,7 @@ func (p *plan) loop(threads int, s samples) error {
 		return err
 	}
 	command := []string{
-		p.own(), "load", urlMark, "-u", strconv.Itoa(connections), "-d",
+		p.cleavePath(), "load", urlMark, "-u", strconv.Itoa(connections), "-d",
 		p.length.String(), "--loops", strconv.Itoa(threads), "--progress", "none", "--json", reportMark,
 	}
 	_, runErr := generate(loopsGeneratorCores, command, t.url, p.scratch, p.length+slack)

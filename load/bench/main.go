@@ -46,7 +46,8 @@ type served struct {
 	CPUSeconds float64
 }
 
-// serve runs the target as a process of its own, until it is asked to end.
+// serve runs the target in this process until SIGTERM or an interrupt. It prints the port, and at the end the
+// counts as JSON.
 func serve(arguments []string) error {
 	var config target.Config
 	flags := flag.NewFlagSet("target", flag.ContinueOnError)

@@ -19,11 +19,11 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// favour gives this session the highest share of the processors, if that is permitted, so that other
+// raisePriority gives this session the highest share of the processors, if that is permitted, so that other
 // programs disturb less. The returned function undoes it. It does not ask for real-time priority: a Go
 // program whose collector waits for a thread by spinning would keep that thread from its only processor
 // for ever.
-func favour() (restore func()) {
+func raisePriority() (restore func()) {
 	set := func(niceness string) error { return os.WriteFile("/proc/self/autogroup", []byte(niceness), 0) }
 	if set("-20") != nil {
 		return func() {}

@@ -147,8 +147,9 @@ func writeCertificate(path string) error {
 	return os.WriteFile(path, identity, 0o600)
 }
 
-// serveGRPC runs a target with the health and the reflection service until it is asked to end.
-func serveGRPC(ctx context.Context, tell func(port int)) (served, error) {
+// serveGRPC runs a target with the health and the reflection service until the context ends. It calls ready
+// with the port.
+func serveGRPC(ctx context.Context, ready func(port int)) (served, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return served{}, err
@@ -158,7 +159,7 @@ func serveGRPC(ctx context.Context, tell func(port int)) (served, error) {
 	healthpb.RegisterHealthServer(server, counted)
 	reflection.Register(server)
 	defer context.AfterFunc(ctx, server.Stop)()
-	tell(listener.Addr().(*net.TCPAddr).Port)
+	ready(listener.Addr().(*net.TCPAddr).Port)
 	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
 		return served{}, err
 	}
@@ -166,6 +167,7 @@ func serveGRPC(ctx context.Context, tell func(port int)) (served, error) {
 	return served{counted.calls.Load(), cpu.Seconds()}, err
 }
 
+// counting is the health service, which counts its calls.
 type counting struct {
 	*health.Server
 	calls atomic.Int64

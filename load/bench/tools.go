@@ -102,13 +102,13 @@ func replace(command []string, url, scratch string) []string {
 	return words
 }
 
-// own returns the path of cleave.
-func (p *plan) own() string { return filepath.Join(p.scratch, "cleave") }
+// cleavePath returns the path of the built program cleave.
+func (p *plan) cleavePath() string { return filepath.Join(p.scratch, "cleave") }
 
 // gather builds cleave and finds or installs the peers that the wanted scenes need. It leaves out a peer
 // that is not available, and prints the reason.
 func (p *plan) gather() ([]tool, error) {
-	own := p.own()
+	own := p.cleavePath()
 	if text, err := exec.Command("go", "build", "-o", own, "./cmd/cleave").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build cleave: %w\n%s", err, text)
 	}

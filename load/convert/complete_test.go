@@ -99,7 +99,7 @@ func planMutations(n *node, try func(what string)) {
 			changed = kid.kids[1]
 		}
 		if len(changed.kids) == 0 && strings.HasSuffix(strings.ToLower(kid.tag), "prop") &&
-			kid.tag != "collectionProp" && equivalent(name) == "" && !isUnsetDefault(n, name) {
+			kid.tag != "collectionProp" && equivalent(name) == "" && !hasNoEffect(n, name) {
 			before := changed.text.String()
 			changed.text.Reset()
 			changed.text.WriteString(otherText(before))
@@ -113,10 +113,10 @@ func planMutations(n *node, try func(what string)) {
 	}
 }
 
-// isUnsetDefault reports whether a setting has no effect: the path of the request defaults,
-// which every sampler of the fixture overrides, and the raw body of a sampler whose
-// arguments have no names, which makes it raw anyway.
-func isUnsetDefault(of *node, name string) bool {
+// hasNoEffect reports whether a setting has no effect in the fixture: the path of the request defaults, which
+// every sampler overrides, and the raw body of a sampler whose arguments have no names, which makes it raw
+// anyway.
+func hasNoEffect(of *node, name string) bool {
 	return of.tag == "ConfigTestElement" && name == "HTTPSampler.path" ||
 		of.attrs["testname"] == "Order" && name == "HTTPSampler.postBodyRaw"
 }
@@ -217,7 +217,7 @@ func TestNothingOfRecordingsIsDropped(t *testing.T) {
 			request = map[string]any{} // not sent at all: one note covers all of them
 		}
 		mutate(request, "entry "+strconv.Itoa(i+1), func(path string) {
-			if unimportantOfRecording(path, i) {
+			if mayHaveNoEffect(path, i) {
 				return
 			}
 			tried++
@@ -231,10 +231,10 @@ func TestNothingOfRecordingsIsDropped(t *testing.T) {
 	}
 }
 
-// unimportantOfRecording reports whether a change may have no effect: it describes the
-// recorder, a note covers it for the whole recording, or it is the value of a header that
-// is left out (names are listed).
-func unimportantOfRecording(path string, entry int) bool {
+// mayHaveNoEffect reports whether a change of a recording may have no effect: it describes the recorder, a
+// note covers it for the whole recording, or it is the value of a header that is left out (only its name is
+// noted).
+func mayHaveNoEffect(path string, entry int) bool {
 	for _, part := range []string{".httpVersion", ".headersSize", ".queryString", ".cookies",
 		".bodySize removed", ".mimeType"} {
 		if strings.Contains(path, part) {
@@ -279,11 +279,9 @@ func TestNothingOfDescriptionsIsDropped(t *testing.T) {
 // of bodies, servers, security. Types and formats only shape them.
 func isPartOfDescription(path string) bool {
 	for _, part := range []string{
-		".responses", ".Product.", ".shipped.", ".stock.", // what is not sent
-		// the operation is listed
-		"/pictures.post.requestBody",
-		// read only
-		".properties.id",
+		".responses", ".Product.", ".shipped.", ".stock.", // not sent
+		"/pictures.post.requestBody", // a note lists the whole operation
+		".properties.id",             // read only
 		"/customers/{customer}.get.parameters", "/products/{sku}.get.parameters", "lines.get.parameters",
 		"/orders/{orderId}.parameters", // the value comes from an answer
 	} {

@@ -277,25 +277,27 @@ func (d *draft) reasons() string {
 	return text.String()
 }
 
-// name returns an unused name, like the wished one, for a value, data or an extraction.
-func (d *draft) name(wish string) string {
-	name := identifier(wish)
+// name returns an unused name for a value, data or an extraction: the preferred one, if possible.
+func (d *draft) name(preferred string) string {
+	name := identifier(preferred)
 	for i := 2; d.taken[name]; i++ {
-		name = fmt.Sprintf("%s_%d", identifier(wish), i)
+		name = fmt.Sprintf("%s_%d", identifier(preferred), i)
 	}
 	d.taken[name] = true
 	return name
 }
 
-// newValue adds a generated value and returns its name.
-func (d *draft) newValue(wish string, v scenario.Value) string {
-	name := d.name(wish)
+// newValue adds a generated value and returns its name, which is the preferred one if possible.
+func (d *draft) newValue(preferred string, v scenario.Value) string {
+	name := d.name(preferred)
 	d.file.Values = with(d.file.Values, name, v)
 	return name
 }
 
-// value adds a generated value and returns a reference to it.
-func (d *draft) value(wish string, v scenario.Value) string { return "${" + d.newValue(wish, v) + "}" }
+// value adds a generated value and returns a reference to it, such as ${name}.
+func (d *draft) value(preferred string, v scenario.Value) string {
+	return "${" + d.newValue(preferred, v) + "}"
+}
 
 // sortedKeys returns the keys of a map in order.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -158,21 +158,21 @@ func (p *testPlan) function(e *element, call string, depth int) []piece {
 		}
 	}
 	arg := func(i int) string { return strings.TrimSpace(slices.Concat(args, make([]string, 3))[i]) }
-	drawn := func(wish, variable string, v scenario.Value) []piece {
-		ref := p.newValue(cmp.Or(variable, wish), v)
+	drawn := func(preferred, variable string, v scenario.Value) []piece {
+		ref := p.newValue(cmp.Or(variable, preferred), v)
 		if variable != "" {
 			p.flow.setVariable(variable, ref)
 		}
 		return []piece{{ref: ref}}
 	}
-	from, low := strconv.ParseInt(arg(0), 10, 64)
-	to, high := strconv.ParseInt(arg(1), 10, 64)
+	from, fromErr := strconv.ParseInt(arg(0), 10, 64)
+	to, toErr := strconv.ParseInt(arg(1), 10, 64)
 	switch {
 	case name == "__UUID":
 		return drawn("uuid", "", scenario.Value{UUID: &struct{}{}})
-	case name == "__Random" && low == nil && high == nil && from <= to:
+	case name == "__Random" && fromErr == nil && toErr == nil && from <= to:
 		return drawn("random", arg(2), scenario.Value{Integer: &scenario.Range{From: from, To: to}})
-	case name == "__RandomString" && low == nil && from > 0 && from <= longestText:
+	case name == "__RandomString" && fromErr == nil && from > 0 && from <= longestText:
 		if arg(1) != "" {
 			p.note(e.where(), "${"+call+"}", "drawn from all letters and digits, not from these characters")
 		}

@@ -44,15 +44,15 @@ type k6Options struct {
 	chosen     string // scenario; empty for the script's own load
 }
 
-// choose selects the scenario to convert, the wished one or else the first by name. It returns the name
-// of the function that the scenario runs.
-func (o *k6Options) choose(wish string) string {
+// choose selects the scenario to convert, the preferred one or else the first by name. It returns the name of
+// the function that the scenario runs.
+func (o *k6Options) choose(preferred string) string {
 	names := sortedKeys(o.Scenarios)
 	if len(names) > 0 {
 		o.chosen = names[0]
 	}
-	if slices.Contains(names, wish) {
-		o.chosen = wish
+	if slices.Contains(names, preferred) {
+		o.chosen = preferred
 	}
 	return o.function()
 }

@@ -98,12 +98,12 @@ func noExample(name string) string {
 	return "no example for {" + name + "} in its path, and no answer that holds one"
 }
 
-// extracted returns the name for an extracted value. Flows that wish the same name share it.
-func (c *chain) extracted(wish string) string {
-	if _, known := c.extractions[wish]; !known {
-		c.extractions[wish] = c.name(wish)
+// extracted returns the name for an extracted value. Flows with the same preferred name share it.
+func (c *chain) extracted(preferred string) string {
+	if _, known := c.extractions[preferred]; !known {
+		c.extractions[preferred] = c.name(preferred)
 	}
-	return c.extractions[wish]
+	return c.extractions[preferred]
 }
 
 // describedValue returns a value that the description gives: an example, a default, one of an

@@ -31,7 +31,7 @@ type recorded struct {
 	expect   scenario.Expect
 	extract  map[string]scenario.Extraction
 	cookies  []string // names of the cookies that it sends in addition to its headers
-	gives    []string // names of the cookies that its answer sets
+	sets     []string // names of the cookies that its answer sets
 
 	start, end time.Time     // zero: not known
 	think      time.Duration // the pause after it, if its times are not known
@@ -52,7 +52,9 @@ func (r *recorded) origin() string { return r.url.Scheme + "://" + r.url.Host }
 
 // unusable parses the address and returns the reason why the request cannot be a step, or "".
 func (r *recorded) unusable() string {
-	var err error // a path that is not escaped throughout would lose its %2F
+	// The marks of references are escaped first: otherwise url.Parse would ignore the escapes of the path, such
+	// as %2F.
+	var err error
 	r.url, err = url.Parse(strings.NewReplacer("\ue000", "%EE%80%80", "\ue001", "%EE%80%81").Replace(r.address))
 	switch {
 	case err != nil || r.url.Host == "" && r.url.Scheme != "data" && r.url.Scheme != "blob" ||
@@ -77,8 +79,8 @@ func (r *recorded) unusable() string {
 // unknownTarget stands for a server that the input does not name. The user gives it.
 const unknownTarget = "http://unknown.invalid"
 
-// forget lists the values that are extracted from the answer to a request that the scenario does not
-// have.
+// forget removes the values that are extracted from the answer to a request that the scenario lacks, and adds
+// a note about each.
 func (d *draft) forget(r *recorded) {
 	for _, name := range sortedKeys(r.extract) {
 		d.note(r.where, "the value "+name+" of its answer", "the request is not in the scenario: the name is sent")
@@ -328,7 +330,7 @@ func (d *draft) cookies(source string, played []*recorded) {
 				foreign[name] = true
 			}
 		}
-		for _, name := range r.gives {
+		for _, name := range r.sets {
 			given[name] = true
 		}
 	}

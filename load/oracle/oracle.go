@@ -40,13 +40,14 @@ func New(e Expect) (Oracle, error) {
 	return newOracle(e, statuses, err)
 }
 
-// NewGRPC is New for the answer of a gRPC call.
+// NewGRPC compiles the expectations of the answer of a gRPC call, like New.
 func NewGRPC(e Expect) (Oracle, error) {
 	statuses, err := newStatuses(e.Status, "OK", grpcStatus)
 	statuses.grpc = true
 	return newOracle(e, statuses, err)
 }
 
+// newOracle compiles all expectations but the status, whose compiled form and error it gets.
 func newOracle(e Expect, statuses statuses, err error) (Oracle, error) {
 	o := Oracle{statuses: statuses, document: len(e.JSON) > 0}
 	mistakes := []error{err}
@@ -159,6 +160,7 @@ func WrongBody(a *Answer, explain bool, expected fmt.Stringer) (record.Outcome, 
 	return outcome, fmt.Sprintf("expected the body %s, got %q", expected, a.Body[:min(len(a.Body), shown)])
 }
 
+// wrongHeader returns the outcome of an answer whose header is not as expected.
 func (o *Oracle) wrongHeader(a *Answer, explain bool, check *textCheck) (record.Outcome, string) {
 	if !explain {
 		return record.Failed, ""

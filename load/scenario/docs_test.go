@@ -131,7 +131,7 @@ func TestSchemaKnowsEveryKey(t *testing.T) {
 		for key := range known {
 			keys = append(keys, key)
 			if !regexp.MustCompile("[`{,.\\] ]" + key + "[`:\\[]").Match(document) {
-				t.Errorf("docs/scenarios.md does not tell of %q of %s", key, of.Name())
+				t.Errorf("docs/scenarios.md does not mention %q of %s", key, of.Name())
 			}
 		}
 		slices.Sort(keys)

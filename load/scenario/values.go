@@ -17,7 +17,8 @@ func kindOf(v Value) kind {
 	return anyText
 }
 
-// newGenerator returns the generators of a Value, or an error if it is not valid.
+// newGenerator returns a function that returns the generator of a Value for a player, or an error if the
+// Value is not valid.
 func newGenerator(v Value) (func(at Origin) generator, error) {
 	given := 0
 	for _, is := range []bool{v.UUID != nil, v.Integer != nil, v.Zipf != nil, v.Name != nil, v.Text != nil,

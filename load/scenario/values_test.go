@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
+// draws returns the first n values that a generator writes.
 func draws(t *testing.T, v Value, n int) []string {
 	t.Helper()
 	start, err := newGenerator(v)
@@ -55,7 +56,7 @@ func TestValuesHaveTheirForm(t *testing.T) {
 	}
 }
 
-// chiSquared is Pearson's statistic of counts against probabilities.
+// chiSquared returns Pearson's statistic of counts against probabilities.
 func chiSquared(counts []int, probability []float64) float64 {
 	n := 0
 	for _, c := range counts {

@@ -21,7 +21,7 @@ func must(t testing.TB) func(s Schedule, err error) Schedule {
 	}
 }
 
-// all collects the due times of a walk.
+// all returns the remaining due times.
 func all(a Arrivals) []time.Duration {
 	var times []time.Duration
 	for {
@@ -231,7 +231,7 @@ func TestSharesAreTheWhole(t *testing.T) {
 	}
 	if got := all(Share(must(t)(Constant(4, time.Second)).Arrivals(), 1, 2)); !slices.Equal(got,
 		[]time.Duration{250 * ms, 750 * ms}) {
-		t.Errorf("second half of the arrivals = %v", got)
+		t.Errorf("the second of two shares is due at %v, want every second arrival", got)
 	}
 }
 

@@ -91,8 +91,8 @@ func outcomeOfHTTP2(err error, w *wire) record.Outcome {
 	return outcomeOf(err)
 }
 
-// outcomeOfGRPC returns the outcome for a call without a status of the server. The library tells many causes
-// only by their text.
+// outcomeOfGRPC returns the outcome for a call without a status of the server. The library reports many
+// causes as text only.
 func outcomeOfGRPC(err error, w *wire) record.Outcome {
 	text := status.Convert(err).Message()
 	switch code := status.Code(err); {

@@ -14,8 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 )
 
-// dialing is the number of connections that are made at the same time before the load.
-const dialing = 16
+// parallelDials is the number of connections that are made at the same time before the load.
+const parallelDials = 16
 
 // pool holds all links of a load.
 type pool struct {
@@ -26,14 +26,14 @@ type pool struct {
 	cancel context.CancelFunc
 }
 
-// newPool determines the protocol, and for gRPC the messages of the methods. ctx bounds that; later
-// requests end with abort.
+// newPool returns a pool without connections. It determines the protocol, and for gRPC the messages of the
+// methods, within ctx. Requests of the load do not end with ctx, but with abort.
 func newPool(ctx context.Context, config *Config) (*pool, error) {
 	p := &pool{config: config, dialer: newDialer(config)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	ctx, cancel := context.WithTimeout(ctx, max(patience, config.Timeout))
 	defer cancel()
-	if err := p.settle(ctx); err != nil {
+	if err := p.negotiate(ctx); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func newPool(ctx context.Context, config *Config) (*pool, error) {
 	return p, nil
 }
 
-// settle determines the protocol if the configuration leaves it open.
-func (p *pool) settle(ctx context.Context) error {
+// negotiate determines the protocol if the configuration leaves it open.
+func (p *pool) negotiate(ctx context.Context) error {
 	if p.config.Protocol != Auto {
 		return nil
 	}
@@ -92,7 +92,8 @@ func (p *pool) maker(ctx context.Context) (func() link, error) {
 	}, nil
 }
 
-// describe gets the messages of the methods, before the load.
+// describe returns the methods of the configuration with their messages: from the file of descriptors, or
+// else from the server.
 func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 	if p.config.ProtoSet != nil {
 		return fromProtoSet(p.config.ProtoSet, p.config.Methods)
@@ -119,7 +120,7 @@ func (p *pool) open(caller context.Context) error {
 	}
 	rest := make(chan link)
 	var all sync.WaitGroup
-	for range dialing {
+	for range parallelDials {
 		all.Go(func() {
 			for l := range rest {
 				_ = l.connect(ctx) // tried again when needed

@@ -70,21 +70,21 @@ func (t *Trial) probe(ctx context.Context, path string, limit time.Duration) err
 		}
 		return errors.Join(err, connection.Close())
 	}
-	answer, said, err := t.get(ctx, path)
+	answer, body, err := t.get(ctx, path)
 	if err != nil || answer.StatusCode < http.StatusBadRequest {
 		return err
 	}
-	return badStatus(path, answer, said)
+	return badStatus(path, answer, body)
 }
 
-// badStatus returns the error for an answer, with the beginning of its body.
-func badStatus(path string, answer *http.Response, said string) error {
-	said = cmp.Or(said, "nothing more")
-	return fmt.Errorf("GET %s: status %s, and the answer says: %s", path, answer.Status, said)
+// badStatus returns the error for an answer to a GET of a path, with the beginning of its body.
+func badStatus(path string, answer *http.Response, body string) error {
+	body = cmp.Or(body, "nothing more")
+	return fmt.Errorf("GET %s: status %s, and the answer says: %s", path, answer.Status, body)
 }
 
 // get sends a GET of a path. It returns the answer and the beginning of its body.
-func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, said string, err error) {
+func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, body string, err error) {
 	client := oneRequest(t.tlsConfig(),
 		func(ctx context.Context, _, _ string) (net.Conn, error) { return t.dial(ctx) })
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.at.origin()+t.at.path+path, nil)
@@ -95,10 +95,11 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, sa
 		return nil, "", err
 	}
 	const enough = 1 << 10                                     // bytes; the excerpt is shorter
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, enough)) // a partial body is enough
-	return answer, record.Excerpt(body), answer.Body.Close()
+	data, _ := io.ReadAll(io.LimitReader(answer.Body, enough)) // a partial body is enough
+	return answer, record.Excerpt(data), answer.Body.Close()
 }
 
+// tlsConfig returns the configuration for connections to the target outside of the load.
 func (t *Trial) tlsConfig() *tls.Config {
 	return &tls.Config{RootCAs: t.roots, InsecureSkipVerify: t.spec.Insecure, MinVersion: tls.VersionTLS12,
 		ServerName: t.at.name}
@@ -121,8 +122,8 @@ func (t *Trial) explain(err error) error {
 	return nil
 }
 
-// Warmup returns the trial with another duration: with all users from the beginning, or with its mean
-// rate.
+// Warmup returns the trial as a warm-up of some duration: with all users from the beginning, or at the mean
+// rate of its schedule.
 func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
 	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users,
 		Think: scenario.Duration(t.model.think)}

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// TestAwaitGivesUpWhereTimeChangesNothing: the certificate is not trusted here, or the server speaks
+// TestAwaitGivesUpWhenWaitingCannotHelp: the certificate is not trusted here, or the server speaks
 // another protocol.
-func TestAwaitGivesUpWhereTimeChangesNothing(t *testing.T) {
+func TestAwaitGivesUpWhenWaitingCannotHelp(t *testing.T) {
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are to fail
 	secure.StartTLS()

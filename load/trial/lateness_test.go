@@ -14,19 +14,19 @@ import (
 // summaryOf returns the summary of samples, as if a load of a spec had recorded them in three seconds.
 func summaryOf(t *testing.T, s Spec, samples []record.Sample) record.Summary {
 	t.Helper()
-	under := prepare(t, s)
-	results, err := record.NewResults(record.Options{Operations: under.Operations()})
+	trial := prepare(t, s)
+	results, err := record.NewResults(record.Options{Operations: trial.Operations()})
 	testset.Must(t, err)
 	for i := range samples {
 		results.Add(&samples[i])
 	}
 	o := Outcome{Results: results, Report: engine.Report{Elapsed: 3 * time.Second}}
-	under.sumUp(&o)
+	trial.sumUp(&o)
 	return o.Summary
 }
 
-// TestLatenessThatIsPermittedLimitsNobody: the generator itself sends operations 50 ms late.
-func TestLatenessThatIsPermittedLimitsNobody(t *testing.T) {
+// TestPermittedLatenessIsNoLimit: the generator itself sends operations 50 ms late.
+func TestPermittedLatenessIsNoLimit(t *testing.T) {
 	for permitted, limited := range map[scenario.Duration]bool{0: true, 40 * ms: true, 100 * ms: false} {
 		spec := specFor(t, "http://127.0.0.1:1/")
 		spec.Lateness = permitted
@@ -39,9 +39,9 @@ func TestLatenessThatIsPermittedLimitsNobody(t *testing.T) {
 	}
 }
 
-// TestLatenessThatMovesNoFigureLimitsNobody: two of 150 operations of 6 ms are sent late, as by a
+// TestLatenessThatMovesNoFigureIsNoLimit: two of 150 operations of 6 ms are sent late, as by a
 // generator that shares its processors.
-func TestLatenessThatMovesNoFigureLimitsNobody(t *testing.T) {
+func TestLatenessThatMovesNoFigureIsNoLimit(t *testing.T) {
 	for late, limited := range map[time.Duration]bool{
 		900 * time.Microsecond: false, 2400 * time.Microsecond: false, 20 * time.Millisecond: true,
 	} {

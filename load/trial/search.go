@@ -167,7 +167,7 @@ func (q *Quest) probe(
 			return o, record.Probe{}, err
 		}
 		var settled time.Duration
-		if o, settled, err = q.conclusive(ctx, load, rate, seed); err != nil {
+		if o, settled, err = q.playConclusive(ctx, load, rate, seed); err != nil {
 			return o, record.Probe{}, err
 		}
 		reasons, disturbed = q.missed(&o, settled), ""
@@ -230,9 +230,9 @@ func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 // no time.
 const longestSettle = time.Second
 
-// conclusive plays a trial until it decides whether the rate passes: the client was not the limit, or
+// playConclusive plays a trial until it decides whether the rate passes: the client was not the limit, or
 // could not have changed the verdict. settled is the time that the target worked after its last answer.
-func (q *Quest) conclusive(
+func (q *Quest) playConclusive(
 	ctx context.Context, load scenario.Load, rate float64, seed uint64,
 ) (o Outcome, settled time.Duration, err error) {
 	for range attempts {

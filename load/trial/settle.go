@@ -21,13 +21,13 @@ func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (t
 	defer cancel()
 	asked := time.Now()
 	for {
-		answer, said, err := t.get(until, path)
+		answer, body, err := t.get(until, path)
 		switch {
 		case err != nil:
 		case answer.StatusCode < http.StatusBadRequest:
 			return settledAfter(answer, time.Since(asked)), nil
 		default:
-			err = badStatus(path, answer, said)
+			err = badStatus(path, answer, body)
 			if answer.StatusCode < http.StatusInternalServerError {
 				return 0, fmt.Errorf("%s does not say when its work is done: %w", t.spec.Target, err)
 			}

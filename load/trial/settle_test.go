@@ -123,13 +123,13 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 	}
 }
 
-// TestAVerdictThatTheClientCouldNotTurnStands: late sends make measured times longer, never shorter.
-func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
+// TestAVerdictThatALateClientCannotChangeCounts: late sends make measured times longer, never shorter.
+func TestAVerdictThatALateClientCannotChangeCounts(t *testing.T) {
 	limit := objective.MustParse("p99<100ms")
 	for name, c := range map[string]struct {
-		p99, late, most float64
-		onlyLate        bool
-		pass, any       bool // any: the trial says something
+		p99, lateP99, lateMax float64 // response time and lateness, in seconds
+		onlyLate              bool    // the client had no other limit
+		pass, verdict         bool    // verdict: the trial decides about the rate
 	}{
 		"passes in spite of it":       {0.050, 0.010, 0.010, true, true, true},
 		"fails without it":            {0.150, 0.010, 0.010, true, false, true},
@@ -144,8 +144,8 @@ func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 			q := Quest{Objective: limit, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
 				plays++
 				var o Outcome
-				o.Summary.ResponseTime.P99, o.Summary.SendLateness.P99, o.Summary.SendLateness.Max = &c.p99, &c.late,
-					&c.most
+				o.Summary.ResponseTime.P99, o.Summary.SendLateness.P99, o.Summary.SendLateness.Max = &c.p99, &c.lateP99,
+					&c.lateMax
 				o.Summary.Generator = record.Generator{Limited: true, LimitedBy: []string{"late"}}
 				if c.onlyLate {
 					o.Summary.Generator.Moved = []record.Moved{{Quantile: 0.99}}
@@ -154,10 +154,10 @@ func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 			}}
 			o, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
 			var limited *ClientLimitError
-			if said := !errors.As(err, &limited); said != c.any || probe.Pass != c.pass {
-				t.Fatalf("pass %v, error %v, want %v, and a verdict: %v", probe.Pass, err, c.pass, c.any)
+			if decided := !errors.As(err, &limited); decided != c.verdict || probe.Pass != c.pass {
+				t.Fatalf("pass %v, error %v, want %v, and a verdict: %v", probe.Pass, err, c.pass, c.verdict)
 			}
-			if c.any && (plays != 1 || o.Summary.Generator.Limited || len(o.Summary.Notes) != 1) {
+			if c.verdict && (plays != 1 || o.Summary.Generator.Limited || len(o.Summary.Notes) != 1) {
 				t.Errorf("%d plays, generator %+v, notes %q, want one play with a note", plays, o.Summary.Generator,
 					o.Summary.Notes)
 			}
@@ -165,7 +165,7 @@ func TestAVerdictThatTheClientCouldNotTurnStands(t *testing.T) {
 	}
 }
 
-// stolen returns a host that withholds these shares of processor time, one for each load.
+// stolen is a host that withholds these shares of processor time, one for each load.
 type stolen struct {
 	lab.Host
 	shares []float64
@@ -194,12 +194,12 @@ func TestALoadThatTheHostDisturbedIsPlayedAgain(t *testing.T) {
 		pass      bool
 		disturbed bool
 	}{
-		"passes in spite of it":    {[]float64{0.05}, []float64{0.05}, true, false},
-		"fails for it":             {[]float64{0.05, 0.001}, []float64{0.2, 0.05}, true, false},
-		"fails by itself":          {[]float64{0.001}, []float64{0.2}, false, false},
-		"fails by itself, too":     {[]float64{0.05, 0.001}, []float64{0.2, 0.2}, false, false},
-		"nobody knows any better":  {[]float64{0.05, 0.05, 0.05}, []float64{0.2, 0.2, 0.2}, false, true},
-		"passes in spite, in time": {[]float64{0.05, 0.05, 0.05}, []float64{0.2, 0.2, 0.05}, true, false},
+		"passes although disturbed":   {[]float64{0.05}, []float64{0.05}, true, false},
+		"fails because disturbed":     {[]float64{0.05, 0.001}, []float64{0.2, 0.05}, true, false},
+		"fails by itself":             {[]float64{0.001}, []float64{0.2}, false, false},
+		"fails undisturbed as well":   {[]float64{0.05, 0.001}, []float64{0.2, 0.2}, false, false},
+		"disturbed every time":        {[]float64{0.05, 0.05, 0.05}, []float64{0.2, 0.2, 0.2}, false, true},
+		"passes at the third attempt": {[]float64{0.05, 0.05, 0.05}, []float64{0.2, 0.2, 0.05}, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			plays := 0

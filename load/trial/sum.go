@@ -45,7 +45,7 @@ func (t *Trial) sumUp(o *Outcome) {
 		s.Generator.CPUPerOperation = new(generator.CPUSeconds / float64(s.Sent))
 	}
 	s.Said = o.Report.Said
-	skipped(&s, o.Report.Skipped)
+	addSkipped(&s, o.Report.Skipped)
 	if t.model.users > 0 {
 		s.Closed = t.littlesLaw(o)
 	}
@@ -64,7 +64,8 @@ func (t *Trial) sumUp(o *Outcome) {
 	o.Summary = s
 }
 
-// cores returns the number of cores that a generator must not use up; 0 means no limit.
+// cores returns the limit for CheckGenerator of a generator that had n cores: infinite if n is 0, because the
+// pacing was to keep them busy.
 func cores(n float64) float64 {
 	if n == 0 {
 		return math.Inf(1)
@@ -72,9 +73,9 @@ func cores(n float64) float64 {
 	return n
 }
 
-// skipped fills in the number of steps that never began.
-func skipped(s *record.Summary, by []int64) {
-	for i, n := range by {
+// addSkipped fills in the numbers of steps that never began, by operation and in all.
+func addSkipped(s *record.Summary, byOperation []int64) {
+	for i, n := range byOperation {
 		if i < len(s.Operations) {
 			s.Operations[i].Skipped = n
 			s.Skipped += n

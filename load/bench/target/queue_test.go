@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestTimesAreKeptInLine: an answer is due one service time after its request came, or after the answer
-// before it was due.
-func TestTimesAreKeptInLine(t *testing.T) {
+// TestAnswersWaitForThoseBefore: an answer is due one service time after its request came, or after the
+// answer before it was due.
+func TestAnswersWaitForThoseBefore(t *testing.T) {
 	q := newQueue(Service{Mean: 10})
 	q.add(3, 1000)
 	q.add(1, 995) // read later, came earlier

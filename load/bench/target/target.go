@@ -25,9 +25,9 @@ import (
 const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
-// oldAnswer is the answer for clients of HTTP/1.0. Without the header they would wait for the end of the
+// answerHTTP10 is the answer for clients of HTTP/1.0. Without the header they would wait for the end of the
 // connection.
-const oldAnswer = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: " +
+const answerHTTP10 = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\nConnection: " +
 	"keep-alive\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
@@ -126,15 +126,17 @@ func (s *server) turn() error {
 	return nil
 }
 
-// answer sends the answer. It ignores errors: the next read shows that the peer is gone.
-func (s *server) answer(fd int32, old bool) {
+// answer sends the answer, in the version of HTTP of the client. It ignores errors: the next read shows that
+// the peer is gone.
+func (s *server) answer(fd int32, http10 bool) {
 	text := []byte(answer)
-	if old {
-		text = []byte(oldAnswer)
+	if http10 {
+		text = []byte(answerHTTP10)
 	}
 	_, _ = unix.Write(int(fd), text)
 }
 
+// open listens and returns the port.
 func (s *server) open() (port int, err error) {
 	if s.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return 0, err
@@ -185,13 +187,13 @@ func (s *server) handle(fd int32) {
 		return
 	}
 	requests := s.requests(fd, s.input[:n])
-	old := bytes.Contains(s.input[:n], []byte(" HTTP/1.0\r\n"))
+	http10 := bytes.Contains(s.input[:n], []byte(" HTTP/1.0\r\n"))
 	for range requests {
 		if s.queue != nil {
 			s.queue.add(fd, stamp)
 			continue
 		}
-		s.answer(fd, old)
+		s.answer(fd, http10)
 		if s.config.Stamps {
 			s.count.Stamps = append(s.count.Stamps, stamp)
 		}
@@ -211,7 +213,8 @@ func (s *server) forget(fd int32) {
 	_ = unix.Close(int(fd))
 }
 
-// requests counts whole requests; they have no bodies.
+// requests returns the number of whole requests in the received data, and keeps the beginning of the next
+// one. Requests have no bodies.
 func (s *server) requests(fd int32, data []byte) int {
 	end := []byte("\r\n\r\n")
 	if kept := s.partial[fd]; len(kept) > 0 {
@@ -225,6 +228,7 @@ func (s *server) requests(fd int32, data []byte) int {
 		delete(s.partial, fd)
 		return n
 	}
+	// The kept part begins within the old end, which so does not count again.
 	s.partial[fd] = bytes.Clone(data[bytes.LastIndex(data, end)+1:])
 	return n
 }
