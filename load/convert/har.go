@@ -53,14 +53,14 @@ func newEntry(number int, of gjson.Result) *entry {
 		e.cookies = append(e.cookies, c.name)
 	}
 	for _, c := range fields(response.Get("cookies")) {
-		e.gives = append(e.gives, c.name)
+		e.sets = append(e.sets, c.name)
 	}
 	answered := fields(response.Get("headers"))
 	for _, h := range answered {
 		if strings.EqualFold(h.name, "set-cookie") {
 			for line := range strings.Lines(h.value) { // Chromium joins several with line ends
 				name, _, _ := strings.Cut(line, "=")
-				e.gives = append(e.gives, strings.TrimSpace(name))
+				e.sets = append(e.sets, strings.TrimSpace(name))
 			}
 		}
 	}
