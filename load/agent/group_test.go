@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// program returns a command that starts this program as an agent of a kind.
+// program returns a command that starts this program as an agent of a kind; see TestMain.
 func program(t *testing.T, kind string) []string {
 	t.Helper()
 	own, err := os.Executable()
@@ -270,9 +270,9 @@ func TestAgentsGoOnWhereOthersEnded(t *testing.T) {
 	job.Spec.Scenario.Flows[0].Steps[0].Request = "GET /${user}"
 	job.Spec.Scenario.Flows[0].Steps = append(job.Spec.Scenario.Flows[0].Steps,
 		scenario.Step{Request: "GET /${key}"})
-	command := program(t, "plays")
+	agent := program(t, "agent")
 	for range 2 {
-		o, err := Group{Commands: [][]string{command, command}, Job: job}.Play(t.Context(), Listeners{})
+		o, err := Group{Commands: [][]string{agent, agent}, Job: job}.Play(t.Context(), Listeners{})
 		testset.Must(t, err)
 		job.Spec.After = o.Progress
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestOurOwnToolIsMeantByItsName: the name of our own tool stands for it, regardless of the tools before
-// it.
-func TestOurOwnToolIsMeantByItsName(t *testing.T) {
+// TestCleaveIsFoundByItsName, wherever it is in the list of tools: only it is watched for the whole time, and
+// searches for capacities.
+func TestCleaveIsFoundByItsName(t *testing.T) {
 	p := plan{memory: 10 * time.Minute, others: 20 * time.Second, scratch: "scratch",
 		tools: []tool{{name: "floor", path: "bench"}, {name: "cleave", path: "scratch/cleave"}, {name: "wrk"}}}
 	for i, want := range []time.Duration{p.others, p.memory, p.others} {
@@ -22,7 +22,7 @@ func TestOurOwnToolIsMeantByItsName(t *testing.T) {
 		t.Errorf("%s searches for capacities, want scratch/cleave", got)
 	}
 	if _, err := p.read([]string{"load", "http://127.0.0.1/"}); err == nil {
-		t.Error("a command line of cleave is one of bench")
+		t.Error("arguments that are no flags are accepted")
 	}
 }
 
@@ -49,6 +49,6 @@ func TestMemoryThatGrowsIsSeen(t *testing.T) {
 		t.Errorf("the peak is %g MB, want 25", got)
 	}
 	if s.addMemory("short", flat[:10]) == nil {
-		t.Error("ten looks at the memory are enough")
+		t.Error("ten values of the memory are enough")
 	}
 }

@@ -50,9 +50,9 @@ func (p *testPlan) jsonExtractor(e *element, take func(string, scenario.Extracti
 	}
 }
 
-// match reads the number of the wanted match, from 1. several means that there may be more than one:
-// then JMeter takes a random match for 0, and if there is no number.
-func (p *testPlan) match(e *element, name, written string, several bool) (int, bool) {
+// match reads the number of the wanted match, from 1. several means that there may be more than one: then
+// JMeter takes a random match for 0, and if there is no number. ok is false if all matches are wanted.
+func (p *testPlan) match(e *element, name, written string, several bool) (n int, ok bool) {
 	number, isConstant := p.constant(e, written)
 	number = strings.TrimSpace(number)
 	n, err := strconv.Atoi(number)
@@ -73,10 +73,11 @@ func (p *testPlan) match(e *element, name, written string, several bool) (int, b
 // wholeHeader matches patterns that extract the whole value of one header, "Name: (.*)".
 var wholeHeader = regexp.MustCompile(`^\^?([A-Za-z0-9-]+): ?(?:\\s\*)?\(\.[*+]\??\)(?:\$|\\r|\\n|\\r\\n)*$`)
 
+// regexExtractor converts a Regular Expression Extractor.
 func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extraction)) {
 	name := e.text("RegexExtractor.refname")
 	pattern, isConstant := p.constant(e, e.text("RegexExtractor.regex"))
-	number, of := e.text("RegexExtractor.match_number"), e.text("RegexExtractor.useHeaders")
+	number, source := e.text("RegexExtractor.match_number"), e.text("RegexExtractor.useHeaders")
 	match, ok := p.match(e, name, number, true)
 	template := e.text("RegexExtractor.template")
 	compiled, err := regexp.Compile(pattern)
@@ -90,29 +91,29 @@ func (p *testPlan) regexExtractor(e *element, take func(string, scenario.Extract
 		p.note(e.where(), "match "+number+" of "+name, "only the first match is taken")
 	case err != nil:
 		p.note(e.where(), "pattern "+pattern, "not a regular expression here (RE2): "+err.Error())
-	case of == "true":
+	case source == "true":
 		if header := wholeHeader.FindStringSubmatch(pattern); header != nil {
 			take(name, scenario.Extraction{Header: header[1]})
 		} else {
 			p.note(e.where(), "pattern "+pattern+" in the headers", "only a whole header is taken ('Name: (.*)')")
 		}
-	case of != "" && of != "false" && of != "unescaped" && of != "as_document":
-		p.note(e.where(), "extraction from "+of, "values are taken from headers and bodies only")
+	case source != "" && source != "false" && source != "unescaped" && source != "as_document":
+		p.note(e.where(), "extraction from "+source, "values are taken from headers and bodies only")
 	case template == "$0$":
 		take(name, scenario.Extraction{Regexp: "(" + pattern + ")"})
 	case template != "$1$" && (template != "" || compiled.NumSubexp() != 1):
 		p.note(e.where(), "template "+template, "only the first group ($1$) or the whole match ($0$) is taken")
 	default:
-		if of == "unescaped" || of == "as_document" {
-			p.note(e.where(), "extraction from the body "+of, "the body is searched as it came")
+		if source == "unescaped" || source == "as_document" {
+			p.note(e.where(), "extraction from the body "+source, "the body is searched as it came")
 		}
 		take(name, scenario.Extraction{Regexp: pattern})
 	}
 }
 
-// jsonPath converts a path of names and indices, such as $.items[0]['id'], to items.0.id. A wildcard
-// becomes the given match, counted from 1.
-func jsonPath(path string, match int) (string, bool) {
+// jsonPath converts a path of names and indices, such as $.items[0]['id'], to items.0.id. The first wildcard
+// becomes the given match, counted from 1, and others the first. simple is false for any other path.
+func jsonPath(path string, match int) (converted string, simple bool) {
 	rest, found := strings.CutPrefix(strings.TrimSpace(path), "$")
 	if !found {
 		return "", false

@@ -134,13 +134,13 @@ func (p *testPlan) reference(e *element, name string, depth int) []piece {
 			return []piece{{ref: ref}}
 		}
 	}
-	if settled, known := p.settled[name]; known {
-		return settled
+	if resolved, known := p.resolved[name]; known {
+		return resolved
 	}
 	if text, known := p.constants[name]; known {
-		settled := p.pieces(e, text, depth+1)
-		p.settled[name] = settled
-		return settled
+		resolved := p.pieces(e, text, depth+1)
+		p.resolved[name] = resolved
+		return resolved
 	}
 	p.note(e.where(), "${"+name+"}",
 		"nothing in what was converted sets this variable, and no step before it extracts it; sent as this "+

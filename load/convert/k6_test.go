@@ -152,9 +152,9 @@ func TestScriptsThatCannotBeRun(t *testing.T) {
 		"no function":      {"import http from 'k6/http';", "it exports no function default"},
 		"its own end":      {scriptOf("{}", "k6.state.requests = 7; http.get('http://s/')"), "run the script: "},
 	} {
-		said := wantRefusal(t, "a.js", c.source, Options{Format: K6, Beside: fstest.MapFS{}}, c.want)
-		if strings.Contains(said, "\n") {
-			t.Errorf("%s: an error of several lines: %s", name, said)
+		message := wantRefusal(t, "a.js", c.source, Options{Format: K6, Beside: fstest.MapFS{}}, c.want)
+		if strings.Contains(message, "\n") {
+			t.Errorf("%s: an error of several lines: %s", name, message)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestK6IsBounded(t *testing.T) {
 	for _, part := range []string{"!", "a=>", "new ", "a**", "`${", "({a:"} {
 		text := "import 'k6/http'; export default " + strings.Repeat(part, (maxScript-100)/len(part)) + "1"
 		if _, err := convert("a.js", []byte(text), Options{Format: K6}); err == nil {
-			t.Errorf("%s is taken", part)
+			t.Errorf("deeply nested %s: no error", part)
 		} else if len(err.Error()) > 2000 {
 			t.Errorf("%s: an error of %d bytes", part, len(err.Error()))
 		}

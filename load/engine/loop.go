@@ -40,8 +40,8 @@ type loop struct {
 	now      time.Duration // since start
 	end      time.Duration // no flow begins from then on
 	until    time.Duration // no operation begins from then on, even if it is due
-	input    []byte
-	message  message // for stamped reads
+	input    []byte        // memory for reads
+	message  message       // memory for stamped reads
 	conns    []conn
 	idle     []*conn // the last one used is used next
 	vacant   []*conn
@@ -57,8 +57,8 @@ type loop struct {
 	inFlight     int
 	flowsEnded   int64
 	interrupted  atomic.Bool
-	connectError error // the first error
-	judged       oracle.Answer
+	connectError error         // the first error
+	judged       oracle.Answer // memory for the answer that is judged
 	statuses     [600]int64
 	report       Report
 }
@@ -93,6 +93,7 @@ func (l *loop) reset(start time.Time) error {
 	return err
 }
 
+// close closes all connections and the poller.
 func (l *loop) close() error {
 	for i := range l.conns {
 		l.hangUp(&l.conns[i])
@@ -109,7 +110,7 @@ func (l *loop) open(ctx context.Context) error {
 	limit := min(l.config.Timeout, 5*time.Second)
 	first := len(l.conns)
 	if !l.config.KeepAlive {
-		first = 1 // one connection shows that somebody listens
+		first = 1 // one connection shows that the target listens
 	}
 	for i := range l.conns[:first] {
 		if ctx.Err() != nil {

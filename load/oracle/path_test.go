@@ -123,8 +123,8 @@ func lookUp(document any, path []pathStep) (any, bool) {
 	return document, true
 }
 
-// unusual reports whether libraries differ on a document: repeated keys, and
-// texts that are no Unicode.
+// unusual reports whether libraries differ on a document: it has repeated keys, which shows as more colons
+// than members, or texts that are no Unicode.
 func unusual(document string) bool {
 	keys := strings.Count(document, ":")
 	members := 0

@@ -9,10 +9,10 @@ import (
 // cohorts counts the operations of one loop by their due time. Its memory is bounded by the number of
 // cohorts, and does not depend on the length of the load.
 type cohorts struct {
-	length time.Duration // of a cohort
-	all    [lab.CohortsOfLoad]*cohort
-	lags   [lab.TimeBuckets]uint32 // operations by the time after their flow was due
-	follow bool                    // some flows had several steps
+	length       time.Duration // of a cohort
+	all          [lab.CohortsOfLoad]*cohort
+	lags         [lab.TimeBuckets]uint32 // operations by the time after their flow was due
+	severalSteps bool                    // some flows had several steps
 }
 
 // cohort holds the operations that were due in one part of the load, by response time.
@@ -40,9 +40,10 @@ func (c *cohorts) add(s *Sample) {
 	}
 	c.all[at].times[lab.TimeBucket(s.Finished-s.Intended)]++
 	c.lags[lab.TimeBucket(s.Lag)]++
-	c.follow = c.follow || s.Follows
+	c.severalSteps = c.severalSteps || s.Follows
 }
 
+// counted returns the counts so far.
 func (c *cohorts) counted() lab.Cohorts {
 	out := lab.Cohorts{Seconds: c.length.Seconds(), All: make([]lab.Cohort, lab.CohortsOfLoad)}
 	for i, one := range c.all {
@@ -57,7 +58,7 @@ func (c *cohorts) counted() lab.Cohorts {
 			}
 		}
 	}
-	if c.follow {
+	if c.severalSteps {
 		out.Lag = c.lag()
 	}
 	return out

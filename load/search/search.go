@@ -129,7 +129,7 @@ func Run(ctx context.Context, o Options, probe Prober) (record.Capacity, error) 
 	}
 	s := &search{Options: o, ctx: ctx, probe: probe, grid: make(grid), high: math.Inf(1)}
 	err = s.bracket()
-	for err == nil && !s.settled() {
+	for err == nil && !s.isDone() {
 		err = s.narrow()
 	}
 	c := record.Capacity{Objective: o.Objective}
@@ -190,18 +190,18 @@ func (s *search) moveEnd(rate float64, pass bool) {
 	}
 }
 
-// settled reports whether the bracket is narrow, or open at a limit, and both ends are decided by
+// isDone reports whether the bracket is narrow, or open at a limit, and both ends are decided by
 // majority.
-func (s *search) settled() bool {
+func (s *search) isDone() bool {
 	atMin := s.low == 0 && s.high <= s.Min
 	atMax := math.IsInf(s.high, 1) && s.low >= s.Max
 	narrow := s.low > 0 && s.high <= s.low*s.Resolution
 	return (atMin || atMax || narrow) &&
-		(s.low == 0 || s.sure(s.low)) && (math.IsInf(s.high, 1) || s.sure(s.high))
+		(s.low == 0 || s.isDecided(s.low)) && (math.IsInf(s.high, 1) || s.isDecided(s.high))
 }
 
-// sure reports whether the majority at a rate is decided, or need not be because a longer trial follows.
-func (s *search) sure(rate float64) bool {
+// isDecided reports whether the majority at a rate is decided, or need not be because a longer trial follows.
+func (s *search) isDecided(rate float64) bool {
 	t := s.grid[rate]
 	return s.grid.decided(rate, s.Votes) || s.Confirm != nil && t.passed > 0 && t.failed == 0
 }
@@ -228,7 +228,7 @@ func (s *search) narrow() error {
 // that made a rate an end, the bracket is determined anew from the grid.
 func (s *search) decideEnds() error {
 	for _, rate := range []float64{s.low, s.high} {
-		if rate == 0 || math.IsInf(rate, 1) || s.sure(rate) {
+		if rate == 0 || math.IsInf(rate, 1) || s.isDecided(rate) {
 			continue
 		}
 		before := s.grid.passes(rate)
@@ -273,7 +273,7 @@ func (s *search) tryOnce(rate float64) (bool, error) {
 // decide plays trials at a rate until the majority of the votes is known, including earlier trials, and
 // returns it. If a longer trial will confirm the capacity, one trial that passes at once is enough.
 func (s *search) decide(probe Prober, rate float64) (bool, error) {
-	for !s.sure(rate) {
+	for !s.isDecided(rate) {
 		if err := s.play(probe, rate); err != nil {
 			return false, err
 		}
@@ -286,15 +286,15 @@ func (s *search) play(probe Prober, rate float64) error {
 	if len(s.all) >= s.MaxProbes {
 		return errTooMany
 	}
-	p, err := s.ask(probe, rate)
+	p, err := s.playTrial(probe, rate)
 	if err == nil {
 		s.grid.add(rate, p.Pass)
 	}
 	return err
 }
 
-// ask plays one trial and keeps its probe.
-func (s *search) ask(probe Prober, rate float64) (record.Probe, error) {
+// playTrial plays one trial and keeps its probe, without counting it in the grid.
+func (s *search) playTrial(probe Prober, rate float64) (record.Probe, error) {
 	if err := s.ctx.Err(); err != nil {
 		return record.Probe{}, fmt.Errorf("search stopped after %d probes: %w", len(s.all), err)
 	}
@@ -315,7 +315,7 @@ func (s *search) confirmLonger() (string, error) {
 	s.low = 0
 	// The first two steps down are small; from then on each is twice as large on the logarithmic scale.
 	for rate := found; rate >= s.Min; {
-		p, err := s.ask(s.Confirm, rate)
+		p, err := s.playTrial(s.Confirm, rate)
 		if err != nil {
 			return "", err
 		}
@@ -339,7 +339,7 @@ func (s *search) confirmLonger() (string, error) {
 	}
 	for resolution := math.Sqrt(s.Resolution) + roundedOff; s.high > s.low*resolution; {
 		rate := tidy(math.Sqrt(s.low * s.high))
-		p, err := s.ask(s.Confirm, rate)
+		p, err := s.playTrial(s.Confirm, rate)
 		if err != nil {
 			return "", err
 		}

@@ -59,10 +59,10 @@ func TestProtocols(t *testing.T) {
 			s = specFor(t, c.url+"/full")
 			c.change(&s)
 			o = play(t, s)
-			said := o.Summary.Said[http.StatusServiceUnavailable]
-			if len(o.Summary.Said) != 1 || len(said) != 1 || len(said[0]) > 203 ||
-				!strings.HasPrefix(said[0], "no room here") {
-				t.Errorf("the server said %v, want the beginning of what it said with 503", o.Summary.Said)
+			samples := o.Summary.Said[http.StatusServiceUnavailable]
+			if len(o.Summary.Said) != 1 || len(samples) != 1 || len(samples[0]) > 203 ||
+				!strings.HasPrefix(samples[0], "no room here") {
+				t.Errorf("kept %v, want the beginning of the body that came with 503", o.Summary.Said)
 			}
 		})
 	}

@@ -89,12 +89,12 @@ func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", t.spec.Unix)
 	}
 	addresses := t.ticket.Addresses
-	if answers := t.answers.Load(); answers != nil {
+	if answers := t.reached.Load(); answers != nil {
 		addresses = []netip.AddrPort{*answers}
 	}
 	connection, err := reach(ctx, addresses)
 	if err == nil {
-		t.answers.CompareAndSwap(nil, new(addressOf(connection)))
+		t.reached.CompareAndSwap(nil, new(addressOf(connection)))
 	}
 	return connection, err
 }
@@ -102,7 +102,7 @@ func (t *Trial) dial(ctx context.Context) (net.Conn, error) {
 // address returns the address for the whole load: the first one that answers, if the target has several.
 func (t *Trial) address(ctx context.Context) (netip.AddrPort, error) {
 	addresses := t.ticket.Addresses
-	if answers := t.answers.Load(); answers != nil {
+	if answers := t.reached.Load(); answers != nil {
 		return *answers, nil
 	}
 	switch len(addresses) {
@@ -115,6 +115,6 @@ func (t *Trial) address(ctx context.Context) (netip.AddrPort, error) {
 	if err != nil {
 		return answers, &engine.UnreachableError{Target: t.at.host, Cause: err}
 	}
-	t.answers.CompareAndSwap(nil, &answers)
-	return *t.answers.Load(), nil
+	t.reached.CompareAndSwap(nil, &answers)
+	return *t.reached.Load(), nil
 }

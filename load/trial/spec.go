@@ -90,8 +90,8 @@ type Trial struct {
 	roots    *x509.CertPool     // nil: the host's
 	longest  int                // steps of the longest flow
 	progress *scenario.Progress // of all loads so far; shared with copies at other rates
-	// answers is the address of the ticket that was reached first; shared with copies.
-	answers *atomic.Pointer[netip.AddrPort]
+	// reached is the address of the ticket that was reached first, or nil; shared with copies.
+	reached *atomic.Pointer[netip.AddrPort]
 }
 
 // Prepare checks everything, asks whether the target may be loaded and prepares the load. The error names
@@ -107,11 +107,11 @@ func (s Spec) Prepare(ctx context.Context) (*Trial, error) {
 	return t, t.admit(ctx)
 }
 
-// Check is Prepare without permission to load the target. The returned trial can answer questions and
-// join outcomes of agents, but cannot be played.
+// Check checks everything, but does not ask for the permission to load the target. The returned trial can
+// answer questions and join outcomes of agents, but cannot be played; see Prepare.
 func (s Spec) Check() (*Trial, error) {
 	s.fill()
-	t := &Trial{spec: s, progress: &s.After, answers: new(atomic.Pointer[netip.AddrPort])}
+	t := &Trial{spec: s, progress: &s.After, reached: new(atomic.Pointer[netip.AddrPort])}
 	var mistakes []error
 	note := func(err error) { mistakes = append(mistakes, err) }
 	var err error
@@ -138,6 +138,7 @@ func (s Spec) Check() (*Trial, error) {
 	return t, errors.Join(t.checkShares(), t.checkProtocol())
 }
 
+// fill fills in the defaults.
 func (s *Spec) fill() {
 	s.Target = cmp.Or(s.Target, s.Scenario.Target)
 	if s.Load == (scenario.Load{}) && s.Scenario.Load != nil {
@@ -292,6 +293,7 @@ func (t *Trial) maxRate() float64 {
 	return t.ticket.MaxRate / float64(t.longest)
 }
 
+// withLoad returns the trial with another load and seed. It shares progress and the reached address.
 func (t *Trial) withLoad(load scenario.Load, seed uint64) (*Trial, error) {
 	other := *t
 	other.spec.Load = load
