@@ -157,8 +157,9 @@ func private(p netip.Prefix) bool {
 	return false
 }
 
-// Pack returns the job with the files that scenario and load name, under new names, so that another host
-// can play it.
+// Pack returns the job with the files that the data of its scenario and the load of its spec name, under new
+// names, so that another host can play it. Spec.Load must be filled in: files of Scenario.Load are not
+// packed.
 func (j Job) Pack() (Job, error) {
 	j.Files = make(map[string][]byte)
 	take := func(path, name string) (string, error) {

@@ -84,9 +84,9 @@ func TestRowsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestAListThatCannotBeWrittenIsTold: the error comes after the first failed write, and again with the
+// TestAListThatCannotBeWrittenIsReported: the error comes after the first failed write, and again with the
 // results.
-func TestAListThatCannotBeWrittenIsTold(t *testing.T) {
+func TestAListThatCannotBeWrittenIsReported(t *testing.T) {
 	url, _ := counted(t)
 	full := errors.New("no space left")
 	calls := 0

@@ -45,12 +45,12 @@ type served struct {
 	host    lab.Host
 	trial   *trial.Trial
 	limit   objective.Objective
-	dir     string // temporary; empty: none
-	begin   sync.Once
-	begun   time.Time
+	dir     string    // temporary; empty: none
+	begin   sync.Once // for connected
+	begun   time.Time // when the command start came
 	stop    context.CancelCauseFunc
-	started chan struct{}
-	stopped chan error // receives nil after the command stop
+	started chan struct{} // closed by the command start
+	stopped chan error    // receives nil after the command stop
 	history *history
 	course  []lab.Slice
 	warm    *lab.WarmUp // the course of a warm-up that continued until the load was steady
@@ -199,6 +199,7 @@ func (s *served) findTarget(ctx context.Context) error {
 	return s.check()
 }
 
+// play warms the target up, and then plays the load or the search of the job.
 func (s *served) play(ctx context.Context) (trial.Outcome, error) {
 	if err := s.warmUp(ctx); err != nil {
 		return trial.Outcome{}, fmt.Errorf("warm-up: %w", err)
@@ -273,7 +274,7 @@ func (s *served) settle(ctx context.Context, path string) (time.Duration, error)
 // capacity.
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
-	hooks.Connected, hooks.Second = s.connected(ctx), s.tellLoaded
+	hooks.Connected, hooks.Second = s.connected(ctx), s.sendLoaded
 	quest := trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Confirm: s.Votes != 1,
 		Hooks: hooks, Settle: s.settleBetween}
 	if s.MaxSteal > 0 {
@@ -299,7 +300,7 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 		return trial.Outcome{}, err
 	}
 	hooks.Second = func(second trial.Second) error {
-		err := errors.Join(watch(second), s.tellLoaded(second))
+		err := errors.Join(watch(second), s.sendLoaded(second))
 		s.course = append(s.course, slice(second))
 		if s.Seconds {
 			err = errors.Join(err, s.channel.Tell(eventSecond, second))
@@ -315,8 +316,8 @@ func (s *served) fixed(ctx context.Context) (trial.Outcome, error) {
 	return outcome, err
 }
 
-// tellLoaded sends the figures of one second of the load, if the job asks for them.
-func (s *served) tellLoaded(second trial.Second) error {
+// sendLoaded sends the figures of one second of the load, if the job asks for them.
+func (s *served) sendLoaded(second trial.Second) error {
 	if !s.Loaded {
 		return nil
 	}
@@ -324,7 +325,7 @@ func (s *served) tellLoaded(second trial.Second) error {
 		lab.LoadSecond{Slice: slice(second), Failed: second.Results.Errors(record.All)})
 }
 
-// clean removes the files of the agent.
+// clean ends the simulated network and removes the files of the agent.
 func (s *served) clean() error {
 	err := s.network.close()
 	if s.history != nil {
@@ -342,7 +343,7 @@ type history struct {
 	file *os.File
 }
 
-// newHistory makes the file, in the unit's folder.
+// newHistory creates a history with a file of this name in the unit's folder.
 func newHistory(name string) (*history, error) {
 	dir, err := unit.Dir()
 	if err != nil {

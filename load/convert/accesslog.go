@@ -97,6 +97,7 @@ func readLog(data []byte) (rows []logged, unread int) {
 	return rows, unread
 }
 
+// readLine reads a line of any of the formats; ok is false for a line that is no request.
 func readLine(line []byte) (l logged, ok bool) {
 	if line[0] == '{' && gjson.ValidBytes(line) {
 		return readObject(gjson.ParseBytes(line))

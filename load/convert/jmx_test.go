@@ -328,9 +328,9 @@ func TestArguments(t *testing.T) {
 			argument("r", "${__UUID}", true, true))), "POST /a", "q=a+b&r=${uuid}"},
 		{"raw", noMethod("/a", post, `<boolProp name="HTTPSampler.postBodyRaw">true</boolProp>`,
 			arguments(argument("", `{"a":"${x}"}`, false, true))), "POST /a", `{"a":"$${x}"}`},
-		{"raw without a word", noMethod("/a", post, arguments(argument("", `{"a":`, false, true),
+		{"raw in two arguments", noMethod("/a", post, arguments(argument("", `{"a":`, false, true),
 			argument("", `1}`, false, true))), "POST /a", `{"a":1}`},
-		{"no name beside one", noMethod("/a", post, arguments(argument("q", "1", false, true),
+		{"unnamed after a named one", noMethod("/a", post, arguments(argument("q", "1", false, true),
 			argument("", "2", false, true))), "POST /a", "q=1"},
 		{"no name in a query", sampler("A", "/a", "", arguments(argument("", "2", false, true))), "GET /a", ""},
 	}

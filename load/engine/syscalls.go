@@ -139,9 +139,9 @@ func (p *poller) armWithin(now, span time.Duration) {
 // time, which is expensive on a busy machine.
 const forever = -1
 
-// wait returns the events that come within some milliseconds; zero does not wait. A brief wait does not
-// tell the Go scheduler, which would otherwise take the processor from this thread and have to give it
-// back: 10 us for each wait.
+// wait returns the events that come within some milliseconds; zero does not wait. A brief wait bypasses
+// the Go scheduler, which would otherwise take the processor from this thread and have to give it back: 10 us
+// for each wait.
 func (p *poller) wait(milliseconds int, brief bool) ([]unix.EpollEvent, error) {
 	call := unix.Syscall6
 	if brief {

@@ -28,6 +28,7 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 		return l.poller.wait(0, true)
 	}
 	limit := l.deadline(end) - l.now
+	// The Go scheduler need not know of a wait that an answer or the next send will end soon.
 	brief := l.inFlight > 0 && !l.quiet
 	if known {
 		l.poller.arm(due)
@@ -47,8 +48,8 @@ func (l *loop) wait(end time.Duration) ([]unix.EpollEvent, error) {
 	return events, err
 }
 
-// nextSend returns the time at which the next operation can begin. ok is false if that depends on an
-// answer and not on the clock.
+// nextSend returns the time at which the next operation can begin. ok is false if that depends on an answer
+// and not on the clock, or if no operation begins any more.
 func (l *loop) nextSend() (at time.Duration, ok bool) {
 	if l.sending {
 		at, _, ok = l.upcoming()

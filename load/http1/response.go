@@ -14,9 +14,8 @@ const (
 	maxChunkLine = 1 << 10
 	// maxInspected bounds the part of a body that is kept for an oracle.
 	maxInspected = 1 << 20
-	// glimpse is the length of the part of a body that is kept if the status is an error: it tells the
-	// reason.
-	glimpse = 256
+	// maxErrorBody bounds the part of a body that is kept if the status is 400 or above: it gives the reason.
+	maxErrorBody = 256
 	// maxRetained is the most memory for a body that is kept for the next answer.
 	maxRetained = 64 << 10
 )
@@ -60,12 +59,12 @@ type Response struct {
 	phase      phase
 	bodiless   bool // the request was HEAD
 	keepHeader bool
-	kept       int // bytes of the body to keep, at most
+	maxKept    int // bytes of the body to keep, at most
 	chunked    bool
-	sized      bool // Content-Length was given
-	oldest     bool // HTTP/1.0
-	keepAlive  bool // the server sent Connection: keep-alive
-	headBytes  int
+	sized      bool  // Content-Length was given
+	http10     bool  // the server speaks HTTP/1.0
+	keepAlive  bool  // the server sent Connection: keep-alive
+	headBytes  int   // length of the lines of the head, or of the trailers, so far
 	folds      bool  // partial is a whole header line that the next one may continue
 	left       int64 // bytes of the body or the chunk that are still to come
 	partial    []byte
@@ -76,16 +75,16 @@ type Response struct {
 func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
 	*r = Response{
 		bodiless: bodiless, keepHeader: keepHeader,
-		partial: r.partial[:0], Header: r.Header[:0], Encoding: r.Encoding[:0], Body: again(r.Body),
+		partial: r.partial[:0], Header: r.Header[:0], Encoding: r.Encoding[:0], Body: reusable(r.Body),
 	}
 	if keepBody {
-		r.kept = maxInspected
+		r.maxKept = maxInspected
 	}
 }
 
-// again returns the memory of a body for the next one. It drops large memory: a thousand connections that
-// each keep a megabyte would need a gigabyte.
-func again(body []byte) []byte {
+// reusable returns the memory of a body for the next one, empty. It drops large memory: a thousand
+// connections that each keep a megabyte would need a gigabyte.
+func reusable(body []byte) []byte {
 	if cap(body) > maxRetained {
 		return nil
 	}
@@ -141,10 +140,10 @@ func (r *Response) bodyBytes(data []byte) int {
 
 // keep stores the beginning of a body.
 func (r *Response) keep(data []byte) {
-	if r.kept == 0 {
+	if r.maxKept == 0 {
 		return
 	}
-	if room := r.kept - len(r.Body); len(data) > room {
+	if room := r.maxKept - len(r.Body); len(data) > room {
 		data, r.Truncated = data[:room], true
 	}
 	r.Body = append(r.Body, data...)
@@ -247,9 +246,9 @@ func (r *Response) statusOf(line []byte) error {
 	if status < 100 || status > 599 {
 		return fmt.Errorf("%w: its status is %d", ErrMalformed, status)
 	}
-	r.Status, r.oldest = status, line[version-1] == '0'
+	r.Status, r.http10 = status, line[version-1] == '0'
 	if status >= 400 {
-		r.kept = max(r.kept, glimpse)
+		r.maxKept = max(r.maxKept, maxErrorBody)
 	}
 	r.phase = headerLine
 	return nil
@@ -262,11 +261,11 @@ func (r *Response) endOfHead() error {
 		return fmt.Errorf("%w: it switches to another protocol", ErrMalformed)
 	case r.Status < 200: // the final answer follows
 		head := r.headBytes
-		r.Begin(r.bodiless, r.keepHeader, r.kept > 0)
+		r.Begin(r.bodiless, r.keepHeader, r.maxKept > 0)
 		r.headBytes = head
 		return nil
 	}
-	r.Last = r.Last || r.oldest && !r.keepAlive
+	r.Last = r.Last || r.http10 && !r.keepAlive
 	r.headBytes = 0
 	switch {
 	case r.bodiless || r.Status == 204 || r.Status == 304:

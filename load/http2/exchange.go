@@ -11,9 +11,9 @@ import (
 const (
 	maxHead      = 64 << 10
 	maxInspected = 1 << 20
-	// glimpse is the length of the part of a body that is kept if the status is 400 or above.
-	glimpse     = 256
-	maxRetained = 64 << 10
+	// maxErrorBody bounds the part of a body that is kept if the status is 400 or above.
+	maxErrorBody = 256
+	maxRetained  = 64 << 10
 )
 
 // Exchange is a request and its answer. One goroutine may use it at a time. It can be reused, and keeps
@@ -233,7 +233,7 @@ func (x *Exchange) data(part []byte) error {
 	x.Received += int64(len(part))
 	most := maxInspected
 	if !x.KeepBody {
-		most = glimpse
+		most = maxErrorBody
 	}
 	if !x.KeepBody && x.Status < 400 {
 		return nil

@@ -53,7 +53,7 @@ func (o Objective) String() string {
 // String returns the term as the user wrote it, without spaces.
 func (t Term) String() string { return t.text }
 
-// MustParse is Parse for a valid text; it panics if the text is not valid.
+// MustParse returns the objective of a valid text; it panics if the text is not valid.
 func MustParse(text string) Objective {
 	o, err := Parse(text)
 	if err != nil {
@@ -111,13 +111,22 @@ func (s *scanner) mistake(at int, format string, args ...any) error {
 	return &Mistake{s.column + utf8.RuneCountInString(s.text[:at]), fmt.Sprintf(format, args...)}
 }
 
-// take reads characters as long as they are in a set, or, if belong is false, as long as they are not.
-func (s *scanner) take(set string, belong bool) string {
-	start := s.at
-	for s.at < len(s.text) && strings.IndexByte(set, s.text[s.at]) >= 0 == belong {
-		s.at++
+// take reads characters as long as they are in a set, and returns them.
+func (s *scanner) take(set string) string {
+	rest := s.text[s.at:]
+	taken := rest[:len(rest)-len(strings.TrimLeft(rest, set))]
+	s.at += len(taken)
+	return taken
+}
+
+// takeUntil reads characters until one is in a set, and returns them.
+func (s *scanner) takeUntil(set string) string {
+	rest := s.text[s.at:]
+	if i := strings.IndexAny(rest, set); i >= 0 {
+		rest = rest[:i]
 	}
-	return s.text[start:s.at]
+	s.at += len(rest)
+	return rest
 }
 
 const (
@@ -127,9 +136,9 @@ const (
 
 // term reads a metric, a comparison and a limit.
 func (s *scanner) term() (Term, error) {
-	s.take(blanks, true)
+	s.take(blanks)
 	begin := s.at
-	name := strings.TrimRight(s.take(operators, false), blanks)
+	name := strings.TrimRight(s.takeUntil(operators), blanks)
 	if name == "" {
 		return Term{}, s.mistake(begin, "no metric: write for example p99<50ms")
 	}
@@ -138,7 +147,7 @@ func (s *scanner) term() (Term, error) {
 		return Term{}, s.mistake(begin, "unknown metric %q: use one of %s", name, strings.Join(metricNames(), " "))
 	}
 	begin = s.at
-	op := s.take(operators, true)
+	op := s.take(operators)
 	switch op {
 	case "<", "<=", ">", ">=":
 	case "":
@@ -146,7 +155,7 @@ func (s *scanner) term() (Term, error) {
 	default:
 		return Term{}, s.mistake(begin, "unknown comparison %q: use <, <=, > or >=", op)
 	}
-	s.take(blanks, true)
+	s.take(blanks)
 	value := strings.TrimRight(s.text[s.at:], blanks)
 	limit, share, err := m.limit(value)
 	if err != nil {

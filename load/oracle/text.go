@@ -23,7 +23,7 @@ func newTextCheck(header, text string) (textCheck, error) {
 	}
 	expression, isPattern := strings.CutPrefix(text, "re:")
 	if text == "" || isPattern && expression == "" {
-		return textCheck{}, errors.New(where + ": the text is empty, everything would do")
+		return textCheck{}, errors.New(where + ": the text is empty, so every answer would have it")
 	}
 	if !isPattern {
 		return textCheck{header: header, text: []byte(text)}, nil

@@ -64,7 +64,7 @@ func (r *Row) End() string {
 	case Timeout, Reset, Closed, Malformed, TooLarge, OtherError, Unfinished:
 		return EndedInfo
 	case BadStatus, Rejected: // even with 503 the work may have begun
-		if broke(r.Status) {
+		if isServerFailure(r.Status) {
 			return EndedInfo
 		}
 	}
@@ -74,9 +74,9 @@ func (r *Row) End() string {
 	return EndedFail
 }
 
-// broke reports whether a status is a failure of the system: 5xx in HTTP, or UNKNOWN, DEADLINE_EXCEEDED,
-// INTERNAL, UNAVAILABLE and DATA_LOSS in gRPC.
-func broke(status string) bool {
+// isServerFailure reports whether a status is a failure of the system: 5xx in HTTP, or UNKNOWN,
+// DEADLINE_EXCEEDED, INTERNAL, UNAVAILABLE and DATA_LOSS in gRPC.
+func isServerFailure(status string) bool {
 	switch status {
 	case "2", "4", "13", "14", "15":
 		return true

@@ -161,8 +161,8 @@ func (r *Results) Add(s *Sample) {
 	}
 }
 
-// put records a time. It returns 1 if the time is outside of the histogram's range and counts at the
-// limit.
+// put records a time. It returns 1 if the time is outside of the histogram's range, so that it counts at the
+// limit, otherwise 0.
 func put(h *hdrhistogram.Histogram, d time.Duration) (clamped int64) {
 	if uint64(d) > highest { // also negative ones
 		d, clamped = min(max(d, 0), highest), 1
@@ -290,6 +290,7 @@ func (r *Results) Times(kind Kind, operation int, of ...Outcome) *hdrhistogram.H
 	return sum
 }
 
+// of returns the histogram of a kind, or nil if the cell is empty.
 func (c cell) of(kind Kind) *hdrhistogram.Histogram {
 	if kind == Service {
 		return c.service

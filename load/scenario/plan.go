@@ -18,6 +18,7 @@ type Plan struct {
 	seed       uint64
 }
 
+// flow is a compiled Flow.
 type flow struct {
 	share float64 // sum of the shares of all flows up to this one
 	steps []step
@@ -75,8 +76,8 @@ type header struct {
 // Operations returns the names of the operations, in the order of Session.Operation.
 func (p *Plan) Operations() []string { return p.operations }
 
-// judged holds how the answers of an operation are judged.
+// judged describes how the answers of an operation are judged.
 type judged struct {
-	checked      bool
+	checked      bool     // every step with that name has an oracle
 	descriptions []string // different ones of the steps with that name
 }

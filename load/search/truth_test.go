@@ -13,20 +13,20 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// stage is a server of about 490/s under load, in virtual time.
-type stage struct {
+// simulation plays loads on a server of about 490/s in virtual time.
+type simulation struct {
 	poisson bool
 	service func(*rand.Rand) time.Duration // of an operation
 	limit   objective.Objective
 	seed    uint64
-	played  time.Duration
+	played  time.Duration // length of all loads so far
 }
 
 // serviceOf490 is the service time of a server of 490/s.
 const serviceOf490 = time.Second / 490
 
 // trial plays a load on a queue, first come first served. It samples the backlog every 100 ms.
-func (s *stage) trial(rate float64, length time.Duration) (record.Probe, error) {
+func (s *simulation) trial(rate float64, length time.Duration) (record.Probe, error) {
 	s.seed++
 	plan, err := schedule.Constant(rate, length)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *stage) trial(rate float64, length time.Duration) (record.Probe, error) 
 
 // lostBy returns the share of slow operations from which on a trial can no longer pass, and the time from
 // which on an operation is slow.
-func (s *stage) lostBy() (share float64, slow time.Duration) {
+func (s *simulation) lostBy() (share float64, slow time.Duration) {
 	if s.limit.Terms[0].Metric == "p50" {
 		share = 0.5
 	} else {
@@ -93,7 +93,7 @@ func (s *stage) lostBy() (share float64, slow time.Duration) {
 }
 
 // search looks for the capacity by trials of ten seconds.
-func (s *stage) search(t *testing.T, start float64) record.Capacity {
+func (s *simulation) search(t *testing.T, start float64) record.Capacity {
 	t.Helper()
 	const length = 10 * time.Second
 	of := func(share float64) Prober {
@@ -107,7 +107,7 @@ func (s *stage) search(t *testing.T, start float64) record.Capacity {
 }
 
 // truth returns the rate at which a load of ten minutes just meets the objective.
-func (s *stage) truth(t *testing.T) float64 {
+func (s *simulation) truth(t *testing.T) float64 {
 	t.Helper()
 	low, high := 300.0, 600.0
 	for high > 1.001*low {
@@ -133,10 +133,10 @@ func noisy(r *rand.Rand) time.Duration {
 	return service
 }
 
-// TestSearchesFindTheTruthSoon: nine of ten searches for the capacity of a server of 490/s are within 3 %
-// of the truth, whether they begin at a rate of the user's or at a quarter of the rate of a few users.
+// TestSearchesFindTheTrueCapacitySoon: nine of ten searches for the capacity of a server of 490/s are within
+// 3 % of the truth, whether they begin at a rate of the user's or at a quarter of the rate of a few users.
 // They take two thirds of 190 s, the time that an earlier procedure took.
-func TestSearchesFindTheTruthSoon(t *testing.T) {
+func TestSearchesFindTheTrueCapacitySoon(t *testing.T) {
 	even := func(*rand.Rand) time.Duration { return serviceOf490 }
 	for i, c := range []struct {
 		name    string
@@ -160,7 +160,7 @@ func TestSearchesFindTheTruthSoon(t *testing.T) {
 			}
 			limit := objective.MustParse(c.limit)
 			const searches = 40
-			s := stage{poisson: c.poisson, service: c.service, limit: limit.WithDefaults()}
+			s := simulation{poisson: c.poisson, service: c.service, limit: limit.WithDefaults()}
 			truth := s.truth(t)
 			near, least, most := 0, 0.0, 0.0
 			for i := range searches {

@@ -103,16 +103,16 @@ func TestConnectionsBreakUnderTLS(t *testing.T) {
 			return err
 		}, record.BadTLS},
 		{"closes", func(conn, _ net.Conn) error { return errors.Join(errDone, conn.Close()) }, record.Closed},
-		{"ends without TLS's goodbye", func(_, below net.Conn) error { return errDone }, record.Closed},
+		{"ends without close_notify of TLS", func(_, below net.Conn) error { return errDone }, record.Closed},
 		{"ends with the connection", func(conn, _ net.Conn) error {
 			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\nbody")
 			return errors.Join(errDone, err, conn.Close())
 		}, record.OK},
-		{"says more than it was asked", func(conn, _ net.Conn) error {
+		{"more bytes than one answer", func(conn, _ net.Conn) error {
 			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokmore")
 			return err
 		}, record.OK},
-		{"says that it ends, and does not", func(conn, _ net.Conn) error {
+		{"announces an end that does not come", func(conn, _ net.Conn) error {
 			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
 			return err
 		}, record.OK},
@@ -157,7 +157,7 @@ func serveFrames(t *testing.T, answer func(conn net.Conn, stream uint32) error) 
 	})
 }
 
-// speakFrames is the server's side of a connection of HTTP/2.
+// speakFrames sends settings, answers the requests of a connection and closes it.
 func speakFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) {
 	defer func() { _ = conn.Close() }()
 	_, _ = conn.Write(frame(settingsFrame, 0, 0))
@@ -168,12 +168,14 @@ func speakFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error)
 	}
 }
 
+// readFrames reads the client's frames, answers its requests, and refuses those before the acknowledgement of
+// the settings.
 func readFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) error {
 	in := bufio.NewReader(conn)
 	if _, err := in.Discard(len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")); err != nil {
 		return err
 	}
-	for heard := false; ; {
+	for acknowledged := false; ; {
 		var head [9]byte
 		if _, err := io.ReadFull(in, head[:]); err != nil {
 			return err
@@ -182,11 +184,11 @@ func readFrames(conn net.Conn, answer func(conn net.Conn, stream uint32) error) 
 			return err
 		}
 		kind, flags, stream := head[3], head[4], binary.BigEndian.Uint32(head[5:])
-		heard = heard || kind == settingsFrame && flags == 1
+		acknowledged = acknowledged || kind == settingsFrame && flags == 1
 		if kind != headersFrame {
 			continue
 		}
-		if !heard {
+		if !acknowledged {
 			_, err := conn.Write(frame(resetFrame, 0, stream, code(7)...))
 			return errors.Join(errDone, err)
 		}
@@ -236,7 +238,7 @@ func TestStreamsBreak(t *testing.T) {
 		{"the connection is reset", func(conn net.Conn, _ uint32) error {
 			return errors.Join(errDone, conn.(*net.TCPConn).SetLinger(0), conn.Close())
 		}, record.Reset},
-		{"too much of us", send(frame(goAwayFrame, 0, 0, append([]byte{0, 0, 0, 0}, code(11)...)...)),
+		{"goes away, enhance your calm", send(frame(goAwayFrame, 0, 0, append([]byte{0, 0, 0, 0}, code(11)...)...)),
 			record.Rejected},
 	} {
 		t.Run(c.name, func(t *testing.T) {

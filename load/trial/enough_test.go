@@ -47,7 +47,7 @@ func TestALoadEndsWhenItIsEnough(t *testing.T) {
 				}})
 			testset.Must(t, err)
 			sum := o.Summary
-			if o.Report.Elapsed > 4*time.Second || // which five seconds would not be
+			if o.Report.Elapsed > 4*time.Second || // with intervals of a second it would take more than five
 				intervals != 5 || within == 0 || within >= sum.Sent {
 				t.Errorf("it lasted %v; %d of %d operations in %d intervals, want 5 intervals and some operations "+
 					"after them", o.Report.Elapsed, within, sum.Sent, intervals)

@@ -61,21 +61,21 @@ type Outcome struct {
 	Backlog search.Growth `json:"-"`
 }
 
-// performance is a load in progress.
+// performance is the play of a trial in progress.
 type performance struct {
 	*Trial
 	ctx       context.Context
 	hooks     Hooks
-	to        netip.AddrPort     // the address that answers; not valid for a Unix socket
+	address   netip.AddrPort     // of the target; not valid for a Unix socket
 	players   []*scenario.Player // by loop
 	recorders []*record.Recorder
 	taps      []*record.Tap
 	rows      rowMaker
 	notes     []string // notes of the engine
 
-	mu    sync.Mutex
-	start time.Time
-	row   error // the first error of Hooks.Row
+	mu     sync.Mutex
+	start  time.Time
+	rowErr error // the first error of Hooks.Row
 }
 
 // Play sends the load. If the context ends early, the outcome holds the results until then.
@@ -88,7 +88,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t), to: address}
+	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t), address: address}
 	if err := p.record(); err != nil {
 		return Outcome{}, err
 	}
@@ -106,7 +106,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	var played error
 	o.Report, o.Cores, played = p.send()
 	<-collected
-	o.Progress = p.goOn()
+	o.Progress = p.advance()
 	after, cpuErr := engine.ProcessorTime(unix.RUSAGE_SELF)
 	if explained := t.explain(played); explained != nil {
 		played = explained
@@ -130,6 +130,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	return o, errors.Join(err, cpuErr)
 }
 
+// record makes a recorder for each loop, and a tap of each if the caller wants rows.
 func (p *performance) record() error {
 	for range p.spec.Loops {
 		recorder, err := record.NewRecorder(record.Options{
@@ -171,18 +172,18 @@ func (p *performance) collect() (*record.Results, error) {
 		})
 	}
 	for loop, tap := range p.taps {
-		all.Go(func() { p.read(loop, tap) })
+		all.Go(func() { p.passRows(loop, tap) })
 	}
 	all.Wait()
 	total := parts[0]
 	for _, part := range parts[1:] {
 		errs = append(errs, total.Merge(part))
 	}
-	return total, errors.Join(append(errs, seconds.Err(), p.row)...)
+	return total, errors.Join(append(errs, seconds.Err(), p.rowErr)...)
 }
 
-// read passes the rows of a loop to Hooks.Row and keeps the first error of all loops.
-func (p *performance) read(loop int, tap *record.Tap) {
+// passRows passes the rows of a loop to Hooks.Row and keeps the first error of all loops.
+func (p *performance) passRows(loop int, tap *record.Tap) {
 	err := tap.Each(func(s *record.Sample) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -190,8 +191,8 @@ func (p *performance) read(loop int, tap *record.Tap) {
 	})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.row == nil {
-		p.row = err
+	if p.rowErr == nil {
+		p.rowErr = err
 	}
 }
 
@@ -210,8 +211,8 @@ func (p *performance) waits() []string {
 		times, waited.Round(time.Microsecond))}
 }
 
-// connected returns what a loop calls when its connections are open. The first loop calls
-// the hook of the caller; the last one determines when the clock starts.
+// connected returns the function that a loop calls when its connections are open. That of the first loop
+// calls Hooks.Connected. The last call determines when the clock starts.
 func (p *performance) connected(loop int) func() error {
 	return func() error {
 		if loop == 0 && p.hooks.Connected != nil {
@@ -258,15 +259,15 @@ func (p *performance) send() (engine.Report, float64, error) {
 	return sum, min(float64(len(configs)), host), err
 }
 
-// target returns where the event loop connects to.
+// target returns the target for the event loop.
 func (p *performance) target() (engine.Target, error) {
 	if p.spec.Unix != "" {
 		return engine.NewUnixTarget(p.at.host, p.spec.Unix)
 	}
-	return engine.NewTarget(p.at.host, p.to).Spread(p.spec.Replicas...), nil
+	return engine.NewTarget(p.at.host, p.address).Spread(p.spec.Replicas...), nil
 }
 
-// player returns a loop's view of the scenario.
+// player returns a new player of the scenario for a loop.
 func (p *performance) player(loop int) *scenario.Player {
 	player := p.plan.Player(scenario.Origin{Host: p.at.host, Path: p.at.path, Part: p.part(loop), Of: p.parts(),
 		After: *p.progress, Close: p.spec.OneUse, TraceShare: p.spec.TraceShare})
@@ -274,8 +275,8 @@ func (p *performance) player(loop int) *scenario.Player {
 	return player
 }
 
-// goOn advances the progress past this load, which has ended, and returns it.
-func (p *performance) goOn() scenario.Progress {
+// advance advances the progress past this load, which has ended, and returns it.
+func (p *performance) advance() scenario.Progress {
 	p.progress.Loads++
 	for _, player := range p.players {
 		p.progress.Taken = max(p.progress.Taken, player.Taken())
@@ -283,7 +284,7 @@ func (p *performance) goOn() scenario.Progress {
 	return *p.progress
 }
 
-// load returns what a loop of either engine plays.
+// load returns a loop's part of the load, for either engine.
 func (p *performance) load(loop int) engine.Load {
 	load := engine.Load{
 		Player: p.player(loop), Duration: p.model.duration,
@@ -305,7 +306,7 @@ func (p *performance) load(loop int) engine.Load {
 // streamConfig returns the load for the engine of goroutines.
 func (p *performance) streamConfig() stream.Config {
 	return stream.Config{
-		Protocol: p.protocol(), URL: p.at.origin(), Address: p.to, Unix: p.spec.Unix,
+		Protocol: p.protocol(), URL: p.at.origin(), Address: p.address, Unix: p.spec.Unix,
 		TLS:     p.tlsConfig(),
 		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Streams: p.spec.Streams, Load: p.load(0),
 	}

@@ -21,6 +21,7 @@ type rowMaker struct {
 	grpc       bool
 }
 
+// newRowMaker returns the converter for a trial's samples.
 func newRowMaker(t *Trial) rowMaker {
 	m := rowMaker{operations: t.plan.Operations(), active: cmp.Or(t.model.users, t.spec.Connections),
 		grpc: len(t.methods()) > 0}

@@ -141,7 +141,7 @@ func (t *Trial) playUntilLost(ctx context.Context, hooks Hooks, limit objective.
 	second, enough := hooks.Second, new(atomic.Bool)
 	hooks.Enough = enough
 	hooks.Second = func(s Second) error {
-		reasons, err := watch.hopeless(s)
+		reasons, err := watch.add(s)
 		if err == nil && len(reasons) > 0 {
 			enough.Store(true)
 		}

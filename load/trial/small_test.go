@@ -27,13 +27,13 @@ func TestACompressedBodyIsNamed(t *testing.T) {
 		}
 		s.Scenario.Flows[0].Steps[0] = scenario.Step{Request: "GET /fails"}
 		if got := play(t, s).Summary.Said[502]; len(got) != 1 || !strings.Contains(got[0], "compressed") {
-			t.Errorf("protocol %q: of a failure is shown: %q", protocol, got)
+			t.Errorf("protocol %q: the samples of a failure: %q", protocol, got)
 		}
 	}
 }
 
-// TestTheOfferedRateIsTheAskedOne: because flows are whole, a load may have a few more operations.
-func TestTheOfferedRateIsTheAskedOne(t *testing.T) {
+// TestTheOfferedRateIsThatOfTheLoad: because flows are whole, a load may have a few more operations.
+func TestTheOfferedRateIsThatOfTheLoad(t *testing.T) {
 	s := specFor(t, serve(t, fine))
 	s.Load = scenario.Load{Rate: "4", Duration: 300 * ms}
 	if o := play(t, s).Summary; *o.OfferedRate != 4 || o.Sent != 2 {

@@ -33,17 +33,18 @@ func (t *Trial) newLossWatch(limit objective.Objective) (*lossWatch, error) {
 	return w, err
 }
 
-// hopeless adds one more second and returns the conditions of the objective that can no longer be met.
-func (w *lossWatch) hopeless(s Second) ([]string, error) {
+// add adds one more second and returns the conditions of the objective that can no longer be met.
+func (w *lossWatch) add(s Second) ([]string, error) {
 	if err := w.total.Merge(s.Results); err != nil {
 		return nil, err
 	}
 	return w.limit.Lost(w.total, w.planned), nil
 }
 
-// second adds one more second and returns the reason why the load is lost, or "".
-func (w *lossWatch) second(s Second) (lost string, err error) {
-	reasons, err := w.hopeless(s)
+// addAndJudge adds one more second and returns the reason why the load is lost, or "". Unlike add, it also
+// looks at the last seconds by themselves.
+func (w *lossWatch) addAndJudge(s Second) (lost string, err error) {
+	reasons, err := w.add(s)
 	at := fmt.Sprintf("after %.0f s ", s.Results.To.Seconds())
 	switch {
 	case err != nil:
@@ -63,7 +64,7 @@ func (w *lossWatch) second(s Second) (lost string, err error) {
 		strings.Join(reasons, "; ")), nil
 }
 
-// AbortedError is the error of a load that was ended early.
+// AbortedError is the cause of a load that was ended early because it misses its objective.
 type AbortedError struct{ Why string }
 
 // Error returns the reason.
@@ -80,7 +81,7 @@ func (t *Trial) Watched(
 	watch, err := t.newLossWatch(limit)
 	watched, cancel := context.WithCancelCause(ctx)
 	return watched, func(s Second) error {
-		lost, err := watch.second(s)
+		lost, err := watch.addAndJudge(s)
 		if lost != "" {
 			cancel(&AbortedError{lost})
 		}
