@@ -66,7 +66,7 @@ type performance struct {
 	*Trial
 	ctx       context.Context
 	hooks     Hooks
-	address   netip.AddrPort     // of the target; not valid for a Unix socket
+	to        netip.AddrPort     // the address of the target; not valid for a Unix socket
 	players   []*scenario.Player // by loop
 	recorders []*record.Recorder
 	taps      []*record.Tap
@@ -88,7 +88,7 @@ func (t *Trial) Play(ctx context.Context, hooks Hooks) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t), address: address}
+	p := &performance{Trial: t, ctx: ctx, hooks: hooks, rows: newRowMaker(t), to: address}
 	if err := p.record(); err != nil {
 		return Outcome{}, err
 	}
@@ -264,7 +264,7 @@ func (p *performance) target() (engine.Target, error) {
 	if p.spec.Unix != "" {
 		return engine.NewUnixTarget(p.at.host, p.spec.Unix)
 	}
-	return engine.NewTarget(p.at.host, p.address).Spread(p.spec.Replicas...), nil
+	return engine.NewTarget(p.at.host, p.to).Spread(p.spec.Replicas...), nil
 }
 
 // player returns a new player of the scenario for a loop.
@@ -275,7 +275,7 @@ func (p *performance) player(loop int) *scenario.Player {
 	return player
 }
 
-// advance advances the progress past this load, which has ended, and returns it.
+// advance moves the progress past this load, which has ended, and returns it.
 func (p *performance) advance() scenario.Progress {
 	p.progress.Loads++
 	for _, player := range p.players {
@@ -306,7 +306,7 @@ func (p *performance) load(loop int) engine.Load {
 // streamConfig returns the load for the engine of goroutines.
 func (p *performance) streamConfig() stream.Config {
 	return stream.Config{
-		Protocol: p.protocol(), URL: p.at.origin(), Address: p.address, Unix: p.spec.Unix,
+		Protocol: p.protocol(), URL: p.at.origin(), Address: p.to, Unix: p.spec.Unix,
 		TLS:     p.tlsConfig(),
 		Methods: p.methods(), ProtoSet: p.spec.ProtoSet, Streams: p.spec.Streams, Load: p.load(0),
 	}
