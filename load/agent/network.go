@@ -25,11 +25,12 @@ func (n *network) before(ctx context.Context, unit string, addresses []string) (
 	if text == "" {
 		return addresses, nil
 	}
-	var asked lab.Network
-	if err := json.Unmarshal([]byte(text), &asked); err != nil {
+	var simulated lab.Network
+	if err := json.Unmarshal([]byte(text), &simulated); err != nil {
 		return nil, fmt.Errorf("%s is %q: %w", lab.NetworkVariable, text, err)
 	}
-	slow := lab.Fault{Kind: lab.FaultSlow, Delay: asked.Delay, Rate: asked.Rate / float64(len(addresses))}
+	slow := lab.Fault{Kind: lab.FaultSlow, Delay: simulated.Delay,
+		Rate: simulated.Rate / float64(len(addresses))}
 	var dialed []string
 	for _, address := range addresses {
 		made, err := relay.Listen("127.0.0.1", unit, address)
@@ -44,6 +45,7 @@ func (n *network) before(ctx context.Context, unit string, addresses []string) (
 	return dialed, nil
 }
 
+// close ends the relays.
 func (n *network) close() error {
 	var problems []error
 	for _, relay := range n.relays {

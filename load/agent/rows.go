@@ -22,6 +22,7 @@ type sentRows struct {
 	waiting []record.Row
 }
 
+// add sends a row, with others, once there are rowsAtOnce.
 func (l *sentRows) add(r record.Row) error {
 	var err error
 	if l.also != nil {
@@ -34,6 +35,7 @@ func (l *sentRows) add(r record.Row) error {
 	return err
 }
 
+// send sends the rows that still wait.
 func (l *sentRows) send() error {
 	if len(l.waiting) == 0 {
 		return nil

@@ -290,7 +290,7 @@ func (c *commands) addData(r *curlRequest, option, value string) {
 		}
 	}
 	if option == "data-urlencode" {
-		rest = field + referring(url.QueryEscape(rest))
+		rest = field + restoreReferences(url.QueryEscape(rest))
 	}
 	r.data = append(r.data, rest)
 }
@@ -312,7 +312,7 @@ func (c *commands) command(where string, words []string) {
 		body = strings.Join(r.data, "")
 	}
 	if r.user != "" {
-		c.headerOfUser(where, &r)
+		c.addAuthorization(where, &r)
 	}
 	usual, mime := "GET", "application/x-www-form-urlencoded"
 	switch {
@@ -355,8 +355,9 @@ func (c *commands) command(where string, words []string) {
 	}
 }
 
-func (c *commands) headerOfUser(where string, r *curlRequest) {
-	if referenced.MatchString(r.user) {
+// addAuthorization adds the header for the user and password of a command, or lists them.
+func (c *commands) addAuthorization(where string, r *curlRequest) {
+	if referencePattern.MatchString(r.user) {
 		c.note(where, "--user", "its user or password is a variable, which cannot be encoded beforehand: give "+
 			"the header Authorization")
 		return

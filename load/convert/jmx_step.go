@@ -155,6 +155,7 @@ func cannotSend(settings []*element) string {
 	return ""
 }
 
+// method returns the method of a request.
 func method(settings []*element) string {
 	return cmp.Or(setting(settings, "HTTPSampler.method"), "GET")
 }
@@ -185,7 +186,7 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 			p.skip(e, "its server is not one for HTTP: "+strings.Join(server[:], " "))
 			return "", false
 		}
-	case !p.elsewhere(e, settings):
+	case !p.acceptUnknownServer(e, settings):
 		return "", false
 	}
 	path = "/" + strings.TrimPrefix(path, "/")
@@ -202,10 +203,10 @@ func (p *testPlan) address(e *element, settings []*element) (path string, ok boo
 	return path, true
 }
 
-// elsewhere accepts a server that is not known before the load: it comes from a data file or from a
-// property of the command line. Such a server stands for the target that the user gives. Only one is
-// accepted, so that no request goes to another server than the plan intends.
-func (p *testPlan) elsewhere(e *element, settings []*element) bool {
+// acceptUnknownServer reports whether a request may go to the target that the user gives, although its server
+// is not known before the load: it comes from a data file or from a property of the command line. Only one
+// such server is accepted, so that no request goes to another one than the plan intends.
+func (p *testPlan) acceptUnknownServer(e *element, settings []*element) bool {
 	written := strings.TrimSpace(setting(settings, "HTTPSampler.protocol") + " " +
 		setting(settings, "HTTPSampler.domain") + " " + setting(settings, "HTTPSampler.port"))
 	p.unknown = cmp.Or(p.unknown, written)

@@ -113,7 +113,7 @@ func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 	}
 	known := strings.NewReplacer(marks...)
 	text := func(text string) string {
-		text = known.Replace(referring(text))
+		text = known.Replace(restoreReferences(text))
 		for _, at := range envReference.FindAllStringSubmatch(text, -1) {
 			d.reference(at[1])
 		}

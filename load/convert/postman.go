@@ -118,7 +118,7 @@ func (c *requests) address(where string, of gjson.Result) string {
 	raw, query, asks := strings.Cut(raw, "?")
 	for _, v := range at.Get("variable").Array() { // such as :id in the path
 		name := regexp.QuoteMeta(":" + v.Get("key").String())
-		value := referring(url.PathEscape(c.text(where, v.Get("value").String(), 0)))
+		value := restoreReferences(url.PathEscape(c.text(where, v.Get("value").String(), 0)))
 		raw = regexp.MustCompile(name+`(/|$)`).ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
 	}
 	if list := at.Get("query"); list.IsArray() {
@@ -188,7 +188,7 @@ func (c *requests) body(where string, r *recorded, of gjson.Result) string {
 	case mode == "urlencoded":
 		var fields []string
 		for _, f := range c.enabled(where, "field", of.Get("urlencoded")) {
-			fields = append(fields, referring(url.QueryEscape(c.text(where, f.name, 0))+"="+
+			fields = append(fields, restoreReferences(url.QueryEscape(c.text(where, f.name, 0))+"="+
 				url.QueryEscape(c.text(where, f.value, 0))))
 		}
 		r.body, r.mimeType = strings.Join(fields, "&"), "application/x-www-form-urlencoded"
@@ -221,7 +221,7 @@ func (c *requests) authorize(where string, r *recorded, auth gjson.Result) {
 	case kind == "" || kind == "noauth":
 	case kind == "bearer":
 		r.headers = append(r.headers, field{"Authorization", "Bearer " + values["token"]})
-	case kind == "basic" && !referenced.MatchString(values["username"]+values["password"]):
+	case kind == "basic" && !referencePattern.MatchString(values["username"]+values["password"]):
 		r.headers = append(r.headers, basicAuth(values["username"]+":"+values["password"]))
 	case kind == "apikey" && values["in"] != "query":
 		r.headers = append(r.headers, field{values["key"], values["value"]})

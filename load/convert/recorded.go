@@ -44,7 +44,7 @@ type field struct{ name, value string }
 // secrets.
 func (r *recorded) what() string {
 	address, _, _ := strings.Cut(strings.TrimPrefix(r.address, unknownTarget), "?")
-	return r.method + " " + secret.HidePasswords(referenced.ReplaceAllString(address, "{$1}"))
+	return r.method + " " + secret.HidePasswords(referencePattern.ReplaceAllString(address, "{$1}"))
 }
 
 // origin returns scheme and host of the request.
@@ -60,7 +60,7 @@ func (r *recorded) unusable() string {
 	case err != nil || r.url.Host == "" && r.url.Scheme != "data" && r.url.Scheme != "blob" ||
 		!utf8.ValidString(r.url.Host): // such as http://%80
 		return "its URL cannot be read"
-	case strings.Contains(r.address, "\ue000env:") || referenced.MatchString(r.url.Host):
+	case strings.Contains(r.address, "\ue000env:") || referencePattern.MatchString(r.url.Host):
 		return "its URL has a variable that is not known beforehand"
 	case r.url.Scheme == "ws" || r.url.Scheme == "wss":
 		return "websockets have no counterpart"
@@ -133,22 +133,22 @@ func (d *draft) flow(source, name string, options Options) error {
 
 // recordedStep returns the step of a request. It adds the names of omitted headers to dropped.
 func (d *draft) recordedStep(source string, r *recorded, dropped map[string]bool) scenario.Step {
-	path := referring(requestTarget(cmp.Or(r.url.EscapedPath(), "/")))
-	if at := referenced.FindStringSubmatchIndex(path); at != nil && at[0] == 1 {
+	path := restoreReferences(requestTarget(cmp.Or(r.url.EscapedPath(), "/")))
+	if at := referencePattern.FindStringSubmatchIndex(path); at != nil && at[0] == 1 {
 		name := path[at[2]:at[3]]
 		if _, drawn := d.file.Values[name]; d.refs[name] && !drawn {
 			path = path[1:] // a value of an answer may be a whole path or URL
 		}
 	}
-	step := scenario.Step{Name: scenario.Literal(r.name), Body: d.written(r.body), Expect: r.expect,
+	step := scenario.Step{Name: scenario.Literal(r.name), Body: d.scenarioText(r.body), Expect: r.expect,
 		Extract: r.extract, Think: scenario.Duration(r.think)}
 	if r.name == "" {
-		step.Name = scenario.Literal(r.method + " " + referenced.ReplaceAllString(path, "{$1}"))
+		step.Name = scenario.Literal(r.method + " " + referencePattern.ReplaceAllString(path, "{$1}"))
 	}
 	if r.url.RawQuery != "" {
-		path += "?" + referring(requestTarget(r.url.RawQuery))
+		path += "?" + restoreReferences(requestTarget(r.url.RawQuery))
 	}
-	step.Request = d.written(r.method + " " + path)
+	step.Request = d.scenarioText(r.method + " " + path)
 	step.Headers = d.recordedHeaders(source, r, dropped)
 	if _, typed := findHeader(step.Headers, "Content-Type"); !typed && r.body != "" && r.mimeType != "" {
 		step.Headers["Content-Type"] = scenario.Literal(oneLine(r.mimeType))
@@ -170,16 +170,16 @@ func (d *draft) recordedHeaders(source string, r *recorded, dropped map[string]b
 				"cannot be sent: its name or value has characters that are not allowed")
 		default:
 			if (lower == "authorization" || lower == "x-api-key" || strings.HasPrefix(lower, "x-csrf") ||
-				strings.HasPrefix(lower, "x-xsrf")) && !referenced.MatchString(h.value) {
+				strings.HasPrefix(lower, "x-xsrf")) && !referencePattern.MatchString(h.value) {
 				d.note(source, "header "+h.name,
 					"kept as recorded: it may have expired, and it is a secret now in the scenario; better extract or "+
 						"generate it")
 			}
 			if name, known := findHeader(kept, h.name); known {
-				kept[name] += ", " + d.written(h.value) // RFC 9110, section 5.3: equivalent to two lines
+				kept[name] += ", " + d.scenarioText(h.value) // RFC 9110, section 5.3: equivalent to two lines
 				continue
 			}
-			kept[h.name] = d.written(h.value)
+			kept[h.name] = d.scenarioText(h.value)
 		}
 	}
 	return kept

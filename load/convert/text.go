@@ -119,9 +119,9 @@ func (d *draft) join(pieces []piece) string {
 	return b.String()
 }
 
-// referenced matches a reference to a value in a text that is otherwise constant: its name between two
+// referencePattern matches a reference to a value in a text that is otherwise constant: its name between two
 // characters that do not occur in texts by accident.
-var referenced = regexp.MustCompile("\ue000([A-Za-z0-9_:.]+)\ue001")
+var referencePattern = regexp.MustCompile("\ue000([A-Za-z0-9_:.]+)\ue001")
 
 // reference returns the text of a reference from a recorded request to a value of the scenario, or to
 // env:NAME.
@@ -130,17 +130,17 @@ func (d *draft) reference(name string) string {
 	return "\ue000" + name + "\ue001"
 }
 
-// referring restores references that were escaped for a URL.
-func referring(path string) string {
+// restoreReferences restores references that were escaped for a URL.
+func restoreReferences(path string) string {
 	return strings.NewReplacer("%EE%80%80env%3A", "\ue000env:", "%EE%80%80", "\ue000", "%EE%80%81",
 		"\ue001").Replace(path)
 }
 
-// written returns a text with references as a text of a scenario; the rest of it is sent as it is.
-func (d *draft) written(text string) string {
+// scenarioText returns a text with references as a text of a scenario; the rest of it is sent as it is.
+func (d *draft) scenarioText(text string) string {
 	var pieces []piece
 	end := 0
-	for _, at := range referenced.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range referencePattern.FindAllStringSubmatchIndex(text, -1) {
 		name := text[at[2]:at[3]]
 		pieces = append(pieces, piece{text: text[end:at[0]]})
 		if end = at[1]; d.refs[name] {

@@ -124,7 +124,7 @@ func TestTheAgendaIsInOrder(t *testing.T) {
 	}
 }
 
-func TestUsersWhoReachNobodyPause(t *testing.T) {
+func TestUsersPauseWhenTheTargetIsUnreachable(t *testing.T) {
 	u := newUsers(Users{Number: 1}, time.Hour, make([]conn, 1))
 	u.take()
 	u.finished(nil, time.Second, 0, true)

@@ -184,7 +184,7 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 	c.free = l.now
 	think, more := c.session.Next(outcome)
 	if more {
-		l.goOn(c, at, at+think)
+		l.continueFlow(c, at, at+think)
 		return
 	}
 	l.flowsEnded++
@@ -192,9 +192,9 @@ func (l *loop) finish(c *conn, outcome record.Outcome, at time.Duration) {
 	l.release(c)
 }
 
-// goOn continues a flow whose next step is due at a time: at once, later, or not at all if the load has
-// ended by then.
-func (l *loop) goOn(c *conn, at, due time.Duration) {
+// continueFlow continues a flow whose next step is due at a time: at once, later, or not at all if the load
+// has ended by then.
+func (l *loop) continueFlow(c *conn, at, due time.Duration) {
 	l.source.pauses(at, due)
 	switch {
 	case !l.sending || due >= l.config.Duration || due >= l.until:

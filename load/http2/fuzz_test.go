@@ -42,7 +42,7 @@ func FuzzFrames(f *testing.F) {
 		f.Add(bytes.Join(frames, nil))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		const ofConnection, perByte = 8 << 20, 8 << 10
+		const perConnection, perByte = 8 << 20, 8 << 10
 		if len(text) > 4<<10 {
 			return // one by one they would take long
 		}
@@ -50,7 +50,7 @@ func FuzzFrames(f *testing.F) {
 		runtime.ReadMemStats(&before)
 		whole := exchangeWith(t, text, len(text))
 		runtime.ReadMemStats(&after)
-		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(ofConnection+perByte*len(text)) {
+		if used := after.TotalAlloc - before.TotalAlloc; used > uint64(perConnection+perByte*len(text)) {
 			t.Errorf("%d bytes made it allocate %d", len(text), used)
 		}
 		if single := exchangeWith(t, text, 1); single != whole {
@@ -81,7 +81,7 @@ func exchangeWith(t *testing.T, text []byte, piece int) outcome {
 	}()
 	for rest := text; len(rest) > 0; rest = rest[min(piece, len(rest)):] {
 		if _, err := theirs.Write(rest[:min(piece, len(rest))]); err != nil {
-			break // it had enough
+			break // the client has hung up
 		}
 	}
 	_ = theirs.Close()

@@ -63,8 +63,8 @@ func TestTraceShare(t *testing.T) {
 	}
 }
 
-// TestWhoSaysNothingOfTraces plays requests without a share, and a step with its own header.
-func TestWhoSaysNothingOfTraces(t *testing.T) {
+// TestTracesThatAreNotAdded: requests have no trace without a share, and a step keeps its own header.
+func TestTracesThatAreNotAdded(t *testing.T) {
 	const own = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
 	for share, want := range map[float64]string{0: "", 1: "0123456789abcdef0123456789abcdef"} {
 		step := Step{Request: "GET /a"}

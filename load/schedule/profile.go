@@ -45,7 +45,7 @@ func newProfile(phases []phase) (profile, error) {
 		}
 		ph.start, ph.first = start, n.value()
 		start += ph.duration
-		n.add((ph.from + ph.to) / 2 * ph.duration.Seconds())
+		n.add(ph.total())
 	}
 	if len(mistakes) == 0 && !(n.value() > 0) {
 		mistakes = append(mistakes, errors.New("schedule: no operation is ever due: give a rate above zero"))
@@ -102,6 +102,7 @@ type sum struct {
 	high, low float64
 }
 
+// add adds a number.
 func (s *sum) add(x float64) {
 	t := s.high + x
 	if math.Abs(s.high) >= math.Abs(x) {

@@ -37,25 +37,25 @@ func patient(t *testing.T) *loop {
 func TestThePacerIsNudged(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		wait func(l *loop, p *worker) bool
+		wait func(l *loop, w *worker) bool
 	}{
-		{"a worker is free for what is next", func(l *loop, p *worker) bool { return l.await(p) }},
-		{"a worker sleeps", func(l *loop, p *worker) bool { return l.sleep(p, 45*time.Second) }},
-		{"all is done", func(l *loop, p *worker) bool {
+		{"a worker is free for what is next", func(l *loop, w *worker) bool { return l.await(w) }},
+		{"a worker sleeps", func(l *loop, w *worker) bool { return l.sleep(w, 45*time.Second) }},
+		{"all is done", func(l *loop, w *worker) bool {
 			l.hasNext, l.config.Connections = false, 1
-			return l.await(p)
+			return l.await(w)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			l := patient(t)
-			p := newWorker(l, nil, 0)
+			w := newWorker(l, nil, 0)
 			ended := make(chan bool)
-			go func() { ended <- c.wait(l, p) }()
+			go func() { ended <- c.wait(l, w) }()
 			const limit = 10 * time.Second
 			begun := time.Now()
 			testset.Must(t, l.waiter.wait(limit))
 			if time.Since(begun) >= limit {
-				t.Error("nobody was nudged")
+				t.Error("the pacer was not nudged")
 			}
 			l.mu.Lock()
 			l.stop()
@@ -67,26 +67,28 @@ func TestThePacerIsNudged(t *testing.T) {
 	}
 }
 
-func TestNapsEndInOrder(t *testing.T) {
+// TestSleepersWakeInOrder: those whose time has come wake, and the others sleep on.
+func TestSleepersWakeInOrder(t *testing.T) {
 	l := patient(t)
 	var workers []*worker
 	for i := range 5 {
-		p := newWorker(l, nil, i)
-		workers = append(workers, p)
-		go l.sleep(p, time.Minute-time.Duration(i)*time.Second)
+		w := newWorker(l, nil, i)
+		workers = append(workers, w)
+		go l.sleep(w, time.Minute-time.Duration(i)*time.Second)
 	}
-	for end := time.Now().Add(time.Minute); len(l.naps()) < len(workers); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(l.sleepers()) < len(workers); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d of %d workers sleep after a minute", len(l.naps()), len(workers))
+			t.Fatalf("%d of %d workers sleep after a minute", len(l.sleepers()), len(workers))
 		}
 	}
 	l.start = l.start.Add(-58 * time.Second) // three of them are over
-	if _, over := l.turn(); over || len(l.naps()) != 2 {
-		t.Errorf("%d workers sleep on, want 2", len(l.naps()))
+	if _, over := l.turn(); over || len(l.sleepers()) != 2 {
+		t.Errorf("%d workers sleep on, want 2", len(l.sleepers()))
 	}
 }
 
-func (l *loop) naps() engine.Agenda[*worker] {
+// sleepers returns the workers that sleep.
+func (l *loop) sleepers() engine.Agenda[*worker] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asleep

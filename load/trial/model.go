@@ -51,7 +51,7 @@ func newModel(l scenario.Load, seed uint64, dir string) (model, error) {
 	case m.duration > longest:
 		return m, tooLong("duration", m.duration)
 	case l.Users != 0:
-		err := m.closed(l)
+		err := m.setClosed(l)
 		return m, err
 	case l.Think != 0 || l.RampUp != 0:
 		return m, errors.New("think and ramp-up belong to users: an open loop waits for nobody")
@@ -85,8 +85,8 @@ func modelsIn(l scenario.Load) []string {
 	return given
 }
 
-// closed reads the users of a closed loop.
-func (m *model) closed(l scenario.Load) error {
+// setClosed reads the users of a closed loop.
+func (m *model) setClosed(l scenario.Load) error {
 	m.users, m.think, m.rampUp = l.Users, time.Duration(l.Think), time.Duration(l.RampUp)
 	m.text = fmt.Sprintf("closed, %d users, think time %v, ramp-up %v", m.users, m.think, m.rampUp)
 	switch {
@@ -152,6 +152,7 @@ func (m *model) ramp(r scenario.Ramp) error {
 	return err
 }
 
+// maxStairs is the highest number of steps of a load.
 const maxStairs = 10_000
 
 // stairs reads constant rates, each higher than the one before. Their total time replaces the duration.
