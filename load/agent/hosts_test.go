@@ -75,7 +75,7 @@ func TestIntegrationAgentsOnTwoHosts(t *testing.T) {
 	agents := [][]string{program(t, "agent"), append(there, program(t, "agent")...)}
 	if _, err := (Group{Commands: agents, Job: job}).Play(t.Context(), Listeners{}); err == nil ||
 		!strings.Contains(err.Error(), "no load on") {
-		t.Errorf("error %v, want that nobody permitted the load", err)
+		t.Errorf("error %v, want that the load is not permitted", err)
 	}
 	job.Made = []netip.Prefix{netip.MustParsePrefix(address + "/30").Masked()}
 	o, err := Group{Commands: agents, Job: job}.Play(t.Context(), Listeners{})

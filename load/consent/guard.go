@@ -43,7 +43,7 @@ type Guard struct {
 	Now func() time.Time
 }
 
-// Request is a load that somebody wants to send.
+// Request describes a load that needs permission.
 type Request struct {
 	Scheme   string
 	Host     string // name or address, as in the URL, without brackets
@@ -78,6 +78,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("no load on %q: %s: %s", r.Target, r.Why, r.Next)
 }
 
+// refuse returns a *Refusal for the target of the request.
 func (r Request) refuse(why, next string) error {
 	return &Refusal{Target: fmt.Sprintf("%s:%d", r.Host, r.Port), Why: why, Next: next}
 }

@@ -97,6 +97,7 @@ func (e *entry) isType(media string) bool {
 	return strings.EqualFold(strings.TrimSpace(plain), media)
 }
 
+// har converts a recording of a browser: its requests in the order in which they began.
 func (d *draft) har(data []byte, options Options) error {
 	recording, err := parseJSON(data)
 	if err != nil {

@@ -21,9 +21,9 @@ func hostile() []string {
 	}
 }
 
-// some returns three of the hostile texts, others for every place: all of them in
+// threeOf returns three of the hostile texts, others for every place: all of them in
 // all places would take a minute.
-func some(place int) []string {
+func threeOf(place int) []string {
 	all := hostile()
 	n := len(all)
 	return []string{all[place%n], all[(place*7+3)%n], all[(place*13+11)%n]}
@@ -57,7 +57,7 @@ func TestHostileTextsOfTestPlans(t *testing.T) {
 		if place++; isLeftOut(place) {
 			return
 		}
-		for _, text := range some(place) {
+		for _, text := range threeOf(place) {
 			old := n.text.String()
 			name := n.attrs["testname"]
 			switch {
@@ -90,11 +90,11 @@ func TestHostileTextsOfDocuments(t *testing.T) {
 		var document any
 		testset.Must(t, yaml.Unmarshal(read(t, name), &document))
 		place := 0
-		each(document, func(put func(any), old any) {
+		eachText(document, func(put func(any), old any) {
 			if place++; isLeftOut(place) {
 				return
 			}
-			for _, text := range some(place) {
+			for _, text := range threeOf(place) {
 				put(text)
 				if err := valid(t, strings.TrimSuffix(name, ".yaml"), asJSON(t, document)); err != nil {
 					t.Errorf("%s: %v becomes %q: %v", name, old, text, err)
@@ -105,22 +105,22 @@ func TestHostileTextsOfDocuments(t *testing.T) {
 	}
 }
 
-// each visits all texts of a document.
-func each(at any, visit func(put func(any), old any)) {
+// eachText visits all texts of a document.
+func eachText(at any, visit func(put func(any), old any)) {
 	switch v := at.(type) {
 	case map[string]any:
 		for _, key := range sortedKeys(v) {
 			if _, isText := v[key].(string); isText {
 				visit(func(value any) { v[key] = value }, v[key])
 			}
-			each(v[key], visit)
+			eachText(v[key], visit)
 		}
 	case []any:
 		for i := range v {
 			if _, isText := v[i].(string); isText {
 				visit(func(value any) { v[i] = value }, v[i])
 			}
-			each(v[i], visit)
+			eachText(v[i], visit)
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (p *testPlan) skip(e *element, why string) {
 		what += fmt.Sprintf(" with the %d elements below it", below)
 	}
 	e.reached, e.skipped = true, true
-	if e.enabled && !isBesideRequests(e) {
+	if e.enabled && !sendsNothing(e) {
 		p.lose(e.where(), what, why)
 		return
 	}

@@ -58,8 +58,8 @@ func isListener(e *element) bool {
 		strings.HasSuffix(e.gui, "Visualizer")
 }
 
-// isBesideRequests reports whether an element sends nothing, and contains nothing that does.
-func isBesideRequests(e *element) bool {
+// sendsNothing reports whether an element sends nothing, and contains nothing that does.
+func sendsNothing(e *element) bool {
 	endings := []string{"Timer", "Assertion", "Manager", "Extractor", "Processor", "DataSet",
 		"ConfigTestElement", "Config", "Arguments"}
 	return isListener(e) ||

@@ -28,7 +28,7 @@ type element struct {
 	children []*element
 	reached  bool              // the conversion has used it, or has listed it
 	skipped  bool              // a note covers it and everything below it
-	vars     map[string]string // variables that are set here, with what they are in the scenario
+	vars     map[string]string // variables that are set here, and what stands for them in the scenario
 }
 
 // property is a setting of an element: a text, or a collection of properties.
@@ -49,7 +49,7 @@ func (e *element) walk(visit func(*element) bool) {
 	}
 }
 
-// setVariable notes what a variable that is set at an element is in the scenario.
+// setVariable notes the text that stands in the scenario for a variable that is set at an element.
 func (e *element) setVariable(variable, ref string) {
 	if _, known := e.vars[variable]; !known {
 		e.vars = with(e.vars, variable, ref)

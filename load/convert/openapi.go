@@ -22,7 +22,7 @@ type description struct {
 	doc        *openapi3.T
 	prefix     string                // prefix of all paths, if the URL of the server is only a path
 	operations map[string]*operation // by method and path, as "GET /orders/{id}"
-	// extractions are the names of extracted values, by the wished name.
+	// extractions are the names of extracted values, by the preferred name.
 	extractions map[string]string
 	budget      int // number of values that may still be generated
 }
@@ -35,6 +35,7 @@ type operation struct {
 	used         bool // a flow contains it
 }
 
+// key returns the method and the path, as in "GET /orders/{id}".
 func (o *operation) key() string { return o.method + " " + o.path }
 
 // openAPI makes a first scenario from an API description.
@@ -103,6 +104,7 @@ func (a *description) otherServers() {
 	}
 }
 
+// serverURL returns the URL of a server with the defaults of its variables.
 func serverURL(s *openapi3.Server) string {
 	address := s.URL
 	for _, name := range sortedKeys(s.Variables) {
@@ -137,7 +139,7 @@ func (a *description) collect() {
 		for _, method := range sortedKeys(byMethod) {
 			o := &operation{method: method, path: path, spec: byMethod[method]}
 			o.parameters = mergeParameters(item.Parameters, o.spec.Parameters)
-			a.listBesides(o)
+			a.listOtherParts(o)
 			if method == http.MethodOptions || method == http.MethodTrace || method == http.MethodConnect ||
 				!methodToken(method) {
 				a.lose(o.key(), "the operation", "asks about the server, not for its work")
@@ -166,8 +168,8 @@ func mergeParameters(ofPath, own openapi3.Parameters) []*openapi3.Parameter {
 	return merged
 }
 
-// listBesides lists the parts of an operation other than request and answer.
-func (a *description) listBesides(o *operation) {
+// listOtherParts lists the parts of an operation other than its request and answer.
+func (a *description) listOtherParts(o *operation) {
 	for _, name := range sortedKeys(o.spec.Callbacks) {
 		a.note(o.key(), "callback "+name, "requests that the target sends have no counterpart")
 	}

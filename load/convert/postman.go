@@ -76,6 +76,7 @@ func (c *requests) scripts(where string, of gjson.Result) {
 	}
 }
 
+// request converts one request. auth is the authorization of its folder.
 func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 	r := &recorded{where: where, name: name, method: cmp.Or(of.Get("method").String(), "GET")}
 	if own := of.Get("auth"); own.IsObject() {

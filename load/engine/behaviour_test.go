@@ -119,12 +119,12 @@ func TestAStampedAnswerCountsFromWhenItCame(t *testing.T) {
 		if _, err := l.poller.wait(maxWait, false); err != nil {
 			t.Fatal(err)
 		}
-		there := l.clock()
+		available := l.clock()
 		time.Sleep(5 * time.Millisecond)
 		if n, errno := l.read(&l.conns[0]); n != 1 || errno != 0 {
 			t.Fatalf("read %d bytes: %v", n, errno)
 		}
-		if l.arrived <= there && l.arrived > 0 && l.now > there {
+		if l.arrived <= available && l.arrived > 0 && l.now > available {
 			return
 		}
 	}
@@ -211,7 +211,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 // TestAnIdleConnectionThatEndsIsReplaced: a request that was sent while its connection ended is lost; all
 // others are answered on new connections.
 func TestAnIdleConnectionThatEndsIsReplaced(t *testing.T) {
-	r := newRig(t, serveRaw(t, hangsUp(fine)))
+	r := newRig(t, serveRaw(t, sendsAndCloses(fine)))
 	r.config.Connections = 1
 	results, report := r.run()
 	ok := results.Count(record.All, record.OK)

@@ -65,16 +65,17 @@ func acceptRaw(listener net.Listener, answer func(net.Conn) error) {
 	}
 }
 
-func says(text string) func(net.Conn) error {
+// sends answers with a text.
+func sends(text string) func(net.Conn) error {
 	return func(conn net.Conn) error {
 		_, err := conn.Write([]byte(text))
 		return err
 	}
 }
 
-// hangsUp closes after a text.
-func hangsUp(text string) func(net.Conn) error {
-	return func(conn net.Conn) error { return errors.Join(says(text)(conn), io.EOF) }
+// sendsAndCloses closes the connection after a text.
+func sendsAndCloses(text string) func(net.Conn) error {
+	return func(conn net.Conn) error { return errors.Join(sends(text)(conn), io.EOF) }
 }
 
 // resets closes the connection so that the client gets a reset.
@@ -84,29 +85,31 @@ func resets(conn net.Conn) error {
 
 const fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-func TestWhatServersDoIsCountedByItsName(t *testing.T) {
+func TestEveryBehaviourHasItsOutcome(t *testing.T) {
 	cases := []struct {
 		name   string
 		answer func(net.Conn) error
 		want   record.Outcome
 	}{
-		{"answers", says(fine), record.OK},
-		{"says close", hangsUp("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"), record.OK},
-		{"says close but stays", says("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"),
+		{"answers", sends(fine), record.OK},
+		{"says close", sendsAndCloses("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"),
 			record.OK},
-		{"answers until the end", hangsUp("HTTP/1.1 200 OK\r\n\r\nwhole"), record.OK},
-		{"answers twice", says(fine + fine), record.OK},
-		{"closes", hangsUp(""), record.Closed},
-		{"gives half a head", hangsUp("HTTP/1.1 200 OK\r\nContent-Le"), record.Closed},
-		{"gives half a body", hangsUp("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), record.Closed},
-		{"gives half the chunks", hangsUp("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"),
+		{"says close but stays", sends("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"),
+			record.OK},
+		{"answers until the end", sendsAndCloses("HTTP/1.1 200 OK\r\n\r\nwhole"), record.OK},
+		{"answers twice", sends(fine + fine), record.OK},
+		{"closes", sendsAndCloses(""), record.Closed},
+		{"sends half a head", sendsAndCloses("HTTP/1.1 200 OK\r\nContent-Le"), record.Closed},
+		{"sends half a body", sendsAndCloses("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), record.Closed},
+		{"sends half the chunks",
+			sendsAndCloses("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"),
 			record.Closed},
 		{"resets", resets, record.Reset},
-		{"answers garbage", says("\x16\x03\x01\x02\x00\x01\x00\x01\n"), record.Malformed},
+		{"answers garbage", sends("\x16\x03\x01\x02\x00\x01\x00\x01\n"), record.Malformed},
 		{"answers endless headers", endlessly("HTTP/1.1 200 OK\r\n", "X-Endless: header\r\n"), record.TooLarge},
 		{"answers an endless line", endlessly("HTTP/1.1 200 OK\r\nX: ", "xxxxxxxxxxxxxxxx"), record.TooLarge},
-		{"fails", says("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"), record.BadStatus},
-		{"is busy", says("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"), record.Rejected},
+		{"fails", sends("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"), record.BadStatus},
+		{"is busy", sends("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"), record.Rejected},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -124,9 +127,9 @@ func TestWhatServersDoIsCountedByItsName(t *testing.T) {
 // endlessly repeats a text until the client hangs up.
 func endlessly(begin, again string) func(net.Conn) error {
 	return func(conn net.Conn) error {
-		err := says(begin)(conn)
+		err := sends(begin)(conn)
 		for err == nil {
-			err = says(strings.Repeat(again, 100))(conn)
+			err = sends(strings.Repeat(again, 100))(conn)
 		}
 		return err
 	}
@@ -148,7 +151,7 @@ func TestAFailureBehindStatus200IsSeenByAnOracle(t *testing.T) {
 // TestServersThatStallTimeOut: one server sends nothing, the other sends half a body.
 func TestServersThatStallTimeOut(t *testing.T) {
 	for _, text := range []string{"", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"} {
-		r := newRig(t, serveRaw(t, says(text)))
+		r := newRig(t, serveRaw(t, sends(text)))
 		r.config.Timeout, r.config.Connections, r.config.Grace = 100*time.Millisecond, 20, time.Minute
 		results, _ := r.run()
 		want(t, results, map[record.Outcome]int64{record.Timeout: 20})
@@ -183,7 +186,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-func TestAServerThatGoesAwayIsRefusedNotACrash(t *testing.T) {
+func TestAServerThatEndsDuringALoad(t *testing.T) {
 	listener := listen(t)
 	var answered atomic.Int64
 	go acceptRaw(listener, func(conn net.Conn) error {
@@ -193,7 +196,7 @@ func TestAServerThatGoesAwayIsRefusedNotACrash(t *testing.T) {
 		if answered.Load() >= 5 {
 			return resets(conn)
 		}
-		return says(fine)(conn)
+		return sends(fine)(conn)
 	})
 	results, report := newRig(t, listener.Addr().String()).run()
 	ok := results.Count(record.All, record.OK)
@@ -249,7 +252,7 @@ func newUnixRig(t *testing.T, answer func(net.Conn) error) (r *rig, path string)
 // TestARequestThatDoesNotFitTheSocketIsSentInPieces: a Unix socket takes some
 // 200 kB at a time, TCP on loopback all of it.
 func TestARequestThatDoesNotFitTheSocketIsSentInPieces(t *testing.T) {
-	r, path := newUnixRig(t, says(fine))
+	r, path := newUnixRig(t, sends(fine))
 	r.step().Request, r.step().Body = "POST /", strings.Repeat("x", 1<<20)
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 20})
@@ -258,9 +261,9 @@ func TestARequestThatDoesNotFitTheSocketIsSentInPieces(t *testing.T) {
 	}
 }
 
-// TestTheOwnLimitsAreNotTheTargets: a lack of our own files, ports or memory says nothing about the
+// TestLimitsOfThisHostAreNotTheTargets: a lack of our own files, ports or memory says nothing about the
 // target.
-func TestTheOwnLimitsAreNotTheTargets(t *testing.T) {
+func TestLimitsOfThisHostAreNotTheTargets(t *testing.T) {
 	for _, c := range []struct {
 		errno unix.Errno
 		own   bool

@@ -15,30 +15,30 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// visit is a request as a server saw it.
-type visit struct {
+// seenRequest is a request as a server saw it.
+type seenRequest struct {
 	path, from string // from: the address of the connection
 	at         time.Time
 }
 
-// diary is a server that notes its visits.
-type diary struct {
+// requestLog is a server that notes its requests.
+type requestLog struct {
 	sync.Mutex
-	visits []visit
+	requests []seenRequest
 }
 
-func (d *diary) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *requestLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.Lock()
-	d.visits = append(d.visits, visit{r.URL.Path, r.RemoteAddr, time.Now()})
+	d.requests = append(d.requests, seenRequest{r.URL.Path, r.RemoteAddr, time.Now()})
 	d.Unlock()
 	hello(w, r)
 }
 
-func (d *diary) byConnection() map[string][]visit {
+func (d *requestLog) byConnection() map[string][]seenRequest {
 	d.Lock()
 	defer d.Unlock()
-	groups := make(map[string][]visit)
-	for _, v := range d.visits {
+	groups := make(map[string][]seenRequest)
+	for _, v := range d.requests {
 		groups[v.from] = append(groups[v.from], v)
 	}
 	return groups
@@ -58,7 +58,7 @@ func TestAFlowKeepsItsConnection(t *testing.T) {
 	for _, think := range []time.Duration{0, 30 * time.Millisecond} {
 		for _, pacing := range []string{"exact", "grid:5ms"} {
 			t.Run(fmt.Sprint(think, " ", pacing), func(t *testing.T) {
-				var d diary
+				var d requestLog
 				r := newRig(t, serve(t, d.ServeHTTP))
 				r.steps(twoSteps(think)...)
 				r.pace(pacing)
@@ -75,15 +75,16 @@ func TestAFlowKeepsItsConnection(t *testing.T) {
 }
 
 // check wants flows of two steps, one flow after the other, on every connection.
-func (d *diary) check(t *testing.T, think time.Duration) {
+func (d *requestLog) check(t *testing.T, think time.Duration) {
 	t.Helper()
-	for from, visits := range d.byConnection() {
-		for i, v := range visits {
+	for from, requests := range d.byConnection() {
+		for i, v := range requests {
 			if want := []string{"/login", "/buy"}[i%2]; v.path != want {
 				t.Fatalf("request %d from %s is for %s, want %s", i+1, from, v.path, want)
 			}
-			if i%2 == 1 && v.at.Sub(visits[i-1].at) < think {
-				t.Errorf("the purchase came %v after the login, want a think time of %v", v.at.Sub(visits[i-1].at), think)
+			if i%2 == 1 && v.at.Sub(requests[i-1].at) < think {
+				t.Errorf("the purchase came %v after the login, want a think time of %v", v.at.Sub(requests[i-1].at),
+					think)
 			}
 		}
 	}
@@ -122,7 +123,7 @@ func TestAConnectionThatEndsWhileItsFlowThinksIsReplaced(t *testing.T) {
 		}
 		conn, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
-			_ = hangsUp(fine)(conn)
+			_ = sendsAndCloses(fine)(conn)
 			_ = conn.Close()
 		}
 	}))
@@ -138,7 +139,7 @@ func TestAConnectionThatEndsWhileItsFlowThinksIsReplaced(t *testing.T) {
 // TestAServerThatClosesBetweenStepsAtOnce: the next step is sent while the end of its connection arrives.
 // Every operation is counted, regardless of which comes first.
 func TestAServerThatClosesBetweenStepsAtOnce(t *testing.T) {
-	r := newRig(t, serveRaw(t, hangsUp(fine)))
+	r := newRig(t, serveRaw(t, sendsAndCloses(fine)))
 	r.steps(twoSteps(0)...)
 	results, report := r.run()
 	lost := results.Count(1, record.Closed) + results.Count(1, record.Reset)
@@ -151,8 +152,8 @@ func TestAServerThatClosesBetweenStepsAtOnce(t *testing.T) {
 
 func TestAnAnnouncedEndBetweenStepsLosesNothing(t *testing.T) {
 	closing := "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
-	for name, answer := range map[string]func(net.Conn) error{"closes": hangsUp(closing),
-		"stays open": says(closing)} {
+	for name, answer := range map[string]func(net.Conn) error{"closes": sendsAndCloses(closing),
+		"stays open": sends(closing)} {
 		r := newRig(t, serveRaw(t, answer))
 		r.steps(twoSteps(0)...)
 		results, report := r.run()
@@ -182,7 +183,7 @@ func TestTheEndCutsFlows(t *testing.T) {
 	for name, think := range map[string]time.Duration{"due in the load": 400 * time.Millisecond,
 		"due after it": time.Hour} {
 		for _, users := range []*Users{nil, {Number: 4}} {
-			var d diary
+			var d requestLog
 			r := newRig(t, serve(t, d.ServeHTTP))
 			r.steps(twoSteps(think)...)
 			r.config.Duration = 200 * time.Millisecond
@@ -229,7 +230,7 @@ func TestOnAGridTheNextStepDoesNotWaitForTheNextFlow(t *testing.T) {
 }
 
 func TestWithoutKeepAliveEveryFlowHasItsConnection(t *testing.T) {
-	var d diary
+	var d requestLog
 	r := newRig(t, serve(t, d.ServeHTTP))
 	r.steps(twoSteps(0)...)
 	r.config.KeepAlive = false
@@ -260,9 +261,9 @@ func TestEveryStepOfAClosedLoopIsAccountedFor(t *testing.T) {
 	}
 }
 
-// TestSamplesTellWhatWasSentAndCame checks single operations.
-func TestSamplesTellWhatWasSentAndCame(t *testing.T) {
-	r := newRig(t, serveRaw(t, says(fine)))
+// TestSamplesDescribeOperations checks single operations.
+func TestSamplesDescribeOperations(t *testing.T) {
+	r := newRig(t, serveRaw(t, sends(fine)))
 	r.steps(twoSteps(0)...)
 	r.file.Values = map[string]scenario.Value{"key": {Choice: []string{"k"}}}
 	r.step().Note = []string{"key"}

@@ -50,7 +50,7 @@ func TestTheHighestRateIsNotExceeded(t *testing.T) {
 	var served atomic.Int64
 	r := newRig(t, serveRaw(t, func(conn net.Conn) error {
 		served.Add(1)
-		return says(fine)(conn)
+		return sends(fine)(conn)
 	}))
 	r.config.Duration, r.config.MaxRate = 900*time.Millisecond, 10
 	r.open(50)
@@ -85,7 +85,7 @@ func TestNothingIsBegunWhenThePermissionIsOver(t *testing.T) {
 	var last atomic.Int64
 	server := serveRaw(t, func(conn net.Conn) error {
 		last.Store(time.Now().UnixNano())
-		return says(fine)(conn)
+		return sends(fine)(conn)
 	})
 	for name, users := range map[string]*Users{"open": nil, "users": {Number: 4, Think: 10 * time.Millisecond}} {
 		r := newRig(t, server)

@@ -11,20 +11,21 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// rankIn returns the priority of the calling thread as the kernel reports it: 20 minus its nice value.
-func rankIn(t *testing.T) int {
+// threadPriority returns the priority of the calling thread as the kernel reports it: 20 minus its nice
+// value.
+func threadPriority(t *testing.T) int {
 	t.Helper()
 	rank, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	testset.Must(t, err)
 	return rank
 }
 
-// TestTheSendingThreadGoesFirst: only the sending thread has the highest priority, and not if it spins.
-func TestTheSendingThreadGoesFirst(t *testing.T) {
+// TestTheSendingThreadHasPriority: only the sending thread has the highest priority, and not if it spins.
+func TestTheSendingThreadHasPriority(t *testing.T) {
 	if unix.Geteuid() != 0 {
 		t.Skip("the priority is for root: run the tests as root")
 	}
-	before := rankIn(t)
+	before := threadPriority(t)
 	for _, c := range []struct {
 		pacing string
 		want   int
@@ -33,7 +34,7 @@ func TestTheSendingThreadGoesFirst(t *testing.T) {
 		r.pace(c.pacing)
 		got := 0
 		r.config.Connected = func() error { // on the sending thread
-			got = rankIn(t)
+			got = threadPriority(t)
 			return nil
 		}
 		results, _ := r.run()
@@ -42,7 +43,7 @@ func TestTheSendingThreadGoesFirst(t *testing.T) {
 			t.Errorf("pacing %s: priority %d, want %d", c.pacing, got, c.want)
 		}
 	}
-	if now := rankIn(t); now != before {
+	if now := threadPriority(t); now != before {
 		t.Errorf("the caller's priority is %d, it was %d", now, before)
 	}
 }

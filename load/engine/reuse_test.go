@@ -17,7 +17,7 @@ import (
 // noticed yet that the server had closed the connection.
 func TestEveryUserHasAConnectionOfItsOwn(t *testing.T) {
 	const think = 100 * time.Millisecond
-	r := newRig(t, serveRaw(t, hangsUp(fine)))
+	r := newRig(t, serveRaw(t, sendsAndCloses(fine)))
 	r.config.Users, r.config.Duration = &Users{Number: 16, Think: think, RampUp: think}, time.Second
 	last, early, pairs := map[int32]time.Duration{}, 0, 0
 	r.playTapped(func(s *record.Sample) {
@@ -44,7 +44,7 @@ func serveOnce(t *testing.T) (address string, second *atomic.Int64) {
 			second.Add(1)
 			return io.EOF
 		}
-		return says(fine)(conn)
+		return sends(fine)(conn)
 	}), second
 }
 
@@ -53,7 +53,7 @@ func serveOnce(t *testing.T) (address string, second *atomic.Int64) {
 func TestARequestOnAConnectionThatHadEndedIsSentAgain(t *testing.T) {
 	for _, c := range []struct {
 		method string
-		again  bool
+		resent bool
 	}{{"GET", true}, {"PUT", true}, {"DELETE", true}, {"POST", false}, {"PATCH", false}} {
 		for name, users := range map[string]*Users{"open": nil, "closed": {Number: 1}} {
 			address, second := serveOnce(t)
@@ -67,10 +67,10 @@ func TestARequestOnAConnectionThatHadEndedIsSentAgain(t *testing.T) {
 			sent, ok, resent := results.Sent(record.All), results.Count(record.All, record.OK),
 				results.Counts(record.All).Resent
 			want := sent
-			if !c.again {
+			if !c.resent {
 				want = sent - second.Load()
 			}
-			if n := second.Load(); ok != want || sent < 2 || n < 1 || c.again != (resent > 0) || resent > n {
+			if n := second.Load(); ok != want || sent < 2 || n < 1 || c.resent != (resent > 0) || resent > n {
 				t.Errorf("%s, %s: %d of %d right, %d sent again after %d losses", c.method, name, ok, sent, resent, n)
 			}
 		}

@@ -67,6 +67,6 @@ func TestCohortsKnowHowLongFlowsTakeToBeComplete(t *testing.T) {
 			out.All[30].Operations())
 	}
 	if newRecorder(t, Options{Operations: []string{"get"}}).Cohorts().All != nil {
-		t.Error("cohorts that nobody asked for")
+		t.Error("cohorts without the option")
 	}
 }

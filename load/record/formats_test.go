@@ -20,7 +20,7 @@ func smallLoad(t *testing.T) []*Results {
 	t.Helper()
 	var all []*Results
 	for second := range 3 {
-		r := newResults(t, two())
+		r := newResults(t, twoOperations())
 		r.From, r.To = time.Duration(second)*time.Second, time.Duration(second+1)*time.Second
 		for i := range 200 {
 			due := r.From + time.Duration(i)*5*ms
@@ -32,14 +32,14 @@ func smallLoad(t *testing.T) []*Results {
 	return all
 }
 
-func TestLogComesBack(t *testing.T) {
+func TestLogIsReadBack(t *testing.T) {
 	start := time.UnixMilli(1_700_000_000_123)
 	load := smallLoad(t)
 	for _, kind := range []Kind{Response, Service, Lateness} {
 		var text bytes.Buffer
 		log, err := NewLogWriter(&text, kind, start)
 		testset.Must(t, err)
-		total := newResults(t, two())
+		total := newResults(t, twoOperations())
 		for _, r := range load {
 			testset.Must(t, errors.Join(log.Write(r), total.Merge(r)))
 		}
@@ -183,23 +183,23 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// broken cannot be written to.
-type broken struct{}
+// failingWriter cannot be written to.
+type failingWriter struct{}
 
-func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 func TestWritersReportErrors(t *testing.T) {
-	out, err := NewJTLWriter(broken{}, false)
+	out, err := NewJTLWriter(failingWriter{}, false)
 	testset.Must(t, err)
 	if err := out.Flush(); err == nil {
 		t.Error("the JTL writer hides an error")
 	}
-	log, err := NewLogWriter(broken{}, Response, time.UnixMilli(0))
+	log, err := NewLogWriter(failingWriter{}, Response, time.UnixMilli(0))
 	testset.Must(t, err)
 	if err := log.Flush(); err == nil {
 		t.Error("the log writer hides an error")
 	}
-	if err := WritePercentiles(broken{}, newHistogram()); err == nil {
+	if err := WritePercentiles(failingWriter{}, newHistogram()); err == nil {
 		t.Error("the percentile text hides an error")
 	}
 }

@@ -12,8 +12,8 @@ import (
 
 const ms = time.Millisecond
 
-// two returns a scenario of two operations.
-func two() Options {
+// twoOperations returns a scenario of two operations.
+func twoOperations() Options {
 	return Options{Operations: []string{"GET /a b,c", "post"}, Window: 10 * time.Second,
 		Timeout: 2 * time.Second}
 }
@@ -80,7 +80,7 @@ func TestTimesOfASample(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r := newResults(t, two())
+			r := newResults(t, twoOperations())
 			r.Add(&c.s)
 			for kind, want := range []time.Duration{c.response, c.service, c.lateness} {
 				if got := time.Duration(r.Times(Kind(kind), All).Max()); !near(got, want) {
@@ -98,7 +98,7 @@ func TestTimesOfASample(t *testing.T) {
 }
 
 func TestTimesOutsideAreCounted(t *testing.T) {
-	r := newResults(t, two())
+	r := newResults(t, twoOperations())
 	r.Add(&Sample{Intended: 10, Sent: 10, Finished: 5})                   // time went backwards, twice
 	r.Add(&Sample{Intended: 0, Sent: time.Hour, Finished: 2 * time.Hour}) // all three too long
 	if got := r.Counts(All).Clamped; got != 5 {
@@ -110,7 +110,7 @@ func TestTimesOutsideAreCounted(t *testing.T) {
 }
 
 func TestAchieved(t *testing.T) {
-	r := newResults(t, two())
+	r := newResults(t, twoOperations())
 	r.Add(&Sample{Intended: 9 * time.Second, Sent: 9 * time.Second, Finished: 11 * time.Second})
 	r.Add(&Sample{Intended: 9 * time.Second, Sent: 10 * time.Second, Finished: 11 * time.Second})
 	r.Add(&Sample{Intended: 9 * time.Second, Sent: 9 * time.Second, Finished: 11 * time.Second, Follows: true})
@@ -139,7 +139,7 @@ func TestIntervals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			total, got := gather(t, two(), c.end, c.samples...)
+			total, got := gather(t, twoOperations(), c.end, c.samples...)
 			if !slices.Equal(got, c.want) {
 				t.Errorf("intervals %q, want %q", got, c.want)
 			}
@@ -154,7 +154,7 @@ func TestIntervals(t *testing.T) {
 // TestCollectLosesNothing of a loop that records at the same time.
 func TestCollectLosesNothing(t *testing.T) {
 	const n = 4_000
-	r := newRecorder(t, two())
+	r := newRecorder(t, twoOperations())
 	go func() {
 		for i := range n {
 			at := time.Duration(i) * ms
@@ -174,17 +174,17 @@ func TestCollectLosesNothing(t *testing.T) {
 	}
 }
 
-// TestTickHandsOn: it ends a second whose last operation ended long before.
-func TestTickHandsOn(t *testing.T) {
-	r := newRecorder(t, two())
+// TestTickPassesOn: it ends a second whose last operation ended long before.
+func TestTickPassesOn(t *testing.T) {
+	r := newRecorder(t, twoOperations())
 	r.Record(Sample{Finished: 500 * ms})
 	r.Tick(999 * ms)
 	if len(r.full) != 0 {
-		t.Error("a second was handed on before its end")
+		t.Error("a second was passed on before its end")
 	}
 	r.Tick(time.Second)
 	if len(r.full) != 1 {
-		t.Fatalf("%d seconds handed on, want 1", len(r.full))
+		t.Fatalf("%d seconds passed on, want 1", len(r.full))
 	}
 	if first := <-r.full; first.Sent(All) != 1 || first.From != 0 || first.To != time.Second {
 		t.Errorf("%d samples in %v..%v", first.Sent(All), first.From, first.To)
@@ -192,7 +192,7 @@ func TestTickHandsOn(t *testing.T) {
 }
 
 func TestResetLeavesNothing(t *testing.T) {
-	r := newResults(t, two())
+	r := newResults(t, twoOperations())
 	r.From, r.To = time.Second, 2*time.Second
 	r.Add(&Sample{Operation: 1, Outcome: Reset, Sent: time.Second, Finished: time.Hour})
 	r.Unsent(0, 1)
@@ -208,9 +208,9 @@ func TestResetLeavesNothing(t *testing.T) {
 }
 
 func TestMergeWidensTheInterval(t *testing.T) {
-	total := newResults(t, two())
+	total := newResults(t, twoOperations())
 	for _, second := range []time.Duration{6, 4, 9} {
-		r := newResults(t, two())
+		r := newResults(t, twoOperations())
 		r.From, r.To = second*time.Second, (second+1)*time.Second
 		testset.Must(t, total.Merge(r))
 	}
@@ -221,7 +221,7 @@ func TestMergeWidensTheInterval(t *testing.T) {
 
 func TestCollectGoesOnAfterAnError(t *testing.T) {
 	full := errors.New("disk full")
-	r := newRecorder(t, two())
+	r := newRecorder(t, twoOperations())
 	r.Record(Sample{Finished: 1})
 	r.Record(Sample{Finished: time.Second})
 	r.Close(2 * time.Second)
@@ -232,14 +232,14 @@ func TestCollectGoesOnAfterAnError(t *testing.T) {
 }
 
 func TestMergeIsAdding(t *testing.T) {
-	a, b, both := newResults(t, two()), newResults(t, two()), newResults(t, two())
+	a, b, both := newResults(t, twoOperations()), newResults(t, twoOperations()), newResults(t, twoOperations())
 	for i := range 5000 {
 		s := Sample{Operation: i % 2, Outcome: Outcome(i % 3), Intended: time.Duration(i) * ms,
 			Sent: time.Duration(i+i%4) * ms, Finished: time.Duration(2*i+5) * ms}
 		[]*Results{a, b}[i/3%2].Add(&s)
 		both.Add(&s)
 	}
-	sum := newResults(t, two())
+	sum := newResults(t, twoOperations())
 	for _, r := range []*Results{a, b} {
 		testset.Must(t, sum.Merge(r))
 	}
@@ -261,7 +261,7 @@ func TestMergeIsAdding(t *testing.T) {
 }
 
 func TestRecordDoesNotAllocate(t *testing.T) {
-	r := newResults(t, two())
+	r := newResults(t, twoOperations())
 	s := Sample{Finished: ms}
 	r.Add(&s)
 	if n := testing.AllocsPerRun(100, func() { r.Add(&s) }); n != 0 {

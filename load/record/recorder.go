@@ -14,7 +14,7 @@ const buffers = 4
 // Collect may run at the same time in another.
 type Recorder struct {
 	options Options
-	now     *Results
+	current *Results
 	end     time.Duration // of the interval
 	made    int           // number of buffers
 	full    chan *Results
@@ -31,7 +31,7 @@ func NewRecorder(o Options) (*Recorder, error) {
 	}
 	r := &Recorder{
 		options: first.options,
-		now:     first,
+		current: first,
 		end:     first.options.Interval,
 		made:    1,
 		full:    make(chan *Results, buffers),
@@ -48,7 +48,7 @@ func (r *Recorder) Record(s Sample) {
 	if s.Finished >= r.end {
 		r.turn(s.Finished)
 	}
-	r.now.Add(&s)
+	r.current.Add(&s)
 	if r.cohorts != nil {
 		r.cohorts.add(&s)
 	}
@@ -69,7 +69,7 @@ func (r *Recorder) Cohorts() lab.Cohorts {
 func (r *Recorder) Tapped() bool { return r.tap != nil }
 
 // Unsent counts operations that were due and never sent.
-func (r *Recorder) Unsent(operation int, n int64) { r.now.Unsent(operation, n) }
+func (r *Recorder) Unsent(operation int, n int64) { r.current.Unsent(operation, n) }
 
 // Tick passes on the current interval if it is over, even if no operation finishes. now is the time since
 // the beginning of the load.
@@ -79,7 +79,7 @@ func (r *Recorder) Tick(now time.Duration) {
 	}
 	r.turn(now)
 	if r.tap != nil {
-		r.tap.hand()
+		r.tap.handOver()
 	}
 }
 
@@ -89,8 +89,8 @@ func (r *Recorder) Close(end time.Duration) {
 	if r.tap != nil {
 		r.tap.close()
 	}
-	r.now.To = max(end, r.now.From)
-	r.full <- r.now // never blocks: there is room for all buffers
+	r.current.To = max(end, r.current.From)
+	r.full <- r.current // never blocks: there is room for all buffers
 	close(r.full)
 }
 
@@ -99,10 +99,10 @@ func (r *Recorder) Close(end time.Duration) {
 func (r *Recorder) turn(now time.Duration) {
 	begin := now.Truncate(r.options.Interval)
 	if next := r.empty(); next != nil {
-		r.now.To = r.end
-		r.full <- r.now // never blocks: there is room for all buffers
-		r.now = next
-		r.now.From = begin
+		r.current.To = r.end
+		r.full <- r.current // never blocks: there is room for all buffers
+		r.current = next
+		r.current.From = begin
 	}
 	r.end = begin + r.options.Interval
 }

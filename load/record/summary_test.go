@@ -56,7 +56,7 @@ func TestStallIsNotOmitted(t *testing.T) {
 }
 
 func TestCountsAddUp(t *testing.T) {
-	r := newResults(t, two())
+	r := newResults(t, twoOperations())
 	for i := range 100 {
 		r.Add(&Sample{Operation: i % 2, Outcome: Outcome(i % outcomes), Finished: time.Duration(i+1) * ms})
 	}
@@ -162,12 +162,12 @@ func TestAStallOfAClosedLoopIsNoted(t *testing.T) {
 	} {
 		if got := c.s.Stall(); strings.HasPrefix(got,
 			"one operation took 2 s, 200 times the 99th percentile") != c.want || (got != "") != c.want {
-			t.Errorf("%s: %q, want a stall told: %t", name, got, c.want)
+			t.Errorf("%s: %q, want a stall reported: %t", name, got, c.want)
 		}
 	}
 }
 
-func TestSummaryHasItsSchema(t *testing.T) {
+func TestSummaryMatchesItsSchema(t *testing.T) {
 	full := stall(t).Summarize(20*time.Second, new(int64(100_000)))
 	full.Target, full.Model = "http://127.0.0.1:8080/", "open, constant, 5000/s"
 	full.Errors["timeout"] = 1
@@ -178,7 +178,7 @@ func TestSummaryHasItsSchema(t *testing.T) {
 	full.Capacity = &Capacity{Rate: new(900.0), Low: new(900.0), Objective: "p99<50ms",
 		Reason: "why", Probes: []Probe{{Rate: 900, Achieved: 899, Reasons: []string{"why"},
 			ResponseTime: full.ResponseTime}}}
-	empty := newResults(t, two()).Summarize(0, nil)
+	empty := newResults(t, twoOperations()).Summarize(0, nil)
 	for name, s := range map[string]Summary{"full": full, "empty": empty} {
 		text, err := json.Marshal(s)
 		testset.Must(t, err)

@@ -6,7 +6,7 @@ import "time"
 // Its memory is bounded and nothing is dropped: a loop that is too far ahead of the writer waits. The
 // waits are counted; they also show as lateness of later sends.
 type Tap struct {
-	now     []Sample
+	current []Sample
 	full    chan []Sample
 	spare   chan []Sample
 	waits   int64
@@ -25,7 +25,7 @@ func (r *Recorder) Tap() *Tap {
 	for range batches {
 		t.spare <- make([]Sample, 0, batch)
 	}
-	t.now = <-t.spare
+	t.current = <-t.spare
 	r.tap = t
 	return t
 }
@@ -49,32 +49,33 @@ func (t *Tap) Each(write func(*Sample) error) error {
 // Each has returned.
 func (t *Tap) Waits() (int64, time.Duration) { return t.waits, t.waiting }
 
+// put adds a sample, and passes on a full batch.
 func (t *Tap) put(s *Sample) {
-	t.now = append(t.now, *s)
-	if len(t.now) == batch {
-		t.hand()
+	t.current = append(t.current, *s)
+	if len(t.current) == batch {
+		t.handOver()
 	}
 }
 
-// hand passes the samples so far to the writer.
-func (t *Tap) hand() {
-	if len(t.now) == 0 {
+// handOver passes the samples so far to the writer.
+func (t *Tap) handOver() {
+	if len(t.current) == 0 {
 		return
 	}
-	t.full <- t.now // never blocks: there is room for all
+	t.full <- t.current // never blocks: there is room for all
 	select {
-	case t.now = <-t.spare:
+	case t.current = <-t.spare:
 		return
 	default:
 	}
 	begin := time.Now()
-	t.now = <-t.spare
+	t.current = <-t.spare
 	t.waits++
 	t.waiting += time.Since(begin)
 }
 
 // close passes on the remaining samples and ends Each.
 func (t *Tap) close() {
-	t.full <- t.now
+	t.full <- t.current
 	close(t.full)
 }

@@ -13,13 +13,13 @@ import (
 // wire is the form in which engines exchange Results: histograms as HdrHistogram V2 text, everything else
 // as it is.
 type wire struct {
-	From       time.Duration `json:"from_ns"`
-	To         time.Duration `json:"to_ns"`
-	Operations []wired       `json:"operations"`
+	From       time.Duration   `json:"from_ns"`
+	To         time.Duration   `json:"to_ns"`
+	Operations []wireOperation `json:"operations"`
 }
 
-// wired is the part of wire about one operation.
-type wired struct {
+// wireOperation is the part of wire about one operation.
+type wireOperation struct {
 	Name     string               `json:"name"`
 	Counts   Counts               `json:"counts"`
 	Lateness string               `json:"lateness,omitempty"`
@@ -31,7 +31,7 @@ type wired struct {
 func (r *Results) MarshalJSON() ([]byte, error) {
 	w := wire{From: r.From, To: r.To}
 	for i, name := range r.options.Operations {
-		one := wired{Name: name, Counts: r.counts[i], Outcomes: make(map[string][2]string)}
+		one := wireOperation{Name: name, Counts: r.counts[i], Outcomes: make(map[string][2]string)}
 		var err error
 		if one.Lateness, err = packed(r.lateness[i]); err != nil {
 			return nil, err
@@ -77,7 +77,7 @@ func (r *Results) UnmarshalJSON(text []byte) error {
 }
 
 // unpack decodes the results of one operation.
-func (r *Results) unpack(operation int, one wired) error {
+func (r *Results) unpack(operation int, one wireOperation) error {
 	c := one.Counts
 	if slices.Min([]int64{c.Late, c.Unsent, c.Achieved, c.Clamped, c.Resent}) < 0 {
 		return fmt.Errorf("negative counts: %+v", c)

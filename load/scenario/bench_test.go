@@ -14,7 +14,7 @@ type round struct {
 }
 
 func newRound(t testing.TB, f *File, answer Answer) round {
-	p, s := begun(t, f)
+	p, s := beginFlow(t, f)
 	return round{p, s, answer}
 }
 

@@ -39,12 +39,12 @@ func TestCookiesAreOfOneFlow(t *testing.T) {
 	f := Single(Step{Request: "GET /"})
 	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET /",
 		Headers: map[string]string{"Cookie": "own=1"}}, Step{Request: "GET /"})
-	p, s := begun(t, f)
-	goOn(t, s, Answer{Status: 200, Header: []byte("Set-Cookie: a=b\r\n")})
+	p, s := beginFlow(t, f)
+	passStep(t, s, Answer{Status: 200, Header: []byte("Set-Cookie: a=b\r\n")})
 	if got := string(s.HTTP1()); !strings.Contains(got, "\r\nCookie: own=1; a=b\r\n\r\n") {
 		t.Errorf("request %q", got)
 	}
-	goOn(t, s, Answer{Status: 200})
+	passStep(t, s, Answer{Status: 200})
 	if got := string(s.HTTP1()); !strings.Contains(got, "\r\nCookie: a=b\r\n\r\n") {
 		t.Errorf("request %q", got)
 	}
@@ -52,7 +52,7 @@ func TestCookiesAreOfOneFlow(t *testing.T) {
 	if got := string(s.HTTP1()); strings.Contains(got, "Cookie") {
 		t.Errorf("request of a new flow %q", got)
 	}
-	goOn(t, s, Answer{Status: 200})
+	passStep(t, s, Answer{Status: 200})
 	if got := string(s.HTTP1()); !strings.Contains(got, "\r\nCookie: own=1\r\n\r\n") {
 		t.Errorf("request without cookies of the session %q", got)
 	}

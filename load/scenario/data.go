@@ -55,6 +55,7 @@ func (r *rows) take(random *rand.Rand) []value {
 	return row
 }
 
+// readData reads the data files of the scenario.
 func (c *compiler) readData() {
 	c.data = map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(c.file.Data)) {
@@ -147,6 +148,7 @@ func (t *table) readCSV(input io.Reader) error {
 	return fmt.Errorf("more than %d rows", maxRows)
 }
 
+// setColumns sets the names of the columns, without spaces around them.
 func (t *table) setColumns(names []string) error {
 	if len(names) > maxColumns {
 		return fmt.Errorf("%d columns, at most %d are allowed", len(names), maxColumns)
@@ -186,6 +188,7 @@ func (t *table) readLines(input io.Reader) error {
 	return lines.Err()
 }
 
+// addObject adds a row: the values of an object for the columns.
 func (t *table) addObject(object map[string]json.RawMessage) error {
 	row := make([]value, len(t.columns))
 	for key, at := range t.columns {

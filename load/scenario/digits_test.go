@@ -20,7 +20,7 @@ func TestNumbersOfBodiesKeepTheirDigits(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		_, session := begun(t, file)
+		_, session := beginFlow(t, file)
 		if got := string(session.HTTP1()); !strings.HasSuffix(got, numbers) {
 			t.Errorf("sent %q, want the body %s", got, numbers)
 		}

@@ -21,16 +21,16 @@ func compiled(t testing.TB, f *File, folder string) *Plan {
 	return plan
 }
 
-// begun compiles a scenario and begins its first flow.
-func begun(t testing.TB, f *File) (*Player, *Session) {
+// beginFlow compiles a scenario and begins its first flow.
+func beginFlow(t testing.TB, f *File) (*Player, *Session) {
 	t.Helper()
 	p, s := compiled(t, f, "testdata").Player(Origin{Host: "h:80"}), new(Session)
 	p.Begin(s)
 	return p, s
 }
 
-// goOn judges an answer that must be right and moves on.
-func goOn(t *testing.T, s *Session, a Answer) {
+// passStep judges an answer that must be right and moves on.
+func passStep(t *testing.T, s *Session, a Answer) {
 	t.Helper()
 	if outcome, complaint := s.Judge(&a, true); outcome != record.OK {
 		t.Fatalf("outcome %s: %s", outcome, complaint)
@@ -72,7 +72,7 @@ func TestRequests(t *testing.T) {
 		f := Single(c.step)
 		f.Headers = map[string]string{"Accept": "*/*"}
 		f.Values = map[string]Value{"c": {Choice: []string{`a "b"`}}, "n": {Integer: &Range{7, 7}}}
-		p, s := begun(t, f)
+		p, s := beginFlow(t, f)
 		for range 2 {
 			if got := string(s.HTTP1()); got != c.want {
 				t.Errorf("%s: %q, want %q", c.name, got, c.want)
@@ -82,9 +82,9 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCallSaysTheSame compares Call with HTTP1, with an origin that has a path, and on a connection that
+// TestCallAndHTTP1Agree compares Call with HTTP1, with an origin that has a path, and on a connection that
 // ends after the answer.
-func TestCallSaysTheSame(t *testing.T) {
+func TestCallAndHTTP1Agree(t *testing.T) {
 	f := Single(Step{Request: "POST /${n}", Headers: map[string]string{"X": "a${n}", "Connection": "keep-alive"},
 		Body: "b${n}"})
 	f.Values = map[string]Value{"n": {Integer: &Range{7, 7}}}
@@ -105,7 +105,7 @@ func TestCallSaysTheSame(t *testing.T) {
 	if !s.First() {
 		t.Error("the first step is not the first one")
 	}
-	goOn(t, s, Answer{Status: 200, Header: []byte("Set-Cookie: a=b\r\n")})
+	passStep(t, s, Answer{Status: 200, Header: []byte("Set-Cookie: a=b\r\n")})
 	if got, want := string(s.HTTP1()),
 		"GET /7 HTTP/1.1\r\nHost: h\r\nConnection: close\r\nCookie: a=b\r\n\r\n"; got != want {
 		t.Errorf("request %q, want %q", got, want)
@@ -122,7 +122,7 @@ func TestCallSaysTheSame(t *testing.T) {
 
 // TestShop plays a flow of the example against answers as a shop gives them.
 func TestShop(t *testing.T) {
-	p, s := begun(t, parsed(t, "shop.yaml"))
+	p, s := beginFlow(t, parsed(t, "shop.yaml"))
 	for s.Operation() != 0 {
 		p.Begin(s)
 	}
@@ -131,7 +131,7 @@ func TestShop(t *testing.T) {
 		!strings.Contains(text, `"password":"with \"quotes\""`) {
 		t.Errorf("body %s", text)
 	}
-	goOn(t, s, Answer{Status: 200, Body: []byte(`{"ok":true,"session":{"token":"t-1"}}`)})
+	passStep(t, s, Answer{Status: 200, Body: []byte(`{"ok":true,"session":{"token":"t-1"}}`)})
 	order := string(s.HTTP1())
 	if !strings.Contains(order, "\r\nAuthorization: Bearer t-1\r\n") {
 		t.Errorf("request %q", order)
@@ -168,7 +168,7 @@ func TestShop(t *testing.T) {
 func TestNotesAreOfOneFlow(t *testing.T) {
 	f := Single(Step{Request: "GET /", Extract: map[string]Extraction{"id": {JSON: "id"}, "e": {JSON: "e"}},
 		Note: []string{"id", "e"}})
-	p, s := begun(t, f)
+	p, s := beginFlow(t, f)
 	for _, c := range []struct{ body, want string }{
 		{`{"id":1,"e":""}`, `{"id":"1","e":""}`},
 		{`{}`, `{}`},
@@ -182,16 +182,16 @@ func TestNotesAreOfOneFlow(t *testing.T) {
 	}
 }
 
-func TestStepsBehindAFailureAreSkipped(t *testing.T) {
+func TestStepsAfterAFailureAreSkipped(t *testing.T) {
 	f := Single(Step{Request: "GET /a", Think: Duration(time.Second)})
 	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET /b"}, Step{Request: "GET /a"},
 		Step{Request: "GET /b"})
-	p, s := begun(t, f)
+	p, s := beginFlow(t, f)
 	if think, more := s.Next(record.OK); think != time.Second || !more || s.Operation() != 1 {
 		t.Errorf("think %v, more %v, operation %d", think, more, s.Operation())
 	}
 	if _, more := s.Next(record.Failed); more {
-		t.Error("a step behind a failure")
+		t.Error("a step after a failure")
 	}
 	if got, want := p.Skipped(), []int64{1, 1}; !slices.Equal(got, want) {
 		t.Errorf("skipped %v, want %v", got, want)
@@ -218,19 +218,19 @@ func TestWhatIsKeptOfAnswers(t *testing.T) {
 		c.step.Request = "HEAD /"
 		f := Single(c.step)
 		f.Values = map[string]Value{"c": {Choice: []string{"x"}}}
-		_, s := begun(t, f)
+		_, s := beginFlow(t, f)
 		if header, body := s.Needs(); header != c.header || body != c.body || !s.Bodiless() {
 			t.Errorf("%+v: header %v, body %v, bodiless %v", c.step, header, body, s.Bodiless())
 		}
 		f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "GET /"})
-		if _, s = begun(t, f); s.player == nil {
+		if _, s = beginFlow(t, f); s.player == nil {
 			t.Fatal("no session")
 		}
 		if header, _ := s.Needs(); !header {
 			t.Errorf("%+v: cookies for the second step are not looked at", c.step)
 		}
 		f.Cookies = new(bool)
-		_, s = begun(t, f)
+		_, s = beginFlow(t, f)
 		if header, _ := s.Needs(); header != c.header {
 			t.Errorf("%+v: cookies are looked at though they are off", c.step)
 		}
@@ -251,7 +251,7 @@ func TestJudgement(t *testing.T) {
 		},
 	})
 	f.Values = map[string]Value{"c": {Choice: []string{"cc"}}}
-	_, s := begun(t, f)
+	_, s := beginFlow(t, f)
 	const header, body = "A: a\r\nC: cc\r\nETag: 1\r\n", `{"id":5,"x":"acc b w=hello"}`
 	cases := []struct{ name, header, body, complaint string }{
 		{"right", header, body, ""},
@@ -290,7 +290,7 @@ func TestAnswersAreNotKept(t *testing.T) {
 		"a": {JSON: "a"}, "e": {JSON: "e"}, "b": {Header: "B"}, "c": {Regexp: "z."}, "o": {JSON: "o"}}})
 	f.Flows[0].Steps = append(f.Flows[0].Steps, Step{Request: "POST /",
 		JSON: []any{"${a}", "${b}", "${c}", "${o}", "${e}"}})
-	_, s := begun(t, f)
+	_, s := beginFlow(t, f)
 	header, body := []byte("b:  bb \r\nSet-Cookie: k=v\r\n"), []byte(`{"a":"aa","n":"zz","o":[1,{}],"e":""}`)
 	outcome, complaint := s.Judge(&Answer{Status: 200, Header: header, Body: body}, true)
 	if outcome != record.OK {
@@ -314,7 +314,7 @@ func TestPasswordsOfURLsAreNotShown(t *testing.T) {
 	f.Values = map[string]Value{"place": {Choice: []string{"http://me:gehe@im@other/"}}}
 	plan := compiled(t, f, "")
 	shown := append(plan.Operations(), plan.Checks()...)
-	_, s := begun(t, f)
+	_, s := beginFlow(t, f)
 	for _, body := range []string{"nothing", address} { // lacks the text, lacks the value
 		_, complaint := s.Judge(&Answer{Status: 200, Body: []byte(body)}, true)
 		shown = append(shown, complaint)
@@ -332,14 +332,14 @@ func TestPasswordsOfURLsAreNotShown(t *testing.T) {
 func TestLiteralExpectations(t *testing.T) {
 	given := Expect{Status: "200", Body: []string{"${a}", `re:^\$\{`},
 		Header: map[string]string{"A": "${b}", "B": `re:\$\{`}, JSON: map[string]string{"a": "${c}"}}
-	_, s := begun(t, Single(Step{Request: "GET /", Expect: given.Literal()}))
+	_, s := beginFlow(t, Single(Step{Request: "GET /", Expect: given.Literal()}))
 	a := Answer{Status: 200, Header: []byte("A: ${b}\r\nB: ${\r\n"), Body: []byte(`{"a":"${c}"}${a}`)}
 	if outcome, complaint := s.Judge(&a, true); outcome != record.Failed ||
 		!strings.Contains(complaint, `"^\\$\\{"`) {
 		t.Errorf("outcome %s: %s", outcome, complaint)
 	}
 	given.Body = nil
-	_, s = begun(t, Single(Step{Request: "GET /", Expect: given.Literal()}))
+	_, s = beginFlow(t, Single(Step{Request: "GET /", Expect: given.Literal()}))
 	a.Body = []byte(`{"a":"${c}"}`)
 	if outcome, complaint := s.Judge(&a, true); outcome != record.OK {
 		t.Errorf("outcome %s: %s", outcome, complaint)
@@ -382,7 +382,7 @@ func TestGRPC(t *testing.T) {
 	f := Single(Step{GRPC: "shop.Orders/Place", JSON: map[string]any{"n": "${n}"},
 		Headers: map[string]string{"X": "y"}, Expect: Expect{Status: "OK, ALREADY_EXISTS"}})
 	f.Values = map[string]Value{"n": {Integer: &Range{7, 7}}}
-	_, s := begun(t, f)
+	_, s := beginFlow(t, f)
 	want := Call{GRPC: "shop.Orders/Place", Host: "h:80", Header: []Field{{"X", "y"}}, Body: []byte(`{"n":7}`)}
 	if got := s.Call(); !reflect.DeepEqual(got, want) {
 		t.Errorf("call %+v, want %+v", got, want)

@@ -47,7 +47,7 @@ func TestTraceShare(t *testing.T) {
 	for range flows {
 		p.Begin(s)
 		first, _ := traceOf(t, s)
-		goOn(t, s, Answer{Status: 200})
+		passStep(t, s, Answer{Status: 200})
 		second, _ := traceOf(t, s)
 		if !first.IsValid() || !second.IsValid() || first.IsSampled() != second.IsSampled() {
 			t.Fatalf("the traces of a flow are %v and %v", first, second)

@@ -205,7 +205,7 @@ func TestWeights(t *testing.T) {
 		f.Flows = append(f.Flows, Flow{Name: "x", Weight: weight,
 			Steps: []Step{{Request: fmt.Sprintf("GET /%d", i+1)}}})
 	}
-	p, s := begun(t, f)
+	p, s := beginFlow(t, f)
 	counts := make([]int, 3)
 	for range 10_000 {
 		p.Begin(s)

@@ -24,9 +24,9 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// answers adds seeds: frames that a server may send in answer to the first request: right,
+// addSeeds adds frames that a server may send in answer to the first request: right,
 // nearly right and wrong.
-func answers(f *testing.F, body []byte, last ...hpack.HeaderField) {
+func addSeeds(f *testing.F, body []byte, last ...hpack.HeaderField) {
 	head := fields(append([]hpack.HeaderField{{Name: ":status", Value: "200"},
 		{Name: "content-type", Value: "application/grpc"}}, last...)...)
 	whole := slices.Concat(frame(headersFrame, endHeaders, 1, head...), frame(dataFrame, endStream, 1, body...))
@@ -109,7 +109,7 @@ func fuzz(f *testing.F, load func(t *testing.T, address net.Addr) *rig) {
 
 // FuzzHTTP2 answers a request of HTTP/2 with any frames.
 func FuzzHTTP2(f *testing.F) {
-	answers(f, []byte(`{"ok":true}`), hpack.HeaderField{Name: "content-length", Value: "11"})
+	addSeeds(f, []byte(`{"ok":true}`), hpack.HeaderField{Name: "content-length", Value: "11"})
 	fuzz(f, func(t *testing.T, address net.Addr) *rig {
 		r := newRig(t, HTTP2, "http://shop.test", address)
 		r.step().Expect.Body = []string{"ok"}
@@ -119,7 +119,7 @@ func FuzzHTTP2(f *testing.F) {
 
 // FuzzGRPC answers a call of gRPC with any frames, and so with any messages.
 func FuzzGRPC(f *testing.F) {
-	answers(f, []byte{0, 0, 0, 0, 2, 8, 1})
+	addSeeds(f, []byte{0, 0, 0, 0, 2, 8, 1})
 	f.Add(slices.Concat(frame(headersFrame, endHeaders, 1,
 		fields(hpack.HeaderField{Name: ":status", Value: "200"},
 			hpack.HeaderField{Name: "content-type", Value: "application/grpc"})...),

@@ -25,10 +25,10 @@ func TestFlowsShareOneAttempt(t *testing.T) {
 			go func() { ended <- joinAttempt(t.Context(), &attempts, connect) }()
 		}
 		synctest.Wait()
-		gone, cancel := context.WithCancel(t.Context())
+		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := joinAttempt(gone, &attempts, connect); !errors.Is(err, context.Canceled) {
-			t.Errorf("who gives up gets %v", err)
+		if err := joinAttempt(cancelled, &attempts, connect); !errors.Is(err, context.Canceled) {
+			t.Errorf("the flow that gives up gets %v", err)
 		}
 		connects <- errDone
 		for range flows {

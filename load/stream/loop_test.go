@@ -371,7 +371,7 @@ func TestMistakesAreNamedTogether(t *testing.T) {
 	for _, part := range []string{"ftp://x", "address", "open loop", "scenario", "recorder", "duration",
 		"timeout", "grace", "rate", "spdy"} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("error %q does not tell of %s", err, part)
+			t.Errorf("error %q does not mention %s", err, part)
 		}
 	}
 	load := func(connections int) engine.Load { return engine.Load{Connections: connections} }

@@ -82,7 +82,7 @@ const (
 )
 
 // readArrivals reads recorded arrivals and returns them in order, as times since the beginning. The first
-// line tells the kind of the file:
+// line shows which kind of file it is; a byte order mark before it is skipped:
 //
 //	0.25                      seconds since the beginning of the load, one per line
 //	{"started": "2026-...     output of `cleave load --lines`
@@ -92,6 +92,9 @@ const (
 // file marks them.
 func readArrivals(in io.Reader) ([]time.Duration, error) {
 	buffered := bufio.NewReaderSize(in, maxLine)
+	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
+		_, _ = buffered.Discard(len(mark)) // the byte order mark of spreadsheets and editors
+	}
 	first, err := buffered.Peek(1)
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty")

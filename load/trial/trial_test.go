@@ -87,12 +87,12 @@ func TestSummaryAddsUp(t *testing.T) {
 	checked.Scenario.Flows[0].Steps[0].Expect = scenario.Expect{Body: []string{"fine"}}
 	loops := specFor(t, url)
 	loops.Loops = 2
-	apart := specFor(t, url)
-	apart.OneUse = true
+	oneUse := specFor(t, url)
+	oneUse.OneUse = true
 	secondUsers := users
 	secondUsers.Loops, users.Loops = 0, 2
 	for name, s := range map[string]Spec{"open": specFor(t, url), "users": users, "poisson": random,
-		"checked": checked, "loops": loops, "apart": apart, "one loop of users": secondUsers} {
+		"checked": checked, "loops": loops, "one use": oneUse, "one loop of users": secondUsers} {
 		t.Run(name, func(t *testing.T) {
 			o := play(t, s)
 			sum := o.Summary
@@ -282,9 +282,9 @@ func TestThePermissionBinds(t *testing.T) {
 	}
 }
 
-// TestThePlanIsAskedFor: the guard gets the highest rate in operations, that is, with all steps of a
+// TestTheGuardGetsThePlannedRate: the guard gets the highest rate in operations, that is, with all steps of a
 // flow.
-func TestThePlanIsAskedFor(t *testing.T) {
+func TestTheGuardGetsThePlannedRate(t *testing.T) {
 	s := specFor(t, "http://shop.test/")
 	step := s.Scenario.Flows[0].Steps[0]
 	other := step

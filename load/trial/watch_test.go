@@ -122,14 +122,14 @@ func TestSecondsWaitForAllSources(t *testing.T) {
 		got = append(got, int64(s.Results.To.Seconds()), s.Results.Sent(record.All))
 		return fmt.Errorf("second %v", s.Results.To.Seconds())
 	})
-	hand := func(source, number, n int) { seconds.Take(source, secondOf(t, number, n, 0, record.OK)) }
-	hand(0, 1, 1)
-	hand(0, 2, 2)
+	take := func(source, number, n int) { seconds.Take(source, secondOf(t, number, n, 0, record.OK)) }
+	take(0, 1, 1)
+	take(0, 2, 2)
 	if len(got) != 0 {
-		t.Errorf("passed on %v before the other source was heard", got)
+		t.Errorf("passed on %v before the other source had any", got)
 	}
-	hand(1, 1, 10)
-	hand(1, 3, 30)
+	take(1, 1, 10)
+	take(1, 3, 30)
 	seconds.End(0)
 	seconds.End(1)
 	if want := []int64{1, 11, 2, 2, 3, 30}; !slices.Equal(got, want) {
