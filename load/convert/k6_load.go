@@ -36,6 +36,7 @@ type k6Stage struct {
 	Target   float64
 }
 
+// k6Options holds the options of a script that the conversion uses.
 type k6Options struct {
 	k6Executor
 	Thresholds map[string]json.RawMessage
@@ -102,8 +103,10 @@ func (d *draft) k6Load(o k6Options) {
 		}
 	case strings.HasSuffix(e.Executor, "-arrival-rate") && e.Rate > 0:
 		load.Rate = perMinute(e.Rate)
-	case e.VUs >= 1:
-		load.Users = int(min(e.VUs, 1e6))
+	case strings.HasSuffix(e.Executor, "-arrival-rate"):
+		return
+	case e.VUs >= 1 || duration > 0: // k6 runs one user if there is only a duration
+		load.Users = int(min(max(e.VUs, 1), 1e6))
 	default:
 		return
 	}

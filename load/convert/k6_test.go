@@ -98,6 +98,7 @@ func TestLoadsOfK6(t *testing.T) {
 	}{
 		"{}":                                   {nil, ""},
 		"{vus: 5, duration: '1m'}":             {&scenario.Load{Users: 5, Duration: minute}, ""},
+		"{duration: '1m'}":                     {&scenario.Load{Users: 1, Duration: minute}, ""},
 		"{vus: 5, iterations: 9}":              {&scenario.Load{Users: 5}, "9 iterations: a load ends after"},
 		"{vus: 5, duration: 'long'}":           {&scenario.Load{Users: 5}, "duration long: cannot be read"},
 		"{thresholds: {checks: ['rate>0.9']}}": {nil, "threshold checks rate>0.9: no objective says this"},
@@ -172,7 +173,7 @@ func TestScriptsReadTheirFolder(t *testing.T) {
 	}
 }
 
-// TestK6IsBounded holds that nesting does not exhaust the stack, which would end the program.
+// TestK6IsBounded checks that nesting does not exhaust the stack, which would end the program.
 func TestK6IsBounded(t *testing.T) {
 	testset.Need(t, "it runs scripts for seconds")
 	for _, part := range []string{"!", "a=>", "new ", "a**", "`${", "({a:"} {

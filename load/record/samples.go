@@ -17,7 +17,7 @@ const (
 )
 
 // ErrorSamples holds the beginnings of a few different bodies that came with unexpected statuses, by
-// status. They tell why the server failed.
+// status. They show why the server failed.
 type ErrorSamples map[int][]string
 
 // Add adds the beginning of a body, unless there are enough samples for its status.
@@ -37,6 +37,7 @@ func (s *ErrorSamples) Merge(other ErrorSamples) {
 	}
 }
 
+// add adds a text, unless it is empty or known or there are enough samples for its status.
 func (s *ErrorSamples) add(status int, text string) {
 	if text == "" || len((*s)[status]) == maxSamples || slices.Contains((*s)[status], text) {
 		return
