@@ -73,8 +73,8 @@ type Options struct {
 	Host string
 	// NoThink leaves out the pauses of a recording.
 	NoThink bool
-	// Group is the thread group of a test plan to convert; empty: all groups if their
-	// loads agree, otherwise the first one.
+	// Group is the thread group of a test plan to convert; empty: all groups if their loads agree, otherwise
+	// the first one. Of a script of k6 it is the scenario; empty: the first one by name.
 	Group string
 	// Beside is the folder with the data files of the input; nil: they are not read.
 	Beside fs.FS
@@ -134,6 +134,7 @@ func convert(name string, data []byte, options Options) (Conversion, error) {
 	if format == "" {
 		format = Recognize(name, data)
 	}
+	data = bytes.TrimPrefix(data, []byte("\ufeff")) // the byte order mark of editors on Windows
 	stem := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 	if stem = oneLine(stem); stem == "" {
 		stem = format
@@ -250,7 +251,6 @@ func (d *draft) lose(where, what, why string) {
 
 // parseJSON parses a JSON document, whose texts may hold bytes that are not UTF-8.
 func parseJSON(data []byte) (gjson.Result, error) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	var valid json.RawMessage
 	if err := json.Unmarshal(data, &valid); err != nil {
 		return gjson.Result{}, err

@@ -14,6 +14,7 @@ func TestCurlCommands(t *testing.T) {
 	beside := fstest.MapFS{"b.txt": {Data: []byte("x\r\ny&z\n")}}
 	for _, c := range []struct{ name, command, want, note string }{
 		{"plain", "curl http://a/b", "GET /b||", ""},
+		{"byte order mark", "\ufeffcurl http://a/b", "GET /b||", ""},
 		{"without a scheme", "curl a:8080/b", "GET /b||", ""},
 		{"path of the program", "/usr/bin/curl http://a", "GET /||", ""},
 		{"quotes", `curl "http://a/b?c=\"d\"&e='f'"`, "GET /b?c=%22d%22&e='f'||", ""},

@@ -72,6 +72,7 @@ type wanted struct {
 	fixed    bool   // it has no references
 }
 
+// responseAssertion converts a Response Assertion: on the status, the headers or the body.
 func (p *testPlan) responseAssertion(a *element, step *scenario.Step) {
 	kind, field := int(p.number(a, "Assertion.test_type", typeSubstring)), a.text("Assertion.test_field")
 	var texts []wanted

@@ -28,6 +28,7 @@ type threads struct {
 // concurrencyGroup is the thread group of a plugin by BlazeMeter that keeps a number of users.
 const concurrencyGroup = "com.blazemeter.jmeter.threads.concurrency.ConcurrencyThreadGroup"
 
+// isGroup reports whether a class is a thread group that can be converted.
 func isGroup(class string) bool { return class == "ThreadGroup" || class == concurrencyGroup }
 
 // threadGroup converts the steps and the users of a thread group.

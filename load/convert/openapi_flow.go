@@ -94,6 +94,7 @@ func (c *chain) pathValue(o *operation, name, before, until string, depth int) (
 	return "", noExample(name)
 }
 
+// noExample returns the reason for a parameter of a path without a value.
 func noExample(name string) string {
 	return "no example for {" + name + "} in its path, and no answer that holds one"
 }

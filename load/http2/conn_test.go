@@ -353,7 +353,7 @@ func TestTimeLimits(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	f := p.receive(framePing)
-	p.send(appendFrame(nil, framePing, flagAck, 0, f.payload), answer(1)) // late, for nobody
+	p.send(appendFrame(nil, framePing, flagAck, 0, f.payload), answer(1)) // late: its exchange has ended
 	ended = start(c, x, "")
 	p.receive(frameHeaders)
 	p.send(answer(3))

@@ -10,6 +10,7 @@ import (
 // they are few, and matter if response times are short.
 func TestLatenessIsJudgedByWhatItMoves(t *testing.T) {
 	us := time.Microsecond
+	repeated := func(n int, d time.Duration) []time.Duration { return slices.Repeat([]time.Duration{d}, n) }
 	for _, c := range []struct {
 		name    string
 		n       int
@@ -65,12 +66,4 @@ func TestEveryFigureIsJudgedByItself(t *testing.T) {
 	if !slices.Equal(moved, []float64{0.99, 0.999, 1}) {
 		t.Errorf("moved are %v, want the 99th percentile and above", moved)
 	}
-}
-
-func repeated(n int, d time.Duration) []time.Duration {
-	all := make([]time.Duration, n)
-	for i := range all {
-		all[i] = d
-	}
-	return all
 }

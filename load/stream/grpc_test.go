@@ -98,7 +98,7 @@ func TestCallsAreMadeAndJudged(t *testing.T) {
 		{"TLS", true, describes, false, func(*rig) {}, record.OK},
 		{"older reflection", false, alpha, false, func(*rig) {}, record.OK},
 		{"from a file", false, silently, true, func(*rig) {}, record.OK},
-		{"nobody looks", false, describes, false, func(r *rig) { r.step().Expect = scenario.Expect{} }, record.OK},
+		{"no expectation", false, describes, false, func(r *rig) { r.step().Expect = scenario.Expect{} }, record.OK},
 		{"empty message", false, describes, false, func(r *rig) { r.step().JSON = nil }, record.OK},
 		{"wrong value", false, describes, false, func(r *rig) {
 			r.step().Expect = scenario.Expect{JSON: map[string]string{"status": "NOT_SERVING"}}
@@ -190,7 +190,7 @@ func TestMetadataThatEndsInBinHoldsBytes(t *testing.T) {
 	}
 }
 
-func TestCallsThatFailHaveNames(t *testing.T) {
+func TestFailedCallsHaveOutcomes(t *testing.T) {
 	says := func(code codes.Code) grpc.UnaryServerInterceptor {
 		return func(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
 			return nil, status.Error(code, "no")
