@@ -188,6 +188,7 @@ func (c *Call) Executions(visit func(call *Call, times float64)) {
 	c.executions(1, visit)
 }
 
+// executions is Executions for a call with a mean number of executions of its caller.
 func (c *Call) executions(ofCaller float64, visit func(*Call, float64)) {
 	times := ofCaller * c.Count
 	visit(c, times)

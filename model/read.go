@@ -70,6 +70,7 @@ func (c *checker) text(place, value string) {
 	c.expect(fine, place, "is %q, expected a text of 1 to %d bytes in one line", value, maxText)
 }
 
+// model checks a model and notes its components and stores.
 func (c *checker) model(m *Model) {
 	c.expect(m.Schema == Schema, "schema", "is %q, expected %q", m.Schema, Schema)
 	c.text("name", m.Name)
@@ -103,6 +104,7 @@ func (c *checker) model(m *Model) {
 	}
 }
 
+// unit checks a unit and adds its name to the known ones.
 func (c *checker) unit(place string, u *Unit, known map[string]bool) {
 	if !c.given(place + ".replicas") {
 		u.Replicas = 1
@@ -139,6 +141,7 @@ func (c *checker) placement(place, text string, left []string) {
 	}
 }
 
+// operation checks an operation and adds its name to the known ones.
 func (c *checker) operation(place string, o *Operation, known map[string]bool) {
 	c.text(place+".name", o.Name)
 	c.expect(!known[o.Name], place+".name", "is %q, which another operation has, too", o.Name)

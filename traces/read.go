@@ -97,6 +97,7 @@ func filesAt(path string) ([]string, error) {
 	return files, nil
 }
 
+// readFile adds the spans of a file.
 func (s *Set) readFile(name string) error {
 	file, err := inputfile.Open(name, maxFile)
 	if err != nil {

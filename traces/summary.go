@@ -79,6 +79,7 @@ func eachWhole(name string, set Set, visit func(tree)) lab.TraceSet {
 	return sum
 }
 
+// partOrder compares parts by service, operation and kind.
 func partOrder(a, b lab.TracePart) int {
 	return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Operation, b.Operation),
 		cmp.Compare(a.Kind, b.Kind))

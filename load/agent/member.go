@@ -142,6 +142,7 @@ func (a *member) take(event lab.Event, ok bool, kind lab.EventKind) (done bool, 
 	return true, nil
 }
 
+// takeSecond passes on the results of a second.
 func (a *member) takeSecond(event lab.Event) error {
 	var second trial.Second
 	err := json.Unmarshal(event.Data, &second)
@@ -157,6 +158,7 @@ func (a *member) takeSecond(event lab.Event) error {
 	return nil
 }
 
+// takeRows passes on operations and counts them.
 func (a *member) takeRows(event lab.Event) error {
 	rows, err := readRows(event.Data)
 	if err != nil {

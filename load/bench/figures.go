@@ -23,6 +23,7 @@ import (
 // samples holds the values of each figure and tool, in the order of the rounds.
 type samples map[string]map[string][]float64
 
+// add adds a value of a figure that a tool has reached.
 func (s samples) add(figure, tool string, value float64) {
 	if s[figure] == nil {
 		s[figure] = map[string][]float64{}
@@ -83,6 +84,7 @@ func distances(times []float64) []float64 {
 	return off
 }
 
+// goals returns the goals of figures and of quotients of figures, by name.
 func goals() map[string]figures.Goal {
 	return map[string]figures.Goal{
 		"closed cpu, cleave by wrk":     {Must: 0.8, Stretch: 0.72},
@@ -167,6 +169,7 @@ func (s samples) errors(name string, truth float64) {
 	}
 }
 
+// betterOf returns the direction in which a figure is better, by its name.
 func betterOf(name string) lab.Direction {
 	if strings.HasSuffix(name, "throughput") {
 		return lab.HigherIsBetter
@@ -174,6 +177,7 @@ func betterOf(name string) lab.Direction {
 	return lab.LowerIsBetter
 }
 
+// unitOf returns the unit of a figure, by its name.
 func unitOf(name string) string {
 	switch {
 	case strings.Contains(name, "error"):

@@ -83,6 +83,7 @@ func serve(arguments []string) error {
 	return json.NewEncoder(os.Stdout).Encode(served{count.Requests, count.CPU.Seconds()})
 }
 
+// writeStamps writes times as little-endian numbers of 64 bits.
 func writeStamps(path string, stamps []int64) error {
 	data := make([]byte, 0, 8*len(stamps))
 	for _, stamp := range stamps {

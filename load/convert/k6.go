@@ -285,6 +285,7 @@ func (s *script) run(source string) error {
 	return json.Unmarshal([]byte(text), &s.state)
 }
 
+// json returns a value as JSON; {} if it is not defined.
 func (s *script) json(value sobek.Value) (string, error) {
 	if value == nil || sobek.IsUndefined(value) {
 		return "{}", nil

@@ -222,6 +222,7 @@ func simplePathName(name string) bool {
 	return name != "" && !strings.ContainsAny(name, ".[]$'\"")
 }
 
+// isScalar reports whether a schema is that of a text or a number.
 func isScalar(ref *openapi3.SchemaRef) bool {
 	if ref == nil || ref.Value == nil {
 		return false

@@ -88,6 +88,8 @@ func (a *description) parameter(o *operation, p *openapi3.Parameter) (texts []st
 	return nil, ""
 }
 
+// parameterTexts returns the texts for a parameter: "name=value" of a query, or the value of a header. reason
+// says why there are none.
 func (a *description) parameterTexts(p *openapi3.Parameter) (texts []string, reason string) {
 	if p.In != openapi3.ParameterInQuery && p.In != openapi3.ParameterInHeader {
 		return nil, "parameters in " + p.In + " are not set"
@@ -142,6 +144,8 @@ func (a *description) exampleOrValue(
 	return a.generate(schema, name, 0)
 }
 
+// body sets the body of a step. It leaves out an optional one that cannot be written; for a required one it
+// returns the reason.
 func (a *description) body(o *operation, step *scenario.Step) (reason string) {
 	if o.spec.RequestBody == nil || o.spec.RequestBody.Value == nil {
 		return ""
@@ -157,6 +161,7 @@ func (a *description) body(o *operation, step *scenario.Step) (reason string) {
 	return ""
 }
 
+// writeBody writes a body as JSON or as a form, or returns the reason why it cannot.
 func (a *description) writeBody(content openapi3.Content, step *scenario.Step) (reason string) {
 	kind, media := jsonMedia(content)
 	isForm := media == nil

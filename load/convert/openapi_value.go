@@ -230,6 +230,8 @@ func bounds(s *openapi3.Schema, step float64) (low, high float64) {
 	return low, high
 }
 
+// integer returns a whole number within the bounds of a schema: a generated one, or a constant one if it must
+// be a multiple. The text is the reason if there is none.
 func (a *description) integer(s *openapi3.Schema, label string) (any, string) {
 	low, high := bounds(s, 1)
 	low, high = math.Ceil(low), math.Floor(high)

@@ -160,6 +160,7 @@ func (l *loop) delist(c *conn) {
 	}
 }
 
+// hangUp closes a connection on this side, if it is open.
 func (l *loop) hangUp(c *conn) {
 	if c.fd >= 0 {
 		_ = unix.Close(c.fd) // this also ends the watch; a failure would be about data that nobody needs

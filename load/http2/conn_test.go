@@ -226,7 +226,7 @@ func TestAnswersAreRead(t *testing.T) {
 		{"a window not greater", [][]byte{appendFrame(nil, frameWindow, 0, 1, make([]byte, 4))}, ErrMalformed, "",
 			""},
 		{"a long frame", [][]byte{{0, 0x40, 1, frameData, 0, 0, 0, 0, 1}}, ErrMalformed, "", ""},
-		{"a block that is none", [][]byte{appendFrame(nil, frameHeaders, headers, 1,
+		{"a block that cannot be decoded", [][]byte{appendFrame(nil, frameHeaders, headers, 1,
 			[]byte{0xff, 0xff, 0xff, 0xff, 0xff})}, ErrMalformed, "", ""},
 		{"reset", [][]byte{appendFrame(nil, frameReset, 0, 1, []byte{0, 0, 0, 7})}, ResetError{RefusedStream}, "",
 			""},

@@ -56,6 +56,7 @@ func settings(all ...setting) []byte {
 	return out
 }
 
+// appendFrame writes a frame (RFC 9113, 4.1).
 func appendFrame(out []byte, kind, flags byte, stream uint32, payload []byte) []byte {
 	n := len(payload)
 	out = append(out, byte(n>>16), byte(n>>8), byte(n), kind, flags)

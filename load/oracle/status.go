@@ -68,6 +68,7 @@ func grpcStatus(text string) (from, to int, err error) {
 	return int(code), int(code), nil
 }
 
+// accepts reports whether a status is one of the expected ones.
 func (s *statuses) accepts(status int) bool {
 	return uint(status) < uint(len(s.accepted)) && s.accepted[status]
 }

@@ -76,6 +76,7 @@ func (c *compiler) slot(name string) int {
 	return slot
 }
 
+// readValues compiles the generated values.
 func (c *compiler) readValues() {
 	c.values = map[string]int{}
 	for _, name := range slices.Sorted(maps.Keys(c.file.Values)) {
@@ -100,6 +101,7 @@ func (c *compiler) checkName(place, name string) {
 	}
 }
 
+// readFlows compiles the flows and turns their weights into shares.
 func (c *compiler) readFlows() {
 	flows := c.file.Flows
 	if len(flows) == 0 || len(flows) > maxFlows {

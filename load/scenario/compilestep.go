@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 )
 
+// readStep compiles a step. names are the values that it can use; its extractions are added to them.
 func (c *compiler) readStep(place string, s *Step, names *scope) step {
 	compiled := step{operation: c.operation(s), check: s.Check, think: time.Duration(s.Think)}
 	switch {
@@ -210,6 +211,7 @@ func (c *compiler) readHeaders(place string, s *Step, compiled *step, names *sco
 	}
 }
 
+// readExpect compiles the expectations of a step into its oracle.
 func (c *compiler) readExpect(place string, s *Step, compiled *step, names *scope) {
 	expect, echoes := c.takeEchoes(place+".expect", s.Expect, names)
 	compiled.echoes = echoes

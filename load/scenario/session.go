@@ -89,6 +89,7 @@ func (s *Session) write(r *request) []byte {
 	return s.out
 }
 
+// writeBody returns the body of a request, which is valid until the next call.
 func (s *Session) writeBody(r *request) []byte {
 	if r.fixedBody != nil {
 		return r.fixedBody
@@ -162,6 +163,7 @@ func (s *Session) Judge(a *Answer, explain bool) (record.Outcome, string) {
 	return outcome, complaint
 }
 
+// judge is Judge, but its complaint may show passwords.
 func (s *Session) judge(a *Answer, explain bool) (record.Outcome, string) {
 	step := s.steps[s.at].step
 	outcome, complaint := step.oracle.Judge(a, explain)

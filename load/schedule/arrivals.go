@@ -38,6 +38,7 @@ func (w *walk) Next() (time.Duration, bool) {
 	return due, ok && due < w.duration
 }
 
+// next is Next without the limit of the duration.
 func (w *walk) next() (time.Duration, bool) {
 	i := w.i
 	w.i++

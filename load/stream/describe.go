@@ -60,6 +60,8 @@ func findMethods(files *protoregistry.Files, names, services []string) (map[stri
 	return methods, errors.Join(mistakes...)
 }
 
+// findMethod finds a method by its name, "package.Service/Method". services are the known ones, for the
+// error.
 func findMethod(files *protoregistry.Files, name string, services []string) (*method, error) {
 	service, short, found := strings.Cut(name, "/")
 	if !found {
@@ -167,6 +169,7 @@ func ask(
 	return findMethods(files, names, services)
 }
 
+// call sends a request and returns its answer.
 func (r *inquiry) call(
 	request *grpc_reflection_v1.ServerReflectionRequest,
 ) (*grpc_reflection_v1.ServerReflectionResponse, error) {
@@ -183,6 +186,7 @@ func (r *inquiry) call(
 	return answer, nil
 }
 
+// services returns the names of all services of the server, in order.
 func (r *inquiry) services() ([]string, error) {
 	answer, err := r.call(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},

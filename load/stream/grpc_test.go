@@ -98,7 +98,8 @@ func TestCallsAreMadeAndJudged(t *testing.T) {
 		{"TLS", true, describes, false, func(*rig) {}, record.OK},
 		{"older reflection", false, alpha, false, func(*rig) {}, record.OK},
 		{"from a file", false, silently, true, func(*rig) {}, record.OK},
-		{"no expectation", false, describes, false, func(r *rig) { r.step().Expect = scenario.Expect{} }, record.OK},
+		{"no expectation", false, describes, false, func(r *rig) { r.step().Expect = scenario.Expect{} },
+			record.OK},
 		{"empty message", false, describes, false, func(r *rig) { r.step().JSON = nil }, record.OK},
 		{"wrong value", false, describes, false, func(r *rig) {
 			r.step().Expect = scenario.Expect{JSON: map[string]string{"status": "NOT_SERVING"}}

@@ -77,6 +77,7 @@ func reachable(ctx context.Context, addresses []netip.AddrPort) (netip.AddrPort,
 	return answers, connection.Close()
 }
 
+// addressOf returns the address of the other side of a TCP connection.
 func addressOf(connection net.Conn) netip.AddrPort {
 	peer := connection.RemoteAddr().(*net.TCPAddr).AddrPort()
 	return netip.AddrPortFrom(peer.Addr().Unmap(), peer.Port())

@@ -68,6 +68,7 @@ func (s *Seconds) Err() error {
 	return s.err
 }
 
+// add adds the results of one source to those of a second.
 func (s *Seconds) add(number int64, one Second) {
 	sum := s.waiting[number]
 	if sum == nil {
@@ -99,6 +100,7 @@ func (s *Seconds) release() {
 	}
 }
 
+// note keeps the first error.
 func (s *Seconds) note(err error) {
 	if s.err == nil {
 		s.err = err

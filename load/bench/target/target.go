@@ -159,6 +159,7 @@ func (s *server) open() (port int, err error) {
 	return name.(*unix.SockaddrInet4).Port, s.watch(s.listen, unix.EPOLLIN)
 }
 
+// watch lets events of a file end the wait of the server.
 func (s *server) watch(fd int, events uint32) error {
 	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
 }
@@ -233,6 +234,7 @@ func (s *server) requests(fd int32, data []byte) int {
 	return n
 }
 
+// accept accepts all connections that wait.
 func (s *server) accept() {
 	for {
 		fd, _, err := unix.Accept4(s.listen, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
