@@ -15,6 +15,7 @@ import (
 
 	"github.com/grafana/sobek"
 	"github.com/grafana/sobek/parser"
+	"github.com/tidwall/gjson"
 
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -258,11 +259,11 @@ func (s *script) run(source string) error {
 		return fmt.Errorf("%v", promise.Result())
 	}
 	exported := s.vm.GetModuleInstance(main)
-	if text, err := s.json(exported.GetBindingValue("options")); err != nil {
+	options, err := s.json(exported.GetBindingValue("options"))
+	if err != nil {
 		return err
-	} else if err := json.Unmarshal([]byte(text), &s.settings); err != nil {
-		return fmt.Errorf("its options: %w", err)
 	}
+	s.settings = newK6Options(gjson.Parse(options))
 	setup := sobek.Undefined()
 	if f, is := sobek.AssertFunction(exported.GetBindingValue("setup")); is {
 		s.settings.hasSetup = true

@@ -99,6 +99,7 @@ func TestLoadsOfK6(t *testing.T) {
 		"{}":                                   {nil, ""},
 		"{vus: 5, duration: '1m'}":             {&scenario.Load{Users: 5, Duration: minute}, ""},
 		"{duration: '1m'}":                     {&scenario.Load{Users: 1, Duration: minute}, ""},
+		"{vus: '5', duration: 60000}":          {&scenario.Load{Users: 5, Duration: minute}, ""},
 		"{vus: 5, iterations: 9}":              {&scenario.Load{Users: 5}, "9 iterations: a load ends after"},
 		"{vus: 5, duration: 'long'}":           {&scenario.Load{Users: 5}, "duration long: cannot be read"},
 		"{thresholds: {checks: ['rate>0.9']}}": {nil, "threshold checks rate>0.9: no objective says this"},
