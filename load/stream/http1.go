@@ -34,7 +34,7 @@ type http1Link struct {
 
 	raw    syscall.RawConn
 	polled [1]unix.PollFd
-	gone   bool // result of poll
+	closed bool // result of poll: the server has closed the connection
 }
 
 // isUsable reports whether the connection is open on both sides: servers close idle ones.
@@ -81,9 +81,9 @@ func (l *http1Link) stale() bool {
 	err := l.raw.Control(func(fd uintptr) {
 		l.polled[0].Fd, l.polled[0].Revents = int32(fd), 0
 		n, err := unix.Poll(l.polled[:], 0)
-		l.gone = err == nil && n > 0
+		l.closed = err == nil && n > 0
 	})
-	return err != nil || l.gone
+	return err != nil || l.closed
 }
 
 // exchange writes the request and reads until the answer is whole.

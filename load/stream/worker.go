@@ -32,6 +32,7 @@ type tally struct {
 	busy, pause, active time.Duration
 }
 
+// newWorker returns a worker that uses a link, which has the number of its connection.
 func newWorker(l *loop, link link, number int) *worker {
 	w := &worker{loop: l, link: link, number: int32(number), wake: make(chan bool, 1)}
 	w.x.session, w.x.clock, w.x.h2 = &w.session, l.clock, &http2.Exchange{Clock: l.clock}
