@@ -73,7 +73,7 @@ func TestWatchSaysWhenAnObjectiveIsLost(t *testing.T) {
 			testset.Must(t, err)
 			lostIn, why := 0, ""
 			for i, p := range c.parts {
-				lost, err := watch.second(secondOf(t, i+1, p.n, p.response, p.outcome))
+				lost, err := watch.addAndJudge(secondOf(t, i+1, p.n, p.response, p.outcome))
 				testset.Must(t, err)
 				if lost != "" && lostIn == 0 {
 					lostIn, why = i+1, lost
