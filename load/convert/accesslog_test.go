@@ -101,7 +101,8 @@ func TestAccessLogsThatCannotBeReplayed(t *testing.T) {
 		commonStart + `"POST / HTTP/1.1" 200 5`: "no request of the log can be replayed:\n- log: 1 requests " +
 			"with another",
 	} {
-		if message := wantRefusal(t, "a.log", text, Options{Format: Log}, want); strings.Contains(message, "hunter2") {
+		message := wantRefusal(t, "a.log", text, Options{Format: Log}, want)
+		if strings.Contains(message, "hunter2") {
 			t.Errorf("a line of the log is in the error %q", message)
 		}
 	}
