@@ -192,6 +192,7 @@ type service struct {
 	cancelled chan struct{} // closed when "hang" is cancelled
 	release   chan struct{} // "wait" waits until it is closed
 	left      time.Duration // the time until the deadline of "deadline"
+	listed    string        // the only name in the answer of List
 	asked     atomic.Int64  // the number of calls
 }
 
@@ -227,12 +228,12 @@ func (s *service) Check(
 	return &grpc_health_v1.HealthCheckResponse{Status: status}, nil
 }
 
-// List answers with invalid UTF-8, which Protocol Buffers refuse to encode.
+// List answers with listed.
 func (s *service) List(
 	context.Context, *grpc_health_v1.HealthListRequest,
 ) (*grpc_health_v1.HealthListResponse, error) {
 	return &grpc_health_v1.HealthListResponse{
-		Statuses: map[string]*grpc_health_v1.HealthCheckResponse{"\xff": {}}}, nil
+		Statuses: map[string]*grpc_health_v1.HealthCheckResponse{s.listed: {}}}, nil
 }
 
 // kindError is an error with the kind of a fault.

@@ -112,9 +112,15 @@ func manyAtOnce(t *testing.T, x *fixture) {
 	all.Wait()
 }
 
-// largeMessages: a message just below the limit is carried.
+// largeMessages: a message just below the limit is carried, and an answer as large.
 func largeMessages(t *testing.T, x *fixture) {
-	x.answers(t, strings.Repeat("long ", MaxBody/5-100))
+	text := strings.Repeat("long ", MaxBody/5-100)
+	x.answers(t, text)
+	x.service.listed = text
+	answer, err := x.client.List(within(t), &grpc_health_v1.HealthListRequest{})
+	if err != nil || answer.GetStatuses()[text] == nil {
+		t.Errorf("an answer of %d bytes: %.200v", len(text), err)
+	}
 }
 
 // tooLarge: a message above the limit is refused, and the client can still make calls.

@@ -65,6 +65,7 @@ func logging(t *testing.T, x *fixture) {
 // A request that cannot be encoded is an internal fault too, and does not count as an unavailable callee.
 func unencodable(t *testing.T, x *fixture) {
 	var causes []string
+	x.service.listed = "\xff" // invalid UTF-8, which Protocol Buffers refuse to encode
 	x.logError = func(err error) { causes = append(causes, err.Error()) }
 	x.shutDown(t)
 	x.restart(t)

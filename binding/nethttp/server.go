@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -145,6 +146,7 @@ func write(w http.ResponseWriter, status int, mediaType string, body []byte) {
 	until := time.Now().Add(accept.AnswerTimeout)
 	_ = http.NewResponseController(w).SetWriteDeadline(until) // after an error the write has no deadline
 	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // without it net/http sends long bodies in chunks
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the peer may be gone
 }
