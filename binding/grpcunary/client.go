@@ -79,7 +79,10 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	if errors.Is(err, errGoingAway) { // the server has not carried it out: a retry is safe
 		s, err = c.roundTrip(ctx, method, *message, call)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, errTooLong):
+		return c.faults.Decode(rpc.TooLong(c.address, maxResponse), err)
+	case err != nil:
 		return c.lost(ctx, err)
 	}
 	defer c.messages.release(s)
@@ -241,6 +244,9 @@ func (c *conn) send(ctx context.Context, s *stream, message []byte, lists ...[]h
 // takes no new ones: the server shuts down, or the stream numbers are used up.
 var errGoingAway = errors.New("the server takes no more calls on this connection")
 
+// errTooLong means that the answer has more than maxResponse bytes.
+var errTooLong = errors.New("the answer is too long")
+
 // giveUp resets the stream of a call. It reports false if the call has ended already.
 func (c *conn) giveUp(s *stream) bool {
 	c.mu.Lock()
@@ -280,8 +286,11 @@ func (c *conn) handle(f frame) error {
 		if err != nil {
 			return err
 		}
-		if s.body = append(s.body, content...); len(s.body) > maxResponse+messagePrefix {
-			return violation("an answer that is too long")
+		if s.body = append(s.body, content...); isTooLong(s.body, maxResponse) {
+			c.out = appendNumber(c.out, frameReset, s.id, codeCancel)
+			c.end(s, errTooLong)
+			c.flushAsync()
+			return nil
 		}
 	case frameHeaders:
 		s.fields = c.header // the trailer, which comes last, has the status

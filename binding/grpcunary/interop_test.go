@@ -22,8 +22,8 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
 
-// echoDesc describes a service whose one method returns its request. The texts "hang"
-// and "fail..." make it wait for the end of the context, or fail.
+// echoDesc describes a service whose one method returns its request. The texts "hang",
+// "long" and "fail..." make it wait for the end of the context, answer with too long a message, or fail.
 var echoDesc = grpc.ServiceDesc{ServiceName: "cleave.test.Echo", HandlerType: (*any)(nil),
 	Methods: []grpc.MethodDesc{{
 		MethodName: "Say",
@@ -44,6 +44,8 @@ func say(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.StringVal
 	case in.Value == "hang":
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case in.Value == "long":
+		return wrapperspb.String(strings.Repeat("x", ourStreamWindow)), nil
 	case strings.HasPrefix(in.Value, "fail"):
 		return nil, status.Error(codes.FailedPrecondition, in.Value)
 	}

@@ -166,7 +166,7 @@ func (c *served) handle(f frame) error {
 			c.flushAsync()
 			return nil
 		}
-		if s.body = append(s.body, content...); len(s.body) > c.server.maxBody+messagePrefix {
+		if s.body = append(s.body, content...); isTooLong(s.body, c.server.maxBody) {
 			c.refuse(s, status.Newf(codes.ResourceExhausted, "a message of more than %d bytes", c.server.maxBody))
 		} else if s.ended = f.has(flagEndStream); s.ended {
 			go c.answer(s)

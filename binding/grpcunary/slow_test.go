@@ -5,9 +5,14 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/cleave-lab/cleave/binding/accept"
 	"github.com/cleave-lab/cleave/binding/bindingtest"
@@ -101,6 +106,35 @@ func TestAPeerThatOpensNoWindowLosesItsCall(t *testing.T) {
 		}
 		if n := server.connections(); !reset || n != 1 {
 			t.Errorf("stream 1 reset: %t, %d connections, want it reset and one", reset, n)
+		}
+	})
+}
+
+// TestAMessageThatIsTooLongFailsAtOnce: neither a request nor an answer that is longer than the window of its
+// stream waits for more room, and the connection still works.
+func TestAMessageThatIsTooLongFailsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := NewServer(4*ourStreamWindow, statusFaults{})
+		server.RegisterService(&echoDesc, nil)
+		defer server.Stop()
+		near, far := net.Pipe()
+		server.enter(far)
+		client, err := NewClient("localhost:1", statusFaults{}, nil)
+		bindingtest.Must(t, err)
+		defer func() { _ = client.Close() }() // it always succeeds
+		_, err = client.start(near)
+		bindingtest.Must(t, err)
+		for _, c := range []struct {
+			text string
+			want codes.Code
+		}{
+			{strings.Repeat("x", ourStreamWindow), codes.InvalidArgument}, {"long", codes.Internal}, {"end", codes.OK},
+		} {
+			begun := time.Now()
+			err := client.Invoke(t.Context(), echoMethod, wrapperspb.String(c.text), &wrapperspb.StringValue{})
+			if took := time.Since(begun); status.Code(err) != c.want || took > 0 {
+				t.Errorf("%.10s: %v after %v, want %v at once", c.text, err, took, c.want)
+			}
 		}
 	})
 }

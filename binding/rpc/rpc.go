@@ -8,6 +8,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -69,6 +70,11 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Unexpected returns the fault of a callee whose answer is not the expected message.
 func Unexpected(callee string) Fault {
 	return Fault{Internal, callee + " sent an answer that is not the expected message"}
+}
+
+// TooLong returns the fault of a callee whose answer has more than limit bytes: its mistake, no outage.
+func TooLong(callee string, limit int) Fault {
+	return Fault{Internal, fmt.Sprintf("%s sent an answer of more than %d bytes", callee, limit)}
 }
 
 // Lost returns the fault of a call that got no answer.
