@@ -100,6 +100,7 @@ func Run(t *testing.T, b Binding) {
 				"many calls at once":                 manyAtOnce,
 				"a large message":                    largeMessages,
 				"a message that is too large":        tooLarge,
+				"an answer that is too large":        answerTooLarge,
 				"an unknown method":                  unknownMethod,
 				"nobody listens":                     nobodyListens,
 				"a callee that dies":                 dyingCallee,

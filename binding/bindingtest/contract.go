@@ -131,6 +131,17 @@ func tooLarge(t *testing.T, x *fixture) {
 	x.answers(t, "small")
 }
 
+// answerTooLarge: an answer above the limits of all clients is an internal fault of the callee. The client
+// can still make calls.
+func answerTooLarge(t *testing.T, x *fixture) {
+	x.service.listed = strings.Repeat("x", 17<<20)
+	_, err := x.client.List(within(t), &grpc_health_v1.HealthListRequest{})
+	if kind(err) != rpc.Internal || !strings.Contains(err.Error(), "sent an answer of more than ") {
+		t.Errorf("%.200v, want %s and the limit", err, rpc.Internal)
+	}
+	x.answers(t, "small")
+}
+
 // unknownMethod: a call of a method that the server does not have is refused.
 func unknownMethod(t *testing.T, x *fixture) {
 	err := x.calls.Invoke(within(t), "/no.Service/Method", &grpc_health_v1.HealthCheckRequest{},

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
@@ -71,10 +72,16 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 	if call != nil || c.codec != rpc.Codec(rpc.Protobuf{}) { // else grpc-go's default codec is used
 		options = append(options, grpc.ForceCodecV2(newCodec(c.codec, nil)))
 	}
-	if err := c.grpc.Invoke(ctx, method, in, out, options...); err != nil {
-		return rpc.DecodeStatus(ctx, c.faults, c.address, status.Convert(err))
+	var trailer metadata.MD // not empty if the server has refused the request
+	err := c.grpc.Invoke(ctx, method, in, out, append(options, grpc.Trailer(&trailer))...)
+	switch failed := status.Convert(err); {
+	case err == nil:
+		return nil
+	case failed.Code() == codes.ResourceExhausted && len(trailer) == 0: // grpc-go itself has refused the answer
+		return c.faults.Decode(rpc.TooLong(c.address, rpc.MaxAnswer), err)
+	default:
+		return rpc.DecodeStatus(ctx, c.faults, c.address, failed)
 	}
-	return nil
 }
 
 // Close ends the connection and the calls on it.

@@ -89,8 +89,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 		case errors.Is(err, errEncode):
 			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: errEncode.Error()}, err)
 		case errors.As(err, &refused) && refused.Status == http.StatusRequestEntityTooLarge:
-			// The answer is longer than rpc.MaxAnswer: a mistake of the callee, not an outage.
-			return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered: " + err.Error()}, err)
+			return c.faults.Decode(rpc.TooLong(c.address, rpc.MaxAnswer), err)
 		}
 		return c.lost(ctx, err)
 	}

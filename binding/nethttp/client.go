@@ -76,7 +76,7 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	status, body, err := c.exchange(request, call)
 	var tooLong bounded.Error
 	if errors.As(err, &tooLong) {
-		return c.faults.Decode(rpc.Fault{Kind: rpc.Internal, Detail: c.address + " answered: " + err.Error()}, err)
+		return c.faults.Decode(rpc.TooLong(c.address, rpc.MaxAnswer), err)
 	}
 	if err != nil {
 		return c.faults.Decode(rpc.Lost(ctx, c.address), err)

@@ -12,7 +12,7 @@ import (
 // TimeoutHeader is the header of an HTTP request with the time left for the call.
 const TimeoutHeader = "Cleave-Context"
 
-// MaxAnswer is the size limit, in bytes, of answers to clients over HTTP.
+// MaxAnswer is the size limit, in bytes, of answers to clients over HTTP and of grpc-go, whose default it is.
 const MaxAnswer = 4 << 20
 
 // MaxTimeout is the longest timeout that a caller can set.
