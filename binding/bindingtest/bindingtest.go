@@ -109,6 +109,7 @@ func Run(t *testing.T, b Binding) {
 				"a trace goes on in the callee":      tracing,
 				"untraced calls carry nothing":       untraced,
 				"every call has its line in a log":   logging,
+				"a method that panics":               panics,
 				"no descriptor is left for a caller": withoutDescriptors,
 			} {
 				t.Run(name, func(t *testing.T) { test(t, newFixture(t, b, network, ofCaller, ofCallee)) })
@@ -198,8 +199,8 @@ type service struct {
 }
 
 // Check implements grpc_health_v1.HealthServer. Most texts only have a length; "fail KIND" fails with that
-// kind, "secret" with an error that holds a password; "deadline" records the deadline, "work" a span; "hang"
-// waits until the call is cancelled, "wait" until the test releases it.
+// kind, "secret" with an error that holds a password, "panic" with a panic that does; "deadline" records the
+// deadline, "work" a span; "hang" waits until the call is cancelled, "wait" until the test releases it.
 func (s *service) Check(
 	ctx context.Context, request *grpc_health_v1.HealthCheckRequest,
 ) (*grpc_health_v1.HealthCheckResponse, error) {
@@ -211,6 +212,8 @@ func (s *service) Check(
 		return nil, &kindError{rpc.Fault{Kind: kind, Detail: "as asked"}, nil}
 	case text == "secret":
 		return nil, errors.New("password 1234 is wrong")
+	case text == "panic":
+		panic("password 1234 is wrong")
 	case text == "deadline":
 		deadline, _ := ctx.Deadline()
 		s.left = time.Until(deadline)

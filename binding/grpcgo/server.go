@@ -57,19 +57,15 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 		name := spans.Method("/" + desc.ServiceName + "/" + m.MethodName)
 		ours.Methods[i].Handler = func(impl any, ctx context.Context, decode func(any) error,
 			_ grpc.UnaryServerInterceptor) (any, error) {
-			return s.answer(ctx, name, decode, func(ctx context.Context, decode func(any) error) (any, error) {
-				return m.Handler(impl, ctx, decode, nil)
-			})
+			return s.answer(ctx, name, decode, rpc.Method{MethodDesc: m, Impl: impl})
 		}
 	}
 	s.grpc.RegisterService(&ours, impl)
 }
 
-// answer carries out one call with carryOut, which decodes the request and calls the
-// method. It traces the call and turns errors into gRPC statuses.
+// answer carries out one call of a method. It traces the call and turns errors into gRPC statuses.
 func (s *Server) answer(
-	ctx context.Context, name string, decode func(any) error,
-	carryOut func(context.Context, func(any) error) (any, error),
+	ctx context.Context, name string, decode func(any) error, m rpc.Method,
 ) (any, error) {
 	if sent := metadata.ValueFromIncomingContext(ctx, "content-type"); len(sent) > 0 {
 		if err := rpc.CheckGRPCType(sent[0], s.codec); err != nil {
@@ -82,7 +78,7 @@ func (s *Server) answer(
 		ctx, call = spans.Serve(ctx, s.tracer, header, name, lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	}
 	unreadable := error(nil)
-	reply, err := carryOut(ctx, func(message any) error {
+	reply, err := m.Call(ctx, func(message any) error {
 		if call != nil {
 			message = traced{message: message, call: call}
 		}

@@ -275,10 +275,10 @@ func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[
 		return nil, status.Newf(codes.Unimplemented, "there is no %s here", in.fields.path)
 	}
 	unreadable := error(nil)
-	reply, err := m.Handler(m.Impl, ctx, func(message any) error {
+	reply, err := m.Call(ctx, func(message any) error {
 		unreadable = s.messages.decode(in.body, message, call)
 		return unreadable
-	}, nil)
+	})
 	switch {
 	case unreadable != nil:
 		return nil, status.New(codes.InvalidArgument, "the message cannot be read: "+unreadable.Error())

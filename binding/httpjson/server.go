@@ -89,12 +89,12 @@ func (s *Server) carryOut(
 		return http.StatusUnsupportedMediaType
 	}
 	unreadable := error(nil)
-	reply, err := m.Handler(m.Impl, ctx, func(message any) error {
+	reply, err := m.Call(ctx, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
 		unreadable = s.codec.Unmarshal(request.Body, message)
 		decoding.End()
 		return unreadable
-	}, nil)
+	})
 	switch {
 	case unreadable != nil:
 		return s.fail(e, rpc.Unreadable(unreadable))

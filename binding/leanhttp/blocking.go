@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -19,7 +21,8 @@ import (
 // Respond answers a request: it appends the whole answer to out and returns the result.
 // ctx ends when the peer hangs up or Shutdown runs out of time. If last is true, the
 // answer must announce the end of the connection (see AppendResponse). A Respond may
-// also announce the end by itself: it then sets r.KeepAlive to false.
+// also announce the end by itself: it then sets r.KeepAlive to false. If it panics, the
+// server logs the stack and closes the connection without an answer.
 type Respond func(ctx context.Context, r *Request, last bool, out []byte) []byte
 
 // Patience holds the timeouts of a Server; 0 means none.
@@ -99,6 +102,9 @@ func (s *Server) serve(accepted net.Conn) {
 	}
 	forget := s.watch.add(accepted, cancel)
 	defer func() {
+		if cause := recover(); cause != nil && cause != http.ErrAbortHandler { // as net/http does
+			log.Printf("the answer to %v panicked: %v\n%s", accepted.RemoteAddr(), cause, debug.Stack())
+		}
 		forget()
 		s.leave(c)
 		_ = accepted.Close() // all answers are written

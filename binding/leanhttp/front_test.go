@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -51,6 +52,29 @@ func sampleHandler() http.Handler {
 		http.ServeContent(w, r, "page.html", time.Unix(1e9, 0), strings.NewReader("<html></html>"))
 	})
 	return mux
+}
+
+// TestAPanicEndsOnlyItsConnection: as with net/http, the client gets no answer, the stack is logged, and the
+// server answers other requests.
+func TestAPanicEndsOnlyItsConnection(t *testing.T) {
+	var logged bytes.Buffer
+	log.SetOutput(&logged)
+	defer log.SetOutput(os.Stderr)
+	address := serveFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/panic" {
+			panic("a mistake")
+		}
+	}), Patience{})
+	if _, err := http.Get("http://" + address + "/panic"); !errors.Is(err, io.EOF) {
+		t.Errorf("a handler that panics: %v, want no answer", err)
+	}
+	if text := logged.String(); !strings.Contains(text, "a mistake") ||
+		!strings.Contains(text, "TestAPanicEndsOnlyItsConnection") {
+		t.Errorf("logged %q, want the panic and its stack", text)
+	}
+	response, err := http.Get("http://" + address + "/")
+	testset.Must(t, err)
+	_ = response.Body.Close() // it is empty
 }
 
 // serveFront serves a handler on a free address until the test ends, and returns the address.

@@ -63,7 +63,7 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	for _, m := range desc.Methods {
 		s.routes.HandleFunc("POST /"+desc.ServiceName+"/"+m.MethodName,
 			func(w http.ResponseWriter, r *http.Request) {
-				s.answer(w, r, m, impl)
+				s.answer(w, r, rpc.Method{MethodDesc: m, Impl: impl})
 			})
 	}
 }
@@ -86,7 +86,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 }
 
 // answer carries out one call.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDesc, impl any) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, m rpc.Method) {
 	if fault, other := rpc.OtherMediaType(r.Header.Get("Content-Type"), s.mediaType); other {
 		writeFault(w, http.StatusUnsupportedMediaType, fault)
 		return
@@ -101,7 +101,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDes
 		lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	defer call.End()
 	unreadable := error(nil)
-	reply, err := m.Handler(impl, ctx, func(message any) error {
+	reply, err := m.Call(ctx, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
 		defer decoding.End()
 		var body []byte
@@ -109,7 +109,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m grpc.MethodDes
 			unreadable = s.codec.Unmarshal(body, message)
 		}
 		return unreadable
-	}, nil)
+	})
 	switch {
 	case unreadable != nil:
 		s.fail(w, rpc.Unreadable(unreadable))

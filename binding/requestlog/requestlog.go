@@ -118,15 +118,15 @@ func (r registrar) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	for i, m := range desc.Methods {
 		operation := "/" + desc.ServiceName + "/" + m.MethodName
 		logged.Methods[i].Handler = func(impl any, ctx context.Context, decode func(any) error,
-			interceptor grpc.UnaryServerInterceptor) (any, error) {
+			_ grpc.UnaryServerInterceptor) (any, error) {
 			began, status := time.Now(), statusOK
-			answer, err := m.Handler(impl, ctx, func(message any) error {
+			answer, err := rpc.Method{MethodDesc: m, Impl: impl}.Call(ctx, func(message any) error {
 				unreadable := decode(message)
 				if unreadable != nil {
 					status = rpc.InvalidArgument
 				}
 				return unreadable
-			}, interceptor)
+			})
 			if err != nil && status == statusOK {
 				status = r.faults.Encode(err).Kind
 			}
