@@ -23,8 +23,11 @@ func (b *budget) earn(part float64) {
 	b.retries = min(b.retries+part, budgetCalls*part)
 }
 
-// refund returns a retry that was taken but not sent.
+// refund returns a retry that was taken but not sent. A nil budget ignores it.
 func (b *budget) refund() {
+	if b == nil {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.retries++

@@ -131,8 +131,16 @@ func (g *Guard) Do(ctx context.Context, method string, attempt func(context.Cont
 		return g.attempt(ctx, attempt)
 	}
 	g.budget.earn(g.guards.settings.Budget)
-	err := executor.WithContext(ctx).Run(func() error { return g.attempt(ctx, attempt) })
-	if errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull) {
+	var failed error // of the last attempt that was sent
+	err := executor.WithContext(ctx).Run(func() error {
+		failed = g.attempt(ctx, attempt)
+		return failed
+	})
+	switch refused := errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull); {
+	case refused && failed != nil: // only a retry was not sent: the call may have been carried out
+		g.budget.refund()
+		return failed
+	case refused:
 		return g.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
 			Detail: "not sent: too many calls have failed or are in progress"}, err)
 	}

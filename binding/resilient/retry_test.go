@@ -1,0 +1,40 @@
+package resilient
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/cleave-lab/cleave/binding/rpc"
+)
+
+// TestARefusedRetryIsNoUnsentCall: a call whose retry the breaker refuses fails with the error of the attempt
+// that was sent, because it may have been carried out, and the retry goes back to the budget. Only a call
+// without any attempt is reported as not sent.
+func TestARefusedRetryIsNoUnsentCall(t *testing.T) {
+	for _, perCall := range []float64{0, 0.2} {
+		synctest.Test(t, func(t *testing.T) {
+			guard := New(Settings{Retries: 3, Budget: perCall, Breaker: true,
+				Repeatable: func(method string) bool { return method == "repeatable" }},
+				rpc.Problems(nil)).ForUnit()
+			sent, lost := 0, rpc.Problemf(rpc.Unavailable, "no answer")
+			do := func(method string) error {
+				return guard.Do(t.Context(), method, func(context.Context) error { sent++; return lost })
+			}
+			for range tripsAfter - 1 {
+				_ = do("once") // the breaker counts it
+			}
+			if err := do("repeatable"); !errors.Is(err, lost) || sent != tripsAfter {
+				t.Errorf("%v after %d calls were sent, want %v after %d", err, sent, lost, tripsAfter)
+			}
+			if guard.budget != nil && guard.budget.retries != perCall*budgetCalls {
+				t.Errorf("%g retries are left, want all %g", guard.budget.retries, perCall*budgetCalls)
+			}
+			if err := do("repeatable"); !strings.Contains(err.Error(), "not sent") || sent != tripsAfter {
+				t.Errorf("while the breaker is open: %v, and %d calls were sent", err, sent)
+			}
+		})
+	}
+}
