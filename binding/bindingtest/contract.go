@@ -61,7 +61,7 @@ func unknownErrors(t *testing.T, x *fixture) {
 	}
 }
 
-// deadlines: the callee's context has the caller's deadline, and ends at it.
+// deadlines: the callee's context has the caller's deadline, at least up to rpc.MaxTimeout, and ends at it.
 func deadlines(t *testing.T, x *fixture) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
@@ -70,6 +70,11 @@ func deadlines(t *testing.T, x *fixture) {
 	}
 	if left := x.service.left; left > time.Hour || left < time.Hour-stepTimeout {
 		t.Errorf("the callee has %v left, want about an hour", left)
+	}
+	ctx, cancel = context.WithDeadline(t.Context(), time.Now().AddDate(1000, 0, 0))
+	defer cancel()
+	if _, err := x.check(ctx, "deadline"); err != nil || x.service.left < rpc.MaxTimeout-stepTimeout {
+		t.Errorf("with a thousand years: %v, and the callee has %v left", err, x.service.left)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), time.Second) // long enough for the call to reach the callee
 	defer cancel()

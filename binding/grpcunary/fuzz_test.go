@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"math"
 	"net"
 	"runtime"
 	"testing"
@@ -168,14 +169,15 @@ func FuzzFields(f *testing.F) {
 }
 
 // TestTimeouts: an encoded timeout has at most eight digits, and is decoded to the same
-// or a longer time.
+// or a longer time, but none below 0 or beyond rpc.MaxTimeout.
 func TestTimeouts(t *testing.T) {
 	for _, left := range []time.Duration{
-		0, time.Nanosecond, time.Microsecond, time.Second - 1, time.Second, 99 * time.Second, 101*time.Second + 1,
-		2 * time.Hour, 20*time.Hour - 1,
+		0, time.Nanosecond, time.Microsecond, time.Second - 1, time.Second, 99 * time.Second,
+		100*time.Second - 1, 100 * time.Second, 101*time.Second + 1, 2 * time.Hour, 20*time.Hour - 1,
+		rpc.MaxTimeout, rpc.MaxTimeout + 1, -1, math.MinInt64, math.MaxInt64,
 	} {
-		text := string(appendTimeout(nil, left))
-		if got, ok := parseTimeout(text); !ok || got < left || got-left > max(left/1000, time.Microsecond) ||
+		text, want := string(appendTimeout(nil, left)), min(max(left, 0), rpc.MaxTimeout)
+		if got, ok := parseTimeout(text); !ok || got < want || got-want > max(want/1000, time.Microsecond) ||
 			len(text) > 9 {
 			t.Errorf("%v is %q is %v", left, text, got)
 		}

@@ -120,18 +120,15 @@ func unescape(text string) string {
 	return b.String()
 }
 
-// appendTimeout appends the value of grpc-timeout, which has at most eight digits.
-// It is rounded up: the callee must not give up before the caller does.
+// appendTimeout appends the value of grpc-timeout for the time left, at most rpc.MaxTimeout. It has at most
+// eight digits, and is rounded up: the callee must not give up before the caller does.
 func appendTimeout(dst []byte, left time.Duration) []byte {
-	for _, unit := range []struct {
-		length time.Duration
-		letter byte
-	}{{time.Microsecond, 'u'}, {time.Millisecond, 'm'}, {time.Second, 'S'}, {time.Hour, 'H'}} {
-		if n := int64((max(left, 0) + unit.length - 1) / unit.length); n < 1e8 {
-			return append(strconv.AppendInt(dst, n, 10), unit.letter)
-		}
+	left = min(max(left, 0), rpc.MaxTimeout)
+	unit, letter := time.Microsecond, byte('u')
+	if left > 99_999_999*time.Microsecond {
+		unit, letter = time.Millisecond, 'm'
 	}
-	return append(dst, "99999999H"...)
+	return append(strconv.AppendInt(dst, int64((left+unit-1)/unit), 10), letter)
 }
 
 // parseTimeout returns the value of a grpc-timeout, at most rpc.MaxTimeout; ok is false

@@ -18,10 +18,10 @@ const MaxAnswer = 4 << 20
 // MaxTimeout is the longest timeout that a caller can set.
 const MaxTimeout = 24 * time.Hour
 
-// AppendTimeout appends the value of TimeoutHeader for the time left, in microseconds.
+// AppendTimeout appends the value of TimeoutHeader for the time left, in microseconds, at most MaxTimeout.
 func AppendTimeout(dst []byte, left time.Duration) []byte {
 	dst = append(dst, "timeout="...)
-	return strconv.AppendInt(dst, max(left.Microseconds(), 0), 10)
+	return strconv.AppendInt(dst, min(max(left, 0), MaxTimeout).Microseconds(), 10)
 }
 
 // ParseTimeout parses a value of AppendTimeout. ok is false if there is no valid timeout.

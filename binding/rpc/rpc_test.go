@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -71,8 +72,11 @@ func TestTimeLeftSurvivesTheWire(t *testing.T) {
 			t.Errorf("%v came back as %v, %v", left, got, ok)
 		}
 	}
-	if got, ok := ParseTimeout(string(AppendTimeout(nil, -time.Second))); !ok || got != 0 {
-		t.Errorf("time that is over came back as %v, %v; want 0", got, ok)
+	for left, want := range map[time.Duration]time.Duration{-time.Second: 0, MaxTimeout + 1: MaxTimeout,
+		math.MaxInt64: MaxTimeout} {
+		if got, ok := ParseTimeout(string(AppendTimeout(nil, left))); !ok || got != want {
+			t.Errorf("%v came back as %v, %v; want %v", left, got, ok, want)
+		}
 	}
 	for _, text := range []string{"", "timeout=", "timeout=-1", "timeout=x", "timeout=99999999999999999", "50"} {
 		if got, ok := ParseTimeout(text); ok {
