@@ -49,9 +49,9 @@ func (l *Log) Handler(handler http.Handler) http.Handler {
 		return handler
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		began, seen := time.Now(), &recorder{ResponseWriter: w, status: http.StatusOK}
+		began, seen := time.Now(), &recorder{ResponseWriter: w}
 		handler.ServeHTTP(seen, r)
-		l.Client(r.Context(), began, cmp.Or(r.Pattern, r.Method), seen.status, seen.bytes)
+		l.Client(r.Context(), began, cmp.Or(r.Pattern, r.Method), cmp.Or(seen.status, http.StatusOK), seen.bytes)
 	})
 }
 
@@ -76,17 +76,21 @@ func (l *Log) write(ctx context.Context, began time.Time, members ...slog.Attr) 
 // recorder is an http.ResponseWriter that records the status and the size of the answer.
 type recorder struct {
 	http.ResponseWriter
-	status, bytes int
+	status int // 0: not sent yet
+	bytes  int
 }
 
-// WriteHeader implements http.ResponseWriter.
+// WriteHeader implements http.ResponseWriter. As net/http, it takes the first status that is not interim.
 func (w *recorder) WriteHeader(status int) {
-	w.status = status
+	if w.status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
+		w.status = status
+	}
 	w.ResponseWriter.WriteHeader(status)
 }
 
 // Write implements http.ResponseWriter.
 func (w *recorder) Write(body []byte) (int, error) {
+	w.status = cmp.Or(w.status, http.StatusOK)
 	n, err := w.ResponseWriter.Write(body)
 	w.bytes += n
 	return n, err

@@ -56,6 +56,31 @@ func TestEveryRequestHasItsLine(t *testing.T) {
 	}
 }
 
+// TestTheFinalStatusIsLogged: neither an interim status nor one that comes too late is that of the answer.
+func TestTheFinalStatusIsLogged(t *testing.T) {
+	text := []byte("text")
+	for name, c := range map[string]struct {
+		answer func(http.ResponseWriter)
+		want   int
+	}{
+		"nothing":          {func(http.ResponseWriter) {}, 200},
+		"interim alone":    {func(w http.ResponseWriter) { w.WriteHeader(103) }, 200},
+		"interim and text": {func(w http.ResponseWriter) { w.WriteHeader(103); _, _ = w.Write(text) }, 200},
+		"interim and 404":  {func(w http.ResponseWriter) { w.WriteHeader(103); w.WriteHeader(404) }, 404},
+		"two":              {func(w http.ResponseWriter) { w.WriteHeader(201); w.WriteHeader(500) }, 201},
+		"text and 500":     {func(w http.ResponseWriter) { _, _ = w.Write(text); w.WriteHeader(500) }, 200},
+		"upgrade":          {func(w http.ResponseWriter) { w.WriteHeader(101) }, 101},
+	} {
+		var line bytes.Buffer
+		handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { c.answer(w) })
+		New(&line, "front").Handler(handler).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		var logged struct{ Status int }
+		if err := json.Unmarshal(line.Bytes(), &logged); err != nil || logged.Status != c.want {
+			t.Errorf("%s: %s (%v), want status %d", name, line.String(), err, c.want)
+		}
+	}
+}
+
 // TestANilLogWrapsNothing: handlers and registrars stay as they are.
 func TestANilLogWrapsNothing(t *testing.T) {
 	var none *Log
