@@ -281,6 +281,13 @@ func checkWrites(t *testing.T, db *database.DB) {
 			return err
 		}
 	}
+	undo := func(ctx context.Context) error { // changes a row and undoes that
+		err := db.Try(ctx, func(ctx context.Context) error { return errors.Join(update(1, "b")(ctx), failure) })
+		if errors.Is(err, failure) {
+			return nil
+		}
+		return err
+	}
 	for _, c := range []struct {
 		name string
 		do   func() error
@@ -301,6 +308,12 @@ func checkWrites(t *testing.T, db *database.DB) {
 			}
 			return err
 		}, 0},
+		{"a transaction whose only change is undone", func() error {
+			return db.Do(ctx, undo)
+		}, 0},
+		{"a transaction that keeps another change than the one undone", func() error {
+			return db.Do(ctx, func(ctx context.Context) error { return errors.Join(update(1, "a")(ctx), undo(ctx)) })
+		}, 1},
 	} {
 		before := db.Counters().Writes
 		if err := c.do(); err != nil {

@@ -212,7 +212,11 @@ func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
 			return db.asError("", err)
 		}
 	}
-	err := db.execPlain(ctx, conn, KindCommit, db.endStatement(name, commit))
+	kind := KindRollback
+	if commit {
+		kind = KindCommit
+	}
+	err := db.execPlain(ctx, conn, kind, db.endStatement(name, commit))
 	if held && err != nil {
 		spoil(conn) // once the connection is closed, any other can end the transaction
 		return err

@@ -75,10 +75,27 @@ func checkPrepared(t *testing.T, config database.Config) {
 			t.Errorf("%s = %d in the end, want %d", name, got, want)
 		}
 	}
+	checkObservedEnds(t, config)
 	// Prepare, End and Do do not keep the only connection of a pool.
 	other := databasetest.Open(t, config)
 	must(t, other.Prepare(ctx, "last", change(other, "a", 6)), other.End(ctx, "last", true),
 		other.Do(ctx, change(other, "b", 7)))
+}
+
+// checkObservedEnds checks that an observer sees the end of a prepared transaction as what it is.
+func checkObservedEnds(t *testing.T, config database.Config) {
+	t.Helper()
+	seen := &recorder{}
+	config.Observer = seen
+	db := databasetest.Open(t, config)
+	for commit, want := range map[bool]string{true: "commit [] 0", false: "rollback [] 0"} {
+		must(t, db.Prepare(t.Context(), "seen", change(db, "a", 10)))
+		seen.lines = nil
+		must(t, db.End(t.Context(), "seen", commit))
+		if !slices.Equal(seen.lines, []string{want}) {
+			t.Errorf("the end, commit %t, is observed as %q, want %q", commit, seen.lines, want)
+		}
+	}
 }
 
 // endsOnce checks that several goroutines may end a transaction at the same time, and none gets an error.
