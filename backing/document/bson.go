@@ -11,19 +11,18 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// toBSON converts a JSON object to BSON. Fields keep their order. It returns an error for anything else, for
-// numbers beyond the range of float64, and for names of fields with zero bytes, which BSON cannot hold. A
-// whole number beyond 64 bits becomes a float64, which may round it.
+// toBSON converts a JSON object to BSON. Fields keep their order. It returns an error for anything else, and
+// for what BSON cannot hold: whole numbers beyond 64 bits, numbers beyond the range of float64, and names of
+// fields with zero bytes.
 func toBSON(body json.RawMessage) (bson.D, error) {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()
-	value, err := readValue(decoder)
+	if opening, err := decoder.Token(); err != nil || opening != json.Delim('{') {
+		return nil, errors.New("its body is not a JSON object")
+	}
+	object, err := readObject(decoder)
 	if err != nil {
 		return nil, fmt.Errorf("its body is not JSON that can be stored: %w", err)
-	}
-	object, ok := value.(bson.D)
-	if !ok {
-		return nil, errors.New("its body is not a JSON object")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) { // decoder.More is false before a stray bracket, too
 		return nil, errors.New("its body has something behind the JSON object")
@@ -65,8 +64,9 @@ func longNumbers(text []byte) bool {
 	return false
 }
 
-// readValue decodes the next value: a bson.D, a bson.A, an int64, a float64, a string, a bool or nil.
-func readValue(decoder *json.Decoder) (any, error) {
+// readValue decodes the next value of a field: a bson.D, a bson.A, an int64, a float64, a string, a bool
+// or nil.
+func readValue(decoder *json.Decoder, field string) (any, error) {
 	token, err := decoder.Token()
 	if err != nil {
 		return nil, err
@@ -76,12 +76,16 @@ func readValue(decoder *json.Decoder) (any, error) {
 		if whole, err := t.Int64(); err == nil {
 			return whole, nil
 		}
-		return t.Float64()
+		number, err := t.Float64()
+		if err != nil || !strings.ContainsAny(t.String(), ".eE") { // a float64 would round a whole number
+			return nil, fmt.Errorf("field %q: the number %.40s does not fit 64 bits", field, t)
+		}
+		return number, nil
 	case json.Delim:
 		if t == '{' {
 			return readObject(decoder)
 		}
-		return readArray(decoder)
+		return readArray(decoder, field)
 	}
 	return token, nil // a string, a bool or nil
 }
@@ -97,7 +101,7 @@ func readObject(decoder *json.Decoder) (bson.D, error) {
 		if strings.Contains(name.(string), "\x00") { // names are always strings
 			return nil, fmt.Errorf("field %q has a zero byte", name)
 		}
-		value, err := readValue(decoder)
+		value, err := readValue(decoder, name.(string))
 		if err != nil {
 			return nil, err
 		}
@@ -107,11 +111,11 @@ func readObject(decoder *json.Decoder) (bson.D, error) {
 	return object, err
 }
 
-// readArray decodes the rest of an array, after its opening bracket.
-func readArray(decoder *json.Decoder) (bson.A, error) {
+// readArray decodes the rest of the array of a field, after its opening bracket.
+func readArray(decoder *json.Decoder, field string) (bson.A, error) {
 	array := bson.A{}
 	for decoder.More() {
-		value, err := readValue(decoder)
+		value, err := readValue(decoder, field)
 		if err != nil {
 			return nil, err
 		}

@@ -2,9 +2,12 @@ package document
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestStorableIsWhatBothStoresTake compares storable, with its shortcut, with the encoding as BSON.
@@ -33,5 +36,24 @@ func TestOnlyOneObjectIsStorable(t *testing.T) {
 		if storable(json.RawMessage(body)) == nil {
 			t.Errorf("%s is storable", body)
 		}
+	}
+}
+
+// TestNumbersAreNotRounded checks that a whole number beyond 64 bits is refused with the name of its field,
+// and the largest ones that fit are kept.
+func TestNumbersAreNotRounded(t *testing.T) {
+	for _, number := range []string{"9223372036854775808", "-9223372036854775809", "1e400"} {
+		for _, body := range []string{`{"b":1,"a":` + number + `}`, `{"b":{"a":[1,[` + number + `]]}}`} {
+			err := storable(json.RawMessage(body))
+			if err == nil || !strings.Contains(err.Error(), `field "a": the number `+number+" does not fit") {
+				t.Errorf("%s: %v, want an error that names the field", body, err)
+			}
+		}
+	}
+	body := `{"a":[9223372036854775807,-9223372036854775808,0.5]}`
+	object, err := toBSON(json.RawMessage(body))
+	testset.Must(t, err)
+	if kept, err := json.Marshal(object); err != nil || string(kept) != body {
+		t.Errorf("%s became %s (%v)", body, kept, err)
 	}
 }
