@@ -102,6 +102,11 @@ func poisonIsBuried(t *testing.T, f *fixture) {
 	if len(s.all) != 0 {
 		t.Errorf("handled %v", s.all)
 	}
+	dead := newSink()
+	consume(t, c, Subscription{Queue: DeadLetters("views")}, dead.handle)
+	if got := dead.await(t, 1)[0]; got.ID != "poison" || len(got.Headers) > 0 {
+		t.Errorf("dead letter = %+v, want poison without headers of the broker", got)
+	}
 }
 
 func publishFailsWithoutBroker(t *testing.T, f *fixture) {

@@ -137,8 +137,8 @@ func awaitDelivered(t *testing.T, c Client, want int64) {
 
 func arrivesWhole(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	sent := Message{ID: "m1", Type: "order.created", Key: "o7", Headers: map[string]string{"Trace": "a;b"},
-		Body: []byte("\x00\xffbody")}
+	sent := Message{ID: "m1", Type: "order.created", Key: "o7",
+		Headers: map[string]string{"Trace": "a;b", "x-request-id": "7"}, Body: []byte("\x00\xffbody")}
 	testset.Must(t, c.Publish(within(t), sent, Message{ID: "m2", Type: "order.confirmed"}))
 	for queue, want := range map[string]int{"views": 2, "stock": 1} {
 		s := newSink()
@@ -233,8 +233,8 @@ func prefetchBounds(t *testing.T, f *fixture) {
 
 func failingIsBuried(t *testing.T, f *fixture) {
 	c := f.client(t, shop())
-	testset.Must(t, c.Publish(within(t), Message{ID: "bad", Type: "order.confirmed", Key: "k",
-		Headers: map[string]string{"Trace": "x"}},
+	headers := map[string]string{"Trace": "x", "x-request-id": "7"}
+	testset.Must(t, c.Publish(within(t), Message{ID: "bad", Type: "order.confirmed", Key: "k", Headers: headers},
 		Message{ID: "good", Type: "order.confirmed", Key: "k"}))
 	s := newSink()
 	var attempts []int
@@ -257,7 +257,7 @@ func failingIsBuried(t *testing.T, f *fixture) {
 	awaitDepth(t, c, DeadLetters("views"), Depth{Ready: 1})
 	dead := newSink()
 	consume(t, c, Subscription{Queue: DeadLetters("views")}, dead.handle)
-	if got := dead.await(t, 1)[0]; got.ID != "bad" || got.Key != "k" || got.Headers["Trace"] != "x" {
+	if got := dead.await(t, 1)[0]; got.ID != "bad" || got.Key != "k" || !maps.Equal(got.Headers, headers) {
 		t.Errorf("dead letter = %+v", got)
 	}
 }

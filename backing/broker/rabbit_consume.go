@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -98,14 +99,15 @@ func attempt(m amqp.Delivery) int {
 	return 1
 }
 
-// fromAMQP converts an AMQP message, as toAMQP has sent it. It leaves out headers that are not texts, and
-// those that begin with x-, as the broker's own headers do.
+// fromAMQP converts an AMQP message, as toAMQP has sent it. It leaves out the broker's headers: those that
+// are not texts, and the texts that the broker adds to dead letters.
 func fromAMQP(m amqp.Delivery) Message {
 	key, _ := m.Headers[keyHeader].(string)
 	message := Message{ID: m.MessageId, Type: m.Type, Key: key, Body: m.Body}
 	for name, value := range m.Headers {
 		text, isText := value.(string)
-		if !isText || name == keyHeader || len(name) > 2 && name[:2] == "x-" {
+		if !isText || name == keyHeader || strings.HasPrefix(name, "x-first-death-") ||
+			strings.HasPrefix(name, "x-last-death-") {
 			continue
 		}
 		if message.Headers == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"testing"
 
 	amqp "github.com/rabbitmq/amqp091-go"
@@ -42,5 +43,18 @@ func TestWhenUpWaitsForAQueue(t *testing.T) {
 	if err := whenUp(canceled, func() error { tries++; return inaccessible }); !errors.Is(err, inaccessible) ||
 		tries != 1 {
 		t.Errorf("canceled: %v after %d tries, want the broker's error after one", err, tries)
+	}
+}
+
+// TestOnlyHeadersOfTheBrokerAreLeftOut: a message has the headers that it was sent with, whatever their name,
+// and none of those that RabbitMQ adds.
+func TestOnlyHeadersOfTheBrokerAreLeftOut(t *testing.T) {
+	sent := map[string]string{"traceparent": "00-1", "x-request-id": "7", "x-": "", "X-Tenant": "a"}
+	delivered := toAMQP(Message{Key: "k", Headers: sent}).Headers
+	maps.Copy(delivered, amqp.Table{"x-delivery-count": int64(2), "x-death": []any{amqp.Table{"count": 1}},
+		"x-first-death-exchange": "shop", "x-first-death-queue": "views", "x-first-death-reason": "rejected",
+		"x-last-death-exchange": "shop", "x-last-death-queue": "views", "x-last-death-reason": "rejected"})
+	if got := fromAMQP(amqp.Delivery{Headers: delivered}); !maps.Equal(got.Headers, sent) || got.Key != "k" {
+		t.Errorf("headers %v and key %q, want %v and k", got.Headers, got.Key, sent)
 	}
 }
