@@ -148,8 +148,8 @@ func programs() (own, units string, err error) {
 	return own, filepath.Join(filepath.Dir(own), "unit"), nil
 }
 
-// unitPrograms returns an error if the unit programs or host-agent are not beside this program.
-func unitPrograms() error {
+// missingPrograms returns an error if the unit programs or host-agent are not beside this program.
+func missingPrograms() error {
 	own, units, err := programs()
 	if err != nil {
 		return err
@@ -168,20 +168,20 @@ func unitPrograms() error {
 // folder of the unit programs. All that they start gets the label. With empty arguments, the deployers only
 // report their capabilities and check layouts.
 func deployers(own, units, label string) (map[string]lab.Deployer, error) {
-	users, err := usersCluster()
+	userCluster, err := usersCluster()
 	if err != nil {
 		return nil, err
 	}
-	services, err := usersSwarm()
+	userSwarm, err := usersSwarm()
 	if err != nil {
 		return nil, err
 	}
 	starter := filepath.Join(units, lab.StarterProgram)
-	if users != nil {
-		users.Starter = starter
+	if userCluster != nil {
+		userCluster.Starter = starter
 	}
-	if services != nil {
-		services.Starter = starter
+	if userSwarm != nil {
+		userSwarm.Starter = starter
 	}
 	hosts, err := usersHosts()
 	if err != nil {
@@ -195,9 +195,9 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 		lab.DockerHost:   docker.New(docker.Host, processes, units, label),
 		lab.DockerBridge: docker.New(docker.Bridge, processes, units, label),
 		lab.Kubernetes: kubernetes.New(processes, units, filepath.Join(leftovers.Root(), label, "kubernetes"),
-			label, users),
+			label, userCluster),
 		lab.Swarm: swarm.New(processes, units, label, filepath.Join(leftovers.Root(), label, lab.Swarm),
-			services),
+			userSwarm),
 		lab.SSH: ssh.New(processes, units, agentPath, label, hosts, meter.New()),
 	}, nil
 }

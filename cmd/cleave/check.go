@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -135,7 +134,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 		return lab.Plan{}, fmt.Errorf("no architecture of %s can be deployed with %s", info.Name, f.deployment())
 	}
 	s.Baseline = s.Variants[0].Name
-	if err := f.addFaultPoints(system, &s, secret.NewVault(os.LookupEnv)); err != nil {
+	if err := f.addFaultPoints(system, &s, nil); err != nil {
 		return lab.Plan{}, err
 	}
 	if err := setLevels(info, f.levels, s.Points...); err != nil {

@@ -80,7 +80,7 @@ func cleanHosts(ctx context.Context) ([]string, error) {
 	}
 	own, _, err := programs()
 	if err == nil {
-		err = unitPrograms()
+		err = missingPrograms()
 	}
 	if err != nil {
 		return nil, err

@@ -53,16 +53,16 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 			[]string{"sync          valid", "2 of 2"}},
 		{"files of this host", "check shop --architecture sync --deploy kubernetes", nil, exitMissingPart,
 			[]string{"a folder of this host, which the nodes of theirs do not have", "such as postgres"}},
-		{"a fault that needs powers on nodes",
+		{"a fault that needs root on nodes",
 			"check shop --architecture sync --deploy kubernetes --fault slow:inventory,delay=1ms", nil, exitBadPlan,
 			[]string{"cannot do it; it can: [kill restart pause cut]"}},
 		{"a context that is not there", "check shop --architecture sync --deploy kubernetes --context other", nil,
 			exitBadPlan, []string{`the context "other"`, `["theirs"]`}},
-		{"a registry that is none", "check shop --architecture sync --deploy kubernetes --registry host", nil,
+		{"an invalid registry", "check shop --architecture sync --deploy kubernetes --registry host", nil,
 			exitBadPlan, []string{"HOST/PATH"}},
-		{"who may do nothing", "check shop --architecture sync --deploy kubernetes", guest, exitMissingPart,
+		{"a user without permissions", "check shop --architecture sync --deploy kubernetes", guest, exitMissingPart,
 			[]string{"theirs does not let you create namespaces", "create pods/portforward", "administrator"}},
-		{"a stranger", "check shop --architecture sync --deploy kubernetes",
+		{"a user with a wrong token", "check shop --architecture sync --deploy kubernetes",
 			map[string]string{kubernetes.ConfigVariable: f.Config(t, f.API.Address(), "{token: none}")},
 			exitMissingPart, []string{"Unauthorized", "who the kubeconfig says you are"}},
 	} {
@@ -70,14 +70,14 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 			command := onUserCluster(t, f.Variables, c.other, c.args)
 			expectRun(t, command, c.code, c.says)
 			if changes := before.Changes(f.State(t)); changes != "" {
-				t.Errorf("what is the user's has changed:\n%s", changes)
+				t.Errorf("objects of the user have changed:\n%s", changes)
 			}
 		})
 	}
 	t.Run("services of files", func(t *testing.T) {
 		compareOnUserCluster(t, f.Variables, "kubernetes")
 		if changes := before.Changes(f.State(t)); changes != "" {
-			t.Errorf("what is the user's has changed:\n%s", changes)
+			t.Errorf("objects of the user have changed:\n%s", changes)
 		}
 	})
 	t.Run("a conductor that is killed", func(t *testing.T) { expectClusterCleaned(t, f) })
@@ -88,17 +88,20 @@ func TestTheSameRunsOnTheUsersKubernetes(t *testing.T) {
 func expectClusterCleaned(t *testing.T, f *userstest.Cluster) {
 	conductor := onUserCluster(t, f.Variables, nil,
 		"check shop --architecture sync --operations 20000 --backing mariadb --deploy kubernetes")
-	pods := func() int {
-		var list struct{ Items []api.Object }
+	hasPod := func() bool {
 		for _, name := range namespacesOf(t, f) {
+			var list struct{ Items []api.Object }
 			if err := f.API.Do(t.Context(), http.MethodGet, "/api/v1/namespaces/"+name+"/pods", nil,
 				&list); err != nil {
 				t.Fatal(err)
 			}
+			if len(list.Items) > 0 {
+				return true
+			}
 		}
-		return len(list.Items)
+		return false
 	}
-	killWhen(t, conductor, "there is a pod", func() bool { return pods() > 0 })
+	killWhen(t, conductor, "there is a pod", hasPod)
 	await(t, "its namespace is gone", func() bool { return len(namespacesOf(t, f)) == 0 })
 	expectRun(t, onUserCluster(t, f.Variables, nil, "clean"), exitFine, []string{"nothing to remove"})
 }

@@ -29,7 +29,7 @@ func needSwarm(t *testing.T) {
 func TestTheSameRunsOnASwarm(t *testing.T) {
 	needSwarm(t)
 	for _, c := range []commandCase{
-		{"a node is cut off and emptied, replicas are updated", "check shop --architecture async " +
+		{"a node is cut off and drained, replicas are updated", "check shop --architecture async " +
 			"--operations 500 --deploy swarm --replicas inventory=2 --fault cut:node-3 " +
 			"--fault drain:node-3+2s --fault update:inventory", exitFine, []string{"async         valid", "4 of 4"}},
 		{"a server", "check people --architecture services,services-two-hosts --operations 200 --deploy swarm",
@@ -95,7 +95,7 @@ func TestFlagsOfClustersThatDoNothingAreRefused(t *testing.T) {
 		{"registry", registry.Variable, variants(lab.Kubernetes), false},
 		{"hosts", ssh.Variable, variants(lab.SSH), false},
 	} {
-		t.Setenv(c.variable, "")
+		t.Setenv(c.variable, "") // the flag sets the variable: this restores it
 		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 		addClusters(flags)
 		err := flags.Parse([]string{"--" + c.flag, "x"})
@@ -117,7 +117,7 @@ func TestEveryCommandRefusesFlagsOfClustersThatDoNothing(t *testing.T) {
 		{"reproduce", "rego2021", "--quick", "--plan"}, {"reproduce", "--resume", folder.Dir()},
 		{"model", "shop", "--plan"},
 	} {
-		t.Setenv(swarm.Variable, "")
+		t.Setenv(swarm.Variable, "") // --swarm sets the variable: this restores it
 		root := newRoot(strings.NewReader(""), io.Discard, io.Discard)
 		root.SetArgs(append(args, "--swarm", "127.0.0.1"))
 		err := root.ExecuteContext(t.Context())

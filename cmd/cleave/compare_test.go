@@ -228,4 +228,10 @@ func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
 			t.Errorf("%s first: %g s", all[0].Name, limit)
 		}
 	}
+	composed := external.Definition{Name: "composed"}
+	composed.Services = []lab.SystemService{{Name: "web"}}
+	one, two := []external.Definition{composed}, []external.Definition{composed, composed}
+	if alone, both := longestStart(one), longestStart(two); alone != both {
+		t.Errorf("one system may start for %g s, and the slowest of two such for %g s", alone, both)
+	}
 }

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,16 +92,27 @@ func (e *experiment) code() int {
 // label returns the label of all processes and resources of this cleave.
 func (e *experiment) label() string {
 	e.t.Helper()
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(e.Process.Pid) + "/stat")
-	if err != nil {
-		e.t.Fatal(err)
+	id, exists := processID(e.t, e.Process.Pid)
+	if !exists {
+		e.t.Fatal("cleave has ended")
 	}
+	return id.String()
+}
+
+// processID returns the ID of a process, and false if there is none with this PID.
+func processID(t *testing.T, pid int) (launch.ID, bool) {
+	t.Helper()
 	own, err := launch.Own()
 	if err != nil {
-		e.t.Fatal(err)
+		t.Fatal(err)
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return launch.ID{}, false
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
-	return launch.ID{Place: own.Place, PID: e.Process.Pid, Start: strings.Fields(rest)[22-3]}.String()
+	const start = 22 - 3 // proc(5): the start time is field 22, and rest begins with field 3
+	return launch.ID{Place: own.Place, PID: pid, Start: strings.Fields(rest)[start]}, true
 }
 
 // awaitWorkers waits until all workers run, and returns their process IDs.

@@ -26,10 +26,10 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 		{name: "in one order", args: []string{"--one-order", "--to", "sync " + bridge},
 			want: [2]string{"coordination data placement process docker-host docker-bridge"},
 			end:  "sync-docker-bridge"},
-		{name: "in two", args: []string{"--to", "sync " + bridge},
+		{name: "in two orders", args: []string{"--to", "sync " + bridge},
 			want: [2]string{"coordination data placement process docker-host docker-bridge",
 				"process docker-host docker-bridge coordination placement data"}, end: "sync-docker-bridge"},
-		{name: "what is tuned comes after it", args: []string{"--one-order", "--from", "sync", "--to",
+		{name: "tuned knobs come after the deployment", args: []string{"--one-order", "--from", "sync", "--to",
 			"sync batching=on deployment=docker-host"},
 			want: [2]string{"process docker-host batching"}, end: ""},
 		{name: "on to the tuned variant", args: []string{"--one-order", "--tuned", "--from", "sync", "--to",
@@ -38,7 +38,7 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := makePlan(t, append([]string{"explain", "shop"}, c.args...)...).Study
-			var turned [2][]string
+			var changed [2][]string
 			reached := map[int]lab.Variant{} // the last stop of each order so far
 			for _, step := range s.Steps {
 				before, known := s.Variant(step.Before)
@@ -48,11 +48,11 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 					t.Fatalf("%+v does not begin at the stop before, or its stops are no variants", step)
 				}
 				reached[step.Order] = after
-				turned[step.Order-1] = append(turned[step.Order-1], turnedBy(step, before, after)...)
+				changed[step.Order-1] = append(changed[step.Order-1], changedBy(step, before, after)...)
 			}
 			for i, want := range c.want {
-				if got := strings.Join(slices.Compact(turned[i]), " "); got != want {
-					t.Errorf("order %d turns %q, want %q", i+1, got, want)
+				if got := strings.Join(slices.Compact(changed[i]), " "); got != want {
+					t.Errorf("order %d changes %q, want %q", i+1, got, want)
 				}
 			}
 			if c.end != "" && reached[1].Name != c.end {
@@ -65,8 +65,8 @@ func TestExplainLeadsToAnotherDeployment(t *testing.T) {
 	}
 }
 
-// turnedBy returns what a step changes: the names of both deployments, or else the names of the knobs.
-func turnedBy(step lab.PathStep, before, after lab.Variant) []string {
+// changedBy returns what a step changes: the names of both deployments, or else the names of the knobs.
+func changedBy(step lab.PathStep, before, after lab.Variant) []string {
 	if step.Knob() == "deployment" {
 		return []string{before.Deployment, after.Deployment}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -19,6 +18,7 @@ func (f *explainFlags) foreignPlan(
 ) (lab.Plan, error) {
 	changes := f.to
 	f.applyDefaults(lab.Explanation{})
+	// The default objective is only for the search for the capacity.
 	if f.request.objective = f.objective; !f.isSet("objective") && !f.capacity {
 		f.request.objective = ""
 	}
@@ -99,5 +99,5 @@ func (f *explainFlags) ends(
 	}
 	all, err := f.systems([]string{args[0], second}, deployments, secrets)
 	half := len(all) / 2 // each system is there once for each deployment
-	return all[:half], slices.Clone(all[half:]), err
+	return all[:half:half], all[half:], err
 }

@@ -26,7 +26,7 @@ type foreignFlags struct {
 	path     string
 	arrivals string
 	cores    string
-	url      string // the URL that is loaded in compose files and manifests
+	url      string // the URL that gets the load, for compose files and manifests
 	command  bool   // run compose files with the compose command
 	build    bool
 	audit    string           // the command that audits every system
@@ -59,7 +59,7 @@ func (f *foreignFlags) addTrusted(flags *pflag.FlagSet) {
 
 // addCompose adds the flags of compose files.
 func (f *foreignFlags) addCompose(flags *pflag.FlagSet) {
-	flags.StringVar(&f.url, "url", "", "`URL` of what is loaded of a compose file or manifests: a published "+
+	flags.StringVar(&f.url, "url", "", "`URL` that gets the load, for a compose file or manifests: a published "+
 		"port (http://127.0.0.1:8080/), or a service with its port (http://web:80/)")
 	flags.BoolVar(&f.command, "compose-command", false,
 		"run compose files through the command docker compose, not each service as a unit")
@@ -157,16 +157,16 @@ func (f *foreignFlags) systems(
 	var mistakes []error
 	for _, argument := range args {
 		d, err := f.system(argument)
-		places := deployments
+		selected := deployments
 		if f.command && d.IsCompose() {
-			places = []string{"compose"}
+			selected = []string{"compose"}
 		} else if f.command && d.HasUnits() {
 			mistakes = append(mistakes, fmt.Errorf("--compose-command: %s is no compose file: leave one of them out",
 				argument))
 		}
 		var deployed []external.Definition
 		if err == nil {
-			deployed, err = d.In(places)
+			deployed, err = d.In(selected)
 		}
 		mistakes = append(mistakes, err)
 		for _, one := range deployed {

@@ -155,8 +155,8 @@ func searchTimeout(load lab.Load) float64 { return 45 * (load.Duration + 10) }
 // longestHealth limits the time until all services of a compose file are healthy.
 const longestHealth = 5 * time.Minute
 
-// longestStart returns the time limit for the start of a system, in seconds. There can be several waits one
-// after the other, each of which may take ready.timeout.
+// longestStart returns the time limit for the start of the slowest system, in seconds. There can be several
+// waits one after the other, each of which may take ready.timeout.
 func longestStart(definitions []external.Definition) float64 {
 	longest := 0.0
 	for _, d := range definitions {
@@ -167,10 +167,11 @@ func longestStart(definitions []external.Definition) float64 {
 		if len(d.Ready.Command) > 0 {
 			steps++
 		}
-		longest = max(longest, steps*d.Ready.Timeout)
+		start := steps * d.Ready.Timeout
 		if len(d.Services) > 0 {
-			longest += longestHealth.Seconds()
+			start += longestHealth.Seconds()
 		}
+		longest = max(longest, start)
 	}
 	return longest
 }

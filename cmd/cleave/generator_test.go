@@ -66,7 +66,7 @@ func TestSearchesBeginAtDifferentRates(t *testing.T) {
 		}
 	}
 	if low > 220 || high < 360 {
-		t.Errorf("64 searches begin between %g and %g, want them all over 200 to 400", low, high)
+		t.Errorf("64 searches begin between %g and %g, want rates from all of 200 to 400", low, high)
 	}
 	if one, other := begins("sync", 7, true), begins("async", 7, true); one == other {
 		t.Errorf("two variants of a block both begin at %g", one)
@@ -113,12 +113,11 @@ func TestExplainWithUsers(t *testing.T) {
 // TestLoadMeasuresHaveMetrics: each measure of loadMeasures is the value of a metric: times, bytes, and the
 // share of bad statuses.
 func TestLoadMeasuresHaveMetrics(t *testing.T) {
-	at := func(v float64) *float64 { return &v }
 	s := record.Summary{
 		Sent: 10, OK: 6, Errors: map[string]int64{"bad-status": 2, "rejected": 1, "timeout": 1},
-		TransferRate: at(4096),
-		ResponseTime: record.Percentiles{P50: at(2), Max: at(9)},
-		ServiceTime:  record.Percentiles{P50: at(1), Max: at(3)}, SendLateness: record.Lag{P99: at(0.5)},
+		TransferRate: new(4096.0),
+		ResponseTime: record.Percentiles{P50: new(2.0), Max: new(9.0)},
+		ServiceTime:  record.Percentiles{P50: new(1.0), Max: new(3.0)}, SendLateness: record.Lag{P99: new(0.5)},
 	}
 	got := loaded.Measured(external.Metrics([]lab.Point{{}}), lab.Point{}, lab.LoadReport{
 		Measures: loadMeasures(&s), Sent: s.Sent, OK: s.OK}).Values
@@ -135,7 +134,6 @@ func TestLoadMeasuresHaveMetrics(t *testing.T) {
 // TestLatenessAloneSpoilsTheTimesThatItMoved: if an open load reached its rate and met its objective, late
 // sends only invalidate the times that they may have changed. Otherwise the whole trial was limited.
 func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
-	at := func(v float64) *float64 { return &v }
 	limit, err := objective.Parse("p99<100ms")
 	if err != nil {
 		t.Fatal(err)
@@ -145,19 +143,19 @@ func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
 		limited bool
 	}{
 		"late": {func(*record.Summary) {}, false},
-		"no processor, too": {func(s *record.Summary) {
+		"late, and short of CPU": {func(s *record.Summary) {
 			s.Generator.LimitedBy = []string{"it used 99 %", "it sent late"}
 		}, true},
-		"no processor":      {func(s *record.Summary) { s.Generator.Moved = nil }, true},
-		"not begun":         {func(s *record.Summary) { s.AchievedRate = 50 }, true},
-		"objective missed":  {func(s *record.Summary) { s.ResponseTime.P99 = at(0.2) }, true},
-		"users wait for it": {func(s *record.Summary) { s.OfferedRate = nil }, true},
-		"not late, not held": {func(s *record.Summary) {
+		"short of CPU":     {func(s *record.Summary) { s.Generator.Moved = nil }, true},
+		"rate not reached": {func(s *record.Summary) { s.AchievedRate = 50 }, true},
+		"objective missed": {func(s *record.Summary) { s.ResponseTime.P99 = new(0.2) }, true},
+		"closed loop":      {func(s *record.Summary) { s.OfferedRate = nil }, true},
+		"rate not reached, but not late": {func(s *record.Summary) {
 			s.AchievedRate, s.Generator = 50, record.Generator{}
 		}, false},
 	} {
-		s := record.Summary{OfferedRate: at(100), AchievedRate: 100, Duration: 10, Sent: 1000, OK: 1000,
-			ResponseTime: record.Percentiles{P50: at(0.01), P99: at(0.05)},
+		s := record.Summary{OfferedRate: new(100.0), AchievedRate: 100, Duration: 10, Sent: 1000, OK: 1000,
+			ResponseTime: record.Percentiles{P50: new(0.01), P99: new(0.05)},
 			Generator: record.Generator{Limited: true, LimitedBy: []string{"it sent late"},
 				Moved: []record.Moved{{Quantile: 0.99, By: 0.02, Limit: 0.01}}}}
 		c.change(&s)
@@ -179,12 +177,11 @@ func TestLatenessAloneSpoilsTheTimesThatItMoved(t *testing.T) {
 // TestLoadsOfASearchAreKept: the report has every load of a search, with its times and the reason of a
 // failure. Ends returns the two loads between which the capacity lies.
 func TestLoadsOfASearchAreKept(t *testing.T) {
-	at := func(v float64) *float64 { return &v }
 	probe := func(rate, p99 float64, longer bool, reasons ...string) record.Probe {
 		return record.Probe{Rate: rate, Pass: len(reasons) == 0, Confirms: longer, Reasons: reasons,
-			ResponseTime: record.Percentiles{P50: at(p99 / 2), P99: at(p99), Max: at(2 * p99)}}
+			ResponseTime: record.Percentiles{P50: new(p99 / 2), P99: new(p99), Max: new(2 * p99)}}
 	}
-	search := searchOf(&record.Capacity{Rate: at(100), Reason: "why", Probes: []record.Probe{
+	search := searchOf(&record.Capacity{Rate: new(100.0), Reason: "why", Probes: []record.Probe{
 		probe(200, 4, false, "p99", "errors"), probe(100, 1, false), probe(110, 3, false, "late"),
 		probe(110, 2, false, "p99"), probe(100, 1.5, true),
 	}})

@@ -188,7 +188,7 @@ func (a app) doctorCommand() *cobra.Command {
 func diagnose(ctx context.Context) (diagnosis, error) {
 	found := diagnosis{Environment: meter.NewHost(version).Environment(),
 		Deployments: map[string]string{}, Leftovers: []string{}}
-	broken := unitPrograms()
+	broken := missingPrograms()
 	containers := docker.Missing()
 	for deployment, missing := range map[string]error{lab.Process: broken, lab.DockerHost: containers,
 		lab.DockerBridge: containers, lab.Kubernetes: clusterMissing(), lab.Swarm: swarmMissing(),
@@ -204,9 +204,9 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	for _, b := range server.Available() {
 		found.Backings[string(b.Kind)] = serverState(b)
 	}
-	found.Backings["haproxy"] = programState("haproxy", "haproxy", "for replicas that take orders")
+	found.Backings["haproxy"] = programState("haproxy", "haproxy", "for load balancing between replicas")
 	found.Backings["keepalived"] = programState("keepalived", "keepalived", "for two balancers with one address")
-	found.Backings["nginx"] = programState("nginx", "nginx-light", "for a front door")
+	found.Backings["nginx"] = programState("nginx", "nginx-light", "for a reverse proxy")
 	found.Needs = map[string]backingState{}
 	for _, name := range systemsThat[lab.Demanding]() {
 		system, _ := systemNamed[lab.Demanding](name, systemSettings{})

@@ -33,14 +33,14 @@ func TestTheSameRunsOnHostsBySSH(t *testing.T) {
 		{"a unit is killed", "check shop --architecture sync --backing mariadb --operations 300 --deploy ssh " +
 			"--hosts left,right --fault kill:inventory", exitFine,
 			[]string{"sync          valid", "1 of 1"}},
-		{"two of them", "check people --architecture services-two-hosts --operations 200 --backing cassandra " +
+		{"two hosts", "check people --architecture services-two-hosts --operations 200 --backing cassandra " +
 			"--deploy ssh --hosts left,right", exitFine,
 			[]string{"services-two-hosts  valid    200"}},
 		{"files of this host", "check shop --architecture sync --deploy ssh --hosts left,right", exitMissingPart,
 			[]string{"--backing"}},
 		{"no hosts", "check shop --architecture sync --deploy ssh --backing mariadb", exitMissingPart,
 			[]string{"--hosts user@a,user@b"}},
-		{"no host", "check shop --architecture sync --deploy ssh --hosts left,,right", exitBadPlan,
+		{"an empty name", "check shop --architecture sync --deploy ssh --hosts left,,right", exitBadPlan,
 			[]string{`"" is no host`}},
 		{"no such host", "check people --architecture services --backing cassandra --deploy ssh " +
 			"--hosts nowhere.invalid", exitBadPlan,

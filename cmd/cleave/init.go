@@ -61,8 +61,9 @@ With --from the system is that of a compose file, or of manifests of Kubernetes
 				return a.init(kind, path, text, force)
 			}
 			if kind != "system" {
-				return withCode(exitBadPlan, "--from %s: what it names is a system: type: cleave init system --from %s",
-					from, external.Quote(from))
+				return withCode(exitBadPlan,
+					"--from %s writes a system file, not a %s: type: cleave init system --from %s", from, kind,
+					external.Quote(from))
 			}
 			text, err := systemFile(path, from, address)
 			if err != nil {
@@ -73,9 +74,9 @@ With --from the system is that of a compose file, or of manifests of Kubernetes
 	}
 	command.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	command.Flags().StringVar(&from, "from", "",
-		"compose `file`, or manifests of Kubernetes, whose system is written down")
+		"compose `file`, or manifests of Kubernetes, to make the system file of")
 	command.Flags().StringVar(&address, "url", "",
-		"`URL` of what is loaded of the system, if several ports of it are published")
+		"`URL` of the system that gets the load, if it publishes several ports")
 	return command
 }
 

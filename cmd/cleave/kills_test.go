@@ -187,16 +187,11 @@ type belongings struct {
 // remember adds a process with its sockets.
 func (h *belongings) remember(t *testing.T, pid int) {
 	t.Helper()
-	own, err := launch.Own()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
+	id, exists := processID(t, pid)
+	if !exists {
 		return // it has ended
 	}
-	_, rest, _ := strings.Cut(string(stat), ") ")
-	h.tree[launch.ID{Place: own.Place, PID: pid, Start: strings.Fields(rest)[22-3]}] = true
+	h.tree[id] = true
 	links, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
 	for _, link := range links {
 		target, err := os.Readlink(link)

@@ -28,7 +28,7 @@ func needKubernetes(t *testing.T) {
 func TestTheSameRunsOnKubernetes(t *testing.T) {
 	needKubernetes(t)
 	for _, c := range []commandCase{
-		{"a pod is killed, a node is cut off and emptied, replicas are updated", "check shop " +
+		{"a pod is killed, a node is cut off and drained, replicas are updated", "check shop " +
 			"--architecture sync --operations 500 --backing mariadb --deploy kubernetes --replicas inventory=2 " +
 			"--fault kill:inventory --fault cut:node-2 --fault drain:node-2+2s --fault update:inventory", exitFine,
 			[]string{"sync          valid", "5 of 5"}},

@@ -24,7 +24,7 @@ func (a app) prepare(
 ) (*run.Conductor, lab.Plan, error) {
 	conductor, err := a.conductor(plan, flags)
 	if err == nil {
-		err = unitPrograms()
+		err = missingPrograms()
 	}
 	if err == nil {
 		err = leftovers.CheckRoot(leftovers.Root())
@@ -67,7 +67,7 @@ func (a app) noteLacks(ctx context.Context, plan lab.Plan, flags *experimentFlag
 		return err
 	}
 	note := func(format string, args ...any) { fmt.Fprintf(a.errOut, "note: "+format+"\n", args...) }
-	if err := unitPrograms(); err != nil {
+	if err := missingPrograms(); err != nil {
 		note("nothing can be played here: %v", err)
 	}
 	if err := askConsent(ctx, plan, conductor.Deployers); err != nil {
@@ -148,7 +148,7 @@ func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	}
 	conductor, err := a.conductor(plan, &flags)
 	if err == nil {
-		err = unitPrograms()
+		err = missingPrograms()
 	}
 	if err != nil {
 		return err

@@ -117,9 +117,9 @@ func (a app) row(width int, name string, texts ...string) {
 func (a app) showSystem(system lab.SystemInfo) {
 	heading := fmt.Sprintf("System %s: %s", system.Name, system.Summary)
 	fmt.Fprintln(a.out, strings.Join(report.Wrap(heading, listWidth-2), "\n  "))
-	var knobs []lab.Knob // of all architectures
+	var knobs []lab.Knob // of all architectures; the first value is the default
 	for _, architecture := range system.Architectures {
-		var own []string
+		var own []string // its defaults that differ from those in the list of knobs
 		for _, knob := range architecture.Knobs {
 			i := slices.IndexFunc(knobs, func(k lab.Knob) bool { return k.Name == knob.Name })
 			if i < 0 {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -183,9 +182,7 @@ const firstUsers = 8
 // command line replaces it; other flags change single values of it.
 func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	var l scenario.Load
-	models := map[string]bool{"rate": f.rate != "", "ramp": f.ramp != "", "steps": f.steps != "",
-		"spike": f.spike != "", "replay": f.replay != "", "users": f.users != 0}
-	chosen := slices.Contains(slices.Collect(maps.Values(models)), true)
+	chosen := f.rate+f.ramp+f.steps+f.spike+f.replay != "" || f.users != 0 // a load model
 	if own != nil {
 		l = *own
 		if chosen {

@@ -11,14 +11,15 @@ import (
 // TestOnlyOneCleavePlaysIntoAFolder: a resume is refused while a run or a resume writes into
 // the folder, and possible after that was killed. A report is possible at any time.
 func TestOnlyOneCleavePlaysIntoAFolder(t *testing.T) {
-	first := begin(t, 2_000_000)
+	const forever = 2_000_000 // pings: no trial ends within the test
+	first := begin(t, forever)
 	file, folder := filepath.Join(first.dir, "long.yaml"), filepath.Join(first.results, "long", "latest")
-	expectAlone := func(player *experiment) {
+	expectAlone := func(player *experiment) { // kills it at the end
 		t.Helper()
 		player.awaitWorkers(player.label())
 		second := &experiment{t: t, dir: first.dir, results: first.results}
 		second.start("run", file, "--resume", folder)
-		// If the second one plays, too, it is killed, and the test fails.
+		// If it plays, too, it is killed, and the test fails.
 		giveUp := time.AfterFunc(patience, func() { _ = second.Process.Kill() })
 		defer giveUp.Stop()
 		code, errOut := second.code(), second.errOut.String()

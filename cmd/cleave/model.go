@@ -158,7 +158,11 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 		return withCode(exitBadPlan, "%s is only for trials of a system: one of yours, or one of %s",
 			strings.Join(wrong, ", "), strings.Join(systemsThat[lab.Modelled](), ", "))
 	}
-	if notRun == nil && len(args) == 1 && flags.component == "" {
+	if notRun == nil && len(args) == 1 {
+		if flags.component != "" {
+			return withCode(exitBadPlan, "--component: the trials in %s named the components of their spans already: "+
+				"leave it out, or play them again with it", folder.Dir())
+		}
 		return a.modelRun(folder, flags.out)
 	}
 	return a.modelTraces(args, flags)
@@ -338,7 +342,7 @@ func (f *modelFlags) modelPoints(perFlow float64) (all []lab.Point) {
 	return all
 }
 
-// modelDesign returns the design of the study.
+// modelDesign returns the design of the study. Nothing is compared, so it needs no noise floor.
 func (f *modelFlags) modelDesign() lab.Design {
 	d := study.Defaults()
 	d.Blocks, d.MaxRepeats, d.NoiseFloor = f.blocks, 1, nil

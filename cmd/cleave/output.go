@@ -32,7 +32,7 @@ func checkOutput(flag, path string) error {
 	}
 	if err == nil && (info == nil || info.Mode().IsRegular()) {
 		var probe *os.File
-		if probe, err = createProbe(path); err == nil {
+		if probe, err = createProbe(linkTarget(path)); err == nil {
 			err = errors.Join(probe.Close(), os.Remove(probe.Name()))
 		}
 	}
@@ -60,12 +60,19 @@ func createProbe(path string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(filepath.Dir(path), name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
+// linkTarget returns the path of the file that a link leads to: writeFile replaces that file, not the link.
+// Other paths, and those of files that do not exist, stay as they are.
+func linkTarget(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
 // writeFile writes a file completely or not at all. Other files than regular ones, such as
 // /dev/stderr, are written directly.
 func writeFile(path string, write func(io.Writer) error) error {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		path = resolved // the target of a link is replaced, not the link
-	}
+	path = linkTarget(path)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {

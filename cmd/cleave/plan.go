@@ -103,7 +103,7 @@ func (f *experimentFlags) planStudy(file *study.File) (plan lab.Plan, err error)
 	return f.expand(file, o)
 }
 
-// designFlags are the flags of experiments under load without a study file: compare, explain and bottleneck.
+// designFlags are the flags of experiments under load that have no study file, such as compare and explain.
 type designFlags struct {
 	experimentFlags
 	duration time.Duration
@@ -181,7 +181,7 @@ func (f *designFlags) design(baseline string) lab.Design {
 }
 
 // backingKnobs is a function that returns the knobs which select backing services for a variant.
-type backingKnobs = func(lab.Variant) (map[string]string, error)
+type backingKnobs func(lab.Variant) (map[string]string, error)
 
 // backingKnobsOf returns the function for backing services of these kinds, or nil if there are none.
 func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
@@ -327,7 +327,8 @@ func usersPoint(users int) lab.Point {
 		Levels: map[string]float64{lab.FactorUsers: float64(users)}}
 }
 
-// layoutsOf returns the layouts of the variants at the study's first point.
+// layoutsOf returns the layouts of the variants at the study's first point. secrets may be nil for our own
+// systems, because their scenarios refer to no secrets.
 func layoutsOf(s lab.Study, secrets *secret.Vault) ([]lab.Layout, error) {
 	system, err := systemOf(lab.Plan{Study: s}, secrets, "")
 	if err != nil {

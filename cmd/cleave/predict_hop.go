@@ -54,7 +54,11 @@ func measuredHop(dir, variant string) (*predict.Hop, error) {
 		return nil, err
 	}
 	if plan.Study.Name == rehearseName {
-		return rehearsedHop(dir, plan.Study, trials)
+		hop, err := predict.RehearsedHop(plan.Study, changedVariant, trials, " in "+dir)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", dir, err)
+		}
+		return hop, nil
 	}
 	return networkHop(dir, variant, trials)
 }
@@ -76,13 +80,4 @@ func networkHop(dir, variant string, trials []lab.Trial) (*predict.Hop, error) {
 	}
 	return predict.MeasuredHop(samples, fmt.Sprintf("%s in %s, %d trials, one call after another without a "+
 		"pause: units that are idle between calls take more", variant, dir, len(samples))), nil
-}
-
-// rehearsedHop returns the cost of a call between units in a rehearsal.
-func rehearsedHop(dir string, s lab.Study, trials []lab.Trial) (*predict.Hop, error) {
-	hop, err := predict.RehearsedHop(s, changedVariant, trials, " in "+dir)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	return hop, nil
 }

@@ -68,7 +68,7 @@ func (r rehearsedChange) writeProducts(w io.Writer) {
 	cpu, _ := lab.FindMetric(r.study.Metrics, lab.CPU, 0, lab.PerOperation)
 	for _, f := range r.found.Rehearsed {
 		if load := predict.Load(f.Point); load.Users == 0 && load.Rate != r.loads()[0].Rate {
-			continue
+			continue // other rates only test the rehearsal against the model's measurements
 		}
 		if f.Changed == nil {
 			fmt.Fprintf(w, "  The %s is withheld: %s.\n", f.What, f.Withheld)

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shopFile is a compose file with several services. FRONT stands for further keys of the front.
+// shopFile is a compose file with several services. Tests put a number in the place of REPLICAS.
 const shopFile = `
 x-image: &image {image: ` + composeImage + `, volumes: ["data:/data"]}
 services:
@@ -49,7 +49,7 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	for name, replicas := range map[string]string{"one": "1", "two": "2"} {
 		text := strings.Replace(shopFile, "REPLICAS", replicas, 1)
-		if name == "two" { // its image is built from the same image
+		if name == "two" { // the image of its cart is built, with a label
 			text = strings.Replace(text, "  cart:\n", "  cart:\n    build: .\n    image: "+builtImage+"\n", 1)
 			writeFiles(t, dir, map[string]string{
 				"two/Dockerfile": "FROM " + composeImage + "\nLABEL built=here\n"})
@@ -267,7 +267,7 @@ func compareOnUserCluster(t *testing.T, variables map[string]string, deployment 
 	command := onUserCluster(t, variables, nil, compare+deployment)
 	command.Args, command.Dir = append(command.Args, "less=shop.yaml cart.cpu=0.5"), dir
 	if deployment == lab.Kubernetes {
-		own, err := os.Executable()
+		own, err := os.Executable() // the test program is the traced server, too
 		if err != nil {
 			t.Fatal(err)
 		}

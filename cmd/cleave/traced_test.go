@@ -239,6 +239,7 @@ func checkSpans(trial lab.Trial) error {
 	if math.Abs(path-batch.Seconds) > 1e-6 {
 		return fmt.Errorf("the parts take %g s and the operation %g s", path, batch.Seconds)
 	}
+	// A request has a span for itself and one for its work; front and cart have one for their call, too.
 	want := map[string]float64{"front": 3, "cart": 3, "prices": 2}
 	if !maps.EqualFunc(services, want, func(a, b float64) bool { return math.Abs(a-b) < 1e-6 }) {
 		return fmt.Errorf("the services have the spans %v of an operation, want %v", services, want)

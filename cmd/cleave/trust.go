@@ -23,8 +23,8 @@ import (
 
 // planToPlay reads the plan of a result folder that is to be played. Somebody else may
 // have written it. So it is checked by the rules for study files, and the user must agree
-// to all that it would start. This is not necessary for plans of built-in systems, which
-// start only our own programs, and for plans that this user's cleave made on this host.
+// to all that it would start. Only plans of built-in systems, which start only our own
+// programs, and plans that this user's cleave made on this host need no agreement.
 func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 	plan, own, err := folder.PlanWithSeal()
 	if err != nil {
