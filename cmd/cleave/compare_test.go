@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -233,5 +234,30 @@ func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
 	one, two := []external.Definition{composed}, []external.Definition{composed, composed}
 	if alone, both := longestStart(one), longestStart(two); alone != both {
 		t.Errorf("one system may start for %g s, and the slowest of two such for %g s", alone, both)
+	}
+}
+
+// TestFilesOfAScenarioArePacked: the plan of several systems at several points has the files that the scenario
+// names, the file of arrivals only if it is played.
+func TestFilesOfAScenarioArePacked(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"customers.csv": "name\nada\n", "times.txt": "0\n0.5\n", "scenario.yaml": `
+schema: cleave-scenario/1
+name: packed
+load: {replay: times.txt}
+data: {people: {csv: customers.csv}}
+flows: [{name: greet, steps: [{request: "GET /${people.name}"}]}]
+`})
+	for flags, want := range map[string][]string{
+		"--capacity":     {"arrivals", "people.csv"}, // after the load of the scenario itself
+		"--rate 500,900": {"people.csv"},
+	} {
+		args := append([]string{"compare", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--scenario",
+			filepath.Join(dir, "scenario.yaml")}, strings.Fields(flags)...)
+		load := makePlan(t, args...).Study.Load
+		if got := slices.Sorted(maps.Keys(load.Files)); !slices.Equal(got, want) ||
+			strings.Contains(string(load.Scenario), "customers.csv") {
+			t.Errorf("%s: the files %q are packed, want %q; the scenario is %s", flags, got, want, load.Scenario)
+		}
 	}
 }

@@ -183,7 +183,8 @@ func (f *foreignFlags) checkSystems(
 	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
 ) error {
 	var mistakes []error
-	for i, v := range s.Variants {
+	playsOwnLoad := false
+	for _, v := range s.Variants {
 		for _, p := range s.Points {
 			// The check needs a port; the real one is known when the system has started.
 			job := lab.LoadJob{Load: *s.Load, Target: strings.ReplaceAll(v.External.URL, "{port}", "80")}
@@ -193,6 +194,7 @@ func (f *foreignFlags) checkSystems(
 			operations, _ := p.Level(external.Operations)
 			// A point with a number of operations has no rate. The check needs one, and accepts any.
 			job.Rate, job.Users = max(rate, from, min(operations, 1)), int(users)
+			playsOwnLoad = playsOwnLoad || job.Rate == 0 && job.Users == 0
 			spec, err := checkLoad(job, dir, secrets)
 			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
 				_, err = spec.Prepare(ctx)
@@ -201,13 +203,14 @@ func (f *foreignFlags) checkSystems(
 				mistakes = append(mistakes, fmt.Errorf("%s: %w", v.Name, err))
 				break
 			}
-			if i == 0 {
-				mistakes = append(mistakes, packFiles(s.Load, job, dir))
-			}
 		}
 	}
 	f.noteSpans(*s)
-	return errors.Join(mistakes...)
+	if err := errors.Join(mistakes...); err != nil {
+		return err
+	}
+	// Only now, because a packed scenario does not name the files on this host any more.
+	return packFiles(s.Load, playsOwnLoad, dir)
 }
 
 // noteSpans adds a note if a study asks for spans, but services have a destination for them in their own
@@ -237,9 +240,13 @@ func (f *foreignFlags) noteSpans(s lab.Study) {
 	}
 }
 
-// packFiles puts the files that the scenario names into the load, so that the
-// plan is enough to play it.
-func packFiles(load *lab.Load, job lab.LoadJob, dir string) error {
+// packFiles puts the files that the scenario names into the load, so that the plan is enough to play it. The
+// file of arrivals is among them if the load of the scenario is played.
+func packFiles(load *lab.Load, playsOwnLoad bool, dir string) error {
+	job := lab.LoadJob{Load: *load}
+	if !playsOwnLoad {
+		job.Rate = 1 // any rate replaces the load of the scenario
+	}
 	work, err := agentJob(job)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ func manCommand() *cobra.Command {
 		RunE: func(command *cobra.Command, args []string) error {
 			root := command.Root()
 			root.DisableAutoGenTag = true
+			// The topic of help has no page of its own.
 			root.Long += "\n\n```\n" + exitCodesTopic().Long + "```\n"
 			if err := writeManual(root, args[0]); err != nil {
 				return fmt.Errorf("write the manual into %s: %w: name a folder that is there", args[0], err)
