@@ -237,11 +237,12 @@ func TestATrialMayLastAsLongAsItsSystemsStart(t *testing.T) {
 	}
 }
 
-// TestFilesOfAScenarioArePacked: the plan of several systems at several points has the files that the scenario
-// names, the file of arrivals only if it is played.
+// TestFilesOfAScenarioArePacked: the plan of several systems at several points has the files that the
+// scenario names, the file of arrivals only if it is played.
 func TestFilesOfAScenarioArePacked(t *testing.T) {
 	dir := t.TempDir()
-	writeFiles(t, dir, map[string]string{"customers.csv": "name\nada\n", "times.txt": "0\n0.5\n", "scenario.yaml": `
+	writeFiles(t, dir, map[string]string{"customers.csv": "name\nada\n", "times.txt": "0\n0.5\n",
+		"scenario.yaml": `
 schema: cleave-scenario/1
 name: packed
 load: {replay: times.txt}

@@ -111,9 +111,9 @@ func TestWhatDiesInMidTrialIsNamed(t *testing.T) {
 // killInLoad kills the server whose command line contains mark, as soon as the shop accepts orders.
 func (e *experiment) killInLoad(label, mark, architecture string) {
 	e.t.Helper()
-	front := map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy",
-		"async": `"unit":"orders"`}[architecture]
-	address := until(e.t, "the front listens", func() (string, bool) { return frontAddress(label, front) })
+	address := until(e.t, "the front listens", func() (string, bool) {
+		return frontAddress(label, fronts[architecture])
+	})
 	await(e.t, "the shop is ready", func() bool { return answersOK("http://" + address + "/health") })
 	await(e.t, "the generator runs", func() bool { return len(labelled(label, "--job")) > 0 })
 	victims := keptProcesses(label, mark)

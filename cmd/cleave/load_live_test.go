@@ -18,8 +18,8 @@ func TestProgressOfALoadIsForProgramsToo(t *testing.T) {
 		line.Due <= 0 || line.P50 == nil || line.Errors == nil {
 		t.Errorf("%q: %+v, %v", first, line, err)
 	}
-	if _, _, errOut = load(t, startWeb(t), "-r", "50", "-d", "1s", "--progress", "none"); strings.Contains(errOut,
-		"p50") {
+	_, _, errOut = load(t, startWeb(t), "-r", "50", "-d", "1s", "--progress", "none")
+	if strings.Contains(errOut, "p50") {
 		t.Errorf("none: %q", errOut)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAnOutputMayBeALink: a file behind a link is checked and replaced in its own folder. In the folder of the
-// link, such as /dev/fd, a file may be impossible to create.
+// TestAnOutputMayBeALink: a file behind a link is checked and replaced in its own folder. In the folder of
+// the link, such as /dev/fd, a file may be impossible to create.
 func TestAnOutputMayBeALink(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "out.json"))
 	if err != nil {
