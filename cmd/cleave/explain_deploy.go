@@ -18,8 +18,8 @@ func stepsBetween(system lab.Explainable, from, to lab.Variant) ([]lab.Variant, 
 		return withDeployment([]lab.Variant{from}, nil, to.Deployment)
 	}
 	stops, steps, err := system.Steps(from, to)
-	isThere := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
-	if err != nil || slices.ContainsFunc(stops, isThere) {
+	isDeployed := func(v lab.Variant) bool { return v.Deployment == to.Deployment }
+	if err != nil || slices.ContainsFunc(stops, isDeployed) {
 		return stops, steps, err
 	}
 	return withDeployment(stops, steps, to.Deployment)

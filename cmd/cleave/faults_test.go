@@ -215,8 +215,8 @@ design: {blocks: 1, max_repeats: 0, gates: {steal: 99%%, calibration: 99%%}}
 
 // fronts holds a part of the command line of the unit or balancer that the clients of a shop reach, by
 // architecture.
-var fronts = map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy", "sync": `"unit":"orders"`,
-	"async": `"unit":"orders"`}
+var fronts = map[string]string{"monolith": `"unit":"shop"`, "monolith-ha": "haproxy",
+	"sync": `"unit":"orders"`, "async": `"unit":"orders"`}
 
 // TestBadClientsGetProblems: the real units of each kind of front answer a body that is
 // too large, and a client that is too slow, with typed problems, and the shop is not

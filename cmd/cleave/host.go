@@ -60,7 +60,7 @@ func (a app) cleanCommand() *cobra.Command {
 
 // clean removes leftovers. It continues after errors.
 func (a app) clean(ctx context.Context) error {
-	users, err := namedServers()
+	servers, err := namedServers()
 	found, failed := leftovers.Find(leftovers.Root())
 	err = errors.Join(err, failed)
 	var removed []string
@@ -75,7 +75,7 @@ func (a app) clean(ctx context.Context) error {
 		}
 		err = errors.Join(err, failed)
 	}
-	onServers, unclear, failed := named.Clean(ctx, users)
+	onServers, unclear, failed := named.Clean(ctx, servers)
 	err = errors.Join(err, failed)
 	onCluster, unclearThere, failed := cleanClusters(ctx, "")
 	err = errors.Join(err, failed)
@@ -98,9 +98,9 @@ func (a app) clean(ctx context.Context) error {
 type diagnosis struct {
 	Environment lab.Environment   `json:"environment"`
 	Deployments map[string]string `json:"deployments"` // the missing part; "" if there is none
-	// Backings are the backing services by kind.
+	// Backings holds the backing services, by kind.
 	Backings map[string]backingState `json:"backings"`
-	// Needs hold the further requirements of systems, by name.
+	// Needs holds the further requirements of systems, by name.
 	Needs     map[string]backingState `json:"needs"`
 	Leftovers []string                `json:"leftovers"`
 }

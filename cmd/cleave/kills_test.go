@@ -90,17 +90,18 @@ func TestKillsLeaveNothing(t *testing.T) {
 		}
 		return absent
 	})
-	for killed := 0; killed < int(count) && !t.Failed(); {
-		v := all[killed%len(all)]
+	for kills := 0; kills < int(count) && !t.Failed(); {
+		v := all[kills%len(all)]
 		after := time.Duration(random.Int64N(int64(v.length)))
-		length, took, was := v.kill(t, after, random.IntN(2) == 0)
-		if !was {
+		withGroup := random.IntN(2) == 0
+		length, took, killed := v.kill(t, after, withGroup)
+		if !killed {
 			v.length = min(v.length, length) // it had ended before: choose an earlier moment
 			continue
 		}
-		killed++
+		kills++
 		v.killed, v.longest = v.killed+1, max(v.longest, took)
-		t.Logf("kill %d: %s after %v, gone after %v", killed, v.name, after.Round(time.Millisecond),
+		t.Logf("kill %d: %s after %v, gone after %v", kills, v.name, after.Round(time.Millisecond),
 			took.Round(time.Millisecond))
 	}
 	for _, v := range all {
@@ -123,9 +124,9 @@ func number(t *testing.T, variable string, usual int64) int64 {
 	return n
 }
 
-// kill starts the command and kills it after some time. It returns the time until the
-// kill, the time after it until everything was removed, and whether the command was
-// still running at the kill.
+// kill starts the command and kills it after some time, with its process group if withGroup is set. It
+// returns the time until the kill, the time after it until everything was removed, and whether the command
+// was still running at the kill.
 func (v *victim) kill(
 	t *testing.T, after time.Duration, withGroup bool,
 ) (length, took time.Duration, killed bool) {

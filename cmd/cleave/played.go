@@ -27,7 +27,7 @@ func modelText(argument string) (string, bool) {
 // the error otherwise, "... is a model, which cannot be ...", such as "checked".
 func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 	if _, err := readModel(path); err != nil {
-		return found, err
+		return found, err // its mistakes, with their lines
 	}
 	for _, system := range systems(systemSettings{model: text}) {
 		if found, can := system.(T); can && system.Describe().Model == text {

@@ -154,15 +154,15 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	}
 	changed, _ := r.study.Variant(changedVariant)
 	for _, m := range predict.Pooled(r.model.Measured) {
-		name, placement, load := asIsVariant, "as it is", lab.Plain(m.Rate)+"/s"
+		variant, placement, load := asIsVariant, "as it is", lab.Plain(m.Rate)+"/s"
 		if m.Placement != "" {
-			name, placement = changedVariant, m.Placement
+			variant, placement = changedVariant, m.Placement
 			if !samePlacement(r.model, m.Placement, changed.Knobs["placement"]) {
 				continue
 			}
 		}
 		if m.Users > 0 {
-			if r.result(name, m, quantities[0].Metric) == nil { // the capacity was not asked for
+			if r.result(variant, m, quantities[0].Metric) == nil { // the capacity was not asked for
 				continue
 			}
 			load = fmt.Sprintf("%d users", m.Users)
@@ -173,7 +173,7 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 				row = append(row, "-")
 				continue
 			}
-			result, truth := r.result(name, m, q.Metric), q.Measured(m)
+			result, truth := r.result(variant, m, q.Metric), q.Measured(m)
 			text := resultText(result)
 			if result != nil && truth > 0 {
 				c, gap := predict.Compared{Predicted: result.Mean, Measured: truth}, predict.Gap{}
