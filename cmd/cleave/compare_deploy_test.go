@@ -13,16 +13,27 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// playedComparison runs `cleave compare` with a small load, and returns the attempts at trials by the names
-// of their variants.
-func playedComparison(t *testing.T, dir string, args ...string) map[string][]lab.Trial {
+// playedTrials holds attempts at trials by the names of their variants.
+type playedTrials map[string][]lab.Trial
+
+// of returns the trials of a variant. It fails the test if there are none.
+func (p playedTrials) of(t *testing.T, variant string) []lab.Trial {
+	t.Helper()
+	if len(p[variant]) == 0 {
+		t.Errorf("%s was not played", variant)
+	}
+	return p[variant]
+}
+
+// playedComparison runs `cleave compare` with a small load, and returns its trials.
+func playedComparison(t *testing.T, dir string, args ...string) playedTrials {
 	t.Helper()
 	args = append([]string{"compare", "--rate", "50", "-d", "1s", "--warm-up", "100ms", "--blocks", "1",
 		"--no-gates", "--cores", "none"}, args...)
 	if code, printed := finish(t, program(dir, args...)); code != exitFine && code != exitLoadNotReached {
 		t.Fatalf("exit code %d\n%s", code, printed)
 	}
-	played := map[string][]lab.Trial{}
+	played := playedTrials{}
 	for _, trial := range trialsOf(t, filepath.Join(dir, "results")) {
 		played[trial.Variant] = append(played[trial.Variant], trial)
 	}
@@ -31,13 +42,10 @@ func playedComparison(t *testing.T, dir string, args ...string) map[string][]lab
 
 // expectAnswered checks that each of these variants has trials, and that its system answered in all of them
 // and was metered.
-func expectAnswered(t *testing.T, played map[string][]lab.Trial, variants ...string) {
+func expectAnswered(t *testing.T, played playedTrials, variants ...string) {
 	t.Helper()
 	for _, name := range variants {
-		if len(played[name]) == 0 {
-			t.Errorf("%s was not played", name)
-		}
-		for _, trial := range played[name] {
+		for _, trial := range played.of(t, name) {
 			system := trial.Metered.Roles["system"]
 			if trial.Audit.Counts["ok"] == 0 || system.Units != 1 || system.CPUSeconds == 0 ||
 				system.PeakMemoryBytes < 1<<20 {

@@ -265,7 +265,7 @@ func (a app) playModel(command *cobra.Command, plan lab.Plan, flags *modelFlags)
 	if flags.planOnly {
 		return a.showPlan(command.Context(), plan, &flags.experimentFlags)
 	}
-	flags.strict = true
+	flags.strict = true // a model needs both variants
 	conductor, folder, plan, err := a.begin(command, plan, &flags.experimentFlags)
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ func TestKeysAndRecordsOfPeopleAreReadNowhere(t *testing.T) {
 	if err := json.Unmarshal(text, &plan); err != nil {
 		t.Fatal(err)
 	}
+	// The records have fields such as "street" and 16 characters.
 	secrets := []*regexp.Regexp{regexp.MustCompile(`(firstName|street|userName) [A-Za-z0-9]{16}`)}
 	for _, trial := range plan.Trials { // people derives the key of a trial from its seed in the same way
 		key := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("key of the records of a trial of people "),

@@ -74,15 +74,16 @@ func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// 0: the model does not have it.
 	measured := map[string]float64{"median response time": 0.0062, "CPU per operation": 0.00152, "capacity": 0}
 	if len(found.Rehearsed) != len(measured) {
 		t.Fatalf("figures %+v, want three", found.Rehearsed)
 	}
 	for _, f := range found.Rehearsed {
-		is, known := measured[f.What]
-		if !known || f.Ratio == nil || (f.Changed == nil) != (is == 0) ||
-			is > 0 && (f.Measured.Value != is || f.Changed.Value != is*f.Ratio.Value) {
-			t.Errorf("%+v, want the ratio times %g", f, is)
+		value, known := measured[f.What]
+		if !known || f.Ratio == nil || (f.Changed == nil) != (value == 0) ||
+			value > 0 && (f.Measured.Value != value || f.Changed.Value != value*f.Ratio.Value) {
+			t.Errorf("%+v, want the ratio times %g", f, value)
 		}
 	}
 	other := found.Rehearsed[0] // at a rate at which the model was measured, but which --rate does not name

@@ -64,10 +64,7 @@ func TestComposeFilesAreComparedAsTheyAre(t *testing.T) {
 		t.Errorf("the image was not built: %s%v", labels, err)
 	}
 	for variant, carts := range map[string]int{"one": 1, "other": 2} {
-		if len(played[variant]) == 0 {
-			t.Errorf("%s was not played", variant)
-		}
-		for _, trial := range played[variant] {
+		for _, trial := range played.of(t, variant) {
 			front, cart := trial.Metered.Roles["front"], trial.Metered.Roles["cart"]
 			if trial.Audit.Counts["ok"] == 0 || front.Units != 1 || cart.Units != carts || front.CPUSeconds == 0 ||
 				cart.CPUSeconds == 0 || cart.PeakMemoryBytes == 0 || len(trial.Parts) < 3 {
@@ -165,10 +162,7 @@ func playShop(t *testing.T, args ...string) {
 	played := playedComparison(t, dir, append(args, "compose.yaml", "k8s", "-d", "5s", "--trace-share", "1",
 		"--fault", "kill:cart@500ms+500ms")...)
 	for _, variant := range []string{"shop", "k8s"} {
-		if len(played[variant]) == 0 {
-			t.Errorf("%s was not played", variant)
-		}
-		for _, trial := range played[variant] {
+		for _, trial := range played.of(t, variant) {
 			front, cart := trial.Metered.Roles["front"], trial.Metered.Roles["cart"]
 			if trial.Audit.Counts["ok"] == 0 || front.Units != 1 || cart.Units != 1 || front.CPUSeconds == 0 ||
 				cart.CPUSeconds == 0 || cart.PeakMemoryBytes == 0 || len(trial.Parts) < 4 {

@@ -178,7 +178,7 @@ func TestSpansComeFromContainers(t *testing.T) {
 	played := playedComparison(t, dir, "old.yaml", "new.yaml", "--blocks", "2", "--warm-up", "1s",
 		"--rate", "20", "-d", "2s", "--trace-share", "1")
 	for _, variant := range []string{"old", "new"} {
-		for _, trial := range played[variant] {
+		for _, trial := range played.of(t, variant) {
 			if err := checkSpans(trial); err != nil {
 				t.Errorf("%s: %v", variant, err)
 			}
