@@ -62,13 +62,17 @@ that sends nothing. docs/importing.md lists what each input is converted to.`,
 
 // loadImport converts a file, writes the scenario and prints what could not be converted.
 func (a app) loadImport(path string, flags *importFlags) error {
-	conversion, err := a.readImport(path, flags.options)
-	if err != nil {
-		return withCode(exitBadPlan, "%w", err)
-	}
+	var conversion convert.Conversion
+	var err error
 	from := filepath.Base(path)
 	if path == "-" {
 		from = "standard input"
+		conversion, err = convert.Read(a.in, flags.options)
+	} else {
+		conversion, err = convert.ReadFile(path, flags.options)
+	}
+	if err != nil {
+		return withCode(exitBadPlan, "%w", err)
 	}
 	text, err := conversion.YAML(from)
 	if err != nil {
@@ -89,14 +93,6 @@ func (a app) loadImport(path string, flags *importFlags) error {
 	fmt.Fprintf(a.errOut, "wrote %s\n", flags.output)
 	a.checkImport(flags.output, text)
 	return nil
-}
-
-// readImport converts a file, or standard input.
-func (a app) readImport(path string, options convert.Options) (convert.Conversion, error) {
-	if path == "-" {
-		return convert.Read(a.in, options)
-	}
-	return convert.ReadFile(path, options)
 }
 
 // writeImport writes the scenario and its data files. If one of them exists and may not

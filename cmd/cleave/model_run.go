@@ -174,25 +174,21 @@ func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, meter
 	return nil
 }
 
-// cpuByRole returns the CPU time per operation of each role except the generator: means over trials.
+// cpuByRole returns the CPU time per operation of each role except the generator, in seconds: means over
+// trials.
 func cpuByRole(trials []lab.Trial, metrics []lab.Metric) map[string]float64 {
+	perOperation, _ := lab.FindMetric(metrics, lab.CPU, 0, lab.PerOperation)
 	mean := map[string]float64{}
 	for _, t := range trials {
 		whole := t.Metered.Used().CPUSeconds
 		for role, used := range t.Metered.Roles {
 			if role != lab.RoleGenerator {
 				share := used.CPUSeconds / whole
-				mean[role] += share * cpuPerOperation(t, metrics) / float64(len(trials))
+				mean[role] += share * t.Measures[perOperation.Name] / float64(len(trials))
 			}
 		}
 	}
 	return mean
-}
-
-// cpuPerOperation returns the CPU time of the system per operation of a trial, in seconds.
-func cpuPerOperation(t lab.Trial, metrics []lab.Metric) float64 {
-	m, _ := lab.FindMetric(metrics, lab.CPU, 0, lab.PerOperation)
-	return t.Measures[m.Name]
 }
 
 // storeOf returns a function that returns the store of a component, by the links between the parts of a
