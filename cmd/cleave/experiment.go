@@ -263,12 +263,11 @@ func (a app) reportAnalysis(
 func (a app) begin(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, *store.Folder, lab.Plan, error) {
-	refused := func(err error) (*run.Conductor, *store.Folder, lab.Plan, error) { return nil, nil, plan, err }
 	var folder *store.Folder
 	if flags.resume != "" {
 		var err error
 		if folder, plan, err = a.openResumed(command, plan, flags); err != nil {
-			return refused(err)
+			return nil, nil, plan, err
 		}
 	}
 	conductor, plan, err := a.prepare(command.Context(), plan, flags)
