@@ -345,7 +345,7 @@ func (f *modelFlags) modelPoints(perFlow float64) (all []lab.Point) {
 // modelDesign returns the design of the study. Nothing is compared, so it needs no noise floor.
 func (f *modelFlags) modelDesign() lab.Design {
 	d := study.Defaults()
-	d.Blocks, d.MaxRepeats, d.NoiseFloor = f.blocks, 1, nil
+	d.Blocks, d.MaxRepeats, d.NoiseFloor, d.TrialTimeout = f.blocks, 1, nil, f.trialLimit()
 	return d
 }
 

@@ -177,7 +177,15 @@ func (f *designFlags) measuredLoad() lab.Load {
 func (f *designFlags) design(baseline string) lab.Design {
 	d := study.Defaults()
 	d.Blocks, d.Margin, d.MaxRepeats, d.NoiseFloor = f.blocks, f.margin, 1, []string{baseline}
+	d.TrialTimeout = f.trialLimit()
 	return d
+}
+
+// trialLimit returns the time limit of a trial, in seconds: the default, or more if the load is long.
+func (f *designFlags) trialLimit() float64 {
+	const overhead = 1800 // for the start, the end and the audit
+	load := f.measuredLoad()
+	return max(study.Defaults().TrialTimeout, load.LongestWarmUp()+load.Duration+overhead)
 }
 
 // backingKnobs is a function that returns the knobs which select backing services for a variant.

@@ -107,6 +107,21 @@ func TestAWarmUpUntilSteadyIsPlanned(t *testing.T) {
 	}
 }
 
+// TestATrialMayLastAsLongAsItsLoad: the time limit of a trial is longer than a long load, or than the loads
+// of a search.
+func TestATrialMayLastAsLongAsItsLoad(t *testing.T) {
+	for command, least := range map[string]float64{
+		"explain shop -d 2h":             2*3600 + 600,
+		"explain shop -d 10m --capacity": 20 * 300,
+		"bottleneck people -d 2h":        2*3600 + 600,
+		"rehearse ../../predict/testdata/small.model.yaml --split stock -d 2h": 2*3600 + 600,
+	} {
+		if got := makePlan(t, strings.Fields(command)...).Study.Design.TrialTimeout; got < least {
+			t.Errorf("%s: a trial is ended after %g s, want %g or more", command, got, least)
+		}
+	}
+}
+
 // TestPlanOfJobsIsEstimatedFromSmallerJobs: the time of a job grows with the scale, but not the overhead. For
 // trials without data, those of their variant are used.
 func TestPlanOfJobsIsEstimatedFromSmallerJobs(t *testing.T) {
