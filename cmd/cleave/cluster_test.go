@@ -107,7 +107,7 @@ func expectClusterCleaned(t *testing.T, f *userstest.Cluster) {
 }
 
 // TestConsentOfAKubernetesOwner: a cluster on other hosts gets no load without the consent of its owner, and
-// not more than the consent allows.
+// not more than the consent allows. Long because it is a table.
 func TestConsentOfAKubernetesOwner(t *testing.T) {
 	const token = "0123456789abcdef"
 	allowed, err := consent.ReadList(strings.NewReader(`allow:
@@ -119,9 +119,11 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 	}
 	config := filepath.Join(t.TempDir(), "config")
 	plan := func(factor string, level float64) lab.Plan {
-		return lab.Plan{Study: lab.Study{Load: &lab.Load{Duration: 10},
+		return lab.Plan{Study: lab.Study{Load: &lab.Load{Duration: 864_000}, // 10 of the 38 days of the consent
 			Points: []lab.Point{{Name: "p", Levels: map[string]float64{factor: level}}}}}
 	}
+	longer := plan(lab.FactorRate, 50)
+	longer.Study.Design.Lengthen = 4
 	for name, c := range map[string]struct {
 		server, proof string
 		plan          lab.Plan
@@ -135,7 +137,8 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 		"its owner agrees": {"https://203.0.113.7:6443", token, plan(lab.FactorPerMinute, 600), allowed, ""},
 		"too much": {"https://203.0.113.7:6443", token, plan(lab.FactorRate, 500), allowed,
 			"100 are permitted"},
-		"as fast as it can": {"https://203.0.113.7:6443", token, plan("orders", 10), allowed, "no highest rate"},
+		"a load that may grow": {"https://203.0.113.7:6443", token, longer, allowed, "of load would end after"},
+		"as fast as it can":    {"https://203.0.113.7:6443", token, plan("orders", 10), allowed, "no highest rate"},
 		"another token": {"https://203.0.113.7:6443", "another", plan(lab.FactorRate, 50), allowed,
 			"is not the token"},
 		"another port": {"https://203.0.113.7", token, plan(lab.FactorRate, 50), allowed, "not for this port"},

@@ -177,7 +177,8 @@ func (o owned) checkConsent(ctx context.Context, guard consent.Guard, plan lab.P
 		request := consent.Request{Scheme: server.Scheme, Host: server.Hostname(), Port: uint16(number),
 			Rate: highestRate(plan)}
 		if load := plan.Study.Load; load != nil {
-			request.Duration = time.Duration((load.Duration + load.LongestWarmUp()) * float64(time.Second))
+			length := (load.Duration + load.LongestWarmUp()) * max(1, plan.Study.Design.Lengthen)
+			request.Duration = time.Duration(length * float64(time.Second))
 		}
 		_, err = guard.Admit(ctx, request)
 		var refusal *consent.Refusal
