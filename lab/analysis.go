@@ -18,15 +18,15 @@ type Analysis struct {
 	// holds. Empty if the study has none.
 	Objective   string      `json:"objective,omitempty"`
 	Answer      Conclusion  `json:"answer"`
-	Trials      TrialCounts `json:"trials"` // the last key that lists of runs read
+	Trials      TrialCounts `json:"trials"` // lists of runs read the document only up to this key
 	Environment Environment `json:"environment"`
 	Metrics     []Metric    `json:"metrics"`
 	Variants    []Variant   `json:"variants"`
 	// Absent lists the variants that this host cannot play. Notes name each missing part.
 	Absent []AbsentVariant `json:"absent,omitempty"`
 	Points []Point         `json:"points"`
-	// NoiseFloor holds, by metric, the widest interval of a variant compared with its twin:
-	// as far apart can measurements of the same thing be on this host.
+	// NoiseFloor holds, by metric, the widest interval of a variant compared with its twin: measurements of
+	// the same thing can differ by that much on this host.
 	NoiseFloor map[string]Ratio `json:"noise_floor"`
 	// Biases lists the twins that differ from their originals, perhaps by more than Margin.
 	Biases []Bias `json:"biases,omitempty"`
@@ -95,7 +95,7 @@ type Analysis struct {
 
 // TrialCounts holds the numbers of planned, valid and invalid trials.
 type TrialCounts struct {
-	Planned int `json:"planned"` // Further included
+	Planned int `json:"planned"` // includes Further
 	Valid   int `json:"valid"`
 	// Further is the number of trials that were added to the plan, to replace lost ones.
 	Further int `json:"further,omitempty"`

@@ -37,9 +37,9 @@ type CurvePoint struct {
 	Due    float64   `json:"due,omitempty"`
 	Median float64   `json:"median"` // over the trials
 	Values []float64 `json:"values"` // one per trial
-	// Held: in all trials the rate was achieved and did not pile up.
+	// Held is set if the rate was achieved in all trials, and operations did not pile up.
 	Held bool `json:"held"`
-	// Missed: all trials held the rate, but some did not meet the objective of the study. Such a
+	// Missed is set if all trials held the rate, but some did not meet the objective of the study. Such a
 	// point is drawn as one that was not held, but its times are valid.
 	Missed bool `json:"missed,omitempty"`
 }
@@ -126,7 +126,7 @@ type Waterfall struct {
 	Words   string            `json:"words"`
 	// Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not.
 	Unsteady string `json:"unsteady,omitempty"`
-	// Stretches holds the way from the first variant to the last stock one, and from there to
+	// Stretches holds the steps from the first variant to the last stock one together, and those from there to
 	// the tuned one; empty if the steps do not have both.
 	Stretches []Stretch `json:"stretches,omitempty"`
 	// Interactions compares each knob's effect with its effect in another order of the

@@ -17,8 +17,9 @@ type Autoscale struct {
 	CPU float64 `json:"cpu" yaml:"cpu,share"`
 }
 
-// scaledBy returns an error if the variant has units to autoscale and the deployer's platform cannot do that.
-func (v Variant) scaledBy(d Deployer) error {
+// checkAutoscaler returns an error if the variant has units to autoscale and the deployer's platform cannot do
+// that.
+func (v Variant) checkAutoscaler(d Deployer) error {
 	if len(v.Autoscale) == 0 {
 		return nil
 	}
@@ -72,13 +73,13 @@ func (v Variant) checkAutoscale(l Layout) error {
 		case slices.ContainsFunc(l.Units, func(u UnitSpec) bool {
 			return u.Name == l.Lead && slices.Contains(u.Peers, name)
 		}):
-			mistakes = append(mistakes, fmt.Errorf("autoscale: the generator connects to %s before there are more "+
-				"of it: put something in front that does so for each call, such as nginx", name))
+			mistakes = append(mistakes, fmt.Errorf("autoscale: the generator connects to %s before replicas are "+
+				"added: put a proxy in front of it that connects for each call, such as nginx", name))
 		case at >= 0 && l.Units[at].Foreign:
-			mistakes = append(mistakes, fmt.Errorf("autoscale: %s is no program of Cleave's, whose replicas could "+
-				"be asked for their reports: give it a number of replicas", name))
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s is not a program of Cleave's, and replicas of "+
+				"others send no reports: give it a number of replicas", name))
 		case at >= 0 && l.Units[at].Reached != ReachUsual:
-			mistakes = append(mistakes, fmt.Errorf("autoscale: %s shall be called at its %s address, and replicas "+
+			mistakes = append(mistakes, fmt.Errorf("autoscale: %s shall be called at its %s address, but replicas "+
 				"that the platform adds share one: give it a number of replicas", name, l.Units[at].Reached))
 		case at >= 0 && l.Units[at].Limits.CPU <= 0:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has no limit of processors, of which cpu is a "+

@@ -34,28 +34,28 @@ func TestWhatCannotBeScaledIsRefused(t *testing.T) {
 	limits := map[string]Limits{AllUnits: {CPU: 0.2}}
 	for name, c := range map[string]struct {
 		v    Variant
-		says string
+		want string // part of the error
 	}{
 		"no limit": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 0.5}}}, "no limit of processors"},
 		"no such unit": {Variant{Autoscale: map[string]Autoscale{"beer": {3, 0.5}}, Limits: limits},
 			`no unit "beer"`},
-		"keeps things": {Variant{Autoscale: map[string]Autoscale{"till": {3, 0.5}}, Limits: limits},
+		"a unit with data": {Variant{Autoscale: map[string]Autoscale{"till": {3, 0.5}}, Limits: limits},
 			"keeps what others"},
 		"a proxy": {Variant{Autoscale: map[string]Autoscale{"proxy": {3, 0.5}}, Limits: limits},
 			"the generator connects to proxy"},
-		"of one": {Variant{Autoscale: map[string]Autoscale{"milk": {1, 0.5}}, Limits: limits},
+		"one replica": {Variant{Autoscale: map[string]Autoscale{"milk": {1, 0.5}}, Limits: limits},
 			"use 2 to 20"},
-		"of too many": {Variant{Autoscale: map[string]Autoscale{"milk": {21, 0.5}}, Limits: limits},
+		"too many replicas": {Variant{Autoscale: map[string]Autoscale{"milk": {21, 0.5}}, Limits: limits},
 			"use 1 to 20"},
-		"of all it has": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 1.5}}, Limits: limits},
+		"a share above 1": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 1.5}}, Limits: limits},
 			"above 0 and up to 1"},
-		"and a number": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 0.5}},
+		"a fixed number, too": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 0.5}},
 			Replicas: map[string]int{"milk": 2}, Limits: limits}, "choose one"},
-		"called itself": {Variant{Autoscale: map[string]Autoscale{"bread": {3, 0.5}}, Limits: limits},
+		"called at its own address": {Variant{Autoscale: map[string]Autoscale{"bread": {3, 0.5}}, Limits: limits},
 			"shall be called at its direct address"},
 	} {
-		if _, err := c.v.Scale(street()); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v, want %q", name, err, c.says)
+		if _, err := c.v.Scale(street()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func NewClocks(before, after []ClockReading) *Clocks {
 const clockShare = 0.1
 
 // CanMeasure reports whether a time in seconds that begins on one clock and ends on another is long enough
-// for the precision of the clocks.
+// for the precision of the clocks. It returns true for nil Clocks: all units then have the conductor's clock.
 func (c *Clocks) CanMeasure(seconds float64) bool {
 	return c == nil || c.ApartSeconds <= clockShare*seconds
 }

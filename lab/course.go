@@ -47,9 +47,8 @@ type WarmUp struct {
 	Slices []Slice `json:"slices"`
 }
 
-// The shortest and the longest limit, in seconds, of a warm-up that lasts until the load is
-// steady. A shorter one shows nothing, and what changes for longer than an hour is no
-// warming up.
+// The shortest and the longest limit, in seconds, of a warm-up that lasts until the load is steady. A shorter
+// one has too few slices to judge, and a change that lasts for more than an hour is not a warm-up.
 const (
 	LeastWarmUpLimit   = 5.0
 	LongestWarmUpLimit = 3600.0

@@ -182,14 +182,14 @@ type Platform interface {
 	// Clocks reads the clock of every unit that speaks the control protocol and waits for a command. It
 	// returns none if all units run on the conductor's host, which has one clock.
 	Clocks(ctx context.Context) ([]ClockReading, error)
-	// Arrivals calls tell for every replica that the platform adds, as soon as it is usable, until ctx ends. It
+	// Arrivals calls add for every replica that the platform adds, as soon as it is usable, until ctx ends. It
 	// returns at once if the platform adds none.
-	Arrivals(ctx context.Context, tell func(Arrived) error) error
+	Arrivals(ctx context.Context, add func(Arrived) error) error
 	// Meter returns a meter for the units if those of this host cannot read them, else nil.
 	Meter() Meter
 	// Accounts returns the usage of units between two moments as the platform has reported it until now; note
 	// is the reason if it has reported nothing or not everything. Both are empty if it meters no units.
-	Accounts(from, to time.Time) (said []PlatformUsage, note string)
+	Accounts(from, to time.Time) (reported []PlatformUsage, note string)
 	// PlatformCost returns the cost of making the units ready.
 	PlatformCost() PlatformCost
 	// Daemons returns the processes of the platform itself on this host, for a meter; their roles are the parts

@@ -5,15 +5,16 @@ import (
 	"testing"
 )
 
-// barrow is a deployer without a replicated disk, cellar one with such a disk.
-type barrow struct{ Deployer }
+// diskless is a deployer without a replicated disk.
+type diskless struct{ Deployer }
 
-func (barrow) Name() string      { return "barrow" }
-func (barrow) Can() Capabilities { return Capabilities{} }
+func (diskless) Name() string      { return "diskless" }
+func (diskless) Can() Capabilities { return Capabilities{} }
 
-type cellar struct{ barrow }
+// replicating is a deployer with a replicated disk, whose nodes a layout gets if it needs the disk.
+type replicating struct{ diskless }
 
-func (cellar) Can() Capabilities {
+func (replicating) Can() Capabilities {
 	return Capabilities{
 		Nodes: func(l Layout) []Node {
 			if !l.OnReplicatedDisk() {
@@ -25,25 +26,27 @@ func (cellar) Can() Capabilities {
 	}
 }
 
-func TestAReplicatedDiskIsADeployers(t *testing.T) {
+// TestOnlySomeDeployersHaveAReplicatedDisk: a layout that needs the disk gets its nodes, or is refused.
+func TestOnlySomeDeployersHaveAReplicatedDisk(t *testing.T) {
 	local, replicated := Layout{Services: []ServiceSpec{{Name: "database"}}},
 		Layout{Services: []ServiceSpec{{Name: "broker"}, {Name: "database", Replicated: true}}}
 	for name, c := range map[string]struct {
-		layout Layout
-		by     Deployer
-		brick  bool
-		says   string
+		layout  Layout
+		by      Deployer
+		hasNode bool
+		refusal string
 	}{
-		"needs none": {local, barrow{}, false, ""},
-		"has one":    {replicated, cellar{}, true, ""},
-		"does not": {replicated, barrow{}, false,
-			"the deployment barrow has no replicated disk: deploy with process, or have disk local"},
-		"does not mind": {local, cellar{}, false, ""},
+		"local, without the disk":   {local, diskless{}, false, ""},
+		"local, with the disk":      {local, replicating{}, false, ""},
+		"replicated, with the disk": {replicated, replicating{}, true, ""},
+		"replicated, without the disk": {replicated, diskless{}, false,
+			"the deployment diskless has no replicated disk: deploy with process, or have disk local"},
 	} {
 		l, err := c.layout.On(c.by)
-		_, is := l.Node("brick-1")
-		if (err != nil) != (c.says != "") || err != nil && !strings.Contains(err.Error(), c.says) || is != c.brick {
-			t.Errorf("%s: nodes %v, %v; want a brick: %t, %q", name, l.Nodes, err, c.brick, c.says)
+		_, has := l.Node("brick-1")
+		if (err != nil) != (c.refusal != "") || err != nil && !strings.Contains(err.Error(), c.refusal) ||
+			has != c.hasNode {
+			t.Errorf("%s: nodes %v, %v; want the node of the disk: %t, %q", name, l.Nodes, err, c.hasNode, c.refusal)
 		}
 	}
 }

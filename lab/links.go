@@ -23,8 +23,8 @@ func (v Variant) link(l *Layout) error {
 	return nil
 }
 
-// linkedBy returns an error if the variant shapes links of hosts and the deployer cannot do that.
-func (v Variant) linkedBy(d Deployer) error {
+// checkLinks returns an error if the variant shapes links of hosts and the deployer cannot do that.
+func (v Variant) checkLinks(d Deployer) error {
 	if len(v.Hosts) == 0 {
 		return nil
 	}

@@ -26,7 +26,7 @@ const (
 const (
 	FigureOffered  = "offered_rate"  // operations per second
 	FigureAchieved = "achieved_rate" // operations per second that were begun
-	FigureHeld     = "held"          // 1: the rate was achieved and did not pile up
+	FigureHeld     = "held"          // 1: the rate was achieved, and operations did not pile up
 	// FigureLimited is 1 if the generator, not the system, was the limit.
 	FigureLimited = "generator_limited"
 	FigureErrors  = "error_share" // the share of operations without a right answer
@@ -70,9 +70,9 @@ type Load struct {
 	Objective string `json:"objective,omitempty" yaml:"objective,omitempty"`
 	// Effort limits the search for a capacity.
 	Effort SearchEffort `json:"search,omitzero" yaml:"search,omitempty"`
-	// Lateness is a further delay, in seconds, in addition to the usual limit: the generator may send 1 % of the
-	// operations so late before it counts as the limit. Such delays hardly change medians and costs, but they
-	// change high percentiles.
+	// Lateness, in seconds, is added to the usual limit for the delay of sends: if the generator sends more than
+	// 1 % of the operations later than that, it counts as the limit. Such delays hardly change medians and costs,
+	// but they change high percentiles.
 	Lateness float64 `json:"lateness_seconds,omitempty" yaml:"lateness,omitempty,span"`
 	// Cores are the processors of the generator; empty means any.
 	Cores []int `json:"cores,omitempty"`

@@ -227,7 +227,7 @@ type Fact struct {
 
 // Conditions describes the state of the host around and during a trial.
 type Conditions struct {
-	// Calibration is the wall time in seconds of a fixed amount of computation.
+	// CalibrationBefore and CalibrationAfter are the wall times of a fixed amount of computation, in seconds.
 	CalibrationBefore float64 `json:"calibration_before_seconds"`
 	CalibrationAfter  float64 `json:"calibration_after_seconds"`
 	// StealShare is the share of all processors that the hypervisor withheld.

@@ -142,7 +142,7 @@ func variantOf(name string) string {
 	return name
 }
 
-// Lacking names the variants that need the part, of all that the study has.
+// Lacking names the variants that need the part; all is the number of variants of the study.
 func (p MissingPart) Lacking(all int) string {
 	atPoints := func(name string) bool { return variantOf(name) != name }
 	if n := len(p.Variants); n > 1 && n == all && !slices.ContainsFunc(p.Variants, atPoints) {

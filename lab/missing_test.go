@@ -19,7 +19,7 @@ func TestOneLineInstallsAll(t *testing.T) {
 		t.Errorf("the line alone is %q, want %q", got, want)
 	}
 	if got := InstallAll(nil); got != "" {
-		t.Errorf("nothing is brought by %q", got)
+		t.Errorf("without commands the line is %q, want it empty", got)
 	}
 }
 

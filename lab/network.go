@@ -33,8 +33,8 @@ func (n Network) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// networked passes the network of the variant to the generator of a layout.
-func (v Variant) networked(l *Layout) error {
+// passNetwork adds the network of the variant to the environment of the generator of a layout.
+func (v Variant) passNetwork(l *Layout) error {
 	if v.Network == (Network{}) {
 		return nil
 	}

@@ -39,10 +39,10 @@ type Lengthenable interface {
 // steps. It is under load: its points have FactorRate and FactorSearchFrom.
 type Explainable interface {
 	System
-	// Steps returns the steps from one variant to another, one knob at a time. stops are their variants,
-	// beginning with from, each with a unique name. The steps of the shown order have Order 1; if the same
-	// changes are possible in another order, its steps have Order 2.
-	Steps(from, to Variant) (stops []Variant, steps []PathStep, err error)
+	// Steps returns the steps from one variant to another, one knob at a time, and their variants, beginning with
+	// from, each with a unique name. The steps of the shown order have Order 1; if the same changes are possible
+	// in another order, its steps have Order 2.
+	Steps(from, to Variant) (variants []Variant, steps []PathStep, err error)
 	// Explanation returns the defaults of `cleave explain`.
 	Explanation() Explanation
 }
@@ -50,7 +50,7 @@ type Explainable interface {
 // Explanation holds the default variants and load of `cleave explain`.
 type Explanation struct {
 	From, To string  // architectures
-	Rate     float64 // operations per second that every stop can hold
+	Rate     float64 // operations per second that every variant of the steps can hold
 	// Metrics lists the names of the metrics that explain a cost, the headline first; the
 	// system's other metrics follow them.
 	Metrics []string

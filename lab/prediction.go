@@ -103,8 +103,8 @@ type PredictionCheck struct {
 	Placement   string  `json:"placement,omitempty"` // empty: as it is
 	Rate        float64 `json:"rate"`
 	Utilization float64 `json:"utilization"`
-	// Bears is set if the placement was measured at no other rate that is nearer to the asked rate and on the
-	// same side of it. If such a check fails, the answer is withheld.
+	// Bears is set if the answer is withheld when the check fails: of the rates at which the placement was
+	// measured, no other one is nearer to the asked rate on the same side of it.
 	Bears  bool             `json:"bears"`
 	OfMean bool             `json:"of_mean"` // the time is the mean; else the median
 	Time   PredictedMeasure `json:"time_seconds"`

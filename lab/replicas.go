@@ -26,7 +26,7 @@ func (v Variant) Scale(l Layout) (Layout, error) {
 		v.Network == (Network{}) {
 		return l, nil
 	}
-	if err := errors.Join(v.limit(&l), v.place(&l), v.link(&l), v.networked(&l), v.checkReplicas(l),
+	if err := errors.Join(v.limit(&l), v.place(&l), v.link(&l), v.passNetwork(&l), v.checkReplicas(l),
 		v.checkAutoscale(l)); err != nil {
 		return l, err
 	}
@@ -214,7 +214,7 @@ func (u *UnitSpec) addPeers(group string, replicas []string, scaled bool) {
 	}
 }
 
-// repeatLines repeats the lines of a file that hold the address of a group.
+// repeatLines returns a file in which each line with the address of a group is repeated for every replica.
 func repeatLines(text []byte, group string, replicas []string) []byte {
 	var lines []string
 	for line := range strings.SplitSeq(string(text), "\n") {

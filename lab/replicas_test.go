@@ -104,7 +104,7 @@ func TestLimitsOfOneCountBeforeThoseOfAll(t *testing.T) {
 	}
 }
 
-func TestTheGeneratorIsToldOfTheNetworkBeforeTheSystem(t *testing.T) {
+func TestTheGeneratorGetsTheNetworkBeforeTheSystem(t *testing.T) {
 	v := Variant{Network: Network{Delay: 0.002, Rate: 12.5e6}}
 	before := street()
 	l, err := v.Scale(before)
@@ -113,7 +113,7 @@ func TestTheGeneratorIsToldOfTheNetworkBeforeTheSystem(t *testing.T) {
 	}
 	want := []string{`CLEAVE_NETWORK={"delay_seconds":0.002,"rate_bytes_per_second":12500000}`}
 	for _, u := range l.Units {
-		if isTold := slices.Equal(u.Env, want); isTold != (u.Role == RoleGenerator) {
+		if hasNetwork := slices.Equal(u.Env, want); hasNetwork != (u.Role == RoleGenerator) {
 			t.Errorf("%s has the environment %q", u.Name, u.Env)
 		}
 	}

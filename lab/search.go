@@ -39,8 +39,8 @@ func (s Search) Ends(capacity float64) (passed, failed *SearchLoad) {
 	return passed, failed
 }
 
-// Width returns the difference of the rates of both ends, as a share of the capacity: so
-// precisely is the capacity known. It returns 0 if an end is missing.
+// Width returns the difference of the rates of both ends, as a share of the capacity: the precision of the
+// capacity. It returns 0 if an end is missing.
 func (s Search) Width(capacity float64) float64 {
 	if passed, failed := s.Ends(capacity); passed != nil && failed != nil {
 		return failed.Rate/passed.Rate - 1

@@ -24,6 +24,6 @@ type SecondsWatcher interface {
 
 // FollowedMetering is a Metering that reports the usage of units already while it runs.
 type FollowedMetering interface {
-	// Follow makes the Metering call a function about once a second between the marks. It must not wait.
-	Follow(tell func(UsedSecond)) error
+	// Follow makes the Metering call used about once a second between the marks. That function must not wait.
+	Follow(used func(UsedSecond)) error
 }

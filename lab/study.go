@@ -153,7 +153,7 @@ type Plan struct {
 // PlannedTrial is one trial to be played.
 type PlannedTrial struct {
 	Number  int    `json:"number"` // 1..n in playing order
-	Block   int    `json:"block"`  // 1..Design.Blocks; further blocks stand in no plan
+	Block   int    `json:"block"`  // 1..Design.Blocks; further blocks are not in the plan
 	Variant string `json:"variant"`
 	Point   string `json:"point"`
 	Seed    uint64 `json:"seed"`

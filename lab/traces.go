@@ -11,7 +11,8 @@ type TraceSet struct {
 	Files  int    `json:"files,omitempty"`
 	Spans  int    `json:"spans"`
 	Traces int    `json:"traces"` // complete ones: every span has its caller; only they count
-	// Broken counts traces that do not count: spans are missing or have no end, or there are over 100,000.
+	// Broken counts traces that do not count, because spans are missing or have no end, or because a trace has
+	// over 100,000 spans.
 	Broken int `json:"broken_traces"`
 	// Duplicates counts repetitions of spans in the files; one of each counts.
 	Duplicates int `json:"duplicate_spans"`
@@ -52,8 +53,8 @@ type PartCost struct {
 	TracePart
 	Calls   float64 `json:"calls"`           // spans
 	Entered float64 `json:"entered"`         // spans without a caller in the same service
-	Self    float64 `json:"self_seconds"`    // time without a running span for which it waits
-	Waiting float64 `json:"waiting_seconds"` // time with one
+	Self    float64 `json:"self_seconds"`    // time in which its spans wait for no other span
+	Waiting float64 `json:"waiting_seconds"` // time in which they wait for one
 	Path    float64 `json:"path_seconds"`    // on the critical path: all parts sum up to the operation
 	Errors  float64 `json:"errors"`
 }
@@ -142,8 +143,8 @@ type TraceContrast struct {
 	Parts    []PartChange `json:"parts"`
 }
 
-// TracedVariant compares a variant with the baseline at one point, by the spans of its units. The sample are
-// the trials, each paired with the baseline's trial of its block.
+// TracedVariant compares a variant with the baseline at one point, by the spans of its units. The trials are
+// the sample, each paired with the baseline's trial of its block.
 type TracedVariant struct {
 	Variant  string   `json:"variant"`
 	Baseline string   `json:"baseline"`

@@ -18,7 +18,6 @@ type UnitSpec struct {
 	Networking
 	Storage
 	Placement
-	// Limits are the limits of the unit's usage.
 	Limits Limits
 }
 

@@ -43,7 +43,9 @@ type Variant struct {
 
 // SupportedBy returns an error if the variant needs something that the deployer's platform cannot do: add
 // replicas by itself, or limit the network of hosts.
-func (v Variant) SupportedBy(d Deployer) error { return errors.Join(v.scaledBy(d), v.linkedBy(d)) }
+func (v Variant) SupportedBy(d Deployer) error {
+	return errors.Join(v.checkAutoscaler(d), v.checkLinks(d))
+}
 
 // RunsAt reports whether the study measures the variant at the named point.
 func (v Variant) RunsAt(point string) bool {
