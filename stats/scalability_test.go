@@ -13,14 +13,14 @@ import (
 // scaled simulates the throughput of a law at levels, by level and block. The standard deviations of blocks
 // (drift) and of trials (noise) are shares.
 func scaled(
-	of func(n float64) float64, levels []float64, blocks int, drift, noise float64, seed uint64,
+	law func(n float64) float64, levels []float64, blocks int, drift, noise float64, seed uint64,
 ) [][]float64 {
 	random := rand.New(rand.NewPCG(seed, 48))
 	values := make([][]float64, len(levels))
 	for range blocks {
 		block := drift * random.NormFloat64()
 		for i, n := range levels {
-			values[i] = append(values[i], of(n)*math.Exp(block+noise*random.NormFloat64()))
+			values[i] = append(values[i], law(n)*math.Exp(block+noise*random.NormFloat64()))
 		}
 	}
 	return values

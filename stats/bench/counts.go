@@ -79,7 +79,7 @@ func (all outcomes) share(variants []int, is func(outcome) bool) []float64 {
 	return shares
 }
 
-// slower returns, per experiment, 1 if a variant is found to be slower within so many blocks, else 0.
+// slower returns, per experiment, 1 if a variant is found to be slower within a number of blocks, else 0.
 func (all outcomes) slower(variant, within int) []float64 {
 	return all.share([]int{variant}, func(o outcome) bool {
 		return o.verdict == lab.Slower && o.blocks <= within
