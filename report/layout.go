@@ -101,12 +101,17 @@ func partLines(t table, columns []int, width int) []line {
 	for i, c := range t.Columns {
 		header[i] = cell{Text: c.Name}
 	}
-	lines := rowLines(t, header, columns, widths, true)
+	lines := rowLines(t, header, columns, widths)
+	for _, l := range lines {
+		for i := range l {
+			l[i].head = true
+		}
+	}
 	for _, row := range t.Rows {
 		if len(columns) < len(t.Columns) && blank(row, columns[t.Keys:]) {
 			continue
 		}
-		lines = append(lines, rowLines(t, row, columns, widths, false)...)
+		lines = append(lines, rowLines(t, row, columns, widths)...)
 	}
 	return lines
 }
@@ -116,8 +121,8 @@ func blank(row []cell, columns []int) bool {
 	return !slices.ContainsFunc(columns, func(i int) bool { return row[i].Text != absent })
 }
 
-// rowLines returns the lines of one row, several if a cell is wrapped. isHead marks the header.
-func rowLines(t table, row []cell, columns, widths []int, isHead bool) []line {
+// rowLines returns the lines of one row, several if a cell is wrapped.
+func rowLines(t table, row []cell, columns, widths []int) []line {
 	height := 1
 	wrapped := make(map[int][]string, len(columns))
 	for _, i := range columns {
@@ -134,7 +139,7 @@ func rowLines(t table, row []cell, columns, widths []int, isHead bool) []line {
 			if k < len(wrapped[i]) {
 				content = wrapped[i][k]
 			}
-			lines[k] = append(lines[k], field{pad(content, widths[i], t.Columns[i].Number), row[i].Tone, isHead})
+			lines[k] = append(lines[k], field{text: pad(content, widths[i], t.Columns[i].Number), tone: row[i].Tone})
 		}
 	}
 	return lines

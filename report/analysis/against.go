@@ -20,7 +20,7 @@ const againstSchema = "cleave.against/1"
 // Gate is a limit for the changes of a metric.
 type Gate struct {
 	Text   string
-	Metric string // its name, or a quantile of the first metric's quantity: "p99"
+	Metric string // its name, or a quantile of the first metric's quantity: "p99", "p999"
 	Above  bool   // a ratio above the limit fails, else one below it
 	Limit  float64
 }
@@ -45,13 +45,18 @@ func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 	}
 	var names []string
 	for _, m := range metrics {
-		if m.Quantile > 0 && m.Quantity == metrics[0].Quantity && fmt.Sprintf("p%g", 100*m.Quantile) == g.Metric {
+		if m.Quantile > 0 && m.Quantity == metrics[0].Quantity && quantileName(m.Quantile) == g.Metric {
 			return m.Name, nil
 		}
 		names = append(names, m.Name)
 	}
 	return "", fmt.Errorf("gate %q: there is no metric %q; there are %s", g.Text, g.Metric,
 		strings.Join(names, ", "))
+}
+
+// quantileName returns the name of a quantile in a gate: "p50", and "p999" for 0.999.
+func quantileName(quantile float64) string {
+	return "p" + strings.ReplaceAll(fmt.Sprintf("%.6g", 100*quantile), ".", "")
 }
 
 // Against compares a run with an earlier one: every metric of every variant at every point

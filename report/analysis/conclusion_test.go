@@ -166,14 +166,14 @@ func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 	silent.Plan.Study.Variants = append(silent.Plan.Study.Variants, lab.Variant{Name: "c"})
 	silent.Trials = append(silent.Trials, lab.Trial{Number: 99, Attempt: 1, Block: 1, Variant: "c",
 		Point: silent.Plan.Study.Points[0], Reason: "no"})
-	shown, _ := toSync()
+	shown, _ := pathsToSync()
 	for name, test := range map[string]struct {
 		in   Input
 		want []string
 	}{
 		"under load": {shopUnderLoad(), []string{
 			"Compared with monolith, at 80 orders/s: with sync an order takes 2.28 times as long"}},
-		"a way": {onTheWay(shown, 7, actAlone), []string{
+		"explained by steps": {explainInput(shown, 7, actAlone), []string{
 			"Compared with monolith, at 40 orders/s: with sync an order takes 3.0",
 			" times as long and costs as much processor time; most of the time comes from placement apart in " +
 				"place of placement together."}},
@@ -223,8 +223,8 @@ func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {
 
 // TestKnobsAreToldInTheSystemsWords: the reader of the first sentence may not know the knobs.
 func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
-	shown, _ := toSync()
-	in := onTheWay(shown, 7, actAlone)
+	shown, _ := pathsToSync()
+	in := explainInput(shown, 7, actAlone)
 	in.System.Architectures = []lab.Architecture{{Knobs: []lab.Knob{
 		{Name: "placement", Means: map[string]string{"together": "one process",
 			"apart": "a process per component"}},

@@ -46,7 +46,7 @@ func inFactors(blocks int, effects map[string]float64, noise float64, seed uint6
 		steps = append(steps, lab.PathStep{Before: "base", Variant: run.Variant})
 	}
 	random := rand.New(rand.NewPCG(seed, 1))
-	in := onTheWay(steps, blocks, func(string, int) float64 { return 1 })
+	in := explainInput(steps, blocks, func(string, int) float64 { return 1 })
 	in.Plan.Study.Steps, in.Plan.Study.Factorial = nil, &d
 	for i, trial := range in.Trials {
 		run := d.Runs[slices.IndexFunc(d.Runs, func(r lab.FactorialRun) bool { return r.Variant == trial.Variant })]

@@ -54,8 +54,8 @@ func TestWhatIsKnownOfPairs(t *testing.T) {
 }
 
 func TestWhatIsKnownOfWays(t *testing.T) {
-	shown, _ := toSync()
-	in := onTheWay(shown, 5, actAlone)
+	shown, _ := pathsToSync()
+	in := explainInput(shown, 5, actAlone)
 	got := texts(in)
 	if len(got) != 8 || got[0] != "completion time p50 of sync 3.03x that of monolith at rate-40" ||
 		got[3] != "completion time p50 of sync-together equivalent to that of saga at rate-40" {

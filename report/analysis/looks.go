@@ -146,7 +146,7 @@ func (e *experiment) decisiveMetrics() []string {
 // of the steps, since ratios are over the blocks that have every variant. Questions about unsteady trials are
 // not open: more trials would not be steadier.
 func (e *experiment) stepQuestions() []question {
-	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stops(e.study.Steps)...) }
+	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stepVariants(e.study.Steps)...) }
 	waterfalls := e.waterfalls()
 	var wholes, steps []question
 	if len(waterfalls) == 0 {

@@ -84,14 +84,14 @@ func TestDecidedComparisonsNeedNoMore(t *testing.T) {
 
 // TestAWayGoesOnAsAWhole: its ratios need blocks with all of its variants.
 func TestAWayGoesOnAsAWhole(t *testing.T) {
-	shown, other := toSync()
-	in := untilDecided(onTheWay(slices.Concat(shown, other), 5, actAlone), 12)
+	shown, other := pathsToSync()
+	in := untilDecided(explainInput(slices.Concat(shown, other), 5, actAlone), 12)
 	decided := needed(in)
-	blurred := untilDecided(onTheWay(slices.Concat(shown, other), 5, func(stop string, block int) float64 {
-		if stop == "saga" {
-			return actAlone(stop, block) * (1 + float64(block%2))
+	blurred := untilDecided(explainInput(slices.Concat(shown, other), 5, func(variant string, block int) float64 {
+		if variant == "saga" {
+			return actAlone(variant, block) * (1 + float64(block%2))
 		}
-		return actAlone(stop, block)
+		return actAlone(variant, block)
 	}), 12)
 	got := needed(blurred)
 	if len(decided) > 0 || len(got) != len(in.Plan.Study.Variants) {
@@ -115,8 +115,8 @@ func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 		"(7 more were not needed, or the time was up)") {
 		t.Errorf("sure: %s", sure)
 	}
-	shown, _ := toSync()
-	way := untilDecided(onTheWay(shown, 5, actAlone), 12)
+	shown, _ := pathsToSync()
+	way := untilDecided(explainInput(shown, 5, actAlone), 12)
 	way.Trials[4].Valid = false
 	notes := fmt.Sprint(Analyse(way).Notes)
 	if !strings.Contains(notes, "At rate-40 blocks lack trials: 2 (no trial of monolith counts).") {

@@ -254,7 +254,7 @@ func TestATwinKeepsTheVerdictDespiteALostTrial(t *testing.T) {
 		return map[string]float64{"a": 169e-6, "a.twin": 169e-6, "b": 392e-6}[name]
 	}
 	for blocks := 2; blocks <= 3; blocks++ {
-		in := onTheWay([]lab.PathStep{step(1, "a", "a.twin"), step(1, "a", "b")}, blocks, cost)
+		in := explainInput([]lab.PathStep{step(1, "a", "a.twin"), step(1, "a", "b")}, blocks, cost)
 		in.Plan.Study.Steps, in.Plan.Study.Variants[1].TwinOf = nil, "a"
 		for i, trial := range in.Trials {
 			if trial.Variant == "b" && trial.Block == blocks {

@@ -35,7 +35,7 @@ func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) [
 	}
 	var texts []string
 	for _, w := range waterfalls {
-		if text := e.unheldSentence("step", ", and are no property of the architectures", stops(e.steps(1)),
+		if text := e.unheldSentence("step", ", and are no property of the architectures", stepVariants(e.steps(1)),
 			w.Point.Name); text != "" {
 			texts = appendNew(texts, text)
 		}

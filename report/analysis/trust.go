@@ -193,7 +193,7 @@ func (e *experiment) measureNoise() {
 		own := seriesKey{variant: b.Variant, metric: b.Metric}
 		e.bias[own] = max(e.bias[own], reach)
 		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
-			"equal variants, and smaller differences are not told from it.",
+			"equal variants, and smaller differences cannot be distinguished from it.",
 			b.Variant, figure.Times(b.Estimate()), b.Point, b.Metric, figure.Number(figure.Alone(b.PHolm)),
 			figure.Count(b.Family, "such comparison"))
 	}

@@ -48,7 +48,7 @@ func (e *experiment) stepPoints(steps []lab.PathStep) []lab.Point {
 		if x := e.study.Explained; x != nil && len(x.Points) > 0 && !slices.Contains(x.Points, p.Name) {
 			return true
 		}
-		return slices.ContainsFunc(stops(steps), func(name string) bool {
+		return slices.ContainsFunc(stepVariants(steps), func(name string) bool {
 			v, known := e.study.Variant(name)
 			return known && !v.RunsAt(p.Name)
 		})
@@ -74,7 +74,7 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	var gaps []string
 	for block := 1; block <= max(e.design.Blocks, e.lastBlock()); block++ {
 		optional := block > e.design.Blocks || e.design.Until == lab.UntilDecided
-		for _, name := range stops(steps) {
+		for _, name := range stepVariants(steps) {
 			if optional && !e.attempted(block, name, point) {
 				break // it was not needed
 			}
@@ -94,8 +94,8 @@ func (e *experiment) steps(order int) []lab.PathStep {
 	return slices.DeleteFunc(slices.Clone(e.study.Steps), func(s lab.PathStep) bool { return s.Order != order })
 }
 
-// stops returns the variants of steps, each once, in their order.
-func stops(steps []lab.PathStep) []string {
+// stepVariants returns the variants of steps, each once, in their order.
+func stepVariants(steps []lab.PathStep) []string {
 	var names []string
 	for _, s := range steps {
 		names = appendNew(appendNew(names, s.Before), s.Variant)
@@ -162,13 +162,13 @@ func (e *experiment) overBlocks(
 	values = map[string][]float64{}
 	for block := 1; block <= e.lastBlock(); block++ {
 		found := map[string]float64{}
-		for _, name := range stops(steps) {
+		for _, name := range stepVariants(steps) {
 			value, measured := e.series[seriesKey{name, point, metric}].at(block)
 			if measured && value > 0 && e.comparable(name) {
 				found[name] = value
 			}
 		}
-		if len(found) < len(stops(steps)) {
+		if len(found) < len(stepVariants(steps)) {
 			continue
 		}
 		for name, value := range found {

@@ -17,8 +17,8 @@ func unrest(block, stop int) float64 {
 	return pattern[(3*block+5*stop)%len(pattern)] * (1 + 0.2*float64(block%4)) // and the host drifts
 }
 
-// onTheWay returns an experiment with the steps; value returns the measure of a variant in a block.
-func onTheWay(steps []lab.PathStep, blocks int, value func(stop string, block int) float64) Input {
+// explainInput returns an experiment with the steps; value returns the measure of a variant in a block.
+func explainInput(steps []lab.PathStep, blocks int, value func(variant string, block int) float64) Input {
 	s := lab.Study{
 		Schema: lab.StudySchema, Name: "explain", System: "shop", Baseline: steps[0].Before, Steps: steps,
 		Points: []lab.Point{{Name: "rate-40", Levels: map[string]float64{"rate": 40}}},
@@ -29,11 +29,11 @@ func onTheWay(steps []lab.PathStep, blocks int, value func(stop string, block in
 		Design: lab.Design{Blocks: blocks, Margin: 0.05, Confidence: 0.95},
 	}
 	in := Input{System: lab.SystemInfo{Name: "shop", Operation: "order"}}
-	for _, name := range stops(steps) {
+	for _, name := range stepVariants(steps) {
 		s.Variants = append(s.Variants, lab.Variant{Name: name, System: "shop"})
 	}
 	for block := 1; block <= blocks; block++ {
-		for i, name := range stops(steps) {
+		for i, name := range stepVariants(steps) {
 			in.Trials = append(in.Trials, lab.Trial{
 				Number: len(in.Trials) + 1, Attempt: 1, Block: block, Variant: name, Point: s.Points[0], Valid: true,
 				Operations: 400,
@@ -56,8 +56,8 @@ func step(order int, before, variant string, changes ...lab.KnobChange) lab.Path
 	return lab.PathStep{Order: order, Before: before, Variant: variant, Changes: changes}
 }
 
-// toSync returns a way of three knobs, and the same in another order.
-func toSync() (shown, other []lab.PathStep) {
+// pathsToSync returns a way of three knobs, and the same in another order.
+func pathsToSync() (shown, other []lab.PathStep) {
 	saga, data, split := change("coordination", "acid", "orchestrated"), change("data", "shared", "databases"),
 		change("placement", "together", "apart")
 	split.With = "binding http"
@@ -68,19 +68,19 @@ func toSync() (shown, other []lab.PathStep) {
 }
 
 // actAlone gives every knob the same effect, whatever the others are set to.
-func actAlone(stop string, _ int) float64 {
+func actAlone(variant string, _ int) float64 {
 	return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3,
-		"sync-shared": 3}[stop] * 0.004
+		"sync-shared": 3}[variant] * 0.004
 }
 
 func TestStepsMultiplyToTheWhole(t *testing.T) {
-	shown, _ := toSync()
-	whole := onTheWay(shown, 7, actAlone)
-	gap := onTheWay(shown, 7, actAlone)
+	shown, _ := pathsToSync()
+	whole := explainInput(shown, 7, actAlone)
+	gap := explainInput(shown, 7, actAlone)
 	gap.Trials = slices.DeleteFunc(gap.Trials, func(t lab.Trial) bool {
 		return t.Block == 3 && t.Variant == "sync-together"
 	})
-	zero := onTheWay(shown, 7, actAlone)
+	zero := explainInput(shown, 7, actAlone)
 	zero.Trials[0].Measures["completion_time_p50"] = 0
 	for name, c := range map[string]struct {
 		in     Input
@@ -117,17 +117,17 @@ func TestStepsMultiplyToTheWhole(t *testing.T) {
 // are stretches, whose ratios multiply to the whole ratio. There are none if other steps
 // follow a tuning step.
 func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
-	shown, _ := toSync()
+	shown, _ := pathsToSync()
 	tunes := func(before, variant string) lab.PathStep {
 		s := step(1, before, variant, change("batching", "off", "on"))
 		s.Tunes = true
 		return s
 	}
 	way := append(slices.Clone(shown), tunes("sync", "sync-batching"), tunes("sync-batching", "sync-tuned"))
-	value := func(stop string, block int) float64 {
-		return map[string]float64{"sync-batching": 0.009, "sync-tuned": 0.006}[stop] + actAlone(stop, block)
+	value := func(variant string, block int) float64 {
+		return map[string]float64{"sync-batching": 0.009, "sync-tuned": 0.006}[variant] + actAlone(variant, block)
 	}
-	a := Analyse(onTheWay(way, 7, value))
+	a := Analyse(explainInput(way, 7, value))
 	w := a.Waterfalls[0]
 	if len(w.Stretches) != 2 || w.Stretches[0].From != "monolith" || w.Stretches[0].To != "sync" ||
 		w.Stretches[1].To != "sync-tuned" {
@@ -174,8 +174,8 @@ func TestTuningIsDescribedByItsDirection(t *testing.T) {
 // TestStepsOfAStudyWithClaims: they are shown beside the claims, for the metrics that the
 // study names and at the points of all their variants.
 func TestStepsOfAStudyWithClaims(t *testing.T) {
-	shown, other := toSync()
-	in := onTheWay(slices.Concat(shown, other), 7, actAlone)
+	shown, other := pathsToSync()
+	in := explainInput(slices.Concat(shown, other), 7, actAlone)
 	s := &in.Plan.Study
 	s.Steps = shown
 	for i := range s.Steps {
@@ -228,9 +228,9 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 
 // TestStepsMultiplyBlockByBlock: the identity holds in every single block.
 func TestStepsMultiplyBlockByBlock(t *testing.T) {
-	shown, _ := toSync()
+	shown, _ := pathsToSync()
 	for block := 1; block <= 7; block++ {
-		in := onTheWay(shown, 7, actAlone)
+		in := explainInput(shown, 7, actAlone)
 		in.Trials = slices.DeleteFunc(in.Trials, func(t lab.Trial) bool { return t.Block != block })
 		w := Analyse(in).Waterfalls[0]
 		product := w.Steps[0].Ratio.Ratio * w.Steps[1].Ratio.Ratio * w.Steps[2].Ratio.Ratio
@@ -241,8 +241,8 @@ func TestStepsMultiplyBlockByBlock(t *testing.T) {
 }
 
 func TestStepsAreJudged(t *testing.T) {
-	shown, _ := toSync()
-	a := Analyse(onTheWay(shown, 7, actAlone))
+	shown, _ := pathsToSync()
+	a := Analyse(explainInput(shown, 7, actAlone))
 	want := []lab.ComparisonVerdict{lab.Slower, lab.Equivalent, lab.Slower}
 	for i, s := range a.Waterfalls[0].Steps {
 		if s.Verdict != want[i] || s.Words == "" || s.PHolm == nil || s.Margin < 0.05 {
@@ -253,51 +253,51 @@ func TestStepsAreJudged(t *testing.T) {
 		s.With != "binding http" || s.Before != "sync-together" {
 		t.Errorf("%+v", s)
 	}
-	few := Analyse(onTheWay(shown, 1, actAlone)).Waterfalls[0]
+	few := Analyse(explainInput(shown, 1, actAlone)).Waterfalls[0]
 	if few.Verdict != lab.Undecided || few.Steps[0].Verdict != lab.Undecided || few.Steps[0].Ratio.Low != nil {
 		t.Errorf("one block decides: %+v", few)
 	}
 }
 
 func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
-	shown, other := toSync()
+	shown, other := pathsToSync()
 	says := answerOf
-	slowStart := onTheWay(shown, 7, func(stop string, _ int) float64 {
-		return map[string]float64{"monolith": 1, "saga": 2, "sync-together": 1.6, "sync": 4}[stop]
+	slowStart := explainInput(shown, 7, func(variant string, _ int) float64 {
+		return map[string]float64{"monolith": 1, "saga": 2, "sync-together": 1.6, "sync": 4}[variant]
 	})
-	unheld := onTheWay(shown, 7, actAlone)
+	unheld := explainInput(shown, 7, actAlone)
 	for i := range unheld.Trials {
 		if unheld.Trials[i].Variant == "sync" {
 			unheld.Trials[i].Audit.Figures["achieved_rate"] = 30
 		}
 	}
-	broken := onTheWay(shown, 7, actAlone)
+	broken := explainInput(shown, 7, actAlone)
 	broken.Trials[1].Audit, broken.Trials[1].Valid = lab.Audit{Verdict: lab.AuditInvalid,
 		Problems: []string{"I1"}}, false
 	for name, c := range map[string]struct {
 		in   Input
 		want []string
 	}{
-		"largest first": {onTheWay(shown, 7, actAlone),
+		"largest first": {explainInput(shown, 7, actAlone),
 			[]string{"Median time to completion at 40 orders/s: ", " ms with monolith, ", " with sync.",
 				"; most of the time comes from placement apart in place of placement together.", "in one order only"}},
 		"one helps": {slowStart, []string{"; the other way: data databases."}},
 		"rate":      {unheld, []string{"not every step held the rate (sync did not)"}},
 		"broken":    {broken, []string{"No block holds every step of the way", "saga is struck out"}},
-		"a single step": {onTheWay(shown[:1], 7, actAlone),
+		"a single step": {explainInput(shown[:1], 7, actAlone),
 			[]string{"with saga an order takes 1.50 times as long", "; nearly all of the time comes from"}},
-		"a knob turned twice": {onTheWay([]lab.PathStep{shown[0],
+		"a knob turned twice": {explainInput([]lab.PathStep{shown[0],
 			step(1, "saga", "sync", shown[2].Changes...),
 			step(1, "sync", "async", change("coordination", "orchestrated", "choreographed"))}, 7,
-			func(stop string, _ int) float64 {
-				return map[string]float64{"monolith": 1, "saga": 1.5, "sync": 1.6, "async": 4}[stop]
+			func(variant string, _ int) float64 {
+				return map[string]float64{"monolith": 1, "saga": 1.5, "sync": 1.6, "async": 4}[variant]
 			}), []string{"most of the time comes from coordination choreographed in place of coordination " +
 			"orchestrated."}},
-		"two together": {onTheWay(shown, 7, func(stop string, _ int) float64 {
-			return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 2, "sync": 2.9}[stop]
+		"two together": {explainInput(shown, 7, func(variant string, _ int) float64 {
+			return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 2, "sync": 2.9}[variant]
 		}), []string{"most of the time comes from coordination orchestrated in place of coordination acid and " +
 			"from placement apart in place of placement together."}},
-		"both alike": {onTheWay(append(slices.Clone(shown), other...), 7, actAlone),
+		"both alike": {explainInput(append(slices.Clone(shown), other...), 7, actAlone),
 			[]string{"In another order of the steps the shares are the same within the margin: " +
 				"each change acts alone."}},
 	} {
@@ -311,12 +311,12 @@ func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 }
 
 func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
-	shown, other := toSync()
+	shown, other := pathsToSync()
 	both := append(slices.Clone(shown), other...)
 	// Splitting costs more with shared data: the effects of the knobs depend on each other.
-	in := onTheWay(both, 7, func(stop string, _ int) float64 {
+	in := explainInput(both, 7, func(variant string, _ int) float64 {
 		return map[string]float64{"monolith": 1, "saga": 1.5, "sync-together": 1.5, "sync": 3,
-			"sync-shared": 4.5}[stop]
+			"sync-shared": 4.5}[variant]
 	})
 	a := Analyse(in)
 	matters := map[string]bool{}
@@ -354,8 +354,8 @@ func TestChangesMadeTogetherAreComparedTogether(t *testing.T) {
 	if groups := changedTogether(first, second[:3]); groups != nil {
 		t.Errorf("ways of other changes have groups: %v", groups)
 	}
-	in := onTheWay(slices.Concat(first, second), 7, func(stop string, _ int) float64 {
-		return map[string]float64{"v0": 1, "v1": 6, "v2": 30, "v3": 210, "w1": 5, "w2": 10, "w3": 30}[stop]
+	in := explainInput(slices.Concat(first, second), 7, func(variant string, _ int) float64 {
+		return map[string]float64{"v0": 1, "v1": 6, "v2": 30, "v3": 210, "w1": 5, "w2": 10, "w3": 30}[variant]
 	})
 	for _, i := range Analyse(in).Waterfalls[0].Interactions {
 		want := map[string]float64{"a 0 -> 1 and b": 6, "c": 5, "a 1 -> 2": 7}[i.Knob]

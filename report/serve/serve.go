@@ -109,10 +109,10 @@ func (s *Server) URL(at net.Listener, run string) string {
 }
 
 // Serve answers requests until the context ends.
-func (s *Server) Serve(ctx context.Context, listener net.Listener, complaints *log.Logger) error {
+func (s *Server) Serve(ctx context.Context, listener net.Listener, errorLog *log.Logger) error {
 	server := http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: patience, IdleTimeout: patience, MaxHeaderBytes: 16 << 10,
-		ErrorLog: complaints, BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog: errorLog, BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	closed := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -141,8 +141,8 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /trials", s.page("trials.html", s.trials))
 	mux.HandleFunc("GET /beside", s.page("beside.html", s.beside))
 	mux.HandleFunc("POST /notes/{run...}", s.keepNotes)
-	mux.HandleFunc("GET /serve.js", s.asset("text/javascript", s.pages.script))
-	mux.HandleFunc("GET /serve.css", s.asset("text/css", s.pages.style))
+	mux.HandleFunc("GET /serve.js", asset("text/javascript", s.pages.script))
+	mux.HandleFunc("GET /serve.css", asset("text/css", s.pages.style))
 	return s.guard(http.NewCrossOriginProtection().Handler(mux))
 }
 
@@ -268,7 +268,8 @@ func (s *Server) list(*http.Request) (data, error) {
 // run returns the data of the page of a run.
 func (s *Server) run(r *http.Request) (data, error) {
 	run, err := s.shelf.Run(r.PathValue("run"))
-	return data{"Run": run, "Form": s.form, "Sides": []string{"Variant", "beside"}}, err
+	labels := []string{"Variant", "beside"} // of the fields that choose two variants to compare
+	return data{"Run": run, "Form": s.form, "Labels": labels}, err
 }
 
 // report returns the report of a run, unchanged.
@@ -354,7 +355,7 @@ func (s *Server) keepNotes(w http.ResponseWriter, r *http.Request) {
 }
 
 // asset returns a handler that answers with a constant text.
-func (s *Server) asset(kind, text string) http.HandlerFunc {
+func asset(kind, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", kind+"; charset=utf-8")
 		_, _ = w.Write([]byte(text)) // the browser may have closed the connection

@@ -151,8 +151,8 @@ function inColumns(boxes: Box[], width: number): number | undefined {
   columns.forEach((_, i) =>
     lefts.push(i === 0 ? 2 : (lefts[i - 1] ?? 0) + (widths[i - 1] ?? 0) + (gaps[i - 1] ?? 0) + spare),
   );
+  const order = columns.flat();
   for (const b of boxes) {
-    const order = columns.flat();
     b.arrows.sort((x, y) => y.to.layer - x.to.layer || order.indexOf(x.to) - order.indexOf(y.to));
     b.width = widths[b.layer] ?? 0;
     b.x = lefts[b.layer] ?? 0;
@@ -237,6 +237,7 @@ function element(name: string, attributes: Record<string, string | number>, text
   return made;
 }
 
+/** A box with its lines. Its color shows its share of the CPU; a shadow stands for several units. */
 function boxMarks(b: Box): SVGElement {
   const group = element("g", {});
   const shape = {
@@ -281,6 +282,7 @@ function boxMarks(b: Box): SVGElement {
   return group;
 }
 
+/** An arrow with its head and its labels. It is dotted and pale if nothing was counted on it. */
 function arrowMarks(b: Box, arrow: Arrow): SVGElement[] {
   const counts = Object.values(arrow.link.traffic ?? {});
   const unused = counts.length > 0 && counts.every((c) => c === 0);
