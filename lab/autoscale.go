@@ -17,8 +17,8 @@ type Autoscale struct {
 	CPU float64 `json:"cpu" yaml:"cpu,share"`
 }
 
-// checkAutoscaler returns an error if the variant has units to autoscale and the deployer's platform cannot do
-// that.
+// checkAutoscaler returns an error if the variant has units to autoscale and the deployer's platform cannot
+// do that.
 func (v Variant) checkAutoscaler(d Deployer) error {
 	if len(v.Autoscale) == 0 {
 		return nil

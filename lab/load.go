@@ -71,8 +71,8 @@ type Load struct {
 	// Effort limits the search for a capacity.
 	Effort SearchEffort `json:"search,omitzero" yaml:"search,omitempty"`
 	// Lateness, in seconds, is added to the usual limit for the delay of sends: if the generator sends more than
-	// 1 % of the operations later than that, it counts as the limit. Such delays hardly change medians and costs,
-	// but they change high percentiles.
+	// 1 % of the operations later than that, it counts as the limit. Such delays hardly change medians and
+	// costs, but they change high percentiles.
 	Lateness float64 `json:"lateness_seconds,omitempty" yaml:"lateness,omitempty,span"`
 	// Cores are the processors of the generator; empty means any.
 	Cores []int `json:"cores,omitempty"`

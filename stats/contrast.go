@@ -42,7 +42,7 @@ func (t Table) Contrast(weights []float64, confidence float64) (Ratio, error) {
 		}
 	}
 	return newRatio(Mean(values), math.Sqrt(squared*width.variance()/n), width.degrees, len(values), confidence).
-		of(from), nil
+		withSpread(from), nil
 }
 
 // Complete returns the rows that have a value in each of the given columns.

@@ -38,7 +38,7 @@ func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, e
 	}
 	degrees := float64(len(differences) - 1)
 	return newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence).
-		of(OfPair), nil
+		withSpread(OfPair), nil
 }
 
 // LogRatios returns ln(numerator/denominator) of each pair.
@@ -89,8 +89,8 @@ func newRatio(mean, se, degrees float64, n int, confidence float64) Ratio {
 	return r
 }
 
-// of returns the ratio with its Spread set.
-func (r Ratio) of(spread Spread) Ratio {
+// withSpread returns the ratio with its Spread set.
+func (r Ratio) withSpread(spread Spread) Ratio {
 	r.Spread = spread
 	return r
 }

@@ -93,8 +93,9 @@ func FitScalability(
 		return Scalability{}, err
 	}
 	blocks := len(table)
-	free, _ := solveLaw(levels, meansOf(table, nil), true, true)
-	best := fitLaw(levels, meansOf(table, nil))
+	means := meansOf(table, nil)
+	free, _ := solveLaw(levels, means, true, true) // with coefficients that may be negative
+	best := fitLaw(levels, means)
 	s := Scalability{Largest: slices.Max(levels), tail: expandedTail(confidence, blocks)}
 	random := rand.New(rand.NewPCG(uint64(blocks), uint64(len(levels))))
 	var freeDraws []law
@@ -104,8 +105,8 @@ func FitScalability(
 			drawn[i] = random.IntN(blocks)
 		}
 		means := meansOf(table, drawn)
-		whole, _ := solveLaw(levels, means, true, true)
-		freeDraws = append(freeDraws, whole)
+		freeDraw, _ := solveLaw(levels, means, true, true)
+		freeDraws = append(freeDraws, freeDraw)
 		s.draws = append(s.draws, fitLaw(levels, means))
 	}
 	estimate := func(of func(law) float64) Estimate {
@@ -312,9 +313,9 @@ func checkLaw(l law, levels []float64, table [][]float64, tolerance float64) (wo
 		return worst, nil
 	}
 	blocks, size := float64(len(table)), float64(len(levels))
-	left := Table(table).noise()
-	f := blocks * squares / (size - 3) / left.variance()
-	if p := (distuv.F{D1: size - 3, D2: left.degrees}).Survival(f); left.squares == 0 || p < refusal {
+	residual := Table(table).noise()
+	f := blocks * squares / (size - 3) / residual.variance()
+	if p := (distuv.F{D1: size - 3, D2: residual.degrees}).Survival(f); residual.squares == 0 || p < refusal {
 		return 0, &NoFitError{fmt.Sprintf("at %g the throughput is %.0f %% off the law, beyond chance", at,
 			100*worst)}
 	}

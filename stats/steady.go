@@ -29,7 +29,7 @@ type Course struct {
 	Factor, Later float64
 }
 
-// leastCourse is the smallest number of slices in which a change can be told from noise.
+// leastCourse is the smallest number of slices in which a change can be distinguished from noise.
 const leastCourse = 4
 
 // Steadiness finds the levels of a series of positive times, one per slice, oldest

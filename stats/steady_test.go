@@ -17,11 +17,11 @@ func noisy(random *rand.Rand, deviation float64, levels ...float64) []float64 {
 	return times
 }
 
-// levels returns each of the levels, repeated for so many slices.
-func levels(each int, of ...float64) []float64 {
+// levels returns a series of levels, each repeated for a number of slices.
+func levels(slicesEach int, values ...float64) []float64 {
 	var all []float64
-	for _, level := range of {
-		all = append(all, slices.Repeat([]float64{level}, each)...)
+	for _, level := range values {
+		all = append(all, slices.Repeat([]float64{level}, slicesEach)...)
 	}
 	return all
 }

@@ -53,7 +53,8 @@ func WarmedUp(load []lab.Slice, atLimit bool) lab.WarmUp {
 	return w
 }
 
-// coarser merges pairs of neighbouring slices until there are at most mostSlices.
+// coarser merges pairs of neighbouring slices until there are at most mostSlices. Of an odd number it leaves
+// out the last slice, whose neighbour is still to come.
 func coarser(load []lab.Slice) []lab.Slice {
 	for len(load) > mostSlices {
 		var pairs []lab.Slice

@@ -11,8 +11,8 @@ import (
 // quarter is the length of a slice in these tests, in seconds.
 const quarter = 0.25
 
-// closedLoop returns the slices of a load of sixteen users that lasts so many seconds. level returns the
-// service time at a moment, in seconds; deviation is the noise of a slice.
+// closedLoop returns the slices of a load of sixteen users; lasts is its duration in seconds. level returns
+// the service time at a moment, in seconds; deviation is the noise of a slice.
 func closedLoop(random *rand.Rand, deviation, lasts float64, level func(at float64) float64) []lab.Slice {
 	const users = 16
 	var load []lab.Slice
@@ -44,7 +44,8 @@ func ramp(times, scale float64) func(float64) float64 {
 
 func flat(float64) float64 { return 0.005 }
 
-// swing returns service times that change to a multiple of the level and back, every so many seconds.
+// swing returns service times that change to a multiple of the level and back; each is the time between two
+// changes, in seconds.
 func swing(times, each float64) func(float64) float64 {
 	return func(at float64) float64 {
 		if int(at/each)%2 == 0 {

@@ -60,11 +60,11 @@ func completeDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) {
 		l.add(name+"wrongly different", lab.LowerIsBetter, all.different(same, alsoSame), mistakes)
 		l.add(name+"1.06x found", lab.HigherIsBetter, all.slower(slightly, blocks), figures.Goal{})
 		l.add(name+"1.10x found", lab.HigherIsBetter, all.slower(somewhat, blocks), figures.Goal{})
+		goal := figures.Goal{}
 		if blocks == 4 {
-			l.add(name+"1.30x found", lab.HigherIsBetter, all.slower(clearly, blocks), finds)
-		} else {
-			l.add(name+"1.30x found", lab.HigherIsBetter, all.slower(clearly, blocks), figures.Goal{})
+			goal = finds
 		}
+		l.add(name+"1.30x found", lab.HigherIsBetter, all.slower(clearly, blocks), goal)
 	}
 	all, err := judgeAll(tables, sequential(), looks()...)
 	if err != nil {

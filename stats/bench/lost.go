@@ -32,8 +32,8 @@ func incompletes() []incomplete {
 	}
 }
 
-// of returns the table of an experiment as this design would have it, with gaps for the lost trials.
-func (d incomplete) of(t stats.Table) stats.Table {
+// apply returns the part of a whole table that this design has, with gaps for the lost trials.
+func (d incomplete) apply(t stats.Table) stats.Table {
 	played := pick(t[:d.blocks], d.columns...)
 	for _, block := range d.lost {
 		played[block][slices.Index(d.columns, same)] = math.NaN()
@@ -53,7 +53,7 @@ func incompleteDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) 
 		misses := make([]float64, len(tables))
 		widths, dropped := make([]float64, len(tables)), make([]float64, len(tables))
 		err := each(tables, func(i int, t stats.Table) error {
-			gaps, up, down := d.of(t), slices.Index(d.columns, same), slices.Index(d.columns, baseline)
+			gaps, up, down := d.apply(t), slices.Index(d.columns, same), slices.Index(d.columns, baseline)
 			ratio, err := gaps.Ratio(up, down, 1-alpha)
 			if err != nil {
 				return err

@@ -221,5 +221,5 @@ func verdicts(l load, s server, blocks, experiments int, seed uint64) []float64 
 	return called
 }
 
-// seconds returns a duration of so many seconds.
+// seconds converts a number of seconds to a duration.
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
