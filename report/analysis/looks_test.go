@@ -82,12 +82,13 @@ func TestDecidedComparisonsNeedNoMore(t *testing.T) {
 	}
 }
 
-// TestAWayGoesOnAsAWhole: its ratios need blocks with all of its variants.
-func TestAWayGoesOnAsAWhole(t *testing.T) {
+// TestAllVariantsOfStepsAreNeeded if one step is open: the ratios of steps need blocks with all variants.
+func TestAllVariantsOfStepsAreNeeded(t *testing.T) {
 	shown, other := pathsToSync()
-	in := untilDecided(explainInput(slices.Concat(shown, other), 5, actAlone), 12)
+	steps := slices.Concat(shown, other)
+	in := untilDecided(explainInput(steps, 5, actAlone), 12)
 	decided := needed(in)
-	blurred := untilDecided(explainInput(slices.Concat(shown, other), 5, func(variant string, block int) float64 {
+	blurred := untilDecided(explainInput(steps, 5, func(variant string, block int) float64 {
 		if variant == "saga" {
 			return actAlone(variant, block) * (1 + float64(block%2))
 		}
@@ -95,8 +96,8 @@ func TestAWayGoesOnAsAWhole(t *testing.T) {
 	}), 12)
 	got := needed(blurred)
 	if len(decided) > 0 || len(got) != len(in.Plan.Study.Variants) {
-		t.Errorf("needed: %v of a way that is decided, %v of one with an open step: want none, and all %d stops",
-			decided, got, len(in.Plan.Study.Variants))
+		t.Errorf("needed: %v of decided steps, %v with an open step: want none, and all %d variants", decided, got,
+			len(in.Plan.Study.Variants))
 	}
 }
 
@@ -116,9 +117,9 @@ func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 		t.Errorf("sure: %s", sure)
 	}
 	shown, _ := pathsToSync()
-	way := untilDecided(explainInput(shown, 5, actAlone), 12)
-	way.Trials[4].Valid = false
-	notes := fmt.Sprint(Analyse(way).Notes)
+	in = untilDecided(explainInput(shown, 5, actAlone), 12)
+	in.Trials[4].Valid = false
+	notes := fmt.Sprint(Analyse(in).Notes)
 	if !strings.Contains(notes, "At rate-40 blocks lack trials: 2 (no trial of monolith counts).") {
 		t.Errorf("the block whose trial failed, and no other, is a gap: %s", notes)
 	}

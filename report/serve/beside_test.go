@@ -87,7 +87,7 @@ func variantsOf(names ...string) string {
 }
 
 func TestTwoVariantsOfARun(t *testing.T) {
-	_, at := serveFolder(t, loadedFolder(t, nil), false)
+	_, at := serveDir(t, loadedFolder(t, nil), false)
 	if page := get(t, at+"/run/"+loadedRun, 200); !strings.Contains(page, `action="/variants/`+loadedRun) {
 		t.Error("a run does not lead to its variants")
 	}
@@ -105,7 +105,7 @@ func TestTwoVariantsOfARun(t *testing.T) {
 }
 
 func TestTwoTrialsAreShownWithTheirLogs(t *testing.T) {
-	_, at := serveFolder(t, loadedFolder(t, nil), false)
+	_, at := serveDir(t, loadedFolder(t, nil), false)
 	list := get(t, at+"/trials?run="+loadedRun, 200)
 	found := regexp.MustCompile(`name="trial" value="([^"]+)"`).FindAllStringSubmatch(list, -1)
 	if len(found) != 3 || !strings.Contains(list, "no: the host was busy") {
@@ -144,7 +144,7 @@ func TestTrialsOfTwoRuns(t *testing.T) {
 	again := loadedRun + "-2"
 	first := filepath.Join(root, filepath.FromSlash(loadedRun))
 	testset.Must(t, os.CopyFS(filepath.Join(root, filepath.FromSlash(again)), os.DirFS(first)))
-	_, at := serveFolder(t, root, false)
+	_, at := serveDir(t, root, false)
 	list := get(t, at+"/trials?run="+loadedRun+"&run="+again, 200)
 	if strings.Count(list, `name="trial"`) != 6 || !strings.Contains(list, `value="`+again+`/0001"`) {
 		t.Errorf("the trials of two runs are %s", list)
@@ -184,7 +184,7 @@ func hostileTrials(t *testing.T) string {
 }
 
 func TestHostileTrialsStayTexts(t *testing.T) {
-	_, at := serveFolder(t, hostileTrials(t), false)
+	_, at := serveDir(t, hostileTrials(t), false)
 	for _, path := range []string{"/trials?run=" + loadedRun, besideOf(loadedRun+"/0001", loadedRun+"/0002"),
 		variantsOf(plain.Text(venom), "sync")} {
 		page := get(t, at+path, 200)
@@ -197,7 +197,7 @@ func TestHostileTrialsStayTexts(t *testing.T) {
 
 // testVariants chooses two variants of a run by the keyboard.
 func testVariants(t *testing.T, ctx context.Context) {
-	_, at := serveFolder(t, loadedFolder(t, nil), false)
+	_, at := serveDir(t, loadedFolder(t, nil), false)
 	p := open(t, ctx, at+"/run/"+loadedRun)
 	p.Run(chromedp.Focus(`form[action^="/variants/"] select:first-of-type`), chromedp.KeyEvent(kb.Tab),
 		chromedp.KeyEvent(kb.Tab), chromedp.KeyEvent(kb.Enter), chromedp.WaitReady("[data-plot=spectrum] svg"),
@@ -212,7 +212,7 @@ func testVariants(t *testing.T, ctx context.Context) {
 
 // testTrials chooses two trials of a run.
 func testTrials(t *testing.T, ctx context.Context) {
-	_, at := serveFolder(t, loadedFolder(t, nil), false)
+	_, at := serveDir(t, loadedFolder(t, nil), false)
 	p := open(t, ctx, at+"/run/"+loadedRun)
 	p.Follow(chromedp.Click(`a[href^="/trials"]`))
 	p.Run(chromedp.WaitReady("#trials"), chromedp.WaitReady(".filter input"))

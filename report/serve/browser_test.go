@@ -47,7 +47,7 @@ func TestInBrowser(t *testing.T) {
 const shown = `[...document.querySelectorAll("#runs tbody tr")].filter(r => !r.hidden).length`
 
 func testList(t *testing.T, ctx context.Context) {
-	_, at := serveFolder(t, folderOfRuns(t, 3, nil), false)
+	_, at := serveDir(t, folderOfRuns(t, 3, nil), false)
 	p := open(t, ctx, at+"/")
 	p.Shot("serve-list")
 	p.Follow(chromedp.Click("#runs tbody tr:first-child a"))
@@ -93,7 +93,7 @@ func testList(t *testing.T, ctx context.Context) {
 
 func testReport(t *testing.T, ctx context.Context) {
 	root := folderOfRuns(t, 1, nil)
-	s, at := serveFolder(t, root, false)
+	s, at := serveDir(t, root, false)
 	runs, _, err := s.shelf.Runs()
 	testset.Must(t, err)
 	p := open(t, ctx, at+"/report/"+runs[0].Name)
@@ -120,7 +120,7 @@ func testReport(t *testing.T, ctx context.Context) {
 // testHistory checks the history of a headline whose level changes.
 func testHistory(t *testing.T, ctx context.Context) {
 	root := folderOfRuns(t, 40, nil)
-	s, at := serveFolder(t, root, false)
+	s, at := serveDir(t, root, false)
 	runs, _, err := s.shelf.Runs()
 	testset.Must(t, err)
 	for i, run := range runs[:39] { // the files of all runs are links to those of the oldest
@@ -174,7 +174,7 @@ func changedRun(t *testing.T, text []byte, age int) []byte {
 // testThousands logs the time until 2,000 runs that were not read before can be searched, and limits it
 // generously, since the host may be busy.
 func testThousands(t *testing.T, ctx context.Context) {
-	_, at := serveFolder(t, folderOfRuns(t, 2000, nil), false)
+	_, at := serveDir(t, folderOfRuns(t, 2000, nil), false)
 	begin := time.Now()
 	p := open(t, ctx, at+"/")
 	p.Run(chromedp.Poll(`document.querySelector("[role=status]")?.textContent ==
@@ -195,7 +195,7 @@ func testThousands(t *testing.T, ctx context.Context) {
 }
 
 func testHostile(t *testing.T, ctx context.Context) {
-	_, at := serveFolder(t, hostileRuns(t), false)
+	_, at := serveDir(t, hostileRuns(t), false)
 	p := open(t, ctx, at+"/")
 	p.Shot("serve-hostile")
 	const made = `document.querySelectorAll("img, main script").length`

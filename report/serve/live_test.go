@@ -131,14 +131,14 @@ func (f *follower) wants(texts ...string) {
 
 func TestARunIsFollowedToItsEnd(t *testing.T) {
 	g := playing(t)
-	_, at := serveFolder(t, g.root, false)
+	_, at := serveDir(t, g.root, false)
 	f := followed(t, at+"/live/"+g.name, "")
 	f.wants(`"event":"begin"`, "playing")
 	g.trial(1, false)
 	f.wants(`"event":"start"`, `"reason":"\u003cb\u003eworker-7 ended"`)
 	f.close()
 	g.Note("known so far")
-	_, at = serveFolder(t, g.root, false) // a new server continues after the ID of the last event
+	_, at = serveDir(t, g.root, false) // a new server continues after the ID of the last event
 	f = followed(t, at+"/live/"+g.name, f.last)
 	f.wants("known so far", "playing")
 	_, err := g.file.WriteString("no line of ours\n" +
@@ -157,7 +157,7 @@ func TestTheCurrentTrialIsFollowed(t *testing.T) {
 	s := g.seconds(t, 1)
 	median := 0.001
 	s.Loaded(lab.LoadSecond{Slice: lab.Slice{End: 1, OK: 500, Median: &median}, Failed: 3})
-	_, at := serveFolder(t, g.root, false)
+	_, at := serveDir(t, g.root, false)
 	f := followed(t, at+"/live/"+g.name, "")
 	defer f.close()
 	f.wants("begin", "playing", `"attempt":1,"loaded":{"end":1,"ok":500,"p50":0.001,"p99":null,"failed":3}`)
@@ -203,7 +203,7 @@ func TestALongRunIsFollowedFromItsLastLines(t *testing.T) {
 	for i := range 5000 {
 		g.Note(fmt.Sprintf("note %d %s", i, strings.Repeat("x", 100)))
 	}
-	_, at := serveFolder(t, g.root, false)
+	_, at := serveDir(t, g.root, false)
 	f := followed(t, at+"/live/"+g.name, "")
 	defer f.close()
 	if first := f.next(); strings.Contains(first, "begin") || !strings.Contains(first, "note 4") {

@@ -60,8 +60,8 @@ func folderOfRuns(t *testing.T, n int, change func(*lab.Plan, *lab.Analysis)) st
 	return root
 }
 
-// serveFolder serves a folder, and returns the server with its address.
-func serveFolder(t *testing.T, root string, private bool) (*Server, string) {
+// serveDir serves a folder, and returns the server with its address.
+func serveDir(t *testing.T, root string, private bool) (*Server, string) {
 	t.Helper()
 	shelf, err := store.OpenShelf(root)
 	testset.Must(t, err)
@@ -108,7 +108,7 @@ func get(t *testing.T, address string, want int) string {
 }
 
 func TestRunsAreListedShownAndCompared(t *testing.T) {
-	_, at := serveFolder(t, folderOfRuns(t, 3, nil), false)
+	_, at := serveDir(t, folderOfRuns(t, 3, nil), false)
 	list := get(t, at+"/", 200)
 	names := regexp.MustCompile(`name="run" value="([^"]+)"`).FindAllStringSubmatch(list, -1)
 	if len(names) != 3 || !strings.HasSuffix(names[0][1], "run-0002") {
@@ -142,7 +142,7 @@ func TestRunsAreListedShownAndCompared(t *testing.T) {
 
 // TestTheHeadlineOverRuns checks the page of the history of a headline.
 func TestTheHeadlineOverRuns(t *testing.T) {
-	_, at := serveFolder(t, folderOfRuns(t, 12, nil), false)
+	_, at := serveDir(t, folderOfRuns(t, 12, nil), false)
 	list := get(t, at+"/", 200)
 	name := regexp.MustCompile(`name="run" value="([^"]+)"`).FindStringSubmatch(list)[1]
 	if page := get(t, at+"/run/"+name, 200); !strings.Contains(page, `href="/history/`+name) {
@@ -156,19 +156,19 @@ func TestTheHeadlineOverRuns(t *testing.T) {
 		}
 	}
 	get(t, at+"/history/none", 404)
-	_, at = serveFolder(t, folderOfRuns(t, 1, nil), false)
+	_, at = serveDir(t, folderOfRuns(t, 1, nil), false)
 	link := regexp.MustCompile(`/run/[^"]+`).FindString(get(t, at+"/", 200))
 	page = get(t, at+strings.Replace(link, "/run/", "/history/", 1), 200)
 	if !strings.Contains(page, "over 1 run<") || !strings.Contains(page, "1 of 1 run compared it") {
 		t.Errorf("the history of one run: %.3000s", page)
 	}
 	playing := playing(t)
-	_, at = serveFolder(t, playing.root, false)
+	_, at = serveDir(t, playing.root, false)
 	get(t, at+"/history/"+playing.name, 422)
 }
 
 func TestNotesNeedTheForm(t *testing.T) {
-	s, at := serveFolder(t, folderOfRuns(t, 1, nil), false)
+	s, at := serveDir(t, folderOfRuns(t, 1, nil), false)
 	runs, _, err := s.shelf.Runs()
 	testset.Must(t, err)
 	address := at + "/notes/" + runs[0].Name
@@ -197,14 +197,14 @@ func TestNotesNeedTheForm(t *testing.T) {
 
 func TestOthersAreRefused(t *testing.T) {
 	root := folderOfRuns(t, 1, nil)
-	_, at := serveFolder(t, root, false)
+	_, at := serveDir(t, root, false)
 	for host, want := range map[string]int{"evil.example": 421, "127.0.0.1.evil.example:8600": 421,
 		"localhost:8600": 200, "[::1]:8600": 200} {
 		if code, _, _ := ask(t, "GET", at+"/", nil, "Host", host); code != want {
 			t.Errorf("asked as %s: status %d, want %d", host, code, want)
 		}
 	}
-	s, at := serveFolder(t, root, true)
+	s, at := serveDir(t, root, true)
 	code, head, _ := ask(t, "GET", at+"/?token="+s.token, nil)
 	if code != 303 || head.Get("Location") != "/" || !strings.Contains(head.Get("Set-Cookie"), "HttpOnly") {
 		t.Errorf("with the token: status %d, %v", code, head)
@@ -238,7 +238,7 @@ func TestOnlyLoopbackNeedsNoToken(t *testing.T) {
 }
 
 func TestPoliciesOfPages(t *testing.T) {
-	_, at := serveFolder(t, folderOfRuns(t, 1, nil), false)
+	_, at := serveDir(t, folderOfRuns(t, 1, nil), false)
 	for path, want := range map[string]string{"/": "script-src 'self'", "/none": "script-src 'self'",
 		"/report/" + "three-variants/20260102T030000Z-0": "sandbox allow-scripts allow-downloads allow-modals;"} {
 		_, head, _ := ask(t, "GET", at+path, nil)
@@ -271,7 +271,7 @@ func TestHostileTextsStayTexts(t *testing.T) {
 		err = os.Rename(filepath.Join(study[0], "run-0001"), filepath.Join(study[0], `a "<img>?#%2f`+"\u202e"))
 	}
 	testset.Must(t, err)
-	_, at := serveFolder(t, root, false)
+	_, at := serveDir(t, root, false)
 	list := get(t, at+"/", 200)
 	links := regexp.MustCompile(`href="(/run/[^"]+)"`).FindAllStringSubmatch(list, -1)
 	if len(links) != 2 {
@@ -317,7 +317,7 @@ func (s lossy) Trials(run string) ([]lab.ListedTrial, lab.LeftOut, error) {
 
 // TestPagesSayWhatTheyLeftOut if a folder has more runs or trials than a page shows.
 func TestPagesSayWhatTheyLeftOut(t *testing.T) {
-	s, at := serveFolder(t, folderOfRuns(t, 1, nil), false)
+	s, at := serveDir(t, folderOfRuns(t, 1, nil), false)
 	s.shelf = lossy{s.shelf}
 	list := get(t, at+"/", 200)
 	name := regexp.MustCompile(`name="run" value="([^"]+)"`).FindStringSubmatch(list)[1]
