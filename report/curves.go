@@ -254,7 +254,4 @@ func limits(objective string) map[string]float64 {
 var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*([0-9.]+)\s*(us|ms|s)\s*$`)
 
 // limit returns the limit that the objective sets to a metric, 0 for none.
-func (v view) limit(m lab.Metric) float64 {
-	percent := strconv.FormatFloat(100*m.Quantile, 'g', 6, 64)
-	return limits(v.Objective)["p"+strings.ReplaceAll(percent, ".", "")]
-}
+func (v view) limit(m lab.Metric) float64 { return limits(v.Objective)[figure.Percentile(m.Quantile)] }

@@ -151,7 +151,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func TestWhoBrokeARuleIsInNoPlotOfTheLoad(t *testing.T) {
+func TestVariantsThatBrokeARuleAreInNoPlotOfTheLoad(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	sum := a.Audit["async"]
 	sum.Verdict = lab.AuditInvalid
@@ -174,7 +174,8 @@ func TestWhoBrokeARuleIsInNoPlotOfTheLoad(t *testing.T) {
 	}
 }
 
-func TestHowLongWarmUpsTookIsTold(t *testing.T) {
+// TestWarmUpsHaveATable on the page and in the terminal, if they lasted until the load was steady.
+func TestWarmUpsHaveATable(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	for _, text := range trustTexts(a) {
 		if strings.Contains(text, "Warm-up until") {
@@ -192,14 +193,13 @@ func TestHowLongWarmUpsTookIsTold(t *testing.T) {
 		"state, 1 warm-up }]]" {
 		t.Errorf("rows %s", got)
 	}
-	told := false
-	for _, text := range trustTexts(a) {
-		told = told || strings.Contains(text, "Warm-up until")
-	}
+	onPage := slices.ContainsFunc(trustTexts(a), func(text string) bool {
+		return strings.Contains(text, "Warm-up until")
+	})
 	var terminal strings.Builder
-	if err := Terminal(&terminal, a, Options{}); err != nil || !told ||
+	if err := Terminal(&terminal, a, Options{}); err != nil || !onPage ||
 		!strings.Contains(terminal.String(), "Warm-up until the load was steady") {
-		t.Errorf("the table is not among those of the page (%t) or the terminal, %v", told, err)
+		t.Errorf("the table is not among those of the page (%t) or the terminal, %v", onPage, err)
 	}
 }
 

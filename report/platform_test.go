@@ -8,12 +8,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-func TestWhatThePlatformSaysIsBesideTheControlGroups(t *testing.T) {
+// TestThePlatformsFiguresAreShown beside those of the control group, if the platform reports any.
+func TestThePlatformsFiguresAreShown(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	v := newView(a)
 	at := v.reference()
 	if rows := v.platformTable(at).Rows; len(rows) > 0 {
-		t.Errorf("of what nobody has said there is %v", rows)
+		t.Errorf("without reports of the platform there are rows: %v", rows)
 	}
 	for i, u := range a.Usages {
 		if u.Point.Name == at && u.Role != lab.RoleGenerator {
@@ -25,7 +26,7 @@ func TestWhatThePlatformSaysIsBesideTheControlGroups(t *testing.T) {
 	}
 	rows := newView(a).platformTable(at).Rows
 	if len(rows) != 1 {
-		t.Fatalf("it has %d rows, want one", len(rows))
+		t.Fatalf("the table has %d rows, want one", len(rows))
 	}
 	shown := fmt.Sprint(rows[0])
 	for _, want := range []string{"270m", "301m", "300m", "-10.0 %", "12 s"} {

@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// way returns a waterfall of two steps.
-func way(metric, point string, ratios [3]float64, verdict lab.ComparisonVerdict) lab.Waterfall {
+// waterfall returns a waterfall of two steps.
+func waterfall(metric, point string, ratios [3]float64, verdict lab.ComparisonVerdict) lab.Waterfall {
 	of := func(r float64) lab.Ratio {
 		low, high := 0.9*r, 1.1*r
 		return lab.Ratio{Ratio: r, Low: &low, High: &high, N: 8}
@@ -25,14 +25,14 @@ func way(metric, point string, ratios [3]float64, verdict lab.ComparisonVerdict)
 }
 
 // explanation returns a view of waterfalls.
-func explanation(ways ...lab.Waterfall) view {
-	return newView(lab.Analysis{Blocks: 8, Margin: 0.05, Confidence: 0.95, Scale: 1, Waterfalls: ways})
+func explanation(waterfalls ...lab.Waterfall) view {
+	return newView(lab.Analysis{Blocks: 8, Margin: 0.05, Confidence: 0.95, Scale: 1, Waterfalls: waterfalls})
 }
 
 func TestStepsStandAgainstMetrics(t *testing.T) {
 	p := printer{}
-	p.table(explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Equivalent),
-		way("peak_memory", "calm", [3]float64{2, 1, 2}, lab.Slower)).stepsTable(false))
+	p.table(explanation(waterfall("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Equivalent),
+		waterfall("peak_memory", "calm", [3]float64{2, 1, 2}, lab.Slower)).stepsTable(false))
 	got := p.b.String()
 	for _, want := range []string{
 		"From monolith to sync, one knob at a time, at calm",
@@ -49,7 +49,7 @@ func TestStepsStandAgainstMetrics(t *testing.T) {
 
 // TestStretchesStandBeforeTheWhole: the stretches before and after the first tuning step have rows.
 func TestStretchesStandBeforeTheWhole(t *testing.T) {
-	w := way("cpu_per_operation", "calm", [3]float64{3, 0.5, 1.5}, lab.Slower)
+	w := waterfall("cpu_per_operation", "calm", [3]float64{3, 0.5, 1.5}, lab.Slower)
 	w.Stretches = []lab.Stretch{{From: "monolith", To: "b", Ratio: w.Steps[0].Ratio, Verdict: lab.Slower},
 		{From: "b", To: "sync", Ratio: w.Steps[1].Ratio, Verdict: lab.Faster}}
 	p := printer{}
@@ -62,8 +62,8 @@ func TestStretchesStandBeforeTheWhole(t *testing.T) {
 }
 
 func TestStepsSayWhereWhenPointsDiffer(t *testing.T) {
-	table := explanation(way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower),
-		way("capacity", "capacity", [3]float64{1, 3, 3}, lab.Slower)).stepsTable(false)
+	table := explanation(waterfall("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower),
+		waterfall("capacity", "capacity", [3]float64{1, 3, 3}, lab.Slower)).stepsTable(false)
 	if names := []string{table.Columns[1].Name,
 		table.Columns[2].Name}; names[0] != "cpu per operation at calm" || names[1] != "capacity" ||
 		strings.Contains(table.Title, "calm") {
@@ -72,12 +72,12 @@ func TestStepsSayWhereWhenPointsDiffer(t *testing.T) {
 }
 
 func TestAllMetricsOnlyOnRequest(t *testing.T) {
-	var ways []lab.Waterfall
+	var waterfalls []lab.Waterfall
 	for _, metric := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		ways = append(ways, way(metric, "calm", [3]float64{1, 1, 1}, lab.Slower),
-			way(metric, "busy", [3]float64{1, 1, 1}, lab.Slower))
+		waterfalls = append(waterfalls, waterfall(metric, "calm", [3]float64{1, 1, 1}, lab.Slower),
+			waterfall(metric, "busy", [3]float64{1, 1, 1}, lab.Slower))
 	}
-	v := explanation(ways...)
+	v := explanation(waterfalls...)
 	if few, all := len(v.stepsTable(false).Columns), len(v.stepsTable(true).Columns); few != 13 || all != 15 {
 		t.Errorf("%d and %d columns, want the steps and six metrics at two points, then all seven", few, all)
 	}
@@ -86,9 +86,9 @@ func TestAllMetricsOnlyOnRequest(t *testing.T) {
 	}
 }
 
-// namedWay returns a waterfall between variants of a study, with a step that changes two knobs.
-func namedWay() lab.Waterfall {
-	w := way("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower)
+// namedSteps returns a waterfall between variants of a study, with a step that changes two knobs.
+func namedSteps() lab.Waterfall {
+	w := waterfall("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower)
 	w.Steps = w.Steps[:1]
 	w.Steps[0].Name, w.Steps[0].With = "monolith -> sync", "binding http"
 	w.Steps[0].Changes = []lab.KnobChange{{Knob: "data", From: "shared", To: "databases"},
@@ -97,7 +97,7 @@ func namedWay() lab.Waterfall {
 }
 
 func TestStepsBetweenVariantsListAllTheyTurn(t *testing.T) {
-	v := explanation(namedWay())
+	v := explanation(namedSteps())
 	turned := "data shared -> databases, placement together -> apart (with binding http)"
 	note, first := v.stepsTable(true).Note, v.waterfallTable(0, v.Waterfalls[0]).Rows[0]
 	if !strings.Contains(note, "monolith -> sync: "+turned) || first[1].Text != turned {
@@ -118,7 +118,7 @@ func TestStepsBetweenVariantsListAllTheyTurn(t *testing.T) {
 
 // TestClaimsComeBeforeTheSteps: a study with claims is not shown as an explanation.
 func TestClaimsComeBeforeTheSteps(t *testing.T) {
-	a := lab.Analysis{Blocks: 8, Waterfalls: []lab.Waterfall{namedWay()}}
+	a := lab.Analysis{Blocks: 8, Waterfalls: []lab.Waterfall{namedSteps()}}
 	if !newView(a).explains() {
 		t.Error("steps and no claims are not what the study is about")
 	}

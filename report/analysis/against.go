@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -45,18 +46,13 @@ func (g Gate) metricOf(metrics []lab.Metric) (string, error) {
 	}
 	var names []string
 	for _, m := range metrics {
-		if m.Quantile > 0 && m.Quantity == metrics[0].Quantity && quantileName(m.Quantile) == g.Metric {
+		if m.Quantile > 0 && m.Quantity == metrics[0].Quantity && figure.Percentile(m.Quantile) == g.Metric {
 			return m.Name, nil
 		}
 		names = append(names, m.Name)
 	}
 	return "", fmt.Errorf("gate %q: there is no metric %q; there are %s", g.Text, g.Metric,
 		strings.Join(names, ", "))
-}
-
-// quantileName returns the name of a quantile in a gate: "p50", and "p999" for 0.999.
-func quantileName(quantile float64) string {
-	return "p" + strings.ReplaceAll(fmt.Sprintf("%.6g", 100*quantile), ".", "")
 }
 
 // Against compares a run with an earlier one: every metric of every variant at every point

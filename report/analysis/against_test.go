@@ -189,6 +189,19 @@ func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 	}
 }
 
+// TestGatesNameQuantilesWithoutAPoint: p999 is the 99.9th percentile.
+func TestGatesNameQuantilesWithoutAPoint(t *testing.T) {
+	run := played([]float64{1, 1.01, 0.99, 1}, []float64{20, 20.1, 19.9, 20})
+	run.Metrics[0].Quantile = 0.999
+	gate, err := ParseGate("p999>1.05x")
+	testset.Must(t, err)
+	got, err := Against(run, run, []Gate{gate})
+	testset.Must(t, err)
+	if g := got.Gates[0]; len(g.Failed) > 0 || len(g.Open) > 0 {
+		t.Errorf("a run against itself fails the gate: %+v", g)
+	}
+}
+
 func TestMistakesInGates(t *testing.T) {
 	for _, text := range []string{"p99", "p99>5%", "p99>=1.05x", "p99>0x", "p99>1.2.3x", ">1.05x", ""} {
 		if gate, err := ParseGate(text); err == nil {

@@ -60,7 +60,7 @@ func CompareVariants(a lab.Analysis, names [2]string, point string) (SideBySide,
 			first, measured := results[seriesKey{names[0], p.Name, m.Name}]
 			second, both := results[seriesKey{names[1], p.Name, m.Name}]
 			if measured || both {
-				b.Figures = append(b.Figures, newSideFigure(a, m, p.Name, names, first, second))
+				b.Figures = append(b.Figures, newSideFigure(a, m, p.Name, names, [2]lab.Result{first, second}))
 			}
 		}
 	}
@@ -80,7 +80,8 @@ func comparesPair(a lab.Analysis, base, variant string) bool {
 func stoppedEarly(a lab.Analysis) bool { return a.Trials.Spared > 0 || a.Trials.Further > 0 }
 
 // newSideFigure returns a metric of two variants at a point.
-func newSideFigure(a lab.Analysis, m lab.Metric, point string, names [2]string, results ...lab.Result,
+func newSideFigure(
+	a lab.Analysis, m lab.Metric, point string, names [2]string, results [2]lab.Result,
 ) SideFigure {
 	f := SideFigure{Metric: m, Point: point}
 	for i, r := range results {

@@ -140,28 +140,20 @@ func spreadOfPoints(all []pointRatio, average lab.Average) string {
 
 // inRange returns the verdict on an interval by the range of a claim, and text with the reason added.
 func inRange(c claim, low, high *float64, text string) (lab.ClaimVerdict, string) {
-	claimed, most := claimedRange(c.Low, c.High), c.High
-	if most == 0 {
-		most = math.Inf(1)
-	}
+	claimed := claimedRange(c.Low, c.High)
 	switch {
 	case low == nil || high == nil:
 		return lab.ClaimUndecided, text + ": without an interval"
-	case *low >= c.Low && *high <= most:
+	case *low >= c.Low && *high <= c.High:
 		return lab.ClaimSupported, fmt.Sprintf("%s: within %s", text, claimed)
-	case *high < c.Low || *low > most:
+	case *high < c.Low || *low > c.High:
 		return lab.ClaimContradicted, fmt.Sprintf("%s: outside %s", text, claimed)
 	}
 	return lab.ClaimUndecided, fmt.Sprintf("%s: over the edge of %s", text, claimed)
 }
 
-// claimedRange returns the range of a claim as text. A high end of 0 is open.
-func claimedRange(low, high float64) string {
-	if high == 0 {
-		return fmt.Sprintf("%g and more", low)
-	}
-	return fmt.Sprintf("%g to %g", low, high)
-}
+// claimedRange returns the range of a claim as text.
+func claimedRange(low, high float64) string { return fmt.Sprintf("%g to %g", low, high) }
 
 // judgeExponent supports a claim if the interval of the exponent lies within the claimed range,
 // and contradicts it if it lies outside. The exponent is fitted in each block, and its interval

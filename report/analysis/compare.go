@@ -58,7 +58,8 @@ func (e *experiment) contrast(metric, point string, p pair) contrast {
 	return e.contrastOf(metric, metric, point, p)
 }
 
-// contrastOf returns the same with another metric, below, of the variant in the denominator.
+// contrastOf returns the ratio of a metric of the first variant to another metric, below, of the second one,
+// by block.
 func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	var c contrast
 	over, under := e.series[seriesKey{p.variant, point, metric}], e.series[seriesKey{p.against, point, below}]
@@ -91,22 +92,22 @@ func (e *experiment) byBlock(up, down []float64) contrast {
 // block.
 func (e *experiment) contrastIn(up, down []float64, t blockTable, p pair) contrast {
 	c := contrast{up: up, down: down}
-	return e.withRatio(c)(t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
-		e.confidence(e.design.Confidence, c.n())))
+	ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
+		e.confidence(e.design.Confidence, c.n()))
+	return e.withRatio(c, ratio, err)
 }
 
-// withRatio returns a function that adds a ratio, unless there is an error, to the values of a contrast.
-func (e *experiment) withRatio(c contrast) func(stats.Ratio, error) contrast {
-	return func(ratio stats.Ratio, err error) contrast {
-		if c.n() > 0 {
-			c.value = c.up[0] / c.down[0]
-		}
-		if err == nil {
-			ratio.P = e.overallP(ratio.P, c.n())
-			c.ratio, c.value, c.decided = ratio, ratio.Value, true
-		}
-		return c
+// withRatio returns a contrast with the ratio of its values. After an error it is undecided, and its value is
+// that of the first block.
+func (e *experiment) withRatio(c contrast, ratio stats.Ratio, err error) contrast {
+	if c.n() > 0 {
+		c.value = c.up[0] / c.down[0]
 	}
+	if err == nil {
+		ratio.P = e.overallP(ratio.P, c.n())
+		c.ratio, c.value, c.decided = ratio, ratio.Value, true
+	}
+	return c
 }
 
 // blockTable holds the logarithms of a metric at a point, twins included: a row per
@@ -247,7 +248,7 @@ func onVariant(metric lab.Metric, verdict lab.ComparisonVerdict) lab.ComparisonV
 }
 
 // ratioOfMeans returns the ratio of the arithmetic means over the blocks in which both count, for questions
-// about totals. It is nil without such a block, or if the denominator cannot be told from zero.
+// about totals. It is nil without such a block, or if the denominator cannot be distinguished from zero.
 func (e *experiment) ratioOfMeans(c contrast) *lab.Ratio {
 	if c.n() == 0 {
 		return nil

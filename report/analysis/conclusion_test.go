@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// told returns all texts of an answer, with its bars as they are shown.
-func told(c lab.Conclusion) []string {
+// answerTexts returns all texts of an answer, with its bars as they are shown.
+func answerTexts(c lab.Conclusion) []string {
 	all := append(slices.Clone(c.Withheld), c.Sentence)
 	if c.Headline != nil {
 		all = append(all, "bars: "+c.Headline.Title)
@@ -25,7 +25,7 @@ func told(c lab.Conclusion) []string {
 }
 
 // answerOf returns the complete answer, with a line per text.
-func answerOf(in Input) string { return strings.Join(told(Analyse(in).Answer), "\n") }
+func answerOf(in Input) string { return strings.Join(answerTexts(Analyse(in).Answer), "\n") }
 
 func TestAnswerOfASystemUnderLoad(t *testing.T) {
 	answer := answerOf(shopUnderLoad())
@@ -47,7 +47,7 @@ func TestAnswerOfASystemUnderLoad(t *testing.T) {
 		}
 	}
 	if strings.Contains(answer, "not done when the load ended") {
-		t.Errorf("the answer tells of unfinished orders, which nobody measured:\n%s", answer)
+		t.Errorf("the answer mentions unfinished orders, which were not measured:\n%s", answer)
 	}
 }
 
@@ -112,8 +112,8 @@ func TestAnswerWithoutASearchOrABaseline(t *testing.T) {
 	}
 }
 
-// TestWhyNothingWasComparedIsSaid: parts that the host lacks are distinguished from failures.
-func TestWhyNothingWasComparedIsSaid(t *testing.T) {
+// TestTheSentenceSaysWhyNothingWasCompared: parts that the host lacks are distinguished from failures.
+func TestTheSentenceSaysWhyNothingWasCompared(t *testing.T) {
 	only := func(names ...string) Input {
 		in := shopUnderLoad()
 		in.Plan.Study.Variants = slices.DeleteFunc(slices.Clone(in.Plan.Study.Variants), func(v lab.Variant) bool {
@@ -178,7 +178,7 @@ func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 			" times as long and costs as much processor time; most of the time comes from placement apart in " +
 				"place of placement together."}},
 		"not steady": {swings, []string{"Compared with a, at 100 operations/s: with b "}},
-		"one is mute": {silent, []string{"Nothing can be said of c: none of its trials count. Compared with a, " +
+		"one without a valid trial": {silent, []string{"Nothing can be said of c: none of its trials count. Compared with a, " +
 			"at 100 operations/s: with b an operation takes 1.99 times as long."}},
 	} {
 		s := Analyse(test.in).Answer
@@ -221,8 +221,8 @@ func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {
 	}
 }
 
-// TestKnobsAreToldInTheSystemsWords: the reader of the first sentence may not know the knobs.
-func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
+// TestTheSystemDescribesItsKnobs in the first sentence, whose reader may not know them.
+func TestTheSystemDescribesItsKnobs(t *testing.T) {
 	shown, _ := pathsToSync()
 	in := explainInput(shown, 7, actAlone)
 	in.System.Architectures = []lab.Architecture{{Knobs: []lab.Knob{
@@ -244,12 +244,12 @@ func TestKnobsAreToldInTheSystemsWords(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyMetersIsSaid: CPU time and memory of a system that runs already are not measured.
-func TestWhatNobodyMetersIsSaid(t *testing.T) {
+// TestSystemsThatRunAlreadyAreNotMetered: the answer lists their CPU time and memory as not tested.
+func TestSystemsThatRunAlreadyAreNotMetered(t *testing.T) {
 	const unmetered = "CPU and memory of the systems that run already, which nobody meters"
 	for name, c := range map[string]struct {
 		system *lab.ExternalSystem
-		said   bool
+		listed bool
 	}{
 		"of our own": {},
 		"a URL":      {&lab.ExternalSystem{URL: "http://127.0.0.1:1/"}, true},
@@ -260,15 +260,16 @@ func TestWhatNobodyMetersIsSaid(t *testing.T) {
 		e := newExperiment(shopUnderLoad())
 		e.study.Variants = slices.Clone(e.study.Variants)
 		e.study.Variants[0].External = c.system
-		if said := strings.Join(e.notTested(lab.Analysis{}), ", "); strings.Contains(said, unmetered) != c.said {
-			t.Errorf("%s: %q", name, said)
+		got := strings.Join(e.notTested(lab.Analysis{}), ", ")
+		if strings.Contains(got, unmetered) != c.listed {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }
 
-// TestWhatIsDecidedIsTold: if the main metrics are undecided, the sentence is about others, the
+// TestTheSentenceIsAboutDecidedMetrics: if the main metrics are undecided, the sentence is about others, the
 // largest difference first, and at another point if none is decided at the usual one.
-func TestWhatIsDecidedIsTold(t *testing.T) {
+func TestTheSentenceIsAboutDecidedMetrics(t *testing.T) {
 	e := newExperiment(shopUnderLoad())
 	ratio := func(metric, point string, r float64, verdict lab.ComparisonVerdict) judged {
 		m, _ := e.metric(metric)
@@ -294,8 +295,8 @@ func TestWhatIsDecidedIsTold(t *testing.T) {
 	}
 }
 
-// TestStartAndMemoryAreToldWhereTheyDiffer, unless the first sentence contains them.
-func TestStartAndMemoryAreToldWhereTheyDiffer(t *testing.T) {
+// TestFindingsOnStartAndMemory if these differ, unless the first sentence contains them.
+func TestFindingsOnStartAndMemory(t *testing.T) {
 	in := shopUnderLoad()
 	start := lab.Metric{Name: "time_to_first_answer", Title: "time to the first right answer", Unit: "s",
 		Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.FirstAnswer, Source: lab.FromSystem}
@@ -315,15 +316,15 @@ func TestStartAndMemoryAreToldWhereTheyDiffer(t *testing.T) {
 	if len(texts) != 1 || !strings.Contains(texts[0], "Time to the first right answer") ||
 		!strings.Contains(texts[0], "with monolith") || !strings.Contains(texts[0], "9.03 s with sync") ||
 		strings.Contains(texts[0], "async") {
-		t.Errorf("of a start that differs and memory that does not it says %q", texts)
+		t.Errorf("findings %q, want one on the start, which differs, and none on memory, which does not", texts)
 	}
 	if s.metrics = []lab.Metric{start, memory}; len(e.differenceSentences(s, &lab.Conclusion{})) != 0 {
-		t.Error("what the sentence tells is told again")
+		t.Error("a finding repeats the sentence")
 	}
 }
 
-// TestATwinIntervalThatExcludesOneIsSaidToDoSo even if no bias was found after Holm's correction.
-func TestATwinIntervalThatExcludesOneIsSaidToDoSo(t *testing.T) {
+// TestATwinIntervalThatExcludesOneIsMentioned even if no bias was found after Holm's correction.
+func TestATwinIntervalThatExcludesOneIsMentioned(t *testing.T) {
 	e := newExperiment(shopUnderLoad())
 	m, _ := e.metric("completion_time_p50")
 	e.bias, e.twinTests = nil, map[string]twinTest{m.Name: {p: 0.3, family: 12}}
@@ -336,8 +337,8 @@ func TestATwinIntervalThatExcludesOneIsSaidToDoSo(t *testing.T) {
 	}
 }
 
-// TestWrongAnswersAreTold, but only if there were some.
-func TestWrongAnswersAreTold(t *testing.T) {
+// TestTheAnswerMentionsWrongAnswers, but only if there were some.
+func TestTheAnswerMentionsWrongAnswers(t *testing.T) {
 	in := shopUnderLoad()
 	if said := answerOf(in); strings.Contains(said, "Answers that were not right") {
 		t.Errorf("there were none:\n%s", said)
@@ -349,7 +350,7 @@ func TestWrongAnswersAreTold(t *testing.T) {
 	}
 	if said := answerOf(in); !strings.Contains(said, "Answers that were not right at 80 orders/s: ") ||
 		!strings.Contains(said, "1.0 % with sync") {
-		t.Errorf("one in a hundred is not told:\n%s", said)
+		t.Errorf("the answer lacks the share of wrong answers:\n%s", said)
 	}
 	for _, trial := range in.Trials { // a variant that is not in the sentence, at another point
 		if trial.Variant == "async" && trial.Point.Name == "at-20" {
@@ -361,6 +362,6 @@ func TestWrongAnswersAreTold(t *testing.T) {
 		compared: []string{"sync", "async"}}
 	said := strings.Join(e.wrongAnswerSentences(silent), " ")
 	if !strings.Contains(said, "Answers that were not right at 20 orders/s: 5.0 % with async.") {
-		t.Errorf("wrong answers of a variant that the sentence leaves out are not told: %q", said)
+		t.Errorf("%q lacks the wrong answers of a variant that the sentence leaves out", said)
 	}
 }

@@ -80,7 +80,8 @@ func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term
 		}
 		c.up, c.down = append(c.up, math.Exp(up)), append(c.down, math.Exp(down))
 	}
-	return e.withRatio(c)(t.logs.Contrast(weights, e.confidence(e.design.Confidence, c.n())))
+	ratio, err := t.logs.Contrast(weights, e.confidence(e.design.Confidence, c.n()))
+	return e.withRatio(c, ratio, err)
 }
 
 // leastSteady returns the pair of the first run and the one whose change within its trials could distort an
@@ -177,8 +178,8 @@ func (e *experiment) effectBars(a lab.Analysis, s subject) *lab.Headline {
 	return nil
 }
 
-// factorFindings returns sentences on the interactions of factors, and on the effects that cannot be told
-// apart.
+// factorFindings returns sentences on the interactions of factors, and on the effects that the design cannot
+// distinguish.
 func (e *experiment) factorFindings(a lab.Analysis) []string {
 	d := e.study.Factorial
 	if d == nil {

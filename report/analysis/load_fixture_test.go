@@ -370,13 +370,13 @@ func quantile(all []lab.Quantile, share float64) float64 {
 	return math.NaN()
 }
 
-// ways returns waterfalls from monolith to async, which are made up, too.
-func ways(points []lab.Point) []lab.Waterfall {
+// madeUpWaterfalls returns waterfalls from monolith to async.
+func madeUpWaterfalls(points []lab.Point) []lab.Waterfall {
 	ratio := func(value, half float64) lab.Ratio {
 		low, high := value/half, value*half
 		return lab.Ratio{Ratio: value, Low: &low, High: &high, N: 6}
 	}
-	way := func(metric string, r [4]float64, verdicts [4]lab.ComparisonVerdict) lab.Waterfall {
+	waterfall := func(metric string, r [4]float64, verdicts [4]lab.ComparisonVerdict) lab.Waterfall {
 		w := lab.Waterfall{Metric: metric, Point: points[2], From: "monolith", To: "async",
 			Whole: ratio(r[0]*r[1]*r[2]*r[3], 1.09), Verdict: lab.Slower}
 		names := [][5]string{{"data", "shared -> databases", "monolith", "step-1", "a database per component"},
@@ -390,7 +390,7 @@ func ways(points []lab.Point) []lab.Waterfall {
 		return w
 	}
 	slow, fast, same, open := lab.Slower, lab.Faster, lab.Equivalent, lab.Undecided
-	latency := way("completion_time_p99", [4]float64{1.012, 1.71, 1.33, 2.4},
+	latency := waterfall("completion_time_p99", [4]float64{1.012, 1.71, 1.33, 2.4},
 		[4]lab.ComparisonVerdict{same, slow, slow, slow})
 	latency.Interactions = []lab.Interaction{{Knob: "placement", Plain: "a process per component",
 		First: ratio(1.33, 1.08), Second: ratio(1.05, 1.05), OfRatios: ratio(1.27, 1.1), Matters: true,
@@ -398,11 +398,11 @@ func ways(points []lab.Point) []lab.Waterfall {
 			"before it"}}
 	return []lab.Waterfall{
 		latency,
-		way("capacity", [4]float64{0.99, 0.74, 0.84, 0.68}, [4]lab.ComparisonVerdict{same, slow, slow, slow}),
-		way("cpu_per_operation", [4]float64{1.03, 1.55, 1.42, 1.6},
+		waterfall("capacity", [4]float64{0.99, 0.74, 0.84, 0.68}, [4]lab.ComparisonVerdict{same, slow, slow, slow}),
+		waterfall("cpu_per_operation", [4]float64{1.03, 1.55, 1.42, 1.6},
 			[4]lab.ComparisonVerdict{open, slow, slow, slow}),
-		way("peak_memory", [4]float64{1.02, 1.0, 1.9, 1.7}, [4]lab.ComparisonVerdict{same, same, slow, slow}),
-		way("response_time_p99", [4]float64{1.012, 1.71, 1.33, 0.28},
+		waterfall("peak_memory", [4]float64{1.02, 1.0, 1.9, 1.7}, [4]lab.ComparisonVerdict{same, same, slow, slow}),
+		waterfall("response_time_p99", [4]float64{1.012, 1.71, 1.33, 0.28},
 			[4]lab.ComparisonVerdict{same, slow, slow, fast}),
 	}
 }
@@ -410,7 +410,7 @@ func ways(points []lab.Point) []lab.Waterfall {
 func TestLoadFixtureIsUpToDate(t *testing.T) {
 	in := shopUnderLoad()
 	a := Analyse(in)
-	a.Waterfalls = ways(a.Points)
+	a.Waterfalls = madeUpWaterfalls(a.Points)
 	e := newExperiment(in)
 	for _, s := range a.Waterfalls[0].Steps { // so that its answer is that of an explanation
 		e.study.Steps = append(e.study.Steps, lab.PathStep{Order: 1, Before: s.Before, Variant: s.Variant})

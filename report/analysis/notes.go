@@ -251,7 +251,7 @@ func (e *experiment) noteClocks() {
 		}
 	}
 	e.note("Units ran on hosts with clocks of their own, which differed by up to %s: "+
-		"by so much %s can be wrong.",
+		"%s can be wrong by that much.",
 		figure.Number(figure.Alone(apart*1e3))+" ms", strings.Join(between, ", "))
 	if len(withheld) > 0 {
 		e.note("Not available, since the clocks may differ by more than a tenth of it: %s.",

@@ -21,7 +21,7 @@ func TestTheAnswerBeginsWithWhatIsMissing(t *testing.T) {
 			[]string{"http gave no valid trial (", "Nothing can be said of http"}},
 		"two": {map[string]float64{"threads": 0, "http": 1},
 			[]string{"threads never got through a load (", "http gave no valid trial ("}},
-		"a twin stands behind its variant": {map[string]float64{"uds.twin": 0}, []string{"Compared with "}},
+		"a twin is left out": {map[string]float64{"uds.twin": 0}, []string{"Compared with "}},
 		"all": {map[string]float64{"threads": 0, "uds": 0, "uds.twin": 0, "uds-persistent": 0, "http": 0}, []string{
 			"threads never got", "http never got", "uds never got", "uds-persistent never got", "No trial counted ("}},
 	} {
@@ -48,6 +48,6 @@ func TestTheAnswerBeginsWithWhatIsMissing(t *testing.T) {
 	}
 	silent := SilentVariants(lab.Study{Variants: []lab.Variant{{Name: "a"}}}, nil)
 	if len(silent) > 0 {
-		t.Errorf("of what was not played: %v", silent)
+		t.Errorf("variants that were not played are silent: %v", silent)
 	}
 }

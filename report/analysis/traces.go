@@ -129,7 +129,7 @@ func (by sampling) contrast(before, after lab.TraceSet) (c lab.TraceContrast, er
 		return c, fmt.Errorf("%s and %s have no operation in common with enough whole traces: %s", before.Name,
 			after.Name, by.needs)
 	}
-	was, is := weighed(before, c.Compared, by.n), weighed(after, c.Compared, by.n)
+	was, is := weightedMeans(before, c.Compared, by.n), weightedMeans(after, c.Compared, by.n)
 	ratio, err := by.ratio(is.seconds, was.seconds, by.confidence)
 	if err != nil {
 		return c, err
@@ -188,15 +188,15 @@ func operationOf(of lab.TraceSet, like lab.TracedOperation) (lab.TracedOperation
 	return of.Operations[i], true
 }
 
-// weighedSet holds the means of each batch over all compared operations.
-type weighedSet struct {
+// weightedSet holds the means of each batch over all compared operations.
+type weightedSet struct {
 	seconds []float64
 	parts   map[lab.TracePart][]lab.PartCost
 }
 
-// weighed returns the weighted means of each of n batches over the compared operations of a set.
-func weighed(set lab.TraceSet, compared []lab.ComparedOperation, n int) weighedSet {
-	w := weighedSet{make([]float64, n), map[lab.TracePart][]lab.PartCost{}}
+// weightedMeans returns the weighted means of each of n batches over the compared operations of a set.
+func weightedMeans(set lab.TraceSet, compared []lab.ComparedOperation, n int) weightedSet {
+	w := weightedSet{make([]float64, n), map[lab.TracePart][]lab.PartCost{}}
 	for _, c := range compared {
 		// Every compared operation is in both sets.
 		o, _ := operationOf(set, lab.TracedOperation{Service: c.Service, Operation: c.Operation})
@@ -211,7 +211,7 @@ func weighed(set lab.TraceSet, compared []lab.ComparedOperation, n int) weighedS
 }
 
 // add adds a cost, times a weight, to the cost of a part in a batch.
-func (w weighedSet) add(part lab.TracePart, batch int, cost lab.PartCost, weight float64) {
+func (w weightedSet) add(part lab.TracePart, batch int, cost lab.PartCost, weight float64) {
 	if w.parts[part] == nil {
 		w.parts[part] = make([]lab.PartCost, len(w.seconds))
 	}
@@ -219,8 +219,8 @@ func (w weighedSet) add(part lab.TracePart, batch int, cost lab.PartCost, weight
 }
 
 // byService returns the costs by service, over all operations and kinds.
-func (w weighedSet) byService() weighedSet {
-	services := weighedSet{w.seconds, map[lab.TracePart][]lab.PartCost{}}
+func (w weightedSet) byService() weightedSet {
+	services := weightedSet{w.seconds, map[lab.TracePart][]lab.PartCost{}}
 	for part, costs := range w.parts {
 		for i, cost := range costs {
 			services.add(lab.TracePart{Service: part.Service}, i, cost, 1)
@@ -231,13 +231,13 @@ func (w weighedSet) byService() weighedSet {
 
 // parts returns the changes of all parts of either set, the largest on the critical path first. A part that a
 // set does not have costs nothing in it.
-func (by sampling) parts(was, is weighedSet) []lab.PartChange {
+func (by sampling) parts(was, is weightedSet) []lab.PartChange {
 	parts := maps.Clone(was.parts)
 	maps.Copy(parts, is.parts)
 	var all []lab.PartChange
 	for part := range parts {
 		change := func(of func(cost lab.PartCost, whole float64) float64) lab.TraceChange {
-			values := func(set weighedSet) []float64 {
+			values := func(set weightedSet) []float64 {
 				values := make([]float64, by.n)
 				for i, cost := range set.parts[part] {
 					values[i] = of(cost, set.seconds[i])

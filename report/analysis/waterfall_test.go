@@ -11,10 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// unrest returns fixed noise of a few percent, and a drift from block to block.
-func unrest(block, stop int) float64 {
+// noiseFactor returns the factor of a trial: fixed noise of a few percent, and a drift from block to block.
+func noiseFactor(block, variant int) float64 {
 	pattern := []float64{1.01, 0.985, 1.004, 0.996, 1.013, 0.991, 1.007}
-	return pattern[(3*block+5*stop)%len(pattern)] * (1 + 0.2*float64(block%4)) // and the host drifts
+	return pattern[(3*block+5*variant)%len(pattern)] * (1 + 0.2*float64(block%4))
 }
 
 // explainInput returns an experiment with the steps; value returns the measure of a variant in a block.
@@ -39,7 +39,7 @@ func explainInput(steps []lab.PathStep, blocks int, value func(variant string, b
 				Operations: 400,
 				Audit: lab.Audit{Verdict: lab.AuditValid,
 					Figures: map[string]float64{"offered_rate": 40, "achieved_rate": 40}},
-				Measures: map[string]float64{"completion_time_p50": value(name, block) * unrest(block, i),
+				Measures: map[string]float64{"completion_time_p50": value(name, block) * noiseFactor(block, i),
 					"cpu_per_operation": 0.001},
 			})
 		}
@@ -56,7 +56,7 @@ func step(order int, before, variant string, changes ...lab.KnobChange) lab.Path
 	return lab.PathStep{Order: order, Before: before, Variant: variant, Changes: changes}
 }
 
-// pathsToSync returns a way of three knobs, and the same in another order.
+// pathsToSync returns steps that change three knobs, and the same in another order.
 func pathsToSync() (shown, other []lab.PathStep) {
 	saga, data, split := change("coordination", "acid", "orchestrated"), change("data", "shared", "databases"),
 		change("placement", "together", "apart")
@@ -113,21 +113,20 @@ func TestStepsMultiplyToTheWhole(t *testing.T) {
 	}
 }
 
-// TestWhatTuningWinsBackIsToldApart: the steps before the first tuning step and those after
-// are stretches, whose ratios multiply to the whole ratio. There are none if other steps
-// follow a tuning step.
-func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
+// TestTuningStepsAreAStretch: the steps before the first tuning step and those after are stretches, whose
+// ratios multiply to the whole ratio. There are none if other steps follow a tuning step.
+func TestTuningStepsAreAStretch(t *testing.T) {
 	shown, _ := pathsToSync()
 	tunes := func(before, variant string) lab.PathStep {
 		s := step(1, before, variant, change("batching", "off", "on"))
 		s.Tunes = true
 		return s
 	}
-	way := append(slices.Clone(shown), tunes("sync", "sync-batching"), tunes("sync-batching", "sync-tuned"))
+	tuned := append(slices.Clone(shown), tunes("sync", "sync-batching"), tunes("sync-batching", "sync-tuned"))
 	value := func(variant string, block int) float64 {
 		return map[string]float64{"sync-batching": 0.009, "sync-tuned": 0.006}[variant] + actAlone(variant, block)
 	}
-	a := Analyse(explainInput(way, 7, value))
+	a := Analyse(explainInput(tuned, 7, value))
 	w := a.Waterfalls[0]
 	if len(w.Stretches) != 2 || w.Stretches[0].From != "monolith" || w.Stretches[0].To != "sync" ||
 		w.Stretches[1].To != "sync-tuned" {
@@ -144,7 +143,7 @@ func TestWhatTuningWinsBackIsToldApart(t *testing.T) {
 	}
 	encode(t, a)
 	for name, steps := range map[string][]lab.PathStep{
-		"stock only": shown, "tuning only": way[3:], "tuned in between": slices.Concat(shown[:1], way[3:],
+		"stock only": shown, "tuning only": tuned[3:], "tuned in between": slices.Concat(shown[:1], tuned[3:],
 			shown[1:]),
 	} {
 		if got := stretches(steps); got != nil {
@@ -192,7 +191,7 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 		a.Waterfalls[0].Steps[2].Name != "sync-together -> sync" || len(a.Waterfalls[0].Steps[2].Changes) != 2 {
 		t.Fatalf("%+v, want the one metric that is named, with the names of its steps", a.Waterfalls)
 	}
-	said := strings.Join(told(a.Answer), "\n")
+	said := strings.Join(answerTexts(a.Answer), "\n")
 	for _, want := range []string{"; most of the time comes from sync-together -> sync.",
 		"waterfall: " + severalKnobs} {
 		if !strings.Contains(said, want) {
@@ -200,10 +199,10 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 		}
 	}
 	e := newExperiment(in)
-	for told, want := range map[bool]string{true: "From monolith to sync, ",
+	for levelsKnown, want := range map[bool]string{true: "From monolith to sync, ",
 		false: "Median time to completion at "} {
-		if got := e.waterfallSentence(a.Waterfalls[0], false, told); !strings.HasPrefix(got, want) {
-			t.Errorf("%q: want it to begin with %q where levels are told: %t", got, want, told)
+		if got := e.waterfallSentence(a.Waterfalls[0], false, levelsKnown); !strings.HasPrefix(got, want) {
+			t.Errorf("%q: want it to begin with %q, levels known: %t", got, want, levelsKnown)
 		}
 	}
 	s.Steps = slices.Clone(shown[:1])
@@ -212,7 +211,7 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 	}
 	s.Steps = nil
 	if alone := answerOf(in); strings.Contains(alone, "waterfall") || strings.Contains(alone, "comes from") {
-		t.Errorf("without a way the answer tells of one:\n%s", alone)
+		t.Errorf("without steps the answer mentions some:\n%s", alone)
 	}
 	s.Steps, s.Explained = shown, nil
 	without := in
@@ -261,7 +260,6 @@ func TestStepsAreJudged(t *testing.T) {
 
 func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 	shown, other := pathsToSync()
-	says := answerOf
 	slowStart := explainInput(shown, 7, func(variant string, _ int) float64 {
 		return map[string]float64{"monolith": 1, "saga": 2, "sync-together": 1.6, "sync": 4}[variant]
 	})
@@ -301,7 +299,7 @@ func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 			[]string{"In another order of the steps the shares are the same within the margin: " +
 				"each change acts alone."}},
 	} {
-		said := says(c.in)
+		said := answerOf(c.in)
 		for _, want := range c.want {
 			if !strings.Contains(said, want) {
 				t.Errorf("%s: %q is missing in\n%s", name, want, said)
@@ -337,8 +335,7 @@ func TestTheOrderOfTheStepsMayMatter(t *testing.T) {
 	}
 }
 
-// TestChangesMadeTogetherAreComparedTogether: changes that are made in one step of a way
-// have no effects of their own.
+// TestChangesMadeTogetherAreComparedTogether: changes that are made in one step have no effects of their own.
 func TestChangesMadeTogetherAreComparedTogether(t *testing.T) {
 	a, b, c, d := change("a", "0", "1"), change("b", "0", "1"), change("c", "0", "1"), change("a", "1", "2")
 	first := []lab.PathStep{step(1, "v0", "v1", a, b), step(1, "v1", "v2", c), step(1, "v2", "v3", d)}
@@ -352,7 +349,7 @@ func TestChangesMadeTogetherAreComparedTogether(t *testing.T) {
 		t.Errorf("groups %v, want %s", groups, want)
 	}
 	if groups := changedTogether(first, second[:3]); groups != nil {
-		t.Errorf("ways of other changes have groups: %v", groups)
+		t.Errorf("steps with other changes have groups: %v", groups)
 	}
 	in := explainInput(slices.Concat(first, second), 7, func(variant string, _ int) float64 {
 		return map[string]float64{"v0": 1, "v1": 6, "v2": 30, "v3": 210, "w1": 5, "w2": 10, "w3": 30}[variant]

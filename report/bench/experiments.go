@@ -71,20 +71,20 @@ func experiments() []experiment {
 	const ms = time.Millisecond
 	return []experiment{
 		{name: "cpu", play: comparison{
-			servers: []named{{"a", "-cpu 500us"}, {"b", "-cpu 550us"}, {"c", "-cpu 650us"},
+			servers: []namedServer{{"a", "-cpu 500us"}, {"b", "-cpu 550us"}, {"c", "-cpu 650us"},
 				{"d", "-cpu 1ms"}},
 			truths: []truth{exactly("b", cpu(), 1.1), exactly("c", cpu(), 1.3), exactly("d", cpu(), 2)},
 			blocks: 4, lasts: 3 * time.Second,
 		}.play},
 		{name: "time", play: comparison{
-			servers: []named{{"a", "-sleep 20ms"}, {"b", "-sleep 22ms"}, {"c", "-sleep 26ms"},
+			servers: []namedServer{{"a", "-sleep 20ms"}, {"b", "-sleep 22ms"}, {"c", "-sleep 26ms"},
 				{"d", "-sleep 40ms"}},
 			truths: []truth{times("b", median(), 22*ms, 20*ms), times("c", median(), 26*ms, 20*ms),
 				times("d", median(), 40*ms, 20*ms)},
 			blocks: 4, lasts: 3 * time.Second,
 		}.play},
 		{name: "tail", play: comparison{
-			servers: []named{{"a", slowAnswers + "60ms"}, {"b", slowAnswers + "66ms"},
+			servers: []namedServer{{"a", slowAnswers + "60ms"}, {"b", slowAnswers + "66ms"},
 				{"c", slowAnswers + "78ms"}, {"d", slowAnswers + "120ms"}},
 			truths: []truth{times("b", tail(), 66*ms, 60*ms), times("c", tail(), 78*ms, 60*ms),
 				times("d", tail(), 120*ms, 60*ms), exactly("b", median(), 1), exactly("c", median(), 1),
@@ -92,11 +92,11 @@ func experiments() []experiment {
 			blocks: 4, lasts: 3 * time.Second,
 		}.play},
 		{name: "drift", play: comparison{
-			servers: []named{{"a", "-sleep 20ms"}, {"b", "-sleep 20ms -rise 0.5 -rising 6s"}},
+			servers: []namedServer{{"a", "-sleep 20ms"}, {"b", "-sleep 20ms -rise 0.5 -rising 6s"}},
 			drifts:  "b", blocks: 3, lasts: 6 * time.Second, flags: []string{"--lengthen", "1"},
 		}.play},
 		{name: "equal", often: 10, play: comparison{
-			servers: []named{{"a", "-sleep 20ms"}, {"b", "-sleep 20ms"}, {"c", "-sleep 20ms"},
+			servers: []namedServer{{"a", "-sleep 20ms"}, {"b", "-sleep 20ms"}, {"c", "-sleep 20ms"},
 				{"d", "-sleep 20ms"}, {"e", "-sleep 20ms"}},
 			equal: true, blocks: 3, lasts: 2 * time.Second,
 		}.play},
@@ -109,12 +109,12 @@ func experiments() []experiment {
 	}
 }
 
-// named is a server of a comparison with its flags.
-type named struct{ name, flags string }
+// namedServer is a server of a comparison, with the flags of `bench serve` that make it.
+type namedServer struct{ name, flags string }
 
 // comparison is an experiment in which `cleave compare` compares servers at 100 requests per second.
 type comparison struct {
-	servers []named
+	servers []namedServer
 	truths  []truth
 	drifts  string // the server that becomes slower within a trial; all others are steady
 	equal   bool   // all servers are equal, so that every difference is a false alarm

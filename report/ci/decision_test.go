@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// decided returns the page for two variants that were measured at 20 and 100 operations per second.
-func decided(t *testing.T, need Need) string {
+// decisionPage returns the page for two variants that were measured at 20 and 100 operations per second.
+func decisionPage(t *testing.T, need Need) string {
 	t.Helper()
 	r := sample(t)
 	low, high := 0.001, 0.003
@@ -52,7 +52,7 @@ func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
 		"prices": {Need{Prices: prices}, []string{`EUR\| per month |`, "| 29.2 |", "a core and 0.01 EUR"}},
 		"again":  {Need{Again: "cleave run results/x\ncleave report"}, []string{"```\ncleave run results/x\n"}},
 	} {
-		text := decided(t, c.need)
+		text := decisionPage(t, c.need)
 		for _, want := range append(c.want, "| two | not measured | not measured |", "## Question", "## Answer",
 			"with 99.5 % intervals",
 			"## How sure", "## Not tested", "## Again", "## Decision") {

@@ -104,6 +104,11 @@ func Percent(share float64) string {
 	return Fixed(share*100, min(2*mostDigits, max(0, 1-magnitude(share*100)))) + " %"
 }
 
+// Percentile returns the short name of a quantile: "p50", and "p999" for 0.999.
+func Percentile(quantile float64) string {
+	return "p" + strings.ReplaceAll(strconv.FormatFloat(100*quantile, 'g', 6, 64), ".", "")
+}
+
 // Setting formats a share that was chosen, not measured, without rounding: "5 %".
 func Setting(share float64) string { return strconv.FormatFloat(100*share, 'g', 10, 64) + " %" }
 

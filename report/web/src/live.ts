@@ -112,7 +112,7 @@ export function follow(place: HTMLElement, from = ""): void {
   });
   source.addEventListener("bye", () => {
     before = now?.textContent ?? "";
-    tell(place, "The server of this page has ended: the page continues when it is back.");
+    showStatus(place, "The server of this page has ended: the page continues when it is back.");
   });
   source.addEventListener("message", (event: MessageEvent<string>) => {
     last = event.lastEventId;
@@ -126,7 +126,7 @@ export function follow(place: HTMLElement, from = ""): void {
     if (state !== place.dataset["state"] || state === "reported") source.close();
     if (state === place.dataset["state"]) return;
     if (before !== null) {
-      tell(place, `The run is over (${state}), and its server has ended: cleave serve shows the run again.`);
+      showStatus(place, `The run is over (${state}), and its server has ended: cleave serve shows the run again.`);
       return;
     }
     const page = place.ownerDocument;
@@ -140,7 +140,7 @@ export function follow(place: HTMLElement, from = ""): void {
 }
 
 /** Shows a text in place of the current trial. */
-function tell(place: HTMLElement, text: string): void {
+function showStatus(place: HTMLElement, text: string): void {
   place.hidden = false;
   const now = place.querySelector(".now");
   if (now) now.textContent = text;

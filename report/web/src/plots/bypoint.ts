@@ -27,15 +27,11 @@ export function ratiosByPoint(a: Analysis, looks: Map<string, Look>, width: numb
   const swept = comparedVariants(a)
     .map((v): [string, Dot[]] => [v, series.get(v) ?? []])
     .filter(([, dots]) => dots.length > 1);
-  return byPoint(
-    a,
-    new Map(swept),
-    looks,
-    width,
-    `ratio to ${shorten(a.baseline, 24)}`,
-    (d) => `${d}x`,
-    false,
-  );
+  return byPoint(a, new Map(swept), looks, width, {
+    label: `ratio to ${shorten(a.baseline, 24)}`,
+    format: (d) => `${d}x`,
+    joined: false,
+  });
 }
 
 /** A cost per operation at each point, for every variant. */
@@ -51,18 +47,20 @@ export function costByPoint(a: Analysis, looks: Map<string, Look>, width: number
       });
     if (dots.length > 0) series.set(variant, dots);
   }
-  return byPoint(a, series, looks, width, `per ${shorten(a.operation, 20)}`, (d) => tick(d, "s"), true);
+  return byPoint(a, series, looks, width, {
+    label: `per ${shorten(a.operation, 20)}`,
+    format: (d) => tick(d, "s"),
+    joined: true,
+  });
 }
 
-/** Series over the points, on a log axis. */
+/** Series over the points, on a log axis with a label and formatted ticks; joined: with lines between dots. */
 function byPoint(
   a: Analysis,
   series: Map<string, Dot[]>,
   looks: Map<string, Look>,
   width: number,
-  label: string,
-  format: (d: number) => string,
-  joined: boolean,
+  { label, format, joined }: { label: string; format: (d: number) => string; joined: boolean },
 ): Drawing {
   const domain = logDomain(
     positive([...series.values()].flat().flatMap((d) => [d.value, d.low, d.high])),
