@@ -271,7 +271,7 @@ func TestATwinThatIsSlowerEveryTimeIsABias(t *testing.T) {
 		t.Errorf("3.7x under a bias of 5x is %s: %s", c.Verdict, c.Words)
 	}
 	if sure := strings.Join(a.Answer.Sure, " "); !strings.Contains(sure, ": a bias, so that differences below") {
-		t.Errorf("the answer does not tell of it: %s", sure)
+		t.Errorf("the answer does not mention it: %s", sure)
 	}
 	if !slices.ContainsFunc(a.Notes, func(note string) bool {
 		return strings.HasPrefix(note, "uds was measured at 5")

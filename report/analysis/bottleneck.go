@@ -278,7 +278,7 @@ func scaledText(d lab.Doubled) string {
 
 // signalSentence returns a sentence on the unit that a signal points to, and whether that was right.
 func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
-	name := strings.ToUpper(string(s.Name[:1])) + string(s.Name[1:])
+	name := figure.Capital(string(s.Name))
 	if s.Unit == "" {
 		return name + " tells nothing: it was not measured, or was of no unit that can be scaled."
 	}

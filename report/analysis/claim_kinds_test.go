@@ -96,9 +96,9 @@ func TestClaimsAboutRangesAndLevels(t *testing.T) {
 			"at low"},
 		"a variant that cannot be here": {claim(lab.ClaimMore, "capacity", "a", "castle", 0, 0),
 			lab.ClaimUntestable, "castle: untestable here: no ground"},
-		"a metric that there is not": {claim(lab.ClaimLevel, "speed", "a", "", 0, 1), lab.ClaimUntestable,
+		"an unknown metric": {claim(lab.ClaimLevel, "speed", "a", "", 0, 1), lab.ClaimUntestable,
 			`no metric "speed"`},
-		"what nothing measures": {unmeasured, lab.ClaimUntestable, "no meter here"},
+		"a metric that is not measured": {unmeasured, lab.ClaimUntestable, "no meter here"},
 	} {
 		a := Analyse(measuredKiosk([]lab.Claim{c.claim}, values))
 		if j := a.Claims[0]; j.Verdict != c.want || !strings.Contains(j.Reason, c.says) {
@@ -108,7 +108,8 @@ func TestClaimsAboutRangesAndLevels(t *testing.T) {
 	}
 }
 
-func TestTheMeanOfWhatCannotBeNegativeIsNot(t *testing.T) {
+// TestIntervalsOfMeansEndAtZero if no value is negative.
+func TestIntervalsOfMeansEndAtZero(t *testing.T) {
 	e := newExperiment(measuredKiosk(nil, nil))
 	if _, low, high := e.level([]float64{0, 0.2, 0, 0.1}, 0.95); *low != 0 || *high < 0.1 {
 		t.Errorf("[%g, %g], want an interval from 0", *low, *high)

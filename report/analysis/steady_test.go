@@ -65,7 +65,7 @@ func cohortsOf(seconds int, took func(number int) float64) *lab.Cohorts {
 	return all
 }
 
-func TestVerdictsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
+func TestVerdictsThatDependOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 	swings := func(_, second int) float64 { return []float64{1, 20}[second/3%2] }
 	tests := map[string]struct {
 		ratio   float64
@@ -111,7 +111,7 @@ func TestVerdictsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 				t.Errorf("the verdict is not named: %s", said)
 			}
 			if rows := a.Comparisons[len(a.Comparisons)-1]; rows.Metric != "rows" || rows.Verdict != lab.Slower {
-				t.Errorf("a count hangs on no time: %+v", rows)
+				t.Errorf("a count, which does not depend on the length, is %+v", rows)
 			}
 		})
 	}
@@ -130,7 +130,7 @@ func TestNothingIsWithheldThatWasOpenAnyway(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	in.Plan.Study.Metrics = in.Plan.Study.Metrics[1:]
-	for name, a := range map[string]lab.Analysis{"undecided": a, "hangs on no time": Analyse(in)} {
+	for name, a := range map[string]lab.Analysis{"undecided": a, "only a count": Analyse(in)} {
 		if len(a.Answer.Withheld) > 0 || len(a.Steadiness) == 0 {
 			t.Errorf("%s: withheld %q; steadiness %+v", name, a.Answer.Withheld, a.Steadiness)
 		}
@@ -190,9 +190,9 @@ func TestVerdictsAfterAWarmUpThatWasNotDoneAreWithheld(t *testing.T) {
 	}
 }
 
-// TestClaimsThatHangOnTheLengthOfTrialsAreWithheld like comparisons. No more trials are
-// played for them, since trials of the same length would not decide them.
-func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
+// TestClaimsThatDependOnTheLengthOfTrialsAreWithheld like comparisons. No more trials are played for them,
+// since trials of the same length would not decide them.
+func TestClaimsThatDependOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 	claim := func(kind lab.ClaimKind, low, high float64) lab.Claim {
 		return lab.Claim{ID: "claim", Kind: kind, Metric: "response_time_p50", Variant: "b", Against: "a", Low: low,
 			High: high}
@@ -206,7 +206,7 @@ func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 		ratio    float64
 		steady   int
 		verdict  lab.ClaimVerdict
-		withheld bool // or at least named
+		unsteady bool // the judgement says that it depends on the length
 	}{
 		"slower, steady":            {claim(lab.ClaimSlower, 0, 0), 1.3, 6, lab.ClaimSupported, false},
 		"slower, could be turned":   {claim(lab.ClaimSlower, 0, 0), 1.3, 0, lab.ClaimUndecided, true},
@@ -218,7 +218,7 @@ func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 		"a factor, could not":       {claim(lab.ClaimFactor, 0.1, 100), 1.3, 0, lab.ClaimSupported, true},
 		"a level, could be turned":  {level, 1.5, 0, lab.ClaimUndecided, true},
 		"a level, steady":           {level, 1.5, 6, lab.ClaimSupported, false},
-		"a count hangs on no time":  {rows, 1, 0, lab.ClaimSupported, false},
+		"a count":                   {rows, 1, 0, lab.ClaimSupported, false},
 		"same, could be turned":     {claim(lab.ClaimEquivalent, 0, 0), 1, 0, lab.ClaimUndecided, true},
 		"undecided, and not steady": {claim(lab.ClaimFactor, 1.3, 5), 1.3, 0, lab.ClaimUndecided, true},
 	}
@@ -227,7 +227,7 @@ func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 			in := warmedTrials(test.ratio, test.steady, 1.5)
 			in.Plan.Study.Claims = []lab.Claim{test.claim}
 			j := Analyse(in).Claims[0]
-			if j.Verdict != test.verdict || (j.Unsteady != "") != test.withheld {
+			if j.Verdict != test.verdict || (j.Unsteady != "") != test.unsteady {
 				t.Errorf("%s (%s; not steady: %s), want %s", j.Verdict, j.Reason, j.Unsteady, test.verdict)
 			}
 			if open := newExperiment(in).openSettings(); len(open) > 0 {
@@ -240,7 +240,7 @@ func TestClaimsThatHangOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 func TestStepsThatAreNotSteadyArePlayedNoFurther(t *testing.T) {
 	for steady, want := range map[int]int{6: 2, 0: 0} {
 		in := warmedTrials(1, steady, 1.5)
-		for i := range in.Trials { // of which nothing can be decided
+		for i := range in.Trials { // so noisy that nothing is decided
 			if t := in.Trials[i]; t.Variant == "b" {
 				t.Measures["response_time_p50"] *= []float64{0.8, 1.2}[t.Block%2]
 			}

@@ -64,7 +64,7 @@ func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 	bias := e.widestGates(m.Name).Bias
 	switch {
 	case bias > 0:
-		return fmt.Sprintf("%s: a bias, from which differences below %s cannot be distinguished.", text,
+		return fmt.Sprintf("%s: a bias, so that differences below %s cannot be distinguished from it.", text,
 			stats.Reach(bias))
 	case fewBlocks(r):
 		return fmt.Sprintf("%s: too wide to tell a bias (%s).", text, figure.Count(r.N, "block"))

@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestABusyHostIsToldFirst, unless the load of the host may be that of an unmetered system or a platform.
-func TestABusyHostIsToldFirst(t *testing.T) {
+// TestTheAnswerMentionsABusyHost, unless the load of the host may be that of an unmetered system or a platform.
+func TestTheAnswerMentionsABusyHost(t *testing.T) {
 	nothing := func(*lab.Variant, *lab.Trial) {}
 	unavailable := func(name string) func(*lab.Variant, *lab.Trial) {
 		return func(_ *lab.Variant, t *lab.Trial) {
@@ -17,9 +17,9 @@ func TestABusyHostIsToldFirst(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		share float64
-		every int // one of so many trials has the share
+		every int // every trial with a multiple of this index has the share
 		with  func(*lab.Variant, *lab.Trial)
-		told  bool
+		want  bool
 	}{
 		"busy":            {0.4, 1, nothing, true},
 		"nearly idle":     {0.09, 1, nothing, false},
@@ -45,8 +45,8 @@ func TestABusyHostIsToldFirst(t *testing.T) {
 			}
 		}
 		got := strings.Join(newExperiment(in).howSure(lab.Analysis{}, lab.Metric{}), " ")
-		told := strings.Contains(got, "Other programs used")
-		if told != test.told || told && !strings.Contains(got, "up to 40 %") {
+		mentioned := strings.Contains(got, "Other programs used")
+		if mentioned != test.want || mentioned && !strings.Contains(got, "up to 40 %") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

@@ -43,7 +43,7 @@ func watching(ctx context.Context, arguments []string) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	name, played, err := pretend(ctx, root)
+	name, played, err := playFakeRun(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -78,8 +78,9 @@ func costs(sides []figures.Side[watch], found [][]watch) []figures.Figure {
 	return append(all, share("Chromium with the page", func(w watch) float64 { return w.browser }, found[2]))
 }
 
-// pretend writes the folder of a run as if trials of ten seconds were played, until the context ends.
-func pretend(ctx context.Context, root string) (name string, ended <-chan error, err error) {
+// playFakeRun writes the folder of a run as if trials of ten seconds were played, until the context ends. It
+// returns at once, with the name of the run and a channel for the error at its end.
+func playFakeRun(ctx context.Context, root string) (name string, ended <-chan error, err error) {
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Now().UTC(), Study: lab.Study{Name: "watched",
 		Title: "Watched", Design: lab.Design{Blocks: 1000, Seed: 1}}}
 	folder, err := store.Create(root, plan, nil)
