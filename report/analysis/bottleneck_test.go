@@ -236,6 +236,6 @@ func TestReplicasThatAPlatformAddsAreNamed(t *testing.T) {
 		t.Errorf("added %q, want %q", got, want)
 	}
 	if got := added("till", trials); got != "no replica" {
-		t.Errorf("of what was not scaled it says %q", got)
+		t.Errorf("of a unit that was not scaled it says %q", got)
 	}
 }

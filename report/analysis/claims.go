@@ -216,9 +216,9 @@ func (e *experiment) noExponent(c *claim) string {
 	return ""
 }
 
-// strict returns the confidence for one of several points, over so many blocks, with which all points
+// strict returns the confidence for one of several points, after a number of blocks, with which all points
 // together keep the confidence of the study (Bonferroni). A claim about all points is contradicted by any one
-// of them, so this needs the strict level. It is supported only by all of them, which does not
+// of them, so this needs the strict level. It is supported only by all of them, which does not need it
 // (intersection-union test, Berger 1982).
 func (e *experiment) strict(points, blocks int) float64 {
 	return e.confidence(1-(1-e.design.Confidence)/float64(points), blocks)
@@ -290,7 +290,8 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 			if full == "" || factor <= up[point] {
 				continue
 			}
-			if up[point], down[point] = factor, 1/factor; short == "" {
+			up[point], down[point] = factor, 1/factor
+			if short == "" {
 				short, j.Unsteady = brief+" at "+point, full
 			}
 		}
