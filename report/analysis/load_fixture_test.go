@@ -22,7 +22,7 @@ const loadFixture = "../testdata/shop-under-load.json"
 type design struct {
 	name     string
 	demand   float64            // seconds per order at the bottleneck
-	fixed    float64            // seconds of an order besides
+	fixed    float64            // seconds per order elsewhere
 	accept   float64            // share of its time after which an order is answered
 	cpu      map[string]float64 // seconds per order, by role
 	memory   map[string]int64   // MiB, by role

@@ -19,7 +19,7 @@ func (e *experiment) prepareLooks() {
 	}
 }
 
-// confidence returns the level of an interval over so many blocks with which all looks together keep the
+// confidence returns the level of an interval over a number of blocks with which all looks together keep the
 // given confidence.
 func (e *experiment) confidence(confidence float64, blocks int) float64 {
 	if e.looks == nil {
@@ -28,7 +28,7 @@ func (e *experiment) confidence(confidence float64, blocks int) float64 {
 	return 1 - e.looks.Level(1-confidence, blocks)
 }
 
-// overallP converts a p-value over so many blocks to one for all looks together.
+// overallP converts a p-value over a number of blocks to one for all looks together.
 func (e *experiment) overallP(p float64, blocks int) float64 {
 	if e.looks == nil {
 		return p

@@ -86,13 +86,14 @@ func TestASystemsMetricsAreAnsweredInSentences(t *testing.T) {
 	}
 }
 
-func TestWhatAllUnitsUsedIsNoMetricOfASystemWithItsOwn(t *testing.T) {
+// TestTotalsOfAllUnitsAreNoMetrics of a system that has its own: they include the generator.
+func TestTotalsOfAllUnitsAreNoMetrics(t *testing.T) {
 	in := loaded()
 	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics,
 		lab.Metric{Name: "peak_memory", Title: "peak memory", Unit: "B", Better: lab.LowerIsBetter,
 			Kind: lab.KindMemory, Quantity: lab.Memory, Source: lab.FromMeter})
 	for i := range in.Trials {
-		in.Trials[i].Metered.Total.PeakMemoryBytes = 1 << 30 // it includes the generator
+		in.Trials[i].Metered.Total.PeakMemoryBytes = 1 << 30
 	}
 	for _, r := range Analyse(in).Results {
 		if r.Metric == "peak_memory" {

@@ -28,8 +28,8 @@ func TestRemarksOnLoadsAreNotes(t *testing.T) {
 	}
 }
 
-// rests sets the CPU usage of the units of a variant without load, as a share of their usage under load.
-func rests(in Input, variant string, share float64) {
+// setIdle sets the CPU usage of the units of a variant without load, as a share of their usage under load.
+func setIdle(in Input, variant string, share float64) {
 	for i := range in.Trials {
 		trial := &in.Trials[i]
 		if trial.Variant != variant {
@@ -43,10 +43,10 @@ func rests(in Input, variant string, share float64) {
 	}
 }
 
-func TestWhatUnitsUseWhenNobodyAsksIsTold(t *testing.T) {
+func TestTheCPUOfIdleUnitsIsNoted(t *testing.T) {
 	in := loaded()
-	rests(in, "a", 0.04)
-	rests(in, "b", 0.2)
+	setIdle(in, "a", 0.04)
+	setIdle(in, "b", 0.2)
 	notes := Analyse(in).Notes
 	i := slices.IndexFunc(notes, func(note string) bool { return strings.Contains(note, "while nobody asks") })
 	if i < 0 {
@@ -61,8 +61,8 @@ func TestWhatUnitsUseWhenNobodyAsksIsTold(t *testing.T) {
 	}
 }
 
-// TestClocksThatDifferAreToldOf with the difference and the metrics that were not measured for it.
-func TestClocksThatDifferAreToldOf(t *testing.T) {
+// TestClocksThatDifferAreNoted with the difference, and with the metrics that were not measured because of it.
+func TestClocksThatDifferAreNoted(t *testing.T) {
 	in := shopUnderLoad()
 	for i, m := range in.Plan.Study.Metrics {
 		in.Plan.Study.Metrics[i].Clocks = m.Quantity == lab.CompletionTime

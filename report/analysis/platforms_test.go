@@ -7,9 +7,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestWhatPlatformsTakeIsTheMedianOfTheirTrials: the times of a trial without a metered platform
-// count, too. If all units are processes, there is no platform.
-func TestWhatPlatformsTakeIsTheMedianOfTheirTrials(t *testing.T) {
+// TestCostsOfPlatformsAreMediansOfTrials: the times of a trial without a metered platform count, too. If all
+// units are processes, there is no platform.
+func TestCostsOfPlatformsAreMediansOfTrials(t *testing.T) {
 	point, n := at("p", lab.FactorRate, 10), 3
 	in := underLoad(point)
 	for i := range n {
@@ -56,7 +56,7 @@ func TestWhatPlatformsTakeIsTheMedianOfTheirTrials(t *testing.T) {
 		t.Errorf("it used %+v", p)
 	}
 	if p.BackSeconds != 0.75 {
-		t.Errorf("what was killed is back after %g s, want 0.75", p.BackSeconds)
+		t.Errorf("the killed unit is back after %g s, want 0.75", p.BackSeconds)
 	}
 	if p.NoticedSeconds != 42 {
 		t.Errorf("a lost node is noticed after %g s, want 42", p.NoticedSeconds)
