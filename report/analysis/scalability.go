@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -188,7 +187,8 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 	if len(measured) < fewestScaled {
 		return fit, false
 	}
-	if fit.Variant = fit.Variants[0]; len(slices.Compact(slices.Clone(fit.Variants))) == 1 {
+	fit.Variant = fit.Variants[0]
+	if len(slices.Compact(slices.Clone(fit.Variants))) == 1 {
 		fit.Variants = nil
 	}
 	values := inAllBlocks(measured)
@@ -202,10 +202,7 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 	law, err := stats.FitScalability(fit.X, values, e.design.Margin,
 		e.confidence(e.design.Confidence, fit.Blocks))
 	if err != nil {
-		var no *stats.NoFitError
-		if fit.Refused = err.Error(); errors.As(err, &no) {
-			fit.Refused = no.Why
-		}
+		fit.Refused = err.Error() // NoFitError has only the reason
 		fit.Words = fmt.Sprintf("No scalability law for %s along %s: %s.", scaledName(fit), fit.Factor, fit.Refused)
 		return fit, true
 	}

@@ -54,13 +54,8 @@ func TestTracesHoldTheTruth(t *testing.T) {
 		}
 	}
 	if most := rounds * 8 / 100; missed > most || false95 > most {
-		t.Errorf(
-			"of %d intervals of 95 %% %d miss the truth and %d call equal different: want at most %d",
-			rounds,
-			missed,
-			false95,
-			most,
-		)
+		t.Errorf("of %d intervals of 95 %% %d miss the truth and %d call equal different: want at most %d", rounds,
+			missed, false95, most)
 	}
 }
 

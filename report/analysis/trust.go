@@ -150,8 +150,8 @@ const othersMatter = 0.1
 
 // disturbedSentence returns a sentence on the trials during which other programs were busy on this host, ""
 // if there were hardly any. Such trials count unless they stand out from the others. Trials of systems that
-// run already are ignored, since other programs cannot be told from them, and so are trials with a metered
-// platform.
+// run already are ignored, since these cannot be distinguished from other programs, and so are trials with a
+// metered platform.
 func (e *experiment) disturbedSentence() string {
 	known, busy, most := 0, 0, 0.0
 	for _, trial := range e.trials {

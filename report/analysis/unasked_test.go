@@ -71,11 +71,11 @@ func TestWhatWasNotAskedForIsNoLackOfTheHost(t *testing.T) {
 	}
 }
 
-func TestContradictedClaimsAreToldInTheirWords(t *testing.T) {
+func TestContradictedClaimsAreQuoted(t *testing.T) {
 	text := claimsSentence(lab.Analysis{Claims: []lab.Judgement{{ID: "first-faster",
 		Text:    "The first is faster.",
 		Verdict: lab.ClaimContradicted}}})
 	if text != `Of 1 claim here: 1 contradicted ("The first is faster").` {
-		t.Errorf("a claim is told by its ID or not at all: %s", text)
+		t.Errorf("%q does not quote the text of the claim", text)
 	}
 }

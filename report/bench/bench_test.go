@@ -25,8 +25,7 @@ func ask(t *testing.T, s *server, path string, requests int) (statuses []int) {
 	return statuses
 }
 
-// TestCPUIsBurnedToTheTruth: the process uses the CPU time of its requests, including everything that it does
-// besides.
+// TestCPUIsBurnedToTheTruth: the process uses the CPU time of its requests, all of its other work included.
 func TestCPUIsBurnedToTheTruth(t *testing.T) {
 	s := &server{cpu: 2 * time.Millisecond}
 	ask(t, s, "/", 1)
