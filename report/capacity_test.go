@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestARowOfASearchReadsFromWhatHeldToWhyItEnded: the rate that failed is beside the reason.
-func TestARowOfASearchReadsFromWhatHeldToWhyItEnded(t *testing.T) {
+// TestSearchesHaveRows with the rate that held, the rate that failed, and the reason beside it.
+func TestSearchesHaveRows(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	median, p99 := 0.004, 0.009
 	held := &lab.SearchLoad{Rate: 320, Pass: true, Median: &median, P99: &p99}

@@ -46,9 +46,8 @@ func (p *printer) chart(v view, h *lab.Headline) {
 		return // nothing differs
 	}
 	room := pageWidth - 3*columnGap - labels - texts
-	column := func(x float64) int {
-		return int(math.Round(math.Log(x/low) / math.Log(high/low) * float64(room-1)))
-	}
+	perColumn := (math.Log(high) - math.Log(low)) / float64(room-1) // high / low may overflow
+	column := func(x float64) int { return int(math.Round((math.Log(x) - math.Log(low)) / perColumn)) }
 	p.println("")
 	p.paragraph("  ", figure.Capital(clean(h.Title)), "2")
 	for _, d := range bars {

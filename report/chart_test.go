@@ -88,6 +88,17 @@ func TestASentenceAndItsBarsHaveTheSameNumbers(t *testing.T) {
 	}
 }
 
+// TestBarsMayDifferByMoreThanANumberHolds: the ratio of their ends overflows.
+func TestBarsMayDifferByMoreThanANumberHolds(t *testing.T) {
+	bar := func(ratio float64) lab.Bar {
+		return lab.Bar{Label: "a bar", Begin: 1, Ratio: lab.Ratio{Ratio: ratio}, Verdict: lab.Slower}
+	}
+	if lines := charted(lab.Headline{Bars: []lab.Bar{bar(1e300), bar(1e-300)}}); len(lines) != 4 ||
+		strings.Count(lines[1], "#") < 20 || strings.Count(lines[2], "#") < 20 {
+		t.Errorf("two bars are\n%s", strings.Join(lines, "\n"))
+	}
+}
+
 // TestAnIntervalWithoutEndHasABar: two blocks that differ give intervals over many orders of magnitude.
 func TestAnIntervalWithoutEndHasABar(t *testing.T) {
 	low, high := 3e-41, 5e40
