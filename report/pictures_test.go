@@ -25,7 +25,7 @@ func TestPicturesAreDrawn(t *testing.T) {
 	}
 }
 
-func TestWhatStandsAloneIsNotDrawn(t *testing.T) {
+func TestASinglePartIsNotDrawn(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	alone := a.Pictures[0]
 	alone.Parts = []lab.PicturePart{{Part: lab.Part{Name: lab.RoleGenerator, Units: 1}},

@@ -178,8 +178,8 @@ func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 			" times as long and costs as much processor time; most of the time comes from placement apart in " +
 				"place of placement together."}},
 		"not steady": {swings, []string{"Compared with a, at 100 operations/s: with b "}},
-		"one without a valid trial": {silent, []string{"Nothing can be said of c: none of its trials count. Compared with a, " +
-			"at 100 operations/s: with b an operation takes 1.99 times as long."}},
+		"one without a valid trial": {silent, []string{"Nothing can be said of c: none of its trials count. " +
+			"Compared with a, at 100 operations/s: with b an operation takes 1.99 times as long."}},
 	} {
 		s := Analyse(test.in).Answer
 		for _, want := range test.want {

@@ -4,7 +4,7 @@
 // unit is chosen for display only. It does not choose what to print.
 //
 // Entry points: Quantity, Times and Number for estimates, which Alone and Between make of plain
-// numbers; Amount, Percent, Setting, Fixed and After.
+// numbers; Amount, Percent, Percentile, Setting, Fixed and After.
 package figure
 
 import (

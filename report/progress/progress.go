@@ -179,6 +179,7 @@ type plainForm struct {
 	w io.Writer
 }
 
+// Begin implements lab.Progress.
 func (p *plainForm) Begin(plan lab.Plan, done int) {
 	p.begin(plan, done)
 	fmt.Fprintln(p.w, beginning(plan, done))
@@ -216,15 +217,19 @@ func beginning(plan lab.Plan, done int) string {
 	return text
 }
 
+// TrialStarted implements lab.Progress.
 func (p *plainForm) TrialStarted(planned lab.PlannedTrial, _ int) { p.startTrial(planned) }
 
+// TrialEnded implements lab.Progress.
 func (p *plainForm) TrialEnded(trial lab.Trial) {
 	p.endTrial(trial)
 	fmt.Fprintf(p.w, "%s: %s%s\n", p.position(p.current), outcome(trial), p.leftText())
 }
 
+// Note implements lab.Progress.
 func (p *plainForm) Note(text string) { fmt.Fprintln(p.w, text) }
 
+// End implements lab.Progress.
 func (p *plainForm) End() {
 	if len(p.phases) > 0 {
 		fmt.Fprintln(p.w, p.timeText())
@@ -252,17 +257,20 @@ type terminalForm struct {
 // clearLine returns to the first column and erases the line.
 const clearLine = "\r\x1b[K"
 
+// Begin implements lab.Progress.
 func (t *terminalForm) Begin(plan lab.Plan, done int) {
 	t.begin(plan, done)
 	fmt.Fprintln(t.w, plain.Text(beginning(plan, done)))
 }
 
+// TrialStarted implements lab.Progress.
 func (t *terminalForm) TrialStarted(planned lab.PlannedTrial, _ int) {
 	t.startTrial(planned)
 	fmt.Fprintf(t.w, "%s%s %s: %s at %s%s", clearLine, t.bar(), t.position(planned),
 		plain.Text(planned.Variant), plain.Text(planned.Point), t.leftText())
 }
 
+// TrialEnded implements lab.Progress.
 func (t *terminalForm) TrialEnded(trial lab.Trial) {
 	t.endTrial(trial)
 	if !trial.Valid {
@@ -270,8 +278,10 @@ func (t *terminalForm) TrialEnded(trial lab.Trial) {
 	}
 }
 
+// Note implements lab.Progress.
 func (t *terminalForm) Note(text string) { fmt.Fprintf(t.w, "%s%s\n", clearLine, plain.Text(text)) }
 
+// End implements lab.Progress.
 func (t *terminalForm) End() {
 	fmt.Fprint(t.w, clearLine)
 	if len(t.phases) > 0 {
@@ -324,17 +334,20 @@ func (l *jsonForm) write(line Line) {
 	_ = l.encoder.Encode(line) // a reader that has closed the pipe must not stop the experiment
 }
 
+// Begin implements lab.Progress.
 func (l *jsonForm) Begin(plan lab.Plan, done int) {
 	l.begin(plan, done)
 	l.write(Line{Event: "begin"})
 }
 
+// TrialStarted implements lab.Progress.
 func (l *jsonForm) TrialStarted(planned lab.PlannedTrial, attempt int) {
 	l.startTrial(planned)
 	l.write(Line{Event: "start", Block: planned.Block, Trial: planned.Number, Attempt: attempt,
 		Variant: planned.Variant, Point: planned.Point, LeftSeconds: l.leftSeconds()})
 }
 
+// TrialEnded implements lab.Progress.
 func (l *jsonForm) TrialEnded(trial lab.Trial) {
 	l.endTrial(trial)
 	l.write(Line{
@@ -359,8 +372,10 @@ func (l *jsonForm) Look(block int, headline lab.Headline) {
 	l.write(Line{Event: "look", Block: block, Headline: &headline})
 }
 
+// Note implements lab.Progress.
 func (l *jsonForm) Note(text string) { l.write(Line{Event: "note", Text: text}) }
 
+// End implements lab.Progress.
 func (l *jsonForm) End() { l.write(Line{Event: "end", Phases: l.phases}) }
 
 // Both shows progress on two displays.
