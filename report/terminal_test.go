@@ -81,7 +81,7 @@ func TestTerminalSaysTheAnswerFirst(t *testing.T) {
 	}
 }
 
-func TestABrokenRuleStrikesOutOfEverySpeedComparison(t *testing.T) {
+func TestAVariantThatBrokeARuleHasNoRatios(t *testing.T) {
 	a := fixture(t, "three-variants.json")
 	v := newView(a)
 	for _, table := range []table{v.matrixTable(true), v.ratiosTable("elapsed"), v.ladderTable()} {
@@ -144,12 +144,12 @@ func TestOnlyTheNotesNameAMissingPart(t *testing.T) {
 	a.Published = []lab.PublishedFigure{{Source: "table 1", Reason: ha.Untestable()}}
 	a.Notes = append(a.Notes, ha.Untestable())
 	for _, full := range []bool{false, true} {
-		told, untold := terminal(t, a, Options{Full: full, NotesShown: a.Notes[len(a.Notes)-1:]}),
+		again, first := terminal(t, a, Options{Full: full, NotesShown: a.Notes[len(a.Notes)-1:]}),
 			terminal(t, a, Options{Full: full})
-		if strings.Count(untold, "no balancer") != 1 || strings.Count(untold, "ha is untestable here") < 2 ||
-			strings.Contains(told, "no balancer") {
-			t.Errorf("full %t: a report names the part not once, or after it was told again:\n%s\n%s", full, untold,
-				told)
+		if strings.Count(first, "no balancer") != 1 || strings.Count(first, "ha is untestable here") < 2 ||
+			strings.Contains(again, "no balancer") {
+			t.Errorf("full %t: the notes do not name the part once, or do so although they were shown before:\n%s\n%s",
+				full, first, again)
 		}
 	}
 }

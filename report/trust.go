@@ -166,7 +166,7 @@ func (v view) auditTable() table {
 	return t
 }
 
-// auditText lists problems first, then counts and figures by name.
+// auditText lists problems first, then the last lines of a user's own audit, then counts and figures by name.
 func auditText(sum lab.AuditSum) string {
 	parts := append(cleanAll(sum.Problems), cleanAll(sum.Said)...)
 	for _, name := range slices.Sorted(maps.Keys(sum.Counts)) {

@@ -29,7 +29,7 @@ func explanation(waterfalls ...lab.Waterfall) view {
 	return newView(lab.Analysis{Blocks: 8, Margin: 0.05, Confidence: 0.95, Scale: 1, Waterfalls: waterfalls})
 }
 
-func TestStepsStandAgainstMetrics(t *testing.T) {
+func TestStepsAreRowsAndMetricsAreColumns(t *testing.T) {
 	p := printer{}
 	p.table(explanation(waterfall("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Equivalent),
 		waterfall("peak_memory", "calm", [3]float64{2, 1, 2}, lab.Slower)).stepsTable(false))
@@ -61,7 +61,7 @@ func TestStretchesStandBeforeTheWhole(t *testing.T) {
 	}
 }
 
-func TestStepsSayWhereWhenPointsDiffer(t *testing.T) {
+func TestColumnsNameTheirPointsIfTheseDiffer(t *testing.T) {
 	table := explanation(waterfall("cpu_per_operation", "calm", [3]float64{1, 3, 3}, lab.Slower),
 		waterfall("capacity", "capacity", [3]float64{1, 3, 3}, lab.Slower)).stepsTable(false)
 	if names := []string{table.Columns[1].Name,
@@ -116,8 +116,8 @@ func TestStepsBetweenVariantsListAllTheyTurn(t *testing.T) {
 	}
 }
 
-// TestClaimsComeBeforeTheSteps: a study with claims is not shown as an explanation.
-func TestClaimsComeBeforeTheSteps(t *testing.T) {
+// TestAStudyWithClaimsIsNoExplanation: its steps are not what it is about.
+func TestAStudyWithClaimsIsNoExplanation(t *testing.T) {
 	a := lab.Analysis{Blocks: 8, Waterfalls: []lab.Waterfall{namedSteps()}}
 	if !newView(a).explains() {
 		t.Error("steps and no claims are not what the study is about")

@@ -1,9 +1,7 @@
 import { type Headline, readDocument } from "./analysis";
-import { type Drawing, render } from "./frame";
+import { type Drawing, NARROWEST, render } from "./frame";
 import { headline } from "./plots/headline";
 import { type History, history } from "./plots/history";
-
-const NARROWEST = 280;
 
 /** Draws a headline, given as JSON, into an element. */
 export function drawBars(place: HTMLElement, text: string): Headline {

@@ -1,3 +1,5 @@
+import { SVG } from "./frame";
+
 const PAINTED = ["fill", "stroke", "color"] as const;
 
 /** The text of an SVG file, with the colours of the style sheet and a background. */
@@ -9,9 +11,9 @@ export function standalone(svg: SVGSVGElement): string {
     const target = copies[i];
     if (target) resolve(original, target);
   });
-  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  copy.setAttribute("xmlns", SVG);
   copy.setAttribute("color", getComputedStyle(svg).color);
-  const paper = svg.ownerDocument.createElementNS("http://www.w3.org/2000/svg", "rect");
+  const paper = svg.ownerDocument.createElementNS(SVG, "rect");
   paper.setAttribute("width", "100%");
   paper.setAttribute("height", "100%");
   paper.setAttribute("fill", getComputedStyle(svg.ownerDocument.body).backgroundColor);

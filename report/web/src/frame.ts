@@ -3,9 +3,13 @@ import { symbol } from "d3-shape";
 import type { Look } from "./style";
 import { shorten } from "./style";
 
-const SVG = "http://www.w3.org/2000/svg";
+/** The namespace of SVG. */
+export const SVG = "http://www.w3.org/2000/svg";
 const FONT_SIZE = 12;
-const CHARACTER = 7.2; // the mean width of a character at that size, in pixels
+/** The mean width of a character at that size, in pixels. */
+export const CHARACTER = 7.2;
+/** The least width of a plot, in pixels. */
+export const NARROWEST = 280;
 
 /** An entry of a legend. Hollow entries are drawn as outlines. */
 export interface LegendEntry {

@@ -3,10 +3,8 @@ import { addControls, type Filled } from "./controls";
 import { button, fileName, save, standalone } from "./download";
 import { drawing, wishOf } from "./drawings";
 import { addFilter } from "./filter";
-import { render } from "./frame";
+import { NARROWEST, render } from "./frame";
 import { type Look, looks } from "./style";
-
-const NARROWEST = 280;
 
 /** The widths of plots on paper (A4 upright) in pixels: alone, and two side by side. */
 const PAPER = { alone: 680, panel: 325 };

@@ -1,4 +1,5 @@
 import type { Figure } from "./analysis";
+import { SVG } from "./frame";
 import { alone, quantity } from "./number";
 
 /** The fields of a line of the file of seconds that the page shows. */
@@ -91,8 +92,6 @@ interface Row {
   course: Course;
   cells: { now: HTMLElement; most: HTMLElement; path: SVGPathElement };
 }
-
-const SVG = "http://www.w3.org/2000/svg";
 
 /** Shows the seconds of the current trial in a table. */
 export class Seconds {

@@ -1,9 +1,8 @@
 import type { Analysis, Figure, Link, PicturePart } from "../analysis";
-import { type Drawing, textWidth, widest } from "../frame";
+import { type Drawing, SVG, textWidth, widest } from "../frame";
 import { alone, quantity } from "../number";
 import { shorten } from "../style";
 
-const SVG = "http://www.w3.org/2000/svg";
 const GENERATOR = "generator";
 const LINE = 15;
 const PAD = 8;
@@ -237,7 +236,7 @@ function element(name: string, attributes: Record<string, string | number>, text
   return made;
 }
 
-/** A box with its lines. Its color shows its share of the CPU; a shadow stands for several units. */
+/** A box with its lines. Its colour shows its share of the CPU; a shadow stands for several units. */
 function boxMarks(b: Box): SVGElement {
   const group = element("g", {});
   const shape = {

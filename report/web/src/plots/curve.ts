@@ -291,6 +291,7 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
   const bytes = curves[0]?.unit === "B/s";
   const points = curves.flatMap((c) => c.points ?? []);
   const most = Math.max(...points.map((p) => p.offered), 1e-9);
+  // Where a flow has several operations, more operations are due than flows are offered.
   const due = points.find((p) => p.offered === most)?.due || most;
   const top = Math.max(
     share || bytes ? 1e-4 : due,

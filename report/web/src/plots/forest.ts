@@ -1,6 +1,6 @@
 import * as Plot from "@observablehq/plot";
 import { type Analysis, type Comparison, comparedVariants, ratiosToBaseline } from "../analysis";
-import { bottomLogAxis, type Drawing, rowLabel, textWidth, widest } from "../frame";
+import { bottomLogAxis, type Drawing, rowLabel, widest } from "../frame";
 import { logDomain, logTicks, positive, times } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 import { rowText, whisker } from "./rows";
@@ -111,7 +111,7 @@ function rowMarks(
           frameAnchor: "right",
           y: "key",
           text: () => text,
-          dx: textWidth(text) > 0 ? 8 : 0,
+          dx: 8,
           textAnchor: "start",
           fill: "currentColor",
           fillOpacity: 0.8,

@@ -1,6 +1,6 @@
 import * as Plot from "@observablehq/plot";
 import type { Bar, Headline } from "../analysis";
-import { bottomLogAxis, type Drawing, textWidth, widest } from "../frame";
+import { bottomLogAxis, CHARACTER, type Drawing, textWidth, widest } from "../frame";
 import { logDomain, logTicks, positive, times } from "../number";
 import { shorten } from "../style";
 import { rowText, whisker } from "./rows";
@@ -19,7 +19,7 @@ interface Row extends Bar {
 /** Ratios as bars on a log axis. A step begins where the step before it ended. */
 export function headline(h: Headline | undefined, width: number): Drawing {
   if (!h) return { options: { marks: [] } };
-  const most = Math.floor((width * 0.42) / 7.2);
+  const most = Math.floor((width * 0.42) / CHARACTER);
   const rows = (h.bars ?? [])
     .filter((b) => positive([b.begin, b.ratio]).length === 2)
     .map((b, i): Row => ({
