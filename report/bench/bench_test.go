@@ -164,7 +164,7 @@ func TestServicesAreComparedToTheirTruth(t *testing.T) {
 	for i, s := range all {
 		a.Usages = append(a.Usages, lab.RoleUsage{Variant: "base", Role: s.name, CPUPerOperation: s.cpu.Seconds()})
 		path := s.own
-		if s.overtook {
+		if s.offPath {
 			path = 0
 		}
 		off := time.Duration(i) * ms // more than 2 % of prices

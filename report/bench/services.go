@@ -20,12 +20,12 @@ import (
 
 // service is a server that records spans and calls others.
 type service struct {
-	name     string
-	own      time.Duration // time of a request, without calls
-	cpu      time.Duration // CPU time of the process per request
-	calls    []string      // services that it calls at once after its own time
-	overtook bool          // not on the critical path, since its caller waits longer for another service
-	flags    string        // more flags, as items of a list in YAML
+	name    string
+	own     time.Duration // time of a request, without calls
+	cpu     time.Duration // CPU time of the process per request
+	calls   []string      // services that it calls at once after its own time
+	offPath bool          // not on the critical path, since its caller waits longer for another service
+	flags   string        // more flags, as items of a list in YAML
 }
 
 // fourServices returns the services of an operation, in which cart takes the given time.
@@ -35,7 +35,7 @@ func fourServices(cart time.Duration) []service {
 		{name: "front", own: 20 * ms, cpu: 3 * ms, calls: []string{"cart", "ads"}},
 		{name: "cart", own: cart, cpu: cart / 10, calls: []string{"prices"}},
 		{name: "prices", own: 25 * ms, cpu: 2 * ms},
-		{name: "ads", own: 30 * ms, cpu: 2 * ms, overtook: true},
+		{name: "ads", own: 30 * ms, cpu: 2 * ms, offPath: true},
 	}
 }
 
@@ -146,7 +146,7 @@ func (t *tally) addServices(
 			}
 		}
 		t.addAgainst(of+"self time of "+s.name, self, s.own, 0.02, n)
-		if s.overtook {
+		if s.offPath {
 			t.add(of+"share of "+s.name+" on the critical path, which it is not on", "1", path/whole, n,
 				figures.Goal{Must: 0.02}, "")
 			continue

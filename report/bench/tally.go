@@ -40,7 +40,7 @@ func (c *count) add(so bool) {
 	}
 }
 
-// addComparison compares a comparison with its truth.
+// addComparison judges a comparison by its truth.
 func (t *tally) addComparison(want truth, a lab.Analysis) {
 	i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
 		return c.Variant == want.server && c.Metric == want.of.in(a)
