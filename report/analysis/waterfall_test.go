@@ -260,7 +260,7 @@ func TestStepsAreJudged(t *testing.T) {
 
 func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 	shown, other := pathsToSync()
-	slowStart := explainInput(shown, 7, func(variant string, _ int) float64 {
+	oneHelps := explainInput(shown, 7, func(variant string, _ int) float64 {
 		return map[string]float64{"monolith": 1, "saga": 2, "sync-together": 1.6, "sync": 4}[variant]
 	})
 	unheld := explainInput(shown, 7, actAlone)
@@ -279,7 +279,7 @@ func TestTheAnswerSaysWhereItComesFrom(t *testing.T) {
 		"largest first": {explainInput(shown, 7, actAlone),
 			[]string{"Median time to completion at 40 orders/s: ", " ms with monolith, ", " with sync.",
 				"; most of the time comes from placement apart in place of placement together.", "in one order only"}},
-		"one helps": {slowStart, []string{"; the other way: data databases."}},
+		"one helps": {oneHelps, []string{"; the other way: data databases."}},
 		"rate":      {unheld, []string{"not every step held the rate (sync did not)"}},
 		"broken":    {broken, []string{"No block holds every step of the way", "saga is struck out"}},
 		"a single step": {explainInput(shown[:1], 7, actAlone),

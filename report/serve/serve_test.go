@@ -173,22 +173,22 @@ func TestNotesNeedTheForm(t *testing.T) {
 	testset.Must(t, err)
 	address := at + "/notes/" + runs[0].Name
 	form := url.Values{"form": {s.form}, "tags": {" base, , base,v2 "}, "text": {"a\r\nb"}}
-	refused := func(want int, why string, form url.Values, head ...string) {
+	post := func(want int, why string, form url.Values, head ...string) {
 		t.Helper()
 		if code, _, body := ask(t, "POST", address, form, head...); code != want {
 			t.Errorf("%s: status %d, want %d: %s", why, code, want, body)
 		}
 	}
-	refused(403, "no value of the form", url.Values{"tags": {"x"}})
-	refused(403, "another origin", form, "Origin", "http://evil.example")
-	refused(403, "a sandboxed page", form, "Origin", "null")
-	refused(403, "another site", form, "Sec-Fetch-Site", "cross-site")
-	refused(422, "a long note", url.Values{"form": {s.form}, "text": {strings.Repeat("x", 20_000)}})
-	refused(400, "a longer form", url.Values{"form": {s.form}, "text": {strings.Repeat("x", 2*mostForm)}})
+	post(403, "no value of the form", url.Values{"tags": {"x"}})
+	post(403, "another origin", form, "Origin", "http://evil.example")
+	post(403, "a sandboxed page", form, "Origin", "null")
+	post(403, "another site", form, "Sec-Fetch-Site", "cross-site")
+	post(422, "a long note", url.Values{"form": {s.form}, "text": {strings.Repeat("x", 20_000)}})
+	post(400, "a longer form", url.Values{"form": {s.form}, "text": {strings.Repeat("x", 2*mostForm)}})
 	if run, err := s.shelf.Run(runs[0].Name); err != nil || run.Notes.Text != "" {
 		t.Errorf("refused notes were kept: %+v, %v", run.Notes, err)
 	}
-	refused(303, "a change", form, "Origin", at)
+	post(303, "a change", form, "Origin", at)
 	run, err := s.shelf.Run(runs[0].Name)
 	if err != nil || fmt.Sprint(run.Notes.Tags) != "[base v2]" || run.Notes.Text != "a\nb" {
 		t.Errorf("kept are %+v, %v", run.Notes, err)
