@@ -24,8 +24,8 @@ const (
 
 // Figures of audits that have the same meaning in all systems under load.
 const (
-	FigureOffered  = "offered_rate"  // operations per second
-	FigureAchieved = "achieved_rate" // operations per second that were begun
+	FigureOffered  = "offered_rate"  // flows per second; a flow is one operation unless FigureFlow is set
+	FigureAchieved = "achieved_rate" // flows per second that were begun
 	FigureHeld     = "held"          // 1: the rate was achieved, and operations did not pile up
 	// FigureLimited is 1 if the generator, not the system, was the limit.
 	FigureLimited = "generator_limited"

@@ -65,7 +65,8 @@ func (p Point) Level(factor string) (float64, bool) {
 	return level, ok
 }
 
-// Rate returns the rate of a point in operations per second, and whether the point sets it.
+// Rate returns the rate of a point in flows per second, and whether the point sets it. A flow is one
+// operation unless a scenario gives it several.
 func (p Point) Rate() (float64, bool) {
 	if perMinute, set := p.Level(FactorPerMinute); set {
 		return perMinute / 60, true

@@ -88,7 +88,7 @@ func markPiledUp(comparisons []lab.Comparison, curves []lab.Curve) {
 	}
 }
 
-// offeredRate returns the offered rate of a point in operations per second: the level of
+// offeredRate returns the offered rate of a point in flows per second: the level of
 // its factor, else the median of the rates that the generators reported. It returns false for a closed loop.
 func offeredRate(point lab.Point, trials []lab.Trial) (float64, bool) {
 	if rate, set := point.Rate(); set {

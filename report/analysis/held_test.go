@@ -71,6 +71,11 @@ func TestRatesThatWereNotHeldStayInTheResults(t *testing.T) {
 			lab.FigureFlow: 3}
 		in.Trials = append(in.Trials, trial)
 	}
+	e := newExperiment(in)
+	if one, several := e.rateText("at-100"), e.rateText("at-900"); one != "100 operations/s" ||
+		several != "900 flows/s" {
+		t.Errorf("the rates are %s and %s", one, several)
+	}
 	a := Analyse(in)
 	i := slices.IndexFunc(a.Curves, func(c lab.Curve) bool {
 		return c.Variant == "b" && c.Metric == "response_time_p50"

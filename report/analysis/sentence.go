@@ -93,11 +93,17 @@ func (e *experiment) plainPlace(point string) string {
 	return "at " + point
 }
 
-// rateText returns the offered rate of a point as text: "20 orders/s".
+// rateText returns the offered rate of a point as text: "20 orders/s", or "20 flows/s" if flows have several
+// operations.
 func (e *experiment) rateText(point string) string {
 	at, _ := e.study.Point(point)
-	rate, _ := offeredRate(at, e.counted(e.study.Baseline, point))
-	return fmt.Sprintf("%s %ss/s", lab.Plain(rate), e.operation())
+	trials := e.counted(e.study.Baseline, point)
+	rate, _ := offeredRate(at, trials)
+	unit := e.operation()
+	if len(figuresOf(trials, lab.FigureFlow)) > 0 {
+		unit = "flow"
+	}
+	return fmt.Sprintf("%s %ss/s", lab.Plain(rate), unit)
 }
 
 // operation returns the system's word for an operation: "order".

@@ -108,7 +108,7 @@ func (d *document) resources(a lab.Analysis, need Need) {
 			"system was not metered.")
 		return
 	}
-	d.line("## What it takes at %s %ss per second", number(rate), escaped(a.Operation))
+	d.line("## What it takes at %s %ss per second", lab.Plain(rate), escaped(a.Operation))
 	head := []string{"variant", "cores", "memory"}
 	if need.Prices != nil {
 		head = append(head, oneLine(need.Prices.Currency)+" per month")
@@ -128,8 +128,8 @@ func (d *document) resources(a lab.Analysis, need Need) {
 	for _, held := range a.Held {
 		if held.Point == point && held.Held < held.Trials {
 			d.line("**%s did not hold %s per second** (missed in %d of %s: %s): it needs more than it took here.",
-				escaped(held.Variant), number(held.Rate), held.Trials-held.Held, figure.Count(held.Trials, "trial"),
-				escaped(held.Missed))
+				escaped(held.Variant), lab.Plain(held.Rate*operationsPerFlow(a, point)), held.Trials-held.Held,
+				figure.Count(held.Trials, "trial"), escaped(held.Missed))
 		}
 	}
 	how := fmt.Sprintf("Cores: processor time of an operation at %s, times the rate; memory: the peak of all "+
@@ -137,7 +137,7 @@ func (d *document) resources(a lab.Analysis, need Need) {
 		figure.Setting(a.Confidence))
 	if measured > 0 && measured != rate {
 		how += fmt.Sprintf(" **%s per second was not measured:** the closest was %s, and what an operation takes "+
-			"may be another there.", number(rate), number(measured))
+			"may be another there.", lab.Plain(rate), lab.Plain(measured))
 	}
 	if p := need.Prices; p != nil {
 		currency := escaped(p.Currency)
@@ -155,6 +155,7 @@ func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
 	best := math.Inf(1)
 	for i, p := range a.Points {
 		at, _ := p.Rate()
+		at *= operationsPerFlow(a, p.Name)
 		if i == 0 {
 			name = p.Name
 		}
@@ -170,6 +171,20 @@ func closestPoint(a lab.Analysis, rate float64) (name string, offered float64) {
 		}
 	}
 	return name, offered
+}
+
+// operationsPerFlow returns the number of operations of a flow at a point, the largest of any variant. Points
+// set rates in flows, and costs are per operation.
+func operationsPerFlow(a lab.Analysis, point string) float64 {
+	most := 1.0
+	for _, c := range a.Curves {
+		for _, p := range c.Points {
+			if p.Point == point && p.Offered > 0 {
+				most = max(most, p.Due/p.Offered)
+			}
+		}
+	}
+	return most
 }
 
 // resultOf returns the estimate of a metric of a variant at a point, or nil if it was not measured.

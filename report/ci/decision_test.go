@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// decisionPage returns the page for two variants that were measured at 20 and 100 operations per second.
-func decisionPage(t *testing.T, need Need) string {
+// twoRates returns a run of two variants that were measured at 20 and 100 operations per second.
+func twoRates(t *testing.T) Run {
 	t.Helper()
 	r := sample(t)
 	low, high := 0.001, 0.003
@@ -30,6 +30,12 @@ func decisionPage(t *testing.T, need Need) string {
 		{Variant: hostile, Point: point(100), Metric: "cpu_per_operation", Mean: 0.002, Low: &low, High: &high},
 		{Variant: hostile, Point: point(100), Metric: "peak_memory", Mean: 2 << 30},
 	}
+	return r
+}
+
+// decisionPage returns the page for a run.
+func decisionPage(t *testing.T, r Run, need Need) string {
+	t.Helper()
 	var b bytes.Buffer
 	testset.Must(t, Decision(&b, r, need))
 	return b.String()
@@ -52,7 +58,7 @@ func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
 		"prices": {Need{Prices: prices}, []string{`EUR\| per month |`, "| 29.2 |", "a core and 0.01 EUR"}},
 		"again":  {Need{Again: "cleave run results/x\ncleave report"}, []string{"```\ncleave run results/x\n"}},
 	} {
-		text := decisionPage(t, c.need)
+		text := decisionPage(t, twoRates(t), c.need)
 		for _, want := range append(c.want, "| two | not measured | not measured |", "## Question", "## Answer",
 			"with 99.5 % intervals",
 			"## How sure", "## Not tested", "## Again", "## Decision") {
@@ -71,6 +77,21 @@ func TestDecisionTellsWhatAVariantTakes(t *testing.T) {
 	}
 }
 
+// TestDecisionCountsTheOperationsOfFlows: rates of a scenario are in flows, each of which has three
+// operations.
+func TestDecisionCountsTheOperationsOfFlows(t *testing.T) {
+	r := twoRates(t)
+	r.Analysis.Curves = []lab.Curve{{Variant: "two", Points: []lab.CurvePoint{
+		{Point: "rate-20", Offered: 20}, {Point: "rate-100", Offered: 100, Due: 300}}}}
+	page := decisionPage(t, r, Need{})
+	for _, want := range []string{"at 300 orders per second", `| 0.60 \[0.30, 0.90\] |`,
+		"did not hold 300 per second"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q:\n%s", want, page)
+		}
+	}
+}
+
 func TestDecisionTellsWhatAChangeWouldTake(t *testing.T) {
 	r := sample(t)
 	is, ratio := figure.Alone(0.002), figure.Between(1.5, 1.4, 1.6)
@@ -79,21 +100,19 @@ func TestDecisionTellsWhatAChangeWouldTake(t *testing.T) {
 	r.Analysis.Rehearsed = []lab.RehearsedFigure{
 		{What: "CPU per operation", Unit: "s", Point: point, Measured: &is, Ratio: &ratio, Changed: &changed},
 		{What: "capacity", Unit: "1/s", Point: point, Withheld: "nobody has measured it"}}
-	var b bytes.Buffer
-	testset.Must(t, Decision(&b, r, Need{}))
+	page := decisionPage(t, r, Need{})
 	for _, want := range []string{"## What the change would take", "units that stood in for the system",
 		`| rate-20 | CPU per operation | 2.00 ms | 1.50x \[1.40, 1.60\] | 3.00 ms \[2.80, 3.20\] |`,
 		"| rate-20 | capacity | not measured | not rehearsed | withheld: nobody has measured it |"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the page has no %q:\n%s", want, b.String())
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q:\n%s", want, page)
 		}
 	}
 }
 
 func TestDecisionWithoutARateTellsSo(t *testing.T) {
-	var b bytes.Buffer
-	testset.Must(t, Decision(&b, sample(t), Need{}))
-	if !strings.Contains(b.String(), "the load has no rate, and none was given with --rate") {
-		t.Errorf("the page of a job says nothing of its missing rate:\n%s", b.String())
+	page := decisionPage(t, sample(t), Need{})
+	if !strings.Contains(page, "the load has no rate, and none was given with --rate") {
+		t.Errorf("the page of a job says nothing of its missing rate:\n%s", page)
 	}
 }
