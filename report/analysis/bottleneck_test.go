@@ -91,9 +91,9 @@ func wantAnswer(t *testing.T, b lab.Bottleneck, parts ...string) {
 	}
 }
 
-// TestSpansOfUsersServicesAreSignals: the time that callers wait outside of the spans of a service counts as
+// TestSpansOfServicesAreSignals: the time that callers wait outside of the spans of a service counts as
 // queueing before it.
-func TestSpansOfUsersServicesAreSignals(t *testing.T) {
+func TestSpansOfServicesAreSignals(t *testing.T) {
 	in := kitchen{gain: map[string]float64{"cook": 1.5, "oven": 1, "waiter": 1}}.input(lab.FactorUsers)
 	part := func(service, operation string, kind lab.SegmentKind, path float64) lab.PartCost {
 		at := lab.TracePart{Service: service, Operation: operation, Kind: kind}
