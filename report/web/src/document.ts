@@ -89,7 +89,7 @@ export interface InvalidTrial {
 
 /** TrialCounts holds the numbers of planned, valid and invalid trials. */
 export interface TrialCounts {
-  /** Further included */
+  /** includes Further */
   planned: number;
   valid: number;
   /** Further is the number of trials that were added to the plan, to replace lost ones. */
@@ -664,9 +664,9 @@ export interface CurvePoint {
   median: Figure;
   /** one per trial */
   values: Array<Figure> | null;
-  /** Held: in all trials the rate was achieved and did not pile up. */
+  /** Held is set if the rate was achieved in all trials, and operations did not pile up. */
   held: boolean;
-  /** Missed: all trials held the rate, but some did not meet the objective of the study. Such a point is drawn as one that was not held, but its times are valid. */
+  /** Missed is set if all trials held the rate, but some did not meet the objective of the study. Such a point is drawn as one that was not held, but its times are valid. */
   missed?: boolean;
 }
 
@@ -778,9 +778,9 @@ export interface PartCost {
   calls: Figure;
   /** spans without a caller in the same service */
   entered: Figure;
-  /** time without a running span for which it waits */
+  /** time in which its spans wait for no other span */
   self_seconds: Figure;
-  /** time with one */
+  /** time in which they wait for one */
   waiting_seconds: Figure;
   /** on the critical path: all parts sum up to the operation */
   path_seconds: Figure;
@@ -811,7 +811,7 @@ export interface TraceSet {
   spans: number;
   /** complete ones: every span has its caller; only they count */
   traces: number;
-  /** Broken counts traces that do not count: spans are missing or have no end, or there are over 100,000. */
+  /** Broken counts traces that do not count, because spans are missing or have no end, or because a trace has over 100,000 spans. */
   broken_traces: number;
   /** Duplicates counts repetitions of spans in the files; one of each counts. */
   duplicate_spans: number;
@@ -858,7 +858,7 @@ export interface PartChange {
   errors: TraceChange;
 }
 
-/** TracedVariant compares a variant with the baseline at one point, by the spans of its units. The sample are the trials, each paired with the baseline's trial of its block. */
+/** TracedVariant compares a variant with the baseline at one point, by the spans of its units. The trials are the sample, each paired with the baseline's trial of its block. */
 export interface TracedVariant {
   variant: string;
   baseline: string;
@@ -1181,7 +1181,7 @@ export interface Waterfall {
   words: string;
   /** Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not. */
   unsteady?: string;
-  /** Stretches holds the way from the first variant to the last stock one, and from there to the tuned one; empty if the steps do not have both. */
+  /** Stretches holds the steps from the first variant to the last stock one together, and those from there to the tuned one; empty if the steps do not have both. */
   stretches?: Array<Stretch>;
   /** Interactions compares each knob's effect with its effect in another order of the steps; empty if no other order was played. */
   interactions?: Array<Interaction>;
@@ -1340,7 +1340,7 @@ export interface Analysis {
   /** Objective is the condition of capacities: a capacity is the highest rate at which it holds. Empty if the study has none. */
   objective?: string;
   answer: Conclusion;
-  /** the last key that lists of runs read */
+  /** lists of runs read the document only up to this key */
   trials: TrialCounts;
   environment: Record<string, Fact>;
   metrics: Array<Metric>;
@@ -1348,7 +1348,7 @@ export interface Analysis {
   /** Absent lists the variants that this host cannot play. Notes name each missing part. */
   absent?: Array<AbsentVariant>;
   points: Array<Point>;
-  /** NoiseFloor holds, by metric, the widest interval of a variant compared with its twin: as far apart can measurements of the same thing be on this host. */
+  /** NoiseFloor holds, by metric, the widest interval of a variant compared with its twin: measurements of the same thing can differ by that much on this host. */
   noise_floor: Record<string, Ratio>;
   /** Biases lists the twins that differ from their originals, perhaps by more than Margin. */
   biases?: Array<Bias>;
