@@ -45,7 +45,8 @@ func (p *printer) chart(v view, h *lab.Headline) {
 	if low == high {
 		return // nothing differs
 	}
-	room := pageWidth - 3*columnGap - labels - texts
+	const leastRoom = 10 // a ratio may have any number of digits
+	room := max(leastRoom, pageWidth-3*columnGap-labels-texts)
 	perColumn := (math.Log(high) - math.Log(low)) / float64(room-1) // high / low may overflow
 	column := func(x float64) int { return int(math.Round((math.Log(x) - math.Log(low)) / perColumn)) }
 	p.println("")

@@ -91,11 +91,18 @@ func TestASentenceAndItsBarsHaveTheSameNumbers(t *testing.T) {
 // TestBarsMayDifferByMoreThanANumberHolds: the ratio of their ends overflows.
 func TestBarsMayDifferByMoreThanANumberHolds(t *testing.T) {
 	bar := func(ratio float64) lab.Bar {
-		return lab.Bar{Label: "a bar", Begin: 1, Ratio: lab.Ratio{Ratio: ratio}, Verdict: lab.Slower}
+		low, high := ratio/100, ratio*100
+		return lab.Bar{Label: "a bar", Begin: 1, Ratio: lab.Ratio{Ratio: ratio, Low: &low, High: &high},
+			Verdict: lab.Slower}
 	}
-	if lines := charted(lab.Headline{Bars: []lab.Bar{bar(1e300), bar(1e-300)}}); len(lines) != 4 ||
-		strings.Count(lines[1], "#") < 20 || strings.Count(lines[2], "#") < 20 {
+	lines := charted(lab.Headline{Bars: []lab.Bar{bar(1e300), bar(1e-300)}})
+	if strings.Count(lines[0], "#") < 20 || strings.Count(lines[1], "#") < 20 {
 		t.Errorf("two bars are\n%s", strings.Join(lines, "\n"))
+	}
+	exact := lab.Bar{Label: "a bar", Begin: 1, Ratio: lab.Ratio{Ratio: 1e-120}, Verdict: lab.Slower}
+	lines = charted(lab.Headline{Bars: []lab.Bar{exact}})
+	if strings.Count(lines[0], "#") < 9 {
+		t.Errorf("a bar beside a long number is\n%s", strings.Join(lines, "\n"))
 	}
 }
 

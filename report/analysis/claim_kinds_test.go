@@ -113,7 +113,8 @@ func TestAClaimedRangeMayEndAtZero(t *testing.T) {
 	falls := claim{Claim: lab.Claim{Kind: lab.ClaimLinear, Low: -1, High: 0}}
 	for want, ends := range map[lab.ClaimVerdict][2]float64{lab.ClaimSupported: {-0.5, -0.4},
 		lab.ClaimUndecided: {-0.1, 0.1}, lab.ClaimContradicted: {0.4, 0.5}} {
-		if got, text := inRange(falls, &ends[0], &ends[1], "it"); got != want || !strings.Contains(text, "-1 to 0") {
+		got, text := inRange(falls, &ends[0], &ends[1], "it")
+		if got != want || !strings.Contains(text, "-1 to 0") {
 			t.Errorf("%v is %s (%s), want %s", ends, got, text, want)
 		}
 	}

@@ -61,7 +61,7 @@ func TestTheCPUOfIdleUnitsIsNoted(t *testing.T) {
 	}
 }
 
-// TestClocksThatDifferAreNoted with the difference, and with the metrics that were not measured because of it.
+// TestClocksThatDifferAreNoted with the difference, and the metrics that were not measured because of it.
 func TestClocksThatDifferAreNoted(t *testing.T) {
 	in := shopUnderLoad()
 	for i, m := range in.Plan.Study.Metrics {

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestTheAnswerMentionsABusyHost, unless the load of the host may be that of an unmetered system or a platform.
+// TestTheAnswerMentionsABusyHost, unless the load may be that of an unmetered system or a platform.
 func TestTheAnswerMentionsABusyHost(t *testing.T) {
 	nothing := func(*lab.Variant, *lab.Trial) {}
 	unavailable := func(name string) func(*lab.Variant, *lab.Trial) {

@@ -126,7 +126,10 @@ export function follow(place: HTMLElement, from = ""): void {
     if (state !== place.dataset["state"] || state === "reported") source.close();
     if (state === place.dataset["state"]) return;
     if (before !== null) {
-      showStatus(place, `The run is over (${state}), and its server has ended: cleave serve shows the run again.`);
+      showStatus(
+        place,
+        `The run is over (${state}), and its server has ended: cleave serve shows the run again.`,
+      );
       return;
     }
     const page = place.ownerDocument;

@@ -54,7 +54,7 @@ export function costByPoint(a: Analysis, looks: Map<string, Look>, width: number
   });
 }
 
-/** Series over the points, on a log axis with a label and formatted ticks; joined: with lines between dots. */
+/** Series over the points, on a log axis with a label and formatted ticks; joined: lines link the dots. */
 function byPoint(
   a: Analysis,
   series: Map<string, Dot[]>,
