@@ -92,8 +92,8 @@ func TestPlansHaveNamesThatCanBeRead(t *testing.T) {
 	for _, step := range s.Steps {
 		before, known := s.Variant(step.Before)
 		after, alsoKnown := s.Variant(step.Variant)
-		if !known || !alsoKnown || len(turnedBy(step, before, after)) != 1 {
-			t.Errorf("the step from %s to %s turns not one knob", step.Before, step.Variant)
+		if !known || !alsoKnown || len(changedBy(step, before, after)) != 1 {
+			t.Errorf("the step from %s to %s changes not one knob", step.Before, step.Variant)
 		}
 	}
 	s.Variants[1].Name = "sync_mtls"
