@@ -74,7 +74,7 @@ func check(f lab.Fault, layout lab.Layout) error {
 	return f.Check()
 }
 
-// Begin implements lab.Injector. Faults of different targets may overlap.
+// Begin implements lab.Injector. Faults may overlap.
 func (Injector) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
 	p := &injection{ctx: ctx, targets: targets, start: time.Now(), over: make(chan struct{})}
 	p.endLoad = sync.OnceFunc(func() { close(p.over) })

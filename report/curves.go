@@ -15,9 +15,9 @@ import (
 // curvesSection shows times, throughput and shares over the offered rate.
 func (v view) curvesSection() section {
 	s := section{ID: "curves", Title: "Load and latency", Wide: true,
-		Caption: fmt.Sprintf("Times and completed %ss over the offered rate in %ss per second; times on log "+
+		Caption: fmt.Sprintf("Times and completed %ss over the offered rate; times on log "+
 			"axes. Small marks: trials; lines: medians over trials (n=%s). "+
-			"Hollow: a rate that was not held, or an objective that was missed.%s", v.Operation, v.Operation,
+			"Hollow: a rate that was not held, or an objective that was missed.%s", v.Operation,
 			v.counting, v.capacityCaption()),
 		HowTo: "Follow a line to the right until it bends upwards: there the variant begins to queue. A median " +
 			"that stays level says little while the 99th percentile climbs. " +

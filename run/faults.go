@@ -102,11 +102,14 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 		}
 	}
 	proof, err := m.Deployment.Harm(ctx, f)
-	if err == nil && f.Kind.Replaces() {
+	switch {
+	case err != nil: // nobody heals it
+		return proof, err
+	case f.Kind.Replaces():
 		return proof, m.resume(ended)
 	}
 	m.ended.Store(f, ended)
-	return proof, err
+	return proof, nil
 }
 
 // Heal implements lab.Harmer. It resumes the metering of the units that the fault has ended.

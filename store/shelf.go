@@ -229,7 +229,7 @@ func (s *Shelf) Analysis(name string) (analysis lab.Analysis, err error) {
 	}
 	err = s.explainMissing(name, decodeFile(s.files, name, AnalysisFile, maxReport, &analysis))
 	if err == nil && analysis.Schema != lab.AnalysisSchema {
-		err = fmt.Errorf("%s has schema %q, this cleave reads %q: type: cleave report %s",
+		err = fmt.Errorf("%s has schema %q, this cleave reads %q: make the report of %s anew (cleave report)",
 			path.Join(name, AnalysisFile), analysis.Schema, lab.AnalysisSchema, path.Join(s.dir, name))
 	}
 	return analysis, err
@@ -241,7 +241,7 @@ func (s *Shelf) explainMissing(name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fmt.Errorf("%s has no report yet: type: cleave report %s: %w", name, path.Join(s.dir, name),
+	return fmt.Errorf("%s has no report yet: make that of %s (cleave report): %w", name, path.Join(s.dir, name),
 		fs.ErrNotExist)
 }
 

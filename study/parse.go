@@ -187,7 +187,8 @@ func (f *File) readPoints(r *yamlfile.Reader, node *yaml.Node) {
 		p := lab.Point{Name: key.Value, Levels: map[string]float64{}}
 		f.lines["points."+p.Name] = key.Line
 		if !yamlfile.IsName(p.Name) {
-			r.Problem(key.Line, "point is called %q, expected lower-case letters, digits, dots and dashes", p.Name)
+			r.Problem(key.Line, "point is called %q, expected at most %d lower-case letters, digits, dots "+
+				"and dashes", p.Name, yamlfile.MaxName)
 		}
 		r.Pairs(value, "point "+p.Name, func(factor, level *yaml.Node) {
 			number := math.NaN() // marks a level that the reader refuses, so that it is not checked again

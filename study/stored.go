@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/yamlfile"
@@ -53,12 +54,13 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 		r.Problem(f.lines["schema"], "schema is %q, this cleave reads %q", s.Schema, lab.StudySchema)
 	}
 	if (s.Name != "" || f.planned) && !yamlfile.IsName(s.Name) {
-		r.Problem(f.lines["name"], "name is %q, expected lower-case letters, digits, dots and dashes", s.Name)
+		r.Problem(f.lines["name"], "name is %q, expected at most %d lower-case letters, digits, dots and "+
+			"dashes", s.Name, yamlfile.MaxName)
 	}
 	for _, v := range s.Variants {
-		if !yamlfile.IsName(v.Name) {
-			r.Problem(f.lines["variants."+v.Name],
-				"variant is called %q, expected lower-case letters, digits, dots and dashes", v.Name)
+		if !yamlfile.IsName(strings.TrimSuffix(v.Name, TwinSuffix)) { // a twin's may be longer
+			r.Problem(f.lines["variants."+v.Name], "variant is called %q, expected at most %d lower-case letters, "+
+				"digits, dots and dashes", v.Name, yamlfile.MaxName)
 		}
 	}
 	for _, p := range s.Points {

@@ -6,8 +6,8 @@
 // one and never the other way round, so events may be applied late, twice or out
 // of order. Every write is on the disk when its call returns.
 //
-// Texts are ordered by their bytes. Numbers are whole and fit 64 bits, or are
-// floating-point numbers of 64 bits.
+// Texts are ordered by their bytes. Numbers without a point and an exponent are
+// whole and fit an int64, others are floating-point numbers of 64 bits.
 //
 // Calls that belong to a traced operation are spans (docs/tracing.md).
 //

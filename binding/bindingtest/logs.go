@@ -61,23 +61,25 @@ func logging(t *testing.T, x *fixture) {
 	}
 }
 
-// panics: a method that panics is an internal fault of that call alone. The log has its line, and logError
-// gets the stack; the caller gets no text of the panic.
+// panics: a method that panics is an internal fault of that call alone, with a request log and without one.
+// The log has its line, and logError gets the stack; the caller gets no text of the panic.
 func panics(t *testing.T, x *fixture) {
 	var text bytes.Buffer
 	var causes []string
-	x.log = requestlog.New(&text, callee)
 	x.logError = func(err error) { causes = append(causes, err.Error()) }
-	x.shutDown(t)
-	x.restart(t)
-	_, err := x.check(within(t), "panic")
-	if kind(err) != rpc.Internal || strings.Contains(err.Error(), "1234") {
-		t.Errorf("%v, want %s without the password", err, rpc.Internal)
-	}
-	x.answers(t, "after")
-	x.shutDown(t) // waits until all lines are written
-	if len(causes) != 1 || !strings.Contains(causes[0], "1234") || !strings.Contains(causes[0], ".Check(") {
-		t.Errorf("causes %q, want one with the panic and its stack", causes)
+	for _, x.log = range []*requestlog.Log{nil, requestlog.New(&text, callee)} {
+		causes = nil
+		x.shutDown(t)
+		x.restart(t)
+		_, err := x.check(within(t), "panic")
+		if kind(err) != rpc.Internal || strings.Contains(err.Error(), "1234") {
+			t.Errorf("%v, want %s without the password", err, rpc.Internal)
+		}
+		x.answers(t, "after")
+		x.shutDown(t) // waits until all lines are written
+		if len(causes) != 1 || !strings.Contains(causes[0], "1234") || !strings.Contains(causes[0], ".Check(") {
+			t.Errorf("causes %q, want one with the panic and its stack", causes)
+		}
 	}
 	if n := strings.Count(text.String(), `"status":"`+rpc.Internal+`"`); n != 1 {
 		t.Errorf("%d lines of an internal fault, want 1: %s", n, text.String())

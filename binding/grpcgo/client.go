@@ -77,7 +77,8 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 	switch failed := status.Convert(err); {
 	case err == nil:
 		return nil
-	case failed.Code() == codes.ResourceExhausted && len(trailer) == 0: // grpc-go itself has refused the answer
+	case failed.Code() == codes.ResourceExhausted && len(trailer) == 0 &&
+		strings.Contains(failed.Message(), "larger than max"): // grpc-go itself has refused the answer
 		return c.faults.Decode(rpc.TooLong(c.address, rpc.MaxAnswer), err)
 	default:
 		return rpc.DecodeStatus(ctx, c.faults, c.address, failed)

@@ -80,9 +80,15 @@ func changedBy(step lab.PathStep, before, after lab.Variant) []string {
 	return all
 }
 
-// TestPlansHaveNamesThatCanBeRead: stops of so many knobs that their names would be too long have numbers. A
-// plan whose names could not be read again is refused before it is played.
+// TestPlansHaveNamesThatCanBeRead: stops of so many knobs that their names would be too long have numbers.
+// The twin of a stop with a long name may have a longer one. A plan whose names could not be read again is
+// refused before it is played.
 func TestPlansHaveNamesThatCanBeRead(t *testing.T) {
+	long := makePlan(t, "explain", "shop", "--to", "sync", "--from", "sync encoding=msgpack security=mtls "+
+		"resilience=guarded sidecar=haproxy reference=replicated").Study
+	if _, twin := long.Variant(long.Baseline + study.TwinSuffix); !twin || len(long.Baseline) < 60 {
+		t.Errorf("%s has no twin", long.Baseline)
+	}
 	s := makePlan(t, "explain", "shop", "--from", "sync", "--to", "sync security=mtls encoding=msgpack "+
 		"resilience=guarded sidecar=haproxy logging=requests spans=all reference=replicated views=cached "+
 		"data-access=orm").Study

@@ -223,7 +223,8 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 	switch {
 	case chosen || own != nil:
 	case f.search:
-		l.Users = firstUsers // the search begins below the rate that they reach
+		// The search begins below the rate that they reach. Every loop of every agent has one at least.
+		l.Users = max(firstUsers, f.agents*f.loops, len(f.agent)*f.loops)
 	case f.isSet("connections"):
 		l.Users = f.connections
 	default:

@@ -100,7 +100,7 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 		volume.CheckFaults(slices.Concat(servers, contained)),
 		checkHost(len(servers) + len(contained)), d.checkPorts(contained),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.IsUsers)),
+			images.HasUserImage)),
 	}
 	if noDocker == nil { // without a daemon all images would be missing, too
 		problems = append(problems, images.Check(ctx, contained))

@@ -28,7 +28,7 @@ func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (_ *engin
 			return nil, unanswered(err)
 		}
 	}
-	return d.engine, d.images.Bring(ctx, slices.DeleteFunc(units, images.IsUsers))
+	return d.engine, d.images.Bring(ctx, slices.DeleteFunc(units, images.HasUserImage))
 }
 
 // Close removes the images.

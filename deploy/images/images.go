@@ -17,12 +17,12 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// IsUsers reports whether a unit is a container of a user's image.
-func IsUsers(spec lab.UnitSpec) bool { return spec.Image != "" }
+// HasUserImage reports whether a unit is a container of a user's image.
+func HasUserImage(spec lab.UnitSpec) bool { return spec.Image != "" }
 
 // Check returns an error for units whose images this host's Docker does not have.
 func Check(ctx context.Context, units []lab.UnitSpec) error {
-	if !slices.ContainsFunc(units, IsUsers) {
+	if !slices.ContainsFunc(units, HasUserImage) {
 		return nil
 	}
 	client, err := engine.Open(ctx)
@@ -31,7 +31,7 @@ func Check(ctx context.Context, units []lab.UnitSpec) error {
 	}
 	var problems []error
 	for _, spec := range units {
-		if !IsUsers(spec) {
+		if !HasUserImage(spec) {
 			continue
 		}
 		id, err := client.ImageID(ctx, spec.Image)
@@ -60,7 +60,7 @@ func Config(ctx context.Context, name string) (engine.Image, error) {
 func Sizes(ctx context.Context, units []lab.UnitSpec) []lab.ProgramImage {
 	var names []string
 	for _, spec := range units {
-		if IsUsers(spec) {
+		if HasUserImage(spec) {
 			names = append(names, spec.Image)
 		}
 	}

@@ -45,7 +45,7 @@ func (s *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
 		Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),
 		fleet.CheckUnpublished(pods), links.Check(layout.Links, pods),
 		containers.CheckPrograms(d.programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.IsUsers)), images.Check(ctx, pods),
+			images.HasUserImage)), images.Check(ctx, pods),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		containers.CheckDescribed("Kubernetes", pods, lacks),
 		process.CheckMemory(len(pods), memoryPerPod, 0), process.CheckNumbers(uint64(len(pods) * threadsPerPod)),

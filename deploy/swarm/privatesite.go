@@ -49,7 +49,7 @@ func (p *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
 		fleet.CheckLimits(all), err,
 		links.Check(layout.Links, all), containers.CheckDescribed("Swarm", all, lacks),
 		containers.CheckPrograms(programs, slices.DeleteFunc(slices.Concat(layout.Prepare, layout.Units),
-			images.IsUsers)), images.Check(ctx, all),
+			images.HasUserImage)), images.Check(ctx, all),
 		containers.CheckServices(layout.Services, lab.DockerHost),
 		process.CheckMemory(len(all), memoryPerContainer, memoryOfNodes),
 		process.CheckNumbers(uint64(len(all)*threadsPerContainer)),

@@ -15,7 +15,6 @@ import (
 
 	"github.com/grafana/sobek"
 	"github.com/grafana/sobek/parser"
-	"github.com/tidwall/gjson"
 
 	"github.com/cleave-lab/cleave/load/scenario"
 )
@@ -263,7 +262,9 @@ func (s *script) run(source string) error {
 	if err != nil {
 		return err
 	}
-	s.settings = newK6Options(gjson.Parse(options))
+	if err := json.Unmarshal([]byte(options), &s.settings); err != nil {
+		return fmt.Errorf("its options: %w", err)
+	}
 	setup := sobek.Undefined()
 	if f, is := sobek.AssertFunction(exported.GetBindingValue("setup")); is {
 		s.settings.hasSetup = true

@@ -2,7 +2,9 @@ package convert
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -17,64 +19,64 @@ import (
 
 // k6Executor describes a load of k6: the load of a script, or of one of its scenarios.
 type k6Executor struct {
-	executor, exec                   string
-	vus, iterations, rate, startRate float64
-	duration, timeUnit               string // "": the default
-	stages                           []k6Stage
+	Executor   string
+	Exec       string
+	VUs        k6Number
+	Iterations k6Number
+	Rate       k6Number
+	StartRate  k6Number
+	Duration   k6Duration // "": the default
+	TimeUnit   k6Duration // "": the default
+	Stages     []k6Stage
 }
 
 // k6Stage is one part of a load that changes.
 type k6Stage struct {
-	duration string
-	target   float64
+	Duration k6Duration
+	Target   k6Number
 }
 
-// newK6Executor reads a load. It accepts numbers as texts, as k6 does.
-func newK6Executor(of gjson.Result) k6Executor {
-	e := k6Executor{
-		executor: of.Get("executor").String(), exec: of.Get("exec").String(),
-		vus: of.Get("vus").Float(), iterations: of.Get("iterations").Float(),
-		rate: of.Get("rate").Float(), startRate: of.Get("startRate").Float(),
-		duration: k6Duration(of.Get("duration")), timeUnit: k6Duration(of.Get("timeUnit")),
+// k6Number is a number of an option. Like k6, it takes a text for one.
+type k6Number float64
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (n *k6Number) UnmarshalJSON(data []byte) error {
+	if option := gjson.ParseBytes(data); option.Type != gjson.Null {
+		number, err := strconv.ParseFloat(option.String(), 64)
+		if err != nil || math.IsNaN(number) || math.IsInf(number, 0) {
+			return fmt.Errorf("%.40q is no number", option.String())
+		}
+		*n = k6Number(number)
 	}
-	for _, s := range of.Get("stages").Array() {
-		e.stages = append(e.stages, k6Stage{k6Duration(s.Get("duration")), s.Get("target").Float()})
-	}
-	return e
+	return nil
 }
 
-// k6Duration returns a duration with its unit. In k6, a number without a unit is in milliseconds.
-func k6Duration(of gjson.Result) string {
-	text := of.String()
+// k6Duration is a duration with its unit. In k6, a number without a unit is in milliseconds.
+type k6Duration string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *k6Duration) UnmarshalJSON(data []byte) error {
+	text := gjson.ParseBytes(data).String() // "" of null
 	if _, err := strconv.ParseFloat(text, 64); err == nil {
 		text += "ms"
 	}
-	return text
+	*d = k6Duration(text)
+	return nil
 }
 
 // k6Options holds the options of a script that the conversion uses.
 type k6Options struct {
 	k6Executor
-	thresholds map[string]gjson.Result
-	scenarios  map[string]k6Executor
+	Thresholds map[string]json.RawMessage
+	Scenarios  map[string]k6Executor
 	hasSetup   bool
 	chosen     string // scenario; empty for the script's own load
-}
-
-// newK6Options reads the options of a script.
-func newK6Options(of gjson.Result) k6Options {
-	o := k6Options{k6Executor: newK6Executor(of), thresholds: of.Get("thresholds").Map(),
-		scenarios: map[string]k6Executor{}}
-	for name, one := range of.Get("scenarios").Map() {
-		o.scenarios[name] = newK6Executor(one)
-	}
-	return o
 }
 
 // choose selects the scenario to convert, the preferred one or else the first by name. It returns the name of
 // the function that the scenario runs.
 func (o *k6Options) choose(preferred string) string {
-	names := sortedKeys(o.scenarios)
+	names := sortedKeys(o.Scenarios)
 	if len(names) > 0 {
 		o.chosen = names[0]
 	}
@@ -86,7 +88,7 @@ func (o *k6Options) choose(preferred string) string {
 
 // function returns the name of the function that one iteration runs.
 func (o *k6Options) function() string {
-	return cmp.Or(o.scenarios[o.chosen].exec, "default")
+	return cmp.Or(o.Scenarios[o.chosen].Exec, "default")
 }
 
 // k6Load sets the load of a script, and lists its options that have no counterpart.
@@ -95,44 +97,44 @@ func (d *draft) k6Load(o k6Options) {
 		d.note("script", "setup", "a flow has no setup before the load: its requests are at the beginning of "+
 			"every flow")
 	}
-	for _, name := range sortedKeys(o.scenarios) {
+	for _, name := range sortedKeys(o.Scenarios) {
 		if name != o.chosen {
 			d.note("script", "scenario "+name, "a file has one load; import again with --group "+name+" for its own")
 		}
 	}
-	d.k6Thresholds(o.thresholds)
+	d.k6Thresholds(o.Thresholds)
 	e := o.k6Executor
 	if o.chosen != "" {
-		e = o.scenarios[o.chosen]
+		e = o.Scenarios[o.chosen]
 	}
-	if e.iterations > 0 {
-		d.note("script", fmt.Sprintf("%g iterations", e.iterations), "a load ends after a time")
+	if e.Iterations > 0 {
+		d.note("script", fmt.Sprintf("%g iterations", e.Iterations), "a load ends after a time")
 	}
-	unit, err := time.ParseDuration(cmp.Or(e.timeUnit, "1s"))
+	unit, err := time.ParseDuration(string(cmp.Or(e.TimeUnit, "1s")))
 	if err != nil || unit <= 0 {
-		d.note("script", "timeUnit "+e.timeUnit, "cannot be read; give a rate on the command line")
+		d.note("script", "timeUnit "+string(e.TimeUnit), "cannot be read; give a rate on the command line")
 		return
 	}
-	perMinute := func(rate float64) string {
-		return strconv.FormatFloat(rate*float64(time.Minute)/float64(unit), 'g', 6, 64) + "/m"
+	perMinute := func(rate k6Number) string {
+		return strconv.FormatFloat(float64(rate)*float64(time.Minute)/float64(unit), 'g', 6, 64) + "/m"
 	}
-	duration, err := time.ParseDuration(cmp.Or(e.duration, "0s"))
+	duration, err := time.ParseDuration(string(cmp.Or(e.Duration, "0s")))
 	if err != nil || duration < 0 {
-		d.note("script", "duration "+e.duration, "cannot be read; give one on the command line")
+		d.note("script", "duration "+string(e.Duration), "cannot be read; give one on the command line")
 		duration = 0
 	}
 	load := scenario.Load{Duration: scenario.Duration(duration)}
 	switch {
-	case len(e.stages) > 0:
+	case len(e.Stages) > 0:
 		if !d.k6Stages(&load, e, perMinute) {
 			return
 		}
-	case strings.HasSuffix(e.executor, "-arrival-rate") && e.rate > 0:
-		load.Rate = perMinute(e.rate)
-	case strings.HasSuffix(e.executor, "-arrival-rate"):
+	case strings.HasSuffix(e.Executor, "-arrival-rate") && e.Rate > 0:
+		load.Rate = perMinute(e.Rate)
+	case strings.HasSuffix(e.Executor, "-arrival-rate"):
 		return
-	case e.vus >= 1 || duration > 0: // k6 runs one user if there is only a duration
-		load.Users = int(min(max(e.vus, 1), 1e6))
+	case e.VUs >= 1 || duration > 0: // k6 runs one user if there is only a duration
+		load.Users = int(min(max(e.VUs, 1), 1e6))
 	default:
 		return
 	}
@@ -141,37 +143,37 @@ func (d *draft) k6Load(o k6Options) {
 
 // k6Stages sets a load with stages: users whose number rises once and stays, or a rate that changes once.
 // It lists all other stages and returns false.
-func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float64) string) bool {
+func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(k6Number) string) bool {
 	var total time.Duration
 	var spans []time.Duration
-	for _, s := range e.stages {
-		span, err := time.ParseDuration(s.duration)
+	for _, s := range e.Stages {
+		span, err := time.ParseDuration(string(s.Duration))
 		if err != nil || span < 0 {
-			d.note("script", "a stage of "+s.duration, "its duration cannot be read")
+			d.note("script", "a stage of "+string(s.Duration), "its duration cannot be read")
 			return false
 		}
 		spans, total = append(spans, span), total+span
 	}
-	last := len(e.stages) - 1
-	isRate := strings.HasSuffix(e.executor, "-arrival-rate")
-	if !isRate && last > 0 && e.stages[last].target == 0 {
+	last := len(e.Stages) - 1
+	isRate := strings.HasSuffix(e.Executor, "-arrival-rate")
+	if !isRate && last > 0 && e.Stages[last].Target == 0 {
 		d.note("script", fmt.Sprintf("the last stage: down to no user in %v", spans[last]),
 			"the load ends before it")
 		total -= spans[last]
 		last--
 	}
 	load.Duration = scenario.Duration(total)
-	stays := !slices.ContainsFunc(e.stages[1:last+1],
-		func(s k6Stage) bool { return s.target != e.stages[0].target })
-	switch first := e.stages[0]; {
-	case isRate && last == 0 && e.startRate+first.target > 0:
-		load.Ramp = &scenario.Ramp{From: perMinute(e.startRate), To: perMinute(first.target)}
-	case !isRate && stays && first.target >= 1:
-		load.Users, load.RampUp = int(min(first.target, 1e6)), scenario.Duration(spans[0])
+	stays := !slices.ContainsFunc(e.Stages[1:last+1],
+		func(s k6Stage) bool { return s.Target != e.Stages[0].Target })
+	switch first := e.Stages[0]; {
+	case isRate && last == 0 && e.StartRate+first.Target > 0:
+		load.Ramp = &scenario.Ramp{From: perMinute(e.StartRate), To: perMinute(first.Target)}
+	case !isRate && stays && first.Target >= 1:
+		load.Users, load.RampUp = int(min(first.Target, 1e6)), scenario.Duration(spans[0])
 	default:
 		var list []string
-		for i, s := range e.stages {
-			list = append(list, fmt.Sprintf("%g in %v", s.target, spans[i]))
+		for i, s := range e.Stages {
+			list = append(list, fmt.Sprintf("%g in %v", s.Target, spans[i]))
 		}
 		d.note("script", "stages "+strings.Join(list, ", "),
 			"only those that rise once and stay are converted; give steps, a ramp or users on the command line")
@@ -184,10 +186,10 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(float
 var k6Threshold = regexp.MustCompile(`^(p\(([0-9.]+)\)|med|avg|max|rate) *(<=?) *([0-9.]+)$`)
 
 // k6Thresholds lists thresholds, each with its equivalent objective if there is one.
-func (d *draft) k6Thresholds(thresholds map[string]gjson.Result) {
+func (d *draft) k6Thresholds(thresholds map[string]json.RawMessage) {
 	var same []string
 	for _, metric := range sortedKeys(thresholds) {
-		for _, t := range thresholds[metric].Array() {
+		for _, t := range gjson.ParseBytes(thresholds[metric]).Array() {
 			written := strings.TrimSpace(cmp.Or(t.Get("threshold").String(), t.String()))
 			m := k6Threshold.FindStringSubmatch(written)
 			term := ""

@@ -151,6 +151,9 @@ func TestScriptsThatCannotBeRun(t *testing.T) {
 		"another module":   {"import ws from 'k6/ws'; export default () => {}", "it imports k6/ws"},
 		"from outside":     {"import x from '../x.js'; import 'k6/http'", "it imports ../x.js"},
 		"a file outside":   {scriptOf("{}", "open('/etc/passwd')"), "only files in the input"},
+		"no number":        {scriptOf("{vus: 'abc', duration: '1m'}", ""), `its options: "abc" is no number`},
+		"infinity":         {scriptOf("{scenarios: {a: {rate: 'Infinity'}}}", ""), `its options: "Infinity" is no number`},
+		"no map":           {scriptOf("{scenarios: [1]}", ""), "its options: json: cannot unmarshal array"},
 		"no function":      {"import http from 'k6/http';", "it exports no function default"},
 		"its own end":      {scriptOf("{}", "k6.state.requests = 7; http.get('http://s/')"), "run the script: "},
 	} {

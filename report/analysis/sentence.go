@@ -100,7 +100,9 @@ func (e *experiment) rateText(point string) string {
 	trials := e.counted(e.study.Baseline, point)
 	rate, _ := offeredRate(at, trials)
 	unit := e.operation()
-	if len(figuresOf(trials, lab.FigureFlow)) > 0 {
+	if slices.ContainsFunc(e.study.Variants, func(v lab.Variant) bool {
+		return len(figuresOf(e.counted(v.Name, point), lab.FigureFlow)) > 0
+	}) {
 		unit = "flow"
 	}
 	return fmt.Sprintf("%s %ss/s", lab.Plain(rate), unit)

@@ -225,7 +225,8 @@ func within(folder, path string) string {
 func (d *Definition) complete() (mistakes []error) {
 	mistake := func(format string, args ...any) { mistakes = append(mistakes, fmt.Errorf(format, args...)) }
 	if !yamlfile.IsName(d.Name) {
-		mistake("name is %q, expected lower-case letters, digits, dots and dashes", d.Name)
+		mistake("name is %q, expected at most %d lower-case letters, digits, dots and dashes", d.Name,
+			yamlfile.MaxName)
 	}
 	started := len(d.Command) > 0 || d.Image != ""
 	if started && d.HasUnits() {

@@ -190,7 +190,7 @@ func (t *translation) limit(name string, c podContainer) {
 	if text := c.Resources.Limits.Memory; text != "" {
 		var err error
 		if limits.Memory, err = parseMemory(text); err != nil {
-			t.addObstacle("its limit of memory is %q, expected a size such as 256Mi", text)
+			t.addObstacle("its limit of memory is %q, expected a size such as 256Mi, or none", text)
 		}
 	}
 	if limits != (lab.Limits{}) {

@@ -18,8 +18,8 @@ const (
 	statusChannel = 3
 )
 
-// maxPrinted is the size of the end of a command's output that is kept, in bytes. A container of a user may
-// print without end.
+// maxPrinted is the size of the end of a command's output that is kept, in bytes. A container on a
+// cluster of the user's may print without end.
 const maxPrinted = 64 << 10
 
 // Exec runs a command in a container of a pod and returns what the command prints, errors included; of a long

@@ -133,7 +133,10 @@ func readFiles(paths []string) (kubeconfig, error) {
 		if all.Current == "" {
 			all.Current = one.Current
 		}
-		folder := filepath.Dir(path) // relative paths in the file begin here
+		folder, err := filepath.Abs(filepath.Dir(path)) // relative paths in the file begin here
+		if err != nil {
+			return all, fmt.Errorf("find the folder of the kubeconfig %s: %w", path, err)
+		}
 		for i := range one.Clusters {
 			one.Clusters[i].Cluster.Authority = below(folder, one.Clusters[i].Cluster.Authority)
 		}

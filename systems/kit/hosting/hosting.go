@@ -219,8 +219,8 @@ type Served interface {
 	Close() error
 }
 
-// Run opens a unit, serves until it is told to stop (by command, by SIGTERM, or because the conductor is
-// gone), and then calls Report. If open returns a nil unit, it has done all the work itself: Run neither
+// Run opens a unit and serves until it is to stop: by command, after which it calls Report, by SIGTERM, or
+// because the conductor is gone. If open returns a nil unit, it has done all the work itself: Run neither
 // serves nor reports.
 func Run(channel *unit.Channel, open func(context.Context) (Served, error)) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

@@ -66,6 +66,7 @@ export function curve(
   const brackets = withCapacities ? capacities(a) : [];
   const strip = layStrip(times, brackets.length);
   const offered = curves.flatMap((c) => drawable(c).map((p) => p.offered));
+  const ofFlows = curves.some((c) => drawable(c).some((p) => (p.due ?? p.offered) !== p.offered));
   const rates = logDomain(positive([...offered, ...brackets.flatMap((r) => [r.low, r.mean, r.high])]), 1.15);
   const ticks = logTicks(...times, 6);
   const format = (d: number): string => tick(d, curves[0]?.unit ?? "s");
@@ -84,7 +85,7 @@ export function curve(
         ...bottomLogAxis(
           roomyTicks(rateTicks(offered, rates), rates, width - left - 14),
           rateText,
-          `offered ${shorten(a.operation, 14)}s/s (log axis) →`,
+          `offered ${ofFlows ? "flow" : shorten(a.operation, 14)}s/s (log axis) →`,
         ),
         ...leftLogAxis(ticks, format, "↑ time (log axis)"),
         limit > 0 ? Plot.ruleY([limit], { stroke: "currentColor", strokeDasharray: "6 4" }) : null,
