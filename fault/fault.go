@@ -181,6 +181,11 @@ func (p *injection) waitUntil(seconds float64, over <-chan struct{}) bool {
 	case <-over:
 		return false
 	case <-timer.C:
-		return true
+	}
+	select {
+	case <-over: // it was closed already, or at the same time
+		return false
+	default:
+		return p.ctx.Err() == nil
 	}
 }

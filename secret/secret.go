@@ -45,8 +45,9 @@ var nameWord = regexp.MustCompile(`[A-Z]+(?:[^a-zA-Z0-9]|$)|[A-Z]?[a-z0-9]+|[A-Z
 func Named(name string) bool {
 	words := nameWord.FindAllString(name, -1)
 	for i, w := range words {
-		words[i] = strings.ToUpper(strings.TrimRight(w, "_-. "))
+		words[i] = strings.ToUpper(strings.TrimRight(w, "_-. 0123456789")) // DB_PASS2 is one, too
 	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	if len(words) == 0 || slices.Contains([]string{"FILE", "PATH", "DIR"}, words[len(words)-1]) {
 		return false
 	}

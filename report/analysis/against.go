@@ -83,8 +83,23 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 		return a, errors.New("the two runs have no variant, point and metric in common: nothing can be compared")
 	}
 	var err error
-	a.Gates, err = judgeAll(gates, a.Metrics, a.Changes)
+	a.Gates, err = judgeAll(gates, a.Metrics, slices.Concat(a.Changes, lostChanges(a.Metrics, before, after)))
 	return a, err
+}
+
+// lostChanges returns an undecided change for each result of metrics that the earlier run has alone, so that
+// no gate passes for lack of it.
+func lostChanges(metrics []lab.Metric, before, after lab.Analysis) []lab.Change {
+	var lost []lab.Change
+	later := resultsByKey(after)
+	for _, r := range before.Results {
+		_, common := lab.MetricNamed(metrics, r.Metric)
+		if _, has := later[seriesKey{r.Variant, r.Point.Name, r.Metric}]; common && !has {
+			lost = append(lost, lab.Change{Metric: r.Metric, Variant: r.Variant, Point: r.Point.Name,
+				Verdict: lab.Undecided, Words: "undecided: the later run has no such trial"})
+		}
+	}
+	return lost
 }
 
 // resultsByKey returns the results of a run by variant, point and metric.
@@ -112,7 +127,7 @@ func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 }
 
 // toBaseline returns the comparisons of a variant with the baseline as changes, one per point. If there are
-// none, it returns one change without a point.
+// none, it returns one change without a point: none has a ratio if both only have zeros.
 func toBaseline(a lab.Analysis, variant, metric string) []lab.Change {
 	var changes []lab.Change
 	for _, c := range a.Comparisons {
@@ -126,10 +141,27 @@ func toBaseline(a lab.Analysis, variant, metric string) []lab.Change {
 		}
 		changes = append(changes, change)
 	}
-	if changes == nil {
-		return []lab.Change{{Metric: metric, Variant: variant}}
+	switch {
+	case changes != nil:
+		return changes
+	case hasOnlyZeros(a, a.Baseline, metric) && hasOnlyZeros(a, variant, metric):
+		return []lab.Change{{Metric: metric, Variant: variant, Verdict: lab.Equivalent, Words: zeroInBoth}}
 	}
-	return changes
+	return []lab.Change{{Metric: metric, Variant: variant}}
+}
+
+// hasOnlyZeros reports whether a variant has results of a metric, and all of them are 0.
+func hasOnlyZeros(a lab.Analysis, variant, metric string) bool {
+	found := false
+	for _, r := range a.Results {
+		if r.Variant != variant || r.Metric != metric {
+			continue
+		}
+		if found = true; slices.ContainsFunc(r.Values, func(v float64) bool { return v != 0 }) {
+			return false
+		}
+	}
+	return found
 }
 
 // judgeAll returns the verdict of each gate on the changes.
@@ -180,7 +212,7 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 		return c
 	}
 	if slices.Max(after.Values) == 0 && slices.Max(before.Values) == 0 {
-		c.Ratio.Ratio, c.Verdict, c.Words = 1, lab.Equivalent, "0 in both"
+		c.Ratio.Ratio, c.Verdict, c.Words = 1, lab.Equivalent, zeroInBoth
 		return c
 	}
 	ratio, err := stats.LogWelch(after.Values, before.Values, a.Confidence)
@@ -198,6 +230,9 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	c.Verdict, c.Words = onVariant(m, verdict.Kind), verdict.Words
 	return c
 }
+
+// zeroInBoth are the words of a change of a metric that is 0 on both sides. No gate judges it.
+const zeroInBoth = "0 in both"
 
 // withholdChange weakens or withholds a verdict that depends on the length of the trials.
 func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
@@ -220,9 +255,8 @@ func lengthError(
 	c lab.Change, follows string, before, after lab.Analysis,
 ) (factor float64, short, full string) {
 	for i, run := range []lab.Analysis{before, after} {
-		for _, s := range run.Steadiness {
-			if !s.Steady && s.Variant == c.Variant && s.Point.Name == c.Point &&
-				(s.Quantity == follows || s.Quantity == warmUpQuantity) && s.Factor > factor {
+		for _, s := range followedBy(run, c, follows) {
+			if !s.Steady && s.Factor > factor {
 				factor, short = s.Factor, "the "+[]string{"earlier", "later"}[i]+" run is not steady"
 				full = short + ": " + s.Words
 			}
@@ -235,6 +269,25 @@ func lengthError(
 		full = short
 	}
 	return factor, short, full
+}
+
+// followedBy returns the steadiness of a quantity and of the warm-up, where a change was measured. If the
+// operations were too few for the 99th percentile, it is that of the percentile that was followed, or of the
+// median if none was (followSteadiness).
+func followedBy(run lab.Analysis, c lab.Change, quantity string) []lab.Steadiness {
+	isTail := func(s lab.Steadiness) bool {
+		return s.Quantity != stats.FollowMedian && s.Quantity != stats.FollowRate && s.Quantity != warmUpQuantity
+	}
+	there := slices.DeleteFunc(slices.Clone(run.Steadiness), func(s lab.Steadiness) bool {
+		return s.Variant != c.Variant || s.Point.Name != c.Point
+	})
+	ofTail := quantity == stats.FollowTail
+	if ofTail && !slices.ContainsFunc(there, isTail) {
+		quantity, ofTail = stats.FollowMedian, false
+	}
+	return slices.DeleteFunc(there, func(s lab.Steadiness) bool {
+		return s.Quantity != quantity && s.Quantity != warmUpQuantity && !(ofTail && isTail(s))
+	})
 }
 
 // workload returns the differences between two runs in the scale of the work and the length of the loads.
@@ -265,8 +318,7 @@ func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict
 		return v, err
 	}
 	for _, c := range changes {
-		zeroInBoth := c.Verdict == lab.Equivalent && c.Low == nil
-		if c.Metric != metric || zeroInBoth {
+		if c.Metric != metric || c.Words == zeroInBoth {
 			continue
 		}
 		switch proven, possible := g.beyond(c); {

@@ -163,6 +163,8 @@ func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 			false},
 		"swings widely": {unsteady(twice(), "p99", 3), lab.Undecided, "withheld: the later run is not steady",
 			false, true},
+		"a lower percentile swings": {unsteady(twice(), "p95", 3), lab.Undecided, "withheld", false, true},
+		"only a median is followed": {unsteady(twice(), "median", 3), lab.Undecided, "withheld", false, true},
 		"another quantity swings":   {unsteady(twice(), "rate", 3), lab.Slower, "slower by at least", true, false},
 		"its warm-up was too short": {unsteady(twice(), "warm-up", 3), lab.Undecided, "withheld", false, true},
 		"longer loads": {lasting(twice(), 10), lab.Undecided, "withheld: loads of 4 s, then of 10 s", false,
@@ -185,6 +187,31 @@ func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 		}
 		if len(got.Environment) != wantFacts {
 			t.Errorf("%s: not the same: %+v", name, got.Environment)
+		}
+	}
+}
+
+// TestAGateIsOpenForWhatTheLaterRunLacks, and for no metric that is 0 in both.
+func TestAGateIsOpenForWhatTheLaterRunLacks(t *testing.T) {
+	gate, err := ParseGate("p99>1.05x")
+	testset.Must(t, err)
+	run := played([]float64{1, 1, 1}, []float64{20, 20, 20})
+	later := run
+	later.Results = run.Results[1:] // those of the rate
+	got, err := Against(run, later, []Gate{gate})
+	if err != nil || len(got.Changes) != 1 || len(got.Gates[0].Open) != 1 {
+		t.Errorf("a metric that is gone: %+v, error %v", got.Gates, err)
+	}
+	zeros := played([]float64{0, 0}, nil)
+	zeros.Baseline, zeros.Variants = "old", []lab.Variant{{Name: "old"}, {Name: "sync"}}
+	for want, values := range [][]float64{{0, 0}, {0, 1}} { // how many changes are open
+		old := zeros.Results[0]
+		old.Variant, old.Values = "old", values
+		one := zeros
+		one.Results = append([]lab.Result{old}, zeros.Results...)
+		held, err := Hold(one, []Gate{gate})
+		if err != nil || len(held[0].Open) != want || len(held[0].Failed) > 0 {
+			t.Errorf("baseline %v: %+v, error %v", values, held, err)
 		}
 	}
 }
