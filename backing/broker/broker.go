@@ -51,8 +51,9 @@ type Delivery struct {
 	// Attempt is the number of deliveries of the message, including this one, as far as
 	// the broker and this client know.
 	Attempt int
-	// Received is the time at which this client got the message; zero if the message has no headers. Traces
-	// use it to separate the wait for the handler from the wait in the broker.
+	// Received is the time at which this client got the message. Traces use it to separate the wait for the
+	// handler from the wait in the broker. It is zero if the message has no headers, because such a message
+	// belongs to no trace.
 	Received time.Time
 }
 
@@ -64,7 +65,7 @@ type Handler func(ctx context.Context, deliveries []Delivery) error
 
 // Queue is a durable queue. Each has a dead-letter queue, see DeadLetters.
 type Queue struct {
-	Name  string   // lower-case letters, digits, hyphens
+	Name  string   // up to 60 lower-case letters, digits and hyphens, a letter first
 	Types []string // the message types that it receives
 	// DeliveryLimit is the number of times that a message is delivered to a failing
 	// handler; 0 means 10.
@@ -78,7 +79,7 @@ func DeadLetters(queue string) string { return queue + "-dead" }
 
 // Topology describes the exchange and the queues of a system.
 type Topology struct {
-	Exchange string // lower-case letters, digits, hyphens
+	Exchange string // up to 60 lower-case letters, digits and hyphens, a letter first
 	Queues   []Queue
 }
 
@@ -108,9 +109,10 @@ type Client interface {
 	// those may or may not be in the queues, and may be published again.
 	Publish(ctx context.Context, messages ...Message) error
 	// Consume passes the messages of a queue to the handler until ctx ends, then returns
-	// nil. It survives the loss of the connection. The handler's context is ctx: a handler
-	// that is running when ctx ends may finish, and its messages are acknowledged if it
-	// returns nil.
+	// nil. It survives the loss of the connection. It returns an error if a retry cannot
+	// help: the topology or the broker does not have the queue, the broker refuses access
+	// to it, or the client is closed. The handler's context is ctx: a handler that is
+	// running when ctx ends may finish, and its messages are acknowledged if it returns nil.
 	Consume(ctx context.Context, subscription Subscription, handler Handler) error
 	// Depth returns the depth of a queue or a dead-letter queue.
 	Depth(ctx context.Context, queue string) (Depth, error)

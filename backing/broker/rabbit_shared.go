@@ -104,6 +104,7 @@ func Sweep(ctx context.Context, address string, match func(prefix string) bool) 
 			return err
 		}
 		others, err := sweep(channel, match)
+		// The broker has closed the channel if there is no registry.
 		if err != nil || others > 0 || channel.IsClosed() {
 			return err
 		}

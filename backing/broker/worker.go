@@ -23,8 +23,9 @@ type received struct {
 	sequence uint64
 }
 
-// worker passes received messages to a handler, in their order. It belongs to one session with the broker:
-// when that ends, it drops its messages, because the broker will deliver them again.
+// worker passes received messages to a handler, in their order. With RabbitMQ it belongs to one session with
+// the broker: when that ends, it drops its messages, because the broker will deliver them again. With NATS it
+// belongs to one Consume, and keeps its messages when the connection is lost.
 type worker struct {
 	subscription Subscription
 	handler      Handler

@@ -2,10 +2,12 @@ package database
 
 import "strings"
 
-// Append returns an assignment for UPDATE that appends a text to a column. The text is its one argument.
+// Append returns an assignment for UPDATE that appends a text to a column. The text is the argument of the
+// one placeholder in it.
 func (db *DB) Append(column string) string { return column + " = " + db.Appended(column) }
 
-// Appended returns an expression: the value of a column and, behind it, a text, which is its one argument.
+// Appended returns an expression: the value of a column and, behind it, a text, which is the argument of the
+// one placeholder in it.
 func (db *DB) Appended(column string) string {
 	if db.driver == MariaDB {
 		return "CONCAT(" + column + ", ?)"
@@ -21,7 +23,9 @@ func (db *DB) Integer() string {
 	return "?"
 }
 
-// Define returns a CREATE TABLE statement with these placeholders replaced for this database:
+// Define returns a CREATE TABLE statement with these placeholders replaced for this database. Every table
+// must end with {rows} or {keyed}, which set how MariaDB compares its texts. MariaDB ignores spaces at the
+// end of texts when it compares them.
 //
 //	{number}   a 64-bit primary key           {position} a 64-bit primary key that counts up by itself
 //	{id}       36 ASCII characters            {key}      up to 64 ASCII characters

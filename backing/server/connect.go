@@ -57,6 +57,7 @@ func (s *Server) URL(at string) string {
 	return s.DSN(at, "")
 }
 
-// attemptWithin bounds one check whether a server is ready, if the context has no
-// deadline.
+// attemptWithin bounds parts of a check whether a server is ready: the connection to NATS, each
+// connection and request to Cassandra, and, if the context has no deadline, the whole check of
+// RabbitMQ.
 const attemptWithin = 5 * time.Second

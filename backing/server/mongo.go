@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// secantusVersion is the version of the stand-in with which the tests run.
+	// secantusVersion is the version of the stand-in that standInInstall installs. The tests use it.
 	secantusVersion = "0.7.0b3"
 	secantusProgram = "secantusd-py"
 )
@@ -56,8 +56,9 @@ func secantusInstalled(path string) string {
 	return firstVersion(filepath.Base(found[0]))
 }
 
-// describeMongo has a setup that creates the user on a server without authentication. That
-// is the only way which works with both programs.
+// describeMongo fills in the unit of mongod or its stand-in. Its setup runs the program without
+// authentication and creates the user, because both programs support this way. The stand-in
+// also needs the folders of its Python.
 func describeMongo(s *Server, unit *lab.UnitSpec) {
 	unit.Files[dataFolder+"/"] = nil
 	arguments := s.mongoArguments()
