@@ -16,7 +16,8 @@ type limited struct {
 }
 
 // LimitWrites returns a connection on which a write fails if it takes longer than one to two timeouts,
-// because the peer does not read. A timeout of 0 means no limit. Only one goroutine may write at a time.
+// because the peer does not read, or reads too slowly. A timeout of 0 means no limit. Only one goroutine may
+// write at a time.
 func LimitWrites(connection net.Conn, timeout time.Duration) net.Conn {
 	if timeout == 0 {
 		return connection

@@ -99,6 +99,7 @@ func TestARetryStormIsStopped(t *testing.T) {
 	if storm := amplification(t, resilient.Settings{Retries: 3}); storm != 4 {
 		t.Errorf("retries at once send %.2f attempts for each call, want all 4", storm)
 	}
+	// A budget begins with the retries of 50 calls (budgetCalls): 10 more retries for the 200 calls here.
 	budgeted := amplification(t, resilient.Settings{Retries: 3, Budget: 0.2})
 	if budgeted <= 1 || budgeted > 1.3 {
 		t.Errorf("retries with a budget send %.2f attempts for each call, want 1.2 and what was saved", budgeted)

@@ -75,7 +75,7 @@ func TestACallIsOpenUntilItIsAnswered(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
 	defer stop()
 	slow, quick := held{begun: make(chan struct{}), answer: make(chan struct{})}, &counted{}
-	balanced := Balance(LeastRequests, quick, slow) // it begins with the second one
+	balanced := Balance(LeastRequests, quick, slow) // the first turn is 1, that of slow
 	call := func() error { return balanced.Invoke(ctx, "/a.B/C", nil, nil) }
 	beginSlowCall := func() (done chan error) {
 		done = make(chan error, 1)
@@ -97,7 +97,7 @@ func TestACallIsOpenUntilItIsAnswered(t *testing.T) {
 	if err := <-done; err != nil || quick.calls != 5 {
 		t.Errorf("error %v, %d of 5 calls went past the one that was busy", err, quick.calls)
 	}
-	if err := <-beginSlowCall(); err != nil {
+	if err := <-beginSlowCall(); err != nil { // the seventh call: it is the turn of slow again
 		t.Error(err)
 	}
 }

@@ -3,6 +3,8 @@
 // replicas. Calls are made with generated gRPC code: a client is a
 // grpc.ClientConnInterface, a server a grpc.ServiceRegistrar, and a binding is a pair
 // of these.
+//
+// Entry points: Spread for callers, Serve for servers, Problems and ProblemOf for systems.
 package rpc
 
 import (
@@ -14,8 +16,8 @@ import (
 
 // Fault is the part of an error that is sent over a binding.
 type Fault struct {
-	Kind   string `json:"kind"`
-	Detail string `json:"detail"`
+	Kind   string `json:"kind"`   // one of the kinds below, or a Kind of the system
+	Detail string `json:"detail"` // a text for people; the caller may see it
 }
 
 // The kinds of fault that bindings create. A system may have more.
