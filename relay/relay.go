@@ -2,8 +2,8 @@
 // unit, and limits the rate in both directions. It stands in for a slow network if the kernel cannot slow
 // a single unit, and for the network between users and a system.
 //
-// During the whole trial the data makes a detour through the relay's process, the conductor or the
-// generator. If the unit is gone, a caller is not refused: its connection is closed after a while.
+// During the whole trial the data makes a detour through the process of the relay, which is the conductor or
+// the load generator. If the unit is gone, a caller is not refused: its connection is closed after a while.
 //
 // Entry points: Before, for the units of a layout that are to be slowed; Listen.
 package relay
@@ -28,7 +28,8 @@ const (
 	pieceBytes, pieces = 16 << 10, 64
 	// dialPatience is the time in which a unit must accept, and dialAgain the pause before the next attempt.
 	dialPatience, dialAgain = 5 * time.Second, 10 * time.Millisecond
-	// probeSpan is the approximate length of a probe of a rate.
+	// probeSpan is the intended length of a probe of a rate. It is shorter for rates at which more than one
+	// piece passes in that time, because a probe sends at most one piece.
 	probeSpan = 200 * time.Millisecond
 )
 
@@ -220,7 +221,9 @@ func (r *Relay) wait(then time.Time) {
 	}
 }
 
-// Slow delays everything from now on by the fault, until Heal. The proof is the duration of a probe.
+// Slow applies the delay and the rate of a fault to all data that arrives from now on, until Heal. It
+// measures a probe, and returns an error and heals if that passes too fast. The proof says how long the probe
+// took.
 func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error) {
 	before, err := r.probe(ctx, 1)
 	if err != nil {
@@ -249,7 +252,8 @@ func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 		took.Round(10*time.Microsecond), before.Round(10*time.Microsecond)), nil
 }
 
-// Heal ends the delay and the limit.
+// Heal ends the delay and the limit for data that arrives from now on. Data that the relay holds already
+// still waits until it is due, and newer data of the same connection waits behind it.
 func (r *Relay) Heal() { r.set(0, 0) }
 
 func (r *Relay) set(delay time.Duration, rate float64) {
@@ -327,8 +331,9 @@ func Before(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string
 	return all, nil
 }
 
-// Behind returns the address of an endpoint itself, for callers that must not use its relay, which
-// accepts connections even if the unit does not listen. If there is no relay, Behind returns known.
+// Behind returns the address of a unit itself, for callers that must not use its relay, which accepts
+// connections even if the unit does not listen. endpoint is the unit's name. If it has no relay, Behind
+// returns known.
 func (r Relays) Behind(endpoint, known string) string {
 	if relay := r[endpoint]; relay != nil {
 		return relay.Target()
@@ -346,7 +351,7 @@ func (r Relays) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 	return relay.Slow(ctx, f)
 }
 
-// Heal ends the fault of its target.
+// Heal ends a fault that Slow has made. It panics if the target of the fault has no relay.
 func (r Relays) Heal(f lab.Fault) { r[f.Target].Heal() }
 
 // Close closes all relays.

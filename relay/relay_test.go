@@ -37,7 +37,7 @@ func echo(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// front returns a relay to a target, which is closed at the end of the test.
+// front returns a relay to a target. The relay is closed at the end of the test.
 func front(t *testing.T, target string) *Relay {
 	t.Helper()
 	r, err := Listen("127.0.0.1", "stock", target)
@@ -178,6 +178,8 @@ func slowedUnits() []lab.UnitSpec {
 		{Name: "front"}}
 }
 
+// TestOnlyWhoListensCanBeSlowed: Before puts a relay in front of the unit that is to be slowed and of no
+// other, and refuses if that unit does not listen. Behind returns the addresses behind the relays.
 func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	if _, err := Before(slowedUnits(), map[string]lab.Endpoint{}, "127.0.0.1"); err == nil ||
 		!strings.Contains(err.Error(), "does not listen") {
