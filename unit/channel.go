@@ -1,7 +1,7 @@
 // Package unit is the unit's side of the control protocol: it reads commands and writes events
-// (lab.Command and lab.Event), one JSON object per line. It also reads what the deployer has set
-// for the unit: addresses, peers, a folder. It also has the HTTP server of units with its
-// limits. It knows no system and no deployer.
+// (lab.Command and lab.Event), one JSON object per line. It reads what the deployer has set for
+// the unit: addresses, peers, a folder. It also serves HTTP to clients, with limits of time and
+// size. It knows no system and no deployer.
 //
 // Entry points: Main, Open, Address, PeerAddress, Dir, Slacken.
 package unit
@@ -43,12 +43,14 @@ func NewChannel(in io.Reader, out io.Writer) *Channel {
 	return &Channel{commands: json.NewDecoder(bufio.NewReader(in)), events: json.NewEncoder(out)}
 }
 
-// Ready tells the conductor that all units of the system are connected and wait for start.
+// Ready tells the conductor that all units of the system are connected and wait for start. Only the unit that
+// leads the trial may send it.
 func (c *Channel) Ready() error {
 	return c.send(lab.Event{Event: lab.EventReady})
 }
 
 // Finished tells the conductor that all operations are done. elapsed is the time since the start command.
+// Only the unit that leads the trial may send it.
 func (c *Channel) Finished(elapsed time.Duration) error {
 	return c.send(lab.Event{Event: lab.EventFinished, ElapsedSeconds: elapsed.Seconds()})
 }
@@ -57,7 +59,7 @@ func (c *Channel) Finished(elapsed time.Duration) error {
 func (c *Channel) Report(report any) error { return c.Tell(lab.EventReport, report) }
 
 // Tell sends an event with content, encoded as JSON, as its data. Deployers understand only the kinds that
-// lab defines.
+// lab defines, and fail the trial if another unit than the lead sends an event about the trial.
 func (c *Channel) Tell(kind lab.EventKind, content any) error {
 	data, err := json.Marshal(content)
 	if err != nil {

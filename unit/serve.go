@@ -12,7 +12,8 @@ import (
 )
 
 // ServeHTTP serves on the listener until ctx ends. Then it accepts no more requests, waits up to drain for
-// those in flight, and returns nil.
+// those in flight, and returns nil. If they take longer, it closes their connections and returns an error. It
+// also returns an error if the server fails before ctx ends.
 func ServeHTTP(ctx context.Context, listener net.Listener, server *http.Server, drain time.Duration) error {
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
@@ -31,8 +32,9 @@ func ServeHTTP(ctx context.Context, listener net.Listener, server *http.Server, 
 }
 
 // Serve listens on address and calls serve. When the conductor commands the unit to stop, Serve calls stop,
-// which must end ctx, and then report. If ctx ends before that (SIGTERM), it does not report: nobody waits
-// for a report.
+// which must end ctx. When serve has returned, it hands over the CPU profile, if there is one (see Profiled),
+// and calls report. If ctx ends before the command (SIGTERM), it does not report: nobody waits for a report.
+// If the conductor is gone, it calls stop and returns ErrGone, also without a report.
 func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 	serve func(ctx context.Context, listener net.Listener) error, report func(*Channel) error) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
@@ -41,7 +43,7 @@ func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 	}
 	commanded := make(chan error, 1)
 	go func() {
-		commanded <- c.Await(lab.CommandStop)
+		commanded <- c.Await(lab.CommandStop) // before stop, so that the select below finds it
 		stop()
 	}()
 	profile, err := Profiled(func() error { return serve(ctx, listener) })

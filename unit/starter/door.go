@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// askPatience is the time for a caller to send its request.
+	// askPatience is the time for a caller to send its request and to get the answer. Connections that are
+	// then forwarded have no limit.
 	askPatience = 10 * time.Second
 	// dialPatience is the time to resolve a name or to connect to a unit.
 	dialPatience = 5 * time.Second
@@ -27,7 +28,8 @@ const (
 )
 
 // Door serves a TCP proxy into a network of units, such as 198.18.0.0/22. Callers must prove with TLS that
-// they have the key in a file. It returns an error when it cannot listen.
+// they have the key in a file. It returns an error when it cannot use the key or the network, or cannot
+// listen.
 func Door(address, network, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -138,7 +140,8 @@ func readLine(from *bufio.Reader) (string, error) {
 }
 
 // forward copies in both directions between a caller and a unit until both have closed. from is the caller's
-// buffered reader, which may hold data already.
+// buffered reader, which may hold data already. In a tunnel (WayBack) a unit is the caller, and the conductor
+// takes the place of the unit.
 func forward(caller net.Conn, from io.Reader, unit net.Conn) {
 	back := make(chan struct{})
 	go func() {

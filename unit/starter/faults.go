@@ -134,7 +134,7 @@ func (c *container) signalAll(
 		}
 		left, wrong := otherProcesses(isRight)
 		if len(wrong) == 0 {
-			// Killed processes are only among those before; new ones may have started since then.
+			// Killed processes are counted only in before, and new ones only in left.
 			return fmt.Sprintf("processes of its container that %s: %d", effect, max(before, left)), nil
 		}
 		if time.Now().After(deadline) {

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// maxCallers limits the units that are served at the same time, each with two buffers of io.Copy.
+	// maxCallers limits the connections of units that are served at the same time, each with two buffers of
+	// io.Copy.
 	maxCallers = 256
 	// wayPatience is the time that a unit waits for a connection of the conductor, and the time for the
 	// conductor to answer on it.
@@ -23,8 +24,8 @@ const (
 // WayBack connects units with the conductor, whose host they cannot reach themselves. Units connect to one of
 // its addresses, the conductor in advance to the other one, where it must send the key in keyFile. WayBack
 // joins one connection of each. It closes the connection of a unit if none of the conductor's is available in
-// time, or if there are too many units, and says so on standard error. It returns when it can no longer
-// listen.
+// time, or if units have too many connections, and says so on standard error. It returns when it can no
+// longer listen.
 func WayBack(units, conductor, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
