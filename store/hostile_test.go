@@ -109,7 +109,7 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
-// FuzzTrial checks the same for any trial.json.
+// FuzzTrial checks any trial.json as FuzzPlan checks any plan.json.
 func FuzzTrial(f *testing.F) {
 	whole := trial(1, 1, true)
 	whole.Measures, whole.Services = map[string]float64{"completed_rate": 12.5},

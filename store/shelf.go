@@ -30,7 +30,7 @@ const (
 	maxBytes    = 256 << 20   // bytes read for a list, after which no further file is opened
 	maxFolders  = 4 * maxRuns // searched for runs
 	maxEntries  = 2 * maxRuns // read from one folder
-	maxReport   = 32 << 20    // bytes
+	maxReport   = 32 << 20    // bytes of a report, an analysis or the record of one trial
 	maxNotes    = 128 << 10   // bytes; JSON may encode one byte of text as six
 	maxTags     = 20          // of a run
 	longestTag  = 50          // bytes

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// plan returns a plan of one trial.
 func plan() lab.Plan {
 	return lab.Plan{
 		Schema: lab.PlanSchema, Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Profile: "full",
@@ -26,6 +27,7 @@ func plan() lab.Plan {
 	}
 }
 
+// create returns a new result folder with that plan and no trials.
 func create(t *testing.T) *Folder {
 	t.Helper()
 	f, err := Create(t.TempDir(), plan(), lab.Environment{"kernel": {Value: "6.1"}})

@@ -17,7 +17,7 @@ import (
 // runOfShelf is the name of the run that played returns.
 const runOfShelf = "rego2021/20260102T040405Z-7"
 
-// played returns a shelf with a run of three trials with logs, the second of which does not count.
+// played returns a shelf with a run of two trials with logs. The first attempt at the second one is invalid.
 func played(t *testing.T) (*Shelf, *Folder) {
 	t.Helper()
 	s, folders := shelf(t, 1)

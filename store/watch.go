@@ -45,7 +45,7 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 	place := path.Join(run, name)
 	file, size, err := s.openRegular(place)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, nil // the run is over, or an older Cleave plays it
+		return nil, 0, nil // not begun yet, removed at the end of the run (Seconds), or of an older Cleave
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", place, err)
