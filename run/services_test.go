@@ -74,6 +74,7 @@ func (s service) Server() (lab.UnitSpec, bool) {
 }
 func (s service) Release() error { s.log = append(s.log, "release"); return s.stuck }
 
+// newShop returns a shop with a conductor that plays it, deploys with it and takes its database from it.
 func newShop(t *testing.T) (*shop, *Conductor) {
 	s := &shop{spec: lab.ServiceSpec{Name: "database", Kind: "mariadb"}}
 	c := s.rooms.conductor(t)

@@ -8,7 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// layoutToCount is a layout of our own units, a balancer, a database with a server and documents in files.
+// layoutToCount returns a layout of our own units, of which one is on standby and one is the generator, a
+// balancer, a database with a server and documents in files.
 func layoutToCount() lab.Layout {
 	ours := lab.Runnable{Args: []string{"{}"}, Env: []string{"A=1", "B=2"}}
 	return lab.Layout{

@@ -9,7 +9,7 @@ import (
 // stopwatch measures the phases of a trial.
 type stopwatch struct {
 	phases []lab.Phase
-	last   time.Time
+	last   time.Time // end of the last phase; before the first one, the start of the trial
 }
 
 // lap records the end of a phase. The phase began when the one before it ended.
