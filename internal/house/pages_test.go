@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// namedPath matches a path of the source tree in a page of DESIGN.md: words separated by slashes.
+// namedPath matches a path of the source tree in a page (a section) of DESIGN.md: words separated by slashes.
 var namedPath = regexp.MustCompile("`([a-z]+(?:/[A-Za-z_.-]+)+)`")
 
 // TestPagesNameExistingFiles: the pages about adding a system, a deployer, a backing or a

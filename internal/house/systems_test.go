@@ -94,7 +94,8 @@ func mentions(path string, text []byte, system string) []string {
 	return found
 }
 
-// mayName reports whether a file belongs to a system, a study, a document or a test: it may name systems.
+// mayName reports whether a file may name systems: whether it belongs to a system, a study, a document, a
+// program of others that is measured for comparison (peers), or a test.
 func mayName(path string) bool {
 	folders := []string{"systems", "studies", "docs", "peers"}
 	return strings.HasSuffix(path, "_test.go") ||
