@@ -42,7 +42,7 @@ describe() {
 }
 
 # packages ARCH prints a line per linked package: MODULE@VERSION, the folder of the module and the folder of
-# the package, separated by tabs. Packages of Cleave have no VERSION.
+# the package, separated by tabs. Packages of Cleave have no VERSION. The build tag is that of the Makefile.
 packages() {
   local format='{{with .Module}}{{.Path}}@{{.Version}}	{{.Dir}}	{{$.Dir}}{{end}}'
   GOARCH=$1 go list -deps -tags grpcnotrace -f "$format" ./cmd/cleave ./cmd/host-agent ./cmd/unit/... |
