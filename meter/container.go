@@ -30,7 +30,8 @@ type group struct {
 	version int
 }
 
-// openGroup finds the control group of a process.
+// openGroup opens the control group that counts the CPU time of a process, below the folder root. It fails if
+// that is the group of the whole host.
 func openGroup(p *probe, root string) (group, error) {
 	text, err := newScratch().file(p.dir, "cgroup")
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestACourseTellsWhenTheSystemWorked: the CPU time of the first part is in its points, as the child
-// itself measures it, and none in the points of the rest. The CPU time of a generator is in no point.
+// TestACourseTellsWhenTheSystemWorked checks that the points of a course hold the CPU time of the server, as
+// the server itself measures it, and none after its work. The CPU time of a generator is in no point.
 func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 	const size = 32 << 20
 	server, client := startChild(t, "server", "system"), startChild(t, "client", lab.RoleGenerator)
@@ -48,7 +48,8 @@ func TestACourseTellsWhenTheSystemWorked(t *testing.T) {
 	}
 }
 
-// TestWhoFollowsIsToldOfEachUnit during the metering, from the first mark on.
+// TestWhoFollowsIsToldOfEachUnit checks that Follow reports the CPU time of each unit, a generator included,
+// during the metering, from the first mark on.
 func TestWhoFollowsIsToldOfEachUnit(t *testing.T) {
 	server, client := startChild(t, "server", "system"), startChild(t, "client", lab.RoleGenerator)
 	metering := watch(t, server, client)
@@ -90,7 +91,8 @@ func cpuIn(c *lab.UsageCourse) (sum float64) {
 	return sum
 }
 
-// TestACourseCountsAllProcessesOfATree. Without readable memory it gives the reason.
+// TestACourseCountsAllProcessesOfATree checks that a course has the CPU time of all processes of a unit, and
+// that a course without readable memory gives the reason.
 func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 	parent := startChild(t, "server", "system")
 	parent.unit.Span = lab.SpanTree
@@ -113,7 +115,8 @@ func TestACourseCountsAllProcessesOfATree(t *testing.T) {
 	}
 }
 
-// TestThereIsNoCourseOfAGeneratorAlone, nor of a window that ends at once.
+// TestThereIsNoCourseOfAGeneratorAlone checks that a generator alone has no course, nor has a window that
+// ends at once.
 func TestThereIsNoCourseOfAGeneratorAlone(t *testing.T) {
 	client := startChild(t, "client", lab.RoleGenerator)
 	if m := between(t, func() { time.Sleep(pointEvery) }, client); m.Course != nil {

@@ -39,7 +39,7 @@ func (l *lives) cpu(s *scratch) (int64, error) {
 
 // accounts implements source.
 func (l *lives) accounts(s *scratch, c *counters) error {
-	cpu := c.cpu
+	cpu := c.cpu // of the mark, which reads the CPU clock apart from the accounts
 	*c = l.former
 	c.cpu, c.tasks, c.missing = cpu, slices.Clone(l.former.tasks), nil
 	noteAll(&c.missing, l.former.missing)

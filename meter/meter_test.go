@@ -152,8 +152,8 @@ func TestRolesAndUnitsAddUp(t *testing.T) {
 	}
 }
 
-// TestManyUnitsAreReadByTwoThreads: each unit gets its own figures, at the edges and in the middle of the
-// list. The CPU time of the meter includes that of its threads. The error names a unit that has ended.
+// TestManyUnitsAreReadByTwoThreads checks that each unit gets its own figures, at the edges and in the middle
+// of the list. The CPU time of the meter includes that of its threads. The error names a unit that has ended.
 func TestManyUnitsAreReadByTwoThreads(t *testing.T) {
 	units := make([]*child, manyUnits+1)
 	for i := range units {

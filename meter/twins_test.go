@@ -11,9 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestProcessesOfOneProgramAreToldApart by what the user chooses, or else by their folders, or else by
-// their ports. The folder of the root and a port that the root was given differ between trials, so names
-// do not contain them.
+// TestProcessesOfOneProgramAreToldApart checks that processes of one program are named by what the user
+// chooses, or else by their folders, or else by their ports. The folder of the root and a port that the root
+// was given differ between trials, so names do not contain them.
 func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	dir, program := t.TempDir(), filepath.Base(os.Args[0])
 	for _, folder := range []string{"cart", "shelf"} {
@@ -61,7 +61,7 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 	}
 }
 
-// TestScriptsOfOneNameAreToldApart by their folders.
+// TestScriptsOfOneNameAreToldApart checks that scripts with the same name are named by their folders.
 func TestScriptsOfOneNameAreToldApart(t *testing.T) {
 	one, other := &process{name: "node server.js", file: "cart/server.js"},
 		&process{name: "node server.js", file: "/srv/shelf/server.js"}

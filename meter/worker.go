@@ -25,17 +25,17 @@ type worker struct {
 	interrupted func() bool
 
 	started    time.Time
-	startedCPU []int64 // of each unit at Watch, nanoseconds
-	startedOwn int64   // of this thread at Watch, nanoseconds
-	ownTotal   int64   // of this thread and its helpers from Watch to the end, nanoseconds
-	helped     int64   // of the helpers at the marks, nanoseconds
-	wait       time.Duration
+	startedCPU []int64       // of each unit at Watch, nanoseconds
+	startedOwn int64         // of this thread at Watch, nanoseconds
+	ownTotal   int64         // of this thread and its helpers from Watch to the end, nanoseconds
+	helped     int64         // of the helpers at the marks, nanoseconds
+	wait       time.Duration // pause before the next periodic sample
 
-	marks   []mark // at most two
-	current []int64
-	memory  memory
+	marks   []mark  // at most two
+	current []int64 // memory of each unit at the last reading, bytes
+	memory  memory  // means and peaks since the first mark
 	samples []lab.UsageSample
-	course  course
+	course  course               // CPU time and memory of the system over the measured window
 	follows func(lab.UsedSecond) // called with every point of the course; nil: none
 	notes   []string             // limits of the figures
 	sources map[string]string    // descriptions of the sources, by role
@@ -84,8 +84,8 @@ func (w *worker) own() int64 {
 // manyUnits is the number of units from which on two threads read a mark, because everybody waits for it.
 const manyUnits = 32
 
-// each calls do for every unit, with its index in the order of Watch, and returns the first error of each
-// thread.
+// each calls do for every unit, with its index in the order of Watch. From manyUnits on, two threads share
+// the units. It returns the first error of each thread.
 func (w *worker) each(do func(s *scratch, unit int) error) error {
 	count := len(w.probes)
 	through := func(s *scratch, from, to int) error {
