@@ -173,7 +173,8 @@ func layerOfThread(name string) lab.Layer {
 
 // divide divides the CPU time of a role, as the meter saw it, by layers. The time in the kernel is the one
 // that the kernel counted. It is taken off the samples in native code, the only ones that can have been in
-// the kernel. The samples that remain divide the user time of the sampled threads.
+// the kernel. The samples that remain divide the user time of the sampled threads. The time of the profiler's
+// own threads is left out, so the sum of the layers may be less than the metered time.
 func divide(s samples, t threads, metered float64) map[lab.Layer]float64 {
 	seconds := map[lab.Layer]float64{}
 	maps.Copy(seconds, t.others)
@@ -195,7 +196,7 @@ func divide(s samples, t threads, metered float64) map[lab.Layer]float64 {
 			seconds[layer] += t.user * (weight - inKernel*s.native[layer]) / rest
 		}
 	}
-	if rest <= 0 { // all that was sampled was in the kernel
+	if rest <= 0 { // nothing was sampled, or all of it was in the kernel
 		seconds[lab.LayerUnseen] += t.user
 	}
 	var known float64

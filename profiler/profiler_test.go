@@ -316,7 +316,8 @@ func TestAProgramWithoutAModuleIsSampled(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotSampleHasNoSampling: an interface with a nil pointer would not be nil.
+// TestWhoMayNotSampleHasNoSampling checks that Sample returns nil with an error if this user may not sample.
+// An interface that holds a nil pointer would not be nil.
 func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
 	sampling, err := (Profiler{}).Sample(lab.Layout{Units: []lab.UnitSpec{{
 		Runnable: lab.Runnable{Foreign: true},
@@ -329,7 +330,7 @@ func TestWhoMayNotSampleHasNoSampling(t *testing.T) {
 	}
 }
 
-// processorTime returns what this process has used so far.
+// processorTime returns the CPU time that this process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	var used syscall.Rusage
 	testset.Must(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))

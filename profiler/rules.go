@@ -36,7 +36,7 @@ func layerOf(name string, own []string, rules []rule) (layer lab.Layer, known bo
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// unruledLayer returns the layer of code that no rule fits. It is a library if the prefixes of the
+// unruledLayer returns the layer of a Java class that no rule fits. It is a library if the prefixes of the
 // application's own code are known; otherwise it may be the application.
 func unruledLayer(own []string) lab.Layer {
 	if len(own) > 0 {

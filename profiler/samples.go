@@ -205,7 +205,7 @@ func readGo(data []byte, own []string) (samples, error) {
 	return s, nil
 }
 
-// sampled returns the samples that were taken of the programs of a role from outside.
+// sampled returns the samples that were taken from outside of the programs of a role (package sampler).
 func sampled(role string, programs []lab.ProgramSamples, own []string) samples {
 	s, rules := newSamples(runtimeGo), goRules()
 	for _, program := range programs {
@@ -241,9 +241,9 @@ func functions(sample *profile.Sample) []string {
 	return names
 }
 
-// layerOfGo returns the layer of a stack of functions, the running one first. With a function of the
-// garbage collector anywhere on the stack it is the collector's. native is true if the running function
-// makes system calls.
+// layerOfGo returns the layer of a stack of functions, the running one first. If the running function makes
+// system calls, native is true, and the layer is the runtime. Otherwise it is the garbage collector if one of
+// its functions is on the stack, and else the layer of the running function.
 func layerOfGo(names, own []string, rules []rule) (layer lab.Layer, native bool) {
 	switch leaf := names[0]; leaf {
 	case "internal/runtime/syscall.Syscall6", "internal/runtime/syscall/linux.Syscall6",

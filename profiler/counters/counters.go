@@ -69,7 +69,7 @@ func (c *Counting) add(of lab.ThreadUse, events [2]event) error {
 		return nil // it has ended
 	}
 	for _, entry := range entries {
-		thread, _ := strconv.Atoi(entry.Name()) // the kernel's own
+		thread, _ := strconv.Atoi(entry.Name()) // always a number: the kernel writes it
 		one := countedThread{of.Role, [2]int{closed, closed}}
 		for i := 0; i < len(events) && err == nil; i++ {
 			one.descriptors[i], err = events[i].open(thread)

@@ -59,7 +59,8 @@ func spend(d time.Duration) {
 	}
 }
 
-// TestThreadsThatBeginLaterAreCounted from their start; what happened before Start does not count.
+// TestThreadsThatBeginLaterAreCounted checks that threads that begin after Start are counted, and that what
+// happened before Start is not.
 func TestThreadsThatBeginLaterAreCounted(t *testing.T) {
 	program := exec.CommandContext(t.Context(), os.Args[0], "burn")
 	in, errIn := program.StdinPipe()

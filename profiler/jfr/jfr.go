@@ -45,6 +45,7 @@ type chunk struct {
 	pools  map[string]map[int64]value
 	frames map[int64][]Frame // resolved stacks, by key
 
+	// startNanos is the wall clock and startTicks the clock of events at the start of the chunk.
 	startNanos, startTicks, ticksPerSecond int64
 	// left is the number of values that may still be read: nested classes without fields make many values of
 	// few bytes.
@@ -59,7 +60,7 @@ const (
 	offsetMeta    = 24
 	offsetNanos   = 32
 	offsetTicks   = 48
-	offsetPace    = 56
+	offsetPace    = 56 // ticks per second
 	offsetOptions = 67
 	compressed    = 1 // bit of the options: integers are compressed
 )
@@ -135,7 +136,8 @@ func eventAt(data []byte, at int64) (*decoder, int64, error) {
 	return b, kind, b.err
 }
 
-// readPools reads the constants, from a chain of events that begins with the last one.
+// readPools reads the constants, from a chain of events that begins with the last one. Each event has the
+// distance to the one before it, which is negative; 0 ends the chain.
 func (c *chunk) readPools(data []byte, at int64) error {
 	const poolEvent = 1
 	for before := at + 1; ; {

@@ -15,11 +15,11 @@ import (
 type program struct {
 	module string // path of its main module
 	table  *gosym.Table
-	mapped []mapping
-	loads  []elf.ProgHeader
+	mapped []mapping        // where its file is in memory
+	loads  []elf.ProgHeader // which part of its file belongs at which address
 }
 
-// mapping is a part of memory that holds a part of the executable.
+// mapping is a part of memory that holds a part of the executable, from an offset in its file on.
 type mapping struct{ start, end, offset uint64 }
 
 // openProgram reads the executable of a process.

@@ -11,11 +11,12 @@ import (
 // ring is the memory into which the kernel writes the samples of a processor.
 type ring struct {
 	fd     int
-	memory []byte
-	about  *unix.PerfEventMmapPage
-	data   []byte
+	memory []byte                  // the whole mapping
+	about  *unix.PerfEventMmapPage // its first page: where data is, and how far it was written and read
+	data   []byte                  // the records
 }
 
+// newRing returns the ring of an event whose descriptor is mapped to memory.
 func newRing(fd int, memory []byte) *ring {
 	about := (*unix.PerfEventMmapPage)(unsafe.Pointer(&memory[0]))
 	return &ring{fd: fd, memory: memory, about: about, data: memory[about.Data_offset:][:about.Data_size]}

@@ -114,7 +114,8 @@ func waitUntilBurned(t *testing.T, pid int, more float64) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, behind, _ := strings.Cut(string(text), ") ") // proc(5): fields 14 and 15 of 3 and on, in ticks of 10 ms
+		// proc(5): the fields from 3 on. 14 and 15 are the CPU time, in ticks of 10 ms.
+		_, behind, _ := strings.Cut(string(text), ") ")
 		var ticks [2]float64
 		for i, field := range strings.Fields(behind)[11:13] {
 			if ticks[i], err = strconv.ParseFloat(field, 64); err != nil {
