@@ -35,6 +35,7 @@ func (Injector) Check(faults []lab.Fault, layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
+// check returns an error if a fault cannot be done in a layout.
 func check(f lab.Fault, layout lab.Layout) error {
 	var known []string
 	for _, u := range layout.Units {

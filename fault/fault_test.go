@@ -17,8 +17,8 @@ import (
 type parts struct {
 	begun time.Time
 	takes time.Duration // to start again
-	kill  error
-	start error
+	kill  error         // result of Harm
+	start error         // result of Heal
 	mu    sync.Mutex
 	log   []string
 }
@@ -42,6 +42,7 @@ func (p *parts) Heal(_ context.Context, f lab.Fault) error {
 
 func (p *parts) Noticed(string) time.Duration { return 0 }
 
+// targets returns targets with these names. All but the database are units.
 func (p *parts) targets(names ...string) []lab.FaultTarget {
 	var all []lab.FaultTarget
 	for _, name := range names {
