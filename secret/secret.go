@@ -141,8 +141,8 @@ func HidePasswords(text string) string {
 	return eachPassword(text, func(string) string { return "***" })
 }
 
-// eachPassword replaces the passwords of all URLs in a text. It leaves those with a reference,
-// which would not be filled if it were replaced.
+// eachPassword replaces the passwords of all URLs in a text. It leaves passwords that contain ${: a
+// reference that was replaced could not be filled in later.
 func eachPassword(text string, replace func(password string) string) string {
 	return passwordInURL.ReplaceAllStringFunc(text, func(found string) string {
 		parts := passwordInURL.FindStringSubmatch(found)
@@ -207,7 +207,8 @@ func MaskedIn(text string) []string {
 // maskedReference matches references to masked values.
 var maskedReference = regexp.MustCompile(`\$\{(` + Prefix + `[A-Z0-9_]*)\}`)
 
-// Value returns the value of a variable, and whether it has one. From now on Conceal replaces that value.
+// Value returns the value of a variable, and whether it has one: the one in atHand, the masked one, or else
+// the one in the environment. From now on Conceal replaces it.
 func (v *Vault) Value(name string, atHand map[string]string) (string, bool) {
 	value, known := atHand[name]
 	if !known {
@@ -220,7 +221,8 @@ func (v *Vault) Value(name string, atHand map[string]string) (string, bool) {
 	return value, known
 }
 
-// Conceal replaces by asterisks all values in a text that were masked or returned by Value.
+// Conceal replaces by asterisks all values in a text that were masked or returned by Value. It leaves values
+// shorter than leastConcealed.
 func (v *Vault) Conceal(text string) string {
 	longestFirst := slices.SortedFunc(maps.Keys(v.concealed), func(a, b string) int { return len(b) - len(a) })
 	for _, value := range longestFirst {

@@ -26,6 +26,7 @@ func TestNamesOfSecrets(t *testing.T) {
 	}
 }
 
+// vault returns an empty vault with these environment variables.
 func vault(environment map[string]string) *Vault {
 	return NewVault(func(name string) (string, bool) { value, set := environment[name]; return value, set })
 }
