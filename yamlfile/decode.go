@@ -33,7 +33,8 @@ func (r *Reader) DecodeAt(place string, node *yaml.Node, into any, lines map[str
 	(&decoder{r, lines}).read(node, place, reflect.ValueOf(into).Elem())
 }
 
-// Number fills a number that is written in a unit of the format. what names the value in messages.
+// Number fills a number that is written in a unit, which must be one of the format's Units. what names the
+// value in messages.
 func (r *Reader) Number(node *yaml.Node, what, unit string, into *float64) {
 	value, ok := r.Units[unit].Parse(node.Value)
 	if node.Kind != yaml.ScalarNode || !ok {

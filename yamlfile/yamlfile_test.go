@@ -149,7 +149,8 @@ func (w *words) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// recipe has a field of every kind that Decode supports.
+// recipe is a struct for TestDecode: it has a text, a list that may be one text, a duration, a whole number,
+// a map and an optional struct.
 type recipe struct {
 	Schema string            `yaml:"schema"`
 	Steps  words             `yaml:"steps"`
