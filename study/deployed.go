@@ -23,8 +23,8 @@ func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
 	}
 }
 
-// checkUnits checks the replicas and limits of units against their bounds, and that nodes have valid names.
-// place is the key in the file: that of the variant, or of its settings for a deployment.
+// checkUnits checks replicas, CPU limits and autoscaling of units against their bounds, and that nodes have
+// valid names. place is the key in the file: that of the variant, or of its settings for a deployment.
 func (f *File) checkUnits(r *yamlfile.Reader, place string, v lab.Variant) {
 	for _, unit := range slices.Sorted(maps.Keys(v.Replicas)) {
 		f.limit(r, place+".replicas."+unit, float64(v.Replicas[unit]), 1, lab.MaxReplicas)

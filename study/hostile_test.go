@@ -14,9 +14,8 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// FuzzParse: every mistake has a line of the file and a message. A study without mistakes
-// resolves, expands to a bounded plan, and survives being written and read as JSON, the
-// form in result folders.
+// FuzzParse: every mistake has a message, and a line of the file or 0. A study without mistakes resolves,
+// expands to a bounded plan, and survives being written and read as JSON, the form in result folders.
 func FuzzParse(f *testing.F) {
 	const head = "schema: cleave-study/1\nname: x\ntitle: x\nsystem: big\nbaseline: a\nvariants: {a: " +
 		"{architecture: threads}, b: {architecture: http}}\n"
@@ -66,7 +65,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestMistakesStandAtTheirLine: at that of the value, or of its key if the value is empty.
+// TestMistakesStandAtTheirLine: a problem has the line of the value, or that of its key if the value is
+// empty.
 func TestMistakesStandAtTheirLine(t *testing.T) {
 	for name, want := range map[string]string{
 		"name: ''":         "own.yaml:3: name is empty, expected a text",

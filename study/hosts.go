@@ -8,7 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// checkHosts refuses links of hosts without units, and links without a rate and a delay.
+// checkHosts refuses links of hosts that no unit is placed on, and links that have neither a rate nor a
+// delay. It checks nothing in a stored plan, which has no lines.
 func (f *File) checkHosts(r *yamlfile.Reader) {
 	var all []string // hosts of all variants
 	check := func(place, owner string, links map[string]lab.Network, nodes []string) {

@@ -61,6 +61,7 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 			s.Variants = restrict(s.Variants, f.Quick.RestrictedPoints)
 		}
 		s.Load = quickLoad(s.Load, f.Quick.Load)
+		// The author's time is that of the unchanged quick profile.
 		if len(o.Points) == 0 && o.Blocks == nil && o.Scale == nil && o.Deployment == "" && len(o.Runtimes) == 0 {
 			s.Took = f.Quick.Took
 		}

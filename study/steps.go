@@ -16,7 +16,7 @@ type writtenSteps struct {
 	lab.Explained
 }
 
-// checkSteps checks the steps against the study. Variants that cannot be built here are left out.
+// checkSteps checks the steps against the study. A step passes over variants that cannot be built here.
 func (f *File) checkSteps(r *yamlfile.Reader) {
 	line, seen := f.lines["steps"], map[string]bool{}
 	if n := len(f.writtenSteps.Variants); n < 2 && f.lines["steps.variants"] > 0 {
@@ -38,7 +38,7 @@ func (f *File) checkSteps(r *yamlfile.Reader) {
 	}
 	f.checkPointNames(r, line, "steps", f.writtenSteps.Points)
 	for _, step := range f.steps(f.Study.Variants) {
-		if len(step.Changes) == 0 && step.Before != step.Variant {
+		if len(step.Changes) == 0 && step.Before != step.Variant { // a variant named twice is reported above
 			r.Problem(line, "steps: %s and %s do not differ in any knob, so that nothing lies between them",
 				step.Before, step.Variant)
 		}
@@ -69,8 +69,8 @@ func (f *File) resolveSteps(s *lab.Study) {
 	s.Steps, s.Explained = f.steps(s.Variants), &shown
 }
 
-// steps returns the steps from each variant of the key to the next, without those that are not among
-// variants.
+// steps returns the steps from each variant of the key to the next one that is among variants. The others are
+// passed over. All steps are of order 1: a file gives only one order.
 func (f *File) steps(variants []lab.Variant) []lab.PathStep {
 	var steps []lab.PathStep
 	var before lab.Variant

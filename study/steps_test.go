@@ -28,7 +28,7 @@ func TestStepsLeadFromVariantToVariant(t *testing.T) {
 		t.Errorf("steps %+v in %+v, want %+v: c cannot be built", s.Steps, s.Explained, want)
 	}
 	plan, err := study.Expand(s, "full", time.Time{})
-	if err != nil || len(plan.Trials) != 10*7 {
+	if err != nil || len(plan.Trials) != 10*7 { // ten blocks of a, b and d at two points, and e at one
 		t.Errorf("%d trials, %v, want the 70 that there are without steps", len(plan.Trials), err)
 	}
 	if s, err = file.Resolve(study.Options{Points: []string{"high"}}); err != nil || s.Steps != nil ||

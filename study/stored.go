@@ -16,8 +16,9 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// CheckNames refuses a plan with names that are unsafe as part of a path or on a
-// terminal. path is only used in messages. The error is of type Problems.
+// CheckNames refuses a plan with names that are unsafe as part of a path or on a terminal. That is enough to
+// show its results; CheckPlan is for plans that are played. path is only used in messages. The error is of
+// type Problems.
 func CheckNames(path string, plan lab.Plan) error {
 	f, r := stored(path, plan)
 	f.checkNames(r)
@@ -25,9 +26,9 @@ func CheckNames(path string, plan lab.Plan) error {
 	return r.Problems.OrNil()
 }
 
-// CheckPlan checks a plan from a result folder, which may come from a stranger, by
-// the rules for study files, so that it can be played safely. systems
-// are those that plans may name. path is only used in messages. The error is of type Problems.
+// CheckPlan checks a plan from a result folder, which may come from a stranger, by the rules for study files,
+// so that it can be played safely. systems are those that plans may name. path is only used in messages. The
+// error is of type Problems.
 func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) error {
 	f, r := stored(path, plan)
 	f.checkTexts(r)
@@ -83,8 +84,8 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 // pointPattern matches the names of points, including those that factors cross into.
 var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
 
-// checkTexts refuses control characters in the texts of the study. Texts of external systems and of loads are
-// never shown as they are, and may have them.
+// checkTexts refuses control characters in the keys and texts of the study. Texts of external systems and of
+// loads are never shown as they are, and may have them.
 func (f *File) checkTexts(r *yamlfile.Reader) {
 	s := f.Study
 	s.Load, s.Variants = nil, slices.Clone(s.Variants)
@@ -127,7 +128,7 @@ func (f *File) limit(r *yamlfile.Reader, place string, value, lowest, highest fl
 
 const (
 	belowOne = 1 - 1e-12 // the largest share that is not all
-	longest  = 1e9       // the largest time, in seconds
+	longest  = 1e9       // the largest time, in seconds; the reader of study files allows only Longest
 )
 
 // checkDesign checks the numbers of design, load, faults, claims and the quick profile against their limits.
@@ -210,8 +211,8 @@ func (f *File) checkLoad(r *yamlfile.Reader, place string, l *lab.Load) {
 	}
 }
 
-// checkForeign refuses a plan whose system of our own has a model that it does not play, or the parts of an
-// external one: an external variant, a scenario, files or consent.
+// checkForeign refuses a plan with a model that its system does not play. If the system is one of our own, it
+// also refuses the parts of an external one: an external variant, a scenario, files or consent.
 func (f *File) checkForeign(r *yamlfile.Reader) {
 	if f.Study.Model != f.info.Model {
 		r.Problem(0, "the plan brings a model, which %s does not play", f.info.Name)

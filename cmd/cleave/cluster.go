@@ -17,7 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fromEnvironment returns the settings that a function reads from the environment. Its error has exitBadPlan.
+// fromEnvironment returns the settings that a function reads from the environment. The flags --context,
+// --kubeconfig, --swarm and --hosts set the same variables (variableFlag). Its error has exitBadPlan.
 func fromEnvironment[T any](read func(lookup func(string) (string, bool)) (T, error)) (T, error) {
 	named, err := read(os.LookupEnv)
 	if err != nil {
@@ -52,7 +53,8 @@ func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
 	return err
 }
 
-// clusterMissing returns what this host lacks for a private cluster. Nothing is needed if the user names one.
+// clusterMissing returns an error that names what this host lacks for a private cluster, one that Cleave
+// starts and removes. Nothing is needed if the user names a cluster.
 func clusterMissing() error {
 	if named, err := usersCluster(); err != nil || named != nil {
 		return err
@@ -60,7 +62,8 @@ func clusterMissing() error {
 	return kubernetes.Missing()
 }
 
-// swarmMissing returns what this host lacks for a private swarm. Nothing is needed if the user names one.
+// swarmMissing returns an error that names what this host lacks for a private swarm. Nothing is needed if the
+// user names a swarm.
 func swarmMissing() error {
 	if named, err := usersSwarm(); err != nil || named != nil {
 		return err
@@ -72,7 +75,8 @@ func swarmMissing() error {
 // own.
 func hostAgent(own string) string { return filepath.Join(filepath.Dir(own), "host-agent") }
 
-// cleanHosts removes what dead conductors have left on the hosts that the user names.
+// cleanHosts removes what dead conductors have left on the hosts that the user names, and returns what it
+// removed. The agents that do so on the hosts run under the label of this cleave.
 func cleanHosts(ctx context.Context) ([]string, error) {
 	names, err := usersHosts()
 	if len(names) == 0 || err != nil {
@@ -93,7 +97,8 @@ func cleanHosts(ctx context.Context) ([]string, error) {
 }
 
 // cleanClusters removes the leftovers of dead conductors on the clusters that the user names: all, or only
-// those with a label.
+// those with a label. It keeps what belongs to conductors of which this host cannot tell whether they are
+// dead, and returns it as unclear.
 func cleanClusters(ctx context.Context, label string) (removed, unclear []string, err error) {
 	var all []interface {
 		Clean(ctx context.Context, label string) (removed, unclear []string, err error)

@@ -52,8 +52,8 @@ func showLoad(w io.Writer, o *trial.Outcome) {
 	}
 }
 
-// wholeFlows returns a remark on an achieved rate above the offered one, which rounding to whole flows
-// causes, or an empty text.
+// wholeFlows returns a remark on an achieved rate that is above the offered one, or an empty text. The cause
+// is that only whole flows are sent, so the remark gives their number: " (3 in 2 s)".
 func wholeFlows(s *record.Summary) string {
 	if s.AchievedRate <= 1.01*(*s.OfferedRate) {
 		return ""
@@ -61,7 +61,8 @@ func wholeFlows(s *record.Summary) string {
 	return fmt.Sprintf(" (%.0f in %s)", s.AchievedRate*s.Duration, figure.Amount(s.Duration, "s"))
 }
 
-// showErrors prints the numbers of errors and of statuses.
+// showErrors prints the numbers of errors and of statuses, and samples of bodies that came with unexpected
+// statuses (Summary.Said).
 func showErrors(w io.Writer, o *trial.Outcome) {
 	var failures, statuses []string
 	for _, name := range slices.Sorted(maps.Keys(o.Summary.Errors)) {
@@ -106,6 +107,7 @@ func showTimes(w io.Writer, s *record.Summary) {
 		}
 		fmt.Fprintln(w)
 	}
+	// The row says where the times begin. The send lateness is the generator's own delay.
 	fmt.Fprintf(w, "%-8s %14s %14s %14s\n\n", "from", "due time", "actual send", "generator's own")
 }
 
@@ -125,7 +127,8 @@ func showOperations(w io.Writer, s *record.Summary) {
 	fmt.Fprintln(w)
 }
 
-// showChecks prints the checks of the answers.
+// showChecks prints how the answers of each operation were checked, and which operations were checked by
+// their status only.
 func showChecks(w io.Writer, o *trial.Outcome) {
 	operations := o.Results.Operations()
 	for i, check := range o.Checks {
@@ -145,7 +148,7 @@ func showChecks(w io.Writer, o *trial.Outcome) {
 	}
 }
 
-// timeText returns the text of a time in seconds, in a readable unit; nil: there is none.
+// timeText returns the text of a time in seconds, in a readable unit, or figure.Absent for nil.
 func timeText(value *float64) string {
 	if value == nil {
 		return figure.Absent
@@ -185,7 +188,8 @@ func showGenerator(w io.Writer, o *trial.Outcome) {
 	}
 }
 
-// senders describes the processes and threads that sent the load.
+// senders describes the processes and threads that sent the load. Only the event loop can be several: the
+// other engine uses all processors by itself.
 func senders(g *record.Generator) string {
 	engine := map[string]string{"http1": "event loop", "stream": "engine for HTTPS, HTTP/2 and gRPC"}[g.Engine]
 	if g.Loops > 1 {
@@ -228,8 +232,8 @@ func showCapacity(w io.Writer, c *record.Capacity) {
 }
 
 // showProbes prints a line for the loads of a search with the same rate and length: how many of them passed,
-// the times of the last one, and why the last failed one failed. If half of them failed, the times are those
-// of the last failed one.
+// the times of the last one, and why the last failed one failed. If at least half of them failed, the times
+// are those of the last failed one.
 func showProbes(w io.Writer, probes []record.Probe) {
 	type key struct {
 		rate            float64

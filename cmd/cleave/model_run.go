@@ -19,7 +19,9 @@ import (
 	"github.com/cleave-lab/cleave/traces"
 )
 
-// modelRun makes the model of a system from the result folder of its trials.
+// modelRun makes the model of a system from the result folder of its trials, and writes it (writeModel). The
+// operations are traced at the rate of the first point, so CPU time and stores are those of the metered
+// trials at this point. The trials at the other points only add measurements to check predictions with.
 func (a app) modelRun(folder *store.Folder, out string) error {
 	plan, err := folder.Plan()
 	if err != nil {
@@ -34,6 +36,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		return err
 	}
 	s := plan.Study
+	// perFlow is the number of operations per flow; owned says that each component has its own store.
 	low, foreign, warmUp, perFlow, owned := s.Points[0], s.System == external.Name, s.Load.WarmUp, 1.0, false
 	if system, ours := systemNamed[lab.Modelled](s.System, systemSettings{}); ours {
 		v, _ := s.Variant(meteredVariant)
@@ -79,7 +82,8 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	return a.writeModel(from, out)
 }
 
-// originOf returns a sentence that says how a model was made: the rates of the measurements, and the date.
+// originOf returns a sentence that says how a model was made: the rates of the measurements, and the date. Of
+// a system of the user perFlow is 1, and the rates are those of flows, although the sentence says operations.
 func originOf(plan lab.Plan, perFlow float64, spans bool) string {
 	s := plan.Study
 	text := fmt.Sprintf("%s, metered at %s operations per second and followed at %s", s.Title,
@@ -103,8 +107,10 @@ func meteredRates(s lab.Study, perFlow float64) string {
 	return figure.And(rates)
 }
 
-// addFollowed adds the traces of all valid trials of followedVariant, without those of their warm-ups. The
-// folders with spans are in the order of all its trials, but trials that failed early may have no folder.
+// addFollowed adds the traces of the trials of followedVariant, without those of their warm-ups. The folders
+// with spans are in the order of these trials, so the folders of invalid trials are known and left out. But
+// trials that failed early may have no folder: then nothing tells which trial a folder is of, and all are
+// used.
 func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, warmUp float64) error {
 	dirs, err := fs.Glob(os.DirFS(spans), "*-"+followedVariant+"-*")
 	if err != nil {
@@ -132,8 +138,9 @@ func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, w
 	return nil
 }
 
-// addCallsOfLoad adds traces for a system of the user that sends no spans. Each operation is one call of the
-// unit that the clients reach. The call is as long as the median response time of the operation in its trial.
+// addCallsOfLoad adds traces for a system of the user that sends no spans: one for every operation that the
+// load sent. Each operation is one call of the unit that the clients reach. The call is as long as the median
+// response time of the operation in its trial.
 func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, metered []lab.Trial, s lab.Study,
 ) error {
 	if !slices.ContainsFunc(all, func(t lab.Trial) bool { return t.Valid && t.Variant == followedVariant }) {
@@ -175,7 +182,7 @@ func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, meter
 }
 
 // cpuByRole returns the CPU time per operation of each role except the generator, in seconds: means over
-// trials.
+// trials. It distributes the CPU time per operation over the roles by their shares of the CPU time.
 func cpuByRole(trials []lab.Trial, metrics []lab.Metric) map[string]float64 {
 	perOperation, _ := lab.FindMetric(metrics, lab.CPU, 0, lab.PerOperation)
 	mean := map[string]float64{}
@@ -199,7 +206,7 @@ func storeOf(parts []lab.Part, owned bool) func(unit, component, span string) mo
 		byName[p.Name] = p
 	}
 	return func(unit, component, _ string) model.Store {
-		found := lab.Part{Name: "database", Service: "database"}
+		found := lab.Part{Name: "database", Service: "database"} // if no link of the unit leads to a store
 		links := slices.DeleteFunc(slices.Clone(byName[unit].Links),
 			func(l lab.Link) bool { return byName[l.To].Service == "" })
 		if len(links) > 0 { // without counts, take the first: caches and brokers come after databases

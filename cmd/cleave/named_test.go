@@ -54,6 +54,7 @@ func (u usersServers) left() []string {
 		u.t.Fatal(err)
 	}
 	var names []string
+	// Drop asks about every database. It drops none here, since the answer is always no.
 	err = place.Drop(u.t.Context(), func(name string) bool {
 		if strings.HasPrefix(name, "cleave") {
 			names = append(names, name)
@@ -95,8 +96,8 @@ func (u usersServers) expectNoPassword(where string, text []byte) {
 	}
 }
 
-// schemasStudy has a schema for each component, in all architectures and with both kinds
-// of queues.
+// schemasStudy has a schema for each component, in all architectures and with both kinds of queues of
+// RabbitMQ: quorum queues and classic ones.
 const schemasStudy = `
 schema: cleave-study/1
 name: schemas

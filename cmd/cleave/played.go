@@ -17,14 +17,16 @@ const asIsVariant = "as-is"
 // modelSchema matches the key, in YAML or JSON, that identifies a model file.
 var modelSchema = regexp.MustCompile(`(?m)^schema: *["']?cleave-model/|"schema"\s*:\s*"cleave-model/`)
 
-// modelText returns the text of a file, and whether it is a model file.
+// modelText returns the text of a file, and whether it is a model file. A file that cannot be read, or is
+// longer than model.MaxBytes, is none.
 func modelText(argument string) (string, bool) {
 	data, err := inputfile.Read(argument, model.MaxBytes)
 	return string(data), err == nil && modelSchema.Match(data)
 }
 
 // modelSystem returns the system that plays a model file if it implements T. what completes the message of
-// the error otherwise, "... is a model, which cannot be ...", such as "checked".
+// the error otherwise, "... is a model, which cannot be ...", such as "checked". The method app.modelSystem
+// does something else: it makes a model of a system.
 func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 	if _, err := readModel(path); err != nil {
 		return found, err // its mistakes, with their lines
@@ -37,8 +39,9 @@ func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 	return found, withCode(exitBadPlan, "%s is a model, which cannot be %s", path, what)
 }
 
-// expandPlacement replaces a placement such as "orders,payments apart" by the architecture and the knobs for
-// it. It returns other texts unchanged.
+// expandPlacement replaces a placement at the beginning of a variant's text by the architecture and the knobs
+// for it. The placement "orders,payments apart" gives orders and payments a unit each, "orders+payments
+// apart" one unit together. Other texts are returned unchanged, and so are all texts if there is no model.
 func expandPlacement(text, modelText string) (string, error) {
 	parts := strings.Fields(text)
 	at := slices.Index(parts, "apart")

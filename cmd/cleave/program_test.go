@@ -122,7 +122,7 @@ func writeFiles(t *testing.T, dir string, texts map[string]string) {
 	}
 }
 
-// contents returns all regular files below a folder.
+// contents returns the contents of all regular files below a folder, by their paths in it.
 func contents(t *testing.T, dir string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}

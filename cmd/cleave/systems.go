@@ -16,12 +16,13 @@ import (
 type systemSettings struct {
 	generator lab.Generator
 	load      lab.Load
-	spans     string // folder for the spans of all trials; empty: none
+	spans     string // folder that keeps the spans of all trials; empty: no copies are kept
 	model     string // the text of a model file; empty: none is played
 }
 
 // systems returns the systems under test of this program. The one that plays models is among them only if
-// there is a model. No other file of the program names a system (see "Add a system" in DESIGN.md).
+// there is a model. Big and crossing have a job of their own, so they need no generator and no load. No other
+// file of the program names a system (see "Add a system" in DESIGN.md).
 func systems(c systemSettings) []lab.System {
 	all := []lab.System{
 		airlinesystem.System{Generator: c.generator, Load: c.load, Spans: c.spans},

@@ -5,9 +5,9 @@
 #
 # Its services are built with Go, from the clone and the Go module proxy; memcached is this host's; MongoDB
 # and Consul have stand-ins: SecantusDB, from PyPI, and hotel-consul.py beside this. An image that is here
-# already is kept: where there is a registry, `docker pull` of mongo:5.0, memcached and hashicorp/consul
-# before this takes the place of these. Needs Go, Docker, memcached, Python 3 with venv and 2 GB of the disk.
-# Exit code 2: no such clone, 3: one of these is not here.
+# already is kept: to use the real servers, `docker pull` mongo:5.0, memcached and hashicorp/consul first.
+# Needs Go, Docker, memcached, Python 3 with venv and 2 GB of disk space. Exit code 2: no such clone, 3: one
+# of the programs is not here.
 set -euo pipefail
 secantus=0.7.0b3
 beside=$(cd "$(dirname "$0")" && pwd)
@@ -22,7 +22,7 @@ done
 folder=$(mktemp -d)
 trap 'chmod -R u+w "$folder"; rm -r "$folder"' EXIT
 
-# lacks IMAGE: it has to be made.
+# lacks IMAGE: succeeds if Docker has no such image.
 lacks() { ! docker image inspect "$1" >/dev/null 2>&1; }
 
 # make_image IMAGE BASE FOLDER LINE...: an image of a base with a folder, and with further lines.
@@ -60,7 +60,7 @@ if lacks memcached:latest; then
     'USER 65534' 'EXPOSE 11211'
 fi
 
-# In the images of stand-ins this host's Python runs.
+# The images of the stand-ins contain this host's Python, with its standard library.
 python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
 if lacks recipes/stand-ins:latest; then
   library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
@@ -87,5 +87,5 @@ if lacks hashicorp/consul:latest; then
     "ENTRYPOINT [\"$python\", \"/consul.py\"]"
 fi
 if lacks mongo:4.4.6; then
-  docker tag mongo:5.0 mongo:4.4.6 # as the manifests have it
+  docker tag mongo:5.0 mongo:4.4.6 # the tag in the Kubernetes manifests of the clone
 fi

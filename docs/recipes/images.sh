@@ -14,7 +14,8 @@ done
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 
-# build MODULE PACKAGE VERSION...: an image for each version of a program, recipes/PROGRAM:VERSION.
+# build MODULE PACKAGE VERSION...: an image for each version of a program, recipes/PROGRAM:VERSION. PROGRAM is
+# the last part of PACKAGE without "go-".
 build() {
   local program=${2##*/} version
   for version in "${@:3}"; do

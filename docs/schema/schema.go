@@ -1,11 +1,10 @@
-// Package schema holds the JSON Schemas of Cleave's documents and checks
-// documents against them.
+// Package schema holds the JSON Schemas of Cleave's documents and checks documents against them.
 //
-// The schemas of result folders are generated from the types of package lab by
-// `make generate`; those of study files, scenarios, system files, models and `cleave load` are
-// written by hand, but for the kinds of claims.
-// The package serves tests, our own and others': no binary of Cleave contains
-// it. docs/results.md explains the documents in words. Entry point: Validate.
+// `make generate` writes the schemas of the files in result folders, and of what report, traces and predict
+// print with --json, from the types of package lab. The schemas of study files, scenarios, system files,
+// models and `cleave load` are written by hand; only the kinds of claims in that of study files are
+// generated. The package serves tests, our own and others': no binary of Cleave contains it. docs/results.md
+// explains the documents in words. Entry point: Validate.
 package schema
 
 import (
@@ -19,8 +18,8 @@ import (
 //go:embed *.schema.json
 var files embed.FS
 
-// Validate checks a document against the schema of that name: "plan", "trial",
-// "environment", "analysis", "notes", "scenario", "system", "model" or "load". The error names
+// Validate checks a document against the schema of that name: "against", "analysis", "environment", "load",
+// "model", "notes", "plan", "prediction", "scenario", "study", "system", "traces" or "trial". The error names
 // every place that is wrong.
 func Validate(name string, document []byte) error {
 	text, err := files.ReadFile(name + ".schema.json")

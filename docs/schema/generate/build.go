@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// builder turns types into schemas. Structures and word lists become
-// definitions, which others refer to.
+// builder turns types into schemas. Structures, and types that list their values as constants, become
+// definitions, which other schemas refer to.
 type builder struct {
 	comments comments
 	names    []string // of the definitions, in order of appearance
@@ -20,7 +20,7 @@ type builder struct {
 	err      error
 }
 
-// of returns the schema of a type.
+// of returns the schema of a type. Lists and maps are never null: documents have empty ones.
 func (b *builder) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -91,7 +91,7 @@ func (b *builder) definitions() object {
 	return all
 }
 
-// word returns a text, or one of a list of words where the type has constants.
+// word returns the schema of a text, or of one of a list of words if the type has constants.
 func (b *builder) word(t reflect.Type) object {
 	words := b.comments.constants[t.Name()]
 	if len(words) == 0 {
@@ -154,7 +154,9 @@ func (b *builder) field(owner reflect.Type, f reflect.StructField, name string) 
 	return schema
 }
 
-// versions returns the documents that carry their version.
+// versions returns the types of documents that have their version in the member schema, with the version.
+// Those of Against and TraceComparison are constants of package report/analysis, so their schemas allow any
+// text.
 func versions() map[reflect.Type]string {
 	return map[reflect.Type]string{
 		reflect.TypeFor[lab.Study]():      lab.StudySchema,
@@ -183,7 +185,7 @@ func neverNegative(name string) bool {
 		"number", "block", "scale", "family", "more_blocks"}, name)
 }
 
-// pointSchema: a point is flat, its levels stand beside its name.
+// pointSchema returns the schema of a point. It is flat: the levels stand beside the name.
 func pointSchema() object {
 	return object{
 		{"type", "object"},
@@ -193,7 +195,7 @@ func pointSchema() object {
 	}
 }
 
-// factSchema: a fact has either a value or the reason why there is none.
+// factSchema returns the schema of a fact: it has either a value or the reason why there is none.
 func factSchema() object {
 	return object{
 		{"type", "object"},

@@ -32,6 +32,8 @@ func withClaimKinds(schema string) (string, error) {
 			t.Kind, strings.Join(needs, ", ")))
 	}
 	const margin = "\n          "
+	// Matches the property claims up to the end of its list allOf. The parts in parentheses are kept; the
+	// kinds and the rules between them are replaced. The indentation finds the end of the list.
 	claims := regexp.MustCompile(`(?s)("claims": .*?"kind": \{"enum": \[).*?(\].*?"allOf": \[).*?(\n        \])`)
 	if !claims.MatchString(schema) {
 		return "", errors.New(studyFile + " has no kinds of claims where they are looked for")

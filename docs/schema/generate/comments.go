@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// comments holds the doc comments of the types of a package.
+// comments holds the doc comments and the constants of the types of a package.
 type comments struct {
 	// about holds the comments of "Type" and "Type.Field".
 	about map[string]string

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// sources of package lab, from here.
+// sources is the folder of package lab, as seen from this one.
 var sources = filepath.Join("..", "..", "..", "lab")
 
 func TestSchemasAreWhatTheTypesSay(t *testing.T) {
@@ -35,7 +35,7 @@ func TestSchemasAreWhatTheTypesSay(t *testing.T) {
 	}
 }
 
-// TestTheSchemaOfStudiesHasTheKindsOfClaims, and what each needs.
+// TestTheSchemaOfStudiesHasTheKindsOfClaims: it also has the keys that each kind needs.
 func TestTheSchemaOfStudiesHasTheKindsOfClaims(t *testing.T) {
 	got, err := os.ReadFile(filepath.Join("..", studyFile))
 	if err != nil {

@@ -1,11 +1,9 @@
-// Command generate writes the JSON Schemas of docs/schema from the types of
-// package lab and their comments, the kinds of claims in the one of study files, and the
-// types of the script of the report (report/web).
-// It is run by `make generate` at the top of the checkout; a test fails when a schema
-// is not what the types say.
+// Command generate writes JSON Schemas of docs/schema from the types of package lab and their comments, the
+// kinds of claims in the schema of study files, and the types of the script of the report (report/web). It is
+// run by `make generate` at the top of the checkout; a test fails when a file is not what the types say.
 //
-// It decides nothing by itself except bounds that follow from names: a field in
-// seconds or bytes is not negative. Package schema embeds what it writes.
+// It decides nothing by itself except bounds that follow from names: a field in seconds or bytes is not
+// negative. Package schema embeds the schemas.
 package main
 
 import (
@@ -20,7 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// document is one file of a result folder that gets a schema.
+// document is a document whose schema is generated: a file of a result folder, or what a command prints with
+// --json.
 type document struct {
 	name  string // of the schema
 	title string
@@ -59,7 +58,8 @@ func main() {
 	}
 }
 
-// write writes all schemas, and the types of the report's script.
+// write writes the schemas of all documents and the types of the report's script. It reads the schema of
+// study files from the folder out, and writes it back with the kinds of claims filled in.
 func write(sources, out, types string) error {
 	comments, err := readComments(sources)
 	if err != nil {

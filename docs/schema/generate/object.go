@@ -14,7 +14,8 @@ type member struct {
 	value any
 }
 
-// MarshalJSON writes the members in their order.
+// MarshalJSON writes the members in their order. Unlike json.Marshal, it does not escape <, > and &, which
+// are in descriptions.
 func (o object) MarshalJSON() ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

@@ -52,7 +52,8 @@ func scriptTypes(c comments) (string, error) {
 	return s.text.String(), s.err
 }
 
-// of returns the name of a type in TypeScript. Lists and pointers may be null.
+// of returns the name of a type in TypeScript, and writes the interfaces that it needs. Lists, maps and
+// pointers may be null here. The schemas allow null only for pointers (builder.of).
 func (s *script) of(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[time.Time](), reflect.TypeFor[[]byte]():
@@ -88,8 +89,8 @@ func (s *script) of(t reflect.Type) string {
 	return ""
 }
 
-// structure writes an interface, once. What is left out when empty is optional, and the page leaves out no
-// list of the analysis itself.
+// structure writes an interface, once. A field that is left out when empty is optional and never null. The
+// lists and maps of lab.Analysis itself are never null either: the report writes empty ones.
 func (s *script) structure(t reflect.Type) {
 	if s.known[t.Name()] {
 		return
