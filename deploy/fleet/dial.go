@@ -25,6 +25,7 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 	ctx, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	dialer := net.Dialer{Timeout: dialPatience}
+	// A new address may refuse connections, or have no route yet, until its program listens.
 	return DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
 		connection, err := dialer.DialContext(ctx, "tcp", address)
 		var late net.Error
@@ -38,7 +39,7 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 }
 
 // Controlled sends commands to a unit over a connection and handles its events until the unit closes its
-// side; then it calls await, which waits for the unit's end.
+// side; then it calls await, which waits for the unit's end. It returns at once.
 func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
 	u.Commands = connection
 	go func() {

@@ -25,6 +25,7 @@ func CheckLimits(units []lab.UnitSpec) error {
 	memory := int64(host.Totalram) * int64(host.Unit)
 	var problems []error
 	for _, unit := range units {
+		// written as what is allowed, so that NaN is refused, too
 		if cpu := unit.Limits.CPU; cpu != 0 && !(cpu >= leastCPU && cpu <= float64(runtime.NumCPU())) {
 			problems = append(problems,
 				fmt.Errorf("unit %s cannot be limited to %g processors: this host can do %g to %d",
@@ -59,7 +60,8 @@ func HowEnded(spec lab.UnitSpec, code int, outOfMemory bool, err error) error {
 	return fmt.Errorf("exit status %d", code)
 }
 
-// CheckUnpublished refuses units that peers call at ports of their nodes.
+// CheckUnpublished refuses units that peers call at ports that nodes publish (lab.ReachPublished). It is for
+// platforms that publish no ports.
 func CheckUnpublished(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
@@ -72,7 +74,8 @@ func CheckUnpublished(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// ImageRefused returns the error for a unit that is a container of an image of this host's Docker.
+// ImageRefused returns the error for a unit that is a container of an image of this host's Docker. It is for
+// platforms that cannot run such a container.
 func ImageRefused(spec lab.UnitSpec) error {
 	return &lab.Incapable{Why: fmt.Sprintf("unit %s is a container of the image %s, of this host's Docker: "+
 		"deploy it with docker-bridge, docker-host, or on the private swarm or Kubernetes", spec.Name, spec.Image)}

@@ -33,7 +33,8 @@ type Platform[L Instance] struct {
 	SharesMemory bool
 	// AtOnce is how many units are started at the same time.
 	AtOnce int
-	// SetsUp: servers run their setup themselves.
+	// SetsUp: servers run their setup (lab.Server.Setup) themselves. Otherwise the fleet runs it before their
+	// start.
 	SetsUp bool
 	// NoRestarts: what ends with an error before the load is not started again, and fails the trial.
 	NoRestarts bool
@@ -54,7 +55,8 @@ type Platform[L Instance] struct {
 	Span lab.Span
 	// New returns the first life of a unit, before its start.
 	New func(spec lab.UnitSpec) L
-	// Skip reports whether the platform creates the replicas of a unit itself.
+	// Skip reports whether the fleet starts no instance of a unit, because the platform creates its replicas
+	// itself.
 	Skip func(spec lab.UnitSpec) bool
 	// Started is called with every stage of units that runs; they may not be ready yet.
 	Started func(ctx context.Context, stage []lab.UnitSpec) error

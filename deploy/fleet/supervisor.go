@@ -15,7 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Supervisor supervises the units of one deployment. Its methods may be called from several goroutines.
+// Supervisor receives the events of the units of one deployment, sends commands to them, judges their ends,
+// and holds the first failure. Its methods may be called from several goroutines.
 type Supervisor struct {
 	lead        string
 	handed      *handedOver
@@ -90,7 +91,9 @@ const maxEvent = 64 << 20
 // HandleEvents handles the events of a unit until it closes its side, or the connection breaks. Invalid or
 // endless input fails the trial; the rest is then discarded, so that the unit does not block.
 func (s *Supervisor) HandleEvents(u *Unit, from io.Reader) {
-	if !u.Spec.Foreign { // the events of a foreign unit come from its keeper
+	// A unit of ours counts as usable once its control connection is open, until a later sign of readiness. A
+	// process has that connection from its start. The events of a foreign unit come from its keeper.
+	if !u.Spec.Foreign {
 		u.markUsable()
 	}
 	events := bounded.New(from, maxEvent)
@@ -119,7 +122,7 @@ func (s *Supervisor) handle(u *Unit, event lab.Event) {
 	switch {
 	case event.Event == lab.EventFailed:
 		u.failure = event.Error
-	case u.Spec.Foreign: // its keeper says that it has finished, and then ends
+	case u.Spec.Foreign: // its keeper reports that the program has succeeded; the end of the keeper is judged
 	case event.Event == lab.EventReport:
 		u.report = event.Data
 	case event.Event == lab.EventClock:
@@ -367,7 +370,7 @@ func endStage(ctx context.Context, units []*Unit) error {
 	return nil
 }
 
-// reports returns the reports of the units that have ended.
+// reports returns the reports of the units that have ended. Its error joins the failure of the trial and err.
 func (s *Supervisor) reports(units []*Unit, err error) ([]lab.UnitReport, error) {
 	var all []lab.UnitReport
 	for _, u := range units {

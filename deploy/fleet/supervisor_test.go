@@ -320,6 +320,7 @@ func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "mariadb ended by signal: killed") {
 		t.Errorf("Await: %v, want the end of the server", err)
 	}
+	// If no server ends, Failure returns the first error.
 	running := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
 	running.Fail(errors.New("the first"))
 	running.Fail(errors.New("the second"))

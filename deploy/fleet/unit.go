@@ -23,7 +23,8 @@ type Unit struct {
 	PID int
 	// Prepares: it is a command that runs before the units.
 	Prepares bool
-	// Visited: it prepares as a server, until a client's visit has succeeded.
+	// Visited: with Prepares, it is a server that runs while it is set up, until a client's visit has
+	// succeeded (lab.ServerSetup).
 	Visited bool
 	// Further: it is not the first life, and its volume has the files of the former one.
 	Further bool
@@ -83,7 +84,8 @@ func (u *Unit) String() string {
 	return "unit " + u.Spec.Name
 }
 
-// HasFinished reports whether a described unit has ended without an error: its work is done.
+// HasFinished reports whether a described unit (Spec.Container is set) has ended without an error: its work
+// is done.
 func (u *Unit) HasFinished() bool {
 	return u.HasEnded() && u.Spec.Container != nil && u.outcome == nil
 }
@@ -101,7 +103,7 @@ func (u *Unit) HasEnded() bool {
 // HostPID returns the process ID of the unit's first process, or of its keeper, on its host; 0 if unknown.
 func (u *Unit) HostPID() int { return int(u.hostPID.Load()) }
 
-// SetHostPID sets the HostPID.
+// SetHostPID records the process ID that HostPID returns.
 func (u *Unit) SetHostPID(pid int) { u.hostPID.Store(int64(pid)) }
 
 // HangUp closes the control connection of a unit.
