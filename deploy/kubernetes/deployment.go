@@ -101,8 +101,8 @@ func portOf(spec lab.UnitSpec, endpoint int) int {
 	return firstPort + endpoint
 }
 
-// connect makes a service, which is the address, of every unit that listens, and makes what links and faults
-// of the units need.
+// connect makes a service for every unit that listens: peers call the unit at the address of its service. It
+// then makes what links and faults of the units need.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
 		if !spec.Listens {
@@ -168,7 +168,7 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 	}
 }
 
-// shared returns the trial as all its pods see it, before links are applied (trialOf).
+// shared returns the trial as all its pods see it. trialOf replaces the addresses behind links with a delay.
 func (d *deployment) shared() containers.Trial {
 	return containers.Trial{Label: d.deployer.label, Dir: d.dir, Memory: d.memory, Endpoints: d.Endpoints,
 		Binds: true, VolumesInDir: d.cluster.private != nil, Apart: d.cluster.private == nil}

@@ -51,7 +51,7 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 		if name != "lead" { // which reports its usage itself
 			least, most = over[name]-begun[name], end[name]-ready[name]
 		}
-		// One of the two pods may have served both callers, so the other may have used nothing.
+		// A lower bound of 0 is right: one of the two pods of web may have served both callers.
 		if got := u.CPUSeconds; got < least.Seconds() || got > most.Seconds() {
 			t.Errorf("%s has used %g s, want from %v to %v", name, got, least, most)
 		}
@@ -123,9 +123,9 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		answer string
-		late   bool
-		lacks  bool
-		why    string // of web
+		late   bool   // the wait for samples is over
+		lacks  bool   // lacksLook reports that a sample is missing
+		why    string // why web has no figures afterwards
 	}{
 		{http.StatusServiceUnavailable, "", false, true, ""},
 		{http.StatusOK, fmt.Sprintf(looked, 10), false, true, ""},
@@ -136,7 +136,7 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 		{http.StatusForbidden, "", false, false, "rule {apiGroups"},
 	} {
 		status, answer = c.status, c.answer
-		if c.why != "" { // db has been looked at
+		if c.why != "" { // db has its sample now; web has none, and gets the reason
 			web.why, m.byPod["pod-web"] = "", web
 		}
 		if lacks := m.lacksLook(known, m.read(t.Context()), c.late); lacks != c.lacks || db.why != "" &&

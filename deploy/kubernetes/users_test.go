@@ -31,7 +31,8 @@ func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, "", f.Label, users)
 }
 
-// TestMissingRightsAreNamed checks that Preflight asks for the rights that only the end of a trial needs.
+// TestMissingRightsAreNamed checks that Preflight asks also for rights that are needed late, such as that to
+// delete secrets at the end of a trial, and that its error names all that are missing.
 func TestMissingRightsAreNamed(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {

@@ -18,6 +18,8 @@ import (
 
 // TestExec checks what is returned of commands that succeed, fail, lose their connection, or do not end.
 func TestExec(t *testing.T) {
+	// Messages by command. The first byte of a message is its channel: 1 is standard output, 2 standard error,
+	// 3 the status, after which the server closes the connection. A command that is not listed never ends.
 	messages := map[string][]string{
 		"succeeds": {"\x01", "\x01out", "\x02, err", "\x03" + `{"status":"Success"}`},
 		"fails":    {"\x02no such table", "\x03" + `{"status":"Failure","message":"exit code 1"}`},
@@ -55,6 +57,7 @@ func TestExec(t *testing.T) {
 	for _, how := range []string{"prints", "prints at once"} {
 		printed, err := run(t.Context(), how)
 		deploytest.NoError(t, err)
+		// 64 KiB are kept of 1,000,009 bytes.
 		if len(printed) > 66_000 || !strings.HasSuffix(printed, "xx status 0") ||
 			!strings.HasPrefix(printed, "[934473 bytes before this are left out] xx") {
 			t.Errorf("%s: of a million bytes it returns %d: %.60q", how, len(printed), printed)

@@ -97,6 +97,7 @@ func (n *Node) Boot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// A booted host has no routes. It needs those to the pods of the other nodes.
 	for i, other := range n.cluster.Nodes {
 		if other == n {
 			continue

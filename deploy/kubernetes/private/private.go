@@ -1,7 +1,7 @@
 // Package private brings up a Kubernetes cluster on this host: a control plane and workers, each on a
 // simulated host (package hosts). It uses the program that scripts/kubernetes.sh builds, and Debian's etcd,
-// containerd and network plugins. It writes into one folder only, and changes nothing else of this host but
-// control groups, which it removes.
+// containerd and network plugins. It writes into one folder only. What else it changes on this host are
+// control groups, a network link and routes, which Cluster.Close removes.
 //
 // Package kubernetes deploys units on it.
 //
@@ -114,7 +114,7 @@ func Up(ctx context.Context, dir, label string, flags ...string) (_ *Cluster, er
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if MissingMetrics() == nil {
+	if MissingMetrics() == nil { // only the scaling of units by the cluster needs it
 		return c, c.startMetrics(ctx)
 	}
 	return c, nil
