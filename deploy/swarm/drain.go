@@ -25,6 +25,7 @@ func (t *privateTrial) nodes() fleet.Nodes[*service] {
 			}
 			return nil
 		},
+		// Workers refuse connections at the port of managers, which is an answer, too (hosts.Unreached).
 		Probe: func(name string) string { return net.JoinHostPort(t.cluster.Named(name).Address, "2377") },
 		Perished: func(ctx context.Context, s *service) error {
 			s.HangUp()
@@ -67,7 +68,8 @@ func (t *privateTrial) close(ctx context.Context, name string, closed bool) erro
 	return private.Each(ctx, t.cluster.Nodes, t.cluster.AwaitPeers)
 }
 
-// checkEmpty returns an error if the daemon of a node still runs a unit of the trial.
+// checkEmpty returns an error if the daemon of a node still runs a unit of the trial. It does not wait: Evict
+// has waited for the end of every unit.
 func (t *privateTrial) checkEmpty(ctx context.Context, name string) error {
 	n := t.cluster.Named(name)
 	units, err := n.Units(ctx)

@@ -47,6 +47,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Must(t, err)
 		deploytest.Must(t, f.Nodes[2].Run(t.Context(), "sh", "-c",
 			`mkdir -p /run/secrets && printf %s "$0" >`+lab.StarterKeyFile, string(key)))
+		// The program that has the port is a door itself, as that of another conductor would be.
 		taken := f.Nodes[2].Command(t.Context(), "sh", "-c",
 			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterProxy+" 0.0.0.0:10000 198.18.0.0/22")
 		deploytest.Must(t, f.Nodes[2].Start(taken))

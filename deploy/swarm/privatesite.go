@@ -30,8 +30,8 @@ type privateSite struct {
 // Missing returns an error that names what this host lacks for a private swarm, or nil.
 func Missing() error { return private.Missing() }
 
-// Resources of this host that a swarm needs. Measured with Docker 20.10: 120 MB for the two daemons of a
-// node, and 10 MiB and 15 threads for a container.
+// Resources of this host that a swarm needs, rounded up. Measured with Docker 20.10: 120 MB for the two
+// daemons of a node (dockerd and containerd), and 10 MiB and 15 threads for a container.
 const (
 	memoryOfNodes       = private.Count * 120 << 20
 	memoryPerContainer  = 16 << 20
@@ -100,8 +100,8 @@ func (p *privateSite) leave() error {
 	return err
 }
 
-// load loads an image onto all nodes and returns its ID, which is the same on all of them. The size is that
-// of our own images only.
+// load implements site: it loads an image onto all nodes and returns its ID, which is the same on all of
+// them, and the size of images of our own; that of a user's image is 0. See containers.Images.Load.
 func (p *privateSite) load(
 	ctx context.Context, content string, isUsers bool,
 ) (id string, size int, err error) {

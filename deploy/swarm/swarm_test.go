@@ -19,8 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestMain lets the test program be the janitor of units that are processes, and a
-// conductor that is killed.
+// TestMain lets the test program be the janitor of units that are processes, and a conductor that is killed.
 func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor) }
 
 // playConductor deploys units of the program args[0] in the folder args[1] with the label args[2], and lets
@@ -93,7 +92,8 @@ func left(label, dir string) []string {
 	return append(things, entries...)
 }
 
-// waiting returns a layout of units that wait for commands, one with a secret, a processor and a node.
+// waiting returns a layout of units that wait for commands: front with a secret and a processor, stock on a
+// named node. The core number is larger than any host has, since hosts take it modulo their processors.
 func waiting() lab.Layout {
 	l := deploytest.Layout("front", "stock")
 	l.Units[1].Env = []string{"CLEAVE_SERVICE_DATABASE=mariadb://cleave:geheim@127.0.0.1:1"}

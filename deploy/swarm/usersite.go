@@ -59,8 +59,8 @@ func (u *userSite) preflight(ctx context.Context, layout lab.Layout) error {
 		containers.CheckDescribed("Swarm", layout.Units, lacks), containers.CheckPorts(layout.Units))
 }
 
-// load pushes the image of a program, or of none, with the starter, to the registry. Nodes pull images of the
-// user's by their names.
+// load implements site: it pushes an image with the starter, and a program if content names one, to the
+// registry. Nodes pull images of the user's by their names. See containers.Images.Load.
 func (u *userSite) load(
 	ctx context.Context, content string, isUsers bool,
 ) (image string, bytes int, err error) {

@@ -315,6 +315,7 @@ func (c *Cluster) Close() error {
 	if c.Hosts != nil {
 		problems = append(problems, c.Hosts.Close())
 	}
+	// MakeHost names the groups of the nodes like those of a trial "host-swarm".
 	problems = append(problems, cgroup.RemoveTrial(cgroup.Root, c.label, "host-"+groups), os.RemoveAll(c.dir))
 	return errors.Join(problems...)
 }
