@@ -299,7 +299,8 @@ const ProofPlace = "the file /etc/cleave-load.txt, which root has written"
 // maxProof is the longest token, in bytes.
 const maxProof = 4096
 
-// Proof returns the token at ProofPlace. It fails if root does not own the file.
+// Proof returns the token at ProofPlace on a host, which it reads with a login of its own. It fails if root
+// does not own the file.
 func Proof(ctx context.Context, host string) ([]byte, error) {
 	const noLabel = "" // it ends at once, so cleave clean need not find it
 	command := sshCommand(host, noLabel, fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; "+

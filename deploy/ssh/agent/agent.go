@@ -1,7 +1,7 @@
 // Package agent is the program that runs on a host of package ssh while its conductor runs. Over the
-// connection that started it, the agent receives programs, and starts, harms, meters and ends units on
-// command. It ends units and removes programs when the connection ends, or when the conductor does not renew
-// its lease.
+// connection that started it, the agent receives programs, and on command starts, kills, pauses, meters and
+// ends units. It ends units and removes programs when the connection ends, or when the conductor does not
+// renew its lease.
 //
 // The agent decides nothing: the conductor knows which unit runs where, when it is ready, and whether its end
 // is a failure. If the agent is killed, its sweeper cleans up (package leftovers).

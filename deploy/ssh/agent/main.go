@@ -11,8 +11,8 @@ import (
 )
 
 // Commands of the agent's program. The conductor also runs this program as the janitor and the keepers of
-// units on its own host. There is a janitor for every trial and a keeper for every server, so they must be
-// small.
+// units on its own host. There is a janitor for every trial and a keeper for every server, so the program is
+// kept small.
 const (
 	ServeCommand   = "serve"   // calls Serve; the argument is the program's own path
 	CleanCommand   = "clean"   // calls clean; likewise
