@@ -124,7 +124,7 @@ func write(folder, file, text string) error {
 }
 
 // writeOptional writes to a file that a kernel without accounting of swap lacks, and returns nil on such a
-// kernel. The write itself then fails because the file cannot be made, whatever the error is.
+// kernel. It looks for the file, since the error of the write, which cannot make the file, differs by kernel.
 func writeOptional(folder, file, text string) error {
 	err := write(folder, file, text)
 	if _, missing := os.Stat(filepath.Join(folder, file)); errors.Is(missing, fs.ErrNotExist) {
@@ -227,7 +227,8 @@ func All(root string) []Folder {
 // labelWords is the number of words, separated by hyphens, of a label, which is a launch.ID.
 const labelWords = 3
 
-// RemoveTrial removes the groups of a trial, whose units have ended.
+// RemoveTrial removes the groups of a trial, whose units have ended. With the trial "host-PREFIX" it removes
+// the groups that MakeHost has made for hosts named PREFIX-....
 func RemoveTrial(root, label, trial string) error {
 	begin := nameOf(label, trial, "")
 	return removeNamed(root, func(group string) bool { return strings.HasPrefix(group, begin) })

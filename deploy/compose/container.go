@@ -91,7 +91,7 @@ func (d *deployment) next(_ context.Context, ended *container, _ bool) (*contain
 // Start implements fleet.Instance. The compose command starts the first life, so this is a further one.
 func (c *container) Start(ctx context.Context) (err error) {
 	defer func() {
-		if err != nil {
+		if err != nil { // even if the container runs: clear waits for Ended, and then removes the container
 			close(c.Ended)
 		}
 	}()

@@ -26,7 +26,8 @@ func Faults() []lab.FaultKind {
 }
 
 // Nodes returns the nodes of a cluster to which faults can be done, with the units that a layout places
-// there. These are all nodes except the first, which manages the cluster.
+// there. These are all nodes except the first: it is the manager of a private swarm, and this host reaches
+// the services of a private Kubernetes cluster through it.
 func Nodes(layout lab.Layout, names []string) []lab.Node {
 	servers, contained, _ := Part(layout)
 	specs := slices.Concat(servers, contained, layout.Prepare)

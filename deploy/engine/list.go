@@ -13,7 +13,8 @@ type Object struct {
 	Label string // the value of the label
 }
 
-// List returns all objects that carry a label, in the order in which they can be removed.
+// List returns all objects that carry a label, in the order in which they can be removed. It leaves out
+// images without a tag.
 func (c *Client) List(ctx context.Context, label string) ([]Object, error) {
 	type listed struct {
 		ID, Name string

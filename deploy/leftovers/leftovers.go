@@ -119,8 +119,8 @@ func directories(root *os.Root) (dirs []Leftover, strange []string, err error) {
 }
 
 // fateOf returns whether a conductor still runs, by the lock in its private directory or
-// else by its process number. The lock of a running conductor is free for a moment at its
-// start, so the number takes precedence over a free lock.
+// else by its process number. The lock of a running conductor is free for a moment in Release, before the
+// sweeper takes it, so the number takes precedence over a free lock.
 func fateOf(root *os.Root, id launch.ID) launch.Fate {
 	state, lock := takeLock(root, id.String())
 	if lock != nil {

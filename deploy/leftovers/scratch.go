@@ -23,7 +23,7 @@ const lockName = "lock"
 // that moment and removes the root, which is still empty.
 const attempts = 100
 
-// Scratch is the private directory of this process. It exists while a plan is played.
+// Scratch is the private directory of this process, a conductor or an agent. It exists from Claim to Release.
 type Scratch struct {
 	Dir     string
 	lock    *os.File
@@ -131,9 +131,9 @@ func (s *Scratch) Release() error {
 type lockState int
 
 const (
-	noLock   lockState = iota // there is none, or it cannot be read: the conductor's state is unknown
+	noLock   lockState = iota // there is none (yet), or it cannot be read: the conductor's state is unknown
 	heldLock                  // the conductor lives, or its sweeper is at work
-	freeLock                  // the conductor is dead, or has not taken the lock yet
+	freeLock                  // the conductor has ended or is ending, and its sweeper has not taken the lock
 )
 
 // takeLock takes the lock of a private directory if it is free. It then returns the file, which the caller

@@ -57,6 +57,7 @@ func look() seen { return seen{PID: os.Getpid(), Variables: len(os.Environ())} }
 // tell writes an event for the deployer.
 func tell(event lab.Event) { must(say(os.Stdout, event)) }
 
+// report writes the event with the unit's report.
 func report(s seen) {
 	data, err := json.Marshal(s)
 	must(err)
@@ -129,6 +130,7 @@ func counter() *atomic.Uint32 {
 	return (*atomic.Uint32)(unsafe.Pointer(&memory[0]))
 }
 
+// playLead plays a lead that finishes when the three workers of its layout have written to the shared memory.
 func playLead() {
 	shared := counter()
 	commands := json.NewDecoder(os.Stdin)
@@ -146,6 +148,7 @@ func playLead() {
 	shared.Store(1000) // lets the workers go
 }
 
+// playWorker plays a worker, which ends when the lead has reported.
 func playWorker() {
 	shared := counter()
 	shared.Add(1)
