@@ -18,8 +18,9 @@ import (
 
 // TestExec checks what is returned of commands that succeed, fail, lose their connection, or do not end.
 func TestExec(t *testing.T) {
-	// Messages by command. The first byte of a message is its channel: 1 is standard output, 2 standard error,
-	// 3 the status, after which the server closes the connection. A command that is not listed never ends.
+	// Messages by command. The first byte of a message is its channel: 1 is standard output, 2 is standard
+	// error, 3 is the status, after which the server closes the connection. A command that is not listed never
+	// ends.
 	messages := map[string][]string{
 		"succeeds": {"\x01", "\x01out", "\x02, err", "\x03" + `{"status":"Success"}`},
 		"fails":    {"\x02no such table", "\x03" + `{"status":"Failure","message":"exit code 1"}`},
