@@ -27,7 +27,7 @@ const (
 	JMX     = "jmx"
 	Curl    = "curl"
 	Postman = "postman"
-	Log     = "log"
+	Log     = "log" // access log
 	K6      = "k6"
 )
 
@@ -76,7 +76,8 @@ type Options struct {
 	// Group is the thread group of a test plan to convert; empty: all groups if their loads agree, otherwise
 	// the first one. Of a script of k6 it is the scenario; empty: the first one by name.
 	Group string
-	// Beside is the folder with the data files of the input; nil: they are not read.
+	// Beside is the folder with the data files of the input; nil: they are not read. ReadFile and Read set it
+	// themselves.
 	Beside fs.FS
 }
 
@@ -182,8 +183,8 @@ var descriptionKey = regexp.MustCompile(`(?m)^(---[ \t]+)?(\{[ \t]*)?["']?(opena
 // curlCommand matches a line with a curl command.
 var curlCommand = regexp.MustCompile(`(?m)(^|[;&|])[ \t]*(\S*/)?curl[ \t]`)
 
-// Recognize returns the format of a document by the ending of its name, or else by its beginning or
-// topmost keys. It returns "" for an unknown format.
+// Recognize returns the format of a document by the ending of its name, or else by its beginning, its
+// topmost keys, or a line with a curl command. It returns "" for an unknown format.
 func Recognize(name string, data []byte) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".har":
@@ -249,7 +250,8 @@ func (d *draft) lose(where, what, why string) {
 	d.lost = append(d.lost, Note{Where: where, What: what, Why: why})
 }
 
-// parseJSON parses a JSON document, whose texts may hold bytes that are not UTF-8.
+// parseJSON parses a JSON document, whose texts may hold bytes that are not UTF-8. gjson reads anything, so
+// encoding/json checks the document first.
 func parseJSON(data []byte) (gjson.Result, error) {
 	var valid json.RawMessage
 	if err := json.Unmarshal(data, &valid); err != nil {

@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// The helpers below write elements of test plans as JMeter does.
+// The helpers below write elements of test plans as JMeter does. In a scenario "$${" stands for a plain
+// "${": a step with "$${v}" sends the text "${v}".
 
 func prop(name, value string) string {
 	return fmt.Sprintf("<stringProp name=%q>%s</stringProp>", name, escapeXML(value))
@@ -46,7 +47,8 @@ func jar() string {
 	return tag("CookieManager", "Jar", prop("CookieManager.clearEachIteration", "true"), "")
 }
 
-// group returns an endless thread group that needs no note.
+// group returns a thread group that needs no note: it repeats its samplers for a minute. If there are more
+// settings, they replace this duration and the ramp-up.
 func group(name string, threads int, below string, more ...string) string {
 	settings := prop("ThreadGroup.num_threads", fmt.Sprint(threads)) +
 		prop("ThreadGroup.on_sample_error", "startnextloop") +
@@ -59,7 +61,7 @@ func group(name string, threads int, below string, more ...string) string {
 	return tag("ThreadGroup", name, settings+strings.Join(more, ""), below)
 }
 
-// concurrency returns a group of a plugin that holds users.
+// concurrency returns a Concurrency Thread Group, of a plugin of JMeter: it holds a number of users.
 func concurrency(name, below string, settings ...string) string {
 	return tag(concurrencyGroup, name,
 		prop("ThreadGroup.on_sample_error", "startnextloop")+strings.Join(settings, ""), below)

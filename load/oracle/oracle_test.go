@@ -53,6 +53,7 @@ func TestOracleTellsRightFromWrong(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
+		// true asks for the complaint about a wrong answer.
 		got, complaint := oracle.Judge(&Answer{Status: c.status, Body: []byte(c.body)}, true)
 		if got != c.want || (complaint == "") != (c.want == record.OK) {
 			t.Errorf("%s: outcome %s (%s), want %s", c.name, got, complaint, c.want)
@@ -100,7 +101,7 @@ func TestHeadersAreJudged(t *testing.T) {
 		{"X-Empty", "re:^$", record.OK},
 		{"X-Missing", "re:^$", record.Failed},
 		{"X-Twice", "a", record.OK},
-		{"broken", "re:.*", record.OK},
+		{"broken", "re:.*", record.OK}, // a line without a colon is a header with an empty value
 	}
 	for _, c := range cases {
 		oracle, err := New(Expect{Header: map[string]string{c.name: c.value}})

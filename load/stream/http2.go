@@ -101,9 +101,10 @@ func (l *http2Link) dial() error {
 }
 
 // exchange sends a request and reads its answer. A request that the server cannot have seen, by its
-// frames or by the end of the connection, is sent again once, on a new connection.
+// frames or by the end of the connection, is sent again once, on a new connection. ctx and the exchange's
+// limit apply to connecting: the connection itself limits the time of each exchange, and abort ends it.
 func (l *http2Link) exchange(ctx context.Context, x *exchange) {
-	for again := true; ; again = false {
+	for again := true; ; again = false { // again: the request may be sent once more
 		conn := l.current()
 		if conn == nil {
 			limited, cancel := context.WithTimeout(ctx, x.limit)
@@ -167,6 +168,8 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	return err
 }
 
+// hangUp closes the connections. Nothing is in flight on a link that is no longer needed, so abort ends no
+// exchange.
 func (l *http2Link) hangUp() { l.abort() }
 
 // abort ends all connections and all exchanges in flight.

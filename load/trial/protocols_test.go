@@ -59,6 +59,7 @@ func TestProtocols(t *testing.T) {
 			s = specFor(t, c.url+"/full")
 			c.change(&s)
 			o = play(t, s)
+			// A sample is at most 200 bytes of the body, and "...".
 			samples := o.Summary.Said[http.StatusServiceUnavailable]
 			if len(o.Summary.Said) != 1 || len(samples) != 1 || len(samples[0]) > 203 ||
 				!strings.HasPrefix(samples[0], "no room here") {

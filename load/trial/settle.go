@@ -41,7 +41,8 @@ func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (t
 	}
 }
 
-// settledAfter returns the time in the answer's Server-Timing, or else the measured time.
+// settledAfter returns the time in the answer's Server-Timing if it is below the measured one, or else the
+// measured time.
 func settledAfter(answer *http.Response, measured time.Duration) time.Duration {
 	named := regexp.MustCompile(`\bsettle;dur=([0-9.]+)`).FindStringSubmatch(answer.Header.Get("Server-Timing"))
 	if named == nil {

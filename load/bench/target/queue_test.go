@@ -17,6 +17,7 @@ func TestAnswersWaitForThoseBefore(t *testing.T) {
 	q.admit()
 	q.add(2, 1100)
 	q.admit()
+	// Connection, arrival, and when the answer is due.
 	want := []waiting{{1, 995, 1005}, {3, 1000, 1015}, {2, 1100, 1110}}
 	for i, w := range want {
 		if q.line[i] != w {
