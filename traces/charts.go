@@ -15,7 +15,7 @@ import (
 
 // chartData collects the data for the charts of a report: critical paths, and the traffic between services.
 type chartData struct {
-	traces []tree // without children
+	traces []tree // without children, which critical paths do not need
 	mean   criticalpath.Mean
 	counts map[lab.Traffic]int // by caller, callee and what is counted
 }

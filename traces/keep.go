@@ -54,7 +54,7 @@ func keepIn(folder, name string, set Set) error {
 	for some := range slices.Chunk(set.Spans, spansPerLine) {
 		write(toOTLP(some))
 	}
-	if set.Dropped > 0 {
+	if set.Dropped > 0 { // a line without spans, whose attribute Read adds to Set.Dropped
 		dropped := ptrace.NewTraces()
 		dropped.ResourceSpans().AppendEmpty().Resource().Attributes().
 			PutStr(lab.DroppedAttribute, strconv.Itoa(set.Dropped))

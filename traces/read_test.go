@@ -166,7 +166,7 @@ func TestAFolderMayHaveTheNameOfAPattern(t *testing.T) {
 	}
 }
 
-// TestWhatIsRefused names what is wrong, and shows no more of a file than a line.
+// TestWhatIsRefused: the error names what is wrong, and shows no more than a line of the file.
 func TestWhatIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                          "has no spans",
@@ -195,7 +195,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-// span returns a span of a trace by small numbers, in seconds.
+// span returns a span of the trace 1. Its IDs are small numbers, its times are in seconds.
 func span(id, parent byte, unit string, role trace.SpanKind, start, end int64) Span {
 	s := Span{}
 	s.Trace, s.ID, s.Parent = trace.TraceID{1}, trace.SpanID{id}, trace.SpanID{parent}

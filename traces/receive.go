@@ -31,7 +31,8 @@ const (
 	maxReceived = 500_000
 	// maxExports is the number of exports that are decoded at once, to bound memory. The others wait.
 	maxExports = 4
-	// exportPatience is the time in which an exporter must send its data, and read the answer.
+	// exportPatience is the time in which an exporter must send its data, and read the answer. It is also the
+	// longest time that an export waits for its turn.
 	exportPatience = 10 * time.Second
 )
 

@@ -179,7 +179,7 @@ func TestWhatIsNoExportIsRefused(t *testing.T) {
 	}
 }
 
-// TestTracesOutsideOfTheLoadAreLeftOut. Without any exporter nothing is reported about spans.
+// TestTracesOutsideOfTheLoadAreLeftOut. A receiver that never listened reports nothing.
 func TestTracesOutsideOfTheLoadAreLeftOut(t *testing.T) {
 	r := &receiver{}
 	for number := range byte(3) {
@@ -258,7 +258,8 @@ func TestSpansOfKnownTruth(t *testing.T) {
 		{"ads", trace.SpanKindServer, "ads", 21, 58}, {"prices", trace.SpanKindClient, "cart", 62, 97},
 		{"prices", trace.SpanKindServer, "prices", 64, 96},
 	}
-	within := map[string]context.Context{"": ctx} // by service, and by the client's span that calls it
+	// By service: its own span or, before that has begun, the client's span that calls it.
+	within := map[string]context.Context{"": ctx}
 	for _, s := range spans {
 		recorder, parent := s.service, within[s.calledBy]
 		if s.role == trace.SpanKindClient {

@@ -11,8 +11,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// maxParts is the highest number of parts of a set. Names that contain numbers can make a part for each;
-// after that many, further names count for their service under Others.
+// maxParts is the highest number of parts of a set that have names of their own. Names that contain numbers
+// can make a part for each; after that many, further names count under Others, one part for each service
+// and kind.
 const maxParts = 2000
 
 // maxTrace is the number of spans above which a trace counts as broken: its tree is walked recursively.

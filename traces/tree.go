@@ -128,7 +128,7 @@ func (t *tree) path() []criticalpath.Stretch {
 		all[i] = s.Record
 	}
 	whole, _ := criticalpath.New(all)                  // cannot fail: the trace has a root
-	inRoot := func(spans.Record) bool { return false } // no other span ends the path
+	inRoot := func(spans.Record) bool { return false } // no span before the end of the root ends the path
 	path, _ := whole.Until(t.root.End, inRoot)
 	return path
 }

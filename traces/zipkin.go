@@ -24,7 +24,8 @@ type zipkinEndpoint struct {
 	ServiceName string `json:"serviceName"`
 }
 
-// readZipkin reads a list of spans, or of traces, which are lists of spans.
+// readZipkin reads a list of spans, or of traces, which are lists of spans. component is the tag that names
+// a component.
 func readZipkin(document []byte, component string) ([]Span, error) {
 	var listed []zipkinSpan
 	if err := json.Unmarshal(document, &listed); err != nil {
