@@ -84,7 +84,8 @@ func (q Quantiles) MarshalYAML() (any, error) {
 func (d Distribution) Seconds() float64 { return d.Mean.Seconds() }
 
 // Points returns the quantiles by their share, scaled so that the mean of all values is that of the
-// distribution. Without quantiles it returns the one value that all have.
+// distribution: a few quantiles do not give the exact mean, and AtRate changes only the mean. Without
+// quantiles it returns the one value that all have.
 func (d Distribution) Points() []Point {
 	points := d.Quantiles.Points()
 	mean, _ := Moments(points)

@@ -89,6 +89,7 @@ func (b *builder) divide(operations []*node) {
 		b.shares[unit] = s
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.CPU)) {
+		// Less than a microsecond is not worth a note.
 		if sums[name] == nil && !b.stores[name].Server && b.CPU[name] > 1e-6 {
 			b.note("%s used %s CPU time per operation, which is in no call", name, formatTime(duration(b.CPU[name])))
 		}
@@ -145,6 +146,7 @@ func (b *builder) call(n, caller *node) Call {
 	if n.crosses {
 		c.Hop = n.hopCost(source, own, b.sharesOf(caller.unit))
 	}
+	// In the order in which the caller makes them, by the mean number of calls before each.
 	slices.SortStableFunc(n.calls, func(x, y *node) int {
 		return cmp.Compare(float64(x.before)/float64(len(x.seen)), float64(y.before)/float64(len(y.seen)))
 	})

@@ -45,9 +45,9 @@ func foreignStore(unit, _, span string) Store {
 	return Store{Name: unit + "-database", Kind: "database", Server: true}
 }
 
-// Make returns the model of a system. It converts every trace to executions of calls. A span in another
-// component or service than its caller begins a call; all other spans are work of their caller. notes say
-// what the model leaves out.
+// Make returns the model of a system. It converts every trace to executions of calls. A span begins a call if
+// it is in another component or service than its caller, or if it serves a request. All other spans, and all
+// statements, are work of their caller. notes say what the model leaves out.
 func Make(from Evidence) (m Model, notes []string, err error) {
 	if from.StoreOf == nil {
 		from.StoreOf = foreignStore
@@ -109,11 +109,11 @@ func (b *builder) note(format string, args ...any) {
 // node is a call at one place of an operation's tree, with all its executions.
 type node struct {
 	component, name, unit string
-	async, crosses        bool
+	async, crosses        bool // crosses: its caller is in another unit
 	depth                 int
 	caller                *node
-	seen                  []*execution
-	times                 []float64 // of an operation's first call, in seconds
+	seen                  []*execution // its executions in all traces
+	times                 []float64    // of an operation's first call, in seconds
 	calls                 []*node
 	before                int // calls that its callers had made before it, summed up over its executions
 	together, apart       int // executions that overlapped with the previous call, and those that did not

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Rated is a measured value at a rate: the mean of all measurements at about that rate.
+// Rated is a measured value at a rate: the mean of all measurements at about that rate, which is the lowest
+// of theirs.
 type Rated struct {
 	Rate  float64 // operations per second
 	Value float64
@@ -103,11 +104,12 @@ func (m Model) AtRate(rate float64, measured []Rated) Model {
 }
 
 // AtCapacity returns the model with the CPU times on a host that is never idle: those that were measured with
-// users who never pause, or at the highest measured rate if there is no such measurement.
+// users who never pause, or at the highest measured rate if there is no such measurement. In the second case
+// the CPU times stay as they are if fewer than two rates were measured.
 func (m Model) AtCapacity() Model {
 	busy := Rated{math.MaxFloat64, m.closedLoopMean(func(of Measurement) Distribution { return of.CPU })}
 	if busy.Value > 0 {
-		return m.AtRate(busy.Rate, []Rated{busy, busy})
+		return m.AtRate(busy.Rate, []Rated{busy, busy}) // twice, as AtRate ignores a single value
 	}
 	return m.AtRate(busy.Rate, m.RatedCPU())
 }

@@ -48,7 +48,8 @@ func TestCPUTimesAtARate(t *testing.T) {
 	}
 }
 
-// TestRatesThatAreTheSame: trials of one planned rate have nearly the same rate.
+// TestRatesThatAreTheSame: trials of one planned rate have nearly the same rate, so they give one value, the
+// mean, at the lowest of their rates.
 func TestRatesThatAreTheSame(t *testing.T) {
 	m := rated(map[float64]float64{59: 3, 60: 2, 61: 1, 120: 1})
 	got := m.RatedCPU()

@@ -228,6 +228,7 @@ func (c *Call) explained() float64 {
 			sum, together = sum+together, callee.Count*callee.explained()
 			continue
 		}
+		// Its executions run in parallel, too: several take as long as one.
 		together = max(together, min(callee.Count, 1)*callee.explained())
 	}
 	return sum + together

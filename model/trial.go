@@ -7,7 +7,8 @@ import (
 )
 
 // OfTrial returns the measurement of a trial of a study with these metrics. known is false if the trial's CPU
-// time was not measured. The rate is that of the trial's point; it is 0 if users never pause.
+// time was not measured. The rate is that of the trial's point; it is 0 if users never pause, and the caller
+// has to set it. The CPU time of the load generator counts only if it shared the host with all units.
 func OfTrial(t lab.Trial, metrics []lab.Metric) (m Measurement, known bool) {
 	measure := func(quantity, per string) float64 {
 		m, _ := lab.FindMetric(metrics, quantity, 0, per)
@@ -17,7 +18,7 @@ func OfTrial(t lab.Trial, metrics []lab.Metric) (m Measurement, known bool) {
 	if cpu == 0 {
 		return Measurement{}, false
 	}
-	n := int(math.Round(t.Metered.Used().CPUSeconds / cpu)) // operations
+	n := int(math.Round(t.Metered.Used().CPUSeconds / cpu)) // number of operations
 	var points []Point
 	for _, q := range t.Spectra[lab.ResponseTime] {
 		points = append(points, Point{q.Share, q.Value})
@@ -29,7 +30,7 @@ func OfTrial(t lab.Trial, metrics []lab.Metric) (m Measurement, known bool) {
 	measured := Measurement{Rate: t.Point.Levels[lab.FactorRate], Users: int(t.Point.Levels[lab.FactorUsers]),
 		Time: took, CPU: Distribution{Mean: duration(cpu), Source: Meter, N: n}}
 	generator := t.Metered.Roles[lab.RoleGenerator].CPUSeconds
-	if generator > 0 && n > 0 && t.Metered.Processors > 0 {
+	if generator > 0 && n > 0 && t.Metered.Processors > 0 { // Processors is 0 if there were several hosts
 		measured.Generator = Distribution{Mean: duration(generator / float64(n)), Source: Meter, N: n}
 	}
 	return measured, true
