@@ -17,9 +17,10 @@ import (
 const confidence = 0.9
 
 // resampled returns the model as other samples of the same sizes might have made it: each mean with n values
-// behind it is moved by a normal draw with its standard error, counts likewise (parametric bootstrap; Efron
-// and Tibshirani 1993, section 6.5). Guesses stay as they are. Of what was measured, each rate gets as many
-// measurements as it has, drawn from them with replacement.
+// behind it is moved by a normal draw with its standard error, on the log scale (parametric bootstrap; Efron
+// and Tibshirani 1993, section 6.5). So are counts that are not whole; whole ones are taken to be exact.
+// Guesses stay as they are. Of the measurements of the whole system, each rate gets as many as it has, drawn
+// from them with replacement.
 func resampled(m model.Model, random *rand.Rand) model.Model {
 	move := func(d *model.Distribution) {
 		if d.N > 0 && d.Source != model.Guess {
@@ -76,7 +77,7 @@ func variation(d model.Distribution) float64 {
 // replicates is the number of resampled models that are simulated.
 const replicates = 24
 
-// pair is a replicate: the system as it is, and as it would be.
+// pair holds the figures of one replicate: of the system as it is, and of the changed one.
 type pair struct {
 	asIs, changed figures
 	measured      float64 // capacity of the system as it is, in operations per second; 0: it was not measured
@@ -127,8 +128,10 @@ func (a *Answer) replicate(ctx context.Context, m model.Model, hop *Hop, seed ui
 	}
 	users, measured, used := measuredCapacity(m, q.MeasuredCores)
 	p.measured = measured
-	slowed := 1.
-	if users > 0 { // by CPU time alone: so it varies most
+	slowed := 1. // factor of the times at stores at the capacity
+	if users > 0 {
+		// Of the two explanations of a measured capacity (see capacities), the one without any time at stores:
+		// CPU time alone limits it then, and the replicates differ most.
 		slowed = 0
 	}
 	rated, busy := withStores(m.AtRate(q.Rate, m.RatedCPU()), factor), withStores(m.AtCapacity(), slowed)
@@ -166,10 +169,10 @@ func around(value float64, of []pair, figure func(pair) float64, residual float6
 		logs = append(logs, math.Log(figure(p)))
 	}
 	e, err := stats.MeanInterval(logs, confidence)
-	if err != nil { // of so many there is one
+	if err != nil { // cannot fail: there are enough replicates, with figures above 0
 		return stats.Estimate{Value: value, Low: value, High: value}
 	}
-	// From that of the mean to that of one value.
+	// From the half-width for the mean of the replicates to that for a single one.
 	half := (e.High - e.Low) / 2 * math.Sqrt(float64(len(logs)))
 	return stats.Estimate{Value: value, Low: value * math.Exp(-half) / (1 + residual),
 		High: value * math.Exp(half) * (1 + residual), N: len(logs), Confidence: confidence}

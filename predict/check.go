@@ -16,8 +16,8 @@ import (
 const (
 	MarginCPU  = 0.10
 	MarginTime = 0.15
-	MarginTail = 0.25 // of the 99th percentile, which alone is withheld then
-	// MarginCapacity is that of the capacity of another placement. Beyond it capacities alone are withheld.
+	MarginTail = 0.25 // of the 99th percentile; beyond it only that percentile is withheld
+	// MarginCapacity is that of the capacity of another placement. Beyond it only capacities are withheld.
 	MarginCapacity = 0.15
 )
 
@@ -77,13 +77,14 @@ type Check struct {
 	Gap         Gap      // around the measured median
 	Tail        Compared // of the 99th percentile, in seconds
 	CPU         Compared // CPU seconds per operation
-	// Bears is set if the answer hangs on the check: no rate at which the placement was measured is nearer to
-	// that of the question on the same side of it.
+	// Bears is set if the answer hangs on the check: it is at the rate of the question or, if the placement was
+	// not measured there, at the nearest rate below or above.
 	Bears bool
 }
 
-// checks predicts everything that was measured. Placements that need a hop that nobody knows are left
-// out. Their stores are taken to be as those of the question's change.
+// checks predicts every measurement at a rate; capacities have checks of their own. unknown is the cost of
+// the hops that the model lacks; nil: nobody knows it, and placements that need one are left out. The stores
+// of other placements are taken to be those of the question's change.
 func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 	var all []Check
 	fitted := map[float64]float64{} // the factors of the times at stores, by rate
@@ -140,8 +141,9 @@ func (c Check) nearer(rate float64, other Check) bool {
 		min(rate, other.Rate) < c.Rate && c.Rate < max(rate, other.Rate)
 }
 
-// Pooled returns one measurement for all of a placement at a rate, since single trials are off by chance. CPU
-// times and capacities are the means, response times the medians of the trials that have them.
+// Pooled returns one measurement for all of a placement with the same load, since single trials are off by
+// chance. CPU times and capacities are the means, response times the medians of the trials that have them.
+// The rest is that of the first trial.
 func Pooled(measured []model.Measurement) (all []model.Measurement) {
 	for len(measured) > 0 {
 		first := measured[0]
@@ -261,7 +263,8 @@ func (c Compared) apart() float64 {
 	return max(c.Predicted/c.Measured, c.Measured/c.Predicted) - 1
 }
 
-// worst returns how far apart the two of each quantity are at most over the checks on which the answer hangs.
+// worst returns, for each quantity, how far its prediction and measurement are apart at most, over the checks
+// on which the answer hangs.
 func worst(checks []Check) (time, tail, cpu float64) {
 	for _, c := range checks {
 		if !c.Bears {
@@ -274,7 +277,7 @@ func worst(checks []Check) (time, tail, cpu float64) {
 	return time, tail, cpu
 }
 
-// lacksCPU returns why the CPU times of the model are no ground for a prediction; empty if they are.
+// lacksCPU returns why the CPU times of the model do not allow a prediction; empty if they do.
 func lacksCPU(m model.Model) string {
 	total := map[string]float64{}
 	bound := ""

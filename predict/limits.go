@@ -57,7 +57,7 @@ func (a Answer) limits() []string {
 	if !slices.ContainsFunc(a.Checks, func(c Check) bool { return c.Tail.Measured > 0 }) {
 		all = append(all, "no 99th percentile was measured: that of the answer is not checked")
 	}
-	if wider := q.Past.text(); wider != "" {
+	if wider := q.Past.text(); wider != "" { // by how much past predictions make the intervals wider
 		all = append(all, wider)
 	}
 	if n := guesses(q.Model); n > 0 {
@@ -105,7 +105,7 @@ func (a Answer) ratedCPU() string {
 	return text
 }
 
-// seconds writes a time.
+// seconds returns a time as text, with its unit.
 func seconds(s float64) string { return figure.Amount(s, "s") }
 
 // sharedStores lists the stores that components of one unit use, where the change parts these components or

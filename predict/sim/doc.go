@@ -10,8 +10,8 @@
 // The cost of an event grows with the logarithm of what is in progress, and memory with what is in progress
 // alone: response times go into histograms with a resolution of 0.8 %. The same seed gives the same result.
 //
-// It does not know what programs stand for, which costs a crossing has, nor whether a result can be trusted:
-// package predict does. Entry point: Run.
+// It does not know what programs stand for, what a call between units costs, nor whether a result can be
+// trusted: package predict does. Entry point: Run.
 //
 // Methods: processor sharing by virtual time, Kleinrock 1967 (doi:10.1145/321386.321388) and Parekh and
 // Gallager 1993 (doi:10.1109/90.234856); batch means, Law and Kelton, Simulation Modeling and Analysis,

@@ -1,6 +1,6 @@
 package sim
 
-// none is no task, no entry.
+// none stands for no task, or no place in a heap.
 const none = -1
 
 // entry is something that is due.
@@ -9,8 +9,8 @@ type entry struct {
 	id int32
 }
 
-// heap holds entries with the earliest on top. Each node has four children, which share a cache line. Entries
-// of one that is indexed can be moved and removed by their id.
+// heap holds entries with the earliest on top. Each node has four children, which lie side by side: in two
+// cache lines at most. Entries of one that is indexed can be moved and removed by their id.
 type heap struct {
 	entries []entry
 	indexed bool

@@ -2,12 +2,12 @@ package sim
 
 import "fmt"
 
-// pool is a number of places, with those who wait for one in a list of tasks.
+// pool is a number of places, and a linked list of the tasks that wait for one.
 type pool struct {
 	size, used     int32
-	most, waiting  int32 // how many may wait, and how many do
-	first, last    int32 // of the waiting tasks
-	since          float64
+	most, waiting  int32   // how many may wait, and how many do
+	first, last    int32   // of the waiting tasks
+	since          float64 // when usedTime and waitingTime were brought up to date
 	usedTime       float64 // places times seconds since the last reading
 	waitingTime    float64 // waiting tasks times seconds
 	taken, refused uint64  // since the last reading

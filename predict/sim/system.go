@@ -14,7 +14,7 @@ type System struct {
 // of it as every other one, and one core at most.
 type Processor struct{ Cores float64 }
 
-// Unit is a program whose use of a processor is counted.
+// Unit is a process of the simulated system. Its use of a processor is counted.
 type Unit struct {
 	Processor int
 	// Limit is the most that the unit gets of its processor, in cores; 0 is all. Cores and limits are rounded
@@ -83,8 +83,8 @@ type Branch struct {
 	Count   float64
 }
 
-// Work uses a unit's processor. The demand is counted as part, what it takes longer since others use the
-// processor as queue.
+// Work uses a unit's processor. The demand is counted as part. The time beyond it, because others use the
+// processor, is counted as queue.
 func Work(unit int, demand Dist, part, queue Part) Step {
 	return Step{action: work, target: unit, duration: demand, part: part, queue: queue}
 }
@@ -95,10 +95,11 @@ func Wait(duration Dist, part Part) Step { return Step{action: wait, duration: d
 // Acquire takes a place of a pool; the time until there is one is counted as part.
 func Acquire(pool int, part Part) Step { return Step{action: acquire, target: pool, part: part} }
 
-// Release returns the place that the program took last. Every place is returned by the program that took it.
+// Release returns the place that the program took last, which must be one of this pool. Every place is
+// returned by the program that took it.
 func Release(pool int) Step { return Step{action: release, target: pool} }
 
-// Call runs a program and waits for its end, Count times in sequence.
+// Call runs a program and waits for its end, count times in sequence (see Branch).
 func Call(program int, count float64) Step {
 	return Step{action: call, branches: []Branch{{program, count}}}
 }

@@ -1,7 +1,7 @@
 package sim
 
-// task is a program that is being carried out. The time that it has spent is divided into parts without a
-// rest: of calls at the same time those of the one that ended last count, since its caller waited for it.
+// task is a program that is being carried out. All of the time that it has spent is divided into parts. Of
+// calls at the same time, only the parts of the call that ended last count: the caller waited for that one.
 type task struct {
 	at        int32 // the step that is next
 	parent    int32 // the caller that waits, or none
@@ -54,7 +54,7 @@ func (s *simulation) carryOut(t int32) int32 {
 	case work:
 		task.demand, task.since = step.duration.draw(&s.random), s.now
 		s.used[step.target][step.part] += task.demand
-		s.use(t, step.more, task.demand)
+		s.use(t, step.more, task.demand) // more is the unit's share of its processor
 		return none
 	case wait:
 		passes := step.duration.draw(&s.random)
@@ -131,7 +131,7 @@ func (s *simulation) fork(t int32, step *step) int32 {
 
 // start makes a task ready for every call of a step, and returns how many.
 func (s *simulation) start(step *step, parent int32) (started int32) {
-	for b := step.target; b < step.target+step.more; b++ {
+	for b := step.target; b < step.target+step.more; b++ { // more is the number of branches
 		for range s.count(&s.branches[b]) {
 			s.ready = append(s.ready, s.newTask(s.branches[b].start, parent))
 			started++
@@ -178,7 +178,7 @@ func (s *simulation) end(t int32) int32 {
 func (s *simulation) abandon(t int32) {
 	task := &s.tasks[t]
 	task.failed = true
-	held := 0 // places that later steps take and return
+	held := 0 // places that the skipped steps would have taken, and would return: they are not given back
 	if s.steps[task.at].action == acquire {
 		held = 1
 	}
