@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// TestStaticCostIsShown looks for cells as package fmt prints them: {text tone}.
 func TestStaticCostIsShown(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	if s := newView(a).staticsSection(); len(filled(s.Shown...)) > 0 {

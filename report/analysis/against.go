@@ -18,7 +18,7 @@ import (
 // againstSchema is the version of the document of two runs.
 const againstSchema = "cleave.against/1"
 
-// Gate is a limit for the changes of a metric.
+// Gate is a limit for the changes of a metric. Against checks it between two runs, Hold within one.
 type Gate struct {
 	Text   string
 	Metric string // its name, or a quantile of the first metric's quantity: "p99", "p999"
@@ -137,7 +137,7 @@ func toBaseline(a lab.Analysis, variant, metric string) []lab.Change {
 		change := lab.Change{Metric: metric, Variant: variant, Point: c.Point.Name, Ratio: c.Ratio,
 			Verdict: c.Verdict, Words: c.Words, Unsteady: c.Unsteady}
 		if c.Unsteady != "" {
-			change.Instability = math.Inf(1)
+			change.Instability = math.Inf(1) // by how much it is off is not known: the gate stays open
 		}
 		changes = append(changes, change)
 	}
@@ -197,8 +197,8 @@ func noteOf(a lab.Analysis) lab.RunNote {
 	return lab.RunNote{Study: a.Study, Trials: a.Trials.Valid, Calibration: a.Conditions.CalibrationMedian}
 }
 
-// changeOf returns the change of a metric from one run to the other. It is undecided if some values have no
-// logarithm, and therefore no ratio.
+// changeOf returns the change of a metric from one run to the other. It is undecided if there are too few
+// trials, or if some values are 0, which have no logarithm and no ratio. All values 0 are equivalent.
 func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change {
 	c := lab.Change{
 		Metric: m.Name, Variant: after.Variant, Point: after.Point.Name, Before: before.Mean, After: after.Mean,
@@ -250,7 +250,7 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 
 // lengthError returns the factor by which the length of the trials could distort a change, and the reason, in
 // short and in full. The factor is the largest change within the trials of either run, and the whole change
-// if the loads of one run were longer. It is 0 if both runs were steady and equally long.
+// if there is one and the loads of one run were longer. It is 0 if neither is so.
 func lengthError(
 	c lab.Change, follows string, before, after lab.Analysis,
 ) (factor float64, short, full string) {
@@ -310,7 +310,7 @@ func workload(before, after lab.Analysis) []lab.EnvironmentChange {
 // seconds formats a number of seconds: "2.5 s".
 func seconds(s float64) string { return fmt.Sprintf("%g s", s) }
 
-// judge returns the changes that fail the gate, and those that may.
+// judge returns the changes that fail the gate, and those that may. A metric that is 0 in both runs keeps it.
 func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict, error) {
 	v := lab.GateVerdict{Gate: g.Text, Failed: []lab.Change{}, Open: []lab.Change{}}
 	metric, err := g.metricOf(metrics)
@@ -331,7 +331,8 @@ func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict
 	return v, nil
 }
 
-// beyond reports whether a change is proven to be beyond the limit, and whether it may be.
+// beyond reports whether a change is proven to be beyond the limit, and whether it may be. Its interval is
+// widened by its Instability.
 func (g Gate) beyond(c lab.Change) (proven, possible bool) {
 	if c.Low == nil || c.High == nil {
 		return false, true

@@ -280,6 +280,7 @@ func (d design) load(trial *lab.Trial, rate, off float64) {
 	if d.accept < 1 {
 		good = rate
 	}
+	// wide and answerWide are the standard deviations of the logarithms of completion and response times.
 	wide := 0.45 + min(busy, 1)/4
 	if busy > 1 {
 		wide = 0.25 // a backlog that grows evenly

@@ -9,9 +9,10 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// prepareLooks computes the levels of an experiment that analyses its data after every block. Each such look
-// is another chance of a false finding. Its intervals are wider therefore, and all looks together keep the
-// confidence of the study.
+// prepareLooks computes the levels of an experiment that ends when all is decided, and therefore analyses its
+// data after every block. Each such look is another chance of a false finding. By these levels its intervals
+// over blocks are wider, so that all looks together keep the confidence of the study. Other experiments have
+// no levels.
 func (e *experiment) prepareLooks() {
 	if e.design.Until == lab.UntilDecided && e.design.Blocks > lab.FirstLook {
 		looks := stats.NewSequence(lab.FirstLook, e.design.Blocks)
@@ -108,7 +109,8 @@ type question struct {
 }
 
 // questions returns the questions of the study: its steps if it explains, the effects of its factorial
-// design, its claims, or else the comparisons of its first metrics.
+// design, its claims, or else the comparisons of its first metrics. A comparison of unsteady trials is open
+// only as long as the design permits longer ones.
 func (e *experiment) questions() []question {
 	switch {
 	case e.study.Explains():
@@ -170,8 +172,8 @@ func (e *experiment) stepQuestions() []question {
 	return append(wholes, steps...)
 }
 
-// claimQuestions returns questions about the claims that the trials so far can test. A claim about every
-// point needs no more trials at the points where it is supported.
+// claimQuestions returns questions about the claims that the trials so far can test; the others need no more
+// trials. A claim about every point needs no more trials at the points where it is supported.
 func (e *experiment) claimQuestions() []question {
 	var all []question
 	for _, stated := range e.study.Claims {
@@ -195,7 +197,8 @@ func (e *experiment) claimQuestions() []question {
 	return all
 }
 
-// holdsAt reports whether a claim about every point is supported at one of them.
+// holdsAt reports whether a claim about every point is supported at one of them. It is false for a claim with
+// a single point, and for one that does not judge every point separately.
 func (e *experiment) holdsAt(c claim, point string) bool {
 	if !c.test.EveryPoint || len(c.points) < 2 {
 		return false
@@ -205,7 +208,8 @@ func (e *experiment) holdsAt(c claim, point string) bool {
 	return j.Verdict == lab.ClaimSupported
 }
 
-// answerOf returns a comparison as an answer, such as "cpu of b 1.3x that of a at slow".
+// answerOf returns a comparison as an answer, such as "cpu of b 1.3x that of a at slow". An undecided one is
+// "open again", since it is shown only if it was decided at an earlier look.
 func (e *experiment) answerOf(variant, against string, c lab.Comparison) lab.Answer {
 	of, at := figure.Spaced(c.Metric)+" of "+variant, fmt.Sprintf("that of %s at %s", against, c.Point.Name)
 	a := lab.Answer{Question: of + " against " + at, Verdict: string(c.Verdict)}

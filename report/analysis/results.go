@@ -152,8 +152,8 @@ func (e *experiment) averagedMetrics() []string {
 	return metrics
 }
 
-// average averages the ratios of a pair over points. The ratio is metric of the variant over below of the
-// variant it is compared with. It returns false for fewer than two points.
+// average averages the ratios of a pair over points. The numerator is metric of the first variant, and the
+// denominator below, which may be another metric, of the second. It returns false for fewer than two points.
 func (e *experiment) average(metric, below string, p pair, points []string) (lab.Average, bool) {
 	out := lab.Average{Metric: metric, Variant: p.variant, Baseline: p.against}
 	var up, down []float64
@@ -203,7 +203,7 @@ func (e *experiment) addHeterogeneity(out *lab.Average, logRatios [][]float64, b
 	}
 }
 
-// trends returns the lines that the study asks for, for every variant that ran at
+// trends returns the lines that the study asks for, in elapsed and in CPU time, for every variant that ran at
 // all of their points.
 func (e *experiment) trends() []lab.TrendLine {
 	all := []lab.TrendLine{}

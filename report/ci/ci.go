@@ -46,11 +46,11 @@ type Run struct {
 	Began    time.Time // when its first trial started
 	Analysis lab.Analysis
 	Gates    []lab.GateVerdict
-	// MustKnow is true if an open gate counts as failed.
+	// MustKnow is true if an open gate, whose limit may be exceeded, counts as failed: --require-verdict.
 	MustKnow bool
 }
 
-// Write writes a run in a format.
+// Write writes a run in one of the Formats. The caller checks the format by Known.
 func Write(w io.Writer, format string, r Run) error {
 	writers := map[string]func(io.Writer, Run) error{Markdown: markdown, JUnit: junit,
 		BenchmarkAction: benchmarkAction, Bencher: bencher, Otava: otava}

@@ -4,7 +4,7 @@
 // unit is chosen for display only. It does not choose what to print.
 //
 // Entry points: Quantity, Times and Number for estimates, which Alone and Between make of plain
-// numbers; Amount, Percent, Percentile, Setting, Fixed and After.
+// numbers; Amount, Percent, Percentile, Setting, Fixed and After; Count, Changes and And for words.
 package figure
 
 import (
@@ -66,7 +66,7 @@ func Times(e lab.Estimate) string {
 	return write(e, 1, "x")
 }
 
-// IsWide reports whether an estimate has an interval that spans more than a factor of ten.
+// IsWide reports whether a ratio has an interval that spans more than a factor of ten, or reaches 0.
 func IsWide(e lab.Estimate) bool {
 	const wide = 10
 	return e.Low != nil && e.High != nil && *e.High > wide**e.Low
@@ -96,7 +96,7 @@ func After(unit string) string {
 	return " " + unit
 }
 
-// Percent formats a share: "1.2 %".
+// Percent formats a share with two significant digits, but never rounds beyond whole percents: "1.2 %".
 func Percent(share float64) string {
 	if !Finite(share) {
 		return Absent
@@ -113,7 +113,8 @@ func Percentile(quantile float64) string {
 func Setting(share float64) string { return strconv.FormatFloat(100*share, 'g', 10, 64) + " %" }
 
 // Scale returns the unit in which a value is easy to read, and the factor that
-// converts the value to it. Other units are left as they are.
+// converts the value to it. Units other than those of time and bytes have the factor 1: "1" becomes "" and
+// "1/s" becomes "/s", all others are left as they are.
 func Scale(value float64, unit string) (name string, factor float64) {
 	var names []string
 	step := 1e3

@@ -4,7 +4,7 @@ import type { Drawing } from "../frame";
 import { type Look, lookOf } from "../style";
 import { along, type At, meansAlong } from "./along";
 
-/** A variant along a factor: trials, means, and the fitted line from zero on. */
+/** A variant along a factor: trials, means, and the fitted line, dashed from zero to the first level. */
 export function trend(a: Analysis, looks: Map<string, Look>, index: number): Drawing {
   const line = a.trends[index];
   if (!line) return { options: { marks: [] } };
