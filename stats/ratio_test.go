@@ -61,8 +61,8 @@ func TestIntervalsHoldTheirEstimate(t *testing.T) {
 	}
 }
 
-// TestCoverage simulates trials under a drift of the host: the interval by
-// block must hold the true ratio about as often as it says.
+// TestCoverage simulates trials under a drift of the host: the interval by block must hold the true ratio
+// about as often as it says. KaliberaJones, which is not by block, is tested without the drift.
 func TestCoverage(t *testing.T) {
 	const repeats, blocks, truth = 2000, 5, 1.3
 	r := rand.New(rand.NewPCG(5, 6))
@@ -88,7 +88,7 @@ func TestCoverage(t *testing.T) {
 	if share := float64(paired) / repeats; math.Abs(share-0.95) > 0.02 {
 		t.Errorf("the interval by block holds the ratio in %.3f of cases, want about 0.95", share)
 	}
-	// Published coverage at n = 5: 0.979.
+	// The comment of KaliberaJones has this coverage at n = 5.
 	if share := float64(kj) / repeats; math.Abs(share-0.979) > 0.015 {
 		t.Errorf("Kalibera-Jones holds the ratio in %.3f of cases, want about 0.979", share)
 	}

@@ -179,8 +179,8 @@ func (n noise) compare(rest noise) (more, less float64) {
 }
 
 // separateNoise returns the ratio with the noise of its two variants. The noise of each is estimated from its
-// distances to the mean of the other variants of the block, less the noise of this mean. If a block with both
-// has fewer than two others, it returns the ratio as it is.
+// distances to the mean of the other variants of the block, less the noise of this mean. It returns the ratio
+// as it is if a block with both has fewer than two others, or if the noise cannot be separated.
 func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 	var ofA, ofB []float64
 	others, inverse := Table{}, 0.0

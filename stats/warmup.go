@@ -15,11 +15,11 @@ const (
 	warmUpMargin = 0.05
 	// leastWarmUp is the smallest number of slices by which a warm-up is judged.
 	leastWarmUp = 12
-	// mostSlices is the largest number of slices that WarmedUp judges. Its cost grows with their square.
+	// mostSlices is the largest number of slices that WarmedUp judges. Their square determines its cost.
 	mostSlices = 240
-	// trendMargin is the largest rise or fall of the last half of a steady warm-up. Before the limit of the
-	// warm-up, its estimate plus doubt standard errors must lie within; at the limit, only an estimate of
-	// more than proof standard errors counts as a trend.
+	// trendMargin is the largest rise or fall of the last half of a steady warm-up, as a share. Before the
+	// limit of the warm-up, its estimate plus doubt standard errors must lie within this margin. At the limit,
+	// only an estimate of more than proof standard errors, and beyond warmUpMargin, counts as a trend.
 	trendMargin  = 0.15
 	doubt, proof = 1.3, 3
 )
@@ -104,9 +104,9 @@ func trend(times []float64) (change, standardError float64) {
 	return math.Abs(line.Slope) * last, line.SlopeSE * last
 }
 
-// withoutOutliers replaces single times that lie far from the median of the five around
-// them by that median (Hampel's identifier; the deviation is that of the whole series).
-// Two in a row stay: they may be a level.
+// withoutOutliers replaces single times that lie far from the median of five, which are the time itself and
+// two on either side, by that median (Hampel's identifier; the deviation is that of the whole series). Two in
+// a row stay: they may be a level.
 func withoutOutliers(times []float64) []float64 {
 	const reach, deviations = 2, 4
 	const normal = 1.4826 // standard deviation over median absolute deviation, of a normal distribution
@@ -128,8 +128,8 @@ func withoutOutliers(times []float64) []float64 {
 	return clean
 }
 
-// series returns a quantity of a load as positive times, one per slice, and the estimated standard error of
-// the logarithm of one of them. Slices without a value, or shorter than usual, are left out.
+// series returns a quantity of a load as positive times, one per slice, and chance, the estimated standard
+// error of the logarithm of a typical one. Slices without a value, or shorter than usual, are left out.
 func series(load []lab.Slice, quantity string) (times []float64, chance float64) {
 	const whole = 0.9 // share of the usual length
 	var lengths, each []float64

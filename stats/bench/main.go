@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// bench plays all scenes and publishes the figures.
+// bench plays all scenes, and a tenth as many experiments for steadiness, and publishes the figures.
 func bench(out string, experiments int, seed uint64) error {
 	if experiments < 2 {
 		return fmt.Errorf("-experiments is %d: an interval needs at least 2", experiments)

@@ -6,7 +6,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// TestSteadyServersAreCalledSteady at every rate, duration and response time: in at most 1 % of experiments.
+// TestSteadyServersAreCalledSteady: over all rates, durations and response times, at most 1 % of the
+// experiments with a server are called not steady.
 func TestSteadyServersAreCalledSteady(t *testing.T) {
 	for _, s := range append(steadyServers(), halfUsed()) {
 		t.Run(s.name, func(t *testing.T) {
@@ -23,7 +24,8 @@ func TestSteadyServersAreCalledSteady(t *testing.T) {
 	}
 }
 
-// TestServersThatChangeAreFound: in at least 95 % of experiments, with loads that have enough operations.
+// TestServersThatChangeAreFound: in at least 95 % of experiments, with loads that have enough operations. The
+// last server pauses every 3 s, and needs a longer load than the others.
 func TestServersThatChangeAreFound(t *testing.T) {
 	for i, s := range unsteadyServers() {
 		one := load{rate: 100, seconds: []float64{5, 5, 5, 10}[i], base: 0.006}
