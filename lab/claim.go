@@ -9,7 +9,7 @@ const (
 	ClaimSlower ClaimKind = "slower"
 	// ClaimMore is ClaimSlower for metrics that are not times.
 	ClaimMore ClaimKind = "more"
-	// ClaimFactor: the ratio Variant/Against is between Low and High.
+	// ClaimFactor: the ratio Variant/Against, or its mean over several points, is between Low and High.
 	ClaimFactor ClaimKind = "factor"
 	// ClaimEquivalent: the ratio Variant/Against is between Low and High at every point, or,
 	// without these, within the margin of the design.
