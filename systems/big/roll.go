@@ -34,7 +34,8 @@ func (r *Roll) Finish() (last bool) {
 	return r.finished == r.job.Total()
 }
 
-// Account returns the account of the core's process, with these times.
+// Account returns the account of the core's process, with the times of the first start signal and of the last
+// finish, in nanoseconds of Clock.
 func (r *Roll) Account(startNs, endNs int64) Account {
 	account := NewAccount()
 	account.Core = &CoreAccount{Registered: len(r.addresses), Finished: r.finished, StartNs: startNs,

@@ -203,6 +203,7 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 			loaded.Route{Path: "/", To: []string{RoleCallee}, GRPC: job.GRPC}))
 	}
 	units[len(units)-1].Node = callee.Node // a front, which is the last unit, is on the node of the callee
+	// A front has two connections for each caller: one from it and one to the callee.
 	return lab.Layout{
 		Units: units, Lead: RoleCaller, Operations: int64(count) * int64(each),
 		Descriptors: spareDescriptors + 2*count, SocketName: socketName,

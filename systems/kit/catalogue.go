@@ -52,7 +52,7 @@ func (c Catalogue) All() []lab.Architecture {
 }
 
 // Settings returns the values of all knobs of an architecture, some of which are turned to other values. The
-// error names every mistake.
+// error names every mistake. It does not check the values of knobs that are Free.
 func (c Catalogue) Settings(name string, turned map[string]string) (map[string]string, error) {
 	i := slices.IndexFunc(c.Presets, func(p Preset) bool { return p.Name == name })
 	if i < 0 {
@@ -103,7 +103,7 @@ func (c Catalogue) Changes(from, to lab.Variant) []lab.KnobChange {
 }
 
 // OnBackings returns the settings that put a variant on backing services of these kinds. Each kind
-// goes to the first of the named knobs that has it as a value.
+// goes to the first of the named knobs, in the order of the catalogue, that has it as a value.
 func (c Catalogue) OnBackings(v lab.Variant, kinds []string, knobs ...string) (map[string]string, error) {
 	if _, err := c.Settings(v.Architecture, v.Knobs); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ const KnobLogging = "logging"
 
 // The values of KnobLogging.
 const (
-	LogNothing  = "off"
+	LogNothing  = "off" // no requests; units log failures all the same
 	LogRequests = "requests"
 )
 

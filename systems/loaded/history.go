@@ -41,7 +41,8 @@ type Attempt[N any] struct {
 }
 
 // FirstAnswer returns the seconds from a time to the first right answer in the history of a trial, in the
-// folder dir, and whether there is one.
+// folder dir, and whether there is one. If the generator has several threads, each adds a batch of attempts
+// at a time, and an answer to another thread may have come a little earlier.
 func FirstAnswer(dir string, since time.Time) (seconds float64, found bool, err error) {
 	stop := errors.New("found")
 	err = eachAttempt(dir, func(a Attempt[struct{}]) error {
@@ -49,7 +50,7 @@ func FirstAnswer(dir string, since time.Time) (seconds float64, found bool, err 
 			return nil
 		}
 		seconds, found = time.Unix(0, a.Begun+a.Finished).Sub(since).Seconds(), true
-		return stop // the history is sorted by the ends of attempts
+		return stop // the attempts of one thread are sorted by their ends
 	})
 	if errors.Is(err, stop) {
 		err = nil
@@ -79,7 +80,7 @@ func addOutage(found lab.Measured, left lab.Leftover) error {
 		return err
 	}
 	longest, last := time.Duration(0), begin
-	slices.Sort(right)
+	slices.Sort(right) // the threads of the generator add their attempts in batches
 	for _, at := range append(right, end) {
 		longest, last = max(longest, time.Duration(at-last)), at
 	}

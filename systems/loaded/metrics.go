@@ -8,7 +8,7 @@ type Words struct {
 	Flows      string // flows, which the load starts at its rate, in the plural: "visits"
 	Cost       string // the parts whose usage is the system's cost: "units and servers"
 	Per        string // the unit of work of CPU time: "request answered rightly"
-	Response   string // the response time: "response time", or up to which event
+	Response   string // the response time, with the event at which it ends unless that is the answer
 }
 
 // quantile is a quantile of times for which there are metrics.
@@ -93,7 +93,8 @@ const (
 )
 
 // ClientMetrics returns the metrics from the client's side other than response times and goodput: service
-// times, the lateness of the generator, bytes and statuses of answers, outages.
+// times, the number of requests, the lateness of the generator, bytes and statuses of answers, the relief
+// (see lab.Relief), outages.
 func ClientMetrics() []lab.Metric {
 	client := func(quantity, title, unit string, kind lab.MetricKind) lab.Metric {
 		return lab.Metric{Name: quantity, Title: title, Unit: unit, Better: lab.LowerIsBetter, Kind: kind,

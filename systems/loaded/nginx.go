@@ -35,6 +35,7 @@ func Nginx(name string, timeout int, routes ...Route) lab.UnitSpec {
 	protocol, modules := "", []string{"proxy"} // each module has its own timeouts
 	for n, route := range routes {
 		lines = append(lines, fmt.Sprintf("  upstream route%d {", n))
+		// Without max_fails=0, one failed connection would keep nginx from trying a unit for ten seconds.
 		for _, unit := range route.To {
 			lines = append(lines, "    server "+lab.AddressOf(unit)+" max_fails=0;")
 		}

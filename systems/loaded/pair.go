@@ -37,8 +37,8 @@ func Pair(name string, configuration, behind []string) []lab.UnitSpec {
 // member returns the name of the n-th of two units, from 0.
 func member(name string, n int) string { return name + "-" + strconv.Itoa(n+1) }
 
-// accepts is a readiness check: it returns nil if an address accepts connections. keepalived starts after
-// that, since the first HAProxy that is ready gets the floating address.
+// accepts is a readiness check: it returns nil if an address accepts connections. With it the HAProxies start
+// before keepalived: otherwise the one that is ready first would get the floating address.
 func accepts(ctx context.Context, address string) error {
 	var dialer net.Dialer
 	connection, err := dialer.DialContext(ctx, "tcp", address)
@@ -50,7 +50,7 @@ func accepts(ctx context.Context, address string) error {
 
 // listeningEverywhere returns a configuration in which HAProxy listens at every address of its
 // node, since the floating one comes and goes, and answers health checks at healthPath, independent of
-// the units behind it.
+// the units behind it. The configuration must have the line ProxyBind.
 func listeningEverywhere(configuration []string) []string {
 	lines := slices.Clone(configuration)
 	at := slices.Index(lines, ProxyBind)

@@ -72,7 +72,7 @@ func bench(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	if missing != nil {
+	if missing != nil { // why the peer could not take part
 		fmt.Fprintln(os.Stderr, missing)
 	}
 	return figures.Publish(os.Stdout, o.out, all)

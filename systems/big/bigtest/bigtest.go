@@ -43,7 +43,7 @@ func Main(
 type Trial struct {
 	Architecture                   string
 	Knobs                          map[string]string
-	Neighbourhoods, Workers, Pings int
+	Neighbourhoods, Workers, Pings int // workers of each neighbourhood, pings of each worker
 }
 
 // Name returns a name for a subtest: "10x10 keepalive=off".

@@ -120,8 +120,8 @@ func is(r *leanhttp.Request, method, target string) bool {
 	return string(r.Method) == method && string(r.Target) == target
 }
 
-// start checks the start message and sends the first ping. Otherwise it returns an error with the status of
-// the answer.
+// start checks the start message and sends the first ping. It returns the status of the answer, and an error
+// if the message is refused.
 func (w *worker) start(body []byte) (status int, err error) {
 	var message httpservice.StartMessage
 	if err := json.Unmarshal(body, &message); err != nil {

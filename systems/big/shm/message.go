@@ -13,7 +13,8 @@ const (
 // kindShift is the position of the kind in a message. The 16 bits below it have the index of the sender.
 const kindShift = 16
 
-// message returns a message of a kind from the worker with an index in the neighbourhood.
+// message returns a message of a kind from the worker with an index in the neighbourhood. In messages of the
+// core the index is 0 and has no meaning.
 func message(k kind, from int) uint32 { return uint32(k)<<kindShift | uint32(from) }
 
 // kindOf returns the kind of a message.

@@ -11,8 +11,8 @@ import (
 type workers struct {
 	job      big.Job
 	workers  []*worker      // by number: those of a neighbourhood follow each other
-	finished sync.WaitGroup // workers that have reached their limit
-	ended    sync.WaitGroup // goroutines that have returned
+	finished sync.WaitGroup // waits until all workers have reached their limit
+	ended    sync.WaitGroup // waits until all goroutines have returned
 	failed   big.Outcome    // the first error of a worker
 }
 

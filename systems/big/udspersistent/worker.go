@@ -177,7 +177,7 @@ func (c *coreLink) handle(message udsservice.Message) error {
 	case message.Op == udsservice.OpNeighbourhood && w.neighbourhood == nil:
 		return w.meet(message)
 	case message.Op == udsservice.OpPong && !w.started && w.neighbourhood != nil && w.missing == 0:
-		w.started = true
+		w.started = true // the kick-off is a pong, as in the study
 		return w.next()
 	case message.Op == udsservice.OpStop:
 		w.stopped = true

@@ -195,7 +195,7 @@ func (u *Unit) ServeBeside(ctx context.Context, listener net.Listener,
 	served := make(chan error, 1)
 	go func() {
 		served <- u.Serve(serveUnits, calls)
-		endClients() // if one of both fails, the other ends
+		endClients() // if units cannot be served any more, clients are not served either
 	}()
 	err := clients(serveClients, others)
 	endUnits()

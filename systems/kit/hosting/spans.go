@@ -85,8 +85,9 @@ func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {
 	return channel.HandOver(spans.File(dir, name))
 }
 
-// KeepSpans copies the span files in dir, those of a trial, into a new folder in place. The folder is named
-// after the number of folders so far, the variant and the point. If place is empty it does nothing.
+// KeepSpans copies the span files in dir, those of a trial, into a folder in place. The folder is named
+// after its number, the variant and the point; the number is one more than the entries of place. If an entry
+// was removed, an older folder may have the name and gets the files. If place is empty it does nothing.
 func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 	if place == "" {
 		return nil

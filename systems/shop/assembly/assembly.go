@@ -2,6 +2,9 @@
 // place that knows which component is made how; everything is typed, and nothing
 // is looked up by name. Monolith puts all of them into one process on one
 // database.
+//
+// Entry points: Prepare and Run for the processes of a trial, Host for the components of one unit, Monolith
+// for all components in this process.
 package assembly
 
 import (

@@ -75,7 +75,7 @@ func (u *unit) report() Report {
 	return r
 }
 
-// lookers holds database handles of the drain, whose statements do not count as the
+// lookers holds the database handles of observe and of the drain. Their statements do not count as the
 // unit's work.
 type lookers struct {
 	mu     sync.Mutex

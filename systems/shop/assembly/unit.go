@@ -41,11 +41,11 @@ type Place struct {
 	// Peer returns the host:port of another unit by its instance's name, or that of all its replicas; see
 	// rpc.Spread.
 	Peer func(instance string) (string, error)
-	// Service is the address of a backing service by its name.
+	// Service returns the address of a backing service by its name.
 	Service func(name string) (string, error)
 	// Stop is closed when the unit is to drain, report and end.
 	Stop <-chan struct{}
-	// Mapped makes tables by an ORM; nil in programs that have none.
+	// Mapped gives access to the tables of components by an ORM; nil in programs without one.
 	Mapped Stores
 }
 
@@ -81,7 +81,8 @@ type Messages struct {
 	Bytes     int64 `json:"bytes"` // published and delivered
 }
 
-// Prepare makes the databases of a design and fills them with a fresh shop.
+// Prepare makes the databases of a design, and its document store if it has one, and fills them with a fresh
+// shop.
 func Prepare(ctx context.Context, design architecture.Design, place Place, seed shop.Seed) (err error) {
 	where, err := at(place, ServiceDatabase, database.ParsePlace)
 	if err != nil {
@@ -201,7 +202,7 @@ func fill(
 	return nil
 }
 
-// unit is a process of the shop that is being joined or runs.
+// unit is a process of the shop that is being assembled or runs.
 type unit struct {
 	hosting.Unit
 	design   architecture.Design
@@ -209,7 +210,7 @@ type unit struct {
 	instance string
 	place    Place
 	where    database.Place
-	opened   map[string]*database.DB // by the name of Design.OpenedBy
+	opened   map[string]*database.DB // by the names that Design.OpenedBy returns
 	callees  callees
 	around   Surroundings
 
@@ -221,7 +222,8 @@ type unit struct {
 }
 
 // Run runs one unit of a design until it is told to stop or ctx ends; then it finishes
-// the requests in flight. Errors are on standard error.
+// the requests in flight and, unless ctx has ended, waits for pending work (drain). Background work and
+// requests log their errors to standard error.
 func Run(
 	ctx context.Context, design architecture.Design, kind, instance string, place Place,
 ) (report Report, err error) {
@@ -271,7 +273,8 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 	u := &unit{design: design, kind: of, instance: instance, place: place, where: where,
 		opened:  map[string]*database.DB{},
 		callees: callees{clients: map[string]grpc.ClientConnInterface{}, calls: map[string]*atomic.Int64{}}}
-	// Every step leaves a journal; a transaction is prepared once under its name.
+	// A repeated step finds its entry in a journal and does nothing, but a transaction can be prepared only
+	// once under its name.
 	repeatable := func(method string) bool { return method != shoppb.Participant_Prepare_FullMethodName }
 	u.Unit, err = hosting.NewUnit(instance, kind, place.Dir, design.Settings, Calls(design.Binding), repeatable)
 	if err != nil {
@@ -287,6 +290,7 @@ func newUnit(design architecture.Design, kind, instance string, place Place) (*u
 func (u *unit) open(ctx context.Context) (err error) {
 	for _, component := range u.kind.Components {
 		name := u.design.OpenedBy(u.kind, component)
+		// Read models are not in shop.Components: they have no tables of their own.
 		if u.opened[name] != nil || !slices.Contains(shop.Components(), component) {
 			continue
 		}

@@ -39,7 +39,7 @@ WHERE customer_id = (SELECT customer_id FROM payments WHERE order_id = ?)`, in.G
 	return answer, err
 }
 
-// chargeTwice takes the amount of every tenth order once more.
+// chargeTwice takes the amount of an order once more if it is a multiple of ten cents.
 type chargeTwice struct {
 	shop.Payments
 	db *database.DB
@@ -88,7 +88,7 @@ func (noShipment) Ship(context.Context, *shoppb.ShipRequest) (*shoppb.Shipment, 
 	return &shoppb.Shipment{}, nil
 }
 
-// failingShipment fails for every fifth order.
+// failingShipment fails at every fifth call.
 type failingShipment struct {
 	shop.Shipping
 	calls *int
@@ -110,7 +110,7 @@ func splitTransaction(t *testing.T, b *bench) {
 	b.components.Shipping = failingShipment{b.components.Shipping, new(int)}
 }
 
-// answersEarly answers although every fifth commit fails.
+// answersEarly answers although the commit fails, for the orders of every fifth customer.
 type answersEarly struct {
 	orders.Coordinator
 	db *database.DB
@@ -156,7 +156,8 @@ func (m losesCancels) Cancel(ctx context.Context, id string) (*shoppb.Order, err
 	return order, err
 }
 
-// withState returns a function that reads orders and shows those in one state as in another.
+// withState returns a function that reads orders and shows those in one state (is) as in another (shown),
+// with this version.
 func withState(
 	book *orders.Book, is, shown shop.State, version int64,
 ) func(context.Context, string) (*shoppb.Order, error) {

@@ -49,7 +49,7 @@ func TestGoodCommandsAreValid(t *testing.T) {
 	}
 }
 
-// TestBadCommandsAreFound spoils that trial in one way each.
+// TestBadCommandsAreFound spoils the trial of goodCommands in one way each.
 func TestBadCommandsAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil   func(in *Input)

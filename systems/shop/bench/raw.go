@@ -54,8 +54,8 @@ func playRaw(ctx context.Context, place *place, scripts []script, o options) (to
 	return took, err
 }
 
-// openRaw opens the bare driver with the session settings of our client, and returns the statement that
-// begins a transaction.
+// openRaw opens the bare driver with the isolation and durability of our client, which are the defaults of
+// PostgreSQL, and returns the statement that begins a transaction.
 func openRaw(config database.Config) (*sql.DB, string, error) {
 	switch config.Driver {
 	case database.SQLite:
@@ -126,7 +126,7 @@ func (p *player) run(ctx context.Context, s database.Statement) error {
 	return err
 }
 
-// read reads every column of every row.
+// read reads every column of every row and returns the number of rows.
 func read(rows *sql.Rows, err error) (int64, error) {
 	if err != nil {
 		return 0, err

@@ -23,7 +23,9 @@ var ErrOvertaken error = rpc.Problemf(rpc.DeadlineExceeded,
 // the changes of a late predecessor.
 type Underway struct {
 	Order string
-	// State is pending for an order that is being placed, cancelled for one that is being undone.
+	// State is pending for an order that is being placed, cancelled for one that is being undone. In a
+	// two-phase commit it is confirmed for an order whose commit some participants have not acknowledged, or
+	// whose cancellation is not decided yet.
 	State shop.State
 	// Reason is set if a pending order is going to be rejected.
 	Reason *shoppb.Rejection
@@ -85,12 +87,13 @@ func (b *Book) Arrive(ctx context.Context, u Underway) error {
 	return err
 }
 
-// ArriveAll is Arrive for a batch of orders.
+// ArriveAll is Arrive for a batch of orders. A single order needs no look at its lease: the statement that
+// moves it compares the lease, and moves nothing if another coordinator has taken the order over.
 func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, error) {
 	return steps.DoStatement(ctx, b.db, "end", all,
 		func(ctx context.Context, all []Underway, look bool) ([]steps.Outcome, error) {
 			var leases map[string]int64
-			if look { // which locks the leases, too
+			if look { // reading the leases also locks them
 				var err error
 				if leases, err = b.tables.Leases(ctx, steps.IDs(all)); err != nil {
 					return nil, err
@@ -136,7 +139,7 @@ func (b *Book) BeginCancel(ctx context.Context, id string, lease int64) (Underwa
 	return Underway{Order: id, State: shop.StateCancelled, Lease: lease}, moved, err
 }
 
-// EndCancel writes down that a cancelled order is undone.
+// EndCancel writes down that a cancelled order is undone, and ends its lease.
 func (b *Book) EndCancel(ctx context.Context, u Underway) error {
 	change := Change{Columns: []Column{{columnLease, nil}}, Entry: steps.Entry(entryUndone)}
 	return b.changeHeld(ctx, "end", u, change)
@@ -161,11 +164,11 @@ func (b *Book) changeHeld(ctx context.Context, doing string, u Underway, change 
 	return nil
 }
 
-// atOnce is the number of abandoned orders that are looked up together.
+// atOnce is the largest number of abandoned orders that are looked up together.
 const atOnce = 100
 
-// Abandoned returns orders whose lease had ended at a moment in microseconds since
-// 1970, those that ended first first.
+// Abandoned returns the orders whose leases ended before now, in microseconds since 1970: at most atOnce of
+// them, sorted by the ends of their leases.
 func (b *Book) Abandoned(ctx context.Context, now int64) ([]Underway, error) {
 	found, err := b.tables.Abandoned(ctx, now, atOnce)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestWhatEachArchitectureIsBuiltFrom(t *testing.T) {
 	if err != nil || code(kept)["systems/shop/cached"] == 0 {
 		t.Errorf("a cache is built from %v (%v)", code(kept), err)
 	}
-	for _, a := range architecture.All() { // a name that nobody has counted panics
+	for _, a := range architecture.All() { // code panics at a package that kit/lines has not counted
 		if design, err := architecture.New(a.Name, nil); err == nil {
 			code(design)
 		}
@@ -65,7 +65,7 @@ func TestHoldingsOfServices(t *testing.T) {
 	}
 }
 
-// TestAnORMIsInAProgramOfItsOwn has units by SQL without it.
+// TestAnORMIsInAProgramOfItsOwn: units that reach their tables by SQL run a program without the ORM.
 func TestAnORMIsInAProgramOfItsOwn(t *testing.T) {
 	for access, want := range map[string]string{"sql": "shop", "orm": "shop-orm"} {
 		layout, _ := laidOut(t, variant(architecture.Monolith, map[string]string{architecture.KnobAccess: access}),

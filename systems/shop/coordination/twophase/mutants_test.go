@@ -64,6 +64,7 @@ func TestMutantsAreCaught(t *testing.T) {
 				return c.mutant
 			}
 			w.join()
+			// The first order asks for more than is in stock and is rejected.
 			for n, quantity := range []int64{2 * seed().Stock, 1} {
 				order, err := w.place(fmt.Sprintf("key-%d", n), quantity)
 				testset.Must(t, err)
