@@ -47,7 +47,7 @@ func quantity(text string) (float64, error) {
 		"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}[text[len(digits):]]
 	value, err := strconv.ParseFloat(digits, 64)
 	if err != nil || !known {
-		return 0, fmt.Errorf("Kubernetes reports the quantity %q, which is no number", text)
+		return 0, fmt.Errorf("the quantity %q, as Kubernetes reports it, is no number", text)
 	}
 	return value * scale, nil
 }
