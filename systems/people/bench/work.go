@@ -51,7 +51,8 @@ func (w work) each(ctx context.Context, createAndFetch func(ctx context.Context)
 	return ended(), err
 }
 
-// statements plays the statements of the monolith with the client of the store.
+// statements plays the statements of the monolith with the client of the store. As in the other trials,
+// nothing depends on the seed.
 func (w work) statements(ctx context.Context, _ uint64) (m measure, err error) {
 	store, err := wide.Open(ctx, w.address, wide.Options{Keyspace: people.Name})
 	if err != nil {

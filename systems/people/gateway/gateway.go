@@ -45,9 +45,9 @@ type Backend struct {
 	InFlight int
 	// LogError is called with failures of the system itself.
 	LogError func(error)
-	// Log has a line for every request; nil: none.
+	// Log receives a line for every request; nil: no log.
 	Log *requestlog.Log
-	// Spans makes the spans of requests that are traced; nil: none are.
+	// Spans makes the spans of traced requests; nil: no request is traced.
 	Spans *spans.Provider
 }
 

@@ -22,6 +22,7 @@ func TestTextsAreWrittenAsJSON(t *testing.T) {
 	}
 }
 
+// TestTargetsOfTheUsualForm: route recognizes /KIND and /KIND/ID, and leaves all other targets to net/http.
 func TestTargetsOfTheUsualForm(t *testing.T) {
 	const id = "5e0dbf4c-8f3c-4d8e-9a55-0123456789ab"
 	for target, want := range map[string]string{

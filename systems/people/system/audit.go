@@ -57,8 +57,8 @@ type noted struct {
 // created is a record that a client asked for.
 type created struct {
 	id     string // empty: the client had no answer
-	end    string
-	stored int
+	end    string // how the attempt ended, such as loaded.EndedOK
+	stored int    // the number of stored records with its tag
 }
 
 // judge holds the evidence and the findings.
@@ -110,6 +110,7 @@ func (j *judge) readKind(
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
+	// The tables exist, but a client reads only those that it has declared.
 	if err := store.CreateTables(ctx, records.Table(kind)); err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (j *judge) readKind(
 	return nil
 }
 
-// record checks a stored record, and notes it at what was created with its tag.
+// record checks a stored record, and counts it for the creation with its tag.
 func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16]byte, stored [][]byte) {
 	j.Counts[countStored]++
 	values, err := records.Unseal(sealer, kind, key, stored)
@@ -167,7 +168,8 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 	c.stored++
 }
 
-// checkEncrypted looks in the stored bytes of a record for its tag, which is a part of every property.
+// checkEncrypted looks in the stored bytes of a record for its tag, which is a part of every property. It
+// finds a cipher that encrypts nothing; plain text that cannot be opened has been counted as changed before.
 func (j *judge) checkEncrypted(kind people.Kind, id, tag string, stored [][]byte) {
 	if slices.ContainsFunc(stored, func(column []byte) bool { return bytes.Contains(column, []byte(tag)) }) {
 		j.Breach(countReadable, "%s %s is stored in plain text", kind, id)

@@ -35,7 +35,7 @@ type System struct {
 	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
-	Spans     string // a folder for the spans of all trials; empty: they go with the trial
+	Spans     string // a folder for the spans of all trials; empty: they are not kept
 }
 
 var (
@@ -99,7 +99,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: descriptors,
 		Services: []lab.ServiceSpec{database}, Code: code(design)}
 	job := peopleunit.Job{Architecture: v.Architecture, Knobs: v.Knobs}
-	prepare := kit.Unit("prepare", people.Name, job)
+	prepare := kit.Unit("prepare", people.Name, job) // a job without a unit creates the tables
 	prepare.Node = front
 	layout.Prepare = []lab.UnitSpec{prepare}
 	for i, u := range design.Units {
@@ -129,6 +129,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		layout.Units = loaded.Sidecars(layout.Units,
 			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
 	}
+	// The address of the front replaces the host of the target.
 	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name}
 	if work.Scenario, err = scenario(p); err != nil {
 		return lab.Layout{}, err
