@@ -108,7 +108,7 @@ func (s *ShortURLs) Shorten(ctx context.Context, in *pb.Links) (*pb.ShortLinks, 
 				long, social.MaxURL)
 		}
 		hash := sha256.Sum256([]byte(long))
-		name := base64.RawURLEncoding.EncodeToString(hash[:9])
+		name := base64.RawURLEncoding.EncodeToString(hash[:9])  // 12 characters
 		body, _ := json.Marshal(map[string]string{"url": long}) // strings cannot fail
 		documents = append(documents, document.Document{ID: name, Version: 1, Body: body})
 		answer.Links = append(answer.Links, &pb.ShortLink{Short: shortBase + name, Url: long})
@@ -117,7 +117,7 @@ func (s *ShortURLs) Shorten(ctx context.Context, in *pb.Links) (*pb.ShortLinks, 
 	return &answer, err
 }
 
-// Resolve returns the link of a short name.
+// Resolve returns the link behind a short link, or behind its short name alone.
 func (s *ShortURLs) Resolve(ctx context.Context, in *pb.Link) (*pb.Link, error) {
 	d, err := s.store.Get(ctx, shortsName, strings.TrimPrefix(in.GetUrl(), shortBase))
 	if errors.Is(err, document.ErrNotFound) {

@@ -37,7 +37,7 @@ var _ pb.Posts = (*Posts)(nil)
 // c is nil.
 func New(store document.Store, c *cache.Cache) *Posts { return &Posts{store, c} }
 
-// Store keeps a post. A repetition changes nothing.
+// Store keeps a post. A repetition changes nothing, since its version is not newer than the stored one.
 func (p *Posts) Store(ctx context.Context, in *pb.Post) (*pb.Empty, error) {
 	if err := social.CheckPost(in.GetId()); err != nil {
 		return nil, err

@@ -72,6 +72,7 @@ func withoutTheTokenNothingIsDone(t *testing.T, n network) {
 	soon, user := time.Now().Add(time.Hour), population.User(1)
 	right := signed(t, testKey, user, soon)
 	head, _, _ := strings.Cut(right, ".")
+	// unsigned has the claims of right, but its head says that it needs no signature, and it has none.
 	unsigned := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) +
 		strings.TrimPrefix(right[:strings.LastIndexByte(right, '.')+1], head)
 	for name, c := range map[string]struct {

@@ -39,7 +39,8 @@ func peopleOf(t *testing.T, users, links int) *population.Population {
 	return people
 }
 
-// start fills the stores of a design and serves its units until the test ends.
+// start fills the stores of a design and serves its units until the test ends. turned holds the knobs that
+// differ from those of the architecture.
 func start(t *testing.T, name string, turned map[string]string, people *population.Population) network {
 	t.Helper()
 	return startWith(t, name, turned, people, func(*Unit) {})
@@ -137,7 +138,7 @@ func (n network) compose(t *testing.T, author int, text string) string {
 }
 
 // settle waits until all posts are in home timelines. Without events there is no such path (404) and nothing
-// to wait for.
+// to wait for. The server itself waits before it answers 503 (see settleTimeout), so settle does not pause.
 func (n network) settle(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); ; {

@@ -17,6 +17,7 @@ import (
 func metrics() []lab.Metric {
 	words := loaded.Words{Operations: "requests", Flows: "requests", Cost: "units and servers",
 		Per: "request answered rightly", Response: "response time"}
+	// Of the quantiles, 1 is the maximum, and 0 stands for the mean.
 	all := append(words.ResponseTimes(0.5, 0.99, 0.999, 1, 0), words.Goodput(), words.Capacity(), words.Errors(),
 		words.AchievedShare(), words.CPU())
 	all = append(all, loaded.ClientMetrics()...)
@@ -48,7 +49,8 @@ func (s System) Measure(
 		hosting.KeepSpans(s.Spans, v, p, left.Dir))
 }
 
-// measureStaleness adds the metrics of stale reads of home timelines, if events fill them.
+// measureStaleness adds the metrics of stale reads of home timelines, if events fill them. The times are
+// those of all reads: one that lacks no post counts as 0 s behind.
 func measureStaleness(values map[string]float64, v lab.Variant, p lab.Point, left lab.Leftover) error {
 	design, err := architecture.New(v.Architecture, v.Knobs)
 	if err != nil || design.Broker == "" {

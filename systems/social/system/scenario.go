@@ -26,7 +26,7 @@ const (
 )
 
 const (
-	// pageSize is the number of posts that a read asks for. It begins at a random position up to farthest.
+	// pageSize is the number of posts that a read asks for, from a random position up to farthest.
 	pageSize, farthest = 10, 100
 	// textLength is the length of a post's text in front of its mentions and links, in characters.
 	textLength = 256
@@ -115,7 +115,7 @@ func flows(p lab.Point) ([]object, error) {
 // authorization returns the header with the token of the flow's user.
 func authorization() object { return object{"Authorization": "Bearer ${user.token}"} }
 
-// reading returns the flow that reads timelines of one kind, which have this path.
+// reading returns the flow that reads timelines at a path. Only home timelines need a token.
 func reading(name, path string, weight int) object {
 	step := object{
 		"name": name, "request": "GET /" + path + "/${user.id}?start=${start}&count=" + fmt.Sprint(pageSize),

@@ -48,7 +48,7 @@ type System struct {
 	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
-	Spans     string // a folder for the spans of all trials; empty: each trial keeps its own
+	Spans     string // a folder for the spans of all trials; empty: they are not kept
 }
 
 var (

@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/social"
 )
 
+// owned is the user whose timeline the tests write and read.
 const owned = "7"
 
 func idOf(n int) string { return fmt.Sprintf("%016x", n) }

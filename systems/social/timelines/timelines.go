@@ -3,7 +3,7 @@
 // either filled when they post or gathered when it is read. The ids of posts are in a
 // store, with or without a cache in front of it.
 //
-// Entry points: NewUser, NewHome, with NewCache; Collections for their stores.
+// Entry points: NewUser, NewHome, with NewCache; UserCollection and HomeCollection for their stores.
 package timelines
 
 import (
