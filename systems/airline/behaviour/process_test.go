@@ -95,7 +95,7 @@ func eachRuntime(t *testing.T, run func(t *testing.T, r runtime)) {
 	}
 }
 
-// architectures returns the units of each architecture; units that others ask come first.
+// architectures returns the units of each architecture.
 func architectures() map[string][]string {
 	return map[string][]string{"monolith": {Monolith}, "services": {Customers, Auth, Flights, Bookings}}
 }
@@ -362,7 +362,7 @@ func TestUnitsSpeakOneGRPC(t *testing.T) {
 			t.Errorf("auth says of a session: %+v, %v", session, err)
 		}
 		found, err := unit[Flights].Flight(t.Context(), "ATH-AMS-20260227-2")
-		want := expected("ATH", "AMS", "2026-02-27", 67)[1]
+		want := expected("ATH", "AMS", "2026-02-27", 67)[1] // the day's second; it takes 67 minutes
 		if got := (flight{found.ID, found.From, found.To, found.Departs.Format(time.RFC3339), found.Minutes,
 			found.Price}); err != nil || !sameFlights([]flight{got}, []flight{want}) {
 			t.Errorf("flights says of a flight: %+v, %v, want %+v", got, err, want)

@@ -123,7 +123,7 @@ func OpenMongo(ctx context.Context, url string) (Store, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for collection, indices := range map[string][]mongo.IndexModel{
-		// the server sweeps them
+		// the server removes expired sessions
 		collectionSessions: {{Keys: keys("expires"), Options: options.Index().SetExpireAfterSeconds(0)}},
 		collectionFlights:  {{Keys: keys("from", "to", "day")}},
 		collectionOrders: {{Keys: keys("login", "seats.flight"), Options: options.Index().SetUnique(true)},
@@ -305,7 +305,8 @@ func (m *mongoStore) Flight(ctx context.Context, id string) (airline.Flight, boo
 	return found.flight(), known, err
 }
 
-// Book implements Store.
+// Book implements Store. The index does not compare the flights of one order: package web refuses a flight
+// that is in an order twice.
 func (m *mongoStore) Book(ctx context.Context, bookings []airline.Booking) error {
 	order := orderDocument{ID: bookings[0].ID, Login: bookings[0].Login, Booked: bookings[0].Booked}
 	for _, b := range bookings {
@@ -351,7 +352,7 @@ func (m *mongoStore) Cancel(ctx context.Context, login, id string) error {
 
 // EachBooking implements Store.
 func (m *mongoStore) EachBooking(ctx context.Context, visit func(airline.Booking) error) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute) // for the whole list
+	ctx, cancel := context.WithTimeout(ctx, time.Minute) // for the whole list; replaces mongoPatience
 	defer cancel()
 	orders, err := findAll[orderDocument](ctx, m, collectionOrders, bson.D{})
 	for _, order := range orders {

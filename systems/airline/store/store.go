@@ -1,7 +1,7 @@
-// Package store keeps the data of the airline: in a file of the unit's own (Embedded), or on a server of
-// MongoDB's protocol (Mongo). It enforces only the rules that need a store: that a customer books a flight
-// once, and that two flights are booked together or not at all. Such refusals are problems (rpc.Problem);
-// other errors are failures of the store.
+// Package store keeps the data of the airline: in a file of the unit's own (OpenEmbedded), or on a server
+// of MongoDB's protocol (OpenMongo). It enforces only the rules that need a store: that a customer books a
+// flight once, and that two flights are booked together or not at all. Such refusals are problems
+// (rpc.Problem); other errors are failures of the store.
 //
 // Entry points: OpenEmbedded, OpenMongo.
 package store
@@ -24,13 +24,14 @@ type Store interface {
 
 	// Account finds a customer; known tells whether there is one.
 	Account(ctx context.Context, login string) (account airline.Account, known bool, err error)
-	// SetContact changes an existing customer.
+	// SetContact changes an existing customer, and returns the changed one.
 	SetContact(ctx context.Context, login string, contact airline.Contact) (airline.Customer, error)
 
 	// AddSession stores a session. Expired sessions are removed sooner or later.
 	AddSession(ctx context.Context, token string, session airline.Session) error
 	// Session finds a session, whether it has expired or not.
 	Session(ctx context.Context, token string) (session airline.Session, known bool, err error)
+	// EndSession removes a session, if there is one.
 	EndSession(ctx context.Context, token string) error
 
 	HasAirport(ctx context.Context, code string) (bool, error)
@@ -45,7 +46,7 @@ type Store interface {
 	Bookings(ctx context.Context, login string) ([]airline.Booking, error)
 	// Cancel removes a booking of the customer, or returns UnknownBooking or NotYours.
 	Cancel(ctx context.Context, login, id string) error
-	// EachBooking visits all bookings.
+	// EachBooking visits all bookings, in no order, until visit returns an error.
 	EachBooking(ctx context.Context, visit func(airline.Booking) error) error
 
 	Close() error

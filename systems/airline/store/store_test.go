@@ -218,8 +218,8 @@ func TestBookingsAreWholeAndSingle(t *testing.T) {
 	})
 }
 
-// TestBookingsAtOnce books pairs of flights that overlap, concurrently: one of each two that overlap
-// succeeds.
+// TestBookingsAtOnce books ten pairs of flights for each of four customers, concurrently. All pairs of a
+// customer share flight a, so exactly one of them succeeds.
 func TestBookingsAtOnce(t *testing.T) {
 	eachStore(t, func(t *testing.T, s Store, _ func() Store) {
 		var booking sync.WaitGroup

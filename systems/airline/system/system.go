@@ -41,7 +41,7 @@ type System struct {
 	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
-	Spans     string // a folder for the spans of all trials; empty: they go with the trial
+	Spans     string // a folder for the spans of all trials; empty: they are not kept
 }
 
 var (

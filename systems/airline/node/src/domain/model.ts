@@ -48,5 +48,6 @@ export interface Session {
 /** The result of a login. */
 export interface Ticket {
   token: string;
+  /** RFC 3339, UTC. */
   expires: string;
 }

@@ -90,7 +90,7 @@ export function bookingRoutes(app: FastifyInstance, bookings: Bookings, sessions
   });
 }
 
-/** The requests of other units to auth. */
+/** The requests of other units to auth. An unknown token is a 404 here, and a 401 in the public interface. */
 export function internalAuthRoutes(app: FastifyInstance, sessions: Sessions): void {
   app.get<{ Params: { token: string } }>(
     '/internal/sessions/:token',

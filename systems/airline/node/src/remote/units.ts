@@ -5,6 +5,7 @@ import type { Credentials, FlightFinder, Sessions } from '../domain/ports.js';
 import { Problem } from '../domain/problem.js';
 import { isToken } from '../sessions/stored.js';
 
+/** The time limit of a call, and of each of its steps, in milliseconds. */
 const timeout = 5000;
 
 /** host:port of other units. */
@@ -24,7 +25,7 @@ interface Answer {
   body: string;
 }
 
-/** Asks other units over connections that are kept open for the next call, or one for each. */
+/** Asks other units over HTTP. It keeps connections open for later calls, or opens one for each call. */
 export function overHttp(peers: Peers, keptOpen: boolean): Remote {
   const dispatcher = new Agent({
     pipelining: keptOpen ? 1 : 0, // undici's way to say that a connection serves one request

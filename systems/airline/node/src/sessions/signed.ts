@@ -35,6 +35,7 @@ export class SignedSessions implements SessionBook {
     return Promise.resolve({ login: claims.sub, expires: rfc3339(claims.exp) });
   }
 
+  /** Does nothing: a logout cannot end a signed session. */
   close(): Promise<void> {
     return Promise.resolve();
   }
