@@ -92,7 +92,8 @@ func (d *Definition) AuditWith(command string) error {
 }
 
 // AuditLive implements lab.LiveAuditor. It audits the generator's report, and then the running system with
-// the requests, the queries and the command of its definition. The worst verdict counts.
+// the requests, the queries and the command of its definition. The worst verdict counts. If the
+// report is invalid already, or the point searches for the capacity, the system is not asked.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	audit := s.Audit(v, p, left.Reports)
 	x := v.External
@@ -131,7 +132,8 @@ func judge(audit *lab.Audit, verdict lab.AuditVerdict, problem string) {
 	audit.Problems = append(audit.Problems, problem)
 }
 
-// addressOf returns the URL of a running system, given the addresses of its units.
+// addressOf returns the URL of a running system, given the addresses of its units. Port 80 only lets a URL
+// with {port} be parsed: the address of the unit, if it has one, replaces it.
 func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error) {
 	u, err := url.Parse(strings.ReplaceAll(x.URL, portMark, "80"))
 	if err != nil {
@@ -215,8 +217,9 @@ func sameParsed(a, b any) bool {
 	return a == b
 }
 
-// auditCommand runs the command of an audit and judges by its exit code. Neither the command nor the
-// processes that it has started outlive this program.
+// auditCommand runs the command of an audit and judges by its exit code. When the command ends, it kills what
+// the command has left in its process group. If this program is killed, the command ends with it, but the
+// processes that the command has started go on.
 func (s System) auditCommand(
 	ctx context.Context, x *lab.ExternalSystem, at *url.URL, left lab.Leftover, audit *lab.Audit,
 ) {

@@ -50,8 +50,8 @@ func changesOf(written map[string]any) (map[string]*change, error) {
 const changeSyntax = "SERVICE.replicas=2, SERVICE.cpu=0.5, SERVICE.memory=256Mi, SERVICE.image=NAME, " +
 	"SERVICE.env.NAME=VALUE or SERVICE=null"
 
-// Change changes services of the system as written on the command line. The system gets the given name, or
-// one made of the changes if that is empty.
+// Change changes services of the system as written on the command line. The system gets the name or, if it is
+// empty, one made of the changes.
 func (d *Definition) Change(name string, written []string) error {
 	if !d.HasUnits() {
 		return fmt.Errorf("system %s: only services of a compose file or of manifests can be changed: leave out %s",
@@ -91,7 +91,7 @@ func withoutSecret(word string) string {
 	return word
 }
 
-// addChange adds a change as written on the command line.
+// addChange adds a change as written on the command line. The name of a service ends at the first dot.
 func addChange(changes map[string]*change, word string) error {
 	place, value, assigned := strings.Cut(word, "=")
 	service, key, keyed := strings.Cut(place, ".")
@@ -164,7 +164,8 @@ func (p *project) change(changes map[string]*change) error {
 	return nil
 }
 
-// forget removes the findings about a service.
+// forget removes the findings about a service: the lines that begin with a kind and its name, such as
+// "service web: ". Lines about networks, which begin with "networks: ", stay.
 func (p *project) forget(name string) {
 	isAbout := func(line string) bool {
 		kind, rest, _ := strings.Cut(line, " ")
@@ -219,7 +220,8 @@ func (p *project) changeService(s *lab.SystemService, c change) error {
 // isCores reports whether a service can be limited to this number of processors.
 func isCores(cpu float64) bool { return cpu > 0 && cpu <= math.MaxFloat64 }
 
-// parseMemory returns a limit of memory, such as 256Mi, in bytes.
+// parseMemory returns a limit of memory, such as 256Mi, in bytes. M is a million bytes, as in manifests; in a
+// compose file it is 2^20.
 func parseMemory(text string) (int64, error) {
 	size, err := humanize.ParseBytes(text)
 	if err == nil && (size == 0 || size > math.MaxInt64) {

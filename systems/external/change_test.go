@@ -76,6 +76,7 @@ change:
 // TestRemovedServicesHaveNoFindings: neither notes, nor the reasons why they cannot be units. Their images
 // are built only if other services need them.
 func TestRemovedServicesHaveNoFindings(t *testing.T) {
+	// With unsupported services the compose command runs the file: it needs a port of this host.
 	changeable := strings.Replace(changeable, `["80"]`, `["8080:80"]`, 1)
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable + `
   ads-cache: {image: cache, ports: ["53/udp"], cap_add: [SYS_ADMIN], devices: ["/dev/x:/dev/x"]}

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
-// handedIn has the report of a generator.
+// handedIn holds the reports of a trial's units: that of the generator alone.
 var handedIn = []lab.UnitReport{{Unit: "generator"}}
 
 func parse(t *testing.T, text string) Definition {

@@ -56,8 +56,9 @@ func (e entryPoint) address() string {
 }
 
 // readProject reads a compose file as docker compose does. Its variables come from the environment of the
-// system file, from that of Cleave, and from the file .env in the same folder.
+// system file, from that of Cleave, and from the file .env in the same folder. The first that sets one wins.
 func readProject(path string, env map[string]string, envFile string) (*project, error) {
+	// Compose reads the file itself; this refuses one that is too long or missing.
 	if _, err := inputfile.Read(path, maxFile); err != nil {
 		return nil, err
 	}
@@ -121,8 +122,8 @@ func (p *project) awaitOthers(file *types.Project) {
 	}
 }
 
-// joinNetworks puts all services into one network, in which they find each other by name. An alias of two
-// services, and an address in the configuration of a service, are obstacles.
+// joinNetworks puts all services into one network, in which they find each other by name. Obstacles are an
+// alias of two services, a static address in the configuration of a service, and an external network.
 func (p *project) joinNetworks(file *types.Project) {
 	owner := map[string]string{}
 	for _, unit := range p.services {
@@ -261,7 +262,7 @@ func (p *project) entryError(address string) error {
 		"with one of the services %s", what, strings.Join(names, ", "))
 }
 
-// urlAt returns the URL of the system at a port of this host, with the scheme, path and query of its file.
+// urlAt returns the URL of the system at a port of this host, with the scheme, path and query of d.URL.
 func (d *Definition) urlAt(port string) string {
 	scheme, rest, written := strings.Cut(d.URL, "://")
 	if !written {
@@ -373,7 +374,7 @@ func (d *Definition) resolveCompose() error {
 // Build is a command that builds an image of a compose file.
 type Build struct {
 	Command []string
-	Env     []string // the variables of the file, so that Command has no secrets
+	Env     []string // the environment of Command; it has the secrets, so that Command has none
 }
 
 // buildsOfServices returns the builds of the services' images, each once.
@@ -412,7 +413,7 @@ func (d *Definition) byCommand() error {
 	return checkPublished(described, d.URL)
 }
 
-// Address returns the url that a system file has for the system's entry point.
+// Address returns the url that leads to the system's entry point, as it is written in a system file.
 func (d *Definition) Address() string {
 	if d.writtenURL != "" || d.Entry == "" {
 		return cmp.Or(d.writtenURL, d.URL)

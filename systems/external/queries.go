@@ -33,7 +33,7 @@ const (
 	maxWait    = 10 * time.Minute // for an answer to become right
 )
 
-// auditDatabase is a database of an audit in a system file.
+// auditDatabase is a database of an audit in a system file. See lab.AuditDatabase for its fields.
 type auditDatabase struct {
 	Driver       string `yaml:"driver"`
 	At           string `yaml:"at"`
@@ -44,7 +44,7 @@ type auditDatabase struct {
 	PasswordOf   string `yaml:"password_of,omitempty"`
 }
 
-// auditQuery is a query of an audit in a system file.
+// auditQuery is a query of an audit in a system file. See lab.AuditQuery for its fields.
 type auditQuery struct {
 	Rule   string        `yaml:"rule"`
 	In     string        `yaml:"in"`
@@ -208,7 +208,7 @@ func (d *Definition) locate(db *lab.AuditDatabase) error {
 		return fmt.Errorf("at: %w", err)
 	}
 	if db.Driver == driverPostgres {
-		if err := checkEnvironment(); err != nil {
+		if err := checkEnvironment(); err != nil { // it would lead the driver to another database
 			return err
 		}
 	}

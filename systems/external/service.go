@@ -60,7 +60,7 @@ func (s *serviceReader) read() {
 	c := &s.unit.Container
 	c.Entrypoint, c.Command = s.Entrypoint, s.ServiceConfig.Command
 	if s.Entrypoint != nil && len(s.Entrypoint) == 0 {
-		c.Entrypoint = []string{""}
+		c.Entrypoint = []string{""} // no entrypoint; an empty list would leave that of the image
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
 		if value := s.Environment[name]; value != nil {
@@ -146,7 +146,7 @@ func (s *serviceReader) readNames() {
 	s.unit.Container.Names = names
 }
 
-// readPorts reads the exposed and the published ports.
+// readPorts reads the exposed and the published ports. It ignores ranges of exposed ports.
 func (s *serviceReader) readPorts() {
 	for _, text := range s.Expose {
 		first, protocol, _ := strings.Cut(text, "/")
@@ -266,7 +266,7 @@ func (s *serviceReader) fileMount(key, name, path, target string) {
 		lab.ContainerMount{Kind: lab.MountBind, Source: path, Target: target, ReadOnly: true})
 }
 
-// checkBind adds a risk if a mounted file or folder is outside of the project's folder.
+// checkBind adds a risk if a mounted file or folder is Docker's socket or outside of the project's folder.
 func (s *serviceReader) checkBind(path string) {
 	folder, outside := resolved(s.file.WorkingDir), resolved(path)
 	switch rel, err := filepath.Rel(folder, outside); {
