@@ -149,6 +149,7 @@ func TestUnitNames(t *testing.T) {
 	}
 }
 
+// TestBodiesHaveTheirLength: 11 bytes are the JSON around an empty load.
 func TestBodiesHaveTheirLength(t *testing.T) {
 	for bytes, want := range map[float64]int{0: 11, 11: 11, 12: 12, 210: 210, 99.6: 100} {
 		if got := len(Body(bytes)); got != want {

@@ -13,7 +13,7 @@ import (
 )
 
 // front returns the interface for clients: PUT /operations/NUMBER calls play for an operation, and GET
-// /settled answers when no unit has work in progress.
+// /settled answers when no unit has work in progress. GET /health does the same, which reaches every unit.
 func (u *Unit) front(play func(context.Context, *preparedCall) error) http.Handler {
 	f := front.New(front.Config{
 		Problems: front.Problems{Types: "urn:cleave:rehearsal:", Of: problemOf, LogError: u.logIf},
@@ -40,7 +40,7 @@ func (u *Unit) front(play func(context.Context, *preparedCall) error) http.Handl
 }
 
 // settled returns when no unit has work in progress. It asks every unit to finish its work in the background,
-// until no unit has begun a call between two rounds.
+// until no unit has begun a call between two rounds. It does not ask other replicas of the front.
 func (u *Unit) settled(ctx context.Context) error {
 	for before := int64(-1); ; {
 		u.finish()

@@ -100,7 +100,8 @@ func (u *Unit) play(ctx context.Context, p *preparedCall) error {
 	return nil
 }
 
-// burn uses an amount of CPU time; in a probe, at most probeMost, and nothing after allBurns.
+// burn uses an amount of CPU time. A probe uses at most probeMost, and nothing once all probes together have
+// used allBurns.
 func (u *Unit) burn(cpu time.Duration) {
 	switch {
 	case !u.probing:
@@ -136,7 +137,7 @@ func (u *Unit) toBurn(p *preparedCall, cpu, background time.Duration) (time.Dura
 	}
 	cpu = time.Duration(p.share * float64(cpu))
 	background = time.Duration(p.share * float64(background))
-	inBackground := min(own, background) // where models have the handling of messages
+	inBackground := min(own, background) // models count the handling of messages as background work
 	return max(0, cpu-(own-inBackground)), background - inBackground
 }
 
@@ -232,7 +233,8 @@ func executions(count float64) int {
 	return whole
 }
 
-// call makes a call once, in this unit or over the binding. A probe does not leave the unit.
+// call makes a call once, in this unit or over the binding. A call within the unit takes no further worker.
+// A probe does not leave the unit.
 func (u *Unit) call(ctx context.Context, c *rehearsal.Call) error {
 	p := u.calls[c.Number]
 	if u.probing && c.Unit != u.index {

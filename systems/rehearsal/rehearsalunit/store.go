@@ -45,7 +45,8 @@ func openStore(
 	})
 }
 
-// visit plays a visit: its commits, which take the time that they take, or else its wait.
+// visit plays a visit: its commits, which take the time that they take, or else its wait. Where the mean
+// number of commits is below one, it may draw none: then it executes no statement and does not wait.
 func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) error {
 	if s.workers != nil {
 		select {

@@ -60,12 +60,12 @@ func Run(channel *unit.Channel, argument string) error {
 	})
 }
 
-// Place holds the folder and the peers of a unit.
+// Place holds the folder and the peers of a unit, and the pace of its load.
 type Place struct {
 	Dir string // its own folder
 	// Peer returns the host:port of another unit, or those of all its replicas (see rpc.Spread).
 	Peer func(unit string) (string, error)
-	// Pause is the time between two operations of the load.
+	// Pause is the time between two operations of the load. Probes are as far apart, up to maxPause.
 	Pause time.Duration
 }
 
@@ -75,7 +75,7 @@ type Unit struct {
 	design     *rehearsal.Design
 	index      int                       // of the unit in the design
 	calls      []*preparedCall           // all calls of the design, by their numbers
-	parts      map[int]rehearsalpb.Part  // the other units, by their index
+	parts      map[int]rehearsalpb.Part  // the units that it calls (Design.Calling), by their index
 	stores     map[string]*embeddedStore // embedded stores, by their name
 	workers    chan struct{}             // has an entry for each call that is being played; nil: no limit
 	counts     *counts
@@ -83,7 +83,7 @@ type Unit struct {
 	sleeper    *sleeper
 	background atomic.Int64  // the number of functions that run in the background
 	pause      time.Duration // between two probes
-	probesEach int           // measured probes of each entry
+	probesEach int           // measured probes of each entry (see calibrate)
 	probing    bool          // calibrate is running: calls are probes
 
 	storeCPU, storeWait time.Duration // CPU time and duration of a call to a store that is a unit
