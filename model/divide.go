@@ -33,7 +33,8 @@ func (b *builder) sharesOf(unit string) cpuShares {
 // spanTimes holds the times of the spans of a unit, in seconds, and the number of its messages.
 type spanTimes struct{ run, statements, commits, messages float64 }
 
-// divide computes the shares of all units from their metered CPU time and the times of their spans.
+// divide computes the shares of all units from their metered CPU time and the times of their spans. It notes
+// units that used more than a microsecond of CPU time per operation and have no call.
 func (b *builder) divide(operations []*node) {
 	sums := map[string]*spanTimes{}
 	of := func(unit string) *spanTimes {
@@ -89,7 +90,6 @@ func (b *builder) divide(operations []*node) {
 		b.shares[unit] = s
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.CPU)) {
-		// Less than a microsecond is not worth a note.
 		if sums[name] == nil && !b.stores[name].Server && b.CPU[name] > 1e-6 {
 			b.note("%s used %s CPU time per operation, which is in no call", name, formatTime(duration(b.CPU[name])))
 		}

@@ -258,8 +258,7 @@ func TestSpansOfKnownTruth(t *testing.T) {
 		{"ads", trace.SpanKindServer, "ads", 21, 58}, {"prices", trace.SpanKindClient, "cart", 62, 97},
 		{"prices", trace.SpanKindServer, "prices", 64, 96},
 	}
-	// By service: its own span or, before that has begun, the client's span that calls it.
-	within := map[string]context.Context{"": ctx}
+	within := map[string]context.Context{"": ctx} // by service: of its span, or first of the client's
 	for _, s := range spans {
 		recorder, parent := s.service, within[s.calledBy]
 		if s.role == trace.SpanKindClient {
