@@ -40,7 +40,8 @@ func generators(factors int) []word {
 }
 
 // Factorial returns the two-level design for two to six factors. The first run is called base and has every
-// factor at its low level; the others are named after the factors that they have at the high one.
+// factor at its low level; the others are named after the factors that they have at the high one, or after
+// their letters if that would be too long.
 //
 // Generators of an even number of factors get a minus sign. This chooses, among the fractions with the same
 // aliases, the one that contains the first run (section 5.3.3.4.3 of the same handbook).
@@ -131,6 +132,9 @@ func runOf(base string, factors []lab.Factor, levels word) lab.FactorialRun {
 		if high {
 			run.Variant += "-" + strings.ReplaceAll(factor.Knob, "_", "-")
 		}
+	}
+	if len(run.Variant) > yamlfile.MaxName {
+		run.Variant = base + "-" + strings.ToLower(letters(levels))
 	}
 	return run
 }

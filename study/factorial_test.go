@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
+	"github.com/cleave-lab/cleave/yamlfile"
 )
 
 // factors returns the first n of the factors a to f.
@@ -101,6 +102,23 @@ func TestEffectsAreOrthogonal(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRunsWithLongNamesHaveLetters: every run has a name that a plan may have, and a name of its own.
+func TestRunsWithLongNamesHaveLetters(t *testing.T) {
+	all := factors(6)
+	for i := range all {
+		all[i].Knob += "-whose-name-is-long"
+	}
+	d, err := study.Factorial("base", all)
+	testset.Must(t, err)
+	seen := map[string]bool{}
+	for _, run := range d.Runs {
+		if len(run.Variant) > yamlfile.MaxName || seen[run.Variant] {
+			t.Errorf("a run is called %s", run.Variant)
+		}
+		seen[run.Variant] = true
 	}
 }
 

@@ -231,7 +231,7 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	return c
 }
 
-// zeroInBoth are the words of a change of a metric that is 0 on both sides. No gate judges it.
+// zeroInBoth are the words of a change of a metric that is 0 on both sides.
 const zeroInBoth = "0 in both"
 
 // withholdChange weakens or withholds a verdict that depends on the length of the trials.
@@ -318,7 +318,8 @@ func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict
 		return v, err
 	}
 	for _, c := range changes {
-		if c.Metric != metric || c.Words == zeroInBoth {
+		isZero := c.Verdict == lab.Equivalent && c.Low == nil // in both
+		if c.Metric != metric || isZero {
 			continue
 		}
 		switch proven, possible := g.beyond(c); {
