@@ -101,7 +101,8 @@ func TestRemovedServicesHaveNoFindings(t *testing.T) {
 }
 
 func TestChangesThatCannotBeAreRefused(t *testing.T) {
-	path := projectFolder(t, map[string]string{"compose.yaml": changeable})
+	path := projectFolder(t, map[string]string{"compose.yaml": changeable,
+		"newer.yaml": `services: {cart: {image: cart, ports: ["8080:80"], key_of_tomorrow: 1}}`})
 	for word, message := range map[string]string{
 		"cat.replicas=2": "there is no service cat", "cart.replicas=two": "is none of: SERVICE.replicas=2",
 		"cart.replicas=21": "expected 1 to 20", "cart.cpu=-1": "expected a number of processors",
@@ -122,8 +123,10 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"compose: compose.yaml\nchange: {cart: {speed: 2}}":                    "unknown field",
 		"url: http://127.0.0.1:1/\nchange: {cart: null}":                       "there is no compose",
 		"compose: compose.yaml\nchange: {cart: {cpu: 1}}\ndeployment: compose": "cannot be changed by service",
-		"compose: compose.yaml\nchange: {cart: {env: {A: 1}}}":                 "names with texts",
-		"compose: compose.yaml\nchange: {cart: {replicas: 0}}":                 "expected 1 to 20",
+		"compose: newer.yaml\nurl: http://127.0.0.1:8080/\ndeployment: compose\nchange: {cart: {cpu: 1}}": "cannot be " +
+			"changed by service",
+		"compose: compose.yaml\nchange: {cart: {env: {A: 1}}}": "names with texts",
+		"compose: compose.yaml\nchange: {cart: {replicas: 0}}": "expected 1 to 20",
 	} {
 		_, err := parseBeside(path, "name: x\n"+text)
 		if err == nil || !strings.Contains(err.Error(), message) {

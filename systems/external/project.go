@@ -343,10 +343,7 @@ func (d *Definition) resolveCompose() error {
 			d.project.findCalls()
 		}
 	}
-	p := d.project
-	if p == nil { // the compose command may understand the file
-		return d.byCommand()
-	}
+	p := cmp.Or(d.project, &project{}) // the compose command may understand what cannot be read here
 	d.Risks = p.risks
 	switch why := strings.Join(p.obstacles, "; "); {
 	case len(d.changes) > 0 && (why != "" || d.Deployment == kindCompose):
