@@ -133,14 +133,19 @@ func judge(audit *lab.Audit, verdict lab.AuditVerdict, problem string) {
 }
 
 // addressOf returns the URL of a running system, given the addresses of its units. Port 80 only lets a URL
-// with {port} be parsed: the address of the unit, if it has one, replaces it.
+// with {port} be parsed: the address of the unit replaces it.
 func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error) {
 	u, err := url.Parse(strings.ReplaceAll(x.URL, portMark, "80"))
 	if err != nil {
 		return nil, fmt.Errorf("audit: url: %w", err)
 	}
-	if at, listens := units[cmp.Or(x.Entry, roleSystem)]; listens {
+	entry := cmp.Or(x.Entry, roleSystem)
+	at, listens := units[entry]
+	switch {
+	case listens:
 		u.Host = at
+	case strings.Contains(x.URL, portMark):
+		return nil, fmt.Errorf("audit: the unit %s has no address at which it could be asked: look into its log", entry)
 	}
 	return u, nil
 }

@@ -95,6 +95,18 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 	}
 }
 
+// TestAUnitWithoutAnAddressIsNotAudited: nothing else is asked in its place.
+func TestAUnitWithoutAnAddressIsNotAudited(t *testing.T) {
+	x := lab.ExternalSystem{URL: "http://127.0.0.1:{port}/", Entry: "web"}
+	if u, err := addressOf(&x, map[string]string{"db": "127.0.0.1:1"}); err == nil ||
+		!strings.Contains(err.Error(), "the unit web has no address") {
+		t.Errorf("it is asked at %v, %v", u, err)
+	}
+	if u, err := addressOf(&x, map[string]string{"web": "127.0.0.1:2"}); err != nil || u.Host != "127.0.0.1:2" {
+		t.Errorf("it is asked at %v, %v; want its own address", u, err)
+	}
+}
+
 // TestAnAuditIsBounded: its output is limited, and no process of its command stays.
 func TestAnAuditIsBounded(t *testing.T) {
 	begun := time.Now()
