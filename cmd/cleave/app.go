@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/docker"
 	"github.com/cleave-lab/cleave/deploy/kubernetes"
+	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/ssh"
@@ -78,8 +79,9 @@ func systemOf(plan lab.Plan, secrets *secret.Vault, spans string) (lab.System, e
 	}
 	system, ours := systemNamed[lab.System](plan.Study.System, c)
 	if !ours {
+		label, _ := launch.Own() // without one the conductor refuses to play
 		system = external.System{Generator: c.generator, Load: c.load, Secrets: secrets,
-			Faults: len(plan.Study.Faults) > 0}
+			Faults: len(plan.Study.Faults) > 0, Label: label.String()}
 	}
 	if plan.Study.Load == nil && len(system.Describe().Metrics) > 0 {
 		return nil, withCode(exitBadPlan, "the plan of %s has no load: give the study the key \"load\"",

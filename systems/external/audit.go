@@ -223,8 +223,8 @@ func sameParsed(a, b any) bool {
 }
 
 // auditCommand runs the command of an audit and judges by its exit code. When the command ends, it kills what
-// the command has left in its process group. If this program is killed, the command ends with it, but the
-// processes that the command has started go on.
+// the command has left in its process group. If this program is killed, the command ends with it, and the
+// sweeper finds the processes that the command has started by their CLEAVE_RUN.
 func (s System) auditCommand(
 	ctx context.Context, x *lab.ExternalSystem, at *url.URL, left lab.Leftover, audit *lab.Audit,
 ) {
@@ -241,7 +241,7 @@ func (s System) auditCommand(
 	command := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	command.Dir = x.Audit.Dir
 	command.Env = slices.Concat(os.Environ(), environment, []string{"CLEAVE_HISTORY=" + history,
-		"CLEAVE_URL=" + at.String()})
+		"CLEAVE_URL=" + at.String(), "CLEAVE_RUN=" + s.Label})
 	for _, unit := range slices.Sorted(maps.Keys(left.Foreign)) {
 		command.Env = append(command.Env, lab.PeerVariable(unit)+"="+left.Foreign[unit])
 	}

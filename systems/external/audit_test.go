@@ -39,7 +39,7 @@ func audited(t *testing.T, lines string) lab.Audit {
 	vault := secret.NewVault(os.LookupEnv)
 	testset.Must(t, d.Mask(vault))
 	g := loadedtest.Generator{Report: lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}}}
-	return System{Generator: &g, Secrets: vault}.AuditLive(t.Context(), lab.Variant{Name: "it",
+	return System{Generator: &g, Secrets: vault, Label: "the-label"}.AuditLive(t.Context(), lab.Variant{Name: "it",
 		External: &d.ExternalSystem}, at(Operations, 9), loadedtest.Left(t, "one line"))
 }
 
@@ -79,6 +79,8 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 			lab.AuditUnknown, "ended with exit status 1"},
 		`audit: {command: [sh, -c, "kill -9 $$"]}`: {
 			lab.AuditUnknown, "ended with signal: killed"},
+		`audit: {command: [sh, -c, "sh -c 'echo in $CLEAVE_RUN'"]}`: {
+			lab.AuditValid, "said [in the-label]"},
 		`audit: {command: [./none]}`: {
 			lab.AuditUnknown, "did not start"},
 		`audit: {command: [sh, -c, 'test "$A $CLEAVE_URL" = "b {url}"']}` + "\nenv: {A: b}": {

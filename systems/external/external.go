@@ -50,6 +50,7 @@ type System struct {
 	Load      lab.Load
 	Secrets   *secret.Vault // the values of the references in definitions
 	Faults    bool          // trials have faults: the generator writes a history
+	Label     string        // of the conductor: it marks the processes of audits, so that none of them stays
 }
 
 var (
