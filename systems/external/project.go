@@ -150,11 +150,11 @@ func (p *project) joinNetworks(file *types.Project) {
 			}
 			owner[alias] = unit.Name
 		}
-		text := configText(unit)
+		text := configText(unit) + " " + strings.Join(unit.Container.Hosts, " ")
 		for _, address := range addresses {
 			if strings.Contains(text, address) {
-				p.addObstacle("service %s: environment or command: it names the address %s: name the service instead",
-					unit.Name, address)
+				p.addObstacle("service %s: environment, command or extra_hosts: it names the address %s: name the "+
+					"service instead", unit.Name, address)
 			}
 		}
 	}
@@ -177,10 +177,10 @@ func (p *project) addObstacle(format string, args ...any) {
 	p.obstacles = append(p.obstacles, fmt.Sprintf(format, args...))
 }
 
-// configText returns the environment, the command and the extra hosts of a service as one text.
+// configText returns the environment and the command of a service as one text.
 func configText(unit lab.SystemService) string {
 	c := unit.Container
-	return strings.Join(slices.Concat(c.Env, c.Command, c.Entrypoint, c.Hosts), " ")
+	return strings.Join(slices.Concat(c.Env, c.Command, c.Entrypoint), " ")
 }
 
 // findCalls adds the ports at which the configuration of some service calls a service by name, as NAME:PORT.

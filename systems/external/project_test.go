@@ -196,6 +196,21 @@ func TestTheComposeCommandLoadsTheURLThatWasWritten(t *testing.T) {
 	}
 }
 
+// TestPortsOfCallsAreFound in environments and commands. The address of an extra host is no port.
+func TestPortsOfCallsAreFound(t *testing.T) {
+	d, err := ofCompose(t, `services:
+  web: {image: web, ports: ["80"], environment: {DB: "db:5432"}, extra_hosts: ["db:10.9.0.2", "cart:10.9.0.3"]}
+  db: {image: db}
+  cart: {image: cart}
+`, "")
+	testset.Must(t, err)
+	for name, want := range map[string][]lab.ContainerPort{"db": {{Port: 5432, Target: 5432}}, "cart": nil} {
+		if got := serviceIn(d.Services, name).Container.Ports; !slices.Equal(got, want) {
+			t.Errorf("%s is called at %+v, want %+v", name, got, want)
+		}
+	}
+}
+
 // TestPortsThatAreNotOfTCPAreNamed once, both for compose files and for manifests.
 func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
 	const note = "service dns: port 53/udp gets no load, and on kubernetes no other service reaches it"
