@@ -152,7 +152,8 @@ func (p *project) joinNetworks(file *types.Project) {
 		}
 		text := configText(unit) + " " + strings.Join(unit.Container.Hosts, " ")
 		for _, address := range addresses {
-			if strings.Contains(text, address) {
+			whole := regexp.MustCompile(`(^|[^\w.])` + regexp.QuoteMeta(address) + `($|[^\w.])`)
+			if whole.MatchString(text) {
 				p.addObstacle("service %s: environment, command or extra_hosts: it names the address %s: name the "+
 					"service instead", unit.Name, address)
 			}

@@ -243,6 +243,7 @@ func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
 		"volumes: [\"kept:/data\"]":                "service a: volumes (kept is external",
 		"networks: {app: {aliases: [b]}}":          "service a: networks: b is a name of b, too",
 		"environment: {DB: \"10.9.0.2:5432\"}":     "it names the address 10.9.0.2",
+		"extra_hosts: [\"db:10.9.0.2\"]":           "it names the address 10.9.0.2",
 		"links: [\"b:database\"]":                  "service a: links (b:database",
 		"deploy: {resources: {limits: {pids: 5}}}": "service a: deploy.resources.limits (pids",
 		"deploy: {replicas: 0}":                    "service a: replicas (0: a unit runs 1 to 20 times",
@@ -267,7 +268,8 @@ func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
 func TestAddressesOfAFileGiveWayToNames(t *testing.T) {
 	d, err := ofCompose(t, `
 services:
-  web: {image: nginx, networks: {app: {ipv4_address: 172.28.0.10}}, ports: ["127.0.0.1:8080:80"]}
+  web: {image: nginx, networks: {app: {ipv4_address: 172.28.0.10}}, ports: ["127.0.0.1:8080:80"],
+    environment: {OUTSIDE: "172.28.0.100:5432", INSIDE: "1172.28.0.10"}}
 networks: {app: {ipam: {config: [{subnet: 172.28.0.0/16}]}}}`, "")
 	if err != nil || d.Kind() != kindServices || len(d.Notes) != 1 ||
 		d.Notes[0] != "services are found by their names, not at 172.28.0.10" {
