@@ -137,43 +137,30 @@ func addChange(changes map[string]*change, word string) error {
 	return nil
 }
 
-// change changes the services of a project. No service waits for those that it removes.
-func (p *project) change(changes map[string]*change) error {
-	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		service := serviceIn(p.services, name)
-		if service == nil {
-			return fmt.Errorf("change: there is no service %s", name)
-		}
-		if c := changes[name]; c != nil {
-			if err := p.changeService(service, *c); err != nil {
-				return fmt.Errorf("change: %s: %w", name, err)
-			}
-			continue
-		}
-		p.services = slices.DeleteFunc(p.services, func(s lab.SystemService) bool { return s.Name == name })
-		p.entryPoints = slices.DeleteFunc(p.entryPoints, func(w entryPoint) bool { return w.service == name })
-		for j := range p.services {
-			after := &p.services[j].After
-			*after = slices.DeleteFunc(*after, func(other string) bool { return other == name })
-		}
-		maps.DeleteFunc(p.served, func(_ string, w entryPoint) bool { return w.service == name })
-		delete(p.replicas, name)
-		delete(p.limits, name)
-		p.forget(name)
+// removes reports whether a change removes a service or a workload, and notes that there is one.
+func (p *project) removes(name string) bool {
+	c, changed := p.changes[name]
+	if changed && c == nil {
+		p.removed = append(p.removed, name)
 	}
-	return nil
+	return changed && c == nil
 }
 
-// forget removes the findings about a service: the lines that begin with a kind and its name, such as
-// "service web: ". Lines about networks, which begin with "networks: ", stay.
-func (p *project) forget(name string) {
-	isAbout := func(line string) bool {
-		kind, rest, _ := strings.Cut(line, " ")
-		return !strings.HasSuffix(kind, ":") && strings.HasPrefix(rest, name+": ")
+// change changes the services of a project. Those that it removes were not even read.
+func (p *project) change() error {
+	for _, name := range slices.Sorted(maps.Keys(p.changes)) {
+		service := serviceIn(p.services, name)
+		switch {
+		case slices.Contains(p.removed, name):
+		case service == nil:
+			return fmt.Errorf("change: there is no service %s", name)
+		default:
+			if err := p.changeService(service, *p.changes[name]); err != nil {
+				return fmt.Errorf("change: %s: %w", name, err)
+			}
+		}
 	}
-	for _, lines := range []*[]string{&p.obstacles, &p.risks, &p.notes} {
-		*lines = slices.DeleteFunc(*lines, isAbout)
-	}
+	return nil
 }
 
 // changeService changes a service, or returns an error for a value that it cannot have.

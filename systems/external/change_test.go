@@ -100,6 +100,40 @@ func TestRemovedServicesHaveNoFindings(t *testing.T) {
 	}
 }
 
+// TestRemovedServicesAreNotRead: nothing that only concerns them keeps the others from being units.
+func TestRemovedServicesAreNotRead(t *testing.T) {
+	path := projectFolder(t, map[string]string{"compose.yaml": `
+services:
+  web: {image: web, ports: ["8080:80"], depends_on: [db], networks: {default: {aliases: [www]}}}
+  proxy: {image: proxy, networks: {default: {aliases: [www]}, given: {}}}
+  db: {image: db, network_mode: host}
+networks: {given: {external: true}}
+`})
+	d, err := OfServices(path, "")
+	if err == nil {
+		err = d.Change("", []string{"proxy=null", "db=null"})
+	}
+	if err != nil || !slices.Equal(d.Units(), []string{"web"}) || len(d.Services[0].After)+len(d.Notes) > 0 {
+		t.Errorf("a compose file has the units %+v and the notes %q, %v", d.Services, d.Notes, err)
+	}
+	workload := func(kind, name, more, containers string) string {
+		return "---\napiVersion: apps/v1\nkind: " + kind + "\nmetadata: {name: " + name + "}\nspec: {" + more +
+			"template: {metadata: {labels: {app: " + name + "}}, spec: {containers: " + containers + "}}}\n" +
+			"---\napiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {type: NodePort, " +
+			"selector: {app: " + name + "}, ports: [{port: 80}]}\n"
+	}
+	folder := manifestFolder(t, workload("Deployment", "web", "", "[{name: web, image: web}]"),
+		workload("Deployment", "pair", "", "[{name: a, image: a}, {name: b, image: b}]"),
+		workload("StatefulSet", "db", "replicas: 2, ", "[{name: db, image: -x}]"))
+	for name, changes := range map[string]map[string]*change{"by workload": {"pair": nil, "db": nil},
+		"by unit": {"pair": nil, "db-0": nil, "db-1": nil}} {
+		d := Definition{Name: "shop", manifests: folder, changes: changes}
+		if err := d.resolve(); err != nil || !slices.Equal(d.Units(), []string{"web"}) || d.Entry != "web" {
+			t.Errorf("%s: manifests have the units %q, entered at %q, %v", name, d.Units(), d.Entry, err)
+		}
+	}
+}
+
 func TestChangesThatCannotBeAreRefused(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": changeable,
 		"newer.yaml": `services: {cart: {image: cart, ports: ["8080:80"], key_of_tomorrow: 1}}`})

@@ -13,9 +13,9 @@ func (p *project) findEntryPoints(m *manifests) {
 	add := func(service, port string) {
 		at, known := p.served[service+":"+port]
 		switch {
-		case !known:
+		case !known && !m.hasPort(service, port):
 			p.addObstacle("Ingress: no Service %s has the port %s", service, port)
-		case !slices.Contains(p.entryPoints, at):
+		case known && !slices.Contains(p.entryPoints, at):
 			p.entryPoints = append(p.entryPoints, at)
 		}
 	}
@@ -37,11 +37,22 @@ func (p *project) findEntryPoints(m *manifests) {
 			continue
 		}
 		for _, port := range s.Spec.Ports {
-			if _, leads := p.served[s.Metadata.Name+":"+strconv.Itoa(port.Port)]; leads {
-				add(s.Metadata.Name, strconv.Itoa(port.Port))
+			add(s.Metadata.Name, strconv.Itoa(port.Port))
+		}
+	}
+}
+
+// hasPort reports whether there is a Service with a port, which is given by its number or its name. Its
+// workload may be none of the units.
+func (m *manifests) hasPort(service, port string) bool {
+	for _, s := range m.services {
+		for _, one := range s.Spec.Ports {
+			if s.Metadata.Name == service && (port == strconv.Itoa(one.Port) || port == one.Name) {
+				return true
 			}
 		}
 	}
+	return false
 }
 
 // servicePort returns the names of the Service and of its port, or the number of the port.

@@ -32,7 +32,9 @@ type project struct {
 	// Each has one line per finding: obstacles are the reasons why services cannot be units, risks are the
 	// powers over this host that services have, and notes are the differences from docker compose.
 	obstacles, risks, notes []string
-	builds                  map[string]Build // by image
+	builds                  map[string]Build   // by image
+	changes                 map[string]*change // of services, by their names; nil removes one
+	removed                 []string           // the services and workloads that changes have removed
 	// Only for manifests: served has the entry points by Service and port, as NAME:PORT with the number or the
 	// name of the port, and secrets has the values of Secrets.
 	served  map[string]entryPoint
@@ -57,7 +59,10 @@ func (e entryPoint) address() string {
 
 // readProject reads a compose file as docker compose does. Its variables come from the environment of the
 // system file, from that of Cleave, and from the file .env in the same folder. The first that sets one wins.
-func readProject(path string, env map[string]string, envFile string) (*project, error) {
+// It leaves out the services that changes remove.
+func readProject(
+	path string, env map[string]string, envFile string, changes map[string]*change,
+) (*project, error) {
 	// Compose reads the file itself; this refuses one that is too long or missing.
 	if _, err := inputfile.Read(path, maxFile); err != nil {
 		return nil, err
@@ -80,8 +85,12 @@ func readProject(path string, env map[string]string, envFile string) (*project, 
 		return nil, errors.New("it has no services (COMPOSE_PROFILES chooses those of profiles)")
 	}
 	p := &project{name: strings.ReplaceAll(file.Name, "_", "-"), replicas: map[string]int{},
-		limits: map[string]lab.Limits{}, fixed: map[string]string{}, builds: map[string]Build{}}
+		limits: map[string]lab.Limits{}, fixed: map[string]string{}, builds: map[string]Build{}, changes: changes}
 	for _, name := range file.ServiceNames() {
+		if p.removes(name) {
+			delete(file.Services, name)
+			continue
+		}
 		if err := checkServiceName(name); err != nil {
 			return nil, err
 		}
@@ -293,10 +302,10 @@ func (d *Definition) HasUnits() bool { return d.composeFile != "" || d.manifests
 // resolveManifests reads the manifests of the system. Their workloads become its services.
 func (d *Definition) resolveManifests() (err error) {
 	if d.project == nil {
-		if d.project, err = readWorkloads(d.manifests); err != nil {
+		if d.project, err = readWorkloads(d.manifests, d.changes); err != nil {
 			return fmt.Errorf("manifests: %w", err)
 		}
-		if err := d.project.change(d.changes); err != nil {
+		if err := d.project.change(); err != nil {
 			return err
 		}
 	}
@@ -333,12 +342,12 @@ func (d *Definition) resolveCompose() error {
 	d.Replicas, d.Limits, d.Notes, d.Risks, d.Builds = nil, nil, nil, nil, nil
 	if d.project == nil {
 		var err error
-		d.project, err = readProject(d.composeFile, d.Env, d.EnvFile)
+		d.project, err = readProject(d.composeFile, d.Env, d.EnvFile, d.changes)
 		if err != nil && d.Deployment != kindCompose {
 			return fmt.Errorf("compose: %w", err)
 		}
 		if err == nil {
-			if err := d.project.change(d.changes); err != nil {
+			if err := d.project.change(); err != nil {
 				return err
 			}
 			d.project.findCalls()

@@ -13,17 +13,20 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// readWorkloads reads manifests as units: one per workload, or one per pod if a StatefulSet has several.
-func readWorkloads(file string) (*project, error) {
+// readWorkloads reads manifests as units: one per workload, or one per pod if a StatefulSet has several. It
+// leaves out those that changes remove.
+func readWorkloads(file string, changes map[string]*change) (*project, error) {
 	m, err := readManifests(file)
 	if err != nil {
 		return nil, err
 	}
 	p := &project{name: projectName(file), replicas: map[string]int{}, limits: map[string]lab.Limits{},
-		served: map[string]entryPoint{}, notes: m.notes}
+		served: map[string]entryPoint{}, notes: m.notes, changes: changes}
 	for _, w := range m.workloads {
-		t := translation{project: p, manifests: m, workload: w}
-		t.units()
+		if !p.removes(w.Metadata.Name) {
+			t := translation{project: p, manifests: m, workload: w}
+			t.units()
+		}
 	}
 	for _, s := range m.services {
 		if !slices.ContainsFunc(m.workloads, func(w workload) bool { return selects(s, w) }) {
@@ -91,6 +94,9 @@ func (t *translation) units() {
 	}
 	var after []string
 	for _, c := range pod.InitContainers {
+		if t.removes(name + "-" + c.Name) {
+			continue
+		}
 		first := t.unit(name+"-"+c.Name, c)
 		first.After, first.Finishes, first.Restarts = after, true, pod.RestartPolicy != "Never"
 		after = []string{first.Name}
@@ -100,6 +106,9 @@ func (t *translation) units() {
 		unitName := name
 		if t.Kind == "StatefulSet" && replicas > 1 {
 			unitName += "-" + strconv.Itoa(i)
+		}
+		if t.removes(unitName) {
+			continue
 		}
 		unit := t.unit(unitName, pod.Containers[0])
 		unit.After, unit.Finishes, unit.Restarts = after, t.Kind == "Job", pod.RestartPolicy != "Never"
