@@ -145,7 +145,8 @@ func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error)
 	case listens:
 		u.Host = at
 	case strings.Contains(x.URL, portMark):
-		return nil, fmt.Errorf("audit: the unit %s has no address at which it could be asked: look into its log", entry)
+		return nil, fmt.Errorf("audit: the unit %s has no address at which it could be asked: look into its log",
+			entry)
 	}
 	return u, nil
 }

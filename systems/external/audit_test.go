@@ -39,8 +39,8 @@ func audited(t *testing.T, lines string) lab.Audit {
 	vault := secret.NewVault(os.LookupEnv)
 	testset.Must(t, d.Mask(vault))
 	g := loadedtest.Generator{Report: lab.LoadReport{Sent: 9, OK: 8, Errors: map[string]int64{"timeout": 1}}}
-	return System{Generator: &g, Secrets: vault, Label: "the-label"}.AuditLive(t.Context(), lab.Variant{Name: "it",
-		External: &d.ExternalSystem}, at(Operations, 9), loadedtest.Left(t, "one line"))
+	return System{Generator: &g, Secrets: vault, Label: "the-label"}.AuditLive(t.Context(),
+		lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Operations, 9), loadedtest.Left(t, "one line"))
 }
 
 func TestTheUsersOwnAuditJudges(t *testing.T) {

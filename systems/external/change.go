@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,44 +92,47 @@ func withoutSecret(word string) string {
 	return word
 }
 
-// addChange adds a change as written on the command line. The name of a service ends at the first dot.
+// changedPlace matches the place of a change on the command line: a service, whose name may have dots, and
+// its variable or another key.
+var changedPlace = regexp.MustCompile(`^(.+?)\.(?:env\.(.+)|(image|memory|replicas|cpu))$`)
+
+// addChange adds a change as written on the command line.
 func addChange(changes map[string]*change, word string) error {
 	place, value, assigned := strings.Cut(word, "=")
-	service, key, keyed := strings.Cut(place, ".")
 	mistake := fmt.Errorf("the change %q is none of: %s", word, changeSyntax)
-	if !assigned || !keyed {
-		if value != "null" || keyed {
+	found := changedPlace.FindStringSubmatch(place)
+	if !assigned || found == nil {
+		if value != "null" || place == "" {
 			return mistake
 		}
-		changes[service] = nil
+		changes[place] = nil
 		return nil
 	}
+	service, variable, key := found[1], found[2], found[3]
 	c := change{}
 	if known := changes[service]; known != nil {
 		c = *known
 	}
 	var err error
-	switch name, isVariable := strings.CutPrefix(key, "env."); {
-	case isVariable:
-		c.Env = maps.Clone(c.Env)
-		if c.Env == nil {
-			c.Env = map[string]*string{}
-		}
-		c.Env[name] = &value
-	case key == "image":
+	switch key {
+	case "image":
 		c.Image = &value
-	case key == "memory":
+	case "memory":
 		c.Memory = &value
-	case key == "replicas":
+	case "replicas":
 		var replicas int
 		replicas, err = strconv.Atoi(value)
 		c.Replicas = &replicas
-	case key == "cpu":
+	case "cpu":
 		var cpu float64
 		cpu, err = strconv.ParseFloat(value, 64)
 		c.CPU = &cpu
 	default:
-		return mistake
+		c.Env = maps.Clone(c.Env)
+		if c.Env == nil {
+			c.Env = map[string]*string{}
+		}
+		c.Env[variable] = &value
 	}
 	changes[service] = &c
 	if err != nil {
@@ -172,6 +176,9 @@ func (p *project) changeService(s *lab.SystemService, c change) error {
 		s.Image, s.Install = *c.Image, ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		if name == "" || strings.Contains(name, "=") {
+			return fmt.Errorf("env has the name %q, expected one such as MODE", name)
+		}
 		s.Container.Env = slices.DeleteFunc(s.Container.Env, func(v string) bool {
 			return strings.HasPrefix(v, name+"=")
 		})

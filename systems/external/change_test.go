@@ -73,6 +73,21 @@ change:
 	}
 }
 
+// TestNamesInChangesMayHaveDots: those of services and of variables.
+func TestNamesInChangesMayHaveDots(t *testing.T) {
+	d, err := ofCompose(t, `
+services: {web.v1: {image: web, ports: ["80"]}, web.v2: {image: web}, web: {image: web}}`, "")
+	if err == nil {
+		err = d.Change("", []string{"web.v1.replicas=2", "web.v1.env.app.mode=fast", "web.v2=null",
+			"web.env.cpu=1"})
+	}
+	if err != nil || !slices.Equal(d.Units(), []string{"web", "web.v1"}) || d.Replicas["web.v1"] != 2 ||
+		!slices.Equal(d.Services[1].Container.Env, []string{"app.mode=fast"}) ||
+		!slices.Equal(d.Services[0].Container.Env, []string{"cpu=1"}) {
+		t.Errorf("%+v with %v replicas, %v", d.Services, d.Replicas, err)
+	}
+}
+
 // TestRemovedServicesHaveNoFindings: neither notes, nor the reasons why they cannot be units. Their images
 // are built only if other services need them.
 func TestRemovedServicesHaveNoFindings(t *testing.T) {
@@ -145,6 +160,7 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"cart.replicas=0": "expected 1 to 20", "cart.cpu=0": "expected a number of processors",
 		"cart.cpu=Inf": "expected a number of processors", "cart.cpu=NaN": "expected a number of processors",
 		"cart.memory=9EiB": "expected a size such as 256Mi", "cart.memory=0": "expected a size such as 256Mi",
+		"cart.env.=x": "is none of", "=null": "is none of",
 		"cart.memory=": "expected a size such as 256Mi", "cart.image=": "expected a name such as",
 	} {
 		d, err := OfServices(path, "")
@@ -157,10 +173,12 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 		"compose: compose.yaml\nchange: {cart: {speed: 2}}":                    "unknown field",
 		"url: http://127.0.0.1:1/\nchange: {cart: null}":                       "there is no compose",
 		"compose: compose.yaml\nchange: {cart: {cpu: 1}}\ndeployment: compose": "cannot be changed by service",
-		"compose: newer.yaml\nurl: http://127.0.0.1:8080/\ndeployment: compose\nchange: {cart: {cpu: 1}}": "cannot be " +
-			"changed by service",
-		"compose: compose.yaml\nchange: {cart: {env: {A: 1}}}": "names with texts",
-		"compose: compose.yaml\nchange: {cart: {replicas: 0}}": "expected 1 to 20",
+		"compose: newer.yaml\nurl: http://127.0.0.1:8080/\ndeployment: compose\n" +
+			"change: {cart: {cpu: 1}}": "cannot be changed by service",
+		"compose: compose.yaml\nchange: {cart: {env: {A: 1}}}":    "names with texts",
+		"compose: compose.yaml\nchange: {cart: {env: {\"\": x}}}": `env has the name ""`,
+		"compose: compose.yaml\nchange: {cart: {env: {A=B: x}}}":  `env has the name "A=B"`,
+		"compose: compose.yaml\nchange: {cart: {replicas: 0}}":    "expected 1 to 20",
 	} {
 		_, err := parseBeside(path, "name: x\n"+text)
 		if err == nil || !strings.Contains(err.Error(), message) {

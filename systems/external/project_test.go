@@ -199,7 +199,8 @@ func TestTheComposeCommandLoadsTheURLThatWasWritten(t *testing.T) {
 // TestPortsOfCallsAreFound in environments and commands. The address of an extra host is no port.
 func TestPortsOfCallsAreFound(t *testing.T) {
 	d, err := ofCompose(t, `services:
-  web: {image: web, ports: ["80"], environment: {DB: "db:5432"}, extra_hosts: ["db:10.9.0.2", "cart:10.9.0.3"]}
+  web: {image: web, ports: ["80"], environment: {DB: "db:5432"},
+    extra_hosts: ["db:10.9.0.2", "cart:10.9.0.3"]}
   db: {image: db}
   cart: {image: cart}
 `, "")
