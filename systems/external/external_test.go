@@ -348,6 +348,7 @@ func TestInline(t *testing.T) {
 	for text, want := range map[string]Definition{
 		"http://127.0.0.1:8080/": {Name: "127.0.0.1-8080",
 			ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:8080/"}},
+		"http://[::1]:80/":       {Name: "1-80", ExternalSystem: lab.ExternalSystem{URL: "http://[::1]:80/"}},
 		"a=http://localhost:1/x": {Name: "a", ExternalSystem: lab.ExternalSystem{URL: "http://localhost:1/x"}},
 		"new=./new --port {port} 'a b'": {Name: "new", ExternalSystem: lab.ExternalSystem{
 			URL: "http://127.0.0.1:{port}/", Command: []string{"./new", "--port", "{port}", "a b"}}},

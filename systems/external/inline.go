@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // Inline returns a definition that is written on the command line: URL, name=URL or name=COMMAND. A command
@@ -29,7 +31,7 @@ func Inline(text string) (Definition, error) {
 				"%s://%s here", value, Quote(u.RequestURI()), u.Scheme, u.Host)
 		}
 		if err == nil && name == "" {
-			d.Name = strings.ToLower(strings.ReplaceAll(u.Host, ":", "-"))
+			d.Name = loaded.NameOf(u.Host)
 		}
 	case !named:
 		return d, fmt.Errorf("%q is no file, no URL and not name=COMMAND", text)

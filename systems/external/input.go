@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // Input is a file, or a folder of manifests, that a user names.
@@ -87,7 +87,7 @@ func (in Input) Definition(name, address string) (Definition, error) {
 		return d, fmt.Errorf("%s: %w", in.path, err)
 	}
 	if d.Name == "" {
-		d.Name = cmp.Or(d.project.name, strings.ToLower(filepath.Base(filepath.Dir(absolute))))
+		d.Name = cmp.Or(d.project.name, loaded.NameOf(filepath.Base(filepath.Dir(absolute))))
 	}
 	return d, joinMistakes(in.path, d.complete())
 }
