@@ -22,6 +22,8 @@ func (p Problem) String() string {
 		return p.Message
 	case p.Line == 0:
 		return p.File + ": " + p.Message
+	case p.File == "":
+		return fmt.Sprintf("line %d: %s", p.Line, p.Message)
 	}
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 }

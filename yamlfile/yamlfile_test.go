@@ -90,7 +90,7 @@ func TestProblemsAreOneError(t *testing.T) {
 	found := append(r.Problems, Problem{Message: "from no file"},
 		Problem{Message: "of a text without a name", Line: 9})
 	want := "r.yaml: of the file\nfrom no file\nr.yaml:2: first of the line\nr.yaml:2: second of the " +
-		"line\nr.yaml:7: 90 eggs are too many\n:9: of a text without a name"
+		"line\nr.yaml:7: 90 eggs are too many\nline 9: of a text without a name"
 	err := found.OrNil()
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
