@@ -415,9 +415,9 @@ func TestQuotedCommandsAreSafeToPaste(t *testing.T) {
 	if made, err := os.ReadDir("."); err != nil || len(made) > 0 {
 		t.Errorf("a word was run: %v, %v", made, err)
 	}
-	if got := Quote("cleave", "report", "results/a-1/latest", "{port}", "a b"); got !=
-		"cleave report results/a-1/latest {port} 'a b'" {
-		t.Errorf("more is quoted than needed: %s", got)
+	if got := Quote("cleave", "report", "results/a-1/latest", "{port}", "a b", "A=b", "=ls"); got !=
+		"cleave report results/a-1/latest {port} 'a b' A=b '=ls'" { // zsh expands =ls
+		t.Errorf("more or less is quoted than needed: %s", got)
 	}
 }
 

@@ -100,8 +100,9 @@ func Split(text string) ([]string, error) {
 	return words, nil
 }
 
-// bareWord matches the words that mean the same to a shell without quotes, among them those with {port}.
-var bareWord = regexp.MustCompile(`^(?:[\pL\pN_@%+=:,./-]|\{\w+\})+$`)
+// bareWord matches the words that mean the same to a shell without quotes, among them those with {port}. Of
+// words that begin with =, zsh makes paths of commands.
+var bareWord = regexp.MustCompile(`^(?:[\pL\pN_@%+:,./-]|\{\w+\})(?:[\pL\pN_@%+=:,./-]|\{\w+\})*$`)
 
 // Quote returns a command as a user types it in a shell. Nothing in its words is expanded or run there. A
 // word with characters that a terminal does not show is written as $'...', which bash and zsh read.
