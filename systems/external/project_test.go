@@ -212,6 +212,19 @@ func TestPortsOfCallsAreFound(t *testing.T) {
 	}
 }
 
+// TestExposedPortsMayBeRanges: others call a service at each of them.
+func TestExposedPortsMayBeRanges(t *testing.T) {
+	d, err := ofCompose(t, `services: {a: {image: a, ports: ["80"], expose: ["7-9", 443, "9/tcp"]}}`, "")
+	testset.Must(t, err)
+	var got []int
+	for _, port := range d.Services[0].Container.Ports {
+		got = append(got, port.Port)
+	}
+	if want := []int{7, 8, 9, 443, 80}; !slices.Equal(got, want) {
+		t.Errorf("it is called at %v, want %v", got, want)
+	}
+}
+
 // TestPortsThatAreNotOfTCPAreNamed once, both for compose files and for manifests.
 func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
 	const note = "service dns: port 53/udp gets no load, and on kubernetes no other service reaches it"
@@ -249,6 +262,7 @@ func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
 		"deploy: {resources: {limits: {pids: 5}}}": "service a: deploy.resources.limits (pids",
 		"deploy: {replicas: 0}":                    "service a: replicas (0: a unit runs 1 to 20 times",
 		"configs: [{source: c, target: /c}]":       "service a: configs (c is no file)",
+		"expose: [many]":                           "service a: expose (many is no port)",
 		"networks: {given: {}}":                    "networks: given is external",
 	} {
 		text := "services:\n  a: {image: a, " + keys + "}\n  b: {image: b, ports: [\"127.0.0.1:8080:80\"], " +

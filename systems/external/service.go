@@ -146,14 +146,21 @@ func (s *serviceReader) readNames() {
 	s.unit.Container.Names = names
 }
 
-// readPorts reads the exposed and the published ports. It ignores ranges of exposed ports.
+// readPorts reads the exposed and the published ports.
 func (s *serviceReader) readPorts() {
 	for _, text := range s.Expose {
-		first, protocol, _ := strings.Cut(text, "/")
-		if s.noteIfNotTCP(s.Name, first, protocol) {
+		ports, protocol, _ := strings.Cut(text, "/")
+		if s.noteIfNotTCP(s.Name, ports, protocol) {
 			continue
 		}
-		if port, err := strconv.Atoi(first); err == nil {
+		low, high, _ := strings.Cut(ports, "-")
+		first, err := strconv.ParseUint(low, 10, 16)
+		last, errLast := strconv.ParseUint(cmp.Or(high, low), 10, 16)
+		if err != nil || errLast != nil {
+			s.addObstacle("expose", text+" is no port")
+			continue
+		}
+		for port := int(first); port <= int(last); port++ {
 			addPort(&s.unit, port, port)
 		}
 	}
