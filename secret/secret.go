@@ -114,18 +114,21 @@ var passwordInURL = regexp.MustCompile(
 	`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s"?#&]+(?:@[^@/\s"',;?#&|]+)*)(@)`)
 
 // shellVariable matches a variable of a shell or of compose, which is filled in later.
-var shellVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$`)
+var shellVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$|\$\{[^}]*\}`)
 
-// MaskURLs masks the passwords of all URLs in a text, except those with a reference. form
-// returns the reference to a variable.
+// MaskURLs masks the passwords of all URLs in a text in which $${ stands for ${, except those with a
+// reference, which could not be filled in later. form returns the reference to a variable.
 func (v *Vault) MaskURLs(what, name, text string, form func(variable string) string) string {
 	return eachPassword(text, func(password string) string {
-		return form(v.Mask(what, name+"_PASSWORD", password))
+		if plain, isPlain := Plain(password); isPlain {
+			return form(v.Mask(what, name+"_PASSWORD", plain))
+		}
+		return password
 	})
 }
 
-// MaskURLsOfShell masks the passwords of URLs as MaskURLs does, in a text of a shell or of
-// compose: $NAME is a variable there, too.
+// MaskURLsOfShell masks the passwords of URLs, except variables, in a text of a shell or of
+// a container.
 func (v *Vault) MaskURLsOfShell(what, name, text string) string {
 	return eachPassword(text, func(password string) string {
 		if shellVariable.MatchString(password) {
@@ -138,23 +141,29 @@ func (v *Vault) MaskURLsOfShell(what, name, text string) string {
 // HidePasswords replaces by asterisks the passwords of all URLs in a text, except those with a
 // reference. It is for messages about what users have written.
 func HidePasswords(text string) string {
-	return eachPassword(text, func(string) string { return "***" })
+	return eachPassword(text, func(password string) string {
+		if _, isPlain := Plain(password); isPlain {
+			return "***"
+		}
+		return password
+	})
 }
 
-// eachPassword replaces the passwords of all URLs in a text. It leaves passwords that contain ${: a
-// reference that was replaced could not be filled in later.
+// eachPassword replaces the passwords of all URLs in a text.
 func eachPassword(text string, replace func(password string) string) string {
 	return passwordInURL.ReplaceAllStringFunc(text, func(found string) string {
 		parts := passwordInURL.FindStringSubmatch(found)
-		if strings.Contains(parts[2], "${") {
-			return found
-		}
 		return parts[1] + replace(parts[2]) + parts[3]
 	})
 }
 
 // Reference returns the reference to a variable in system files and plans: ${NAME}.
 func Reference(variable string) string { return "${" + variable + "}" }
+
+// Plain returns the value of a text in which $${ stands for ${, and whether nothing has to be filled in.
+func Plain(text string) (value string, isPlain bool) {
+	return strings.ReplaceAll(text, "$${", "${"), !strings.Contains(strings.ReplaceAll(text, "$${", " "), "${")
+}
 
 // reference matches references, and $${, which stands for the text ${.
 var reference = regexp.MustCompile(`\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)

@@ -86,6 +86,7 @@ func TestPasswordsInURLs(t *testing.T) {
 		"http://me:$PW@h/":                      "http://me:PASSWORD@h/",
 		"http://me:${PW}@h/":                    "http://me:${PW}@h/",
 		"http://me:begin${PW}@h/":               "http://me:begin${PW}@h/",
+		"http://me:hunter$${22@h/":              "http://me:PASSWORD@h/",
 		"http://127.0.0.1:8080/a@b http://h:1/": "http://127.0.0.1:8080/a@b http://h:1/",
 	} {
 		filled := func(with string) string { return strings.ReplaceAll(want, "PASSWORD", with) }
@@ -101,6 +102,20 @@ func TestPasswordsInURLs(t *testing.T) {
 		if got := vault(nil).MaskURLsOfShell("a", "DSN", text); got != filled(masked) {
 			t.Errorf("%q of a shell becomes %q, want %q", text, got, filled(masked))
 		}
+	}
+}
+
+// TestEscapedPasswordsComeBack: $${ is one character less in the value, except in a shell.
+func TestEscapedPasswordsComeBack(t *testing.T) {
+	const text = "http://me:a$${b@h/"
+	v := vault(nil)
+	filled, err := v.Fill(v.MaskURLs("a", "DSN", text, Reference), nil)
+	if err != nil || filled != "http://me:a${b@h/" {
+		t.Errorf("a reference is filled in as %q, %v", filled, err)
+	}
+	filled, err = v.FillMasked(v.MaskURLsOfShell("a", "DSN", text))
+	if err != nil || filled != text {
+		t.Errorf("that of a shell is filled in as %q, %v", filled, err)
 	}
 }
 

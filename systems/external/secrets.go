@@ -23,9 +23,11 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	if d.project != nil {
 		m.secrets = d.project.secrets
 	}
+	ofEnv := m
+	ofEnv.escaped = true
 	d.Env = maps.Clone(d.Env)
 	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
-		d.Env[name] = m.value(name, d.Env[name])
+		d.Env[name] = ofEnv.value(name, d.Env[name])
 	}
 	d.Command, d.Reset, d.Ready.Command = m.words(d.Command), m.words(d.Reset), m.words(d.Ready.Command)
 	if d.Audit != nil {
@@ -87,10 +89,14 @@ type masker struct {
 	*secret.Vault
 	system  string
 	secrets []string // values of Secrets of its manifests
+	escaped bool     // in the texts, $${ stands for ${
 }
 
 // masked masks a value and returns its reference.
 func (m masker) masked(name, value string) string {
+	if m.escaped {
+		value, _ = secret.Plain(value)
+	}
 	return secret.Reference(m.Mask("system "+m.system, name, value))
 }
 
@@ -125,6 +131,9 @@ func (m masker) text(name, text string) string {
 		}
 		return found
 	})
+	if m.escaped {
+		return m.MaskURLs("system "+m.system, name, text, secret.Reference)
+	}
 	return m.MaskURLsOfShell("system "+m.system, name, text)
 }
 
@@ -204,22 +213,24 @@ func (m masker) node(name string, n *yaml.Node) (masked bool) {
 			masked = m.node(option, child) || masked
 		}
 	case yaml.ScalarNode:
-		before := n.Value
-		plain := strings.ReplaceAll(before, "$$", "$")
-		variable := strings.Contains(strings.ReplaceAll(before, "$$", ""), "$")
+		plain := strings.ReplaceAll(n.Value, "$$", "$")
+		variable := strings.Contains(strings.ReplaceAll(n.Value, "$$", ""), "$")
 		key, value, assigned := strings.Cut(plain, "=")
+		text := plain
 		switch {
 		case n.Tag == "!!null" || n.Tag == "!!bool" || variable || plain == "":
 		case secret.Named(name):
-			n.Value = m.masked(name, plain)
+			text = m.masked(name, plain)
 		case assigned && value != "" && secret.Named(key) && !strings.ContainsAny(key, " \t"):
-			n.Value = key + "=" + m.masked(key, value)
-		case plain == before && (name == "command" || name == "entrypoint"):
-			n.Value = m.commandLine(before)
-		case plain == before:
-			n.Value = m.text(name, before)
+			text = key + "=" + m.masked(key, value)
+		case name == "command" || name == "entrypoint":
+			text = m.commandLine(plain)
+		default:
+			text = m.text(name, plain)
 		}
-		if masked = n.Value != before; masked {
+		if masked = text != plain; masked {
+			escaped := strings.ReplaceAll(text, "$", "$$")
+			n.Value = strings.ReplaceAll(escaped, "$${"+secret.Prefix, "${"+secret.Prefix)
 			n.Tag, n.Style = "!!str", yaml.DoubleQuotedStyle
 		}
 	}

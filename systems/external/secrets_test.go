@@ -2,6 +2,7 @@ package external
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,7 @@ const composeFile = `services:
       POSTGRES_PASSWORD: hidden-one
       PIN_TOKEN: 123456789
       DSN: postgres://me:hidden-two@db/x
+      ESCAPED_DSN: postgres://me:hidden$$seven@db/$$x
       MODE: plain
       FROM_OUTSIDE_TOKEN: ${OUTSIDE}
     secrets: [certificate]
@@ -47,7 +49,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 		t.Errorf("secrets are left in\n%s", text)
 	}
 	for _, kept := range []string{"--verbose, -c, plain", "--port 80", "MODE: plain", "MODE=plain",
-		"${OUTSIDE}", "certificate.txt", "# kept", "image: web"} {
+		"${OUTSIDE}", "@db/$$x", "certificate.txt", "# kept", "image: web"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q has gone from\n%s", kept, text)
 		}
@@ -60,7 +62,7 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	testset.Must(t, err)
 	env := strings.Join(l.Units[0].Env, "\n")
 	for _, value := range []string{"=hidden-one", "=123456789", "=hidden-two", "=hidden-three", "=hidden$four",
-		"=hidden-five", "=hidden-six"} {
+		"=hidden-five", "=hidden-six", "=hidden$seven"} {
 		if !strings.Contains(env, value) {
 			t.Errorf("the environment of compose has no %q:\n%s", value, env)
 		}
@@ -69,6 +71,29 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	d.Compose = &lab.Compose{Text: harmless}
 	if err := d.Mask(v); err != nil || d.Compose.Text != harmless {
 		t.Errorf("a file without secrets becomes %q, %v", d.Compose.Text, err)
+	}
+}
+
+// TestEscapedSecretsAreMaskedAndComeBack: $${ is ${ in the values of env and of a compose file.
+func TestEscapedSecretsAreMaskedAndComeBack(t *testing.T) {
+	d, err := ofCompose(t, `
+services: {web: {image: web, ports: ["80"], environment: {DSN: "pg://me:from-the-file$${x@h/"}}}`, "")
+	testset.Must(t, err)
+	units, _ := layoutOf(t, d) // the plan has no password
+	if want := []string{"DSN=pg://me:from-the-file${x@h/"}; !slices.Equal(units["web"].Container.Env, want) {
+		t.Errorf("web has %q, want %q", units["web"].Container.Env, want)
+	}
+	v := secret.NewVault(os.LookupEnv)
+	d = Definition{Name: "it", ExternalSystem: lab.ExternalSystem{Env: map[string]string{
+		"A_TOKEN": "hidden$${a", "DSN": "pg://me:hidden$${b@h/$${c}", "OPTIONS": "-Dpassword=hidden$${d"}}}
+	testset.Must(t, d.Mask(v))
+	if text := fmt.Sprint(d.Env); strings.Contains(text, "hidden") {
+		t.Errorf("the plan has a secret: %s", text)
+	}
+	got, err := System{Secrets: v}.environment(&d.ExternalSystem)
+	want := []string{"A_TOKEN=hidden${a", "DSN=pg://me:hidden${b@h/${c}", "OPTIONS=-Dpassword=hidden${d"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("the environment is %q, %v; want %q", got, err, want)
 	}
 }
 
