@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/shell"
 )
 
 // Names of derived files in a result folder, and of the user's notes.
@@ -229,8 +230,8 @@ func (s *Shelf) Analysis(name string) (analysis lab.Analysis, err error) {
 	}
 	err = s.explainMissing(name, decodeFile(s.files, name, AnalysisFile, maxReport, &analysis))
 	if err == nil && analysis.Schema != lab.AnalysisSchema {
-		err = fmt.Errorf("%s has schema %q, this cleave reads %q: make the report of %s anew (cleave report)",
-			path.Join(name, AnalysisFile), analysis.Schema, lab.AnalysisSchema, path.Join(s.dir, name))
+		err = fmt.Errorf("%s has schema %q, this cleave reads %q: make its report anew: %s",
+			path.Join(name, AnalysisFile), analysis.Schema, lab.AnalysisSchema, s.reportCommand(name))
 	}
 	return analysis, err
 }
@@ -241,8 +242,12 @@ func (s *Shelf) explainMissing(name string, err error) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return fmt.Errorf("%s has no report yet: make that of %s (cleave report): %w", name, path.Join(s.dir, name),
-		fs.ErrNotExist)
+	return fmt.Errorf("%w: %s has no report yet: make it: %s", fs.ErrNotExist, name, s.reportCommand(name))
+}
+
+// reportCommand returns the command that makes the report of a run.
+func (s *Shelf) reportCommand(name string) string {
+	return shell.Quote("cleave", "report", path.Join(s.dir, name))
 }
 
 // notes returns the notes of a run; empty ones if it has no file of notes.

@@ -233,7 +233,7 @@ func TestThePastOfAStudy(t *testing.T) {
 		t.Errorf("the newest is %+v", run)
 	}
 	if _, _, err := s.Past("rego2021/20260102T060405Z-7"); !errors.Is(err, fs.ErrNotExist) ||
-		!strings.Contains(err.Error(), "has no report yet") {
+		!strings.HasSuffix(err.Error(), "has no report yet: make it: cleave report "+folders[3].Dir()) {
 		t.Errorf("Past of a run without a report: %v", err)
 	}
 	if _, _, err := s.Past("../rego2021"); !errors.Is(err, fs.ErrNotExist) {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/report/ci"
-	"github.com/cleave-lab/cleave/systems/external"
+	"github.com/cleave-lab/cleave/shell"
 )
 
 // decisionFlags ask for a page that records a decision.
@@ -56,6 +56,6 @@ func (f *decisionFlags) need(
 		repeat = append(repeat, "--prices", f.prices)
 		need.Prices, err = readPrices(f.prices)
 	}
-	need.Again = external.Quote("cleave", "run", args[0]) + "\n" + external.Quote(repeat...)
+	need.Again = shell.Quote("cleave", "run", args[0]) + "\n" + shell.Quote(repeat...)
 	return &need, err
 }

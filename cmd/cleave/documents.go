@@ -19,10 +19,10 @@ import (
 	"github.com/cleave-lab/cleave/report/ci"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies/published"
 	"github.com/cleave-lab/cleave/study"
-	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // resultsFile is the document with all results in a result folder.
@@ -168,7 +168,7 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 		return concluded, err
 	}
 	fmt.Fprintf(shown, "\nreport  %s\nagain   %s\n", folder.Path(store.ReportFile),
-		external.Quote("cleave", "report", folder.Dir(), "--full"))
+		shell.Quote("cleave", "report", folder.Dir(), "--full"))
 	return concluded, err
 }
 

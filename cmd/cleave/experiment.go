@@ -26,9 +26,9 @@ import (
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/report/telemetry"
 	"github.com/cleave-lab/cleave/run"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/studies"
-	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/traces"
 )
 
@@ -180,7 +180,7 @@ func (a app) playRest(command *cobra.Command, flags *experimentFlags, report rep
 	if !canContinue(command.Name(), plan.Study.Name) {
 		return withCode(exitBadPlan, "%s holds the study %q of %s, which is not of cleave %s: go on with cleave "+
 			"run --resume %s", folder.Dir(), plan.Study.Name, plan.Study.System, command.Name(),
-			external.Quote(folder.Dir()))
+			shell.Quote(folder.Dir()))
 	}
 	return a.experiment(command, plan, flags, report)
 }
@@ -405,6 +405,6 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 		return err
 	}
 	fmt.Fprintf(a.errOut, "%s kept in %s\ngo on with: %s\n", figure.Count(len(trials), "trial"), folder.Dir(),
-		external.Quote("cleave", command.Name(), "--resume", folder.Dir()))
+		shell.Quote("cleave", command.Name(), "--resume", folder.Dir()))
 	return nil
 }

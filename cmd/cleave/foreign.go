@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
@@ -117,7 +118,7 @@ func (a app) playForeign(
 	if flags.resume != "" {
 		if len(args) > 0 {
 			return withCode(exitBadPlan, "--resume takes the systems from the folder: leave out %s",
-				external.Quote(args...))
+				shell.Quote(args...))
 		}
 		return a.playRest(command, &flags.experimentFlags, report)
 	}
@@ -203,7 +204,7 @@ func (f *foreignFlags) checkTrust(d external.Definition) error {
 
 // system returns the system of an argument. A file may be followed by changes: "compose.yaml cart.cpu=0.5".
 func (f *foreignFlags) system(argument string) (external.Definition, error) {
-	parts, err := external.Split(argument)
+	parts, err := shell.Split(argument)
 	if err != nil || len(parts) < 2 {
 		return f.oneSystem(argument)
 	}
@@ -264,13 +265,13 @@ func foreignVariant(d external.Definition, pinned []int) lab.Variant {
 func (a app) buildImages(ctx context.Context, builds []external.Build, dryRun bool) error {
 	for _, b := range builds {
 		if dryRun {
-			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", external.Quote(b.Command...))
+			fmt.Fprintln(a.errOut, "note: before all trials this builds an image:", shell.Quote(b.Command...))
 			continue
 		}
 		command := exec.CommandContext(ctx, b.Command[0], b.Command[1:]...)
 		command.Env, command.Stdout, command.Stderr = b.Env, a.errOut, a.errOut
 		if err := command.Run(); err != nil {
-			return fmt.Errorf("build an image of a compose file: %s: %w", external.Quote(b.Command...), err)
+			return fmt.Errorf("build an image of a compose file: %s: %w", shell.Quote(b.Command...), err)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
@@ -63,7 +64,7 @@ With --from the system is that of a compose file, or of manifests of Kubernetes
 			if kind != "system" {
 				return withCode(exitBadPlan,
 					"--from %s writes a system file, not a %s: type: cleave init system --from %s", from, kind,
-					external.Quote(from))
+					shell.Quote(from))
 			}
 			text, err := systemFile(path, from, address)
 			if err != nil {
@@ -102,7 +103,7 @@ func (a app) init(kind, path string, text []byte, force bool) error {
 		"scenario": "cleave load %s --rate 100",
 	}[kind]
 	fmt.Fprintf(a.out, "wrote   %s\nchange  it to what you have\nthen    "+next+"\n", path,
-		external.Quote(path))
+		shell.Quote(path))
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/load/convert"
 	"github.com/cleave-lab/cleave/load/scenario"
-	"github.com/cleave-lab/cleave/systems/external"
+	"github.com/cleave-lab/cleave/shell"
 )
 
 // importFlags are the flags of load import.
@@ -145,7 +145,7 @@ func (a app) checkImport(path string, text []byte) {
 		fmt.Fprintf(a.errOut, "it cannot be played yet:\n%v\n", err)
 		return
 	}
-	next := external.Quote("cleave", "load", path)
+	next := shell.Quote("cleave", "load", path)
 	if file.Target == "" {
 		next += " --target http://127.0.0.1:8080"
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/load/search"
 	"github.com/cleave-lab/cleave/load/trial"
-	"github.com/cleave-lab/cleave/systems/external"
+	"github.com/cleave-lab/cleave/shell"
 )
 
 // Limits of files that flags name, in bytes.
@@ -126,7 +126,7 @@ func importHint(path string, text []byte) error {
 		return nil
 	}
 	return fmt.Errorf("%s is %s and no scenario: make one of it with cleave load import %s -o scenario.yaml",
-		path, kind, external.Quote(path))
+		path, kind, shell.Quote(path))
 }
 
 // request returns a scenario with one request to a URL.
@@ -343,7 +343,7 @@ func (f *loadFlags) agentCommands() ([][]string, error) {
 	}
 	var commands [][]string
 	for _, text := range f.agent {
-		argv, err := external.Split(text)
+		argv, err := shell.Split(text)
 		if err == nil && len(argv) == 0 {
 			err = errors.New("the command is empty")
 		}

@@ -17,9 +17,9 @@ import (
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
-	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/traces"
 )
 
@@ -225,7 +225,7 @@ func (a app) writeModel(from model.Evidence, out string) error {
 		return nil
 	}
 	err = m.Show(a.out)
-	fmt.Fprintf(a.out, "\nmodel  %s\nagain  %s\n", out, external.Quote("cleave", "model", "show", out))
+	fmt.Fprintf(a.out, "\nmodel  %s\nagain  %s\n", out, shell.Quote("cleave", "model", "show", out))
 	return err
 }
 

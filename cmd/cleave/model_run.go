@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/systems/external"
 	"github.com/cleave-lab/cleave/traces"
@@ -60,7 +61,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	}
 	if len(metered) == 0 {
 		return withCode(exitFailed, "no metered trial at %s counts: cleave report %s says why, and "+
-			"docs/trials.md what to do", low.Name, external.Quote(folder.Dir()))
+			"docs/trials.md what to do", low.Name, shell.Quote(folder.Dir()))
 	}
 	if foreign { // the received spans do not include the warm-up
 		from.Name, warmUp = s.Title, 0
@@ -145,7 +146,7 @@ func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, meter
 ) error {
 	if !slices.ContainsFunc(all, func(t lab.Trial) bool { return t.Valid && t.Variant == followedVariant }) {
 		return withCode(exitFailed, "no trial whose operations were followed counts: cleave report %s says why, "+
-			"and docs/trials.md what to do", external.Quote(folder.Dir()))
+			"and docs/trials.md what to do", shell.Quote(folder.Dir()))
 	}
 	spans := folder.Path(spansFolder)
 	const missing = "no spans came from the trials whose operations were followed: are the services " +

@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -75,32 +76,32 @@ func describeActions(s lab.Study) string {
 			continue
 		}
 		if len(x.Reset) > 0 {
-			line("run %s in %s", external.Quote(x.Reset...), placeOf(v))
+			line("run %s in %s", shell.Quote(x.Reset...), placeOf(v))
 		}
 		if x.Image != "" {
-			line("start a container of the image %s", external.Quote(append([]string{x.Image}, x.Command...)...))
+			line("start a container of the image %s", shell.Quote(append([]string{x.Image}, x.Command...)...))
 		} else if len(x.Command) > 0 {
-			line("run %s in %s", external.Quote(x.Command...), placeOf(v))
+			line("run %s in %s", shell.Quote(x.Command...), placeOf(v))
 		}
 		if len(x.Ready.Command) > 0 {
-			line("run %s in %s, until it ends with 0", external.Quote(x.Ready.Command...), placeOf(v))
+			line("run %s in %s, until it ends with 0", shell.Quote(x.Ready.Command...), placeOf(v))
 		}
 		for _, service := range x.Services {
 			describeService(line, service)
 		}
 		if x.Compose != nil {
-			line("start containers in %s:\n      %s", external.Quote(x.Compose.Dir), indented(x.Compose.Text))
+			line("start containers in %s:\n      %s", shell.Quote(x.Compose.Dir), indented(x.Compose.Text))
 		}
 		for _, name := range slices.Sorted(maps.Keys(x.Env)) {
-			line("with %s", external.Quote(name+"="+x.Env[name]))
+			line("with %s", shell.Quote(name+"="+x.Env[name]))
 		}
 		if x.EnvFile != "" {
-			line("with variables from %s", external.Quote(x.EnvFile))
+			line("with variables from %s", shell.Quote(x.EnvFile))
 		}
 		for _, action := range describeAudit(x.Audit) {
 			line("%s", action)
 		}
-		line("load %s", external.Quote(x.URL))
+		line("load %s", shell.Quote(x.URL))
 	}
 	if s.Load == nil {
 		return strings.Join(lines, "\n")
@@ -109,7 +110,7 @@ func describeActions(s lab.Study) string {
 		line("load other hosts by this list:\n      %s", indented(s.Load.Consent))
 	}
 	for _, path := range localFiles(*s.Load) {
-		line("send what is in the file %s", external.Quote(path))
+		line("send what is in the file %s", shell.Quote(path))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -118,16 +119,16 @@ func describeActions(s lab.Study) string {
 // and its rights on this host.
 func describeService(line func(format string, args ...any), service lab.SystemService) {
 	c := service.Container
-	line("start a container of the image %s as %s", external.Quote(slices.Concat([]string{service.Image},
-		c.Entrypoint, c.Command)...), external.Quote(service.Name))
+	line("start a container of the image %s as %s", shell.Quote(slices.Concat([]string{service.Image},
+		c.Entrypoint, c.Command)...), shell.Quote(service.Name))
 	for _, mount := range c.Mounts {
 		if mount.Kind == lab.MountBind {
-			line("give it %s of this host", external.Quote(mount.Source))
+			line("give it %s of this host", shell.Quote(mount.Source))
 		}
 	}
 	if c.Privileged || c.HostPID || len(c.CapAdd)+len(c.SecurityOpt) > 0 {
 		line("give it power over this host (privileged: %t, its processes: %t, %s)", c.Privileged, c.HostPID,
-			external.Quote(slices.Concat(c.CapAdd, c.SecurityOpt)...))
+			shell.Quote(slices.Concat(c.CapAdd, c.SecurityOpt)...))
 	}
 }
 
@@ -137,15 +138,15 @@ func describeAudit(audit *lab.SystemAudit) (lines []string) {
 		return nil
 	}
 	if len(audit.Command) > 0 {
-		lines = append(lines, fmt.Sprintf("run %s in %s", external.Quote(audit.Command...),
-			external.Quote(audit.Dir)))
+		lines = append(lines, fmt.Sprintf("run %s in %s", shell.Quote(audit.Command...),
+			shell.Quote(audit.Dir)))
 	}
 	for _, q := range audit.Queries {
 		db := audit.Databases[q.In]
 		password := cmp.Or(db.Password, db.PasswordFile, db.PasswordOf, "nobody")
 		lines = append(lines, fmt.Sprintf("ask the database %s as the user %s, with the password of %s: %s",
-			external.Quote(db.At+"/"+db.Name), external.Quote(db.User), external.Quote(password),
-			external.Quote(q.SQL)))
+			shell.Quote(db.At+"/"+db.Name), shell.Quote(db.User), shell.Quote(password),
+			shell.Quote(q.SQL)))
 	}
 	return lines
 }
@@ -153,7 +154,7 @@ func describeAudit(audit *lab.SystemAudit) (lines []string) {
 // placeOf describes where the commands of a variant run: their folder on this host, if any, and their
 // deployment, unless it is processes of this host.
 func placeOf(v lab.Variant) string {
-	place := external.Quote(v.External.Dir)
+	place := shell.Quote(v.External.Dir)
 	if v.External.Dir == "" {
 		place = "a folder of its own"
 	}

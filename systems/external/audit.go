@@ -24,6 +24,7 @@ import (
 
 	"github.com/cleave-lab/cleave/bounded"
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
@@ -75,7 +76,7 @@ func (d *Definition) AuditWith(command string) error {
 	if command == "" {
 		return nil
 	}
-	argv, err := Split(command)
+	argv, err := shell.Split(command)
 	if err == nil && len(argv) == 0 {
 		err = errors.New("it is empty")
 	}

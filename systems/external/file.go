@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -106,12 +107,12 @@ type audit struct {
 	Queries   []auditQuery             `yaml:"queries,omitempty"`
 }
 
-// argv is a command: a list, or a text that Split splits.
+// argv is a command: a list, or a text that shell.Split splits.
 type argv []string
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (a *argv) UnmarshalText(text []byte) (err error) {
-	*a, err = Split(string(text))
+	*a, err = shell.Split(string(text))
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/inputfile"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
@@ -428,7 +429,7 @@ func (m *manifests) add(r *yamlfile.Reader, root *yaml.Node) {
 			name))
 	case "Kustomization":
 		r.Problem(root.Line, "this is for kustomize: type: kubectl kustomize %s >system.yaml, and name that",
-			Quote(filepath.Dir(r.File)))
+			shell.Quote(filepath.Dir(r.File)))
 	default:
 		r.Problem(root.Line, "%s %s is none of the kinds that are read: Deployment, StatefulSet, DaemonSet, Job, "+
 			"Service, ConfigMap, Secret, PersistentVolumeClaim, Ingress: leave it out", strings.TrimSpace("the "+kind),

@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/systems/loaded/loadedtest"
 )
 
@@ -118,7 +119,7 @@ func TestCommandsAreMaskedAndComeBack(t *testing.T) {
 		"./s --dsn=redis://:abcdef@h:1/0 ${X} {port}": {"./s",
 			"--dsn=redis://:${CLEAVE_MASKED_COMMAND_PASSWORD}@h:1/0", "${X}", "{port}"},
 	} {
-		words, err := Split(text)
+		words, err := shell.Split(text)
 		testset.Must(t, err)
 		v := secret.NewVault(func(string) (string, bool) { return "", false })
 		d := Definition{Name: "it", ExternalSystem: lab.ExternalSystem{URL: "http://127.0.0.1:{port}/",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/shell"
 )
 
 // supportedKeys returns the keys of a service that its unit supports, followed by those that trials can
@@ -101,7 +102,7 @@ func (s *serviceReader) readBuild() {
 	b, command := s.Build, []string{"docker", "build", "--tag", s.unit.Image}
 	defer func() {
 		s.builds[s.unit.Image] = Build{command, s.file.Environment.Values()}
-		s.unit.Install = Quote(command...)
+		s.unit.Install = shell.Quote(command...)
 	}()
 	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // the plan shows the command
 	if hidden || b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {

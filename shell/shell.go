@@ -1,0 +1,79 @@
+// Package shell splits commands as users type them, and quotes commands that users can paste into a shell. It
+// runs none.
+//
+// Entry points: Split, Quote.
+package shell
+
+import (
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Split splits a command into words at blanks. Blanks between single or double quotes do not split, and a
+// backslash escapes the next character, except between single quotes. Nothing else has a meaning.
+func Split(text string) ([]string, error) {
+	var words []string
+	var word strings.Builder
+	var quote rune                 // the open quote; 0: none
+	begun, escaped := false, false // begun: there is a word, which may be empty
+	for _, r := range text {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote != '\'':
+			begun, escaped = true, true
+		case r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '\'' || r == '"':
+			begun, quote = true, r
+		case r == ' ' || r == '\t' || r == '\n':
+			if begun {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			begun = false
+		default:
+			begun = true
+			word.WriteRune(r)
+		}
+	}
+	if quote != 0 || escaped {
+		return nil, errors.New("the command ends inside quotes or behind a backslash")
+	}
+	if begun {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// bareWord matches the words that mean the same to a shell without quotes, among them those with {port}. Of
+// words that begin with =, zsh makes paths of commands.
+var bareWord = regexp.MustCompile(`^(?:[\pL\pN_@%+:,./-]|\{\w+\})(?:[\pL\pN_@%+=:,./-]|\{\w+\})*$`)
+
+// Quote returns a command as a user types it in a shell. Nothing in its words is expanded or run there. A
+// word with characters that a terminal does not show is written as $'...', which bash and zsh read.
+//
+// syntax.Quote of mvdan.cc/sh leaves ! bare, which an interactive shell expands, and quotes {port}.
+func Quote(words ...string) string {
+	isHidden := func(r rune) bool { return !unicode.IsPrint(r) }
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		switch {
+		case bareWord.MatchString(word):
+			quoted[i] = word
+		case !utf8.ValidString(word), strings.ContainsFunc(word, isHidden):
+			escaped := strings.ReplaceAll(strconv.Quote(word), "'", `\x27`) // other shells know no \' in it
+			quoted[i] = "$'" + escaped[1:len(escaped)-1] + "'"
+		default:
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
