@@ -6,9 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -165,61 +163,15 @@ func serviceNames(c *lab.Compose) ([]string, error) {
 	return names, nil
 }
 
-// checkPublished returns an error if the URL is one of this host, and no service of a compose file publishes
-// its port.
-func checkPublished(c *lab.Compose, address string) error {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil // reported elsewhere
-	}
+// checkPublished returns an error if a URL is one of this host, and no service publishes its port.
+func (p *project) checkPublished(u *url.URL) error {
 	onHost, isLoopback := loopback(u)
-	var file struct {
-		Services map[string]struct {
-			Ports   []yaml.Node `yaml:"ports"`
-			Network string      `yaml:"network_mode"`
-			Extends any         `yaml:"extends"`
-		} `yaml:"services"`
-	}
-	if !isLoopback || yaml.Unmarshal([]byte(c.Text), &file) != nil {
-		return nil // the address of a container, or a file that only the compose command understands
-	}
 	port := onHost[strings.LastIndexByte(onHost, ':')+1:]
-	for _, s := range file.Services {
-		if s.Network == "host" || s.Extends != nil ||
-			slices.ContainsFunc(s.Ports, func(n yaml.Node) bool { return mayPublish(&n, port) }) {
-			return nil
-		}
+	if !isLoopback || p.anyPort || slices.ContainsFunc(p.entryPoints, func(e entryPoint) bool {
+		return e.published == port
+	}) {
+		return nil
 	}
 	return fmt.Errorf("url names port %s of this host, and no service of the compose file publishes it: give "+
 		"the service ports: [\"127.0.0.1:%s:...\"] with its own port behind the last colon", port, port)
-}
-
-// shortPort matches the short form of a published port or range: [ADDRESS:]HOST_PORT:CONTAINER_PORT.
-var shortPort = regexp.MustCompile(`^(?:.*:)?([0-9]+)(?:-([0-9]+))?:[0-9-]+(?:/tcp)?$`)
-
-// mayPublish reports whether an entry of ports publishes a port of this host, or has variables and thus
-// might.
-func mayPublish(entry *yaml.Node, port string) bool {
-	text := entry.Value
-	if entry.Kind == yaml.MappingNode {
-		published := mappingValue(entry, "published")
-		if published == nil {
-			return false
-		}
-		text = published.Value + ":0"
-	}
-	if strings.Contains(text, "$") {
-		return true
-	}
-	found := shortPort.FindStringSubmatch(text)
-	if found == nil {
-		return false
-	}
-	first, _ := strconv.Atoi(found[1]) // digits
-	last := first
-	if found[2] != "" {
-		last, _ = strconv.Atoi(found[2])
-	}
-	wanted, _ := strconv.Atoi(port)
-	return first <= wanted && wanted <= last
 }

@@ -61,18 +61,17 @@ func TestComposeFilesThatCannotBeComparedAreRefused(t *testing.T) {
 
 // TestPublishedPorts: a file is refused only if none of its services can have the URL.
 func TestPublishedPorts(t *testing.T) {
+	t.Setenv("PORT", "8080")
 	for entry, published := range map[string]bool{
 		`ports: ["8080:80"]`: true, `ports: ["127.0.0.1:8080:80/tcp"]`: true, `ports: ["8000-8090:8000-8090"]`: true,
-		`ports: [{published: 8080, target: 80}]`: true, `ports: [{published: "8080", target: 80}]`: true,
-		`ports: ["${PORT}:80"]`: true, `network_mode: host`: true, `extends: {service: base}`: true,
-		`ports: ["[::1]:8080:80"]`: true,
-		`ports: ["8080:80/udp"]`:   false, `ports: ["8080"]`: false, `ports: [8080]`: false, `expose: [8080]`: false,
-		`ports: ["80:8080"]`: false, `ports: [{target: 8080}]`: false, `image: nginx`: false,
+		`ports: ["8000-8090:80"]`: true, `ports: [{published: 8080, target: 80}]`: true,
+		`ports: [{published: "8080", target: 80}]`: true, `ports: ["${PORT}:80"]`: true, `network_mode: host`: true,
+		`extends: {service: web}, ports: ["8080:80"]`: true, `key_of_tomorrow: 1`: true, `ports: ["[::1]:8080:80"]`: true,
+		`ports: ["8080:80/udp"]`: false, `ports: ["8080"]`: false, `ports: [8080]`: false, `expose: [8080]`: false,
+		`ports: ["80:8080"]`: false, `ports: [{target: 8080}]`: false, `working_dir: /`: false,
 	} {
-		files := map[string]string{"compose.yaml": "services:\n  web: {image: nginx}\n  it: {" + entry + "}"}
-		if strings.HasPrefix(entry, "image") {
-			files["compose.yaml"] = "services: {web: {image: nginx}}"
-		}
+		files := map[string]string{"compose.yaml": "services:\n  web: {image: nginx}\n  it: {image: it, " + entry +
+			"}"}
 		_, err := composed(t, files, "http://127.0.0.1:8080/")
 		refused := err != nil && strings.Contains(err.Error(), "no service of the compose file publishes it")
 		if refused == published || err != nil && !refused {

@@ -28,6 +28,7 @@ type project struct {
 	replicas    map[string]int
 	limits      map[string]lab.Limits
 	entryPoints []entryPoint      // the published ports
+	anyPort     bool              // services may publish ports of this host that entryPoints does not have
 	fixed       map[string]string // the static addresses of services, by their names
 	// Each has one line per finding: obstacles are the reasons why services cannot be units, risks are the
 	// powers over this host that services have, and notes are the differences from docker compose.
@@ -397,18 +398,6 @@ func (p *project) buildsOfServices() (all []Build) {
 
 // byCommand makes the definition a system whose containers the compose command starts.
 func (d *Definition) byCommand() error {
-	u, err := url.Parse(d.URL)
-	if err == nil && d.project != nil && (d.URL == "" || serviceIn(d.project.services, u.Hostname()) != nil) {
-		entry, err := d.project.findEntry(d.URL)
-		if err != nil {
-			return fmt.Errorf("compose: %w", err)
-		}
-		if entry.published == "" {
-			return fmt.Errorf("compose: the compose command reaches %s:%d by a port of this host only: give the "+
-				"service ports: [\"127.0.0.1:PORT:%d\"]", entry.service, entry.port, entry.port)
-		}
-		d.URL = d.urlAt(entry.published)
-	}
 	described, err := readCompose(d.composeFile)
 	if err != nil {
 		return fmt.Errorf("compose: %w", err)
@@ -417,7 +406,23 @@ func (d *Definition) byCommand() error {
 	if _, err := serviceNames(described); err != nil {
 		return err
 	}
-	return checkPublished(described, d.URL)
+	u, err := url.Parse(d.URL)
+	if err != nil || d.project == nil {
+		return nil // a mistake in the URL is reported elsewhere, and only the compose command reads the file
+	}
+	if d.URL != "" && serviceIn(d.project.services, u.Hostname()) == nil {
+		return d.project.checkPublished(u)
+	}
+	entry, err := d.project.findEntry(d.URL)
+	if err != nil {
+		return fmt.Errorf("compose: %w", err)
+	}
+	if entry.published == "" {
+		return fmt.Errorf("compose: the compose command reaches %s:%d by a port of this host only: give the "+
+			"service ports: [\"127.0.0.1:PORT:%d\"]", entry.service, entry.port, entry.port)
+	}
+	d.URL = d.urlAt(entry.published)
+	return nil
 }
 
 // Address returns the url that leads to the system's entry point, as it is written in a system file.

@@ -149,6 +149,7 @@ func (s *serviceReader) readNames() {
 
 // readPorts reads the exposed and the published ports.
 func (s *serviceReader) readPorts() {
+	s.anyPort = s.anyPort || s.NetworkMode == "host"
 	for _, text := range s.Expose {
 		ports, protocol, _ := strings.Cut(text, "/")
 		if s.noteIfNotTCP(s.Name, ports, protocol) {
@@ -170,6 +171,9 @@ func (s *serviceReader) readPorts() {
 			continue
 		}
 		entry := entryPoint{service: s.Name, port: int(port.Target), published: port.Published}
+		if strings.Contains(entry.published, "-") { // Docker chooses one of a range
+			entry.published, s.anyPort = "", true
+		}
 		if !slices.Contains(s.entryPoints, entry) {
 			s.entryPoints = append(s.entryPoints, entry)
 		}
