@@ -14,28 +14,21 @@ import (
 // difference is one difference between two systems.
 type difference struct {
 	lab.KnobChange
-	apply func(at *state, to state) // copies the value of the second system
+	apply func(at *Definition, to Definition) // copies the value of the second system
 }
 
-// state is a system that changes step by step into another one.
-type state struct {
-	lab.ExternalSystem
-	replicas map[string]int
-	limits   map[string]lab.Limits
-}
-
-// stateOf returns the state of a definition. It shares no list or map that changes.
-func stateOf(d Definition) state {
-	s := state{d.ExternalSystem, map[string]int{}, map[string]lab.Limits{}}
-	s.Services = slices.Clone(s.Services)
-	maps.Copy(s.replicas, d.Replicas)
-	maps.Copy(s.limits, d.Limits)
-	return s
+// changeable returns a copy of the definition to which differences can be applied.
+func (d Definition) changeable() Definition {
+	replicas, limits := map[string]int{}, map[string]lab.Limits{}
+	maps.Copy(replicas, d.Replicas)
+	maps.Copy(limits, d.Limits)
+	d.Services, d.Replicas, d.Limits = slices.Clone(d.Services), replicas, limits
+	return d
 }
 
 // service returns the service of a name, or nil.
-func (s *state) service(name string) *lab.SystemService {
-	return serviceIn(s.Services, name)
+func (d *Definition) service(name string) *lab.SystemService {
+	return serviceIn(d.Services, name)
 }
 
 // serviceIn returns the service of a name among several, or nil.
@@ -49,25 +42,25 @@ func serviceIn(services []lab.SystemService, name string) *lab.SystemService {
 
 // differencesOf returns the differences between two systems: those of the services in the order of the second
 // file, the entry point, the removed services, and those of the systems as a whole.
-func differencesOf(a, b state) (all []difference) {
+func differencesOf(a, b Definition) (all []difference) {
 	for _, to := range b.Services {
 		if from := a.service(to.Name); from != nil {
 			all = append(all, differencesOfService(*from, to, a, b)...)
 			continue
 		}
 		all = append(all, difference{lab.KnobChange{Knob: to.Name, From: "left out", To: "added"},
-			func(at *state, b state) { at.add(*b.service(to.Name), b) }})
+			func(at *Definition, b Definition) { at.addService(*b.service(to.Name), b) }})
 	}
 	if a.Entry != b.Entry {
-		all = append(all, difference{lab.KnobChange{Knob: "way-in", From: a.Entry, To: b.Entry}, (*state).enterAt})
+		all = append(all, difference{lab.KnobChange{Knob: "way-in", From: a.Entry, To: b.Entry}, (*Definition).enterAt})
 	} else if strings.TrimSuffix(a.URL, "/") != strings.TrimSuffix(b.URL, "/") && a.Entry != "" {
 		all = append(all, difference{lab.KnobChange{Knob: "way-in", From: a.URL, To: b.URL},
-			func(at *state, other state) { at.URL = other.URL }})
+			func(at *Definition, other Definition) { at.URL = other.URL }})
 	}
 	for _, from := range a.Services {
 		if b.service(from.Name) == nil {
 			all = append(all, difference{lab.KnobChange{Knob: from.Name, From: "running", To: "left out"},
-				func(at *state, _ state) { at.remove(from.Name) }})
+				func(at *Definition, _ Definition) { at.removeService(from.Name) }})
 		}
 	}
 	return append(all, otherSystemDifferences(a, b)...)
@@ -75,23 +68,23 @@ func differencesOf(a, b state) (all []difference) {
 
 // enterAt makes the entry point that of another system. The former entry point may have had a port of its own
 // for that: both get the ports that they have in the other system.
-func (s *state) enterAt(other state) {
-	for _, name := range []string{s.Entry, other.Entry} {
-		own, service := s.service(name), other.service(name)
+func (d *Definition) enterAt(other Definition) {
+	for _, name := range []string{d.Entry, other.Entry} {
+		own, service := d.service(name), other.service(name)
 		if own != nil && service != nil {
 			own.Port = service.Port
 		}
 	}
-	s.Entry, s.URL = other.Entry, other.URL
+	d.Entry, d.URL = other.Entry, other.URL
 }
 
 // differencesOfService returns the differences of a service that both systems have.
-func differencesOfService(from, to lab.SystemService, a, b state) (all []difference) {
+func differencesOfService(from, to lab.SystemService, a, b Definition) (all []difference) {
 	name := to.Name
 	add := func(key, was, is string, apply func(at, to *lab.SystemService)) {
 		all = append(all, difference{
 			lab.KnobChange{Knob: name + "." + key, From: shortText(was), To: shortText(is)},
-			func(at *state, b state) { apply(at.service(name), b.service(name)) }})
+			func(at *Definition, b Definition) { apply(at.service(name), b.service(name)) }})
 	}
 	if from.Image != to.Image {
 		add("image", from.Image, to.Image,
@@ -110,33 +103,33 @@ func differencesOfService(from, to lab.SystemService, a, b state) (all []differe
 			at.Container.Command, at.Container.Entrypoint = to.Container.Command, to.Container.Entrypoint
 		})
 	}
-	if was, is := max(1, a.replicas[name]), max(1, b.replicas[name]); was != is {
+	if was, is := max(1, a.Replicas[name]), max(1, b.Replicas[name]); was != is {
 		all = append(all, difference{
 			lab.KnobChange{Knob: name + ".replicas", From: strconv.Itoa(was), To: strconv.Itoa(is)},
-			func(at *state, _ state) { at.replicas[name] = is }})
+			func(at *Definition, _ Definition) { at.Replicas[name] = is }})
 	}
-	if was, is := a.limits[name], b.limits[name]; was != is {
+	if was, is := a.Limits[name], b.Limits[name]; was != is {
 		all = append(all, difference{
 			lab.KnobChange{Knob: name + ".limits", From: shortText(was.String()), To: shortText(is.String())},
-			func(at *state, _ state) { at.limits[name] = is }})
+			func(at *Definition, _ Definition) { at.Limits[name] = is }})
 	}
 	if keys := otherDifferences(from, to, a, b); len(keys) > 0 {
 		all = append(all, difference{
 			lab.KnobChange{Knob: name + "." + strings.Join(keys, "+"), From: "as before", To: "as in the second"},
-			func(at *state, b state) { at.applyOthers(*b.service(name), b) }})
+			func(at *Definition, b Definition) { at.applyOthers(*b.service(name), b) }})
 	}
 	return all
 }
 
 // applyOthers copies all keys of a service of another system that have no difference of their own.
-func (s *state) applyOthers(service lab.SystemService, from state) {
-	own := s.service(service.Name)
+func (d *Definition) applyOthers(service lab.SystemService, from Definition) {
+	own := d.service(service.Name)
 	container := service.Container
 	container.Env, container.Command, container.Entrypoint = own.Container.Env, own.Container.Command,
 		own.Container.Entrypoint
 	own.Container, own.Healthy, own.Finishes = container, service.Healthy, service.Finishes
 	own.Restarts = service.Restarts
-	if service.Port != 0 || own.Name != s.Entry { // without any port, it could not stay the entry point
+	if service.Port != 0 || own.Name != d.Entry { // without any port, it could not stay the entry point
 		own.Port = service.Port
 	}
 	own.After = append(slices.Clone(service.After), slices.DeleteFunc(own.After, func(name string) bool {
@@ -145,7 +138,7 @@ func (s *state) applyOthers(service lab.SystemService, from state) {
 }
 
 // otherDifferences returns the keys of a service that differ and have no difference of their own.
-func otherDifferences(from, to lab.SystemService, a, b state) []string {
+func otherDifferences(from, to lab.SystemService, a, b Definition) []string {
 	members := func(s lab.SystemService) map[string]any {
 		s.Container.Env, s.Container.Command, s.Container.Entrypoint = nil, nil, nil
 		text, err := json.Marshal(s.Container)
@@ -175,39 +168,40 @@ func otherDifferences(from, to lab.SystemService, a, b state) []string {
 }
 
 // otherSystemDifferences returns the differences between two systems other than their services.
-func otherSystemDifferences(a, b state) (all []difference) {
-	add := func(key, was, is string, same bool, apply func(at *state, b state)) {
+func otherSystemDifferences(a, b Definition) (all []difference) {
+	add := func(key, was, is string, same bool, apply func(at *Definition, b Definition)) {
 		if !same {
 			all = append(all, difference{lab.KnobChange{Knob: key, From: shortText(was), To: shortText(is)}, apply})
 		}
 	}
 	add("image", a.Image, b.Image, a.Image == b.Image && a.Port == b.Port,
-		func(at *state, b state) { at.Image, at.Port = b.Image, b.Port })
+		func(at *Definition, b Definition) { at.Image, at.Port = b.Image, b.Port })
 	add("command", strings.Join(a.Command, " ")+" in "+a.Dir, strings.Join(b.Command, " ")+" in "+b.Dir,
 		len(a.Services) > 0 || slices.Equal(a.Command, b.Command) && a.Dir == b.Dir && a.URL == b.URL,
-		func(at *state, b state) { at.Command, at.Dir, at.URL = b.Command, b.Dir, b.URL })
+		func(at *Definition, b Definition) { at.Command, at.Dir, at.URL = b.Command, b.Dir, b.URL })
 	add("env", "as before", "as in the second", len(a.Services) > 0 || maps.Equal(a.Env, b.Env),
-		func(at *state, b state) { at.Env, at.EnvFile = b.Env, b.EnvFile })
+		func(at *Definition, b Definition) { at.Env, at.EnvFile = b.Env, b.EnvFile })
 	add("ready+reset+cores", "as before", "as in the second", reflect.DeepEqual(a.Ready, b.Ready) &&
 		slices.Equal(a.Reset, b.Reset) && slices.Equal(a.Cores, b.Cores),
-		func(at *state, b state) { at.Ready, at.Reset, at.Cores = b.Ready, b.Reset, b.Cores })
+		func(at *Definition, b Definition) { at.Ready, at.Reset, at.Cores = b.Ready, b.Reset, b.Cores })
 	return all
 }
 
-func (s *state) add(service lab.SystemService, from state) {
-	s.Services = append(s.Services, service)
-	if n := from.replicas[service.Name]; n > 0 {
-		s.replicas[service.Name] = n
+// addService adds a service of another system, with its replicas and limits.
+func (d *Definition) addService(service lab.SystemService, from Definition) {
+	d.Services = append(d.Services, service)
+	if n := from.Replicas[service.Name]; n > 0 {
+		d.Replicas[service.Name] = n
 	}
-	if limits, has := from.limits[service.Name]; has {
-		s.limits[service.Name] = limits
+	if limits, has := from.Limits[service.Name]; has {
+		d.Limits[service.Name] = limits
 	}
 }
 
-func (s *state) remove(name string) {
-	s.Services = slices.DeleteFunc(s.Services, func(one lab.SystemService) bool { return one.Name == name })
-	delete(s.replicas, name)
-	delete(s.limits, name)
+func (d *Definition) removeService(name string) {
+	d.Services = slices.DeleteFunc(d.Services, func(one lab.SystemService) bool { return one.Name == name })
+	delete(d.Replicas, name)
+	delete(d.Limits, name)
 }
 
 // without returns the texts of a list that another list does not have, in one line.

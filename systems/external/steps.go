@@ -28,7 +28,7 @@ func Steps(from, to []Definition, order []string, others bool) ([]Definition, []
 		return nil, nil, fmt.Errorf("%s and %s cannot be changed into each other: give two compose files whose "+
 			"services are units, two commands or two images, or compare them: cleave compare", a.Name, b.Name)
 	}
-	path := changePath{from, to, differencesOf(stateOf(a), stateOf(to[0]))}
+	path := changePath{from, to, differencesOf(a, to[0])}
 	for i := 1; i < len(from); i++ {
 		path.changes = append(path.changes, difference{KnobChange: lab.KnobChange{Knob: deploymentKnob,
 			From: from[i-1].Deployment, To: from[i].Deployment}})
@@ -94,7 +94,7 @@ func (c changePath) runnableOrder(wanted []int) ([]int, error) {
 	var applied []int
 	for len(applied) < len(wanted) {
 		next := slices.IndexFunc(wanted, func(i int) bool {
-			return !slices.Contains(applied, i) && c.after(append(slices.Clone(applied), i)).runs()
+			return !slices.Contains(applied, i) && c.after(append(slices.Clone(applied), i)).canRun()
 		})
 		if next < 0 {
 			return nil, fmt.Errorf("no order of the changes between %s and %s can be run one at a time",
@@ -107,84 +107,75 @@ func (c changePath) runnableOrder(wanted []int) ([]int, error) {
 
 // after returns the system after some changes, given by their indices. It is the zero value if they skip a
 // deployment of the path.
-func (c changePath) after(applied []int) intermediate {
+func (c changePath) after(applied []int) Definition {
 	deployments, last := 0, -1
 	for _, i := range applied {
 		if c.changes[i].Knob == deploymentKnob {
 			if i < last {
-				return intermediate{} // deployments change in the order of the path
+				return Definition{} // deployments change in the order of the path
 			}
 			deployments, last = deployments+1, i
 		}
 	}
 	// The changes of the deployment are the last ones of c.changes, one less than there are deployments.
 	if first := len(c.changes) - len(c.from) + 1; deployments > 0 && last-first+1 != deployments {
-		return intermediate{} // one of them was skipped
+		return Definition{} // one of them was skipped
 	}
-	s := intermediate{Definition: c.from[deployments]}
-	s.state = stateOf(s.Definition)
-	to := stateOf(c.to[deployments])
-	s.state.prepare(to)
+	if len(applied) == len(c.changes) {
+		return c.to[deployments]
+	}
+	system, to := c.from[deployments].changeable(), c.to[deployments]
+	system.startAfterAdded(to)
 	for i, d := range c.changes { // services are added before other changes refer to them
 		if d.apply != nil && slices.Contains(applied, i) {
-			d.apply(&s.state, to)
+			d.apply(&system, to)
 		}
 	}
-	s.state.finish()
-	if len(applied) == len(c.changes) {
-		s.Definition = c.to[len(c.to)-1]
-		s.state = stateOf(s.Definition)
-	}
-	return s
+	system.dropMissingDependencies()
+	return system
 }
 
-// prepare makes the services of both systems also start after services that only the second system has, which
-// are added later.
-func (s *state) prepare(to state) {
-	for i := range s.Services {
-		own := &s.Services[i]
+// startAfterAdded makes the services of both systems also start after services that only the second system
+// has, which are added later.
+func (d *Definition) startAfterAdded(to Definition) {
+	for i := range d.Services {
+		own := &d.Services[i]
 		other := to.service(own.Name)
 		own.After = slices.Clone(own.After)
 		if other == nil {
 			continue
 		}
 		for _, name := range other.After {
-			if s.service(name) == nil {
+			if d.service(name) == nil {
 				own.After = append(own.After, name)
 			}
 		}
 	}
 }
 
-// finish removes dependencies on services that the system does not have.
-func (s *state) finish() {
-	for i := range s.Services {
-		s.Services[i].After = slices.DeleteFunc(slices.Clone(s.Services[i].After), func(name string) bool {
-			return s.service(name) == nil
+// dropMissingDependencies removes dependencies on services that the system does not have.
+func (d *Definition) dropMissingDependencies() {
+	for i := range d.Services {
+		d.Services[i].After = slices.DeleteFunc(slices.Clone(d.Services[i].After), func(name string) bool {
+			return d.service(name) == nil
 		})
 	}
 }
 
-// intermediate is a system on the path.
-type intermediate struct {
-	Definition
-	state state
-}
-
-// runs reports whether the system can run: its entry point exists, and the services that start after others
-// form no circle.
-func (s intermediate) runs() bool {
-	if s.Name == "" || len(s.state.Services) > 0 && s.state.service(s.state.Entry) == nil {
+// canRun reports whether the system can run: its entry point exists, and the services that start after others
+// form no circle. The zero value cannot.
+func (d Definition) canRun() bool {
+	if d.Name == "" || len(d.Services) > 0 && d.service(d.Entry) == nil {
 		return false
 	}
 	started := map[string]bool{}
-	for range s.state.Services {
-		for _, one := range s.state.Services {
+	for range d.Services {
+		for _, one := range d.Services {
 			started[one.Name] = started[one.Name] ||
 				!slices.ContainsFunc(one.After, func(name string) bool { return !started[name] })
 		}
 	}
-	return !slices.ContainsFunc(s.state.Services, func(one lab.SystemService) bool { return !started[one.Name] })
+	return !slices.ContainsFunc(d.Services, func(one lab.SystemService) bool { return !started[one.Name] })
 }
 
 // addSteps adds the systems of an order of the changes, the path with this number, to a list of systems, and
@@ -195,8 +186,7 @@ func (c changePath) addSteps(
 	before := systems[0].Name
 	var steps []lab.PathStep
 	for n := range order {
-		s := c.after(order[:n+1])
-		next := s.Definition
+		next := c.after(order[:n+1])
 		if n+1 < len(order) {
 			change := c.changes[order[n]]
 			name := change.Knob
@@ -204,7 +194,6 @@ func (c changePath) addSteps(
 				name = change.To
 			}
 			next.Name = loaded.NameOf(fmt.Sprintf("%s%d-%s", prefix, n+1, name))
-			next.ExternalSystem, next.Replicas, next.Limits = s.state.ExternalSystem, s.state.replicas, s.state.limits
 		}
 		if n+1 < len(order) || number == 1 {
 			systems = append(systems, next)
