@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -79,11 +80,12 @@ func (r *Reader) Object(
 	node *yaml.Node, what string, known, required []string, visit func(key, value *yaml.Node),
 ) {
 	seen := r.Pairs(node, what, func(key, value *yaml.Node) {
-		if !slices.Contains(known, key.Value) {
-			r.unknownKey(key, what, known)
+		if slices.Contains(known, key.Value) {
+			visit(key, value)
 			return
 		}
-		visit(key, value)
+		takes := cmp.Or(strings.Join(known, ", "), "nothing")
+		r.Problem(key.Line, "%s has no key %q%s; it takes %s", what, key.Value, Suggest(key.Value, known), takes)
 	})
 	for _, key := range required {
 		if seen != nil && !seen[key] {
@@ -188,19 +190,10 @@ func Keys(t reflect.Type) (known map[string]reflect.StructField, required []stri
 	return known, required
 }
 
-// pairs calls visit for every key of a mapping with the place of its value.
-func (r *decoder) pairs(
-	node *yaml.Node, place string, visit func(key, value *yaml.Node, inner string),
-) {
-	r.Pairs(node, r.called(place), func(key, value *yaml.Node) {
-		visit(key, value, within(place, key))
-	})
-}
-
 func (r *decoder) mapping(node *yaml.Node, place string, into reflect.Value) {
 	into.Set(reflect.MakeMap(into.Type()))
-	r.pairs(node, place, func(key, value *yaml.Node, inner string) {
-		element := reflect.New(into.Type().Elem()).Elem()
+	r.Pairs(node, r.called(place), func(key, value *yaml.Node) {
+		inner, element := within(place, key), reflect.New(into.Type().Elem()).Elem()
 		if isNull(value) && value.Value == "null" && element.Kind() == reflect.String {
 			element.SetString("null") // the value null of JSON, as in expect: {json: {error: null}}
 		} else {
@@ -287,8 +280,8 @@ func (r *decoder) anyJSON(node *yaml.Node, place string) any {
 	switch node.Kind {
 	case yaml.MappingNode:
 		object := map[string]any{}
-		r.pairs(node, place, func(key, value *yaml.Node, inner string) {
-			object[key.Value] = r.anyJSON(value, inner)
+		r.Pairs(node, r.called(place), func(key, value *yaml.Node) {
+			object[key.Value] = r.anyJSON(value, within(place, key))
 		})
 		return object
 	case yaml.SequenceNode:

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // Problem is one mistake in a file.
@@ -52,14 +50,4 @@ func (p Problems) OrNil() error {
 // Problem notes a mistake at a line; 0 if the line is unknown.
 func (r *Reader) Problem(line int, format string, args ...any) {
 	r.Problems = append(r.Problems, Problem{File: r.File, Line: line, Message: Message(format, args...)})
-}
-
-// unknownKey notes a key that its object cannot have. what names the object in the
-// message, and known are the keys that it can have.
-func (r *Reader) unknownKey(key *yaml.Node, what string, known []string) {
-	takes := "nothing"
-	if len(known) > 0 {
-		takes = strings.Join(known, ", ")
-	}
-	r.Problem(key.Line, "%s has no key %q%s; it takes %s", what, key.Value, Suggest(key.Value, known), takes)
 }

@@ -70,7 +70,7 @@ func TestUnknownKey(t *testing.T) {
 	}
 	for _, c := range cases {
 		r := Reader{Format: recipes(), File: "r.yaml"}
-		r.unknownKey(r.Root([]byte("setps: 1")).Content[0], "the recipe", c.known)
+		r.Object(r.Root([]byte("setps: 1")), "the recipe", c.known, nil, nil)
 		if got := r.Problems.Error(); got != c.want {
 			t.Errorf("problems %q, want %q", got, c.want)
 		}
