@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -77,7 +76,7 @@ func (d *Definition) Change(name string, written []string) error {
 	if err := d.resolve(); err != nil {
 		return fmt.Errorf("system %s: %w", d.Name, err)
 	}
-	return errors.Join(d.complete()...)
+	return joinMistakes("system "+d.Name, d.complete())
 }
 
 // withoutSecret returns a change without its value if that looks like a secret: results contain the names of
