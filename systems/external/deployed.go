@@ -48,7 +48,11 @@ func (d Definition) In(deployments []string) (all []Definition, err error) {
 	for _, deployment := range deployments {
 		one := d
 		one.Deployment = deployment
-		if refusal := one.deploy(); refusal != nil {
+		refusal := one.place()
+		if refusal == nil {
+			refusal = one.locateDatabases()
+		}
+		if refusal != nil {
 			whose := "system " + d.Name
 			if deployment != "" {
 				whose += " with --deploy " + deployment
@@ -67,15 +71,8 @@ func (d Definition) In(deployments []string) (all []Definition, err error) {
 	return all, err
 }
 
-// deploy prepares the definition for its deployment. It returns an error if that is impossible.
-func (d *Definition) deploy() error {
-	if err := d.place(); err != nil {
-		return err
-	}
-	return d.locateDatabases()
-}
-
-// place prepares the definition except for the databases of the audit.
+// place prepares the definition for its deployment, except for the databases of the audit. It returns an
+// error if that is impossible.
 func (d *Definition) place() error {
 	if err := d.resolve(); err != nil {
 		return err

@@ -19,7 +19,11 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 	if err != nil {
 		return loaded.Unknown(err)
 	}
-	audit := lab.Audit{Verdict: lab.AuditValid, Counts: counts(r), Figures: map[string]float64{}}
+	audit := lab.Audit{Verdict: lab.AuditValid, Figures: map[string]float64{},
+		Counts: map[string]int64{"sent": r.Sent, "ok": r.OK, "unsent": r.Unsent}}
+	for kind, n := range r.Errors {
+		audit.Counts["error: "+kind] = n
+	}
 	if _, counted := p.Level(Operations); counted {
 		audit.Counts["not right"] = r.Sent - r.OK
 	} else {
@@ -45,14 +49,6 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 		audit.Problems = append(audit.Problems, r.Remarks...)
 	}
 	return audit
-}
-
-func counts(r lab.LoadReport) map[string]int64 {
-	all := map[string]int64{"sent": r.Sent, "ok": r.OK, "unsent": r.Unsent}
-	for kind, n := range r.Errors {
-		all["error: "+kind] = n
-	}
-	return all
 }
 
 func formatErrors(errors map[string]int64) string {

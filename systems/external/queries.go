@@ -33,7 +33,7 @@ const (
 	maxWait    = 10 * time.Minute // for an answer to become right
 )
 
-// auditDatabase is a database of an audit in a system file. See lab.AuditDatabase for its fields.
+// auditDatabase is a database of an audit in a system file, with the fields of lab.AuditDatabase.
 type auditDatabase struct {
 	Driver       string `yaml:"driver"`
 	At           string `yaml:"at"`
@@ -145,8 +145,8 @@ func isLoopback(host string) bool {
 // addQueries adds the databases and queries to the audit of a system file in a folder.
 func (a audit) addQueries(all *lab.SystemAudit, folder string) {
 	for name, db := range a.Databases {
-		database := lab.AuditDatabase{Driver: drivers[db.Driver], At: db.At, Name: db.Name, User: db.User,
-			Password: db.Password, PasswordOf: db.PasswordOf}
+		database := lab.AuditDatabase(db)
+		database.Driver = drivers[db.Driver]
 		if db.PasswordFile != "" {
 			database.PasswordFile = within(folder, db.PasswordFile)
 		}
