@@ -1,6 +1,7 @@
 package external
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"os"
@@ -14,11 +15,9 @@ import (
 
 // Input is a file, or a folder of manifests, that a user names.
 type Input struct {
-	path        string
-	text        []byte
-	isSystem    bool
-	isCompose   bool
-	isManifests bool
+	path                             string
+	text                             []byte
+	isSystem, isCompose, isManifests bool
 }
 
 // Open reads a file, or notes a folder of manifests, and finds out what kind of file it is.
@@ -32,9 +31,13 @@ func Open(path string) (Input, error) {
 	if in.text, err = inputfile.Read(path, maxManifests); err != nil {
 		return in, err
 	}
-	document, err := parseCompose(in.text) // the first of several documents
-	if err != nil {
-		return in, nil // it is of no kind: reading it as one will return an error
+	var document *yaml.Node
+	for decoder := yaml.NewDecoder(bytes.NewReader(in.text)); document == nil || document.Tag == "!!null"; {
+		var first yaml.Node // of several documents; Helm writes empty ones before it
+		if decoder.Decode(&first) != nil {
+			return in, nil // it is of no kind: reading it as one will return an error
+		}
+		document = first.Content[0]
 	}
 	has := func(key string) bool {
 		value := mappingValue(document, key)

@@ -321,6 +321,17 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: fill, image: 
 	}
 }
 
+// TestManifestsMayBeginWithEmptyDocuments, as Helm writes them.
+func TestManifestsMayBeginWithEmptyDocuments(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "chart.yaml")
+	testset.Must(t, os.WriteFile(file, []byte("---\n# Source: chart/off.yaml\n---\napiVersion: apps/v1\n"+
+		"kind: Deployment\nmetadata: {name: web}\n"+
+		"spec: {template: {spec: {containers: [{name: web, image: web}]}}}\n"), 0o600))
+	if d, err := OfServices(file, "http://web:80/"); err != nil || d.Entry != "web" {
+		t.Errorf("it is entered at %q, %v", d.Entry, err)
+	}
+}
+
 // TestManifestsMeanWhatTheyDoToKubernetes: variables in values from elsewhere are plain text, optional
 // references may be missing, and two Services may lead to the same port.
 func TestManifestsMeanWhatTheyDoToKubernetes(t *testing.T) {
