@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -106,6 +107,18 @@ func TestAUnitWithoutAnAddressIsNotAudited(t *testing.T) {
 	}
 	if u, err := addressOf(&x, map[string]string{"web": "127.0.0.1:2"}); err != nil || u.Host != "127.0.0.1:2" {
 		t.Errorf("it is asked at %v, %v; want its own address", u, err)
+	}
+}
+
+// TestARequestStaysOnTheSystem: a plan from elsewhere cannot have another host asked.
+func TestARequestStaysOnTheSystem(t *testing.T) {
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	for _, get := range []string{other.URL + "/", strings.TrimPrefix(other.URL, "http:") + "/"} {
+		violation, err := ask(t.Context(), &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, lab.AuditRequest{Get: get})
+		if err == nil || !strings.Contains(err.Error(), "no path of the system") {
+			t.Errorf("%s: %q, %v", get, violation, err)
+		}
 	}
 }
 
