@@ -256,6 +256,7 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 		workload("containers: [{name: a, image: a, resources: {limits: {memory: 9EiB}}}]"): `memory is "9EiB"`,
 		workload("containers: [{name: a, image: a, volumeMounts: [{name: v, mountPath: /v}]}]"): "there is no " +
 			"volume v",
+		strings.Replace(workload("containers: [{name: a, image: a}]"), "{name: a}", "{}", 1): `service "" has no name`,
 		workload("containers: [{name: a, image: a}]") + "---\napiVersion: batch/v1\nkind: CronJob\n" +
 			"metadata: {name: c}\n": "the CronJob c is none of the kinds that are read",
 		workload("containers: [{name: a, image: a}]") + "---\napiVersion: v1\nkind: Service\n" +

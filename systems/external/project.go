@@ -104,10 +104,11 @@ func readProject(
 	return p, nil
 }
 
-// checkServiceName returns an error for names that are reserved.
+// checkServiceName returns an error for names that are missing or reserved.
 func checkServiceName(name string) error {
-	if slices.Contains([]string{lab.RoleGenerator, lab.AllUnits, lab.EveryUnit}, name) {
-		return fmt.Errorf("its service %s has a name that means something else here: give it another one", name)
+	if slices.Contains([]string{"", lab.RoleGenerator, lab.AllUnits, lab.EveryUnit}, name) {
+		return fmt.Errorf("its service %q has no name, or one that means something else here: give it another one",
+			name)
 	}
 	return nil
 }
