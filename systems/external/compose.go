@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -163,15 +164,43 @@ func serviceNames(c *lab.Compose) ([]string, error) {
 	return names, nil
 }
 
+// byCommand makes the definition a system whose containers the compose command starts.
+func (d *Definition) byCommand() error {
+	described, err := readCompose(d.composeFile)
+	if err != nil {
+		return fmt.Errorf("compose: %w", err)
+	}
+	d.Compose = described
+	if _, err := serviceNames(described); err != nil {
+		return err
+	}
+	u, err := url.Parse(d.URL)
+	if err != nil || d.project == nil {
+		return nil // a mistake in the URL is reported elsewhere, and only the compose command reads the file
+	}
+	if d.URL != "" && serviceIn(d.project.services, u.Hostname()) == nil {
+		return d.project.checkPublished(u)
+	}
+	entry, err := d.project.findEntry(d.URL)
+	if err != nil {
+		return fmt.Errorf("compose: %w", err)
+	}
+	if entry.published == "" {
+		return fmt.Errorf("compose: the compose command reaches %s:%d by a port of this host only: give the "+
+			"service ports: [\"127.0.0.1:PORT:%d\"]", entry.service, entry.port, entry.port)
+	}
+	d.URL = d.urlAt(entry.published)
+	return nil
+}
+
 // checkPublished returns an error if a URL is one of this host, and no service publishes its port.
 func (p *project) checkPublished(u *url.URL) error {
 	onHost, isLoopback := loopback(u)
-	port := onHost[strings.LastIndexByte(onHost, ':')+1:]
-	if !isLoopback || p.anyPort || slices.ContainsFunc(p.entryPoints, func(e entryPoint) bool {
-		return e.published == port
-	}) {
+	_, published := p.publishedAt(onHost)
+	if !isLoopback || published || p.anyPort {
 		return nil
 	}
+	_, port, _ := net.SplitHostPort(onHost)
 	return fmt.Errorf("url names port %s of this host, and no service of the compose file publishes it: give "+
 		"the service ports: [\"127.0.0.1:%s:...\"] with its own port behind the last colon", port, port)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/url"
 	"os"
 	"regexp"
@@ -232,10 +233,8 @@ func (p *project) findEntry(address string) (entryPoint, error) {
 		return entryPoint{}, fmt.Errorf("url: %w", err)
 	}
 	if onHost, isLoopback := loopback(u); isLoopback {
-		for _, entry := range p.entryPoints {
-			if strings.HasSuffix(onHost, ":"+entry.published) {
-				return entry, nil
-			}
+		if entry, published := p.publishedAt(onHost); published {
+			return entry, nil
 		}
 		return entryPoint{}, p.entryError(address)
 	}
@@ -252,6 +251,16 @@ func (p *project) findEntry(address string) (entryPoint, error) {
 		return entryPoint{}, p.entryError(address)
 	}
 	return entryPoint{service: u.Hostname(), port: port}, nil
+}
+
+// publishedAt returns the entry point that is published at an address of this host, and whether there is one.
+func (p *project) publishedAt(onHost string) (entry entryPoint, published bool) {
+	_, port, _ := net.SplitHostPort(onHost)
+	i := slices.IndexFunc(p.entryPoints, func(e entryPoint) bool { return e.published == port && port != "" })
+	if i >= 0 {
+		entry = p.entryPoints[i]
+	}
+	return entry, i >= 0
 }
 
 // entryError returns an error that lists the entry points and how to choose one.
@@ -395,35 +404,6 @@ func (p *project) buildsOfServices() (all []Build) {
 		}
 	}
 	return all
-}
-
-// byCommand makes the definition a system whose containers the compose command starts.
-func (d *Definition) byCommand() error {
-	described, err := readCompose(d.composeFile)
-	if err != nil {
-		return fmt.Errorf("compose: %w", err)
-	}
-	d.Compose = described
-	if _, err := serviceNames(described); err != nil {
-		return err
-	}
-	u, err := url.Parse(d.URL)
-	if err != nil || d.project == nil {
-		return nil // a mistake in the URL is reported elsewhere, and only the compose command reads the file
-	}
-	if d.URL != "" && serviceIn(d.project.services, u.Hostname()) == nil {
-		return d.project.checkPublished(u)
-	}
-	entry, err := d.project.findEntry(d.URL)
-	if err != nil {
-		return fmt.Errorf("compose: %w", err)
-	}
-	if entry.published == "" {
-		return fmt.Errorf("compose: the compose command reaches %s:%d by a port of this host only: give the "+
-			"service ports: [\"127.0.0.1:PORT:%d\"]", entry.service, entry.port, entry.port)
-	}
-	d.URL = d.urlAt(entry.published)
-	return nil
 }
 
 // Address returns the url that leads to the system's entry point, as it is written in a system file.

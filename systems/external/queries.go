@@ -247,14 +247,11 @@ func (d *Definition) locateService(db *lab.AuditDatabase, host string, port int)
 				published = append(published, entry.published)
 			}
 		}
-		i := slices.IndexFunc(d.project.entryPoints, func(e entryPoint) bool {
-			return e.published == strconv.Itoa(port)
-		})
-		if i < 0 {
+		entry, found := d.project.publishedAt(db.At)
+		if !found {
 			return fmt.Errorf("at: no service publishes port %d of this host, but %s: name the service and its own "+
 				"port: db:5432", port, cmp.Or(strings.Join(published, ", "), "none at all"))
 		}
-		entry := d.project.entryPoints[i]
 		host, port = entry.service, entry.port
 	}
 	i := slices.IndexFunc(d.Services, func(s lab.SystemService) bool {

@@ -20,7 +20,8 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &project{name: projectName(file), replicas: map[string]int{}, limits: map[string]lab.Limits{},
+	base := path.Base(file)
+	p := &project{name: loaded.NameOf(strings.TrimSuffix(base, path.Ext(base))), replicas: map[string]int{}, limits: map[string]lab.Limits{},
 		served: map[string]entryPoint{}, notes: m.notes, changes: changes}
 	for _, w := range m.workloads {
 		if !p.removes(w.Metadata.Name) {
@@ -43,12 +44,6 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 	p.findEntryPoints(m)
 	p.findOrder()
 	return p, nil
-}
-
-// projectName returns a name for the system of a file or folder.
-func projectName(file string) string {
-	base := path.Base(file)
-	return loaded.NameOf(strings.TrimSuffix(base, path.Ext(base)))
 }
 
 // selects reports whether a Service leads to a workload.
