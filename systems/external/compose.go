@@ -176,7 +176,7 @@ func (d *Definition) byCommand() error {
 	}
 	u, err := url.Parse(d.URL)
 	if err != nil || d.project == nil {
-		return nil // a mistake in the URL is reported elsewhere, and only the compose command reads the file
+		return nil // a wrong URL is reported elsewhere; without a project only the compose command reads the file
 	}
 	if d.URL != "" && serviceIn(d.project.services, u.Hostname()) == nil {
 		return d.project.checkPublished(u)
