@@ -175,8 +175,8 @@ func (p *project) changeService(s *lab.SystemService, c change) error {
 		s.Image, s.Install = *c.Image, ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		if name == "" || strings.Contains(name, "=") {
-			return fmt.Errorf("env has the name %q, expected one such as MODE", name)
+		if err := checkVariable(name); err != nil {
+			return err
 		}
 		s.Container.Env = slices.DeleteFunc(s.Container.Env, func(v string) bool {
 			return strings.HasPrefix(v, name+"=")

@@ -294,6 +294,7 @@ func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 		"no compose file": {here + "compose: none.yaml", "none.yaml: no such file"},
 		"open quote":      {here + "command: ./server 'x", "inside quotes"},
 		"negative core":   {here + "cores: [-1]", "cores has -1"},
+		"no variable":     {here + "env: {A=B: c}", `env has the name "A=B"`},
 		"ready path":      {here + "ready: {path: health}", `ready.path is "health"`},
 		"braces in a list": {here + "command: [server, 127.0.0.1:{port}]",
 			"system.yaml:4: this is no YAML: put the text with {port} in quotes"},

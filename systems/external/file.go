@@ -266,6 +266,11 @@ func (d *Definition) complete() (mistakes []error) {
 	if strings.Contains(d.URL, portMark) != (started && marked) {
 		mistake("%s must be in url and in command, env or (as port) in the image, or in neither", portMark)
 	}
+	for _, name := range slices.Sorted(maps.Keys(d.Env)) {
+		if err := checkVariable(name); err != nil {
+			mistakes = append(mistakes, err)
+		}
+	}
 	for _, core := range d.Cores {
 		if core < 0 || core > maxCore {
 			mistake("cores has %d, expected numbers from 0 to %d", core, maxCore)
@@ -310,6 +315,14 @@ func (d *Definition) completeReady() (mistakes []error) {
 func checkImage(name string) error {
 	if !imagePattern.MatchString(name) {
 		return fmt.Errorf("image is %q, expected a name such as host/path@sha256:... or nginx:1.27", name)
+	}
+	return nil
+}
+
+// checkVariable returns an error unless a variable of an environment can have this name.
+func checkVariable(name string) error {
+	if name == "" || strings.Contains(name, "=") {
+		return fmt.Errorf("env has the name %q, expected one such as MODE", name)
 	}
 	return nil
 }
