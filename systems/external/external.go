@@ -253,6 +253,10 @@ func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err err
 		}
 		container, err := s.filled(service.Container)
 		missing = append(missing, err)
+		uses := []lab.Use{}
+		for _, name := range service.After { // the only calls that its file reveals
+			uses = append(uses, lab.Use{To: name})
+		}
 		units = append(units, lab.UnitSpec{
 			Name: service.Name, Role: service.Name,
 			Runnable: lab.Runnable{
@@ -263,21 +267,12 @@ func (s System) containers(x *lab.ExternalSystem) (units []lab.UnitSpec, err err
 				Readiness: lab.Readiness{Healthy: service.Healthy},
 			},
 			Networking: lab.Networking{
-				Listens: service.Port != 0, Port: service.Port, Uses: usesOf(service),
+				Listens: service.Port != 0, Port: service.Port, Uses: uses,
 			},
 			Placement: lab.Placement{Scalable: true, Cores: x.Cores},
 		})
 	}
 	return units, errors.Join(missing...)
-}
-
-// usesOf returns the services that a service starts after: the only calls that its file reveals.
-func usesOf(service lab.SystemService) []lab.Use {
-	uses := []lab.Use{}
-	for _, name := range service.After {
-		uses = append(uses, lab.Use{To: name})
-	}
-	return uses
 }
 
 // filled returns a container with all references to secrets filled in.

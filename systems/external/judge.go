@@ -44,19 +44,15 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 		judge(&audit, lab.AuditUnknown, "no operation was sent")
 	}
 	if r.Sent > 0 && r.OK == 0 {
+		var failures []string
+		for _, kind := range slices.Sorted(maps.Keys(r.Errors)) {
+			failures = append(failures, fmt.Sprintf("%d %s", r.Errors[kind], kind))
+		}
 		judge(&audit, lab.AuditInvalid,
-			fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, formatErrors(r.Errors)))
+			fmt.Sprintf("none of %d operations succeeded: %s", r.Sent, strings.Join(failures, ", ")))
 		audit.Problems = append(audit.Problems, r.Remarks...)
 	}
 	return audit
-}
-
-func formatErrors(errors map[string]int64) string {
-	var words []string
-	for _, kind := range slices.Sorted(maps.Keys(errors)) {
-		words = append(words, fmt.Sprintf("%d %s", errors[kind], kind))
-	}
-	return strings.Join(words, ", ")
 }
 
 // Metrics returns the metrics for trials at these points, the headline first. It is the response time for

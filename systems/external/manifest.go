@@ -395,13 +395,11 @@ func (m *manifests) add(r *yamlfile.Reader, root *yaml.Node) {
 		return // an empty document
 	}
 	kind, name := "", ""
-	if root.Kind == yaml.MappingNode {
-		if node := mappingValue(root, "kind"); node != nil {
-			kind = node.Value
-		}
-		if node := mappingValue(root, "metadata"); node != nil && mappingValue(node, "name") != nil {
-			name = mappingValue(node, "name").Value
-		}
+	if node := mappingValue(root, "kind"); node != nil {
+		kind = node.Value
+	}
+	if node := mappingValue(root, "metadata"); node != nil && mappingValue(node, "name") != nil {
+		name = mappingValue(node, "name").Value
 	}
 	switch kind {
 	case "Deployment", "StatefulSet", "DaemonSet", "Job":

@@ -61,7 +61,7 @@ func (e entryPoint) address() string {
 
 // readProject reads a compose file as docker compose does. Its variables come from the environment of the
 // system file, from that of Cleave, and from the file .env in the same folder. The first that sets one wins.
-// It leaves out the services that changes remove.
+// The changes are made.
 func readProject(
 	path string, env map[string]string, envFile string, changes map[string]*change,
 ) (*project, error) {
@@ -102,6 +102,10 @@ func readProject(
 	}
 	p.awaitOthers(file)
 	p.joinNetworks(file)
+	if err := p.change(); err != nil {
+		return nil, err
+	}
+	p.findCalls()
 	return p, nil
 }
 
@@ -316,9 +320,6 @@ func (d *Definition) resolveManifests() (err error) {
 		if d.project, err = readWorkloads(d.manifests, d.changes); err != nil {
 			return fmt.Errorf("manifests: %w", err)
 		}
-		if err := d.project.change(); err != nil {
-			return err
-		}
 	}
 	d.URL, d.Risks, d.Notes = d.writtenURL, d.project.risks, d.project.notes
 	if len(d.project.obstacles) > 0 {
@@ -356,12 +357,6 @@ func (d *Definition) resolveCompose() error {
 		d.project, err = readProject(d.composeFile, d.Env, d.EnvFile, d.changes)
 		if err != nil && d.Deployment != kindCompose {
 			return fmt.Errorf("compose: %w", err)
-		}
-		if err == nil {
-			if err := d.project.change(); err != nil {
-				return err
-			}
-			d.project.findCalls()
 		}
 	}
 	p := cmp.Or(d.project, &project{}) // the compose command may understand what cannot be read here

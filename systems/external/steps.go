@@ -44,8 +44,7 @@ func Steps(from, to []Definition, order []string, others bool) ([]Definition, []
 	if err != nil {
 		return nil, nil, err
 	}
-	systems := []Definition{a}
-	systems, steps := path.addSteps(systems, first, 1, "")
+	systems, steps := path.addSteps([]Definition{a}, first, 1, "")
 	if !others {
 		return systems, steps, nil
 	}

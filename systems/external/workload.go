@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// readWorkloads reads manifests as units: one per workload, or one per pod if a StatefulSet has several. It
-// leaves out those that changes remove.
+// readWorkloads reads manifests as units: one per workload, or one per pod if a StatefulSet has several. The
+// changes are made.
 func readWorkloads(file string, changes map[string]*change) (*project, error) {
 	m, err := readManifests(file)
 	if err != nil {
@@ -43,6 +43,9 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 	}
 	p.findEntryPoints(m)
 	p.findOrder()
+	if err := p.change(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
