@@ -115,7 +115,8 @@ func TestARequestStaysOnTheSystem(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
 	for _, get := range []string{other.URL + "/", strings.TrimPrefix(other.URL, "http:") + "/"} {
-		violation, err := ask(t.Context(), &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, lab.AuditRequest{Get: get})
+		system := url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+		violation, err := ask(t.Context(), &system, lab.AuditRequest{Get: get})
 		if err == nil || !strings.Contains(err.Error(), "no path of the system") {
 			t.Errorf("%s: %q, %v", get, violation, err)
 		}

@@ -265,6 +265,7 @@ func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
 	}
 }
 
+// TestMistakesInSystemFilesAreNamed with their lines. Long because it is a table.
 func TestMistakesInSystemFilesAreNamed(t *testing.T) {
 	const schema = "schema: cleave-system/1\n"
 	const here = schema + "name: x\nurl: http://127.0.0.1:1/\n"
