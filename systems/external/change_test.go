@@ -169,6 +169,12 @@ func TestChangesThatCannotBeAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want it to say %q", word, err, message)
 		}
 	}
+	d, err := OfServices(path, "")
+	testset.Must(t, err)
+	if err := d.Change("A B", []string{"cart.cpu=1"}); err == nil ||
+		!strings.Contains(err.Error(), `system A B: name is "A B"`) {
+		t.Errorf("a name with a blank: %v", err)
+	}
 	for text, message := range map[string]string{
 		"compose: compose.yaml\nchange: {cart: {speed: 2}}":                    "unknown field",
 		"url: http://127.0.0.1:1/\nchange: {cart: null}":                       "there is no compose",
