@@ -137,7 +137,10 @@ networks: {given: {external: true}}
 			"---\napiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {type: NodePort, " +
 			"selector: {app: " + name + "}, ports: [{port: 80}]}\n"
 	}
-	folder := manifestFolder(t, workload("Deployment", "web", "", "[{name: web, image: web}]"),
+	const ingress = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: in}\n" +
+		"spec: {rules: [{http: {paths: [{backend: {service: {name: pair, port: {number: 80}}}}, " +
+		"{backend: {service: {name: web, port: {number: 80}}}}]}}]}\n"
+	folder := manifestFolder(t, ingress, workload("Deployment", "web", "", "[{name: web, image: web}]"),
 		workload("Deployment", "pair", "", "[{name: a, image: a}, {name: b, image: b}]"),
 		workload("StatefulSet", "db", "replicas: 2, ", "[{name: db, image: -x}]"))
 	for name, changes := range map[string]map[string]*change{"by workload": {"pair": nil, "db": nil},

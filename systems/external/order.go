@@ -10,12 +10,19 @@ import (
 // findEntryPoints adds the entry points of manifests: the backends of Ingresses or, if there are none,
 // Services that are reached from outside of a cluster.
 func (p *project) findEntryPoints(m *manifests) {
+	exists := map[string]bool{} // the ports of Services, whose workloads may be none of the units
+	for _, s := range m.services {
+		for _, port := range s.Spec.Ports {
+			exists[s.Metadata.Name+":"+strconv.Itoa(port.Port)] = true
+			exists[s.Metadata.Name+":"+port.Name] = true
+		}
+	}
 	add := func(service, port string) {
-		at, known := p.served[service+":"+port]
+		at, served := p.served[service+":"+port]
 		switch {
-		case !known && !m.hasPort(service, port):
+		case !exists[service+":"+port]:
 			p.addObstacle("Ingress: no Service %s has the port %s", service, port)
-		case known && !slices.Contains(p.entryPoints, at):
+		case served && !slices.Contains(p.entryPoints, at):
 			p.entryPoints = append(p.entryPoints, at)
 		}
 	}
@@ -40,19 +47,6 @@ func (p *project) findEntryPoints(m *manifests) {
 			add(s.Metadata.Name, strconv.Itoa(port.Port))
 		}
 	}
-}
-
-// hasPort reports whether there is a Service with a port, which is given by its number or its name. Its
-// workload may be none of the units.
-func (m *manifests) hasPort(service, port string) bool {
-	for _, s := range m.services {
-		for _, one := range s.Spec.Ports {
-			if s.Metadata.Name == service && (port == strconv.Itoa(one.Port) || port == one.Name) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // servicePort returns the names of the Service and of its port, or the number of the port.
