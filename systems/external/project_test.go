@@ -339,6 +339,15 @@ services: {cart: {build: {context: ./cart, target: slim, args: {V: "a b"}}, port
 			t.Errorf("%s: it is built by %v", build, d.Builds)
 		}
 	}
+	for context, want := range map[string]string{"https://example.org/cart.git": "slim.Dockerfile",
+		"/srv/cart": "/srv/cart/slim.Dockerfile"} {
+		d, err := ofCompose(t, `services: {cart: {build: {context: "`+context+`", dockerfile: slim.Dockerfile}, `+
+			`ports: ["80"]}}`, "")
+		testset.Must(t, err)
+		if command := d.Builds[0].Command; !slices.Contains(command, want) {
+			t.Errorf("%s is built by %q, want %s", context, command, want)
+		}
+	}
 	path := projectFolder(t, map[string]string{"compose.yaml": `
 services: {cart: {build: {context: ., args: {NPM_TOKEN: "${TOKEN}"}}, ports: ["80"]}}`})
 	d, err = parseBeside(path, "name: shop\ncompose: compose.yaml\nenv: {TOKEN: from-the-system-file}\n")

@@ -109,8 +109,12 @@ func (s *serviceReader) readBuild() {
 		command = []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}
 		return
 	}
-	if b.Dockerfile != "" && b.Dockerfile != "Dockerfile" {
+	switch {
+	case b.Dockerfile == "" || b.Dockerfile == "Dockerfile":
+	case filepath.IsAbs(b.Context):
 		command = append(command, "--file", within(b.Context, b.Dockerfile))
+	default: // a file of the repository
+		command = append(command, "--file", b.Dockerfile)
 	}
 	if b.Target != "" {
 		command = append(command, "--target", b.Target)
