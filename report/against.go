@@ -95,7 +95,7 @@ func changesTable(a lab.Against, full bool) table {
 			}
 		}
 		t.add(c.Metric, c.Variant, c.Point, figure.Amount(c.Before, m.Unit), figure.Amount(c.After, m.Unit),
-			figure.Times(c.Estimate()), toned(c.Words, tone))
+			figure.ChangeRatio(c), toned(c.Words, tone))
 	}
 	return t
 }

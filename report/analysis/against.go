@@ -112,56 +112,63 @@ func resultsByKey(a lab.Analysis) map[seriesKey]lab.Result {
 }
 
 // Hold judges the variants of one run by gates, each by its ratio to the baseline. A gate stays open for a
-// variant that is not compared at all, and for a ratio that depends on the length of the trials.
+// variant that should have been compared at a point and was not, and for a ratio that depends on the length
+// of the trials.
 func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 	var changes []lab.Change
+	results := resultsByKey(a)
 	for _, v := range a.Variants {
 		if v.Name == a.Baseline || v.TwinOf != "" {
 			continue
 		}
 		for _, m := range a.Metrics {
-			changes = append(changes, toBaseline(a, v.Name, m.Name)...)
+			found := changesToBaseline(a, v.Name, m, results)
+			if found == nil || isStruckOut(a, v.Name) || isStruckOut(a, a.Baseline) {
+				found = []lab.Change{{Metric: m.Name, Variant: v.Name}} // it is not compared
+			}
+			changes = append(changes, found...)
 		}
 	}
 	return judgeAll(gates, a.Metrics, changes)
 }
 
-// toBaseline returns the comparisons of a variant with the baseline as changes, one per point. If there are
-// none, it returns one change without a point: none has a ratio if both only have zeros.
-func toBaseline(a lab.Analysis, variant, metric string) []lab.Change {
-	var changes []lab.Change
-	for _, c := range a.Comparisons {
-		if c.Metric != metric || c.Variant != variant || c.Baseline != a.Baseline {
-			continue
-		}
-		change := lab.Change{Metric: metric, Variant: variant, Point: c.Point.Name, Ratio: c.Ratio,
-			Verdict: c.Verdict, Words: c.Words, Unsteady: c.Unsteady}
-		if c.Unsteady != "" {
-			change.Instability = math.Inf(1) // by how much it is off is not known: the gate stays open
-		}
-		changes = append(changes, change)
-	}
-	switch {
-	case changes != nil:
-		return changes
-	case hasOnlyZeros(a, a.Baseline, metric) && hasOnlyZeros(a, variant, metric):
-		return []lab.Change{{Metric: metric, Variant: variant, Verdict: lab.Equivalent, Words: zeroInBoth}}
-	}
-	return []lab.Change{{Metric: metric, Variant: variant}}
+// isStruckOut reports whether a variant, or its twin, broke an invariant.
+func isStruckOut(a lab.Analysis, name string) bool {
+	return slices.ContainsFunc(a.Variants, func(v lab.Variant) bool {
+		return (v.Name == name || v.TwinOf == name) && a.Audit[v.Name].Verdict == lab.AuditInvalid
+	})
 }
 
-// hasOnlyZeros reports whether a variant has results of a metric, and all of them are 0.
-func hasOnlyZeros(a lab.Analysis, variant, metric string) bool {
-	found := false
-	for _, r := range a.Results {
-		if r.Variant != variant || r.Metric != metric {
+// changesToBaseline returns the changes of a metric from the baseline to a variant: one for each point at
+// which both run, and at least one was measured.
+func changesToBaseline(
+	a lab.Analysis, variant string, m lab.Metric, results map[seriesKey]lab.Result,
+) []lab.Change {
+	var changes []lab.Change
+	for _, p := range a.Points {
+		was, is := results[seriesKey{a.Baseline, p.Name, m.Name}], results[seriesKey{variant, p.Name, m.Name}]
+		c := lab.Change{Metric: m.Name, Variant: variant, Point: p.Name, Before: was.Mean, After: is.Mean,
+			Verdict: lab.Undecided, Words: "undecided: no block has a ratio to " + a.Baseline}
+		i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
+			return c.Metric == m.Name && c.Variant == variant && c.Baseline == a.Baseline && c.Point.Name == p.Name
+		})
+		switch {
+		case i >= 0:
+			found := a.Comparisons[i]
+			c.Ratio, c.Verdict, c.Words, c.Unsteady = found.Ratio, found.Verdict, found.Words, found.Unsteady
+			if c.Unsteady != "" {
+				c.Instability = math.Inf(1) // by how much it is off is not known: the gate stays open
+			}
+		case len(was.Values)+len(is.Values) == 0 || slices.ContainsFunc(a.Variants, func(v lab.Variant) bool {
+			return (v.Name == variant || v.Name == a.Baseline) && !v.RunsAt(p.Name)
+		}):
 			continue
+		default:
+			judgeZeros(&c, m, was.Values, is.Values, a.Confidence)
 		}
-		if found = true; slices.ContainsFunc(r.Values, func(v float64) bool { return v != 0 }) {
-			return false
-		}
+		changes = append(changes, c)
 	}
-	return found
+	return changes
 }
 
 // judgeAll returns the verdict of each gate on the changes.
@@ -198,7 +205,7 @@ func noteOf(a lab.Analysis) lab.RunNote {
 }
 
 // changeOf returns the change of a metric from one run to the other. It is undecided if there are too few
-// trials, or if some values are 0, which have no logarithm and no ratio. All values 0 are equivalent.
+// trials. Values of 0, which have no logarithm and no ratio, are for judgeZeros.
 func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change {
 	c := lab.Change{
 		Metric: m.Name, Variant: after.Variant, Point: after.Point.Name, Before: before.Mean, After: after.Mean,
@@ -208,13 +215,6 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	if before.Mean > 0 {
 		c.Ratio.Ratio = after.Mean / before.Mean
 	}
-	if c.Ratio.N == 0 {
-		return c
-	}
-	if slices.Max(after.Values) == 0 && slices.Max(before.Values) == 0 {
-		c.Ratio.Ratio, c.Verdict, c.Words = 1, lab.Equivalent, zeroInBoth
-		return c
-	}
 	ratio, err := stats.LogWelch(after.Values, before.Values, a.Confidence)
 	var few *stats.TooFewError
 	switch {
@@ -222,6 +222,7 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 		return c
 	case err != nil:
 		c.Words = "undecided: some values are 0, and a ratio needs others"
+		judgeZeros(&c, m, before.Values, after.Values, a.Confidence)
 		return c
 	}
 	c.Ratio.Ratio = ratio.Value
@@ -231,8 +232,27 @@ func changeOf(m lab.Metric, before, after lab.Result, a lab.Against) lab.Change 
 	return c
 }
 
-// zeroInBoth are the words of a change of a metric that is 0 on both sides.
-const zeroInBoth = "0 in both"
+// judgeZeros sets the verdict of a change if all values of one side are 0, or of both. A change from 0 or to
+// 0 has no ratio. It is proven if the values that are not 0 are unlikely to be all on one side by chance.
+func judgeZeros(c *lab.Change, m lab.Metric, before, after []float64, confidence float64) {
+	above := func(values []float64) int {
+		return len(slices.DeleteFunc(slices.Clone(values), func(v float64) bool { return v == 0 }))
+	}
+	was, is, wording := above(before), above(after), traitsOf(m).wording
+	switch {
+	case len(before) == 0 || len(after) == 0 || slices.Min(slices.Concat(before, after)) < 0:
+	case was == 0 && is == 0:
+		c.Ratio.Ratio, c.Verdict, c.Words = 1, lab.Equivalent, "0 in both"
+	case was == 0 && stats.ZerosByChance(len(before), is, len(after)) <= (1-confidence)/2:
+		c.Verdict = onVariant(m, lab.Slower)
+		c.Words = fmt.Sprintf("%s: from 0 in all of %d trials to above 0 in %d of %d", wording.Above,
+			len(before), is, len(after))
+	case is == 0 && stats.ZerosByChance(len(after), was, len(before)) <= (1-confidence)/2:
+		c.Verdict = onVariant(m, lab.Faster)
+		c.Words = fmt.Sprintf("%s: from above 0 in %d of %d trials to 0 in all of %d", wording.Below, was,
+			len(before), len(after))
+	}
+}
 
 // withholdChange weakens or withholds a verdict that depends on the length of the trials.
 func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
@@ -333,10 +353,11 @@ func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict
 }
 
 // beyond reports whether a change is proven to be beyond the limit, and whether it may be. Its interval is
-// widened by its Instability.
+// widened by its Instability. A change from 0 or to 0 has none: it is beyond every limit in its direction.
 func (g Gate) beyond(c lab.Change) (proven, possible bool) {
 	if c.Low == nil || c.High == nil {
-		return false, true
+		proven = c.Verdict.Differs() && g.Above == (c.After > c.Before)
+		return proven, proven || !c.Verdict.Differs()
 	}
 	off := max(1, c.Instability)
 	if g.Above {

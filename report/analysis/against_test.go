@@ -16,8 +16,8 @@ func played(times, rates []float64) lab.Analysis {
 			Quantity: "response_time", Quantile: 0.99},
 		{Name: "goodput", Unit: "1/s", Better: lab.HigherIsBetter, Kind: lab.KindRate, Quantity: "goodput"},
 	}
-	a := lab.Analysis{Study: "shop", Metrics: metrics, Confidence: 0.95, Margin: 0.05,
-		Environment: lab.Environment{"kernel": {Value: "6.1"}, "disk_free": {Value: len(times)}}}
+	a := lab.Analysis{Study: "shop", Metrics: metrics, Points: []lab.Point{point}, Confidence: 0.95,
+		Margin: 0.05, Environment: lab.Environment{"kernel": {Value: "6.1"}, "disk_free": {Value: len(times)}}}
 	for i, values := range [][]float64{times, rates} {
 		sum := 0.0
 		for _, v := range values {
@@ -52,7 +52,7 @@ func TestOneRunAgainstAnother(t *testing.T) {
 		"higher throughput": {played([]float64{1, 1, 1.01, 0.99}, []float64{40, 40.1, 39.9, 40}), "goodput<0.95x",
 			lab.Equivalent, false, false},
 		"nothing at all": {played([]float64{1, 1, 1.01, 0.99}, []float64{0, 0, 0, 0}), "goodput<0.95x",
-			lab.Equivalent, false, true},
+			lab.Equivalent, true, false},
 	} {
 		gate, err := ParseGate(c.gate)
 		testset.Must(t, err)
@@ -212,6 +212,54 @@ func TestAGateIsOpenForWhatTheLaterRunLacks(t *testing.T) {
 		held, err := Hold(one, []Gate{gate})
 		if err != nil || len(held[0].Open) != want || len(held[0].Failed) > 0 {
 			t.Errorf("baseline %v: %+v, error %v", values, held, err)
+		}
+	}
+}
+
+// TestGatesFailForWhatRisesFromZero or falls to it, between two runs and within one. Other points are judged
+// apart from that.
+func TestGatesFailForWhatRisesFromZero(t *testing.T) {
+	zeros, others := []float64{0, 0, 0, 0}, []float64{0.1, 0.2, 0.1, 0.3}
+	for name, c := range map[string]struct {
+		before, after []float64
+		gate          string
+		failed, open  bool
+		words         string
+	}{
+		"risen":           {zeros, others, "p99>1.05x", true, false, "slower: from 0"},
+		"risen, allowed":  {zeros, others, "p99<0.9x", false, false, "slower: from 0"},
+		"too few":         {zeros[:3], others[:3], "p99>1.05x", false, true, "undecided"},
+		"not in every":    {zeros, []float64{0, 0.2, 0.1, 0.3}, "p99>1.05x", false, true, "undecided"},
+		"fallen":          {others, zeros, "p99<0.9x", true, false, "faster: from above 0"},
+		"fallen, allowed": {others, zeros, "p99>1.05x", false, false, "faster: from above 0"},
+	} {
+		gate, err := ParseGate(c.gate)
+		testset.Must(t, err)
+		before, after := played(c.before, nil), played(c.after, nil)
+		got, err := Against(before, after, []Gate{gate})
+		testset.Must(t, err)
+		if words := got.Changes[0].Words; !strings.HasPrefix(words, c.words) {
+			t.Errorf("%s: %q, want %q", name, words, c.words)
+		}
+		low, high := 1.0, 1.01
+		run := after
+		run.Baseline, run.Variants = "old", []lab.Variant{{Name: "old"}, {Name: "sync"}}
+		run.Points = append(run.Points, lab.Point{Name: "rate-40"})
+		run.Comparisons = []lab.Comparison{{Metric: "response_time_p99", Point: run.Points[1], Variant: "sync",
+			Baseline: "old", Ratio: lab.Ratio{Ratio: 1, Low: &low, High: &high}}}
+		old := before.Results[0]
+		old.Variant = "old"
+		run.Results = append(run.Results, old)
+		held, err := Hold(run, []Gate{gate})
+		testset.Must(t, err)
+		for _, g := range append(got.Gates, held...) {
+			if len(g.Failed) > 0 != c.failed || len(g.Open) > 0 != c.open {
+				t.Errorf("%s: gate %+v", name, g)
+			}
+		}
+		run.Audit = map[string]lab.AuditSum{"sync": {Verdict: lab.AuditInvalid}}
+		if held, err = Hold(run, []Gate{gate}); err != nil || len(held[0].Open) != 1 {
+			t.Errorf("%s, struck out: %+v, error %v", name, held, err)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 	for _, c := range a.Changes {
 		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // every change has one of the metrics
 		row := []string{c.Metric, c.Variant, c.Point, figure.Amount(c.Before, m.Unit),
-			figure.Amount(c.After, m.Unit), figure.Times(c.Estimate()), c.Words}
+			figure.Amount(c.After, m.Unit), figure.ChangeRatio(c), c.Words}
 		all = append(all, row)
 		if c.Verdict.Differs() {
 			changed = append(changed, row)

@@ -60,14 +60,26 @@ func And(parts []string) string {
 	return strings.Join(parts[:last], ", ") + " and " + parts[last]
 }
 
-// Changes lists changes with their ratios.
+// ChangeRatio formats the ratio of a change. A change from 0 or to 0 has none.
+func ChangeRatio(c lab.Change) string {
+	if c.Ratio.Ratio == 0 {
+		return Absent
+	}
+	return Times(c.Estimate())
+}
+
+// Changes lists changes with their ratios, or with their verdicts where they have none.
 func Changes(changes []lab.Change) string {
 	var all []string
 	for _, c := range changes {
+		what := ChangeRatio(c)
+		if what == Absent {
+			what = c.Words
+		}
 		if c.Point == "" {
 			all = append(all, c.Variant+", which is not compared")
 		} else {
-			all = append(all, fmt.Sprintf("%s at %s, %s", c.Variant, c.Point, Times(c.Estimate())))
+			all = append(all, fmt.Sprintf("%s at %s, %s", c.Variant, c.Point, what))
 		}
 	}
 	return strings.Join(all, "; ")
