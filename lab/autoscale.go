@@ -67,7 +67,7 @@ func (v Variant) checkAutoscale(l Layout) error {
 		switch _, fixed := v.Replicas[name]; {
 		case fixed:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has a number of replicas, too: choose one", name))
-		case a.Max < 2 || a.CPU <= 0 || a.CPU > 1:
+		case a.Max < 2 || a.Max > MaxReplicas || a.CPU <= 0 || a.CPU > 1:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s goes up to %d replicas at %g of its processors: "+
 				"use 2 to %d, and a share above 0 and up to 1", name, a.Max, a.CPU, MaxReplicas))
 		case slices.ContainsFunc(l.Units, func(u UnitSpec) bool {

@@ -38,15 +38,15 @@ func TestWhatCannotBeScaledIsRefused(t *testing.T) {
 	}{
 		"no limit": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 0.5}}}, "no limit of processors"},
 		"no such unit": {Variant{Autoscale: map[string]Autoscale{"beer": {3, 0.5}}, Limits: limits},
-			`no unit "beer"`},
+			`autoscale: there is no unit "beer"`},
 		"a unit with data": {Variant{Autoscale: map[string]Autoscale{"till": {3, 0.5}}, Limits: limits},
-			"keeps what others"},
+			"autoscale: the unit till keeps what others"},
 		"a proxy": {Variant{Autoscale: map[string]Autoscale{"proxy": {3, 0.5}}, Limits: limits},
 			"the generator connects to proxy"},
 		"one replica": {Variant{Autoscale: map[string]Autoscale{"milk": {1, 0.5}}, Limits: limits},
 			"use 2 to 20"},
 		"too many replicas": {Variant{Autoscale: map[string]Autoscale{"milk": {21, 0.5}}, Limits: limits},
-			"use 1 to 20"},
+			"autoscale: milk goes up to 21 replicas"},
 		"a share above 1": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 1.5}}, Limits: limits},
 			"above 0 and up to 1"},
 		"a fixed number, too": {Variant{Autoscale: map[string]Autoscale{"milk": {3, 0.5}},
@@ -54,8 +54,9 @@ func TestWhatCannotBeScaledIsRefused(t *testing.T) {
 		"called at its own address": {Variant{Autoscale: map[string]Autoscale{"bread": {3, 0.5}}, Limits: limits},
 			"shall be called at its direct address"},
 	} {
-		if _, err := c.v.Scale(street()); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
+		if _, err := c.v.Scale(street()); err == nil || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "replicas: ") {
+			t.Errorf("%s: %v, want %q, and not of the key replicas", name, err, c.want)
 		}
 	}
 }

@@ -107,20 +107,25 @@ func (v Variant) checkReplicas(l Layout) error {
 	var mistakes []error
 	most := v.mostReplicas()
 	for _, name := range slices.Sorted(maps.Keys(most)) {
-		n := most[name]
+		n, key := most[name], "replicas"
+		_, scaled := v.Autoscale[name]
+		if scaled {
+			key = "autoscale"
+		}
 		switch {
 		case !taken[name]:
-			mistakes = append(mistakes, fmt.Errorf("replicas: there is no unit %q; %s", name, hint))
+			mistakes = append(mistakes, fmt.Errorf("%s: there is no unit %q; %s", key, name, hint))
+		case scaled && (n < 1 || n > MaxReplicas): // checkAutoscale refuses it
 		case n < 1 || n > MaxReplicas:
 			mistakes = append(mistakes, fmt.Errorf("replicas: %s is %d: use 1 to %d", name, n, MaxReplicas))
 		case n > 1 && !slices.Contains(scalable, name):
-			mistakes = append(mistakes, fmt.Errorf("replicas: the unit %s keeps what others of its kind would not "+
-				"have, or is the only one of its kind; %s", name, hint))
+			mistakes = append(mistakes, fmt.Errorf("%s: the unit %s keeps what others of its kind would not "+
+				"have, or is the only one of its kind; %s", key, name, hint))
 		default:
 			for _, replica := range replicaNames(name, n)[1:] {
 				if taken[replica] {
 					mistakes = append(mistakes,
-						fmt.Errorf("replicas: a replica of %s would be called %s, as another unit is", name, replica))
+						fmt.Errorf("%s: a replica of %s would be called %s, as another unit is", key, name, replica))
 				}
 			}
 		}
