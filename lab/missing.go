@@ -170,8 +170,12 @@ func LackLines(lacks []Lack, variants int) []string {
 	parts := MissingParts(lacks)
 	needs := map[string]int{} // how many parts a variant lacks
 	for _, part := range parts {
+		var names []string // in order, as part.Variants are
 		for _, name := range part.Variants {
-			needs[variantOf(name)]++
+			names = append(names, variantOf(name))
+		}
+		for _, name := range slices.Compact(names) {
+			needs[name]++
 		}
 	}
 	for _, part := range parts {

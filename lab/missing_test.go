@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -38,6 +39,12 @@ func TestAMissingPartIsNamedOnce(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the lines are %q, want %q", got, want)
+	}
+	got = LackLines([]Lack{{Variant: "two", Points: []string{"p"}, Err: fmt.Errorf("at p: %w", balancer)},
+		{Variant: "two", Points: []string{"q"}, Err: fmt.Errorf("at q: %w", balancer)},
+		{Variant: "one", Err: balancer}, {Variant: "one", Err: errors.New("no room")}}, 3)
+	if want := "(nothing else is missing for two at p, two at q)"; !strings.Contains(got[0], want) {
+		t.Errorf("a part that errors of two points name: %q, want %q", got, want)
 	}
 	for variants, want := range map[int]string{2: "all variants: untestable here: no room",
 		3: "a, b: untestable here: no room"} {
