@@ -269,8 +269,8 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 }
 
 // lengthError returns the factor by which the length of the trials could distort a change, and the reason, in
-// short and in full. The factor is the largest change within the trials of either run, and the whole change
-// if there is one and the loads of one run were longer. It is 0 if neither is so.
+// short and in full. The factor is the largest change within the trials of either run, or the whole change
+// if that is larger and the loads of one run were longer. It is 0 if neither is so.
 func lengthError(
 	c lab.Change, follows string, before, after lab.Analysis,
 ) (factor float64, short, full string) {
@@ -283,8 +283,8 @@ func lengthError(
 		}
 	}
 	was, is := before.LoadSeconds[c.Point], after.LoadSeconds[c.Point]
-	if c.Verdict.Differs() && was != is && was*is > 0 {
-		factor = max(factor, *c.High, 1 / *c.Low)
+	if whole := max(*c.High, 1 / *c.Low); c.Verdict.Differs() && was != is && was*is > 0 && whole > factor {
+		factor = whole
 		short = fmt.Sprintf("loads of %s, then of %s", seconds(was), seconds(is))
 		full = short
 	}

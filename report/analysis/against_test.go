@@ -169,6 +169,8 @@ func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 		"its warm-up was too short": {unsteady(twice(), "warm-up", 3), lab.Undecided, "withheld", false, true},
 		"longer loads": {lasting(twice(), 10), lab.Undecided, "withheld: loads of 4 s, then of 10 s", false,
 			true},
+		"longer loads that swing more widely": {lasting(unsteady(twice(), "p99", 3), 10), lab.Undecided,
+			"withheld: the later run is not steady", false, true},
 		"longer loads, the same figures": {lasting(before, 10), lab.Equivalent, "equivalent", false, false},
 	} {
 		gate, err := ParseGate("p99>1.2x")
