@@ -29,6 +29,11 @@ func (e *experiment) confidence(confidence float64, blocks int) float64 {
 	return 1 - e.looks.Level(1-confidence, blocks)
 }
 
+// lineConfidence returns the level of an interval of a line through means over all blocks.
+func (e *experiment) lineConfidence() float64 {
+	return e.confidence(e.design.Confidence, e.lastBlock())
+}
+
 // overallP converts a p-value over a number of blocks to one for all looks together.
 func (e *experiment) overallP(p float64, blocks int) float64 {
 	if e.looks == nil {

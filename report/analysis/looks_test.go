@@ -48,6 +48,37 @@ func TestIntervalsAreDrawnForAllLooksTogether(t *testing.T) {
 	}
 }
 
+// TestLinesAndSpansAreLookedAtToo: their intervals are as wide as those of the comparisons.
+func TestLinesAndSpansAreLookedAtToo(t *testing.T) {
+	in := table1(t)
+	for i := range in.Trials {
+		in.Trials[i].Traced = &lab.TraceSet{Operations: []lab.TracedOperation{{Service: "front", Traces: 5,
+			Batches: []lab.TraceBatch{{Seconds: 1 + float64(i*i%11)/10}}}}}
+	}
+	fixed, looked := Analyse(in), Analyse(untilDecided(in, 12))
+	for i, line := range looked.Trends {
+		if *line.ExponentLow >= *fixed.Trends[i].ExponentLow || *line.ExponentHigh <= *fixed.Trends[i].ExponentHigh {
+			t.Errorf("one of ten looks has the exponent [%g, %g] of %s, a single look [%g, %g]: want it wider",
+				*line.ExponentLow, *line.ExponentHigh, line.Variant, *fixed.Trends[i].ExponentLow,
+				*fixed.Trends[i].ExponentHigh)
+		}
+	}
+	for i, traced := range looked.Traced {
+		if *traced.Ratio.Low >= *fixed.Traced[i].Ratio.Low {
+			t.Errorf("one of ten looks at spans begins at %g, a single look at %g", *traced.Ratio.Low,
+				*fixed.Traced[i].Ratio.Low)
+		}
+	}
+	for i, f := range looked.Published {
+		if was := fixed.Published[i]; f.Low != nil && *f.Low >= *was.Low {
+			t.Errorf("one of ten looks at %s begins at %g, a single look at %g", f.ID, *f.Low, *was.Low)
+		}
+	}
+	if len(looked.Trends) == 0 || len(looked.Traced) == 0 || len(looked.Published) == 0 {
+		t.Error("there is nothing to look at")
+	}
+}
+
 func TestDecidedClaimsNeedNoMore(t *testing.T) {
 	in := untilDecided(table1(t).shift("http", "s3", 0.1, 1, 0.1, 1, 0.1), 12)
 	in.Plan.Study.Claims = slices.DeleteFunc(in.Plan.Study.Claims, func(c lab.Claim) bool {

@@ -164,9 +164,9 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 	line := a.Trends[i]
 	fit := stats.Line{Slope: line.Slope, SlopeSE: line.SlopeSE, Intercept: line.Intercept,
 		InterceptSE: line.InterceptSE, N: len(line.X)}
-	value := fit.SlopeInterval(e.design.Confidence)
+	value := fit.SlopeInterval(e.lineConfidence())
 	if m.Quantity == published.Intercept {
-		value = fit.InterceptInterval(e.design.Confidence)
+		value = fit.InterceptInterval(e.lineConfidence())
 	}
 	seconds, _ := f.Seconds()
 	out.Measured = number(value.Value / seconds)

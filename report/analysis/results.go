@@ -249,7 +249,7 @@ func (e *experiment) trend(metric lab.Metric, variant string, trend lab.Trend) (
 			trend.Factor)
 		return lab.TrendLine{}, false
 	}
-	exponent := law.SlopeInterval(e.design.Confidence)
+	exponent := law.SlopeInterval(e.lineConfidence())
 	out.Exponent, out.ExponentSE = law.Slope, law.SlopeSE
 	out.ExponentLow, out.ExponentHigh = bounds(exponent.Low, exponent.High)
 	out.Warnings = e.warnings(metric, line, exponent, x, y)
@@ -276,8 +276,8 @@ func (e *experiment) warnings(
 	metric lab.Metric, line stats.Line, exponent stats.Estimate, x, y []float64,
 ) []string {
 	var found []string
-	if negative, beyond := line.ImpossibleFixedCost(e.design.Confidence); negative {
-		fixed := line.InterceptInterval(e.design.Confidence)
+	if negative, beyond := line.ImpossibleFixedCost(e.lineConfidence()); negative {
+		fixed := line.InterceptInterval(e.lineConfidence())
 		text := figure.Quantity(figure.Between(fixed.Value, fixed.Low, fixed.High), metric.Unit)
 		if beyond {
 			found = append(found,
@@ -294,7 +294,7 @@ func (e *experiment) warnings(
 	case exponent.High < 1:
 		found = append(found, "grows slower than its factor: exponent "+shown)
 	}
-	if _, p, err := stats.Curvature(x, y); err == nil && p < 1-e.design.Confidence {
+	if _, p, err := stats.Curvature(x, y); err == nil && p < 1-e.lineConfidence() {
 		found = append(found, fmt.Sprintf("the residuals are curved (quadratic term, p %s)",
 			figure.Number(figure.Alone(p))))
 	}

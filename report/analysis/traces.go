@@ -47,7 +47,7 @@ func (e *experiment) traced() []lab.TracedVariant {
 		if v.Name == e.study.Baseline || len(before) < 2 {
 			continue
 		}
-		by := sampling{n: len(before), confidence: e.design.Confidence,
+		by := sampling{n: len(before), confidence: e.confidence(e.design.Confidence, len(before)),
 			needs: "not every trial has whole traces of it", ratio: stats.PairedRatio, difference: pairedDifference}
 		t := lab.TracedVariant{Variant: v.Name, Baseline: e.study.Baseline, Point: point.Name,
 			Before: joined(e.study.Baseline, before), After: joined(v.Name, after)}
