@@ -279,7 +279,7 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 	if !c.test.Against {
 		p.against = p.variant
 	}
-	up, down, short := map[string]float64{}, map[string]float64{}, ""
+	up, down, short, largest := map[string]float64{}, map[string]float64{}, "", 1.0
 	for _, point := range c.points {
 		ratio := contrast{}
 		if c.test.Against {
@@ -291,8 +291,8 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 				continue
 			}
 			up[point], down[point] = factor, 1/factor
-			if short == "" {
-				short, j.Unsteady = brief+" at "+point, full
+			if factor > largest {
+				largest, short, j.Unsteady = factor, brief+" at "+point, full
 			}
 		}
 	}
