@@ -40,11 +40,11 @@ type outcomes [][columns]outcome
 // decided.
 func judgeAll(tables []stats.Table, of interval, blocks ...int) (outcomes, error) {
 	all := make(outcomes, len(tables))
-	err := each(tables, func(i int, t stats.Table) error {
+	err := each(len(tables), func(i int) error {
 		for _, n := range blocks {
-			for v := range t[0] {
+			for v := range tables[i][0] {
 				if o := &all[i][v]; v != baseline && (o.verdict == "" || o.verdict == lab.Undecided) {
-					ratio, err := t[:n].Ratio(v, baseline, 1-alpha)
+					ratio, err := tables[i][:n].Ratio(v, baseline, 1-alpha)
 					if err != nil {
 						return err
 					}

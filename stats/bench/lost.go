@@ -52,8 +52,8 @@ func incompleteDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) 
 	for _, d := range incompletes() {
 		misses := make([]float64, len(tables))
 		widths, dropped := make([]float64, len(tables)), make([]float64, len(tables))
-		err := each(tables, func(i int, t stats.Table) error {
-			gaps, up, down := d.apply(t), slices.Index(d.columns, same), slices.Index(d.columns, baseline)
+		err := each(len(tables), func(i int) error {
+			gaps, up, down := d.apply(tables[i]), slices.Index(d.columns, same), slices.Index(d.columns, baseline)
 			ratio, err := gaps.Ratio(up, down, 1-alpha)
 			if err != nil {
 				return err

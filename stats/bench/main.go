@@ -38,8 +38,9 @@ func main() {
 
 // bench plays all scenes, and a tenth as many experiments for steadiness, and publishes the figures.
 func bench(out string, experiments int, seed uint64) error {
-	if experiments < 2 {
-		return fmt.Errorf("-experiments is %d: an interval needs at least 2", experiments)
+	if experiments < 20 {
+		return fmt.Errorf("-experiments is %d: give 20 or more: a tenth is for steadiness, and an interval "+
+			"needs 2", experiments)
 	}
 	var all []figures.Figure
 	for _, s := range append(scenes(), noisyBaseline()) {
@@ -69,14 +70,14 @@ func played(s scene, experiments int, seed uint64) []stats.Table {
 	return all
 }
 
-// each calls f with every experiment, on all processors, and returns the first error.
-func each(tables []stats.Table, f func(i int, t stats.Table) error) error {
+// each calls f with the index of each of n experiments, on all processors, and returns the first error.
+func each(n int, f func(i int) error) error {
 	failed := make([]error, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
 	for w := range failed {
 		workers.Go(func() {
-			for i := w; i < len(tables) && failed[w] == nil; i += len(failed) {
-				failed[w] = f(i, tables[i])
+			for i := w; i < n && failed[w] == nil; i += len(failed) {
+				failed[w] = f(i)
 			}
 		})
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/figures"
@@ -159,9 +158,6 @@ func calledUnsteady(r *rand.Rand, l load, s server, blocks int) bool {
 // response times, and unsteady ones at each rate and duration. These have no goal, since some loads have too
 // few operations to show the change.
 func steadiness(experiments int, seed uint64) ([]figures.Figure, error) {
-	if experiments < 2 {
-		return nil, fmt.Errorf("%d experiments for each load: give -experiments 20 or more", experiments)
-	}
 	var l list
 	for _, s := range append(steadyServers(), halfUsed()) {
 		var called []float64
@@ -206,18 +202,12 @@ func loads(rates, durations []float64, queue bool) []load {
 // verdicts plays a number of experiments and returns, for each, 1 if it was called unsteady, else 0.
 func verdicts(l load, s server, blocks, experiments int, seed uint64) []float64 {
 	called := make([]float64, experiments)
-	const workers = 2
-	var all sync.WaitGroup
-	for w := range workers {
-		all.Go(func() {
-			for i := w; i < experiments; i += workers {
-				if calledUnsteady(rand.New(rand.NewPCG(seed, uint64(i))), l, s, blocks) {
-					called[i] = 1
-				}
-			}
-		})
-	}
-	all.Wait()
+	_ = each(experiments, func(i int) error {
+		if calledUnsteady(rand.New(rand.NewPCG(seed, uint64(i))), l, s, blocks) {
+			called[i] = 1
+		}
+		return nil
+	})
 	return called
 }
 

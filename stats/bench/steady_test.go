@@ -1,10 +1,18 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/stats"
 )
+
+// TestTooFewExperimentsAreRefused before any is played.
+func TestTooFewExperimentsAreRefused(t *testing.T) {
+	if err := bench("", 19, 1); err == nil || !strings.Contains(err.Error(), "-experiments is 19: give 20") {
+		t.Errorf("19 experiments: %v", err)
+	}
+}
 
 // TestSteadyServersAreCalledSteady: over all rates, durations and response times, at most 1 % of the
 // experiments with a server are called not steady.
