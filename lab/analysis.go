@@ -6,14 +6,14 @@ type Analysis struct {
 	Schema     string  `json:"schema"`
 	Study      string  `json:"study"`
 	Title      string  `json:"title"`
-	Profile    string  `json:"profile"`
+	Profile    string  `json:"profile"` // "full" or "quick", a smaller plan for a first look
 	Seed       uint64  `json:"seed"`
-	Scale      float64 `json:"scale"`
-	Blocks     int     `json:"blocks"`
-	Confidence float64 `json:"confidence"`
-	Margin     float64 `json:"margin"`
-	Operation  string  `json:"operation"`
-	Baseline   string  `json:"baseline"`
+	Scale      float64 `json:"scale"`      // the share of the work of the full study: 1 is all of it
+	Blocks     int     `json:"blocks"`     // planned
+	Confidence float64 `json:"confidence"` // of every interval: 0.95
+	Margin     float64 `json:"margin"`     // the smallest ratio - 1 that matters: 0.05
+	Operation  string  `json:"operation"`  // the name of an operation of the system: "round trip"
+	Baseline   string  `json:"baseline"`   // the variant that the others are compared with
 	// Objective is the condition of capacities: a capacity is the highest rate at which it
 	// holds. Empty if the study has none.
 	Objective   string      `json:"objective,omitempty"`
@@ -123,7 +123,7 @@ type Ratio struct {
 	Ratio float64  `json:"ratio"`
 	Low   *float64 `json:"low"`
 	High  *float64 `json:"high"`
-	N     int      `json:"n"` // blocks
+	N     int      `json:"n"` // blocks; of two samples without blocks, the size of the smaller one
 }
 
 // Bias is a difference between a variant and its twin, which is the same under a second name.
@@ -213,13 +213,14 @@ type Average struct {
 	Arithmetic float64  `json:"arithmetic"` // the one that many studies use
 	Geometric  float64  `json:"geometric"`
 	Harmonic   float64  `json:"harmonic"`
-	OfSums     float64  `json:"of_sums"`
-	// Q, P and I2 tell the heterogeneity over the points: Cochran's Q, its p-value, and I squared as a share.
+	OfSums     float64  `json:"of_sums"` // the sum of the variant's means over that of the baseline's
+	// Q, P and I2 say whether the points share one ratio: Cochran's Q, its p-value if they do, and I squared, the
+	// share of the variation between points that is not chance.
 	Q  *float64 `json:"q"`
 	P  *float64 `json:"p"`
 	I2 *float64 `json:"i2"`
-	// Mean is the mean with random effects. PredictionLow and PredictionHigh are the 95 % prediction interval
-	// for a new point.
+	// Mean is the mean of a model in which each point has a ratio of its own (random effects). PredictionLow and
+	// PredictionHigh are the interval in which the ratio of a new point is expected.
 	Mean           *Ratio   `json:"mean"`
 	PredictionLow  *float64 `json:"prediction_low"`
 	PredictionHigh *float64 `json:"prediction_high"`

@@ -38,8 +38,7 @@ func (v view) pointsSection() section {
 func (v view) averagesTable() table {
 	t := table{ID: "averages", Title: "Ratios averaged over points", Keys: 1,
 		Note: "I2: share of the spread over points that is not noise (above 50 % no single number stands for all " +
-			"points); " +
-			"prediction: 95 % interval for a new point",
+			"points); prediction: " + figure.Setting(v.Confidence) + " interval for a new point",
 		Columns: []column{textCol("ratio"), textCol("metric"), numberCol("points"), numberCol("arithmetic"),
 			numberCol("geometric"), numberCol("harmonic"), numberCol("of sums"), numberCol("I2"),
 			numberCol("random-effects mean"), numberCol("prediction"), textCol("one number?")}}
