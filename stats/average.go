@@ -43,12 +43,11 @@ type Effect struct {
 
 // Combined says whether one ratio may stand for several conditions.
 type Combined struct {
-	Q       float64 // Cochran 1954: weighted squared distances from the common ratio
-	Degrees int     // of Q: conditions - 1
-	P       float64 // of Q when all conditions share one ratio
-	I2      float64 // share of the variation not explained by chance (Higgins and Thompson 2002)
-	Tau2    float64 // variance between conditions, on the log scale
-	Mean    Estimate
+	Q    float64 // Cochran 1954: weighted squared distances from the common ratio
+	P    float64 // of Q when all conditions share one ratio
+	I2   float64 // share of the variation not explained by chance (Higgins and Thompson 2002)
+	Tau2 float64 // variance between conditions, on the log scale
+	Mean Estimate
 	// Prediction is where the ratio of a new condition is expected. It needs
 	// three conditions; nil below.
 	Prediction *Estimate
@@ -73,11 +72,11 @@ func Combine(effects []Effect, varianceDegrees, confidence float64) (Combined, e
 		}
 	}
 	mean, weights, squares := weighted(effects, 0)
-	c := Combined{Degrees: len(effects) - 1}
+	var c Combined
 	for _, e := range effects {
 		c.Q += (e.Log - mean) * (e.Log - mean) / e.Variance
 	}
-	degrees := float64(c.Degrees)
+	degrees := float64(len(effects) - 1)
 	c.P = heterogeneityP(c.Q, degrees, varianceDegrees)
 	if c.Q > degrees {
 		c.I2 = 1 - degrees/c.Q

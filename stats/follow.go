@@ -73,7 +73,8 @@ func (f Following) HalvesDiffer(margin, confidence float64) bool {
 }
 
 // Follow finds how a quantity develops in each of the loads, which are trials of one variant at one point.
-// Changes within the margin, a share, are ignored.
+// Changes within the margin, a share, are ignored. Each load is divided into parts of about equal length: as
+// many as all have enough operations for (followable). With fewer than four, the loads are TooShort.
 func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 	f := Following{Quantity: quantity, Courses: map[string]int{}, Factor: 1, HalvesP: 1}
 	share, parts := followable(loads, quantity)
@@ -86,14 +87,14 @@ func Follow(loads []lab.Cohorts, quantity string, margin float64) Following {
 		if parts < leastCourse {
 			f.Courses[TooShort]++
 		} else {
-			course := newCourse(load, share, parts).judge(margin)
+			course := divide(load, share, parts).judge(margin)
 			f.Courses[string(course.Kind)]++
 			if course.Kind != Flat {
 				f.Changed, factors = f.Changed+1, append(factors, course.Factor)
 			}
 		}
 		if parts >= 2 {
-			c := newCourse(load, share, 2)
+			c := divide(load, share, 2)
 			if len(c.times) == 2 {
 				f.First, f.Second = append(f.First, c.times[0]), append(f.Second, c.times[1])
 				halves = append(halves, c.tallies...)
@@ -156,17 +157,18 @@ type tally struct {
 	share float64 // length of the part, as a share of the load
 }
 
-// course holds the parts of a load: the quantity followed, and the counts behind it.
-type course struct {
+// dividedLoad holds a time for each part of a load, the value of the quantity that is followed, and the counts
+// behind it. A part without operations has neither, unless the rate is followed.
+type dividedLoad struct {
 	times   []float64
 	tallies []tally
 }
 
-// newCourse divides a load into parts and follows a quantile through them, or the rate if share is 0.
-func newCourse(load lab.Cohorts, share float64, parts int) course {
+// divide divides a load into parts and follows a quantile through them, or the rate if share is 0.
+func divide(load lab.Cohorts, share float64, parts int) dividedLoad {
 	whole := filled(load)
 	all := sum(whole)
-	var c course
+	var c dividedLoad
 	middle := bucketOf(all, cmp.Or(share, 0.5))
 	for i := range parts {
 		from, to := i*len(whole)/parts, (i+1)*len(whole)/parts
@@ -194,7 +196,7 @@ func newCourse(load lab.Cohorts, share float64, parts int) course {
 // parts differ by more than chance. Therefore level and trend must also pass a test that allows for this
 // overdispersion (McCullagh and Nelder 1989, section 4.5; estimated from successive differences, von Neumann
 // 1941). Swings are such differences themselves, and need not.
-func (c course) judge(margin float64) Course {
+func (c dividedLoad) judge(margin float64) Course {
 	flat := Course{Kind: Flat, Factor: 1, Later: 1}
 	if len(c.times) < leastCourse || equalityP(c.tallies, partsP) >= significance {
 		return flat

@@ -13,8 +13,6 @@ type Verdict struct {
 	Kind lab.ComparisonVerdict
 	// Words is the verdict as text: "slower by at least 4.1 %".
 	Words string
-	// Negligible marks a ratio that differs from 1, but perhaps by less than the margin.
-	Negligible bool
 	// MoreBlocks estimates the number of further blocks that an undecided ratio needs, 0 if
 	// that is unknown.
 	MoreBlocks int
@@ -58,10 +56,10 @@ func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 			" that a twin shows"}
 	case ratio.Low > 1:
 		return Verdict{Kind: lab.Slower, Words: words.Above + ", by anything from " + fromOne(ratio.Low) + " to " +
-			fromOne(ratio.High), Negligible: true}
+			fromOne(ratio.High)}
 	case ratio.High < 1:
 		return Verdict{Kind: lab.Faster, Words: words.Below + ", by anything from " + fromOne(ratio.High) +
-			" to " + fromOne(ratio.Low), Negligible: true}
+			" to " + fromOne(ratio.Low)}
 	}
 	return undecided(ratio, gates.Margin)
 }
