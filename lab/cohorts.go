@@ -38,26 +38,22 @@ func (c Cohort) Operations() int64 {
 	return sum
 }
 
-// Add returns the cohort with the operations of another.
-func (c Cohort) Add(other Cohort) Cohort {
-	sum := Cohort{OK: c.OK + other.OK}
-	for i, k := 0, 0; i < len(c.Buckets) || k < len(other.Buckets); {
-		bucket, n := math.MaxInt, int64(0)
-		if i < len(c.Buckets) {
-			bucket = c.Buckets[i]
+// SumCohorts merges cohorts into one.
+func SumCohorts(cohorts ...Cohort) Cohort {
+	var all Cohort
+	var counts [TimeBuckets]int64
+	for _, c := range cohorts {
+		all.OK += c.OK
+		for i, bucket := range c.Buckets {
+			counts[bucket] += c.Counts[i]
 		}
-		if k < len(other.Buckets) {
-			bucket = min(bucket, other.Buckets[k])
-		}
-		if i < len(c.Buckets) && c.Buckets[i] == bucket {
-			n, i = n+c.Counts[i], i+1
-		}
-		if k < len(other.Buckets) && other.Buckets[k] == bucket {
-			n, k = n+other.Counts[k], k+1
-		}
-		sum.Buckets, sum.Counts = append(sum.Buckets, bucket), append(sum.Counts, n)
 	}
-	return sum
+	for bucket, n := range counts {
+		if n > 0 {
+			all.Buckets, all.Counts = append(all.Buckets, bucket), append(all.Counts, n)
+		}
+	}
+	return all
 }
 
 // Add returns the sum of the cohorts of two generators or loops that shared a load. It ignores other if its
@@ -71,7 +67,7 @@ func (c Cohorts) Add(other Cohorts) Cohorts {
 	}
 	sum := Cohorts{Seconds: c.Seconds, Lag: max(c.Lag, other.Lag), All: make([]Cohort, len(c.All))}
 	for i := range sum.All {
-		sum.All[i] = c.All[i].Add(other.All[i])
+		sum.All[i] = SumCohorts(c.All[i], other.All[i])
 	}
 	return sum
 }

@@ -129,7 +129,7 @@ func followable(loads []lab.Cohorts, quantity string) (share float64, parts int)
 func partsOf(load lab.Cohorts, share float64) int {
 	whole := filled(load)
 	need := leastExpected / min(1-share, cmp.Or(share, 0.5))
-	all := sum(whole)
+	all := lab.SumCohorts(whole...)
 	parts := min(mostParts, len(whole), int(float64(all.Operations())/need))
 	if share == 0 {
 		if cycle := leastCycles * quantileOf(all, 0.5); cycle > 0 {
@@ -167,12 +167,12 @@ type dividedLoad struct {
 // divide divides a load into parts and follows a quantile through them, or the rate if share is 0.
 func divide(load lab.Cohorts, share float64, parts int) dividedLoad {
 	whole := filled(load)
-	all := sum(whole)
+	all := lab.SumCohorts(whole...)
 	var c dividedLoad
 	middle := bucketOf(all, cmp.Or(share, 0.5))
 	for i := range parts {
 		from, to := i*len(whole)/parts, (i+1)*len(whole)/parts
-		g, length := sum(whole[from:to]), float64(to-from)
+		g, length := lab.SumCohorts(whole[from:to]...), float64(to-from)
 		t := tally{all: float64(g.Operations()), share: length / float64(len(whole))}
 		if share == 0 {
 			t.rate, t.all, t.above = true, float64(all.OK), float64(g.OK)
@@ -306,24 +306,6 @@ func firstHalfExcess(first, second tally, count func(tally) float64) (excess, va
 	}
 	return count(first) - both*first.all/all,
 		first.all * second.all * both * (all - both) / (all * all * (all - 1))
-}
-
-// sum merges cohorts into one.
-func sum(cohorts []lab.Cohort) lab.Cohort {
-	var all lab.Cohort
-	var counts [lab.TimeBuckets]int64
-	for _, c := range cohorts {
-		all.OK += c.OK
-		for i, bucket := range c.Buckets {
-			counts[bucket] += c.Counts[i]
-		}
-	}
-	for bucket, n := range counts {
-		if n > 0 {
-			all.Buckets, all.Counts = append(all.Buckets, bucket), append(all.Counts, n)
-		}
-	}
-	return all
 }
 
 // bucketOf returns the bucket of a quantile (nearest rank), -1 without operations.

@@ -60,7 +60,8 @@ func cohortsOf(seconds int, took func(number int) float64) *lab.Cohorts {
 	for number := range 100 * seconds {
 		at := number * lab.CohortsOfLoad / (100 * seconds)
 		bucket := lab.TimeBucket(time.Duration(took(number) * float64(time.Second)))
-		all.All[at] = all.All[at].Add(lab.Cohort{OK: 1, Buckets: []int{bucket}, Counts: []int64{1}})
+		all.All[at] = lab.SumCohorts(all.All[at],
+			lab.Cohort{OK: 1, Buckets: []int{bucket}, Counts: []int64{1}})
 	}
 	return all
 }
