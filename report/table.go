@@ -130,10 +130,10 @@ func (t *table) addMeasured(first []cell, others []cell) {
 // empty reports whether there is nothing to show.
 func (t table) empty() bool { return len(t.Rows) == 0 }
 
-// transposed returns a table with rows and columns exchanged. head is the name of its first column.
-func transposed(t table, head string) table {
+// transposed returns a table of metrics with rows and columns exchanged.
+func transposed(t table) table {
 	out := t
-	out.Columns, out.Rows = []column{textCol(head)}, nil
+	out.Columns, out.Rows = []column{textCol("metric")}, nil
 	for _, row := range t.Rows {
 		out.Columns = append(out.Columns, numberCol(row[0].Text))
 	}

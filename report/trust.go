@@ -262,12 +262,7 @@ func (v view) anyAuditFailed() bool {
 // trustSentences returns sentences on the audits, the host and the meter.
 func (v view) trustSentences() []string {
 	c := v.Conditions
-	audited := len(v.Audit)
-	for _, x := range v.Variants {
-		if _, twin := v.Audit[x.Name]; twin && x.TwinOf != "" {
-			audited--
-		}
-	}
+	audited := len(filter(v.variants(), func(x lab.Variant) bool { _, has := v.Audit[x.Name]; return has }))
 	var rules string
 	switch {
 	case audited == 0:

@@ -46,7 +46,7 @@ func (v view) matrixTable(all bool) table {
 		}))
 	}
 	if len(metrics) > widestMatrix {
-		return transposed(t, "metric")
+		return transposed(t)
 	}
 	return t
 }

@@ -381,44 +381,33 @@ func (l *jsonForm) End() { l.write(Line{Event: "end", Phases: l.phases}) }
 // Both shows progress on two displays.
 type Both [2]lab.Progress
 
-// Begin implements lab.Progress.
-func (b Both) Begin(plan lab.Plan, done int) {
-	b[0].Begin(plan, done)
-	b[1].Begin(plan, done)
+// each calls f with both displays.
+func (b Both) each(f func(lab.Progress)) {
+	f(b[0])
+	f(b[1])
 }
 
+// Begin implements lab.Progress.
+func (b Both) Begin(plan lab.Plan, done int) { b.each(func(p lab.Progress) { p.Begin(plan, done) }) }
+
 // Further implements lab.Progress.
-func (b Both) Further(trials []lab.PlannedTrial) {
-	b[0].Further(trials)
-	b[1].Further(trials)
-}
+func (b Both) Further(trials []lab.PlannedTrial) { b.each(func(p lab.Progress) { p.Further(trials) }) }
 
 // TrialStarted implements lab.Progress.
 func (b Both) TrialStarted(planned lab.PlannedTrial, attempt int) {
-	b[0].TrialStarted(planned, attempt)
-	b[1].TrialStarted(planned, attempt)
+	b.each(func(p lab.Progress) { p.TrialStarted(planned, attempt) })
 }
 
 // TrialEnded implements lab.Progress.
-func (b Both) TrialEnded(trial lab.Trial) {
-	b[0].TrialEnded(trial)
-	b[1].TrialEnded(trial)
-}
+func (b Both) TrialEnded(trial lab.Trial) { b.each(func(p lab.Progress) { p.TrialEnded(trial) }) }
 
 // Look implements lab.Progress.
 func (b Both) Look(block int, headline lab.Headline) {
-	b[0].Look(block, headline)
-	b[1].Look(block, headline)
+	b.each(func(p lab.Progress) { p.Look(block, headline) })
 }
 
 // Note implements lab.Progress.
-func (b Both) Note(text string) {
-	b[0].Note(text)
-	b[1].Note(text)
-}
+func (b Both) Note(text string) { b.each(func(p lab.Progress) { p.Note(text) }) }
 
 // End implements lab.Progress.
-func (b Both) End() {
-	b[0].End()
-	b[1].End()
-}
+func (b Both) End() { b.each(lab.Progress.End) }

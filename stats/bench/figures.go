@@ -29,25 +29,13 @@ func (l *list) add(name string, better lab.Direction, values []float64, goal fig
 // mistakesGoal is the goal for the share of identical variants that are called different: little above alpha.
 func mistakesGoal() figures.Goal { return figures.Goal{Must: 0.06, Stretch: 0.05} }
 
-// findsGoal is the goal for the share of differences of 1.3 that are found.
-func findsGoal() figures.Goal { return figures.Goal{Must: 0.95, Stretch: 0.99} }
-
-// looks returns the numbers of blocks after which a sequential design looks.
-func looks() []int {
-	var all []int
-	for n := firstLook; n <= mostBlocks; n++ {
-		all = append(all, n)
-	}
-	return all
-}
-
 // completeDesigns returns how often verdicts are wrong and differences found in one scene: with a fixed
 // number of blocks, with looks after every block, and with a small table of two variants and a twin. If the
 // baseline scatters more than the others there are no goals: the figures then show the price of pooling the
 // noise.
 func completeDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) {
 	var l list
-	mistakes, finds := mistakesGoal(), findsGoal()
+	mistakes, finds := mistakesGoal(), figures.Goal{Must: 0.95, Stretch: 0.99}
 	if s == noisyBaseline() {
 		mistakes, finds = figures.Goal{}, figures.Goal{}
 	}
@@ -66,7 +54,11 @@ func completeDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) {
 		}
 		l.add(name+"1.30x found", lab.HigherIsBetter, all.slower(clearly, blocks), goal)
 	}
-	all, err := judgeAll(tables, sequential(), looks()...)
+	var looks []int
+	for n := firstLook; n <= mostBlocks; n++ {
+		looks = append(looks, n)
+	}
+	all, err := judgeAll(tables, sequential(), looks...)
 	if err != nil {
 		return nil, err
 	}
