@@ -93,6 +93,16 @@ type Analysis struct {
 	Notes      []string            `json:"notes"`
 }
 
+// VariantNames returns the names of the variants in the order of the study, without twins.
+func (a Analysis) VariantNames() (names []string) {
+	for _, v := range a.Variants {
+		if v.TwinOf == "" {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
 // TrialCounts holds the numbers of planned, valid and invalid trials.
 type TrialCounts struct {
 	Planned int `json:"planned"` // includes Further

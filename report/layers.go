@@ -84,7 +84,9 @@ func (v view) layersTable(at string) table {
 	})
 	if v.countsInstructions() {
 		row("million instructions", func(l lab.LayerShare) string { return ofCounted(l, l.Instructions/1e6) })
-		row("cycles per instruction", cyclesPerInstruction)
+		row("cycles per instruction", func(l lab.LayerShare) string {
+			return ofCounted(l, l.Cycles/l.Instructions)
+		})
 	}
 	row("what profiling cost", func(l lab.LayerShare) string {
 		if l.CPUPerOperation <= 0 || l.ProfiledCPUPerOperation <= 0 || l.Samples == 0 {
@@ -113,9 +115,6 @@ func ofCounted(l lab.LayerShare, value float64) string {
 	}
 	return figure.Number(figure.Alone(value))
 }
-
-// cyclesPerInstruction formats the cycles per instruction, "" if none were counted.
-func cyclesPerInstruction(l lab.LayerShare) string { return ofCounted(l, l.Cycles/l.Instructions) }
 
 // pathLength explains how instructions are counted, or why they are not.
 func (v view) pathLength() string {

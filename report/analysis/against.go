@@ -117,14 +117,14 @@ func resultsByKey(a lab.Analysis) map[seriesKey]lab.Result {
 func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 	var changes []lab.Change
 	results := resultsByKey(a)
-	for _, v := range a.Variants {
-		if v.Name == a.Baseline || v.TwinOf != "" {
+	for _, name := range a.VariantNames() {
+		if name == a.Baseline {
 			continue
 		}
 		for _, m := range a.Metrics {
-			found := changesToBaseline(a, v.Name, m, results)
-			if found == nil || isStruckOut(a, v.Name) || isStruckOut(a, a.Baseline) {
-				found = []lab.Change{{Metric: m.Name, Variant: v.Name}} // it is not compared
+			found := changesToBaseline(a, name, m, results)
+			if found == nil || isStruckOut(a, name) || isStruckOut(a, a.Baseline) {
+				found = []lab.Change{{Metric: m.Name, Variant: name}} // it is not compared
 			}
 			changes = append(changes, found...)
 		}

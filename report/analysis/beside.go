@@ -35,7 +35,7 @@ type SideFigure struct {
 // Spectra and courses are those at point or, if that is empty, at the first point that has any.
 func CompareVariants(a lab.Analysis, names [2]string, point string) (SideBySide, error) {
 	for _, name := range names {
-		if !slices.ContainsFunc(a.Variants, func(v lab.Variant) bool { return v.Name == name && v.TwinOf == "" }) {
+		if !slices.Contains(a.VariantNames(), name) {
 			return SideBySide{}, fmt.Errorf("the run has no variant %q: %w", name, fs.ErrNotExist)
 		}
 	}

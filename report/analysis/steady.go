@@ -317,13 +317,8 @@ func (r Rule) Lengths(played []lab.Trial) map[string]float64 {
 	e := r.experimentOf(played)
 	lengths := maps.Clone(e.lengths)
 	for _, s := range e.steady {
-		judged, flat := 0, s.Courses[string(stats.Flat)]
-		for course, trials := range s.Courses {
-			if course != stats.TooShort {
-				judged += trials
-			}
-		}
-		if judged >= leastChanging && flat == 0 && e.canLengthen(s.Point.Name) {
+		judged := stats.Following{Courses: s.Courses}.Judged()
+		if judged >= leastChanging && s.Courses[string(stats.Flat)] == 0 && e.canLengthen(s.Point.Name) {
 			lengths[s.Point.Name] = e.twiceAsLong(s.Point.Name)
 		}
 	}

@@ -43,7 +43,7 @@ func Decision(w io.Writer, r Run, need Need) error {
 		d.line("Status: proposed. Measured on %s UTC with seed %d.", r.Began.UTC().Format("2006-01-02 15:04"),
 			a.Seed)
 		d.line("## Question")
-		d.line("Which of %s, and what does it cost?", escaped(strings.Join(variantNames(a), ", ")))
+		d.line("Which of %s, and what does it cost?", escaped(strings.Join(a.VariantNames(), ", ")))
 		d.line("## Answer")
 		d.line("**%s**", escaped(a.Answer.Sentence))
 		d.table(headlineRows(a.Answer.Headline))
@@ -61,16 +61,6 @@ func Decision(w io.Writer, r Run, need Need) error {
 		_, err := io.WriteString(b, d.String())
 		return err
 	})
-}
-
-// variantNames returns the names of the variants in the order of the study, without twins.
-func variantNames(a lab.Analysis) (names []string) {
-	for _, v := range a.Variants {
-		if v.TwinOf == "" {
-			names = append(names, v.Name)
-		}
-	}
-	return names
 }
 
 // rehearsed writes the figures that the rehearsed change would have, computed from those of the system as
@@ -114,7 +104,7 @@ func (d *document) resources(a lab.Analysis, need Need) {
 		head = append(head, oneLine(need.Prices.Currency)+" per month")
 	}
 	rows := [][]string{head}
-	for _, name := range variantNames(a) {
+	for _, name := range a.VariantNames() {
 		cores := times(resultOf(a, name, point, cpu.Name), rate)
 		bytes := resultOf(a, name, point, memory.Name)
 		row := []string{name, quantity(cores, "1"), quantity(bytes, "B")}

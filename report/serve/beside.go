@@ -31,13 +31,7 @@ func (s *Server) variants(r *http.Request) (data, error) {
 	if err != nil {
 		return nil, err
 	}
-	var known []string
-	for _, v := range a.Variants {
-		if v.TwinOf == "" {
-			known = append(known, v.Name)
-		}
-	}
-	points := drawnPoints(a)
+	known, points := a.VariantNames(), drawnPoints(a)
 	b, err := analysis.CompareVariants(a, [2]string{nameOf(known, names[0]), nameOf(known, names[1])},
 		nameOf(points, query.Get("point")))
 	if err != nil {
