@@ -224,8 +224,8 @@ type Average struct {
 	Geometric  float64  `json:"geometric"`
 	Harmonic   float64  `json:"harmonic"`
 	OfSums     float64  `json:"of_sums"` // the sum of the variant's means over that of the baseline's
-	// Q, P and I2 say whether the points share one ratio: Cochran's Q, its p-value if they do, and I squared, the
-	// share of the variation between points that is not chance.
+	// Q, P and I2 say whether the points share one ratio: Cochran's Q, its p-value if they do, and I squared,
+	// the share of the variation between points that is not chance.
 	Q  *float64 `json:"q"`
 	P  *float64 `json:"p"`
 	I2 *float64 `json:"i2"`
@@ -248,7 +248,7 @@ type TrendLine struct {
 	X            []float64 `json:"x"` // levels, one per point
 	Y            []float64 `json:"y"` // means, one per point
 	Slope        float64   `json:"slope"`
-	SlopeSE      float64   `json:"slope_se"`
+	SlopeSE      float64   `json:"slope_se"` // standard error, as all SE
 	Intercept    float64   `json:"intercept"`
 	InterceptSE  float64   `json:"intercept_se"`
 	R2           float64   `json:"r2"`
@@ -353,8 +353,8 @@ type AuditSum struct {
 
 // ConditionSummary summarizes the state of the host during the experiment.
 type ConditionSummary struct {
-	CalibrationMedian float64 `json:"calibration_median_seconds"`
-	CalibrationSpread float64 `json:"calibration_spread"` // (max-min)/median
+	CalibrationMedian float64 `json:"calibration_median_seconds"` // of a fixed amount of computation
+	CalibrationSpread float64 `json:"calibration_spread"`         // (max-min)/median
 	MaxStealShare     float64 `json:"max_steal_share"`
 	MedianOthersShare float64 `json:"median_others_share"`
 	MeterShareMedian  float64 `json:"meter_share_median"` // of one core

@@ -25,7 +25,7 @@ type load struct {
 	rate  float64 // flows, or operations, per second
 }
 
-// loads returns the offered rates, the lowest first.
+// loads returns the offered rates, the lowest first; none if the study has no finishTime.
 func (v view) loads() []load {
 	m, ok := v.finishTime()
 	if !ok {

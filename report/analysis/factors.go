@@ -63,7 +63,8 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 
 // effectContrast returns an effect as a contrast of all runs, by block. For a factor it is the mean log of
 // the runs at its high level less that of the others. For an interaction it is twice as much, which is the
-// difference between the effects of one factor at the two levels of the other.
+// difference between the effects of one factor at the two levels of the other. up / down is the effect in a
+// block.
 func (e *experiment) effectContrast(t blockTable, d lab.Factorial, term lab.Term) contrast {
 	weights := make([]float64, len(t.variants))
 	var columns []int

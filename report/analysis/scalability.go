@@ -202,7 +202,7 @@ func (e *experiment) scalingFit(metric lab.Metric, r row) (lab.ScalingFit, bool)
 	law, err := stats.FitScalability(fit.X, values, e.design.Margin,
 		e.confidence(e.design.Confidence, fit.Blocks))
 	if err != nil {
-		fit.Refused = err.Error() // NoFitError has only the reason
+		fit.Refused = err.Error()
 		fit.Words = fmt.Sprintf("No scalability law for %s along %s: %s.", scaledName(fit), fit.Factor, fit.Refused)
 		return fit, true
 	}
