@@ -157,8 +157,8 @@ type tally struct {
 	share float64 // length of the part, as a share of the load
 }
 
-// dividedLoad holds a time for each part of a load, the value of the quantity that is followed, and the counts
-// behind it. A part without operations has neither, unless the rate is followed.
+// dividedLoad holds a time for each part of a load, the value of the quantity that is followed, and the
+// counts behind it. A part without operations has neither, unless the rate is followed.
 type dividedLoad struct {
 	times   []float64
 	tallies []tally

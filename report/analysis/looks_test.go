@@ -57,10 +57,10 @@ func TestLinesAndSpansAreLookedAtToo(t *testing.T) {
 	}
 	fixed, looked := Analyse(in), Analyse(untilDecided(in, 12))
 	for i, line := range looked.Trends {
-		if *line.ExponentLow >= *fixed.Trends[i].ExponentLow || *line.ExponentHigh <= *fixed.Trends[i].ExponentHigh {
+		was := fixed.Trends[i]
+		if *line.ExponentLow >= *was.ExponentLow || *line.ExponentHigh <= *was.ExponentHigh {
 			t.Errorf("one of ten looks has the exponent [%g, %g] of %s, a single look [%g, %g]: want it wider",
-				*line.ExponentLow, *line.ExponentHigh, line.Variant, *fixed.Trends[i].ExponentLow,
-				*fixed.Trends[i].ExponentHigh)
+				*line.ExponentLow, *line.ExponentHigh, line.Variant, *was.ExponentLow, *was.ExponentHigh)
 		}
 	}
 	for i, traced := range looked.Traced {
