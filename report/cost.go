@@ -66,7 +66,10 @@ func (v view) costTable() table {
 		t.addMeasured([]cell{text(title)}, cells(shown, func(x lab.Variant) cell { return of(x.Name) }))
 	}
 	for _, role := range v.rolesAt(at) {
-		row("CPU: "+role, func(variant string) cell { return v.roleCell(variant, at, role) })
+		row("CPU: "+role, func(variant string) cell {
+			u, _ := find(v.usages(variant, at), func(u lab.RoleUsage) bool { return u.Role == role })
+			return unlessZero(u.CPUPerOperation, seconds(u.CPUPerOperation))
+		})
 	}
 	if all, ok := lab.FindMetric(v.Metrics, lab.CPU, 0, lab.PerOperation); ok {
 		counts = append([]lab.Metric{all}, counts...)
@@ -98,12 +101,6 @@ func (v view) rolesAt(point string) []string {
 		}
 	}
 	return roles
-}
-
-// roleCell shows the CPU per operation of a role.
-func (v view) roleCell(variant, point, role string) cell {
-	u, _ := find(v.usages(variant, point), func(u lab.RoleUsage) bool { return u.Role == role })
-	return unlessZero(u.CPUPerOperation, seconds(u.CPUPerOperation))
 }
 
 // costMetrics returns the names of the study's costs per operation that are shown at

@@ -14,8 +14,9 @@ import (
 
 // trustSection shows the facts by which a reader can judge how far to trust the numbers.
 func (v view) trustSection() section {
-	s := section{ID: "trust", Title: "Trust", Shown: v.trustTables(),
-		Notes: cleanAll(v.Notes),
+	s := section{ID: "trust", Title: "Trust", Notes: cleanAll(v.Notes),
+		Shown: []table{v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(),
+			v.auditTable(), v.conditionsTable(), v.environmentTable()},
 		Caption: fmt.Sprintf("%s of every trial over its variant's mean at that point, by block; %s.",
 			sentenceCase(v.headline().Title), v.sample()),
 		HowTo: "What would change the answer: another host, more processors, a larger scale."}
@@ -27,12 +28,6 @@ func (v view) trustSection() section {
 			"cloud says that a single trial is worth little. " + s.HowTo
 	}
 	return s
-}
-
-// trustTables returns the tables of the section.
-func (v view) trustTables() []table {
-	return filled(v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(),
-		v.auditTable(), v.conditionsTable(), v.environmentTable())
 }
 
 // designTable shows the design of the experiment and the number of its trials.

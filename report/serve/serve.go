@@ -289,10 +289,18 @@ func (s *Server) compare(r *http.Request) ([]byte, error) {
 		}
 	}
 	slices.SortStableFunc(listed[:], func(a, b lab.ListedRun) int { return a.Created.Compare(b.Created) })
-	changes, err := s.against(listed[0].Name, listed[1].Name)
+	var both [2]lab.Analysis
+	for i, run := range listed {
+		var err error
+		if both[i], err = s.shelf.Analysis(run.Name); err != nil {
+			return nil, err
+		}
+	}
+	changes, err := analysis.Against(both[0], both[1], nil)
 	if err != nil {
 		return nil, err
 	}
+	changes.Before.Folder, changes.After.Folder = listed[0].Name, listed[1].Name
 	var page bytes.Buffer
 	err = report.AgainstHTML(&page, changes)
 	return page.Bytes(), err
@@ -309,21 +317,6 @@ func (s *Server) history(r *http.Request) (data, error) {
 	}
 	runs, left, err := s.shelf.Past(run.Name)
 	return data{"Run": run, "Left": left, "History": analysis.History(*run.Headline, runs)}, err
-}
-
-// against compares two runs.
-func (s *Server) against(before, after string) (lab.Against, error) {
-	earlier, err := s.shelf.Analysis(before)
-	if err != nil {
-		return lab.Against{}, err
-	}
-	later, err := s.shelf.Analysis(after)
-	if err != nil {
-		return lab.Against{}, err
-	}
-	changes, err := analysis.Against(earlier, later, nil)
-	changes.Before.Folder, changes.After.Folder = before, after
-	return changes, err
 }
 
 // keepNotes replaces the tags and the note of a run.
