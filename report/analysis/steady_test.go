@@ -238,6 +238,24 @@ func TestClaimsThatDependOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 	}
 }
 
+// TestAClaimNamesTheLeastSteadyPoint as the reason, whichever comes first.
+func TestAClaimNamesTheLeastSteadyPoint(t *testing.T) {
+	in := warmedTrials(4, 0, 1.5)
+	worse := lab.Point{Name: "at-200", Levels: map[string]float64{"rate": 200}}
+	in.Plan.Study.Points = append(in.Plan.Study.Points, worse)
+	for _, trial := range warmedTrials(4, 0, 3).Trials {
+		trial.Number, trial.Point = len(in.Trials)+1, worse
+		in.Trials = append(in.Trials, trial)
+	}
+	in.Plan.Study.Claims = []lab.Claim{{ID: "claim", Kind: lab.ClaimSlower, Metric: "response_time_p50",
+		Variant: "b", Against: "a"}}
+	j := Analyse(in).Claims[0]
+	if !strings.HasSuffix(j.Reason, "; b is not steady at at-200, which could not turn it") ||
+		!strings.Contains(j.Unsteady, "by 3.00x") {
+		t.Errorf("%s; not steady: %s", j.Reason, j.Unsteady)
+	}
+}
+
 func TestStepsThatAreNotSteadyArePlayedNoFurther(t *testing.T) {
 	for steady, want := range map[int]int{6: 2, 0: 0} {
 		in := warmedTrials(1, steady, 1.5)
