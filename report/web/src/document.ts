@@ -41,7 +41,7 @@ export interface Bar {
   ratio: Figure;
   low: Figure | null;
   high: Figure | null;
-  /** blocks */
+  /** blocks; of two samples without blocks, the size of the smaller one */
   n: number;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
 }
@@ -385,7 +385,7 @@ export interface Ratio {
   ratio: Figure;
   low: Figure | null;
   high: Figure | null;
-  /** blocks */
+  /** blocks; of two samples without blocks, the size of the smaller one */
   n: number;
 }
 
@@ -397,7 +397,7 @@ export interface Bias {
   ratio: Figure;
   low: Figure | null;
   high: Figure | null;
-  /** blocks */
+  /** blocks; of two samples without blocks, the size of the smaller one */
   n: number;
   /** PHolm is the two-sided p-value against a ratio of 1, adjusted over all Family comparisons of twins with their originals. */
   p_holm: Figure;
@@ -432,7 +432,7 @@ export interface Comparison {
   ratio: Figure;
   low: Figure | null;
   high: Figure | null;
-  /** blocks */
+  /** blocks; of two samples without blocks, the size of the smaller one */
   n: number;
   /** RatioOfMeans has the interval of Kalibera and Jones, after Fieller. It answers questions about totals. Null if the denominator may be zero. */
   ratio_of_means: Ratio | null;
@@ -470,12 +470,13 @@ export interface Average {
   arithmetic: Figure;
   geometric: Figure;
   harmonic: Figure;
+  /** the sum of the variant's means over that of the baseline's */
   of_sums: Figure;
-  /** Q, P and I2 tell the heterogeneity over the points: Cochran's Q, its p-value, and I squared as a share. */
+  /** Q, P and I2 say whether the points share one ratio: Cochran's Q, its p-value if they do, and I squared, the share of the variation between points that is not chance. */
   q: Figure | null;
   p: Figure | null;
   i2: Figure | null;
-  /** Mean is the mean with random effects. PredictionLow and PredictionHigh are the 95 % prediction interval for a new point. */
+  /** Mean is the mean of a model in which each point has a ratio of its own (random effects). PredictionLow and PredictionHigh are the interval in which the ratio of a new point is expected. */
   mean: Ratio | null;
   prediction_low: Figure | null;
   prediction_high: Figure | null;
@@ -495,6 +496,7 @@ export interface TrendLine {
   /** means, one per point */
   y: Array<Figure> | null;
   slope: Figure;
+  /** standard error, as all SE */
   slope_se: Figure;
   intercept: Figure;
   intercept_se: Figure;
@@ -1314,6 +1316,7 @@ export interface AuditSum {
 
 /** ConditionSummary summarizes the state of the host during the experiment. */
 export interface ConditionSummary {
+  /** of a fixed amount of computation */
   calibration_median_seconds: Figure;
   /** (max-min)/median */
   calibration_spread: Figure;
@@ -1329,13 +1332,20 @@ export interface Analysis {
   schema: string;
   study: string;
   title: string;
+  /** "full" or "quick", a smaller plan for a first look */
   profile: string;
   seed: number;
+  /** the share of the work of the full study: 1 is all of it */
   scale: Figure;
+  /** planned */
   blocks: number;
+  /** of every interval: 0.95 */
   confidence: Figure;
+  /** the smallest ratio - 1 that matters: 0.05 */
   margin: Figure;
+  /** the name of an operation of the system: "round trip" */
   operation: string;
+  /** the variant that the others are compared with */
   baseline: string;
   /** Objective is the condition of capacities: a capacity is the highest rate at which it holds. Empty if the study has none. */
   objective?: string;
