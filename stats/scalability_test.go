@@ -123,8 +123,10 @@ func TestWhatIsNotScalableByTheLawIsRefused(t *testing.T) {
 		t.Errorf("a level below 1: %v", err)
 	}
 	whole[2][3] = 0
-	if _, err := FitScalability(upTo32(), whole, 0.05, 0.95); err == nil {
-		t.Error("a throughput of 0 was taken")
+	var no *NoFitError
+	if _, err := FitScalability(upTo32(), whole, 0.05, 0.95); !errors.As(err, &no) ||
+		no.Why != "the throughput at 4 is 0 in some block" {
+		t.Errorf("a throughput of 0: %v", err)
 	}
 	whole[2] = whole[2][:3]
 	if _, err := FitScalability(upTo32(), whole, 0.05, 0.95); err == nil {
