@@ -1,5 +1,14 @@
 import { button } from "./download";
 
+/** Adds a filter to each table that an element of the page names, with selects for the columns it names. */
+export function addFilters(page: Document): void {
+  for (const place of page.querySelectorAll<HTMLElement>("[data-filter]")) {
+    const { filter = "", columns = "", most } = place.dataset;
+    const table = page.getElementById(filter)?.querySelector("table");
+    if (table) addFilter(place, table, columns.split(","), Number(most ?? Infinity));
+  }
+}
+
 /**
  * Adds a text filter and a select per named column to a table. Columns whose head has data-each="tag"
  * hold lists of tags, with commas between them. It shows at most the given number of matching rows, and all

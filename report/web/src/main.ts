@@ -2,7 +2,7 @@ import { type Analysis, embeddedText, readAnalysis } from "./analysis";
 import { addControls, type Filled } from "./controls";
 import { button, fileName, save, standalone } from "./download";
 import { drawing, wishOf } from "./drawings";
-import { addFilter } from "./filter";
+import { addFilters } from "./filter";
 import { NARROWEST, render } from "./frame";
 import { type Look, looks } from "./style";
 
@@ -85,10 +85,7 @@ function start(page: Document): void {
     openAll(page);
     for (const f of filled) f.forPaper();
   });
-  for (const place of page.querySelectorAll<HTMLElement>("[data-filter]")) {
-    const table = page.getElementById(place.dataset["filter"] ?? "")?.querySelector("table");
-    if (table) addFilter(place, table, ["source", "status"]);
-  }
+  addFilters(page);
 }
 
 start(document);

@@ -1,20 +1,11 @@
 import { drawBars, drawHistory } from "./bars";
 import { drawBeside } from "./beside";
-import { addFilter } from "./filter";
+import { addFilters } from "./filter";
 import { follow } from "./live";
 
 /** Adds filters to tables, draws the plots of the page, and follows the run of the page. */
 function start(page: Document): void {
-  for (const place of page.querySelectorAll<HTMLElement>("[data-filter]")) {
-    const table = page.getElementById(place.dataset["filter"] ?? "")?.querySelector("table");
-    if (table)
-      addFilter(
-        place,
-        table,
-        (place.dataset["columns"] ?? "").split(","),
-        Number(place.dataset["most"] ?? Infinity),
-      );
-  }
+  addFilters(page);
   for (const place of page.querySelectorAll<HTMLElement>("[data-bars]")) {
     drawBars(place, place.dataset["bars"] ?? "");
     place.nextElementSibling?.classList.add("unseen"); // the list of the same bars
