@@ -53,3 +53,14 @@ func TestAndJoinsWords(t *testing.T) {
 		}
 	}
 }
+
+// TestChangesWithoutARatioHaveTheirVerdict: from 0 there is no ratio.
+func TestChangesWithoutARatioHaveTheirVerdict(t *testing.T) {
+	risen := lab.Change{Variant: "sync", Point: "calm", Words: "more: from 0"}
+	twice := lab.Change{Variant: "async", Point: "calm", Ratio: lab.Ratio{Ratio: 2}, Words: "slower"}
+	lost := lab.Change{Variant: "third"}
+	const want = "sync at calm, more: from 0; async at calm, 2.00x; third, which is not compared"
+	if got := Changes([]lab.Change{risen, twice, lost}); got != want || ChangeRatio(risen) != Absent {
+		t.Errorf("%q, want %q; the ratio is %q", got, want, ChangeRatio(risen))
+	}
+}
