@@ -41,21 +41,15 @@ type Attempt[N any] struct {
 }
 
 // FirstAnswer returns the seconds from a time to the first right answer in the history of a trial, in the
-// folder dir, and whether there is one. If the generator has several threads, each adds a batch of attempts
-// at a time, and an answer to another thread may have come a little earlier.
+// folder dir, and whether there is one.
 func FirstAnswer(dir string, since time.Time) (seconds float64, found bool, err error) {
-	stop := errors.New("found")
-	err = eachAttempt(dir, func(a Attempt[struct{}]) error {
-		if a.End != EndedOK {
-			return nil
+	first := int64(math.MaxInt64)
+	err = EachAttempt(dir, func(a Attempt[struct{}]) {
+		if a.End == EndedOK { // in any order: the threads of the generator add their attempts in batches
+			first, found = min(first, a.Begun+a.Finished), true
 		}
-		seconds, found = time.Unix(0, a.Begun+a.Finished).Sub(since).Seconds(), true
-		return stop // the attempts of one thread are sorted by their ends
 	})
-	if errors.Is(err, stop) {
-		err = nil
-	}
-	return seconds, found, err
+	return time.Unix(0, first).Sub(since).Seconds(), found, err
 }
 
 // addOutage adds the metric outage of a trial with faults: the longest time without a right
@@ -88,16 +82,9 @@ func addOutage(found lab.Measured, left lab.Leftover) error {
 	return nil
 }
 
-// EachAttempt calls do with every line of the history of a trial, in order. dir is the trial's folder.
-func EachAttempt[N any](dir string, do func(Attempt[N])) error {
-	return eachAttempt(dir, func(a Attempt[N]) error {
-		do(a)
-		return nil
-	})
-}
-
-// eachAttempt is EachAttempt, but stops at the first error of do and returns it.
-func eachAttempt[N any](dir string, do func(Attempt[N]) error) (err error) {
+// EachAttempt calls do with every line of the history of a trial, in the order of the file. That is the order
+// in which the attempts of each thread of the generator ended. dir is the trial's folder.
+func EachAttempt[N any](dir string, do func(Attempt[N])) (err error) {
 	file, err := os.Open(filepath.Join(dir, History))
 	if err != nil {
 		return fmt.Errorf("read the history: %w", err)
@@ -111,8 +98,6 @@ func eachAttempt[N any](dir string, do func(Attempt[N]) error) (err error) {
 		} else if err != nil {
 			return fmt.Errorf("read the history, line %d: %w", n, err)
 		}
-		if err := do(a); err != nil {
-			return err
-		}
+		do(a)
 	}
 }

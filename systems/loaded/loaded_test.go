@@ -158,23 +158,35 @@ func TestTheLongestTimeWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestTheHistoryIsReadLineByLine: lines before a torn one are used, and the first answer stops the reading.
+// TestTheFirstAnswer is the one that ended first, wherever in the history it is: the threads of the generator
+// add their attempts in batches.
+func TestTheFirstAnswer(t *testing.T) {
+	since := time.Unix(100, 0)
+	for name, c := range map[string]struct {
+		lines []string
+		want  float64 // 0: there is none
+	}{
+		"after a failure": {[]string{`{"end":"fail","begun_unix_ns":101000000000,"finished_ns":1}`,
+			`{"end":"ok","warm_up":true,"begun_unix_ns":101000000000,"finished_ns":500000000}`}, 1.5},
+		"of another thread": {[]string{`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":900000000}`,
+			`{"end":"ok","begun_unix_ns":101000000000,"finished_ns":500000000}`}, 1.5},
+		"none": {[]string{`{"end":"fail"}`}, 0},
+	} {
+		seconds, found, err := FirstAnswer(loadedtest.Left(t, c.lines...).Dir, since)
+		if found != (c.want > 0) || found && seconds != c.want || err != nil {
+			t.Errorf("%s: %g s, %t, %v; want %g s", name, seconds, found, err, c.want)
+		}
+	}
+	torn := loadedtest.Left(t, `{"end":"ok"}`, "{").Dir
+	if seconds, _, err := FirstAnswer(torn, since); err == nil {
+		t.Errorf("the first answer of a torn history came after %g s: an earlier one may be missing", seconds)
+	}
+}
+
+// TestTheHistoryIsReadLineByLine: lines before a torn one are used.
 func TestTheHistoryIsReadLineByLine(t *testing.T) {
 	torn := loadedtest.Left(t, `{"operation":"a","end":"ok","noted":{"id":"1"}}`,
 		`{"operation":"b","warm_up":true}`, "{").Dir
-	since := time.Unix(100, 0)
-	if _, found, err := FirstAnswer(torn, since); !found || err != nil {
-		t.Errorf("a first answer: %t, %v", found, err)
-	}
-	whole := loadedtest.Left(t, `{"end":"fail","begun_unix_ns":101000000000,"finished_ns":1}`,
-		`{"end":"ok","warm_up":true,"begun_unix_ns":101000000000,"finished_ns":500000000}`, `{"end":"ok"}`).Dir
-	if seconds, found, err := FirstAnswer(whole, since); seconds != 1.5 || !found || err != nil {
-		t.Errorf("the first answer came after %g s, %t, %v; want 1.5 s", seconds, found, err)
-	}
-	wrong := loadedtest.Left(t, `{"end":"fail"}`).Dir
-	if seconds, found, err := FirstAnswer(wrong, since); found || err != nil {
-		t.Errorf("without a right answer: found after %g s, %v", seconds, err)
-	}
 	type noted struct{ ID string }
 	var all []Attempt[noted]
 	err := EachAttempt(torn, func(a Attempt[noted]) { all = append(all, a) })
