@@ -30,6 +30,11 @@ const (
 	countReadable = "readable" // stored in plain text
 )
 
+// broken returns the counts that must be zero.
+func broken() []string {
+	return []string{countLost, countChanged, countDoubled, countMadeUp, countReadable}
+}
+
 // AuditLive implements lab.LiveAuditor: it compares the answers to clients with the records in the
 // database, which it opens with the key of the trial.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
@@ -43,8 +48,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 		if err == nil {
 			err = j.read(ctx, v, left)
 		}
-		rules := []string{countLost, countChanged, countDoubled, countMadeUp, countReadable}
-		return j.Audit(rules, countCreated, "no record was acknowledged"), err
+		return j.Audit(broken(), countCreated, "no record was acknowledged"), err
 	})
 }
 
@@ -56,9 +60,10 @@ type noted struct {
 
 // created is a record that a client asked for.
 type created struct {
-	id     string // empty: the client had no answer
-	end    string // how the attempt ended, such as loaded.EndedOK
-	stored int    // the number of stored records with its tag
+	id       string // empty: the client had no answer
+	end      string // how the attempt ended, such as loaded.EndedOK
+	stored   int    // the number of stored records with its tag
+	storedID string // the id of one of these, which is id if one of them has it
 }
 
 // judge holds the evidence and the findings.
@@ -124,6 +129,8 @@ func (j *judge) readKind(
 		switch {
 		case c.end == loaded.EndedOK && c.stored == 0:
 			j.Breach(countLost, "%s %s (%s) was acknowledged and is not stored", kind, c.id, tag)
+		case c.end == loaded.EndedOK && c.storedID != c.id:
+			j.Breach(countChanged, "%s %s is stored as %s", kind, c.id, c.storedID)
 		case c.end == loaded.EndedInfo && c.stored > 0:
 			j.Counts[loaded.CountRecovered]++
 		case c.end == loaded.EndedFail && c.stored > 0:
@@ -158,14 +165,13 @@ func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16
 	}
 	j.checkEncrypted(kind, id, tag, stored)
 	c := j.created[kind][tag]
-	switch {
-	case c == nil:
+	if c == nil {
 		j.Breach(countMadeUp, "nobody has asked for %s %s", kind, id)
 		return
-	case c.id != "" && c.id != id && c.stored == 0 && c.end == loaded.EndedOK:
-		j.Breach(countChanged, "%s %s is stored as %s", kind, c.id, id)
 	}
-	c.stored++
+	if c.stored++; c.storedID != c.id {
+		c.storedID = id
+	}
 }
 
 // checkEncrypted looks in the stored bytes of a record for its tag, which is a part of every property. It

@@ -199,8 +199,9 @@ func (s System) CheckTable() lab.CheckTable {
 	return loaded.CheckTable([]lab.CheckColumn{
 		{Title: "created", Count: countCreated}, {Title: "stored", Count: countStored},
 		{Title: "lost", Count: countLost}, {Title: "changed", Count: countChanged},
-		{Title: "doubled", Count: countDoubled}, {Title: "readable", Count: countReadable},
-		{Title: "requests/s", Metric: lab.Goodput}}, loaded.OutcomeColumns()...)
+		{Title: "doubled", Count: countDoubled}, {Title: "made up", Count: countMadeUp},
+		{Title: "readable", Count: countReadable}, {Title: "requests/s", Metric: lab.Goodput}},
+		loaded.OutcomeColumns()...)
 }
 
 // OnBackings implements lab.Backed.

@@ -239,6 +239,32 @@ func TestTheAuditFindsBrokenRules(t *testing.T) {
 	}
 }
 
+// TestAnIDIsChangedOnlyIfNoStoredRecordHasIt, in either order of the records in the database.
+func TestAnIDIsChangedOnlyIfNoStoredRecordHasIt(t *testing.T) {
+	c := &created{id: firstID, end: loaded.EndedOK}
+	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}},
+		created: map[people.Kind]map[string]*created{people.Persons: {tag: c}}}
+	sealer, err := seal.New(seal.GCM, keyOf(7))
+	testset.Must(t, err)
+	for _, id := range []string{"22222222-2222-4222-8222-222222222222", firstID,
+		"33333333-3333-4333-8333-333333333333"} {
+		j.record(people.Persons, id, sealer, uuid.MustParse(id), [][]byte{sealed(t, id, tag)})
+	}
+	if len(j.Problems) > 0 || c.stored != 3 || c.storedID != firstID {
+		t.Errorf("%v, %d stored, as %s; want 3 as %s", j.Problems, c.stored, c.storedID, firstID)
+	}
+}
+
+// TestACheckShowsEveryRule: a variant that breaks one is not valid, and its row must say why.
+func TestACheckShowsEveryRule(t *testing.T) {
+	for _, rule := range broken() {
+		if !slices.ContainsFunc(System{}.CheckTable().Columns,
+			func(c lab.CheckColumn) bool { return c.Count == rule }) {
+			t.Errorf("the table of a check has no column %s", rule)
+		}
+	}
+}
+
 func TestPlainTextInTheDatabaseIsFound(t *testing.T) {
 	j := &judge{Findings: loaded.Findings{Counts: map[string]int64{}},
 		created: map[people.Kind]map[string]*created{people.Persons: {tag: {id: firstID, end: loaded.EndedOK}}}}

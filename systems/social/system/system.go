@@ -242,7 +242,8 @@ func (s System) CheckTable() lab.CheckTable {
 		{Title: "posted", Count: countPosted}, {Title: "delivered", Count: countDelivered},
 		{Title: "lost", Count: countLost}, {Title: "misplaced", Count: countMisplaced},
 		{Title: "made up", Count: countMadeUp}, {Title: "wrong reads", Count: countWrong},
-		{Title: "requests/s", Metric: lab.Goodput}}, loaded.OutcomeColumns()...)
+		{Title: "incomplete reads", Count: countShort}, {Title: "requests/s", Metric: lab.Goodput}},
+		loaded.OutcomeColumns()...)
 }
 
 // OnBackings implements lab.Backed.
