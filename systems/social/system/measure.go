@@ -21,18 +21,12 @@ func metrics() []lab.Metric {
 	all := append(words.ResponseTimes(0.5, 0.99, 0.999, 1, 0), words.Goodput(), words.Capacity(), words.Errors(),
 		words.AchievedShare(), words.CPU())
 	all = append(all, loaded.ClientMetrics()...)
-	return append(all, kit.Amplification(),
-		lab.Metric{Name: "stale_share",
-			Title: "share of home timelines read that lacked an acknowledged post, where events fill them", Unit: "1",
-			Better: lab.LowerIsBetter, Kind: lab.KindShare, Quantity: "stale", Source: lab.FromSystem},
-		lab.Metric{Name: "staleness_p99", Title: "99th percentile of how far, at least, such a read was behind",
-			Unit:   "s",
-			Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.Staleness, Quantile: 0.99,
-			Source: lab.FromSystem},
-		lab.Metric{Name: "staleness_max", Title: "longest time by which one was behind, at least", Unit: "s",
-			Better: lab.LowerIsBetter, Kind: lab.KindTime, Quantity: lab.Staleness, Quantile: 1,
-			Source: lab.FromSystem},
-		words.PeakMemory())
+	all = append(all, kit.Amplification(), lab.Metric{Name: "stale_share",
+		Title: "share of home timelines read that lacked an acknowledged post, where events fill them", Unit: "1",
+		Better: lab.LowerIsBetter, Kind: lab.KindShare, Quantity: "stale", Source: lab.FromSystem})
+	all = append(all, loaded.Times(lab.Staleness, "time by which reads of home timelines were behind, at least",
+		lab.FromSystem, 0.99, 1)...)
+	return append(all, words.PeakMemory())
 }
 
 // Measure implements lab.Measurer. The cost of the system excludes the generator and the third party.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/cleave-lab/cleave/backing/document"
@@ -285,6 +286,16 @@ func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 	tr.note(compose, loaded.EndedOK, map[string]string{"user.id": "1", "id": idOf(3)})
 	if audit := tr.audit(t); audit.Counts[countLost] != 1 {
 		t.Errorf("an event that was lost: %s, %d lost", audit.Verdict, audit.Counts[countLost])
+	}
+}
+
+// TestACheckShowsEveryRule: a variant that breaks one is not valid, and its row must say why.
+func TestACheckShowsEveryRule(t *testing.T) {
+	for _, rule := range broken() {
+		if !slices.ContainsFunc(System{}.CheckTable().Columns,
+			func(c lab.CheckColumn) bool { return c.Count == rule }) {
+			t.Errorf("the table of a check has no column %s", rule)
+		}
 	}
 }
 
