@@ -184,7 +184,7 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	}
 	caller, callee := &units[0], &units[1]
 	caller.Peers, caller.Uses = []string{job.To}, []lab.Use{{To: job.To, How: v.Architecture}}
-	callee.Listens, callee.Stage, callee.Reached = true, 1, reach
+	callee.Listens, callee.Reached = true, reach
 	if nodes != either {
 		caller.Node, callee.Node = firstNode, map[string]string{one: firstNode, two: secondNode}[nodes]
 	}

@@ -45,7 +45,7 @@ type client interface {
 
 // server answers calls.
 type server interface {
-	// serve answers on the listener until close, and returns nil then. It must begin before close is called.
+	// serve answers on the listener until close, and returns nil then.
 	serve(listener net.Listener) error
 	close()
 }
@@ -119,8 +119,7 @@ func endpoint(job crossing.Job, tcp func() (string, error)) (network, address st
 	return "unix", filepath.Join(dir, job.Unix), err
 }
 
-// callTimeout limits the wait for the callee to start, and each call over HTTP. Calls over gRPC have no
-// limit.
+// callTimeout limits the wait for the callee to start, and each call.
 const callTimeout = time.Minute
 
 // warmUp is the number of calls that each caller makes before the start signal, so that connections are open

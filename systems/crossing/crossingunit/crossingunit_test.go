@@ -5,9 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"google.golang.org/grpc"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -135,4 +139,38 @@ func TestUnitsHandOverTheirProfiles(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestServersThatWereClosed end without an error, also if they were closed before they began: the stop command
+// may come at once.
+func TestServersThatWereClosed(t *testing.T) {
+	var served atomic.Int64
+	for name, s := range map[string]server{"http": newHTTP(&served), "grpc": newGRPC(&served)} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		testset.Must(t, err)
+		s.close()
+		if err := s.serve(listener); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestCallsOverGRPCAreLimited: a callee that never answers must not hold the trial up for ever.
+func TestCallsOverGRPCAreLimited(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	testset.Must(t, err)
+	limited := make(chan bool, 1)
+	callee := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, call grpc.ServerStream) error {
+		_, has := call.Context().Deadline()
+		limited <- has
+		return nil
+	}))
+	go func() { _ = callee.Serve(listener) }() // until it is stopped
+	defer callee.Stop()
+	c, err := dialGRPC("tcp", listener.Addr().String())
+	testset.Must(t, err)
+	if _, err := c.call(t.Context(), "text"); err == nil || !<-limited {
+		t.Errorf("a call without an answer: %v; or it had no deadline", err)
+	}
+	testset.Must(t, c.close())
 }

@@ -102,6 +102,8 @@ func dialGRPC(network, address string) (grpcClient, error) {
 }
 
 func (c grpcClient) call(ctx context.Context, text string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	var answer wrapperspb.StringValue
 	err := c.connection.Invoke(ctx, "/"+service+"/"+method, wrapperspb.String(text), &answer)
 	return answer.GetValue(), err
@@ -131,6 +133,11 @@ func newGRPC(served *atomic.Int64) grpcServer {
 	return grpcServer{s}
 }
 
-func (s grpcServer) serve(listener net.Listener) error { return s.Serve(listener) }
+func (s grpcServer) serve(listener net.Listener) error {
+	if err := s.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) { // it was closed before
+		return err
+	}
+	return nil
+}
 
 func (s grpcServer) close() { s.Stop() }
