@@ -2,11 +2,10 @@ package hosting
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -85,9 +84,9 @@ func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {
 	return channel.HandOver(spans.File(dir, name))
 }
 
-// KeepSpans copies the span files in dir, those of a trial, into a folder in place. The folder is named
-// after its number, the variant and the point; the number is one more than the entries of place. If an entry
-// was removed, an older folder may have the name and gets the files. If place is empty it does nothing.
+// KeepSpans copies the span files in dir, those of a trial, into a new folder in place. The folder is named
+// after its number, the variant and the point; the number is one more than the highest one in place. If place
+// is empty it does nothing.
 func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 	if place == "" {
 		return nil
@@ -103,8 +102,14 @@ func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(place, fmt.Sprintf("%03d-%s-%s", len(kept)+1, plain(v.Name), plain(p.Name)))
-	if err := os.Mkdir(to, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	highest := 0
+	for _, folder := range kept {
+		digits, _, _ := strings.Cut(folder.Name(), "-")
+		number, _ := strconv.Atoi(digits) // 0: of something else
+		highest = max(highest, number)
+	}
+	to := filepath.Join(place, fmt.Sprintf("%03d-%s-%s", highest+1, plain(v.Name), plain(p.Name)))
+	if err := os.Mkdir(to, 0o755); err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}
 	for _, name := range names {

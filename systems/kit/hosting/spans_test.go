@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"net"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -33,6 +34,11 @@ func TestSpansAreKept(t *testing.T) {
 		if err != nil || len(got) != 1 {
 			t.Errorf("%s: %d spans (%v), want 1", trial, len(got), err)
 		}
+	}
+	testset.Must(t, os.RemoveAll(filepath.Join(to, "001-sync__2_of_each-rate_5_s")))
+	testset.Must(t, hosting.KeepSpans(to, lab.Variant{Name: "sync, 2 of each"}, lab.Point{Name: "rate=5/s"}, dir))
+	if got, err := spans.Read(filepath.Join(to, "003-sync__2_of_each-rate_5_s")); err != nil || len(got) != 1 {
+		t.Errorf("after a folder was removed, the next one has %d spans (%v), want 1", len(got), err)
 	}
 	if err := hosting.KeepSpans("", lab.Variant{}, lab.Point{}, "/nowhere"); err != nil {
 		t.Error(err)
