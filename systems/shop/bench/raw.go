@@ -42,7 +42,6 @@ func playRaw(ctx context.Context, place *place, scripts []script, o options) (to
 		}
 		players[i] = &player{connection, begin, map[string]*sql.Stmt{}}
 	}
-	pool.SetMaxIdleConns(connections)
 	began := time.Now()
 	err = figures.InParallel(connections, len(scripts), func(worker, n int) error {
 		return players[worker].replay(ctx, scripts[n])
