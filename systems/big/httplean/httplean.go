@@ -180,16 +180,21 @@ func (n *neighbour) Response(_ *leanhttp.Client, r *leanhttp.Response) {
 	n.worker.next()
 }
 
-// Lost implements leanhttp.Receiver. A neighbour may close the connection once this worker has all its pongs:
-// the core may then be dismissing the workers.
+// Lost implements leanhttp.Receiver.
 func (n *neighbour) Lost(_ *leanhttp.Client, err error) {
-	if n.worker.rules.Done() {
+	n.worker.lost(fmt.Sprint("neighbour ", n.index), err)
+}
+
+// lost fails for a lost connection. cause is nil if the peer has closed it. Once this worker has all its pongs,
+// peers may close: the core may be dismissing the workers.
+func (w *worker) lost(peer string, cause error) {
+	if w.rules.Done() {
 		return
 	}
-	if err == nil {
-		err = errors.New("connection closed")
+	if cause == nil {
+		cause = net.ErrClosed
 	}
-	n.worker.loop.Fail(fmt.Errorf("neighbour %d is gone: %w", n.index, err))
+	w.loop.Fail(fmt.Errorf("connection to %s: %w", peer, cause))
 }
 
 // coreLink receives the core's answers.
@@ -202,9 +207,5 @@ func (c *coreLink) Response(_ *leanhttp.Client, r *leanhttp.Response) {
 	}
 }
 
-// Lost implements leanhttp.Receiver. Until the worker has finished it needs its core.
-func (c *coreLink) Lost(_ *leanhttp.Client, err error) {
-	if !c.worker.rules.Done() {
-		c.worker.loop.Fail(fmt.Errorf("the core is gone: %w", errors.Join(err, net.ErrClosed)))
-	}
-}
+// Lost implements leanhttp.Receiver.
+func (c *coreLink) Lost(_ *leanhttp.Client, err error) { c.worker.lost("the core", err) }

@@ -14,9 +14,8 @@
 package udspersistent
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"net"
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
 	"github.com/cleave-lab/cleave/systems/big"
@@ -119,7 +118,7 @@ func (m *member) Data(_ *eventloop.Conn, data []byte) (consumed int, err error) 
 // Closed implements eventloop.Handler: the trial needs every worker.
 func (m *member) Closed(_ *eventloop.Conn, err error) {
 	if !m.core.dismissed {
-		m.core.loop.Fail(fmt.Errorf("worker %q is gone: %w", m.address, errors.Join(err, net.ErrClosed)))
+		m.core.loop.Fail(lost(cmp.Or(m.address, "a worker that has not registered"), err))
 	}
 }
 
@@ -140,7 +139,7 @@ func (m *member) handle(message udsservice.Message) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("worker %q: got a %q message out of turn", m.address, message.Op)
+	return fmt.Errorf("got a %q message out of turn", message.Op)
 }
 
 // register adds the worker. The last one completes the trial.

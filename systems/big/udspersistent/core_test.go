@@ -21,7 +21,8 @@ func TestCoreRefuses(t *testing.T) {
 			"out of turn"},
 		{"register twice", `{"op":"register","content":"/a"}` + "\n" + `{"op":"register","content":"/b"}` + "\n",
 			"out of turn"},
-		{"a worker that leaves", `{"op":"register","content":"/a"}` + "\n", `worker "/a" is gone`},
+		{"a worker that leaves", `{"op":"register","content":"/a"}` + "\n", "connection to /a: use of closed"},
+		{"somebody who says nothing", "", "connection to a worker that has not registered"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()

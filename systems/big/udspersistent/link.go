@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
 )
 
-// unknown is the index of a neighbour that has not identified itself.
+// unknown is the index of a neighbour that is not known; slices.Index returns it, too.
 const unknown = -1
 
 // link is the connection to one neighbour.
@@ -55,7 +56,26 @@ func (l *link) Closed(_ *eventloop.Conn, err error) {
 	if l.worker.rules.Done() && err == nil {
 		return
 	}
-	l.worker.loop.Fail(fmt.Errorf("neighbour %d is gone: %w", l.index, errors.Join(err, net.ErrClosed)))
+	l.worker.loop.Fail(lost(l.peer(), err))
+}
+
+// peer returns what is known of the worker at the other end, for messages.
+func (l *link) peer() string {
+	switch {
+	case l.index != unknown:
+		return fmt.Sprintf("neighbour %d", l.index)
+	case l.hello != "":
+		return l.hello
+	}
+	return "a worker that has not said hello"
+}
+
+// lost returns the error of a lost connection. cause is nil if the peer has closed it.
+func lost(peer string, cause error) error {
+	if cause == nil {
+		cause = net.ErrClosed
+	}
+	return fmt.Errorf("connection to %s: %w", peer, cause)
 }
 
 // handle handles a ping or a pong.
@@ -96,12 +116,12 @@ func (l *link) readHello(data []byte) (consumed int, err error) {
 // lower index, and the worker itself for self-pings, may have opened it.
 func (l *link) settle() (err error) {
 	w := l.worker
-	if l.index, err = w.indexOf(l.hello); err != nil {
-		return err
+	if l.index = slices.Index(w.neighbourhood, l.hello); l.index == unknown {
+		return errors.New("it is no neighbour")
 	}
 	own := w.rules.Index()
 	if l.index > own || l.index == own && !w.job.SelfPings || l.index < own && w.links[l.index] != nil {
-		return fmt.Errorf("unexpected connection from neighbour %d (this is %d)", l.index, own)
+		return fmt.Errorf("unexpected: worker %d awaits one connection of each neighbour with a lower index", own)
 	}
 	if l.codec, err = w.codecFor(l.index); err != nil {
 		return err

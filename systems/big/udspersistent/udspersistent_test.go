@@ -42,12 +42,13 @@ func TestWorkerRefuses(t *testing.T) {
 	}{
 		{"kick-off twice", "binary", `{"op":"pong"}` + "\n" + `{"op":"pong"}` + "\n", hello, "out of turn"},
 		{"no json from the core", "binary", "go\n", hello, "invalid character"},
+		{"nothing", "binary", "", "", "connection to a worker that has not said hello"},
 		{"no hello", "binary", "", "\x01\x00\x00\x00\x00\x00\x00\x00\n", "invalid character"},
 		{"something else than hello", "binary", "", `{"op":"ping"}` + "\n", "want \"hello\""},
 		{"hello of a stranger", "binary", "", `{"op":"hello","content":"DIR/worker-00009.sock"}` + "\n",
-			"no neighbour"},
+			"connection to DIR/worker-00009.sock: it is no neighbour"},
 		{"hello of itself", "binary", "", `{"op":"hello","content":"DIR/worker-00001.sock"}` + "\n",
-			"unexpected connection"},
+			"connection to neighbour 1: unexpected"},
 		{"pong without a ping", "binary", "", hello + "\x02\x00\x00\x00\x00\x00\x00\x00", "awaited -1"},
 		{"unknown frame", "binary", "", hello + "\x03\x00\x00\x00\x00\x00\x00\x00", "op 3"},
 		{"frame with filled gap", "binary", "", hello + "\x01\x00\x01\x00\x00\x00\x00\x00", "op 65537"},
@@ -83,7 +84,7 @@ func TestWorkerRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			failure, err := d.Failure()
-			if err != nil || !strings.Contains(failure, test.want) || !strings.Contains(failure, "worker 1") {
+			if err != nil || !strings.Contains(failure, inDir(test.want)) || !strings.Contains(failure, "worker 1") {
 				t.Errorf("failure %q (%v), want one of worker 1 with %q", failure, err, test.want)
 			}
 		})

@@ -3,8 +3,6 @@ package udspersistent
 import (
 	"errors"
 	"fmt"
-	"net"
-	"slices"
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
 	"github.com/cleave-lab/cleave/systems/big"
@@ -94,7 +92,7 @@ func (w *worker) meet(message udsservice.Message) error {
 	}
 	for _, l := range w.waiting {
 		if err := l.settle(); err != nil {
-			return err
+			return lost(l.peer(), err)
 		}
 	}
 	return nil
@@ -145,15 +143,6 @@ func (w *worker) next() error {
 	return w.links[target].send(ping)
 }
 
-// indexOf returns the index of an address in the neighbourhood.
-func (w *worker) indexOf(address string) (int, error) {
-	index := slices.Index(w.neighbourhood, address)
-	if index < 0 {
-		return 0, fmt.Errorf("hello from %s, which is no neighbour", address)
-	}
-	return index, nil
-}
-
 // coreLink handles the messages of the core.
 type coreLink struct{ worker *worker }
 
@@ -167,7 +156,7 @@ func (c *coreLink) Closed(_ *eventloop.Conn, err error) {
 	if c.worker.stopped {
 		return
 	}
-	c.worker.loop.Fail(fmt.Errorf("the core is gone: %w", errors.Join(err, net.ErrClosed)))
+	c.worker.loop.Fail(lost("the core", err))
 }
 
 // handle handles a message of the core.
@@ -175,7 +164,10 @@ func (c *coreLink) handle(message udsservice.Message) error {
 	w := c.worker
 	switch {
 	case message.Op == udsservice.OpNeighbourhood && w.neighbourhood == nil:
-		return w.meet(message)
+		if err := w.meet(message); err != nil {
+			w.loop.Fail(err) // not of the connection to the core
+		}
+		return nil
 	case message.Op == udsservice.OpPong && !w.started && w.neighbourhood != nil && w.missing == 0:
 		w.started = true // the kick-off is a pong, as in the study
 		return w.next()
@@ -184,5 +176,5 @@ func (c *coreLink) handle(message udsservice.Message) error {
 		w.loop.Stop()
 		return nil
 	}
-	return fmt.Errorf("got a %q message out of turn from the core", message.Op)
+	return fmt.Errorf("got a %q message out of turn", message.Op)
 }
