@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -16,17 +15,20 @@ const (
 	RoleKeepalived = "keepalived"
 	// healthPath is the path at which HAProxy itself answers health checks.
 	healthPath = "/balancer"
+	// PairBind holds the lines of a frontend that make an HAProxy of a pair listen at every address of its
+	// node, since the floating one comes and goes, and answer health checks, independent of the units behind it.
+	PairBind = "  bind *:{port}\n  monitor-uri " + healthPath
 )
 
 // Pair returns the units of two HAProxies in front of other units: name-1 on the node front-1 and
 // name-2 on front-2, each with keepalived beside it. Clients call one floating address, which has
 // the name of the pair. The first HAProxy has it in the beginning. The address moves to the other one
 // when the node is gone or HAProxy does not answer there, and stays until the same happens again:
-// moving back would be a second interruption.
+// moving back would be a second interruption. The configuration has PairBind in its frontend.
 func Pair(name string, configuration, behind []string) []lab.UnitSpec {
 	var balancers, keepers []lab.UnitSpec
 	for n := range 2 {
-		balancer := Proxy(member(name, n), listeningEverywhere(configuration), behind)
+		balancer := Proxy(member(name, n), configuration, behind)
 		balancer.Role, balancer.Node, balancer.Floats = name, "front-"+strconv.Itoa(n+1), name
 		balancer.Ready, balancer.Scalable = accepts, false
 		balancers, keepers = append(balancers, balancer), append(keepers, keepalived(name, n))
@@ -46,15 +48,6 @@ func accepts(ctx context.Context, address string) error {
 		return err
 	}
 	return connection.Close()
-}
-
-// listeningEverywhere returns a configuration in which HAProxy listens at every address of its
-// node, since the floating one comes and goes, and answers health checks at healthPath, independent of
-// the units behind it. The configuration must have the line ProxyBind.
-func listeningEverywhere(configuration []string) []string {
-	lines := slices.Clone(configuration)
-	at := slices.Index(lines, ProxyBind)
-	return slices.Replace(lines, at, at+1, "  bind *:{port}", "  monitor-uri "+healthPath)
 }
 
 // keepalived returns the unit beside the n-th HAProxy, which it checks every second. Its peer takes

@@ -90,7 +90,7 @@ func set(v *lab.Variant, s Setting) string {
 	return was
 }
 
-// maxName limits names of variants and systems, in bytes.
+// maxName limits names of variants and systems, in bytes. Readers of files have the same limit.
 const maxName = 64
 
 // notInNames matches what names of variants and systems cannot have.

@@ -17,12 +17,14 @@ const longestAnswer = settleTimeout + 10
 // half a second, gets no more clients. Behind a pair a unit may be gone with its node, so that it never
 // refuses a connection: the balancers then close its connections, and its clients get an error.
 func balancers(fronts []string, pair bool) []lab.UnitSpec {
+	bind := loaded.ProxyBind
 	check := "  default-server check inter 250ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down"
 	if pair {
+		bind = loaded.PairBind
 		check += " on-marked-down shutdown-sessions"
 	}
 	lines := append(loaded.ProxyDefaults(longestAnswer),
-		"frontend clients", loaded.ProxyBind, "  default_backend units",
+		"frontend clients", bind, "  default_backend units",
 		"backend units", "  balance roundrobin", "  timeout check 1s", "  option httpchk GET /health", check)
 	for _, front := range fronts {
 		lines = append(lines, loaded.ProxyServer(front))
