@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -55,6 +57,24 @@ func TestBenchRefuses(t *testing.T) {
 		if err := bench(context.Background(), o); err == nil {
 			t.Errorf("%s is accepted", what)
 		}
+	}
+}
+
+// TestOneDatabaseIsMissing: the figures of the others stay.
+func TestOneDatabaseIsMissing(t *testing.T) {
+	all, err := onEach("sqlite,mariadb,postgres", func(d database.Driver) ([]figures.Figure, error) {
+		if d == database.MariaDB {
+			return nil, fmt.Errorf("%w: not installed", errSkipped)
+		}
+		return []figures.Figure{{Name: string(d)}}, nil
+	})
+	if len(all) != 2 || !errors.Is(err, errSkipped) || !strings.Contains(err.Error(), "mariadb: skipped") {
+		t.Errorf("%d figures, %v; want those of two databases", len(all), err)
+	}
+	broken := errors.New("it does not start")
+	all, err = onEach("sqlite,mariadb", func(database.Driver) ([]figures.Figure, error) { return nil, broken })
+	if len(all) != 0 || !errors.Is(err, broken) || errors.Is(err, errSkipped) {
+		t.Errorf("%d figures, %v; want %v", len(all), err, broken)
 	}
 }
 

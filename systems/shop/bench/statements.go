@@ -14,15 +14,27 @@ import (
 )
 
 // playStatements plays the row raw on one database after the other.
-func playStatements(ctx context.Context, o options) (all []figures.Figure, err error) {
-	for name := range strings.SplitSeq(o.drivers, ",") {
-		some, err := againstRaw(ctx, database.Driver(name), o)
+func playStatements(ctx context.Context, o options) ([]figures.Figure, error) {
+	return onEach(o.drivers, func(driver database.Driver) ([]figures.Figure, error) {
+		return againstRaw(ctx, driver, o)
+	})
+}
+
+// onEach plays on the databases of a list. The error names those that were skipped; the rest has its figures.
+func onEach(
+	drivers string, play func(database.Driver) ([]figures.Figure, error),
+) (all []figures.Figure, skipped error) {
+	for name := range strings.SplitSeq(drivers, ",") {
+		some, err := play(database.Driver(name))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			err = fmt.Errorf("%s: %w", name, err)
 		}
-		all = append(all, some...)
+		if err != nil && !errors.Is(err, errSkipped) {
+			return nil, err
+		}
+		all, skipped = append(all, some...), errors.Join(skipped, err)
 	}
-	return all, nil
+	return all, skipped
 }
 
 // againstRaw plays all rounds on one kind of database, monolith and statements in
