@@ -21,14 +21,6 @@ const (
 	KeyReused rpc.Kind = "key-reused"
 )
 
-// Kinds lists all kinds of problems.
-func Kinds() []rpc.Kind {
-	return []rpc.Kind{
-		rpc.InvalidArgument, NotFound, UnknownProduct, UnknownCustomer, OutOfStock, Declined,
-		Conflict, KeyReused, rpc.Unavailable, rpc.DeadlineExceeded, rpc.Cancelled, rpc.Internal,
-	}
-}
-
 // ProblemOf makes a problem of any error; see rpc.ProblemOf. It is nil for nil.
 func ProblemOf(err error) *rpc.Problem {
 	if err == nil {

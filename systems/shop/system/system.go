@@ -35,7 +35,7 @@ type System struct {
 	loaded.Unplayed
 	Generator lab.Generator
 	Load      lab.Load
-	// Spans is a folder for the spans of all trials; empty: they go with the trial.
+	// Spans is a folder for the spans of all trials; empty: they are not kept.
 	Spans string
 }
 

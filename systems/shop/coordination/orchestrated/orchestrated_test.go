@@ -207,7 +207,7 @@ func TestAStepThatArrivesAfterItsCompensationIsRefused(t *testing.T) {
 	if _, err := shoppb.CallPayments(w).Charge(t.Context(), late); !shop.IsKind(err, shop.Conflict) {
 		t.Errorf("a late payment: %v, want %s", err, shop.Conflict)
 	}
-	again := &shoppb.ReserveRequest{OrderId: order.GetOrderId(), Lines: coordination.Lines(order)}
+	again := coordination.Reservation(order)
 	if _, err := shoppb.CallInventory(w).Reserve(t.Context(), again); !shop.IsKind(err, shop.Conflict) {
 		t.Errorf("a late reservation: %v, want %s", err, shop.Conflict)
 	}
