@@ -15,31 +15,11 @@ const (
 	callTimeout = 60
 )
 
-// Protocol is the protocol of calls between units, as their proxies see it.
-type Protocol string
-
-// The protocols. A proxy handles requests of the first two, and only forwards the bytes of the third.
-const (
-	HTTP1 Protocol = "http/1.1"
-	HTTP2 Protocol = "http/2"
-	Bytes Protocol = "bytes"
-)
-
-// CallsOf returns the protocol of calls over gRPC or HTTP. Protected (encrypted) calls are Bytes for a proxy.
-func CallsOf(grpc, protected bool) Protocol {
-	switch {
-	case protected:
-		return Bytes
-	case grpc:
-		return HTTP2
-	}
-	return HTTP1
-}
-
 // Sidecars returns the units with a proxy beside each. A unit calls its own proxy, which has a port for each
 // peer and forwards to the proxy of that peer, which forwards to the peer. Clients call units directly, as
-// before.
-func Sidecars(units []lab.UnitSpec, protocol Protocol) []lab.UnitSpec {
+// before. Calls are over gRPC or HTTP/1.1, and may be protected (encrypted): then proxies only forward their
+// bytes.
+func Sidecars(units []lab.UnitSpec, grpc, protected bool) []lab.UnitSpec {
 	var proxies []lab.UnitSpec
 	units = slices.Clone(units)
 	for i, u := range units {
@@ -49,7 +29,7 @@ func Sidecars(units []lab.UnitSpec, protocol Protocol) []lab.UnitSpec {
 				called = append(called, peer)
 			}
 		}
-		proxies = append(proxies, proxyBeside(u, called, protocol))
+		proxies = append(proxies, proxyBeside(u, called, grpc, protected))
 		callThrough(&units[i], called)
 	}
 	return append(units, proxies...)
@@ -85,14 +65,14 @@ func callThrough(u *lab.UnitSpec, called []string) {
 
 // proxyBeside returns the proxy beside a unit that calls these peers. It starts before the units, so it
 // resolves their names again and again.
-func proxyBeside(u lab.UnitSpec, called []string, protocol Protocol) lab.UnitSpec {
+func proxyBeside(u lab.UnitSpec, called []string, grpc, protected bool) lab.UnitSpec {
 	lines, listens := ProxyDefaults(callTimeout), ""
-	switch protocol {
-	case HTTP2:
-		listens = " proto h2" // without TLS it is not negotiated
-	case Bytes:
+	switch {
+	case protected:
 		lines = []string{"global", "  maxconn 2000", "defaults", "  mode tcp", "  timeout connect 1s",
 			fmt.Sprintf("  timeout client %ds", callTimeout), fmt.Sprintf("  timeout server %ds", callTimeout)}
+	case grpc:
+		listens = " proto h2" // without TLS it is not negotiated
 	}
 	forward := func(name, bind, to string) {
 		lines = append(lines, "frontend to-"+name, bind+listens, "  default_backend "+name, "backend "+name,

@@ -23,7 +23,7 @@ func shopUnits() []lab.UnitSpec {
 // configuration of the proxies fits the protocol.
 func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 	before := shopUnits()
-	all := Sidecars(before, HTTP1)
+	all := Sidecars(before, false, false)
 	if len(all) != 4 || before[0].Peers[0] != "stock" {
 		t.Fatalf("%d units, and those before call %v", len(all), before[0].Peers)
 	}
@@ -44,30 +44,21 @@ func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 		!slices.Equal(stockProxy.Peers, []string{"stock"}) {
 		t.Errorf("the proxy of stock: %+v", stockProxy)
 	}
-	for protocol, wants := range map[Protocol][]string{
-		HTTP1: {"mode http", `bind "${CLEAVE_ADDRESS}"` + "\n", "bind {host}:{port:stock}\n",
+	type calls struct{ grpc, protected bool }
+	bytes := []string{"mode tcp", "bind {host}:{port:stock}\n", "{address:stock-sidecar} init-addr"}
+	for c, wants := range map[calls][]string{
+		{}: {"mode http", `bind "${CLEAVE_ADDRESS}"` + "\n", "bind {host}:{port:stock}\n",
 			"{address:stock-sidecar} init-addr"},
-		HTTP2: {"mode http", `bind "${CLEAVE_ADDRESS}" proto h2`, "bind {host}:{port:stock} proto h2",
+		{grpc: true}: {"mode http", `bind "${CLEAVE_ADDRESS}" proto h2`, "bind {host}:{port:stock} proto h2",
 			"{address:orders} proto h2 init-addr", "{address:stock-sidecar} proto h2 init-addr"},
-		Bytes: {"mode tcp", "bind {host}:{port:stock}\n", "{address:stock-sidecar} init-addr"},
+		{protected: true}:             bytes,
+		{grpc: true, protected: true}: bytes,
 	} {
-		text := string(Sidecars(before, protocol)[2].Files["haproxy.cfg"])
+		text := string(Sidecars(before, c.grpc, c.protected)[2].Files["haproxy.cfg"])
 		for _, want := range wants {
 			if !strings.Contains(text, want) {
-				t.Errorf("%s: there is no %q in %s", protocol, want, text)
+				t.Errorf("%+v: there is no %q in %s", c, want, text)
 			}
-		}
-	}
-}
-
-// TestCallsOf: proxies cannot read protected calls, over any binding.
-func TestCallsOf(t *testing.T) {
-	for _, c := range []struct {
-		grpc, protected bool
-		want            Protocol
-	}{{false, false, HTTP1}, {true, false, HTTP2}, {true, true, Bytes}, {false, true, Bytes}} {
-		if got := CallsOf(c.grpc, c.protected); got != c.want {
-			t.Errorf("%+v: %s", c, got)
 		}
 	}
 }

@@ -194,8 +194,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, err
 	}
 	if design.Sidecar != kit.NoSidecar {
-		layout.Units = loaded.Sidecars(layout.Units,
-			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
+		layout.Units = loaded.Sidecars(layout.Units, design.Calls == architecture.GRPC,
+			design.Security != kit.Plain)
 	}
 	proxy := loaded.Proxy(front, routes(design.Units), design.Units)
 	proxy.Cores = others

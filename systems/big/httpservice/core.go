@@ -63,19 +63,14 @@ func (c *core) routes() http.Handler {
 // register answers POST /register: it adds the address of a worker.
 func (c *core) register(w http.ResponseWriter, r *http.Request) {
 	var message RegisterMessage
-	if err := decode(r.Body, &message); err != nil || !isAddress(message.Address) {
+	err := decode(r.Body, &message)
+	if _, wrong := netip.ParseAddrPort(message.Address); err != nil || wrong != nil {
 		http.Error(w, `want a body like {"address":"host:port"}, with an address of numbers`, http.StatusBadRequest)
 		return
 	}
 	if err := c.Register(message.Address); err != nil {
 		http.Error(w, err.Error(), http.StatusConflict)
 	}
-}
-
-// isAddress reports whether text is an IP address and a port.
-func isAddress(text string) bool {
-	_, err := netip.ParseAddrPort(text)
-	return err == nil
 }
 
 // finish answers POST /finish.

@@ -126,8 +126,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, err
 	}
 	if design.Sidecar != kit.NoSidecar {
-		layout.Units = loaded.Sidecars(layout.Units,
-			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
+		layout.Units = loaded.Sidecars(layout.Units, design.Calls == architecture.GRPC,
+			design.Security != kit.Plain)
 	}
 	// The address of the front replaces the host of the target.
 	work := lab.LoadJob{Target: "http://people", Seed: seed, Variant: v.Name}

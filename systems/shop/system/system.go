@@ -182,7 +182,7 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 		return nil, err
 	}
 	if d.Sidecar != kit.NoSidecar {
-		all = loaded.Sidecars(all, loaded.CallsOf(d.Binding.OverGRPC(), d.Security != kit.Plain))
+		all = loaded.Sidecars(all, d.Binding.OverGRPC(), d.Security != kit.Plain)
 	}
 	return all, nil
 }

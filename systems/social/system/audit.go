@@ -111,7 +111,7 @@ func readHistory(v lab.Variant, p lab.Point, dir string) (*judge, error) {
 	if err != nil {
 		return nil, err
 	}
-	people, err := populationOf(p)
+	people, err := population.New(sizeOf(p))
 	if err != nil {
 		return nil, err
 	}

@@ -119,9 +119,6 @@ func sizeOf(p lab.Point) (users, links int) {
 	return users, links
 }
 
-// populationOf returns the population of a trial at a point.
-func populationOf(p lab.Point) (*population.Population, error) { return population.New(sizeOf(p)) }
-
 // Layout implements lab.System.
 func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, error) {
 	design, err := architecture.New(v.Architecture, v.Knobs)
@@ -156,8 +153,8 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		return lab.Layout{}, err
 	}
 	if design.Sidecar != kit.NoSidecar {
-		layout.Units = loaded.Sidecars(layout.Units,
-			loaded.CallsOf(design.Calls == architecture.GRPC, design.Security != kit.Plain))
+		layout.Units = loaded.Sidecars(layout.Units, design.Calls == architecture.GRPC,
+			design.Security != kit.Plain)
 	}
 	if design.ThirdParty {
 		layout.Units = withThirdParty(layout.Units, design, job)

@@ -45,7 +45,7 @@ func newTrial(t *testing.T) *trial {
 	testset.Must(t, err)
 	tr := &trial{design: design, address: "sqlite://" + t.TempDir(),
 		point: lab.Point{Levels: map[string]float64{Users: 20, Links: 40, lab.FactorRate: 10}}}
-	tr.people, err = populationOf(tr.point)
+	tr.people, err = population.New(sizeOf(tr.point))
 	testset.Must(t, err)
 	testset.Must(t, socialunit.Fill(t.Context(), design, tr.address, tr.people))
 	tr.left = loadedtest.Left(t)
