@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,16 +57,21 @@ func bench(ctx context.Context, o options) error {
 	if o.warmUp < 0 || o.rounds < 2 || o.records < 1 || o.clients < 1 {
 		return errors.New("give at least 2 -rounds, 1 record and 1 client, and no negative -warmup")
 	}
+	stores := []string{architecture.SQLite, architecture.Cassandra}
+	if o.only != "" && !slices.Contains(stores, o.only) {
+		return fmt.Errorf("there is no store %q for -only; there are: %s", o.only, strings.Join(stores, ", "))
+	}
 	all, err := playSeal()
 	if err != nil {
 		return err
 	}
-	for _, store := range []string{architecture.SQLite, architecture.Cassandra} {
+	for _, store := range stores {
 		if o.only != "" && o.only != store {
 			continue
 		}
 		some, err := playStore(ctx, store, o)
-		if err != nil && store != architecture.SQLite && ctx.Err() == nil {
+		var missing *server.MissingError
+		if errors.As(err, &missing) {
 			fmt.Fprintf(os.Stderr, "%s: skipped: %v\n", store, err)
 			continue
 		}

@@ -4,8 +4,17 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strings"
 	"testing"
 )
+
+// TestAnUnknownStore: a run without any store would look like a whole one.
+func TestAnUnknownStore(t *testing.T) {
+	o := options{only: "mariadb", rounds: 2, records: 1, clients: 1}
+	if err := bench(t.Context(), o); err == nil || !strings.Contains(err.Error(), "sqlite, cassandra") {
+		t.Errorf("a store that people does not have: %v", err)
+	}
+}
 
 // TestTrialsEndWithTheirContext: an interrupted benchmark does not play its records to their end.
 func TestTrialsEndWithTheirContext(t *testing.T) {
