@@ -346,7 +346,12 @@ func TestErrorsOfPaths(t *testing.T) {
 		"unknown": {plain("mono"), plain(Sync), `no architecture "mono"`},
 		"impossible": {plain(Monolith), variant(Monolith, map[string]string{KnobViews: string(FromDocuments)}),
 			"kept up to date by events"},
-		"same":        {plain(Sync), variant(Sync, map[string]string{KnobBinding: "http"}), "nothing to explain"},
+		"same": {plain(Sync), variant(Sync, map[string]string{KnobBinding: "http"}), "nothing to explain"},
+		"too far": {plain(Sync), variant(AsyncTuned, map[string]string{KnobDatabase: mariadb,
+			KnobAccess: string(ORM), KnobDisk: lab.DiskReplicated, KnobPool: "20", KnobReplicas: "2",
+			kit.KnobBalancing: kit.LeastRequests, kit.KnobEncoding: kit.MessagePack,
+			kit.KnobSecurity: kit.MutualTLS, kit.KnobResilience: kit.Guarded, kit.KnobLogging: kit.LogRequests,
+			kit.KnobSpans: kit.SpansAll}), "and a path may have 16"},
 		"bad setting": {plain(Sync), variant(Sync, map[string]string{KnobPool: "many"}), "use 1 to 200"},
 	} {
 		if _, err := Paths(c.from, c.to); err == nil || !strings.Contains(err.Error(), c.want) {

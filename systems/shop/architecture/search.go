@@ -21,6 +21,9 @@ type search struct {
 	stops    map[int]lab.Variant // those that can be built
 }
 
+// mostChanges limits the changes of a search, since each of them doubles the number of stops to look at.
+const mostChanges = 16
+
 // newSearch returns the search with all stops between two variants.
 func newSearch(from, to lab.Variant) (*search, error) {
 	start, before, err := fullSettings(from)
@@ -36,6 +39,11 @@ func newSearch(from, to lab.Variant) (*search, error) {
 	if len(s.changes) == 0 {
 		return nil, fmt.Errorf("%s and %s are the same architecture: there is nothing to explain",
 			asTyped(from), asTyped(to))
+	}
+	if len(s.changes) > mostChanges {
+		return nil, fmt.Errorf("%d changes lead from %s to %s (of %s), and a path may have %d: "+
+			"name an architecture in between, and explain both halves",
+			len(s.changes), asTyped(from), asTyped(to), s.differences(), mostChanges)
 	}
 	ranks := order()
 	if len(before.Units) > len(after.Units) || len(before.Units) == len(after.Units) &&
