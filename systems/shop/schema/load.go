@@ -3,6 +3,7 @@ package schema
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
@@ -71,13 +72,11 @@ func Load(ctx context.Context, db *database.DB, seed shop.Seed, components ...st
 	}
 	return db.Do(ctx, func(ctx context.Context) error {
 		for _, t := range seeded(seed) {
-			for _, component := range components {
-				if component != t.component {
-					continue
-				}
-				if err := fill(ctx, db, t); err != nil {
-					return fmt.Errorf("load table %s: %w", t.name, err)
-				}
+			if !slices.Contains(components, t.component) {
+				continue
+			}
+			if err := fill(ctx, db, t); err != nil {
+				return fmt.Errorf("load table %s: %w", t.name, err)
 			}
 		}
 		return nil
