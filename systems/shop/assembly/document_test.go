@@ -33,8 +33,8 @@ func TestShopsKeepToTheirDocument(t *testing.T) {
 	}
 }
 
-// document returns the OpenAPI description of the shop.
-func document(t *testing.T) []byte {
+// openAPI returns the OpenAPI description of the shop.
+func openAPI(t *testing.T) []byte {
 	t.Helper()
 	text, err := os.ReadFile("../api/openapi.yaml")
 	testset.Must(t, err)
@@ -54,7 +54,7 @@ func expectDocumented(t *testing.T, base string, also ...string) {
 		if seed > 0 && time.Since(begun) > time.Minute {
 			t.Fatalf("never met one of %q: %v", wanted, met)
 		}
-		for answer, times := range fuzz(t, base, document(t), seed, 600) {
+		for answer, times := range fuzz(t, base, openAPI(t), seed, 600) {
 			met[answer] += times
 		}
 	}

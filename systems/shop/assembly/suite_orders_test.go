@@ -16,7 +16,7 @@ func testHealth(t *testing.T, c *client) {
 		t.Errorf("health = %d %s", got.status, got.body)
 	}
 	if got := c.do(t, http.MethodGet, "/openapi.yaml", nil, ""); got.status != http.StatusOK ||
-		string(got.body) != string(document(t)) {
+		string(got.body) != string(openAPI(t)) {
 		t.Errorf("document = %d, %d bytes", got.status, len(got.body))
 	}
 }
