@@ -213,10 +213,10 @@ func (d *Design) Plays(caller, other int) bool {
 	})
 }
 
-// Calling reports whether a unit needs a client of another unit: it makes calls that the other one plays, or
-// it is the front, which asks all others whether they are settled.
-func (d *Design) Calling(caller, other int) bool {
-	return d.Plays(caller, other) || caller == d.Front() && caller != other
+// NeedsAddress reports whether a unit needs the addresses of a unit: it makes calls that the unit plays, or it
+// is the front, which asks all replicas of all units whether they are settled, also those of the front.
+func (d *Design) NeedsAddress(caller, unit int) bool {
+	return d.Plays(caller, unit) || caller == d.Front()
 }
 
 // IsCalled reports whether other units make calls that a unit plays.

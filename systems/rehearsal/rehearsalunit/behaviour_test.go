@@ -9,10 +9,15 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/kit/hosting/hostingtest"
@@ -27,8 +32,9 @@ type rehearsed struct {
 	units  []*Unit
 }
 
-// start serves all units of a design of the shop until the test ends. It returns when they are healthy.
-func start(t *testing.T, architecture string, knobs map[string]string) *rehearsed {
+// start serves all units of a design of the shop until the test ends, and these second replicas, such as
+// "front-2". It returns when they are healthy.
+func start(t *testing.T, architecture string, knobs map[string]string, second ...string) *rehearsed {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/shop.model.yaml")
 	testset.Must(t, err)
@@ -41,10 +47,15 @@ func start(t *testing.T, architecture string, knobs map[string]string) *rehearse
 	for _, u := range r.design.Units {
 		names = append(names, u.Name)
 	}
-	addresses, stop, err := hostingtest.Serve(names,
+	addresses, stop, err := hostingtest.Serve(append(names, second...),
 		func(ctx context.Context, unit string, addresses map[string]string) (hosting.Served, error) {
-			u, err := Open(ctx, r.design, unit, Place{Dir: t.TempDir(),
-				Peer: func(name string) (string, error) { return addresses[name], nil }})
+			peer := func(name string) (string, error) {
+				if replica := addresses[name+"-2"]; replica != "" {
+					return addresses[name] + lab.AddressSeparator + replica, nil
+				}
+				return addresses[name], nil
+			}
+			u, err := Open(ctx, r.design, strings.TrimSuffix(unit, "-2"), Place{Dir: t.TempDir(), Peer: peer})
 			testset.Must(t, err)
 			u.LogError = func(err error) { t.Errorf("unit %s: %v", unit, err) }
 			r.units = append(r.units, u)
@@ -127,6 +138,22 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSettledWaitsForEveryReplica of a unit that the front calls, and of the front itself.
+func TestSettledWaitsForEveryReplica(t *testing.T) {
+	r := start(t, rehearsal.Apart, nil, "front-2", "payments-2")
+	payments := slices.IndexFunc(r.design.Units, func(u rehearsal.Unit) bool { return u.Name == "payments" })
+	for _, busy := range []int{payments, len(r.units) - 2, len(r.units) - 1} {
+		var done atomic.Bool
+		r.units[busy].inBackground(func() {
+			time.Sleep(100 * time.Millisecond)
+			done.Store(true)
+		})
+		if r.ask(t, "GET", "/settled", nil, 200); !done.Load() {
+			t.Errorf("settled before unit %d, a %s, had finished its work", busy, r.units[busy].Name)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package rehearsalunit
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
@@ -39,24 +40,55 @@ func (u *Unit) front(play func(context.Context, *preparedCall) error) http.Handl
 	return f
 }
 
-// settled returns when no unit has work in progress. It asks every unit to finish its work in the background,
-// until no unit has begun a call between two rounds. It does not ask other replicas of the front.
+// replica is a replica of a unit, as the front asks it.
+type replica struct {
+	rehearsalpb.Part
+	unit    int  // its index in the design
+	standby bool // the platform may not have started it
+}
+
+// connectReplicas connects the front to each replica of every unit. It does not connect a front that has no
+// other replicas to itself.
+func (u *Unit) connectReplicas() error {
+	for i, unit := range u.design.Units {
+		addresses, err := u.Peer(unit.Name)
+		if err != nil {
+			return err
+		}
+		all := strings.Split(addresses, lab.AddressSeparator)
+		if i == u.index && len(all) == 1 {
+			continue
+		}
+		for _, address := range all {
+			address, standby := strings.CutPrefix(address, lab.StandbyMark)
+			client, err := u.Calls.NewClient(unit.Name, address)
+			if err != nil {
+				return err
+			}
+			u.Keep(client)
+			u.replicas = append(u.replicas, replica{rehearsalpb.CallPart(client), i, standby})
+		}
+	}
+	return nil
+}
+
+// isReplicated reports whether the front has other replicas.
+func (u *Unit) isReplicated() bool {
+	return slices.ContainsFunc(u.replicas, func(r replica) bool { return r.unit == u.index })
+}
+
+// settled returns when no unit has work in progress. It asks each replica of every unit to finish its work in
+// the background, until none has begun a call between two rounds.
 func (u *Unit) settled(ctx context.Context) error {
 	for before := int64(-1); ; {
 		u.finish()
 		begun := u.counts.begun()
-		for i, other := range u.parts {
-			addresses, err := u.Peer(u.design.Units[i].Name)
-			if err != nil {
+		for _, r := range u.replicas {
+			answer, err := r.Settle(ctx, &rehearsalpb.SettleRequest{})
+			if err != nil && !r.standby {
 				return err
 			}
-			for range strings.Split(addresses, lab.AddressSeparator) { // each call goes to the next replica
-				answer, err := other.Settle(ctx, &rehearsalpb.SettleRequest{})
-				if err != nil {
-					return err
-				}
-				begun += answer.GetServed()
-			}
+			begun += answer.GetServed() // 0 if there is no answer
 		}
 		if begun == before {
 			return nil

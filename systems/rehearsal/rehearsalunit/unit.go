@@ -75,7 +75,8 @@ type Unit struct {
 	design     *rehearsal.Design
 	index      int                       // of the unit in the design
 	calls      []*preparedCall           // all calls of the design, by their numbers
-	parts      map[int]rehearsalpb.Part  // the units that it calls (Design.Calling), by their index
+	parts      map[int]rehearsalpb.Part  // the units that it calls, by their index
+	replicas   []replica                 // of all units, for the front to ask whether they are settled
 	stores     map[string]*embeddedStore // embedded stores, by their name
 	workers    chan struct{}             // has an entry for each call that is being played; nil: no limit
 	counts     *counts
@@ -138,7 +139,7 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 		u.calls = append(u.calls, u.prepare(c))
 	}
 	for i, other := range u.design.Units {
-		if !u.design.Calling(u.index, i) {
+		if !u.design.Plays(u.index, i) {
 			continue
 		}
 		client, err := u.Client(other.Name)
@@ -148,6 +149,9 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 		u.parts[i] = rehearsalpb.CallPart(client)
 	}
 	u.Offer(func(binding grpc.ServiceRegistrar) { rehearsalpb.OfferPart(binding, u) })
+	if u.index == u.design.Front() {
+		return u.connectReplicas()
+	}
 	return nil
 }
 
@@ -162,7 +166,8 @@ func (u *Unit) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// serve answers until ctx ends. The front has one address for clients and other units.
+// serve answers until ctx ends. The front has one address for clients and other units, among them its own
+// replicas.
 func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
 	clients := func(ctx context.Context, listener net.Listener) error {
 		return unit.ServeFront(ctx, listener, u.front(u.enter), requestTimeout)
@@ -170,7 +175,7 @@ func (u *Unit) serve(ctx context.Context, listener net.Listener) error {
 	switch {
 	case u.index != u.design.Front():
 		return u.Unit.Serve(ctx, listener)
-	case u.design.IsCalled(u.index):
+	case u.design.IsCalled(u.index) || u.isReplicated():
 		return u.ServeBeside(ctx, listener, clients)
 	}
 	return clients(ctx, listener)

@@ -96,7 +96,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			unit.Stage = 1 // the front stops first
 		}
 		for other := range design.Units {
-			if design.Calling(i, other) {
+			if design.NeedsAddress(i, other) {
 				unit.Peers = append(unit.Peers, design.Units[other].Name)
 			}
 			if design.Plays(i, other) {

@@ -80,7 +80,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%s has a model: %t", u.Name, has)
 		}
 	}
-	want := "shop>payments+cache false, payments>shop true, cache> false, generator>shop false"
+	want := "shop>shop+payments+cache false, payments>shop true, cache> false, generator>shop false"
 	if got := strings.Join(units, ", "); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
