@@ -2,6 +2,7 @@ package rehearsalunit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -36,17 +37,21 @@ func openStore(
 	if err != nil {
 		return nil, fmt.Errorf("open the store %s: %w", name, err)
 	}
-	return s, s.db.Do(ctx, func(ctx context.Context) error {
+	err = s.db.Do(ctx, func(ctx context.Context) error {
 		_, err := s.db.Exec(ctx, "CREATE TABLE IF NOT EXISTS entry (id INTEGER PRIMARY KEY, n INTEGER, load TEXT)")
 		for id := 0; id < storeRows && err == nil; id++ {
 			_, err = s.db.Exec(ctx, "INSERT OR IGNORE INTO entry VALUES (?, 0, ?)", id, filler(100))
 		}
 		return err
 	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("fill the store %s: %w", name, err), s.db.Close())
+	}
+	return s, nil
 }
 
-// visit plays a visit: its commits, which take the time that they take, or else its wait. Where the mean
-// number of commits is below one, it may draw none: then it executes no statement and does not wait.
+// visit plays a visit: its commits, which take the time that they take, or its wait if it has none. The number
+// of commits is drawn: with a mean below one it may be 0.
 func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) error {
 	if s.workers != nil {
 		select {
@@ -56,10 +61,10 @@ func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) 
 		}
 		defer func() { <-s.workers }()
 	}
-	if s.db == nil || v.Commits == 0 {
+	commits := executions(v.Commits)
+	if s.db == nil || commits == 0 {
 		return s.sleeper.sleep(wait)
 	}
-	commits := executions(v.Commits)
 	for i := range commits {
 		statements := int(v.Statements+0.5) / commits
 		if i == 0 { // it also gets the remainder
