@@ -46,7 +46,7 @@ func (m Model) Show(w io.Writer) error {
 		}
 		fmt.Fprint(w, "\n  Times are those of one execution.\n")
 		table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprint(table, "  call\tcalls\tCPU\twaiting\tat stores\thop\tsource\n")
+		fmt.Fprint(table, "  call\tcalls\tCPU\twaiting\tstores (statements, commits)\thop\tsource\n")
 		showCall(table, &o.Call, 1, 1)
 		if err := table.Flush(); err != nil {
 			return err
@@ -99,8 +99,7 @@ func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
 	}
 	var visits []string
 	for _, v := range c.Visits {
-		visits = append(visits, fmt.Sprintf("%s, %.3g st, %.3g co", formatTime(v.Wait.Mean), v.Statements,
-			v.Commits))
+		visits = append(visits, fmt.Sprintf("%s (%.3g, %.3g)", formatTime(v.Wait.Mean), v.Statements, v.Commits))
 	}
 	hop := ""
 	if c.Hop != nil {
