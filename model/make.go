@@ -39,10 +39,20 @@ type Evidence struct {
 
 // foreignStore returns the store that a client's span names, or else a database of the unit.
 func foreignStore(unit, _, span string) Store {
-	if _, peer, named := strings.Cut(span, " to "); named {
+	if _, peer := SplitPeer(span); peer != "" {
 		return Store{Name: peer, Kind: "database", Server: true}
 	}
 	return Store{Name: unit + "-database", Kind: "database", Server: true}
+}
+
+// SplitPeer splits the name of a client's span, such as "GET to bank", into what the client asks for and whom.
+// peer is empty if the name has none.
+func SplitPeer(span string) (asked, peer string) {
+	at := strings.LastIndex(span, " to ") // the last: statements may contain one
+	if at < 0 {
+		return span, ""
+	}
+	return span[:at], span[at+len(" to "):]
 }
 
 // Make returns the model of a system. It converts every trace to executions of calls. A span begins a call if
@@ -70,7 +80,7 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 	if from.CPU != nil {
 		b.divide(operations)
 	}
-	m = Model{Schema: Schema, Name: from.Name, About: from.About, DroppedSpans: from.DroppedSpans,
+	m = Model{Schema: Schema, Name: tidy(from.Name), About: from.About, DroppedSpans: from.DroppedSpans,
 		Measured: from.Measured}
 	for _, unit := range slices.Sorted(maps.Keys(b.units)) {
 		m.Units = append(m.Units, Unit{Name: unit, Components: b.units[unit], Replicas: 1})
@@ -161,23 +171,26 @@ func tidy(name string) string {
 // UnitName returns the name of a service's unit in a model.
 func UnitName(service string) string { return tidy(service) }
 
-// componentName returns a name without the characters that separate components in placements.
-func componentName(name string) string { return strings.NewReplacer(",", "_", "+", "_").Replace(name) }
+// componentName returns the tidy name of a component, without the characters that separate components in
+// placements.
+func componentName(name string) string {
+	return tidy(strings.NewReplacer(",", "_", "+", "_").Replace(name))
+}
 
 // component returns the component and the unit of a span. A span without the attribute belongs to the
 // component of its caller in the same service, or else to a component with the name of the service.
 func (b *builder) component(s *lab.SpanNode, caller *node) (component, unit string) {
-	unit, component = tidy(s.Service), tidy(componentName(s.Component))
+	unit, component = tidy(s.Service), componentName(s.Component)
 	switch {
 	case s.Component != "":
 	case caller != nil && caller.unit == unit:
 		component = caller.component
 	default:
-		component = tidy(componentName(unit))
+		component = componentName(unit)
 	}
 	if in, known := b.unitOf[component]; known && in != unit {
 		b.note("%s is in the services %s and %s: the model has a component for each", component, in, unit)
-		component = tidy(unit + "/" + component)
+		component = componentName(unit + "/" + component)
 	}
 	if _, known := b.unitOf[component]; !known {
 		b.unitOf[component], b.units[unit] = unit, append(b.units[unit], component)
@@ -295,7 +308,7 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 	commits := verb == "COMMIT" ||
 		b.Transactions && !b.within[store.Name] && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)
 	// The name of a client's span includes the store. ROLLBACK TO a savepoint does not end the transaction.
-	statement, _, _ := strings.Cut(s.Name, " to ")
+	statement, _ := SplitPeer(s.Name)
 	if rollback := strings.EqualFold(statement, "ROLLBACK"); rollback || verb == "BEGIN" || verb == "COMMIT" {
 		b.within[store.Name] = verb == "BEGIN"
 	} else {

@@ -244,18 +244,19 @@ func TestWhatATraceLacks(t *testing.T) {
 	}
 
 	undone := span("shop", "GET /", code, 0, 500, span("shop", "UPDATE to mysql", database, 100, 200),
+		span("shop", "rollback to before to mysql", database, 150, 200),
 		span("shop", "ROLLBACK to mysql", database, 200, 300))
 	m, _ = made(t, Evidence{Name: "undone", Traces: []*lab.SpanNode{undone}})
-	if v := m.Operations[0].Call.Visits[0]; v.Store != "mysql" || v.Statements != 1 || v.Commits != 0 {
-		t.Errorf("a rollback: %+v, want one statement", v)
+	if v := m.Operations[0].Call.Visits[0]; v.Store != "mysql" || v.Statements != 2 || v.Commits != 0 {
+		t.Errorf("a rollback, and one to a savepoint: %+v, want two statements", v)
 	}
 
 	twice := span("a", "GET /", code, 0, 500, inComponent("x", span("a", "x", code, 0, 100)),
-		serves(inComponent("x", span("b", "x", code, 200, 300))))
+		serves(inComponent("x", span("b+c", "x", code, 200, 300))))
 	m, notes := made(t, Evidence{Name: "twice", Traces: []*lab.SpanNode{twice},
 		CPU: map[string]float64{"a": 1e-3}})
-	if got := strings.Join(m.Components(), " "); got != "a x b/x" || len(notes) != 2 ||
-		!strings.Contains(notes[0], "x is in the services a and b") || !strings.Contains(notes[1], "metered b") {
+	if got := strings.Join(m.Components(), " "); got != "a x b_c/x" || len(notes) != 2 ||
+		!strings.Contains(notes[0], "x is in the services a and b+c") || !strings.Contains(notes[1], "metered b+c") {
 		t.Errorf("components %s, notes %q", got, notes)
 	}
 
@@ -286,6 +287,9 @@ func TestWhatATraceLacks(t *testing.T) {
 	m, _ = made(t, Evidence{Name: "dropped", Traces: orders(30), DroppedSpans: 7})
 	if weak := strings.Join(m.Weak(), "\n"); !strings.Contains(weak, "7 spans were dropped") {
 		t.Errorf("weak: %s", weak)
+	}
+	if m, _ = made(t, Evidence{Name: "two\nlines", Traces: orders(1)}); m.Name != "two lines" {
+		t.Errorf("the model is called %q", m.Name)
 	}
 	if _, _, err := Make(Evidence{Name: "none"}); err == nil {
 		t.Error("a model of nothing")

@@ -87,9 +87,8 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 		for _, child := range s.Children {
 			walk(child)
 		}
-		unknown = slices.DeleteFunc(unknown, func(unit string) bool {
-			return unit == name || callsUnit(s.Name, unit)
-		})
+		_, called := model.SplitPeer(s.Name) // such as a database
+		unknown = slices.DeleteFunc(unknown, func(unit string) bool { return unit == name || unit == called })
 	}
 	for unit := range cpu {
 		unknown = append(unknown, unit)
@@ -104,6 +103,3 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 	delete(cpu, unknown[0])
 	return cpu
 }
-
-// callsUnit reports whether the name of a client's span says that it calls this unit, such as a database.
-func callsUnit(span, unit string) bool { return strings.HasSuffix(span, " to "+unit) }
