@@ -45,8 +45,8 @@ func foreignStore(unit, _, span string) Store {
 	return Store{Name: unit + "-database", Kind: "database", Server: true}
 }
 
-// SplitPeer splits the name of a client's span, such as "GET to bank", into what the client asks for and whom.
-// peer is empty if the name has none.
+// SplitPeer splits the name of a client's span, such as "GET to bank", into what it asks for and the service
+// that it calls, which is empty if the name has none.
 func SplitPeer(span string) (asked, peer string) {
 	at := strings.LastIndex(span, " to ") // the last: statements may contain one
 	if at < 0 {

@@ -256,7 +256,7 @@ func TestWhatATraceLacks(t *testing.T) {
 	m, notes := made(t, Evidence{Name: "twice", Traces: []*lab.SpanNode{twice},
 		CPU: map[string]float64{"a": 1e-3}})
 	if got := strings.Join(m.Components(), " "); got != "a x b_c/x" || len(notes) != 2 ||
-		!strings.Contains(notes[0], "x is in the services a and b+c") || !strings.Contains(notes[1], "metered b+c") {
+		!strings.Contains(notes[0], "in the services a and b+c") || !strings.Contains(notes[1], "metered b+c") {
 		t.Errorf("components %s, notes %q", got, notes)
 	}
 

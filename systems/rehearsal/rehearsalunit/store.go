@@ -50,8 +50,8 @@ func openStore(
 	return s, nil
 }
 
-// visit plays a visit: its commits, which take the time that they take, or its wait if it has none. The number
-// of commits is drawn: with a mean below one it may be 0.
+// visit plays a visit: its commits, which take the time that they take, or its wait if it has none. How many
+// there are is drawn: with a mean below one it may be 0.
 func (s *embeddedStore) visit(ctx context.Context, v visit, wait time.Duration) error {
 	if s.workers != nil {
 		select {
