@@ -1,7 +1,9 @@
 package predict
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -87,13 +89,19 @@ type pair struct {
 // there is one.
 func (p pair) attainable(side figures) float64 {
 	if p.measured == 0 {
-		return side.crowded
+		return side.throughput
 	}
-	return p.measured * side.crowded / p.asIs.crowded
+	return p.measured * side.throughput / p.asIs.throughput
+}
+
+// sample holds the figures of all replicates. err is the first error of around.
+type sample struct {
+	pairs []pair
+	err   error
 }
 
 // replicated simulates resampled models in both placements, on all processors.
-func (a *Answer) replicated(ctx context.Context) ([]pair, error) {
+func (a *Answer) replicated(ctx context.Context) (*sample, error) {
 	q := a.Question
 	pairs, failed := make([]pair, replicates), make([]error, replicates)
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
@@ -114,7 +122,7 @@ func (a *Answer) replicated(ctx context.Context) ([]pair, error) {
 			return nil, err
 		}
 	}
-	return pairs, nil
+	return &sample{pairs: pairs}, nil
 }
 
 // replicate simulates a resampled model in both placements, at the rate of the question and with users who
@@ -135,7 +143,7 @@ func (a *Answer) replicate(ctx context.Context, m model.Model, hop *Hop, seed ui
 		slowed = 0
 	}
 	rated, busy := withStores(m.AtRate(q.Rate, m.RatedCPU()), factor), withStores(m.AtCapacity(), slowed)
-	atCapacity, generator := hop.crowded(used), m.GeneratorAtCapacity()
+	atCapacity, generator := hop.atCapacity(used), m.GeneratorAtCapacity()
 	for _, side := range []struct {
 		units  []model.Unit
 		stores Stores
@@ -152,25 +160,27 @@ func (a *Answer) replicate(ctx context.Context, m model.Model, hop *Hop, seed ui
 		if err != nil {
 			return p, err
 		}
-		most, err := placed.crowded(ctx, max(users, fewUsers), q.Operations/16, seed)
+		most, err := placed.throughput(ctx, max(users, fewUsers), q.Operations/16, seed)
 		if err != nil {
 			return p, err
 		}
-		side.of.crowded = most.rate
+		side.of.throughput = most.rate
 	}
 	return p, nil
 }
 
-// around returns the interval of a value by the spread of its replicates on the log scale, widened by the
-// error of the self-check.
-func around(value float64, of []pair, figure func(pair) float64, residual float64) stats.Estimate {
+// around returns the interval of a value by the spread of a figure over the replicates on the log scale,
+// widened by the error of the self-check. A replicate whose figure is not above 0 is an error.
+func (s *sample) around(value float64, figure func(pair) float64, residual float64) stats.Estimate {
 	var logs []float64
-	for _, p := range of {
+	for _, p := range s.pairs {
 		logs = append(logs, math.Log(figure(p)))
 	}
 	e, err := stats.MeanInterval(logs, confidence)
-	if err != nil { // cannot fail: there are enough replicates, with figures above 0
-		return stats.Estimate{Value: value, Low: value, High: value}
+	if err != nil {
+		s.err = cmp.Or(s.err, fmt.Errorf("interval of the predicted %g: logarithms of %d replicates: %w", value,
+			len(logs), err))
+		return stats.Estimate{Value: value}
 	}
 	// From the half-width for the mean of the replicates to that for a single one.
 	half := (e.High - e.Low) / 2 * math.Sqrt(float64(len(logs)))

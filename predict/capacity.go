@@ -36,7 +36,7 @@ type explanation struct{ stores, correction float64 }
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	users, rate, used := measuredCapacity(q.Model, q.MeasuredCores)
-	m, hop, generator := q.Model.AtCapacity(), q.Hop.crowded(used), q.Model.GeneratorAtCapacity()
+	m, hop, generator := q.Model.AtCapacity(), q.Hop.atCapacity(used), q.Model.GeneratorAtCapacity()
 	if hop == nil {
 		hop = usualHop(m)
 	}
@@ -97,7 +97,7 @@ func (a *Answer) explain(ctx context.Context, m model.Model, at site, users int,
 		if err != nil {
 			return 0, err
 		}
-		most, err := placed.crowded(ctx, users, operations, q.Seed)
+		most, err := placed.throughput(ctx, users, operations, q.Seed)
 		return most.rate, err
 	}
 	quickly := func(factor float64) (float64, error) { return simulated(factor, q.Operations/16) }
@@ -144,7 +144,7 @@ func (a *Answer) checkCapacities(
 			return fmt.Errorf("measured with %d users: %w", of.Users, err)
 		}
 		most, err := explained(explanations, m, units, at, func(p placement) (bound, error) {
-			return p.crowded(ctx, of.Users, q.Operations/4, q.Seed)
+			return p.throughput(ctx, of.Users, q.Operations/4, q.Seed)
 		})
 		switch {
 		case errors.Is(err, errUnknownHop):
@@ -186,7 +186,7 @@ func measuredCapacity(m model.Model, cores float64) (users int, rate, used float
 // more.
 func (p placement) capacity(ctx context.Context, operations int, seed uint64) (most bound, err error) {
 	for users := fewUsers; users <= mostUsers; users *= 2 {
-		now, err := p.crowded(ctx, users, operations, seed)
+		now, err := p.throughput(ctx, users, operations, seed)
 		if err != nil {
 			return bound{}, err
 		}
@@ -198,8 +198,8 @@ func (p placement) capacity(ctx context.Context, operations int, seed uint64) (m
 	return bound{}, errors.New("the throughput grows without end: the model has no CPU time and no workers")
 }
 
-// crowded returns the operations per second that users who never think get, and what is used most.
-func (p placement) crowded(ctx context.Context, users, operations int, seed uint64) (bound, error) {
+// throughput returns the operations per second that users who never think get, and what is used most.
+func (p placement) throughput(ctx context.Context, users, operations int, seed uint64) (bound, error) {
 	p.system.Loads = []sim.Load{{Users: users, Weights: p.system.Loads[0].Weights}}
 	r, err := p.run(ctx, max(operations, 4*users), 0, seed)
 	if err != nil {

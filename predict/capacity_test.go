@@ -9,10 +9,10 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// crowdedShop asks about a shop of which users who never paused got 2,000 operations a second, for half of
+// saturatedShop asks about a shop of which users who never paused got 2,000 operations a second, for half of
 // the CPU time that an operation takes at low load. The simulation lacks what else slowed them down, in both
 // placements alike. Among them a call takes half the CPU time that it takes of an idle host.
-func crowdedShop() Question {
+func saturatedShop() Question {
 	q := splitStock()
 	front := &q.Model.Operations[0].Call
 	front.CPU.Quantiles = model.Quantiles{"min": 50 * time.Microsecond, "max": 950 * time.Microsecond}
@@ -29,7 +29,7 @@ func crowdedShop() Question {
 }
 
 func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
-	a := predicted(t, crowdedShop())
+	a := predicted(t, saturatedShop())
 	if len(a.Withheld) > 0 || a.AsIs.CapacityBy != "the 4 cores of the host" {
 		t.Fatalf("withheld: %v; limited by %s", a.Withheld, a.AsIs.CapacityBy)
 	}
@@ -59,7 +59,7 @@ func TestTheCapacityFollowsWhatWasMeasured(t *testing.T) {
 // what the load generator takes beside the system, and 1,000 with a call that takes a core for 2.4 ms: then
 // the store limits nobody.
 func TestStoresAreScaledToTheMeasuredCapacity(t *testing.T) {
-	q := crowdedShop()
+	q := saturatedShop()
 	q.Model.Stores = []model.Store{{Name: "disk", Kind: "sqlite", Workers: 1}}
 	q.Model.Operations[0].Call.Visits = []model.Visit{{Store: "disk", Statements: 1, Commits: 1,
 		Wait: of(time.Millisecond)}}
@@ -99,7 +99,7 @@ func TestStoresAreScaledToTheMeasuredCapacity(t *testing.T) {
 func TestACapacityOfAnotherPlacementIsACheck(t *testing.T) {
 	for measured, want := range map[float64]string{1650: "%, margin 15 %)",
 		1300: " % off, beyond the margin of 15 %)"} {
-		q := crowdedShop()
+		q := saturatedShop()
 		q.Model.Measured[1].Rate, q.Model.Measured[2].Rate = 2000, 2000
 		q.Model.Measured = append(q.Model.Measured, model.Measurement{Placement: "stock", Rate: measured, Users: 64,
 			CPU: of(900 * time.Microsecond)})

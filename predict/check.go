@@ -77,15 +77,15 @@ type Check struct {
 	Gap         Gap      // around the measured median
 	Tail        Compared // of the 99th percentile, in seconds
 	CPU         Compared // CPU seconds per operation
-	// Bears is set if the answer hangs on the check: it is at the rate of the question or, if the placement was
-	// not measured there, at the nearest rate below or above.
-	Bears bool
+	// Decisive: if the check fails, the answer is withheld. It is at the rate of the question, or at the nearest
+	// rate below or above if the placement was not measured there.
+	Decisive bool
 }
 
-// checks predicts every measurement at a rate; capacities have checks of their own. unknown is the cost of
+// checks predicts every measurement at a rate; capacities have checks of their own. defaultHop is the cost of
 // the hops that the model lacks; nil: nobody knows it, and placements that need one are left out. The stores
 // of other placements are taken to be those of the question's change.
-func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
+func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) {
 	var all []Check
 	fitted := map[float64]float64{} // the factors of the times at stores, by rate
 	for _, m := range Pooled(q.Model.Measured) {
@@ -94,13 +94,13 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 		}
 		var err error
 		if _, known := fitted[m.Rate]; !known {
-			fitted[m.Rate], err = q.storesAt(ctx, q.Model, m.Rate, unknown, q.Seed, q.Operations/16)
+			fitted[m.Rate], err = q.storesAt(ctx, q.Model, m.Rate, defaultHop, q.Seed, q.Operations/16)
 			if err != nil {
 				return nil, fmt.Errorf("measured at %g/s: %w", m.Rate, err)
 			}
 		}
 		rated := withStores(q.Model.AtRate(m.Rate, q.known(m.Rate)), fitted[m.Rate])
-		units, at := q.Model.Units, site{q.MeasuredCores, SharedStores, unknown, q.Model.GeneratorAt(m.Rate)}
+		units, at := q.Model.Units, site{q.MeasuredCores, SharedStores, defaultHop, q.Model.GeneratorAt(m.Rate)}
 		if m.Placement != "" {
 			at.stores = q.Change.Stores
 			if units, err = (Change{Split: ParseGroups(m.Placement)}).Apply(q.Model); err != nil {
@@ -127,7 +127,7 @@ func (q Question) checks(ctx context.Context, unknown *Hop) ([]Check, error) {
 		all = append(all, c)
 	}
 	for i := range all {
-		all[i].Bears = !slices.ContainsFunc(all, func(of Check) bool { return of.nearer(q.Rate, all[i]) })
+		all[i].Decisive = !slices.ContainsFunc(all, func(of Check) bool { return of.nearer(q.Rate, all[i]) })
 	}
 	return all, nil
 }
@@ -267,7 +267,7 @@ func (c Compared) apart() float64 {
 // on which the answer hangs.
 func worst(checks []Check) (time, tail, cpu float64) {
 	for _, c := range checks {
-		if !c.Bears {
+		if !c.Decisive {
 			continue
 		}
 		time = max(time, c.Time.apart())

@@ -75,8 +75,9 @@ func (h *Hop) at(used float64) *Hop {
 	return &there
 }
 
-// crowdedCPU returns the median CPU time of a call among users who never pause, and whether there were some.
-func (h *Hop) crowdedCPU() (cpu float64, known bool) {
+// cpuAtCapacity returns the median CPU time of a call in the trials with users who never pause, and whether
+// there were some.
+func (h *Hop) cpuAtCapacity() (cpu float64, known bool) {
 	all := h.values(true, HopSample.cpu)
 	if len(all) == 0 {
 		return 0, false
@@ -84,21 +85,21 @@ func (h *Hop) crowdedCPU() (cpu float64, known bool) {
 	return max(0, stats.Median(all)), true
 }
 
-// crowded returns the hop at the capacity, with the CPU time of crowdedCPU: users who never pause keep units
-// from falling idle, however little of the host the system uses. Without such users it is the hop on a host
-// of which this share of the cores is used.
-func (h *Hop) crowded(used float64) *Hop {
+// atCapacity returns the hop at the capacity, with the CPU time of cpuAtCapacity: users who never pause keep
+// units from falling idle, however little of the host the system uses. Without trials of such users it is the
+// hop on a host of which this share of the cores is used.
+func (h *Hop) atCapacity(used float64) *Hop {
 	there := h.at(used)
 	if h == nil {
 		return nil
 	}
-	cpu, known := h.crowdedCPU()
+	cpu, known := h.cpuAtCapacity()
 	if !known {
 		return there
 	}
-	crowded := *there
-	crowded.set(cpu, there.CPU-there.Aside+there.Wait)
-	return &crowded
+	atCapacity := *there
+	atCapacity.set(cpu, there.CPU-there.Aside+there.Wait)
+	return &atCapacity
 }
 
 // along returns the value at a share on the line of least squares through some values, and at the nearest
@@ -203,8 +204,8 @@ func (c Change) Crossings(m model.Model) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	before, err := place(m, m.Units, site{cores: 1, unknown: &Hop{}})
-	after, afterErr := place(m, units, site{cores: 1, unknown: &Hop{}})
+	before, err := place(m, m.Units, site{cores: 1, defaultHop: &Hop{}})
+	after, afterErr := place(m, units, site{cores: 1, defaultHop: &Hop{}})
 	return after.hops - before.hops, errors.Join(err, afterErr)
 }
 

@@ -32,7 +32,7 @@ func (a Answer) limits() []string {
 		if a.Hop.Aside > 0 {
 			aside = fmt.Sprintf(" (%s of it nobody waits for)", seconds(a.Hop.Aside))
 		}
-		if cpu, known := a.Hop.crowdedCPU(); known {
+		if cpu, known := a.Hop.cpuAtCapacity(); known {
 			aside += fmt.Sprintf(", at the capacity %s,", seconds(cpu))
 		}
 		all = append(all, fmt.Sprintf("a new hop takes %s of CPU%s and %s on the way, whatever it carries: %s",

@@ -43,7 +43,7 @@ const (
 // is: the objective holds up to the same share of both, simulated and corrected. So it is withheld, and its
 // interval widened, with the capacity.
 func (a *Answer) held(ctx context.Context, p placement, capacity bound, f figures, side func(pair) figures,
-	pairs []pair,
+	replicates *sample,
 ) (Held, error) {
 	time, tail, _ := worst(a.Checks)
 	beyondMedian := func(l Limit) bool { return l.Share > 0.5 }
@@ -76,7 +76,7 @@ func (a *Answer) held(ctx context.Context, p placement, capacity bound, f figure
 	if rates[0] == 0 {
 		return Held{Withheld: "not even at " + figure.Amount(lowestHeld*most*corrected, "1/s")}, nil
 	}
-	spread := around(corrected, pairs, func(p pair) float64 { return p.attainable(side(p)) }, residual)
+	spread := replicates.around(corrected, func(p pair) float64 { return p.attainable(side(p)) }, residual)
 	return Held{Beyond: rates[0] == most, Estimate: stats.Estimate{Value: rates[0] * corrected,
 		Low: rates[1] * spread.Low, High: rates[2] * spread.High, N: spread.N, Confidence: confidence}}, nil
 }

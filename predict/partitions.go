@@ -94,7 +94,9 @@ func Rank(ctx context.Context, q Question) (Ranking, error) {
 		return r, nil
 	}
 	r.choose(components)
-	r.estimate(components)
+	if err := r.estimate(components); err != nil {
+		return r, err
+	}
 	return r, r.simulate(ctx)
 }
 
@@ -160,7 +162,7 @@ func (r *Ranking) choose(components []string) {
 }
 
 // estimate gives the CPU times their intervals, from models that other samples might have given.
-func (r *Ranking) estimate(components []string) {
+func (r *Ranking) estimate(components []string) error {
 	q := r.Question
 	asIs := r.Partitions[slices.IndexFunc(r.Partitions, func(p Partition) bool { return p.AsIs })]
 	samples, used := make([]prices, replicates), q.used()
@@ -172,19 +174,23 @@ func (r *Ranking) estimate(components []string) {
 	_, _, residual := worst(r.Checks)
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
-		var pairs []pair
+		var all sample
 		for _, of := range samples {
-			pairs = append(pairs, pair{asIs: figures{cpu: of.cpu(asIs.group)},
+			all.pairs = append(all.pairs, pair{asIs: figures{cpu: of.cpu(asIs.group)},
 				changed: figures{cpu: of.cpu(p.group)}})
 		}
-		p.CPU = around(p.CPU.Value, pairs, func(p pair) float64 { return p.changed.cpu }, residual)
+		p.CPU = all.around(p.CPU.Value, func(p pair) float64 { return p.changed.cpu }, residual)
 		p.Ratio = stats.Estimate{Value: 1, Low: 1, High: 1}
 		if !p.AsIs {
-			p.Ratio = around(p.CPU.Value/asIs.CPU.Value, pairs,
+			p.Ratio = all.around(p.CPU.Value/asIs.CPU.Value,
 				func(p pair) float64 { return p.changed.cpu / p.asIs.cpu }, residual)
 			p.CPU, p.Ratio = q.Past.Widened(FigureCPU, p.CPU), q.Past.Widened(FigureCPU, p.Ratio)
 		}
+		if all.err != nil {
+			return fmt.Errorf("partition %s: %w", p.Placement(), all.err)
+		}
 	}
+	return nil
 }
 
 // simulate fills in the response times, each from one simulation.
@@ -256,8 +262,8 @@ type priced struct {
 	from, to int
 }
 
-// pricesOf returns the prices of a model. unknown is the hop of calls for which it has none.
-func pricesOf(m model.Model, components []string, unknown *Hop) (p prices) {
+// pricesOf returns the prices of a model. defaultHop is the hop of calls for which it has none.
+func pricesOf(m model.Model, components []string, defaultHop *Hop) (p prices) {
 	weights := m.Weights()
 	servers := map[string]bool{}
 	for _, s := range m.Stores {
@@ -272,7 +278,7 @@ func pricesOf(m model.Model, components []string, unknown *Hop) (p prices) {
 			}
 		}
 		if caller != "" && caller != c.Component {
-			p.add(c, caller, components, times, unknown)
+			p.add(c, caller, components, times, defaultHop)
 		}
 		for i := range c.Calls {
 			add(&c.Calls[i], c.Component, times*c.Calls[i].Count)
@@ -285,13 +291,13 @@ func pricesOf(m model.Model, components []string, unknown *Hop) (p prices) {
 }
 
 // add adds a call of a component by another.
-func (p *prices) add(c *model.Call, caller string, components []string, times float64, unknown *Hop) {
+func (p *prices) add(c *model.Call, caller string, components []string, times float64, defaultHop *Hop) {
 	hop := 0.0
 	switch {
 	case c.Hop != nil:
 		hop = c.Hop.CPU.Seconds()
-	case unknown != nil:
-		hop = unknown.CPU
+	case defaultHop != nil:
+		hop = defaultHop.CPU
 	}
 	from, to := slices.Index(components, caller), slices.Index(components, c.Component)
 	i := slices.IndexFunc(p.cross, func(of priced) bool { return of.from == from && of.to == to })

@@ -17,8 +17,8 @@ type figures struct {
 	units             []float64 // cores used by each unit
 	busiest           string    // what is used most, and to which share
 	utilization       float64
-	// crowded is the number of operations per second that users who never pause get.
-	crowded float64
+	// throughput is the number of operations per second that users who never pause get.
+	throughput float64
 }
 
 // batches is into how many batches simulations are divided.

@@ -98,17 +98,17 @@ func (q Question) rated() model.Model { return q.Model.AtRate(q.Rate, q.Model.Ra
 func (q Question) used() float64 { return min(1, q.Rate*q.rated().CPU()/q.Cores) }
 
 // site returns where the answer places units.
-func (q Question) site(stores Stores, unknown *Hop) site {
-	return q.siteWith(stores, unknown, q.Model.GeneratorAt(q.Rate))
+func (q Question) site(stores Stores, defaultHop *Hop) site {
+	return q.siteWith(stores, defaultHop, q.Model.GeneratorAt(q.Rate))
 }
 
 // siteWith returns where units are placed beside a load generator that takes so much CPU time for an
 // operation. It shares no other host than that of the measurements.
-func (q Question) siteWith(stores Stores, unknown *Hop, generator float64) site {
+func (q Question) siteWith(stores Stores, defaultHop *Hop, generator float64) site {
 	if q.Cores != q.MeasuredCores {
 		generator = 0
 	}
-	return site{q.Cores, stores, unknown, generator}
+	return site{q.Cores, stores, defaultHop, generator}
 }
 
 // overloaded reports whether a simulation ended since the system cannot keep up.
@@ -187,7 +187,7 @@ func (a *Answer) withhold(before, after figures) {
 		add("the model holds nothing that was measured, so nothing says whether its predictions are right")
 	}
 	for _, c := range a.Checks {
-		if beyond, passed := c.judge(); c.Bears && !passed {
+		if beyond, passed := c.judge(); c.Decisive && !passed {
 			add(beyond)
 		}
 	}
@@ -198,7 +198,7 @@ func (a *Answer) withhold(before, after figures) {
 		}
 	}
 	a.TailWithheld = slices.ContainsFunc(a.Checks, func(c Check) bool {
-		return c.Bears && math.Abs(c.Tail.Error()) > MarginTail
+		return c.Decisive && math.Abs(c.Tail.Error()) > MarginTail
 	})
 }
 
@@ -213,7 +213,7 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 	if err != nil {
 		return fmt.Errorf("capacity: %w", err)
 	}
-	pairs, err := a.replicated(ctx)
+	replicates, err := a.replicated(ctx)
 	if overloaded(err) {
 		a.Withheld = append(a.Withheld, fmt.Sprintf("within the errors of the model: %v", err))
 		return nil
@@ -239,36 +239,36 @@ func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, 
 		{asIs, most, before, func(p pair) figures { return p.asIs }, &a.AsIs},
 		{changed, changedMost, after, func(p pair) figures { return p.changed }, &a.Changed},
 	} {
-		if *side.to, err = a.outcome(ctx, side.placement, side.most, side.f, side.of, pairs); err != nil {
+		if *side.to, err = a.outcome(ctx, side.placement, side.most, side.f, side.of, replicates); err != nil {
 			return err
 		}
 	}
 	time, tail, cpu := worst(a.Checks)
 	ratio := func(of func(figures) float64, residual float64) stats.Estimate {
 		value := of(after) / of(before)
-		return around(value, pairs, func(p pair) float64 { return of(p.changed) / of(p.asIs) }, residual)
+		return replicates.around(value, func(p pair) float64 { return of(p.changed) / of(p.asIs) }, residual)
 	}
 	a.Median = ratio(func(f figures) float64 { return f.median }, time)
 	a.P99 = ratio(func(f figures) float64 { return f.p99 }, tail)
 	a.CPU = ratio(func(f figures) float64 { return f.cpu }, cpu)
 	a.widen()
 	a.causes()
-	return nil
+	return replicates.err
 }
 
 // outcome returns the figures of a placement with their intervals.
 func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures, of func(pair) figures,
-	pairs []pair,
+	replicates *sample,
 ) (o Outcome, err error) {
 	q := a.Question
 	o = Outcome{Mean: f.mean, Busiest: f.busiest, Utilization: f.utilization, Hops: p.hops, parts: f.parts,
 		cpuParts: f.cpuParts, CapacityBy: most.by}
 	time, tail, cpu := worst(a.Checks)
-	o.Median = around(f.median, pairs, func(p pair) float64 { return of(p).median }, time)
-	o.P99 = around(f.p99, pairs, func(p pair) float64 { return of(p).p99 }, tail)
-	o.CPU = around(f.cpu, pairs, func(p pair) float64 { return of(p).cpu }, cpu)
-	o.Cores = around(f.cores, pairs, func(p pair) float64 { return of(p).cores }, cpu)
-	o.Capacity = around(most.rate, pairs, func(p pair) float64 { return p.attainable(of(p)) },
+	o.Median = replicates.around(f.median, func(p pair) float64 { return of(p).median }, time)
+	o.P99 = replicates.around(f.p99, func(p pair) float64 { return of(p).p99 }, tail)
+	o.CPU = replicates.around(f.cpu, func(p pair) float64 { return of(p).cpu }, cpu)
+	o.Cores = replicates.around(f.cores, func(p pair) float64 { return of(p).cores }, cpu)
+	o.Capacity = replicates.around(most.rate, func(p pair) float64 { return p.attainable(of(p)) },
 		max(cpu, a.worstCapacity()))
 	o.Capacity.Low *= most.low / most.rate
 	o.Capacity.High *= most.high / most.rate
@@ -276,7 +276,7 @@ func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures
 		o.Units = append(o.Units, UnitUse{name, f.units[i]})
 	}
 	if len(q.Objective.Limits) > 0 {
-		o.Held, err = a.held(ctx, p, most, f, of, pairs)
+		o.Held, err = a.held(ctx, p, most, f, of, replicates)
 	}
 	return o, err
 }

@@ -140,7 +140,7 @@ func TestTreesBecomePrograms(t *testing.T) {
 			{Name: "v", Components: []string{"far"}, Replicas: 2, Workers: 1}},
 			Stores:     []model.Store{{Name: "db", Server: true, Workers: 2}},
 			Operations: []model.Operation{{Weight: 1, Call: c.call}}}
-		p, err := place(m, m.Units, site{cores: 4, unknown: &Hop{CPU: 0.002, Wait: 0.003}})
+		p, err := place(m, m.Units, site{cores: 4, defaultHop: &Hop{CPU: 0.002, Wait: 0.003}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func TestStoresOfTheirOwn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p, err := place(m, units, site{cores: 16, stores: c.change.Stores, unknown: &Hop{}})
+			p, err := place(m, units, site{cores: 16, stores: c.change.Stores, defaultHop: &Hop{}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,16 +266,29 @@ func TestIntervalsHoldTheTruth(t *testing.T) {
 		q.Model = model.Model{Units: []model.Unit{{Name: "a", Components: []string{"a"}, Replicas: 1}},
 			Operations: []model.Operation{{Weight: 1, Call: model.Call{Component: "a", Count: 1,
 				CPU: model.Summarise(values, model.Meter)}}}}
-		pairs, err := (&Answer{Question: q, Units: q.Model.Units, StoreFactor: 1}).replicated(t.Context())
+		replicates, err := (&Answer{Question: q, Units: q.Model.Units, StoreFactor: 1}).replicated(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		mean := q.Model.Operations[0].Call.CPU.Seconds()
-		if around(mean, pairs, func(p pair) float64 { return p.changed.cpu }, 0).Contains(truth) {
+		if replicates.around(mean, func(p pair) float64 { return p.changed.cpu }, 0).Contains(truth) {
 			held++
 		}
 	}
 	if share := float64(held) / experiments; share < 0.85 || share > 0.99 {
 		t.Errorf("%d of %d intervals hold the truth, want nine in ten", held, experiments)
+	}
+}
+
+// TestAFigureOfZeroIsAnError: it has no logarithm, so its interval is unknown. A model without CPU time has
+// one if an answer is asked for always.
+func TestAFigureOfZeroIsAnError(t *testing.T) {
+	m := model.Model{Units: []model.Unit{{Name: "a", Components: []string{"a", "b"}, Replicas: 1, Workers: 4}},
+		Operations: []model.Operation{{Weight: 1, Call: model.Call{Component: "a", Count: 1,
+			Wait: model.Distribution{Mean: time.Millisecond}}}}}
+	a, err := Predict(t.Context(), Question{Model: m, Change: Change{Split: ParseGroups("b")}, Rate: 10,
+		Cores: 1, MeasuredCores: 1, Hop: &Hop{}, Operations: 4000, Always: true})
+	if err == nil || !strings.Contains(err.Error(), "interval of the predicted 0: ") {
+		t.Errorf("the CPU time is %+v, error %v", a.Changed.CPU, err)
 	}
 }

@@ -23,9 +23,9 @@ const (
 
 // site says where units are placed.
 type site struct {
-	cores   float64 // of the host that all units share
-	stores  Stores
-	unknown *Hop // of calls for which the model has no hop
+	cores      float64 // of the host that all units share
+	stores     Stores
+	defaultHop *Hop // of calls for which the model has no hop
 	// generator is the CPU time per operation of a load generator that shares the host, in seconds.
 	generator float64
 }
@@ -294,11 +294,11 @@ func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
 		}
 		wait, err := distribution(c.Hop.Wait)
 		return cost{known: true, cpu: cpu, wait: wait}, err
-	case p.unknown == nil:
+	case p.defaultHop == nil:
 		return cost{}, fmt.Errorf("%s of %s would be called from another unit, and %w", c.Name, c.Component,
 			errUnknownHop)
 	}
-	u := p.unknown
+	u := p.defaultHop
 	return cost{true, sim.Constant(u.CPU - u.Aside), sim.Constant(u.Wait), sim.Constant(u.Aside)}, nil
 }
 

@@ -184,7 +184,7 @@ func TestTheHopOfARehearsal(t *testing.T) {
 	}
 	near(t, "CPU time", hop.CPU, 0.35e-3, 1e-9)
 	near(t, "the rest", hop.Wait, 0.65e-3, 1e-9)
-	near(t, "CPU time at the capacity", hop.crowded(0.5).CPU, 0.2e-3, 1e-9)
+	near(t, "CPU time at the capacity", hop.atCapacity(0.5).CPU, 0.2e-3, 1e-9)
 	if _, err := RehearsedHop(s, "as-is", trials, ""); err == nil {
 		t.Error("a rehearsal that changes nothing has told what a call takes")
 	}
@@ -230,7 +230,7 @@ func TestARedrawnHopIsNeverFree(t *testing.T) {
 	for seed := range uint64(100) {
 		drawn := hop.redrawn(rand.New(rand.NewPCG(seed, 0)))
 		near(t, "CPU time", drawn.at(0.5).CPU, 3e-4, 1e-9)
-		near(t, "CPU time at the capacity", drawn.crowded(0.5).CPU, 1e-4, 1e-9)
+		near(t, "CPU time at the capacity", drawn.atCapacity(0.5).CPU, 1e-4, 1e-9)
 		near(t, "the time of the caller", drawn.CPU-drawn.Aside+drawn.Wait, 2e-4, 1e-9)
 	}
 }
@@ -241,6 +241,6 @@ func TestAHopLiesOnTheLineThroughItsRates(t *testing.T) {
 		{CPU: 1e-4, Elapsed: 4e-4, Used: 0.8}}, "a test")
 	for used, want := range map[float64]float64{0: 3e-4, 0.2: 3e-4, 0.5: 2e-4, 0.65: 1.5e-4, 1: 1e-4} {
 		near(t, fmt.Sprintf("CPU time with %g of the host used", used), hop.at(used).CPU, want, 1e-9)
-		near(t, "at a capacity that nobody has measured", hop.crowded(used).CPU, want, 1e-9)
+		near(t, "at a capacity that nobody has measured", hop.atCapacity(used).CPU, want, 1e-9)
 	}
 }

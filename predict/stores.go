@@ -47,7 +47,7 @@ func storeFactor(low, high float64, simulated func(factor float64) (float64, err
 // which the system was measured as it is, the simulation has the measured response time with it: the median,
 // or the mean if there is none or the median lies in a wide gap. Between two rates it is interpolated, and
 // without any it is 1. A factor above two is none: then the model lacks something else.
-func (q Question) storesAt(ctx context.Context, m model.Model, rate float64, unknown *Hop, seed uint64,
+func (q Question) storesAt(ctx context.Context, m model.Model, rate float64, defaultHop *Hop, seed uint64,
 	operations int,
 ) (float64, error) {
 	measured := Pooled(m.Measured)
@@ -57,7 +57,7 @@ func (q Question) storesAt(ctx context.Context, m model.Model, rate float64, unk
 	}
 	var known []model.Rated
 	for _, of := range nearest(measured, rate) {
-		factor, err := q.storesWhen(ctx, m, of, unknown, seed, operations)
+		factor, err := q.storesWhen(ctx, m, of, defaultHop, seed, operations)
 		if err != nil {
 			return 1, err
 		}
@@ -94,7 +94,7 @@ func nearest(all []model.Measurement, rate float64) (nearest []model.Measurement
 // storesWhen returns the factor of the times at stores with which the simulation has a measured response
 // time.
 func (q Question) storesWhen(
-	ctx context.Context, m model.Model, of model.Measurement, unknown *Hop, seed uint64, operations int,
+	ctx context.Context, m model.Model, of model.Measurement, defaultHop *Hop, seed uint64, operations int,
 ) (float64, error) {
 	measured := of.Time.Quantiles["p50"].Seconds()
 	ofMean := measured == 0 || MedianGap(of).wide() && of.Time.Mean > 0
@@ -102,7 +102,7 @@ func (q Question) storesWhen(
 		measured = of.Time.Seconds()
 	}
 	rated, at := m.AtRate(of.Rate, m.RatedCPU()),
-		site{q.MeasuredCores, SharedStores, unknown, m.GeneratorAt(of.Rate)}
+		site{q.MeasuredCores, SharedStores, defaultHop, m.GeneratorAt(of.Rate)}
 	return storeFactor(0, 2, func(factor float64) (float64, error) {
 		placed, err := place(withStores(rated, factor), m.Units, at)
 		if err != nil {

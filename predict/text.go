@@ -156,7 +156,7 @@ func (a Answer) writeChecks(w io.Writer) {
 			what = "mean "
 		}
 		rate := fmt.Sprintf("%g/s", c.Rate)
-		if !c.Bears {
+		if !c.Decisive {
 			rate, aside = "("+rate+")", true
 		}
 		rows = append(rows, []string{cmp.Or(c.Placement, "as it is"), rate,
