@@ -68,10 +68,10 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 	} else {
 		from.StoreOf = storeOf(metered[0].Parts, owned)
 	}
-	err = a.addFollowed(&from, folder.Path(spansFolder), trials, warmUp)
+	received, err := a.addFollowed(&from, folder.Path(spansFolder), trials, warmUp)
 	from.About = originOf(plan, perFlow, len(from.Traces) > 0)
 	if err == nil && len(from.Traces) == 0 {
-		err = a.addCallsOfLoad(&from, folder, trials, metered, s)
+		err = a.addCallsOfLoad(&from, folder, trials, metered, s, received)
 	}
 	if err != nil {
 		return err
@@ -84,11 +84,14 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 }
 
 // originOf returns a sentence that says how a model was made: the rates of the measurements, and the date. Of
-// a system of the user perFlow is 1, and the rates are those of flows, although the sentence says operations.
+// a system of the user perFlow is 1, and the rates are those of flows.
 func originOf(plan lab.Plan, perFlow float64, spans bool) string {
-	s := plan.Study
-	text := fmt.Sprintf("%s, metered at %s operations per second and followed at %s", s.Title,
-		meteredRates(s, perFlow), lab.Plain(s.Points[0].Levels[lab.FactorRate]*perFlow))
+	s, counted := plan.Study, "operations"
+	if s.System == external.Name {
+		counted = "flows"
+	}
+	text := fmt.Sprintf("%s, metered at %s %s per second and followed at %s", s.Title, meteredRates(s, perFlow),
+		counted, lab.Plain(s.Points[0].Levels[lab.FactorRate]*perFlow))
 	if !spans {
 		text += ", without spans"
 	}
@@ -108,54 +111,69 @@ func meteredRates(s lab.Study, perFlow float64) string {
 	return figure.And(rates)
 }
 
-// addFollowed adds the traces of the trials of followedVariant, without those of their warm-ups. The folders
-// with spans are in the order of these trials, so the folders of invalid trials are known and left out. But
-// trials that failed early may have no folder: then nothing tells which trial a folder is of, and all are
-// used.
-func (a app) addFollowed(to *model.Evidence, spans string, trials []lab.Trial, warmUp float64) error {
+// addFollowed adds the traces of the valid trials of followedVariant, without those of their warm-ups. It
+// reports whether there were spans, if only of incomplete traces. A folder has the spans of one trial: the
+// last that started before its first trace. If none did, as the clocks of hosts differ, the folder is used.
+func (a app) addFollowed(
+	to *model.Evidence, spans string, trials []lab.Trial, warmUp float64,
+) (received bool, err error) {
 	dirs, err := fs.Glob(os.DirFS(spans), "*-"+followedVariant+"-*")
 	if err != nil {
-		return err
+		return false, err
 	}
 	trials = slices.DeleteFunc(slices.Clone(trials),
 		func(t lab.Trial) bool { return t.Variant != followedVariant })
-	for i, dir := range dirs {
-		if invalid := len(dirs) == len(trials) && !trials[i].Valid; invalid {
-			continue
-		}
+	for _, dir := range dirs {
 		trees, dropped, err := a.completeTraces(filepath.Join(spans, dir), lab.ComponentAttribute)
-		to.DroppedSpans += dropped
-		if errors.Is(err, traces.ErrNone) || err == nil && len(trees) == 0 {
+		if errors.Is(err, traces.ErrNone) {
 			continue
 		}
 		if err != nil {
-			return err
+			return received, err
 		}
-		first := slices.MinFunc(trees, func(a, b *lab.SpanNode) int { return cmp.Compare(a.Start, b.Start) }).Start
+		first := int64(0)
+		if len(trees) > 0 {
+			first = slices.MinFunc(trees, func(a, b *lab.SpanNode) int { return cmp.Compare(a.Start, b.Start) }).Start
+		}
+		of := lab.Trial{Valid: true}
+		for _, t := range trials {
+			if t.Started.After(of.Started) && !t.Started.After(time.Unix(0, first)) {
+				of = t
+			}
+		}
+		if !of.Valid {
+			continue
+		}
+		received, to.DroppedSpans = true, to.DroppedSpans+dropped
 		to.Traces = append(to.Traces, slices.DeleteFunc(trees, func(t *lab.SpanNode) bool {
 			return float64(t.Start-first) < warmUp*1e9
 		})...)
 	}
-	return nil
+	return received, nil
 }
 
-// addCallsOfLoad adds traces for a system of the user that sends no spans: one for every operation that the
-// load sent. Each operation is one call of the unit that the clients reach. The call is as long as the median
-// response time of the operation in its trial.
+// addCallsOfLoad adds traces for a system of the user that has no complete ones: one for every operation that
+// the load sent. Each operation is one call of the unit that the clients reach. The call is as long as the
+// median response time of the operation in its trial. received says that there were spans.
 func (a app) addCallsOfLoad(to *model.Evidence, folder *store.Folder, all, metered []lab.Trial, s lab.Study,
+	received bool,
 ) error {
 	if !slices.ContainsFunc(all, func(t lab.Trial) bool { return t.Valid && t.Variant == followedVariant }) {
 		return withCode(exitFailed, "no trial whose operations were followed counts: cleave report %s says why, "+
 			"and docs/trials.md what to do", shell.Quote(folder.Dir()))
 	}
-	spans := folder.Path(spansFolder)
-	const missing = "no spans came from the trials whose operations were followed: are the services " +
-		"instrumented, and do they follow OTEL_EXPORTER_OTLP_ENDPOINT (docs/traces.md)? See %s"
-	if s.System != external.Name || to.DroppedSpans > 0 {
-		return withCode(exitFailed, missing, spans)
+	missing := "no spans came from the trials whose operations were followed: are the services " +
+		"instrumented, and do they follow OTEL_EXPORTER_OTLP_ENDPOINT (docs/traces.md)?"
+	if received {
+		missing = "spans came, but all traces after the warm-up lack some: do all services send their spans, and " +
+			"pass the trace context on (docs/traces.md)?"
 	}
-	fmt.Fprintf(a.errOut, "note: "+missing+". Each operation is one call, as long as its median: write the "+
-		"calls within it into the model\n", spans)
+	missing += " See " + folder.Path(spansFolder)
+	if s.System != external.Name || to.DroppedSpans > 0 {
+		return withCode(exitFailed, "%s", missing)
+	}
+	fmt.Fprintf(a.errOut, "note: %s. Each operation is one call, as long as its median: write the calls within "+
+		"it into the model\n", missing)
 	to.Source = model.Meter
 	for _, t := range metered {
 		operations := t.ByOperation
