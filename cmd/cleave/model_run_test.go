@@ -29,11 +29,13 @@ func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 		services string
 		received bool
 	}{
-		"spans of an invalid and a valid trial": {map[string]string{"001-followed-x/s.json": span("invalid", "", 2),
-			"002-followed-x/s.json": span("valid", "", 3)}, "valid", true},
-		"spans of an invalid trial":    {map[string]string{"001-followed-x/s.json": span("invalid", "", 1)}, "", false},
-		"spans of an incomplete trace": {map[string]string{"001-followed-x/s.json": span("valid", parent, 3)}, "", true},
-		"no spans":                     {nil, "", false},
+		"spans of an invalid and a valid trial": {map[string]string{
+			"001-followed-x/s.json": span("invalid", "", 2), "002-followed-x/s.json": span("valid", "", 3)},
+			"valid", true},
+		"spans of an invalid trial": {map[string]string{"001-followed-x/s.json": span("invalid", "", 1)}, "", false},
+		"spans of an incomplete trace": {map[string]string{"001-followed-x/s.json": span("valid", parent, 3)},
+			"", true},
+		"no spans": {nil, "", false},
 	} {
 		dir, from := t.TempDir(), model.Evidence{}
 		writeFiles(t, dir, c.files)
