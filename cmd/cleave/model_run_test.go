@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -32,7 +31,8 @@ func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 		"spans of an invalid and a valid trial": {map[string]string{
 			"001-followed-x/s.json": span("invalid", "", 2), "002-followed-x/s.json": span("valid", "", 3)},
 			"valid", true},
-		"spans of an invalid trial": {map[string]string{"001-followed-x/s.json": span("invalid", "", 1)}, "", false},
+		"spans of an invalid trial": {map[string]string{"001-followed-x/s.json": span("invalid", "", 1)},
+			"", false},
 		"spans of an incomplete trace": {map[string]string{"001-followed-x/s.json": span("valid", parent, 3)},
 			"", true},
 		"no spans": {nil, "", false},
@@ -50,8 +50,5 @@ func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 			t.Errorf("%s: traces of %q, received %t, want %q, %t; notes: %s", name, got, received, c.services,
 				c.received, notes.String())
 		}
-	}
-	if _, err := (app{}).addFollowed(&model.Evidence{}, filepath.Join(t.TempDir(), "none"), trials, 0); err != nil {
-		t.Errorf("without a folder of spans: %v", err)
 	}
 }
