@@ -103,7 +103,7 @@ func (p *programmer) unit(name string, limit float64) int {
 // pool adds a pool and returns its index.
 func (p *programmer) pool(name string, size int) int {
 	p.made.pools = append(p.made.pools, name)
-	p.made.system.Pools = append(p.made.system.Pools, sim.Pool{Size: size, Queue: sim.Unbounded})
+	p.made.system.Pools = append(p.made.system.Pools, sim.Pool{Size: size})
 	return len(p.made.pools) - 1
 }
 

@@ -49,9 +49,9 @@ func fiveServices(users int) sim.System {
 		Operations: []sim.Operation{{Program: 0}, {Program: 1}}}
 	for range 5 {
 		s.Units = append(s.Units, sim.Unit{})
-		s.Pools = append(s.Pools, sim.Pool{Size: 64, Queue: sim.Unbounded})
+		s.Pools = append(s.Pools, sim.Pool{Size: 64})
 	}
-	s.Pools = append(s.Pools, sim.Pool{Size: 2, Queue: sim.Unbounded}, sim.Pool{Size: 2, Queue: sim.Unbounded})
+	s.Pools = append(s.Pools, sim.Pool{Size: 2}, sim.Pool{Size: 2})
 	compute := func(unit int) sim.Step {
 		return sim.Work(unit, sim.Hyperexponential(0.9, 0.0002, 0.001), business, contention)
 	}
@@ -84,7 +84,7 @@ func manyServices() sim.System {
 	}
 	for i := range layers * width {
 		s.Units = append(s.Units, sim.Unit{Processor: i % hosts})
-		s.Pools = append(s.Pools, sim.Pool{Size: 32, Queue: sim.Unbounded})
+		s.Pools = append(s.Pools, sim.Pool{Size: 32})
 		compute := sim.Work(i, sim.Exponential(0.0005), business, contention)
 		steps := []sim.Step{sim.Wait(sim.Constant(0.0001), network), sim.Acquire(i, queues), compute}
 		if layer := i / width; layer+1 < layers {

@@ -12,7 +12,7 @@ import (
 func TestMistakesAreNamed(t *testing.T) {
 	fine := func() System {
 		s := open(1, Work(0, Constant(1), 0, 1), Acquire(0, 0), Release(0))
-		s.Processors, s.Units, s.Pools = []Processor{{1}}, []Unit{{}}, []Pool{{1, 0}}
+		s.Processors, s.Units, s.Pools = []Processor{{1}}, []Unit{{}}, []Pool{{1}}
 		return s
 	}
 	for want, change := range map[string]func(*System){
@@ -49,26 +49,15 @@ func TestMistakesAreNamed(t *testing.T) {
 	}
 }
 
-// TestRefusedOperationsReturnTheirPlaces: a call that is refused fails its caller, which holds nothing then.
-func TestRefusedOperationsReturnTheirPlaces(t *testing.T) {
-	s := open(100, Acquire(0, 0), Call(1, 1), Acquire(2, 0), Release(2), Release(0))
-	s.Programs = append(s.Programs, station(1, Exponential(0.02)))
-	s.Pools = []Pool{{5, Unbounded}, {1, 0}, {1, 0}}
-	r := simulated(t, s, 10_000)
-	lost := func(b OperationBatch) float64 { return float64(b.Failed) / float64(b.Failed+b.Completed) }
-	holds(t, "lost", 2.0/3, each(r.All.Batches, lost), 0.02) // Erlang B of one server at a load of 2
-	holds(t, "places", 2.0/3, r.Pools[0].Used, 0.02)         // the third that is served, times a load of 2
-}
-
 // TestHopelessSystemsEnd with the reason.
 func TestHopelessSystemsEnd(t *testing.T) {
 	overloaded := open(200, station(0, Constant(0.01))...)
-	overloaded.Pools = []Pool{{1, Unbounded}}
+	overloaded.Pools = []Pool{{1}}
 	options := Options{Batches: 1, PerBatch: 1e6, MostInProgress: 1000}
 	if r, err := Run(t.Context(), overloaded, options); !errors.Is(err, ErrOverload) || r.Left < 1000 {
 		t.Errorf("%v with %d operations left, want an overload", err, r.Left)
 	}
-	stuck := System{Pools: []Pool{{1, Unbounded}, {1, Unbounded}},
+	stuck := System{Pools: []Pool{{1}, {1}},
 		Programs: [][]Step{
 			{Acquire(0, 0), Wait(Constant(1), 0), Call(2, 1), Release(0)},
 			{Acquire(1, 0), Wait(Constant(1), 0), Call(3, 1), Release(1)},

@@ -1,7 +1,7 @@
 package sim
 
-// Result holds what was recorded after the warm-up. Lists by batch have one value for each complete batch, an
-// average over its time where nothing else is said.
+// Result holds what was recorded after the warm-up. Lists by batch have one value for each complete batch: an
+// average over its time, unless the field says otherwise.
 type Result struct {
 	Events     uint64  // of the whole simulation, warm-up included
 	Seconds    float64 // simulated and recorded
@@ -10,18 +10,17 @@ type Result struct {
 	Processors []ProcessorResult
 	Units      []UnitResult
 	Pools      []PoolResult
-	// BatchSeconds is how long each batch took.
+	// BatchSeconds is the length of each batch.
 	BatchSeconds []float64
-	// InProgress is how many operations were in progress, by batch.
+	// InProgress is the number of operations in progress, by batch.
 	InProgress []float64
-	// Started, Completed and Failed count the operations of the whole simulation, warm-up included; Left is how
-	// many were in progress at its end.
-	Started, Completed, Failed uint64
-	Left                       int
+	// Started and Completed count the operations of the whole simulation, warm-up included; Left is the number
+	// in progress at its end.
+	Started, Completed uint64
+	Left               int
 }
 
-// OperationResult is about the operations of one kind. Those that failed, since a queue was full, count in
-// Failed alone.
+// OperationResult holds the results of the operations of one kind.
 type OperationResult struct {
 	Times   Histogram // from the arrival to the answer
 	Batches []OperationBatch
@@ -29,36 +28,32 @@ type OperationResult struct {
 
 // OperationBatch is one batch of an operation.
 type OperationBatch struct {
-	Completed, Failed uint64
-	Mean              float64            // of the response time, in seconds
-	Quantiles         []float64          // those of the options, in seconds
-	Parts             [MostParts]float64 // mean seconds of each part; together they are Mean
+	Completed uint64
+	Mean      float64            // of the response time, in seconds
+	Quantiles []float64          // those of the options, in seconds
+	Parts     [MostParts]float64 // mean seconds of each part; together they are Mean
 }
 
-// ProcessorResult says how many cores were busy, by batch.
+// ProcessorResult holds the number of busy cores, by batch.
 type ProcessorResult struct{ Busy []float64 }
 
-// UnitResult says how much CPU time the tasks of a unit have asked for.
+// UnitResult holds the CPU time that the tasks of a unit have asked for.
 type UnitResult struct {
 	Cores []float64          // CPU seconds per second, by batch
 	CPU   [MostParts]float64 // CPU seconds of each part
 }
 
-// PoolResult says how many places were taken and how many tasks waited for one, by batch.
-type PoolResult struct {
-	Used, Waiting  []float64
-	Taken, Refused uint64
-}
+// PoolResult holds the number of taken places and of tasks that waited for one, by batch.
+type PoolResult struct{ Used, Waiting []float64 }
 
-// tally is an operation in the batch that is under way.
+// tally adds up the operations of one kind that ended in the present batch.
 type tally struct {
-	times  Histogram
-	sum    float64
-	parts  [MostParts]float64
-	failed uint64
+	times Histogram
+	sum   float64 // of the response times, in seconds
+	parts [MostParts]float64
 }
 
-// recorder counts what operations ended, and closes a batch after so many.
+// recorder counts the operations that have ended, and closes a batch after Options.PerBatch of them.
 type recorder struct {
 	options  Options
 	warm     bool // the warm-up is over
@@ -101,11 +96,7 @@ func (r *recorder) advance(now float64) {
 func (r *recorder) complete(s *simulation, t *task) {
 	r.advance(s.now)
 	r.progress--
-	if t.failed {
-		r.result.Failed++
-	} else {
-		r.result.Completed++
-	}
+	r.result.Completed++
 	if r.warm {
 		r.tallies[t.operation].add(t, s.now)
 		r.tallies[len(r.tallies)-1].add(t, s.now)
@@ -122,10 +113,6 @@ func (r *recorder) complete(s *simulation, t *task) {
 }
 
 func (t *tally) add(ended *task, now float64) {
-	if ended.failed {
-		t.failed++
-		return
-	}
 	seconds := now - ended.began
 	t.times.add(seconds)
 	t.sum += seconds
@@ -151,9 +138,9 @@ func (r *recorder) close(now float64) {
 	}
 }
 
-// batch returns what the tally says.
+// batch returns the tally as a batch.
 func (t *tally) batch(quantiles []float64) OperationBatch {
-	b := OperationBatch{Completed: t.times.Count, Failed: t.failed}
+	b := OperationBatch{Completed: t.times.Count}
 	if b.Completed == 0 {
 		return b
 	}
@@ -168,7 +155,8 @@ func (t *tally) batch(quantiles []float64) OperationBatch {
 	return b
 }
 
-// read takes the readings of processors, units and pools back to 0, and keeps them as those of a batch.
+// read sets the counters of processors, units and pools back to 0. If keep is set, it adds them to the results
+// as those of a batch.
 func (r *recorder) read(s *simulation, keep bool) {
 	passed := s.now - r.began
 	busy := make([]float64, len(s.processors))
@@ -193,9 +181,10 @@ func (r *recorder) read(s *simulation, keep bool) {
 		p := &s.pools[i]
 		p.advance(s.now)
 		if keep {
-			r.result.Pools[i].keep(p, passed)
+			to := &r.result.Pools[i]
+			to.Used, to.Waiting = append(to.Used, p.usedTime/passed), append(to.Waiting, p.waitingTime/passed)
 		}
-		p.usedTime, p.waitingTime, p.taken, p.refused = 0, 0, 0, 0
+		p.usedTime, p.waitingTime = 0, 0
 	}
 }
 
@@ -206,13 +195,6 @@ func (u *UnitResult) keep(used [MostParts]float64, passed float64) {
 		sum += seconds
 	}
 	u.Cores = append(u.Cores, sum/passed)
-}
-
-func (p *PoolResult) keep(of *pool, passed float64) {
-	p.Used = append(p.Used, of.usedTime/passed)
-	p.Waiting = append(p.Waiting, of.waitingTime/passed)
-	p.Taken += of.taken
-	p.Refused += of.refused
 }
 
 // result returns what was recorded, complete batches only.

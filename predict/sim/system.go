@@ -10,8 +10,8 @@ type System struct {
 	Loads      []Load
 }
 
-// Processor is a number of cores that units share: a host, or cores of a unit alone. Every task gets as much
-// of it as every other one, and one core at most.
+// Processor is a number of cores that units share: a host, or cores of a unit alone. All tasks get equal
+// shares of it, and one core at most.
 type Processor struct{ Cores float64 }
 
 // Unit is a process of the simulated system. Its use of a processor is counted.
@@ -22,16 +22,9 @@ type Unit struct {
 	Limit float64
 }
 
-// Pool is a number of places, such as threads, connections or the servers of a station. Who finds none free
-// waits in the order of arrival.
-type Pool struct {
-	Size int
-	// Queue is how many may wait. Who finds the queue full is refused: its operation fails.
-	Queue int
-}
-
-// Unbounded is the length of a queue that never refuses.
-const Unbounded = 1<<31 - 1
+// Pool is a number of places, such as threads, connections or the servers of a station. Tasks that find none
+// free wait in the order of their arrival.
+type Pool struct{ Size int }
 
 // Operation is a kind of request of a load.
 type Operation struct{ Program int }
@@ -42,11 +35,11 @@ type Load struct {
 	Constant bool    // at equal intervals; otherwise Poisson
 	Users    int
 	Think    Dist // between an answer and the user's next operation
-	// Weights says how often each operation is chosen; they need not add up to 1.
+	// Weights are proportional to the probability of each operation; they need not add up to 1.
 	Weights []float64
 }
 
-// Part is a kind of time that an operation spends: an index that the caller chooses.
+// Part is a kind of time that an operation spends, such as waiting for a pool: an index of the caller's choice.
 type Part uint8
 
 // MostParts limits the number of parts.
@@ -76,8 +69,8 @@ type Step struct {
 	branches []Branch
 }
 
-// Branch is a call of a program. Count is the mean number of calls: 2.3 is two calls, and in three cases of
-// ten a third one.
+// Branch is a call of a program. Count is the mean number of calls: 2.3 is two calls, and a third one with the
+// probability 0.3.
 type Branch struct {
 	Program int
 	Count   float64

@@ -8,9 +8,8 @@ type task struct {
 	next      int32 // in the queue of a pool, or among the free
 	operation int32 // of a task that a load has started; else none
 	load      int32
-	calls     int32 // that have not ended
-	repeats   int32 // of the call, to come
-	failed    bool
+	calls     int32   // that have not ended
+	repeats   int32   // of the call, to come
 	began     float64 // of the operation
 	since     float64 // when it began to wait, or to use the processor
 	demand    float64 // of CPU time
@@ -64,14 +63,10 @@ func (s *simulation) carryOut(t int32) int32 {
 		return none
 	case acquire:
 		task.since = s.now
-		switch s.take(step.target, t) {
-		case queued:
+		if !s.take(step.target, t) {
 			return none
-		case refused:
-			s.abandon(t)
-		default:
-			task.at++
 		}
+		task.at++
 	case release:
 		task.at++
 		s.give(step.target)
@@ -152,7 +147,6 @@ func (s *simulation) end(t int32) int32 {
 		return none
 	}
 	caller := &s.tasks[parent]
-	caller.failed = caller.failed || ended.failed
 	if caller.calls--; caller.calls > 0 {
 		s.freeTask(t)
 		return none
@@ -161,37 +155,11 @@ func (s *simulation) end(t int32) int32 {
 		caller.spent[i] += seconds
 	}
 	s.freeTask(t)
-	switch {
-	case caller.failed:
-		s.abandon(parent)
-	case caller.repeats > 0:
+	if caller.repeats > 0 {
 		caller.calls = 1
 		caller.repeats--
 		return s.newTask(s.branches[s.steps[caller.at].target].start, parent)
-	default:
-		caller.at++
 	}
+	caller.at++
 	return parent
-}
-
-// abandon fails a task at its step: it returns the places that it holds and goes to its end.
-func (s *simulation) abandon(t int32) {
-	task := &s.tasks[t]
-	task.failed = true
-	held := 0 // places that the skipped steps would have taken, and would return: they are not given back
-	if s.steps[task.at].action == acquire {
-		held = 1
-	}
-	for task.at++; s.steps[task.at].action != end; task.at++ {
-		switch step := &s.steps[task.at]; step.action {
-		case acquire:
-			held++
-		case release:
-			if held > 0 {
-				held--
-			} else {
-				s.give(step.target)
-			}
-		}
-	}
 }
