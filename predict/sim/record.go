@@ -155,8 +155,8 @@ func (t *tally) batch(quantiles []float64) OperationBatch {
 	return b
 }
 
-// read sets the counters of processors, units and pools back to 0. If keep is set, it adds them to the results
-// as those of a batch.
+// read sets the counters of processors, units and pools back to 0. If keep is set, it adds them to the
+// results as those of a batch.
 func (r *recorder) read(s *simulation, keep bool) {
 	passed := s.now - r.began
 	busy := make([]float64, len(s.processors))

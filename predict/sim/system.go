@@ -39,7 +39,7 @@ type Load struct {
 	Weights []float64
 }
 
-// Part is a kind of time that an operation spends, such as waiting for a pool: an index of the caller's choice.
+// Part is a kind of time that an operation spends, such as waiting for a pool: an index that the caller chooses.
 type Part uint8
 
 // MostParts limits the number of parts.
@@ -69,8 +69,8 @@ type Step struct {
 	branches []Branch
 }
 
-// Branch is a call of a program. Count is the mean number of calls: 2.3 is two calls, and a third one with the
-// probability 0.3.
+// Branch is a call of a program. Count is the mean number of calls: 2.3 is two calls, and a third one with
+// the probability 0.3.
 type Branch struct {
 	Program int
 	Count   float64
