@@ -1,5 +1,5 @@
-// Package sim simulates systems of units, pools and processors event by event: how long operations take,
-// what they wait for, and how busy everything is.
+// Package sim simulates systems of units, pools and processors event by event. It returns the times of
+// operations, the parts of them that were spent waiting, and the utilisation of processors and pools.
 //
 // A System is a list of small programs. Their steps use a processor, wait, take and return a place in a pool,
 // and call other programs: one after the other, at the same time, or without waiting for them. Processors are

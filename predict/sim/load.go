@@ -13,7 +13,7 @@ type load struct {
 	first      float64 // of arrivals at equal intervals
 	arrived    uint64
 	think      Dist
-	cumulative []float64 // weights up to each operation, of 1
+	cumulative []float64 // the sum of the weights up to each operation, as a share of all
 	random     random
 }
 

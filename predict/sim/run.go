@@ -7,18 +7,18 @@ import (
 	"math"
 )
 
-// Options say how long a simulation runs and what is kept of it.
+// Options hold the length of a simulation and what is kept of it.
 type Options struct {
 	Seed uint64
-	// WarmUp is how many operations end before recording begins.
+	// WarmUp is the number of operations that end before recording begins.
 	WarmUp int
-	// Batches and PerBatch say how many operations are recorded, and in how many batches: intervals are made of
-	// their means.
+	// Batches is the number of batches that are recorded, PerBatch the number of operations in each. Intervals
+	// are made of the means of batches.
 	Batches, PerBatch int
 	// Quantiles of the response time, such as 0.5 and 0.99, that each batch keeps.
 	Quantiles []float64
-	// MostInProgress ends the simulation of a system that cannot keep up, by the number of tasks. 0 is a
-	// million.
+	// MostInProgress is the number of tasks in progress above which the system cannot keep up: then the
+	// simulation ends. 0 is a million.
 	MostInProgress int
 }
 
@@ -75,7 +75,7 @@ func Run(ctx context.Context, system System, options Options) (Result, error) {
 	return s.result(), nil
 }
 
-// hopeless returns the error of a simulation that ends early.
+// hopeless returns the error of a simulation that ends early, with the state of the system.
 func (s *simulation) hopeless(why error) error {
 	return fmt.Errorf("%w: %d tasks after %.3g simulated seconds", why, s.inProgress, s.now)
 }
@@ -110,7 +110,8 @@ func newSimulation(system System, options Options) (*simulation, error) {
 	return s, nil
 }
 
-// event takes the next event and lets everybody go on who can. It reports whether there was one.
+// event carries out the next event, and all steps of tasks that follow from it at once. It reports whether
+// there was one.
 func (s *simulation) event() bool {
 	next, working := math.Inf(1), false
 	if len(s.timers.entries) > 0 {

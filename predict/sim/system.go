@@ -39,7 +39,7 @@ type Load struct {
 	Weights []float64
 }
 
-// Part is a kind of time that an operation spends, such as waiting for a pool: an index that the caller chooses.
+// Part is a kind of time that an operation spends, such as waiting for a pool: an index that the caller sets.
 type Part uint8
 
 // MostParts limits the number of parts.

@@ -3,13 +3,13 @@ package sim
 // task is a program that is being carried out. All of the time that it has spent is divided into parts. Of
 // calls at the same time, only the parts of the call that ended last count: the caller waited for that one.
 type task struct {
-	at        int32 // the step that is next
+	at        int32 // the next step
 	parent    int32 // the caller that waits, or none
-	next      int32 // in the queue of a pool, or among the free
+	next      int32 // the next task in the queue of a pool, or in the list of free tasks
 	operation int32 // of a task that a load has started; else none
 	load      int32
-	calls     int32   // that have not ended
-	repeats   int32   // of the call, to come
+	calls     int32   // calls that have not ended
+	repeats   int32   // further calls in the present sequence
 	began     float64 // of the operation
 	since     float64 // when it began to wait, or to use the processor
 	demand    float64 // of CPU time
