@@ -2,11 +2,11 @@ package system
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/systems/kit/hosting"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
 )
@@ -52,14 +52,8 @@ func (s System) AuditLive(_ context.Context, v lab.Variant, p lab.Point, left la
 
 // accounts returns the sum of the reports of all units.
 func accounts(reports []lab.UnitReport) (sum rehearsal.Account, err error) {
-	for _, report := range reports {
-		if report.Unit == lab.RoleGenerator {
-			continue
-		}
-		var account rehearsal.Account
-		if err := json.Unmarshal(report.Data, &account); err != nil {
-			return sum, fmt.Errorf("read the report of %s: %w", report.Unit, err)
-		}
+	units, err := hosting.Reports[rehearsal.Account](reports)
+	for _, account := range units {
 		if sum.Calls == nil {
 			sum.Calls = make([]rehearsal.Tally, len(account.Calls))
 		}
@@ -72,7 +66,7 @@ func accounts(reports []lab.UnitReport) (sum rehearsal.Account, err error) {
 		sum.SampledAsked += account.SampledAsked
 		sum.SampledTook += account.SampledTook
 	}
-	return sum, nil
+	return sum, err
 }
 
 // attempts counts the attempts of clients at an operation: all, and those with a right answer.
