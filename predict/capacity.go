@@ -17,14 +17,16 @@ const (
 	noGain = 0.01
 )
 
-// bound is the most operations per second of a placement, between low and high, and what limits it.
+// bound is the highest rate of a placement in operations per second, its range, and the resource that limits
+// it.
 type bound struct {
 	rate, low, high float64
 	by              string
 }
 
-// explanation is why users who never pause get no more of the system as it is: stores take that factor of
-// their times at low load, and what this leaves unexplained slows every placement down by the same factor.
+// explanation is a reason for the measured capacity of the system as it is: stores take this factor of their
+// times at low load, and what that leaves unexplained changes the capacity of every placement by the factor
+// correction.
 type explanation struct{ stores, correction float64 }
 
 // capacities returns the capacities of both placements, with the CPU times that users who never pause cause.
@@ -59,7 +61,7 @@ func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error
 	return asIs, changed, a.checkCapacities(ctx, explanations, m, there)
 }
 
-// explained returns the bound of units by all explanations: their geometric mean.
+// explained returns the bound of a placement as the geometric mean over all explanations.
 func explained(explanations []explanation, m model.Model, units []model.Unit, at site,
 	most func(placement) (bound, error),
 ) (all bound, err error) {
@@ -161,10 +163,10 @@ func (a *Answer) checkCapacities(
 	return nil
 }
 
-// worstCapacity returns how far apart predicted and measured capacities are at most.
+// worstCapacity returns the largest deviation in the checks of capacities.
 func (a *Answer) worstCapacity() (most float64) {
 	for _, c := range a.CapacityChecks {
-		most = max(most, c.Capacity.apart())
+		most = max(most, c.Capacity.deviation())
 	}
 	return most
 }
@@ -182,8 +184,8 @@ func measuredCapacity(m model.Model, cores float64) (users int, rate, used float
 	return users, rate, used
 }
 
-// capacity returns the capacity of a placement: users who never think are doubled until throughput grows no
-// more.
+// capacity returns the capacity of a placement: it doubles the users, who never think, until the throughput
+// grows no more.
 func (p placement) capacity(ctx context.Context, operations int, seed uint64) (most bound, err error) {
 	for users := fewUsers; users <= mostUsers; users *= 2 {
 		now, err := p.throughput(ctx, users, operations, seed)

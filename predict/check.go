@@ -30,7 +30,7 @@ type Compared struct {
 	Measured  float64
 }
 
-// Error returns by which share the prediction is too high.
+// Error returns the relative error of the prediction: 0.1 if it is 10 % too high.
 func (c Compared) Error() float64 {
 	if c.Measured == 0 {
 		return 0
@@ -38,9 +38,9 @@ func (c Compared) Error() float64 {
 	return c.Predicted/c.Measured - 1
 }
 
-// Gap lies between the measured 45th and 55th percentiles, in seconds; the zero value is unknown. Where half
-// of the operations take far longer than the others, the median jumps between the two kinds from trial to
-// trial: any median in the gap counts as right.
+// Gap is the range from the measured 45th to the 55th percentile, in seconds; the zero value is unknown.
+// Where half of the operations take far longer than the others, the median jumps between the two kinds from
+// trial to trial: any median in the gap counts as right.
 type Gap struct{ Low, High float64 }
 
 // wide reports whether the gap is so wide that the median says little: its ends are apart by more than a
@@ -99,7 +99,7 @@ func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) 
 				return nil, fmt.Errorf("measured at %g/s: %w", m.Rate, err)
 			}
 		}
-		rated := withStores(q.Model.AtRate(m.Rate, q.known(m.Rate)), fitted[m.Rate])
+		rated := withStores(q.Model.AtRate(m.Rate, q.cpuForCheck(m.Rate)), fitted[m.Rate])
 		units, at := q.Model.Units, site{q.MeasuredCores, SharedStores, defaultHop, q.Model.GeneratorAt(m.Rate)}
 		if m.Placement != "" {
 			at.stores = q.Change.Stores
@@ -189,10 +189,10 @@ func durationBy(average func([]float64) float64, seconds []float64) time.Duratio
 	return time.Duration(average(seconds) * float64(time.Second))
 }
 
-// known returns the CPU times by which the one at a measured rate is predicted. If the question's own rate
-// was not measured, its CPU time comes from the nearest rates below and above it; then each of these is
-// predicted without what was measured there, which tells how far off such a step is.
-func (q Question) known(rate float64) []model.Rated {
+// cpuForCheck returns the CPU times from which that at a measured rate is predicted. If the question's own
+// rate was not measured, its CPU time is interpolated between the nearest rates below and above it; then each
+// of these is predicted without what was measured there, which shows the error of such a step.
+func (q Question) cpuForCheck(rate float64) []model.Rated {
 	all := q.Model.RatedCPU()
 	if !q.leavesOut(rate) {
 		return all
@@ -200,8 +200,8 @@ func (q Question) known(rate float64) []model.Rated {
 	return slices.DeleteFunc(all, func(of model.Rated) bool { return model.SameRate(of.Rate, rate) })
 }
 
-// leavesOut reports whether a check at a rate leaves out what was measured there: the answer hangs on it,
-// since the rate of the question was not measured, and this is the next one below or above.
+// leavesOut reports whether a check at a rate leaves out what was measured there: the rate of the question
+// was not measured, and this is the next one below or above.
 func (q Question) leavesOut(rate float64) bool {
 	var below, above float64
 	for _, of := range q.Model.RatedCPU() {
@@ -230,8 +230,7 @@ func (c *Check) fill(f figures, m model.Measurement) {
 	}
 }
 
-// judge reports whether a check counts as passed. It returns what to say of the first error beyond its
-// margin.
+// judge reports whether a check counts as passed. beyond describes the first error beyond its margin.
 func (c Check) judge() (beyond string, passed bool) {
 	if math.IsInf(c.CPU.Predicted, 1) {
 		return fmt.Sprintf("%g/s, which was measured, is predicted to overload the system", c.Rate), false
@@ -255,30 +254,28 @@ func (c Check) judge() (beyond string, passed bool) {
 	return fmt.Sprintf("%s%s at %g/s is predicted %s", what, where, c.Rate, beyond), passed
 }
 
-// apart returns by which share the larger of the two is above the other: 1 for twice as well as for half.
-func (c Compared) apart() float64 {
+// deviation returns by which share the larger of the two exceeds the other: 1 for twice as well as for half.
+func (c Compared) deviation() float64 {
 	if c.Measured == 0 {
 		return 0
 	}
 	return max(c.Predicted/c.Measured, c.Measured/c.Predicted) - 1
 }
 
-// worst returns, for each quantity, how far its prediction and measurement are apart at most, over the checks
-// on which the answer hangs.
+// worst returns the largest deviation of each quantity in the decisive checks.
 func worst(checks []Check) (time, tail, cpu float64) {
 	for _, c := range checks {
-		if !c.Decisive {
-			continue
+		if c.Decisive {
+			time = max(time, c.Time.deviation())
+			tail = max(tail, c.Tail.deviation())
+			cpu = max(cpu, c.CPU.deviation())
 		}
-		time = max(time, c.Time.apart())
-		tail = max(tail, c.Tail.apart())
-		cpu = max(cpu, c.CPU.apart())
 	}
 	return time, tail, cpu
 }
 
-// lacksCPU returns why the CPU times of the model do not allow a prediction; empty if they do.
-func lacksCPU(m model.Model) string {
+// cpuProblem returns why the CPU times of the model do not allow a prediction; empty if they do.
+func cpuProblem(m model.Model) string {
 	total := map[string]float64{}
 	bound := ""
 	for i := range m.Operations {

@@ -1,10 +1,11 @@
-// Package predict says what a system would take if its components were placed otherwise: it makes programs of
-// a model's calls, simulates the system as it is and with the change, and puts both side by side.
+// Package predict predicts response times, CPU time and capacity of a system with another placement of its
+// components: it makes programs of a model's calls, simulates the system as it is and with the change, and
+// compares both.
 //
-// A split adds hops, a merge removes them. What they cost the model says, or the caller of Predict.
-// Before it answers it predicts what was measured: where that fails, the answer is withheld with the
-// reason. It measures nothing; Answer.Limits lists what it does not model. What was rehearsed it turns into
-// an answer by what was measured of the system as it is.
+// A split adds hops, a merge removes them. Their cost is in the model, or the caller of Predict gives it.
+// Before it answers, the package predicts what was measured: if that fails, it withholds the answer and says
+// why. It measures nothing; Answer.Limits lists what it does not model.
 //
-// Entry points: Change.Apply, Predict and Rehearsed; Answer.Write prints the answer.
+// Entry points: Change.Apply, Predict and Rank; Rehearsed, which makes an answer from a rehearsal and from
+// what was measured of the system as it is; Answer.Write prints an answer.
 package predict

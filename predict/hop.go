@@ -42,8 +42,8 @@ func MeasuredHop(samples []HopSample, source string) *Hop {
 	return h
 }
 
-// set sets what a call takes. If both sides use more CPU time than the caller waits, some of it is used
-// aside: both work at once, or after the answer.
+// set sets the cost of a call by the CPU time of both sides and the time until the caller goes on. If the CPU
+// time is longer, no caller waits for the rest: both sides work at once, or after the answer.
 func (h *Hop) set(cpu, elapsed float64) {
 	cpu, elapsed = max(0, cpu), max(0, elapsed)
 	h.CPU, h.Wait, h.Aside = cpu, max(0, elapsed-cpu), max(0, cpu-elapsed)
@@ -63,15 +63,15 @@ func (h *Hop) values(closed bool, of func(HopSample) float64) (all []float64) {
 	return all
 }
 
-// at returns the hop at a rate by which a share of the host's cores is used: the CPU time, and the time until
-// the caller goes on, each on the line through its samples.
+// at returns the hop while the system uses a share of the host's cores: the CPU time, and the time until the
+// caller goes on, each on the line through its samples.
 func (h *Hop) at(used float64) *Hop {
 	if h == nil || len(h.samples) == 0 {
 		return h
 	}
 	there, shares := *h, h.values(false, HopSample.used)
-	there.set(along(shares, h.values(false, HopSample.cpu), used, h.CPU),
-		along(shares, h.values(false, HopSample.elapsed), used, h.CPU-h.Aside+h.Wait))
+	there.set(valueOnLine(shares, h.values(false, HopSample.cpu), used, h.CPU),
+		valueOnLine(shares, h.values(false, HopSample.elapsed), used, h.CPU-h.Aside+h.Wait))
 	return &there
 }
 
@@ -102,11 +102,11 @@ func (h *Hop) atCapacity(used float64) *Hop {
 	return &atCapacity
 }
 
-// along returns the value at a share on the line of least squares through some values, and at the nearest
-// share among theirs beyond these. If the shares are nearly the same, or some are unknown, it returns the
-// usual value.
-func along(shares, values []float64, at, usual float64) float64 {
-	const apart = 0.2 // shares that are nearer to each other tell nothing of others
+// valueOnLine returns the value at a share on the line of least squares through some values. Beyond their
+// shares it returns the value at the nearest of these. If the shares are nearly the same, or some are
+// unknown, it returns the usual value.
+func valueOnLine(shares, values []float64, at, usual float64) float64 {
+	const apart = 0.2 // shares that are closer to each other tell nothing of others
 	if len(shares) < 3 || slices.Min(shares) == 0 || slices.Max(shares)-slices.Min(shares) < apart {
 		return usual
 	}
@@ -117,8 +117,8 @@ func along(shares, values []float64, at, usual float64) float64 {
 	return line.Intercept + line.Slope*min(max(at, slices.Min(shares)), slices.Max(shares))
 }
 
-// RehearsedHop returns what a call between units took in a rehearsal, by the differences between a variant
-// and the baseline in each block. in names the rehearsal.
+// RehearsedHop returns the cost of a call between units in a rehearsal: the differences between a variant and
+// the baseline in each block. in names the rehearsal in messages.
 func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*Hop, error) {
 	more, err := moreCrossings(s, variant)
 	if err != nil {
@@ -142,10 +142,10 @@ func RehearsedHop(s lab.Study, variant string, trials []lab.Trial, in string) (*
 	return hop, nil
 }
 
-// hopSamples returns what a call between units took in each block of a rehearsal: the differences between a
-// variant and the baseline in CPU time and in the median response time, by the number of calls that cross
-// units in the variant alone. A block counts if both placements held the rate and both figures are known of
-// both: of a load that was sent late, no response time is.
+// hopSamples returns the cost of a call between units in each block of a rehearsal at a point: the
+// differences between a variant and the baseline in CPU time and in the median response time, divided by
+// more, the number of calls that cross units in the variant alone. A block counts if both placements held the
+// rate and have both figures: a load that was sent late has no response time.
 func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials []lab.Trial,
 ) (all []HopSample) {
 	median, _ := lab.FindMetric(s.Metrics, lab.ResponseTime, 0.5, "")
@@ -182,8 +182,8 @@ func usedShare(m lab.Metered) float64 {
 	return used / m.WindowSeconds / float64(m.Processors)
 }
 
-// moreCrossings returns how many calls of an operation cross units in a variant of a rehearsal beyond those
-// that do so as it is.
+// moreCrossings returns how many more calls of an operation cross units in a variant of a rehearsal than in
+// the system as it is.
 func moreCrossings(s lab.Study, variant string) (float64, error) {
 	m, err := model.Parse("", []byte(s.Model))
 	if err != nil {
@@ -197,8 +197,8 @@ func moreCrossings(s lab.Study, variant string) (float64, error) {
 	return more, err
 }
 
-// Crossings returns how many calls of an operation cross units with the change beyond those that do so in the
-// model; negative, if it is fewer.
+// Crossings returns how many more calls of an operation cross units with the change than in the model;
+// negative if fewer do.
 func (c Change) Crossings(m model.Model) (float64, error) {
 	units, err := c.Apply(m)
 	if err != nil {

@@ -47,7 +47,7 @@ type Partition struct {
 	group []int // of each component
 }
 
-// Crossing is the price of the calls of one component by another where both are in different units.
+// Crossing is the cost of the calls of one component to another if both are in different units.
 type Crossing struct {
 	From, To string
 	Calls    float64 // per operation
@@ -231,7 +231,7 @@ func (r *Ranking) simulate(ctx context.Context) error {
 	return nil
 }
 
-// moved returns the groups that are no units already.
+// moved returns the groups that are not units already.
 func (p Partition) moved(units []model.Unit) [][]string {
 	return slices.DeleteFunc(slices.Clone(p.Groups), func(group []string) bool {
 		return slices.ContainsFunc(units, func(u model.Unit) bool {
@@ -249,8 +249,8 @@ func (p Partition) Placement() string {
 	return strings.Join(all, ",")
 }
 
-// prices holds what an operation takes: its CPU time without calls between units, and what the calls of
-// components by others add where they cross units.
+// prices holds the CPU time of an operation without calls between units, and what the calls between
+// components add if they cross units.
 type prices struct {
 	own   float64 // CPU seconds
 	cross []priced

@@ -12,19 +12,19 @@ import (
 )
 
 // Past lists predictions of splits and merges that were measured afterwards. The zero value has none.
-type Past []Met
+type Past []PastPrediction
 
-// Met compares the predictions of one placement at one rate with what was measured.
-type Met struct {
+// PastPrediction compares the predicted figures of one placement at one rate with what was measured.
+type PastPrediction struct {
 	System string  `json:"system"`
 	Change string  `json:"change"`
 	Rate   float64 `json:"rate"` // operations per second
-	// Beyond has by how much each figure lay beyond the nearer end of its interval, on the log scale, by its
-	// name; negative within the interval.
+	// Beyond holds, by the name of a figure, the distance of the measured value beyond the nearer end of the
+	// interval, on the log scale; negative within the interval.
 	Beyond map[string]float64 `json:"beyond"`
 }
 
-// Names of figures in Met.
+// Names of figures in PastPrediction.
 const (
 	FigureMedian   = "median"
 	FigureP99      = "p99"
@@ -43,20 +43,20 @@ func KnownPast() (all Past, err error) {
 	return all, nil
 }
 
-// Without returns what does not belong to these systems.
+// Without returns the past predictions of other systems than these.
 func (p Past) Without(systems ...string) Past {
-	return slices.DeleteFunc(slices.Clone(p), func(m Met) bool { return slices.Contains(systems, m.System) })
+	return slices.DeleteFunc(slices.Clone(p),
+		func(m PastPrediction) bool { return slices.Contains(systems, m.System) })
 }
 
-// Beyond returns by how much a value lies beyond the nearer end of an interval, on the log scale; it is
-// negative within the interval.
+// Beyond returns the distance of a value beyond the nearer end of an interval, on the log scale; negative
+// within the interval.
 func Beyond(e stats.Estimate, value float64) float64 {
 	return max(math.Log(e.Low)-math.Log(value), math.Log(value)-math.Log(e.High))
 }
 
-// wider returns the factor by which both ends of the intervals of a figure have to move away from its value,
-// so that 90 % of the past ones would have held the truth, and of how many that is said. It is 1 without a
-// past, and where they held as many as that.
+// wider returns the factor by which both ends of a figure's intervals have to move away from its value so
+// that 90 % of the n past ones would have held the truth. It is 1 if that many did, or if there are none.
 //
 // This is split conformal prediction with the intervals of the bootstrap as quantiles (Romano, Patterson and
 // Candès 2019, "Conformalized quantile regression", section 3). It covers as said, if the next placement
@@ -76,7 +76,7 @@ func (p Past) wider(figure string) (factor float64, n int) {
 	return math.Exp(max(0, beyond[min(rank, len(beyond))-1])), len(beyond)
 }
 
-// Widened returns the interval of a figure, widened as far as past ones lacked.
+// Widened returns an interval of a figure, widened by the factor of the past ones.
 func (p Past) Widened(figure string, e stats.Estimate) stats.Estimate {
 	factor, _ := p.wider(figure)
 	e.Low, e.High = e.Low/factor, e.High*factor
@@ -99,7 +99,8 @@ func (p Past) text() string {
 		"those were", strings.Join(parts, "; "))
 }
 
-// widen widens the intervals of all that a change brings. What is said of the system as it is was measured.
+// widen widens the intervals of the changed system and of the ratios, but not those of the system as it is,
+// which was measured.
 func (a *Answer) widen() {
 	past, to := a.Question.Past, &a.Changed
 	for _, of := range []struct {

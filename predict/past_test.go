@@ -12,7 +12,7 @@ import (
 // missed returns a past in which a figure of one system lay so far beyond its intervals.
 func missed(system, figure string, beyond ...float64) (all Past) {
 	for _, by := range beyond {
-		all = append(all, Met{System: system, Beyond: map[string]float64{figure: by}})
+		all = append(all, PastPrediction{System: system, Beyond: map[string]float64{figure: by}})
 	}
 	return all
 }

@@ -15,13 +15,12 @@ type figures struct {
 	cores             float64 // used
 	parts, cpuParts   [sim.MostParts]float64
 	units             []float64 // cores used by each unit
-	busiest           string    // what is used most, and to which share
-	utilization       float64
-	// throughput is the number of operations per second that users who never pause get.
-	throughput float64
+	busiest           string    // the most used resource
+	utilization       float64   // its used share
+	throughput        float64   // operations per second that users who never pause get
 }
 
-// batches is into how many batches simulations are divided.
+// batches is the number of batches of a simulation.
 const batches = 20
 
 // warmShare is the share of the operations of a simulation that warm it up.
@@ -37,7 +36,7 @@ func (p placement) play(ctx context.Context, rate float64, operations int, seed 
 	return p.figures(r), nil
 }
 
-// run simulates so many operations, and gives up when more than most tasks are in progress.
+// run simulates a number of operations. It gives up if more than most tasks are in progress.
 func (p placement) run(ctx context.Context, operations, most int, seed uint64) (sim.Result, error) {
 	per := max(1, operations/batches)
 	return sim.Run(ctx, p.system, sim.Options{Seed: seed, WarmUp: int(warmShare * float64(operations)),
@@ -79,7 +78,7 @@ func (p placement) figures(r sim.Result) figures {
 	return f
 }
 
-// use notes how far something is used, if nothing is used more.
+// use records a resource and its utilisation, unless another one is used more.
 func (f *figures) use(what string, utilization float64) {
 	if utilization >= f.utilization {
 		f.busiest, f.utilization = what, utilization

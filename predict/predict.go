@@ -21,11 +21,10 @@ type Question struct {
 	Cores  float64 // of the host that all units share
 	// MeasuredCores are those of the host on which the model was measured.
 	MeasuredCores float64
-	// Hop is the cost of calls between units where the model has none; nil: that of the model's own hops
-	// do.
+	// Hop is the cost of calls between units where the model has none; nil: the mean of the model's own hops.
 	Hop  *Hop
 	Seed uint64
-	// Operations is how many are simulated for each figure.
+	// Operations is the number of operations that are simulated for each figure.
 	Operations int
 	// Always gives an answer even where it would be withheld, unless the system cannot keep up: benchmarks
 	// measure the errors of what is withheld.
@@ -40,12 +39,11 @@ type Question struct {
 type Outcome struct {
 	Median, P99, CPU, Cores, Capacity stats.Estimate
 	Mean                              float64
-	// Busiest names the most used resource, to the share Utilization; CapacityBy that at the capacity.
+	// Busiest is the most used resource, Utilization its used share. CapacityBy is that at the capacity.
 	Busiest, CapacityBy string
 	Utilization         float64
 	Units               []UnitUse
-	// Hops is how many calls of an operation go from one unit to another.
-	Hops float64
+	Hops                float64 // calls of an operation from one unit to another
 	// Held is the highest rate at which the objective of the question holds, where it has one.
 	Held     Held
 	parts    [sim.MostParts]float64
@@ -97,13 +95,13 @@ func (q Question) rated() model.Model { return q.Model.AtRate(q.Rate, q.Model.Ra
 // used returns the share of the cores that the system as it is uses at the rate of the question.
 func (q Question) used() float64 { return min(1, q.Rate*q.rated().CPU()/q.Cores) }
 
-// site returns where the answer places units.
+// site returns the site of the answer, with the load generator at the rate of the question.
 func (q Question) site(stores Stores, defaultHop *Hop) site {
 	return q.siteWith(stores, defaultHop, q.Model.GeneratorAt(q.Rate))
 }
 
-// siteWith returns where units are placed beside a load generator that takes so much CPU time for an
-// operation. It shares no other host than that of the measurements.
+// siteWith returns the site of the answer with a load generator that takes this CPU time for an operation. It
+// takes none if the host is not that of the measurements.
 func (q Question) siteWith(stores Stores, defaultHop *Hop, generator float64) site {
 	if q.Cores != q.MeasuredCores {
 		generator = 0
@@ -111,13 +109,13 @@ func (q Question) siteWith(stores Stores, defaultHop *Hop, generator float64) si
 	return site{q.Cores, stores, defaultHop, generator}
 }
 
-// overloaded reports whether a simulation ended since the system cannot keep up.
+// overloaded reports whether a simulation ended because the system cannot keep up.
 func overloaded(err error) bool {
 	return errors.Is(err, sim.ErrOverload) || errors.Is(err, sim.ErrStuck)
 }
 
-// Predict answers a question. An answer that its own checks do not bear is withheld; an error is one of the
-// question.
+// Predict answers a question. It withholds the answer if its own checks fail (see Question.Always). An error
+// is a mistake in the question.
 func Predict(ctx context.Context, q Question) (Answer, error) {
 	a := Answer{Question: q, Hop: q.Hop.at(q.used())}
 	var err error
@@ -175,14 +173,14 @@ func (a *Answer) play(ctx context.Context, asIs, changed placement) (before, aft
 	return before, after, nil
 }
 
-// withhold notes everything that speaks against an answer.
+// withhold notes the reasons to withhold the answer.
 func (a *Answer) withhold(before, after figures) {
 	add := func(reason string) {
 		if reason != "" && !slices.Contains(a.Withheld, reason) {
 			a.Withheld = append(a.Withheld, reason)
 		}
 	}
-	add(lacksCPU(a.Question.Model))
+	add(cpuProblem(a.Question.Model))
 	if len(a.Checks) == 0 {
 		add("the model holds nothing that was measured, so nothing says whether its predictions are right")
 	}
@@ -202,7 +200,7 @@ func (a *Answer) withhold(before, after figures) {
 	})
 }
 
-// conclude makes the figures with their intervals.
+// conclude computes the figures with their intervals.
 func (a *Answer) conclude(ctx context.Context, asIs, changed placement, before, after figures) error {
 	q := a.Question
 	most, changedMost, err := a.capacities(ctx)

@@ -21,7 +21,7 @@ const (
 	partCount
 )
 
-// site says where units are placed.
+// site is the host of a placement, with what the model does not hold.
 type site struct {
 	cores      float64 // of the host that all units share
 	stores     Stores
@@ -38,8 +38,7 @@ type placement struct {
 	pools  []string  // what each pool is, for people
 	// generates is set if the last unit of the system is the load generator, which is none of units.
 	generates bool
-	// hops is how many calls of an operation go from one unit to another, in the mean.
-	hops float64
+	hops      float64 // mean number of calls of an operation from one unit to another
 }
 
 // programmer makes a placement of a model.
@@ -82,7 +81,7 @@ func place(m model.Model, units []model.Unit, at site) (placement, error) {
 	return p.made, nil
 }
 
-// generate lets the load generator work on the host beside each operation.
+// generate adds the work of the load generator, on the same host, to each operation.
 func (p *programmer) generate() {
 	p.made.generates = true
 	unit := len(p.made.system.Units)
@@ -113,8 +112,8 @@ func (p *programmer) add(steps ...sim.Step) int {
 	return len(p.made.system.Programs) - 1
 }
 
-// program makes the program of a call from a unit; from -1 it comes from a client. times is how often an
-// operation of the mix makes the call.
+// program makes the program of a call from a unit, or from a client if from is -1. times is the mean number
+// of such calls of an operation of the mix.
 func (p *programmer) program(c *model.Call, from int, times float64) (int, error) {
 	at := unitOf(p.units, c.Component)
 	var steps []sim.Step
@@ -151,7 +150,7 @@ func (p *programmer) program(c *model.Call, from int, times float64) (int, error
 	return p.add(steps...), nil
 }
 
-// body adds what the component itself does, and its calls.
+// body adds the component's own work, its visits and its calls.
 func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64) ([]sim.Step, error) {
 	own, err := distribution(c.CPU)
 	if err != nil {
@@ -185,7 +184,8 @@ func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64
 	return steps, nil
 }
 
-// store returns what serves the visits of a component of a unit. It is made at the first visit.
+// store returns the unit and the pool that serve a component's visits of a store. They are made at the first
+// visit.
 func (p *programmer) store(name, component string, unit int) storeAt {
 	owned := name
 	switch p.stores {
@@ -210,7 +210,7 @@ func (p *programmer) store(name, component string, unit int) storeAt {
 	return at
 }
 
-// visit adds the time at a store. That of a server has its CPU time in it.
+// visit adds the time at a store. The wait for a server includes its CPU time.
 func (p *programmer) visit(steps []sim.Step, v model.Visit, at storeAt) ([]sim.Step, error) {
 	wait, err := distribution(v.Wait)
 	if err != nil {
@@ -279,10 +279,10 @@ type cost struct {
 	cpu, wait, aside sim.Dist
 }
 
-// errUnknownHop means that a call would cross units for the first time.
+// errUnknownHop means that a call would cross units, and neither the model nor the question has its cost.
 var errUnknownHop = errors.New("nobody knows what that costs: say so with --hop, or in the model")
 
-// between returns what a call takes on its way between two units.
+// between returns the cost of a call from one unit to another.
 func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
 	switch {
 	case from < 0 || from == at:

@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// withStores returns the model with times at stores that are multiplied with a factor.
+// withStores returns the model with the times at stores multiplied by a factor.
 func withStores(m model.Model, factor float64) model.Model {
 	return m.Rewritten(func(c *model.Call) {
 		for i := range c.Visits {
@@ -43,10 +43,11 @@ func storeFactor(low, high float64, simulated func(factor float64) (float64, err
 	return (low + high) / 2, nil
 }
 
-// storesAt returns the factor of the times at stores at a rate, by so many simulated operations. At a rate at
-// which the system was measured as it is, the simulation has the measured response time with it: the median,
-// or the mean if there is none or the median lies in a wide gap. Between two rates it is interpolated, and
-// without any it is 1. A factor above two is none: then the model lacks something else.
+// storesAt returns the factor of the times at stores at a rate, from simulations of this many operations. At
+// a rate at which the system was measured as it is, the simulation with the factor has the measured response
+// time: the median, or the mean if there is no median or it lies in a wide gap. Between two rates the factor
+// is interpolated; without any it is 1. It is also 1 if it would be above two: then the model lacks something
+// else.
 func (q Question) storesAt(ctx context.Context, m model.Model, rate float64, defaultHop *Hop, seed uint64,
 	operations int,
 ) (float64, error) {
@@ -57,7 +58,7 @@ func (q Question) storesAt(ctx context.Context, m model.Model, rate float64, def
 	}
 	var known []model.Rated
 	for _, of := range nearest(measured, rate) {
-		factor, err := q.storesWhen(ctx, m, of, defaultHop, seed, operations)
+		factor, err := q.fitStores(ctx, m, of, defaultHop, seed, operations)
 		if err != nil {
 			return 1, err
 		}
@@ -91,9 +92,9 @@ func nearest(all []model.Measurement, rate float64) (nearest []model.Measurement
 	return nearest
 }
 
-// storesWhen returns the factor of the times at stores with which the simulation has a measured response
-// time.
-func (q Question) storesWhen(
+// fitStores returns the factor of the times at stores with which the simulation has the response time of a
+// measurement.
+func (q Question) fitStores(
 	ctx context.Context, m model.Model, of model.Measurement, defaultHop *Hop, seed uint64, operations int,
 ) (float64, error) {
 	measured := of.Time.Quantiles["p50"].Seconds()

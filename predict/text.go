@@ -23,7 +23,7 @@ func (a Answer) Write(w io.Writer) error {
 	})
 }
 
-// writeRecord prints what belongs into the record of a decision.
+// writeRecord prints a summary for the record of a decision.
 func (a Answer) writeRecord(w io.Writer) {
 	q := a.Question
 	time, _, cpu := worst(a.Checks)
@@ -80,11 +80,11 @@ func (a Answer) write(w io.Writer, about string, first, last func(io.Writer)) er
 
 // quantity writes an estimate in its unit.
 func quantity(e stats.Estimate, unit string) string {
-	return figure.Quantity(figure.Between(e.Value, e.Low, e.High), unit)
+	return figure.Quantity(between(e), unit)
 }
 
 // times writes a ratio.
-func times(e stats.Estimate) string { return figure.Times(figure.Between(e.Value, e.Low, e.High)) }
+func times(e stats.Estimate) string { return figure.Times(between(e)) }
 
 // writeOutcomes prints both placements side by side.
 func (a Answer) writeOutcomes(w io.Writer) {

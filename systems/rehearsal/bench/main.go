@@ -124,7 +124,7 @@ func pastWith(rows []row) (predict.Past, error) {
 	for _, r := range rows {
 		known = known.Without(r.of.system)
 	}
-	return append(known, met(rows)...), err
+	return append(known, pastPredictions(rows)...), err
 }
 
 // writePast writes a line for each placement at a rate.

@@ -57,11 +57,12 @@ func (m measure) interval(r row, past predict.Past) stats.Estimate {
 	return past.Without(r.of.system).Widened(m.name, m.predicted(r.answer))
 }
 
-// met returns how the predictions met what was measured, as far as cleave predict would print them.
-func met(rows []row) (all predict.Past) {
+// pastPredictions returns the predictions beside what was measured, as far as cleave predict would print
+// them.
+func pastPredictions(rows []row) (all predict.Past) {
 	for _, r := range rows {
-		one := predict.Met{System: r.of.system, Change: r.of.name() + ": " + r.target.String(), Rate: r.rate,
-			Beyond: map[string]float64{}}
+		one := predict.PastPrediction{System: r.of.system, Change: r.of.name() + ": " + r.target.String(),
+			Rate: r.rate, Beyond: map[string]float64{}}
 		for _, m := range measures() {
 			if is := m.truth(r.measured); is > 0 && m.answered(r) {
 				one.Beyond[m.name] = math.Round(1e4*predict.Beyond(m.predicted(r.answer), is)) / 1e4

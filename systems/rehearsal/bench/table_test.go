@@ -71,8 +71,8 @@ func TestWhatIsMetIsKept(t *testing.T) {
 			Changed: predict.Outcome{Median: e, P99: e, CPU: e, Capacity: e}}
 	}
 	is := truth{median: 8, p99: 8, cpu: 1}
-	all := met([]row{{of: subject{system: "shop", from: "together"}, target: target{placement: "a"}, rate: 20,
-		answer: answer(), measured: is}, {answer: answer("used too far"), measured: is}, {measured: is}})
+	all := pastPredictions([]row{{of: subject{system: "shop", from: "together"}, target: target{placement: "a"},
+		rate: 20, answer: answer(), measured: is}, {answer: answer("used too far"), measured: is}, {measured: is}})
 	want := predict.Past{{System: "shop", Change: "shop-together: a", Rate: 20,
 		Beyond: map[string]float64{predict.FigureMedian: 0.6931, predict.FigureCPU: 0}}}
 	if !reflect.DeepEqual(all, want) {
