@@ -64,8 +64,7 @@ type Operation struct {
 	Call Call `yaml:"call"`
 }
 
-// Call is a call of a component, with the calls that it makes itself. Its own work is done in equal parts
-// before, between and after these.
+// Call is a call of a component, with the calls that it makes itself.
 type Call struct {
 	Component string `yaml:"component"`
 	Name      string `yaml:"call"`

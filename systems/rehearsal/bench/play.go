@@ -31,9 +31,6 @@ import (
 // simulated is the number of operations behind each predicted figure.
 const simulated = 100_000
 
-// rateShares returns the rates as shares of the predicted capacity.
-func rateShares() []float64 { return []float64{0.25, 0.5, 0.75} }
-
 // player plays a subject with the program cleave.
 type player struct {
 	subject
@@ -116,8 +113,8 @@ func (p player) rehearsal(ctx context.Context, step, path string, to target, rat
 		"--capacity"}, p.gates)...)
 }
 
-// folder plays a command of cleave as a step, and opens the result folder: that of a run cut short, too. A
-// step that was played as a whole, by the same command, is not played again.
+// folder plays a command of cleave as a step, and opens its result folder, also if a run was cut short. A
+// step that an earlier bench has played to its end, with the same command, is not played again.
 func (p player) folder(ctx context.Context, step string, arguments ...string) (*store.Folder, error) {
 	results := filepath.Join(p.results, step)
 	whole := filepath.Join(results, "played-as-a-whole")
@@ -154,8 +151,8 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 		bytes.TrimSpace(said[max(0, len(said)-most):]))
 }
 
-// rates returns the rates at which all is held against the truth: those of an earlier bench, if its results
-// are used again.
+// rates returns the rates at which placements are measured, predicted and rehearsed: those of an earlier
+// bench, if its results are used again.
 func (p player) rates(ctx context.Context, m model.Model) (rates []float64, err error) {
 	path := filepath.Join(p.results, "rates.json")
 	if text, err := os.ReadFile(path); err == nil {
@@ -169,8 +166,8 @@ func (p player) rates(ctx context.Context, m model.Model) (rates []float64, err 
 	return rates, errors.Join(err, os.WriteFile(path, text, 0o600))
 }
 
-// chosenRates returns shares of the lowest capacity that is predicted of the placement with the most calls
-// between units; where none is, multiples of the low rate.
+// chosenRates returns shares of the lower capacity of the answer for the most divided placement, which has the
+// longest text. It returns multiples of the low rate if there is no such answer.
 func (p player) chosenRates(ctx context.Context, m model.Model) ([]float64, error) {
 	longest := slices.MaxFunc(p.targets, func(a, b target) int { return len(a.placement) - len(b.placement) })
 	of, err := p.pattern(m, longest)
@@ -191,7 +188,7 @@ func (p player) chosenRates(ctx context.Context, m model.Model) ([]float64, erro
 		return []float64{p.rate, 2 * p.rate, 3 * p.rate}, nil
 	}
 	var rates []float64
-	for _, share := range rateShares() {
+	for _, share := range []float64{0.25, 0.5, 0.75} {
 		rates = append(rates, p.perFlow*max(1, math.Floor(share*capacity/p.perFlow))) // loads count whole flows
 	}
 	return rates, nil
@@ -242,15 +239,15 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 	return nil
 }
 
-// asItIs is the variant of which the model is, and users the load of a closed loop that takes a placement to
-// its capacity: users who never think.
 const (
+	// asItIs is the variant with the placement of the model.
 	asItIs = "as-it-is"
-	users  = 64
+	// users is the number of users who never think, in loads that take a placement to its capacity.
+	users = 64
 )
 
-// measure plays all placements at all rates and at their capacity. It returns what the one of which the model
-// is took at these rates.
+// measure plays all placements at all rates and at their capacity. It returns the measurements of the
+// placement of the model.
 func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]model.Measurement, error) {
 	ctx, cancel := p.until(ctx, 0.6)
 	defer cancel()
@@ -291,7 +288,7 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 // variantName names the variant of a target in the study file.
 func variantName(target int) string { return fmt.Sprintf("p%d", target) }
 
-// quantities returns where each of predict.Quantities is kept, by the names of their metrics.
+// quantities returns the field of each of predict.Quantities, by the name of its metric.
 func (t *truth) quantities(metrics []lab.Metric) map[string]*float64 {
 	kept, all := []*float64{&t.median, &t.p99, &t.cpu, &t.capacity}, map[string]*float64{}
 	for i, q := range predict.Quantities(metrics) {
@@ -329,7 +326,7 @@ func measuredIn(a lab.Analysis, variant, factor string, level float64) (found tr
 	return found
 }
 
-// asIs returns the trials of the placement of which the model is, as a model has them.
+// asIs returns the valid trials of the placement of the model, as measurements.
 func (p player) asIs(folder *store.Folder) (all []model.Measurement, err error) {
 	plan, err := folder.Plan()
 	if err != nil {

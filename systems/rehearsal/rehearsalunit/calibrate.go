@@ -39,15 +39,17 @@ func (u *Unit) calibrate(ctx context.Context) error {
 			entries = append(entries, p)
 		}
 	}
-	probed := min(probedEntries, len(entries))
+	isFront, probed := u.index == u.design.Front(), min(probedEntries, len(entries))
+	if isFront {
+		probed += min(probedEntries, len(u.design.Roots))
+	}
 	u.probesEach = max(minProbes, probes/max(1, probed))
 	u.probing = true
 	defer func() {
 		u.finish()
 		u.probing = false
 	}()
-	if u.index == u.design.Front() {
-		u.probesEach = max(minProbes, probes/(min(probedEntries, len(u.design.Roots))+probed))
+	if isFront {
 		if err := u.serveWhile(ctx, u.serveProbes, u.probeFront); err != nil {
 			return err
 		}
