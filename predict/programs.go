@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,7 @@ type programmer struct {
 	made    placement
 	workers map[int]int // the pool of each unit with workers
 	served  map[string]storeAt
+	err     error // the first reason why the model cannot be simulated
 }
 
 // storeAt holds the unit and the pool that serve visits of a store; -1 for none.
@@ -67,9 +69,9 @@ func place(m model.Model, units []model.Unit, at site) (placement, error) {
 	weights, sum := []float64{}, m.Weights()
 	for i := range m.Operations {
 		o := &m.Operations[i]
-		program, err := p.program(&o.Call, -1, o.Weight/sum)
-		if err != nil {
-			return placement{}, fmt.Errorf("operation %s: %w", o.Name, err)
+		program := p.program(&o.Call, -1, o.Weight/sum)
+		if p.err != nil {
+			return placement{}, fmt.Errorf("operation %s: %w", o.Name, p.err)
 		}
 		p.made.system.Operations = append(p.made.system.Operations, sim.Operation{Program: program})
 		weights = append(weights, o.Weight)
@@ -114,14 +116,10 @@ func (p *programmer) add(steps ...sim.Step) int {
 
 // program makes the program of a call from a unit, or from a client if from is -1. times is the mean number
 // of such calls of an operation of the mix.
-func (p *programmer) program(c *model.Call, from int, times float64) (int, error) {
+func (p *programmer) program(c *model.Call, from int, times float64) int {
 	at := unitOf(p.units, c.Component)
 	var steps []sim.Step
-	entered := from != at
-	crosses, err := p.between(c, from, at)
-	if err != nil {
-		return 0, err
-	}
+	entered, crosses := from != at, p.between(c, from, at)
 	if entered && from >= 0 {
 		p.made.hops += times
 	}
@@ -141,47 +139,30 @@ func (p *programmer) program(c *model.Call, from int, times float64) (int, error
 	if crosses.known {
 		steps = append(steps, sim.Work(at, half, hopCPU, contention))
 	}
-	if steps, err = p.body(steps, c, at, times); err != nil {
-		return 0, err
-	}
+	steps = p.body(steps, c, at, times)
 	if bounded {
 		steps = append(steps, sim.Release(pool))
 	}
-	return p.add(steps...), nil
+	return p.add(steps...)
 }
 
 // body adds the component's own work, its visits and its calls.
-func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64) ([]sim.Step, error) {
-	own, err := distribution(c.CPU)
-	if err != nil {
-		return nil, fmt.Errorf("cpu of %s: %w", c.Name, err)
-	}
-	wait, err := distribution(c.Wait)
-	if err != nil {
-		return nil, fmt.Errorf("wait of %s: %w", c.Name, err)
-	}
-	background, err := distribution(c.Background)
-	if err != nil {
-		return nil, fmt.Errorf("background of %s: %w", c.Name, err)
-	}
+func (p *programmer) body(steps []sim.Step, c *model.Call, at int, times float64) []sim.Step {
 	if c.CPU.Mean > 0 {
-		steps = append(steps, sim.Work(at, own, ownCPU, contention))
+		steps = append(steps, sim.Work(at, p.distribution(c.CPU, "cpu", c), ownCPU, contention))
 	}
 	if c.Wait.Mean > 0 {
-		steps = append(steps, sim.Wait(wait, ownWait))
+		steps = append(steps, sim.Wait(p.distribution(c.Wait, "wait", c), ownWait))
 	}
 	for _, v := range c.Visits {
-		if steps, err = p.visit(steps, v, p.store(v.Store, c.Component, at)); err != nil {
-			return nil, fmt.Errorf("visit of %s: %w", c.Name, err)
-		}
+		steps = p.visit(steps, v, p.store(v.Store, c.Component, at), c)
 	}
-	if steps, err = p.children(steps, c.Calls, at, times); err != nil {
-		return nil, err
-	}
+	steps = p.children(steps, c.Calls, at, times)
 	if c.Background.Mean > 0 {
+		background := p.distribution(c.Background, "background", c)
 		steps = append(steps, sim.Spawn(p.once(sim.Work(at, background, ownCPU, contention))))
 	}
-	return steps, nil
+	return steps
 }
 
 // store returns the unit and the pool that serve a component's visits of a store. They are made at the first
@@ -210,16 +191,9 @@ func (p *programmer) store(name, component string, unit int) storeAt {
 	return at
 }
 
-// visit adds the time at a store. The wait for a server includes its CPU time.
-func (p *programmer) visit(steps []sim.Step, v model.Visit, at storeAt) ([]sim.Step, error) {
-	wait, err := distribution(v.Wait)
-	if err != nil {
-		return nil, err
-	}
-	cpu, err := distribution(v.CPU)
-	if err != nil {
-		return nil, err
-	}
+// visit adds the time of a call at a store. The wait for a server includes its CPU time.
+func (p *programmer) visit(steps []sim.Step, v model.Visit, at storeAt, of *model.Call) []sim.Step {
+	wait, cpu := p.distribution(v.Wait, "wait for "+v.Store, of), p.distribution(v.CPU, "cpu of "+v.Store, of)
 	if at.pool >= 0 {
 		steps = append(steps, sim.Acquire(at.pool, queueing))
 	}
@@ -235,42 +209,37 @@ func (p *programmer) visit(steps []sim.Step, v model.Visit, at storeAt) ([]sim.S
 	if at.pool >= 0 {
 		steps = append(steps, sim.Release(at.pool))
 	}
-	return steps, nil
+	return steps
 }
 
 // children adds calls in their order. One that is parallel begins together with the call before it.
-func (p *programmer) children(steps []sim.Step, calls []model.Call, at int, times float64,
-) ([]sim.Step, error) {
+func (p *programmer) children(steps []sim.Step, calls []model.Call, at int, times float64) []sim.Step {
+	branch := func(c *model.Call) sim.Branch {
+		return sim.Branch{Program: p.program(c, at, times*c.Count), Count: c.Count}
+	}
 	for i := 0; i < len(calls); {
 		c := &calls[i]
-		program, err := p.program(c, at, times*c.Count)
-		if err != nil {
-			return nil, err
-		}
+		first := branch(c)
 		i++
 		if c.Async {
-			steps = append(steps, sim.Spawn(sim.Branch{Program: program, Count: c.Count}))
+			steps = append(steps, sim.Spawn(first))
 			continue
 		}
-		first := sim.Branch{Program: program, Count: c.Count}
 		var together []sim.Branch
 		for ; i < len(calls) && calls[i].Parallel && !calls[i].Async; i++ {
-			next, err := p.program(&calls[i], at, times*calls[i].Count)
-			if err != nil {
-				return nil, err
-			}
-			together = append(together, sim.Branch{Program: next, Count: calls[i].Count})
+			together = append(together, branch(&calls[i]))
 		}
-		switch {
-		case !c.Parallel && len(together) == 0:
-			steps = append(steps, sim.Call(program, c.Count))
-			continue
-		case !c.Parallel: // its executions are in sequence, beside the others
-			first = p.once(sim.Call(program, c.Count))
+		if !c.Parallel { // its executions are in sequence, beside the others
+			sequence := sim.Call(first.Program, c.Count)
+			if len(together) == 0 {
+				steps = append(steps, sequence)
+				continue
+			}
+			first = p.once(sequence)
 		}
 		steps = append(steps, sim.Fork(append([]sim.Branch{first}, together...)...))
 	}
-	return steps, nil
+	return steps
 }
 
 // cost is the cost of a hop, if it has one: cpu is what the caller waits for, aside what nobody waits for.
@@ -283,23 +252,20 @@ type cost struct {
 var errUnknownHop = errors.New("nobody knows what that costs: say so with --hop, or in the model")
 
 // between returns the cost of a call from one unit to another.
-func (p *programmer) between(c *model.Call, from, at int) (cost, error) {
-	switch {
+func (p *programmer) between(c *model.Call, from, at int) cost {
+	switch hop := p.defaultHop; {
 	case from < 0 || from == at:
-		return cost{}, nil
+		return cost{}
 	case c.Hop != nil:
-		cpu, err := distribution(c.Hop.CPU)
-		if err != nil {
-			return cost{}, fmt.Errorf("hop to %s: %w", c.Name, err)
-		}
-		wait, err := distribution(c.Hop.Wait)
-		return cost{known: true, cpu: cpu, wait: wait}, err
-	case p.defaultHop == nil:
-		return cost{}, fmt.Errorf("%s of %s would be called from another unit, and %w", c.Name, c.Component,
-			errUnknownHop)
+		return cost{known: true, cpu: p.distribution(c.Hop.CPU, "cpu of the hop", c),
+			wait: p.distribution(c.Hop.Wait, "wait of the hop", c)}
+	case hop == nil:
+		p.err = cmp.Or(p.err, fmt.Errorf("%s of %s would be called from another unit, and %w", c.Name, c.Component,
+			errUnknownHop))
+		return cost{}
+	default:
+		return cost{true, sim.Constant(hop.CPU - hop.Aside), sim.Constant(hop.Wait), sim.Constant(hop.Aside)}
 	}
-	u := p.defaultHop
-	return cost{true, sim.Constant(u.CPU - u.Aside), sim.Constant(u.Wait), sim.Constant(u.Aside)}, nil
 }
 
 // once returns the branch of a new program, which is carried out once.
@@ -307,14 +273,19 @@ func (p *programmer) once(steps ...sim.Step) sim.Branch {
 	return sim.Branch{Program: p.add(steps...), Count: 1}
 }
 
-// distribution returns a distribution of the model for the simulator: its shape, with its mean.
-func distribution(d model.Distribution) (sim.Dist, error) {
+// distribution returns what a call takes, such as its cpu, for the simulator: the shape of a distribution,
+// with its mean.
+func (p *programmer) distribution(d model.Distribution, what string, of *model.Call) sim.Dist {
 	if len(d.Quantiles) == 0 || d.Mean == 0 {
-		return sim.Constant(d.Seconds()), nil
+		return sim.Constant(d.Seconds())
 	}
 	var quantiles []sim.Quantile
-	for _, p := range d.Points() {
-		quantiles = append(quantiles, sim.Quantile{P: p.Share, Seconds: p.Seconds})
+	for _, point := range d.Points() {
+		quantiles = append(quantiles, sim.Quantile{P: point.Share, Seconds: point.Seconds})
 	}
-	return sim.Quantiles(quantiles)
+	made, err := sim.Quantiles(quantiles)
+	if err != nil {
+		p.err = cmp.Or(p.err, fmt.Errorf("%s of %s: %w", what, of.Name, err))
+	}
+	return made
 }
