@@ -57,34 +57,17 @@ type Crossing struct {
 // Rank ranks every way to divide the components of a model into units by its CPU time. Of a change the
 // question has only the stores.
 func Rank(ctx context.Context, q Question) (Ranking, error) {
-	r := Ranking{Answer: Answer{Question: q, Hop: q.Hop.at(q.used())}}
+	r := Ranking{Answer: Answer{Question: q}}
 	components := q.Model.Components()
 	if n := len(components); n > MostComponents {
 		return r, fmt.Errorf("the model has %d components: all partitions are ranked of up to %d; name the change "+
 			"with --split or --merge", n, MostComponents)
 	}
-	if r.Hop == nil {
-		r.Hop = usualHop(q.rated())
-	}
-	apart, err := Change{Split: slices.Collect(slices.Chunk(components, 1))}.Apply(q.Model)
+	// With all components apart every call crosses units: an error if a hop is unknown.
+	asIs, _, err := r.prepare(ctx, Change{Split: slices.Collect(slices.Chunk(components, 1))})
 	if err != nil {
 		return r, err
 	}
-	r.Units = apart
-	if _, err := place(q.Model, apart, q.site(q.Change.Stores, r.Hop)); err != nil { // every call crosses
-		return r, err
-	}
-	if r.Stores, err = q.storesAt(ctx, q.Model, q.Rate, r.Hop, q.Seed, q.Operations/2); err != nil {
-		return r, err
-	}
-	asIs, err := place(withStores(q.rated(), r.Stores), q.Model.Units, q.site(SharedStores, r.Hop))
-	if err != nil {
-		return r, err
-	}
-	if r.Checks, err = q.checks(ctx, r.Hop); err != nil {
-		return r, err
-	}
-	r.Limits = r.limits()
 	now, _, err := r.play(ctx, asIs, asIs)
 	if err != nil {
 		return r, err

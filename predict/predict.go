@@ -117,30 +117,12 @@ func overloaded(err error) bool {
 // Predict answers a question. It withholds the answer if its own checks fail (see Question.Always). An error
 // is a mistake in the question.
 func Predict(ctx context.Context, q Question) (Answer, error) {
-	a := Answer{Question: q, Hop: q.Hop.at(q.used())}
-	var err error
-	if a.Units, err = q.Change.Apply(q.Model); err != nil {
-		return a, err
-	}
-	if a.Hop == nil {
-		a.Hop = usualHop(q.rated())
-	}
-	if a.Stores, err = q.storesAt(ctx, q.Model, q.Rate, a.Hop, q.Seed, q.Operations/2); err != nil {
-		return a, err
-	}
-	rated := withStores(q.rated(), a.Stores)
-	asIs, err := place(rated, rated.Units, q.site(SharedStores, a.Hop))
+	a := Answer{Question: q}
+	asIs, changed, err := a.prepare(ctx, q.Change)
 	if err != nil {
 		return a, err
 	}
-	changed, err := place(rated, a.Units, q.site(q.Change.Stores, a.Hop))
-	if err != nil {
-		return a, err
-	}
-	if a.Checks, err = q.checks(ctx, a.Hop); err != nil {
-		return a, err
-	}
-	a.Limits = append(a.limits(), a.capacityLimits()...)
+	a.Limits = append(a.Limits, a.capacityLimits()...)
 	before, after, err := a.play(ctx, asIs, changed)
 	if err != nil {
 		return a, err
@@ -152,6 +134,32 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 	}
 	err = a.conclude(ctx, asIs, changed, before, after)
 	return a, err
+}
+
+// prepare fills in the units after a change, the hop, the factor of the times at stores, the self-check and
+// the limits. It returns both placements.
+func (a *Answer) prepare(ctx context.Context, change Change) (asIs, changed placement, err error) {
+	q := a.Question
+	if a.Units, err = change.Apply(q.Model); err != nil {
+		return asIs, changed, err
+	}
+	rated := q.rated()
+	if a.Hop = q.Hop.at(q.used()); a.Hop == nil {
+		a.Hop = usualHop(rated)
+	}
+	if a.Stores, err = q.storesAt(ctx, q.Model, q.Rate, a.Hop, q.Seed, q.Operations/2); err != nil {
+		return asIs, changed, err
+	}
+	rated = withStores(rated, a.Stores)
+	if asIs, err = place(rated, rated.Units, q.site(SharedStores, a.Hop)); err != nil {
+		return asIs, changed, err
+	}
+	if changed, err = place(rated, a.Units, q.site(q.Change.Stores, a.Hop)); err != nil {
+		return asIs, changed, err
+	}
+	a.Checks, err = q.checks(ctx, a.Hop)
+	a.Limits = a.limits()
+	return asIs, changed, err
 }
 
 // play simulates both placements.
