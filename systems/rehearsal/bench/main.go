@@ -1,13 +1,13 @@
 //go:build linux
 
-// Command bench holds predictions and rehearsals of placements against what the placements then take. It
-// makes a model of a system in one placement, predicts other placements of its components from what that
-// one takes and from what a call between two units takes that do next to nothing, and plays them at three
-// rates and at their capacity. It says how far off the predictions are, how many of their intervals hold the
-// truth, and which of them `cleave predict` would withhold. The systems are a list: subjects.
+// Command bench measures the errors of predictions and rehearsals of placements. It makes a model of a system
+// in one placement and measures a call between two units that do next to nothing. From both it predicts other
+// placements of the system's components; then it measures these at three rates and at their capacity. It
+// prints the errors of the predictions, how many of their intervals hold the truth, and which of them `cleave
+// predict` would withhold. The systems are a list: subjects.
 //
-// It plays through the program cleave, as a user would. Whatever happens, it ends with each system in the
-// time of that, and prints the table of what it has by then. Begin at bench.
+// It plays through the program cleave, as a user would. Each system has a time limit (subject.within); when
+// it is over, bench prints the table of what it has by then. Begin at bench.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// effort says how much is played.
+// effort is the number and the length of trials.
 type effort struct {
 	blocks    int
 	seconds   int // of each load
@@ -44,7 +44,7 @@ type effort struct {
 	gates     []string
 }
 
-// chosen returns the subjects of systems, all of them if none is named, and how much is played of them.
+// chosen returns the subjects of systems, or all subjects if systems is empty, and the effort for them.
 func chosen(systems string, long bool) (all []subject, how effort, err error) {
 	how = effort{blocks: 3, seconds: 2, rehearsed: 3, gates: []string{"--no-gates"}}
 	if long {
@@ -118,7 +118,8 @@ func bench(ctx context.Context, arguments []string) error {
 	return errors.Join(ctx.Err(), err, publish(os.Stdout, *out, rows, past))
 }
 
-// pastWith returns the known past, of the systems of rows that of rows alone.
+// pastWith returns the known past predictions, with those of rows in place of the known ones of their
+// systems.
 func pastWith(rows []row) (predict.Past, error) {
 	known, err := predict.KnownPast()
 	for _, r := range rows {

@@ -15,8 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/predict"
 )
 
-// pattern is what the price of a call between units depends on: the calls of an operation, and how many units
-// answer them. One that is called for the first time has fallen idle, and takes more than it does then.
+// pattern is what the cost of a call between units depends on: the number of such calls of an operation, and
+// of the units that answer them. The first call of a unit takes more CPU time, as the unit has fallen idle.
 type pattern struct{ calls, units int }
 
 // pattern returns the pattern of the calls that a target adds.
@@ -30,10 +30,10 @@ func (p player) pattern(m model.Model, to target) (pattern, error) {
 	return pattern{calls, min(calls, max(1, len(units)-len(m.Units)))}, err
 }
 
-// model returns a model with components that do next to nothing, which its operations call from where they
-// begin: what its rehearsal takes more if these are apart is the price of their calls. All else stays as it
-// is, so that the host is used, units fall idle and users wait for commits as in the system itself. It is to
-// be rehearsed at these rates.
+// model returns a model with further components that do next to nothing, which the first call of each
+// operation calls: what its rehearsal takes more if these are apart is the cost of their calls. All else
+// stays as it is, so that the host is used, units fall idle and users wait for commits as in the system
+// itself. It holds the measurements at the rates, at which it will be rehearsed.
 func (of pattern) model(m model.Model, rates []float64) model.Model {
 	m = m.Rewritten(func(*model.Call) {})
 	m.Name, m.Units = m.Name+" pattern", slices.Clone(m.Units)

@@ -166,8 +166,8 @@ func (p player) rates(ctx context.Context, m model.Model) (rates []float64, err 
 	return rates, errors.Join(err, os.WriteFile(path, text, 0o600))
 }
 
-// chosenRates returns shares of the lower capacity of the answer for the most divided placement, which has the
-// longest text. It returns multiples of the low rate if there is no such answer.
+// chosenRates returns shares of the lower capacity of the answer for the most divided placement, which has
+// the longest text. It returns multiples of the low rate if there is no such answer.
 func (p player) chosenRates(ctx context.Context, m model.Model) ([]float64, error) {
 	longest := slices.MaxFunc(p.targets, func(a, b target) int { return len(a.placement) - len(b.placement) })
 	of, err := p.pattern(m, longest)

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/predict"
 )
 
-// subject is a system in the placement of which a model is made, and the placements that are predicted of it.
+// subject is a system with the placement that its model is made of, and the placements that are predicted.
 type subject struct {
 	system, architecture string
 	// knobs are those of all its placements. Each component has a database of its own in all of them, so that
@@ -21,9 +21,9 @@ type subject struct {
 	from    string  // the placement of the model
 	calls   string  // what carries calls between its units
 	rate    float64 // low for the system, in operations per second
-	perFlow float64 // operations of what the rates of its loads count
+	perFlow float64 // operations of a flow: the rates of its loads count flows
 	targets []target
-	within  time.Duration // of all that is played of it; -long may take three times as long
+	within  time.Duration // the time limit for all its trials; three times as long with -long
 }
 
 // target is a placement, as the knob of that name has it.
@@ -40,7 +40,7 @@ func splits(placements ...string) (all []target) {
 	return all
 }
 
-// change returns what makes the target of the model.
+// change returns the change that leads from the model to the target.
 func (t target) change() predict.Change {
 	if t.merge != "" {
 		return predict.Change{Merge: strings.Split(t.merge, ","), Stores: predict.StorePerComponent}
@@ -64,7 +64,7 @@ func (t target) String() string {
 	return t.placement
 }
 
-// subjects returns what is played, in this order.
+// subjects returns the systems in the order in which they are played.
 func subjects() []subject {
 	owned := map[string]string{"database": "own"}
 	const contents = "compose+texts+media+unique-ids+short-urls"

@@ -2,12 +2,12 @@ package rehearsalunit
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sort"
 	"strings"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/model"
@@ -197,31 +197,20 @@ func (u *Unit) repeat(ctx context.Context, c *rehearsal.Call) error {
 }
 
 // fork makes calls that start together, with all their executions. Those of the first follow each other
-// unless it is parallel, too.
+// unless it is parallel, too. It waits for all, and returns the first error.
 func (u *Unit) fork(ctx context.Context, first *rehearsal.Call, together []*rehearsal.Call) error {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var errs error
-	start := func(work func() error) {
-		all.Go(func() {
-			err := work()
-			mu.Lock()
-			defer mu.Unlock()
-			errs = errors.Join(errs, err)
-		})
-	}
+	var all errgroup.Group
 	if !first.Parallel {
-		start(func() error { return u.repeat(ctx, first) })
+		all.Go(func() error { return u.repeat(ctx, first) })
 	} else {
 		together = append(together, first)
 	}
 	for _, c := range together {
 		for range executions(c.Count) {
-			start(func() error { return u.call(ctx, c) })
+			all.Go(func() error { return u.call(ctx, c) })
 		}
 	}
-	all.Wait()
-	return errs
+	return all.Wait()
 }
 
 // executions returns the number of executions for a mean count: for 2.5 it is 2 or 3, at random.
