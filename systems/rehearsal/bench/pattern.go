@@ -16,7 +16,7 @@ import (
 )
 
 // pattern is what the cost of a call between units depends on: the number of such calls of an operation, and
-// of the units that answer them. The first call of a unit takes more CPU time, as the unit has fallen idle.
+// of the units that answer them. The first of an operation to a unit takes more CPU time: the unit was idle.
 type pattern struct{ calls, units int }
 
 // pattern returns the pattern of the calls that a target adds.

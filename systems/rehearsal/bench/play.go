@@ -41,13 +41,13 @@ type player struct {
 
 // row is a target at a rate.
 type row struct {
-	of        subject
-	target    target
-	rate      float64
-	answer    *predict.Answer // nil: there was no time
-	overload  string          // why there are no figures
-	measured  truth
-	rehearsed truth
+	of         subject
+	target     target
+	rate       float64
+	answer     *predict.Answer // nil: there was no time
+	unanswered string          // why there is no answer
+	measured   truth
+	rehearsed  truth
 }
 
 // truth holds what was measured; 0 where nothing was. capacity is in operations per second.
@@ -222,7 +222,7 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 			}
 		}
 		if hops[of] == nil {
-			rows[i].overload = "the price of a call could not be measured"
+			rows[i].unanswered = "the price of a call could not be measured"
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "predict %s at %g/s\n", rows[i].target, rows[i].rate)
@@ -231,7 +231,7 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 			return fmt.Errorf("predict %s: %w", rows[i].target, err)
 		}
 		if a.Changed.CPU.Value == 0 {
-			rows[i].overload = strings.Join(a.Withheld, "; ")
+			rows[i].unanswered = strings.Join(a.Withheld, "; ")
 			continue
 		}
 		rows[i].answer = &a

@@ -99,7 +99,7 @@ func publish(out io.Writer, path string, rows []row, past predict.Past) error {
 func (r row) withheld() string {
 	switch {
 	case r.answer == nil:
-		return cmp.Or(r.overload, "not predicted: out of time")
+		return cmp.Or(r.unanswered, "not predicted: out of time")
 	case len(r.answer.Withheld) > 0:
 		return r.answer.Withheld[0]
 	}

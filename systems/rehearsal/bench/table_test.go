@@ -35,7 +35,7 @@ func TestTheTableSaysHowFarOff(t *testing.T) {
 			rehearsed: truth{median: 0.011, p99: 0.02, cpu: 0.001}},
 		{of: shop, target: a, rate: 40, answer: answered(0.012, "used too far"), measured: most},
 		{of: shop, target: b, rate: 20, answer: answered(0.01)},
-		{of: shop, target: b, rate: 40, overload: "it cannot keep up", measured: is},
+		{of: shop, target: b, rate: 40, unanswered: "it cannot keep up", measured: is},
 	}
 	rows[2].answer.CapacityWithheld = true
 	past := predict.Past{{System: "people", Beyond: map[string]float64{predict.FigureMedian: 0.2}},
