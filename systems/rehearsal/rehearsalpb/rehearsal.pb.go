@@ -160,7 +160,7 @@ func (*SettleRequest) Descriptor() ([]byte, []int) {
 
 type SettleResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many calls the unit has begun to play.
+	// The number of calls that the unit has begun to play.
 	Served        int64 `protobuf:"varint,1,opt,name=served,proto3" json:"served,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -12,7 +12,7 @@ import (
 type Part interface {
 	// Play plays a call of the model, with the calls that it makes in turn.
 	Play(ctx context.Context, in *PlayRequest) (*PlayResponse, error)
-	// Settle returns when nothing is under way in the unit that nobody waits for.
+	// Settle waits for the work in the background of the unit.
 	Settle(ctx context.Context, in *SettleRequest) (*SettleResponse, error)
 }
 

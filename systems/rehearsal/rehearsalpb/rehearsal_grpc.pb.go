@@ -34,7 +34,7 @@ const (
 type PartClient interface {
 	// Play plays a call of the model, with the calls that it makes in turn.
 	Play(ctx context.Context, in *PlayRequest, opts ...grpc.CallOption) (*PlayResponse, error)
-	// Settle returns when nothing is under way in the unit that nobody waits for.
+	// Settle waits for the work in the background of the unit.
 	Settle(ctx context.Context, in *SettleRequest, opts ...grpc.CallOption) (*SettleResponse, error)
 }
 
@@ -74,7 +74,7 @@ func (c *partClient) Settle(ctx context.Context, in *SettleRequest, opts ...grpc
 type PartServer interface {
 	// Play plays a call of the model, with the calls that it makes in turn.
 	Play(context.Context, *PlayRequest) (*PlayResponse, error)
-	// Settle returns when nothing is under way in the unit that nobody waits for.
+	// Settle waits for the work in the background of the unit.
 	Settle(context.Context, *SettleRequest) (*SettleResponse, error)
 	mustEmbedUnimplementedPartServer()
 }
