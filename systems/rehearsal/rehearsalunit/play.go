@@ -149,7 +149,11 @@ func (u *Unit) playCalls(ctx context.Context, calls []*rehearsal.Call) error {
 		i++
 		if c.Async {
 			for range executions(c.Count) {
-				u.inBackground(func() { u.logIf(u.call(context.WithoutCancel(ctx), c)) })
+				u.inBackground(func() {
+					ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+					defer cancel()
+					u.logIf(u.call(ctx, c))
+				})
 			}
 			continue
 		}
