@@ -185,3 +185,30 @@ func TestRequestsOfAnotherSizeAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// deadlines is a part that notes whether calls have a deadline.
+type deadlines struct {
+	rehearsalpb.Part
+	has bool
+}
+
+func (d *deadlines) Play(ctx context.Context, _ *rehearsalpb.PlayRequest) (*rehearsalpb.PlayResponse, error) {
+	_, d.has = ctx.Deadline()
+	return &rehearsalpb.PlayResponse{}, nil
+}
+
+// TestAsynchronousCallsHaveADeadline, or a unit whose callee hangs would never finish its work.
+func TestAsynchronousCallsHaveADeadline(t *testing.T) {
+	called := taking(0, 1)
+	called.Async, called.Unit = true, 1
+	u, callee := playing(called), &deadlines{}
+	u.probing, u.parts = false, map[int]rehearsalpb.Part{1: callee}
+	var err error
+	u.counts, err = openCounts(t.TempDir(), 1)
+	testset.Must(t, err)
+	testset.Must(t, u.playCalls(t.Context(), []*rehearsal.Call{called}))
+	if u.finish(); !callee.has {
+		t.Error("an asynchronous call has no deadline")
+	}
+	testset.Must(t, u.counts.Close())
+}

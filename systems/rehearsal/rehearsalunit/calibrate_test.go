@@ -14,7 +14,6 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/systems/rehearsal"
-	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
 )
 
 // playing returns a unit that plays these calls, numbered in this order.
@@ -104,31 +103,4 @@ func TestAUnitWithManyEntriesProbesSome(t *testing.T) {
 	if err := u.probeEntries(ended, u.calls[probedEntries:]); err == nil {
 		t.Error("an entry that is probed waits for no worker")
 	}
-}
-
-// deadlines is a part that notes whether calls have a deadline.
-type deadlines struct {
-	rehearsalpb.Part
-	has bool
-}
-
-func (d *deadlines) Play(ctx context.Context, _ *rehearsalpb.PlayRequest) (*rehearsalpb.PlayResponse, error) {
-	_, d.has = ctx.Deadline()
-	return &rehearsalpb.PlayResponse{}, nil
-}
-
-// TestAsynchronousCallsHaveADeadline, or a unit whose callee hangs would never finish its work.
-func TestAsynchronousCallsHaveADeadline(t *testing.T) {
-	called := taking(0, 1)
-	called.Async, called.Unit = true, 1
-	u, callee := playing(called), &deadlines{}
-	u.probing, u.parts = false, map[int]rehearsalpb.Part{1: callee}
-	var err error
-	u.counts, err = openCounts(t.TempDir(), 1)
-	testset.Must(t, err)
-	testset.Must(t, u.playCalls(t.Context(), []*rehearsal.Call{called}))
-	if u.finish(); !callee.has {
-		t.Error("an asynchronous call has no deadline")
-	}
-	testset.Must(t, u.counts.Close())
 }
