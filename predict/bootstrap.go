@@ -76,8 +76,8 @@ func variation(d model.Distribution) float64 {
 	return math.Sqrt(max(0, square/(mean*mean)-1))
 }
 
-// replicates is the number of resampled models that are simulated.
-const replicates = 24
+// replicateCount is the number of resampled models that are simulated.
+const replicateCount = 24
 
 // pair holds the figures of one replicate: of the system as it is, and of the changed one.
 type pair struct {
@@ -103,7 +103,7 @@ type sample struct {
 // replicated simulates resampled models in both placements, on all processors.
 func (a *Answer) replicated(ctx context.Context) (*sample, error) {
 	q := a.Question
-	pairs, failed := make([]pair, replicates), make([]error, replicates)
+	pairs, failed := make([]pair, replicateCount), make([]error, replicateCount)
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var workers sync.WaitGroup
 	for i := range pairs {
@@ -117,12 +117,7 @@ func (a *Answer) replicated(ctx context.Context) (*sample, error) {
 		})
 	}
 	workers.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return &sample{pairs: pairs}, nil
+	return &sample{pairs: pairs}, cmp.Or(failed...)
 }
 
 // replicate simulates a resampled model in both placements, at the rate of the question and with users who

@@ -148,7 +148,7 @@ func (r *Ranking) choose(components []string) {
 func (r *Ranking) estimate(components []string) error {
 	q := r.Question
 	asIs := r.Partitions[slices.IndexFunc(r.Partitions, func(p Partition) bool { return p.AsIs })]
-	samples, used := make([]prices, replicates), q.used()
+	samples, used := make([]prices, replicateCount), q.used()
 	for i := range samples {
 		random := rand.New(rand.NewPCG(q.Seed+uint64(i)+1, 0))
 		m := resampled(q.Model, random)

@@ -120,7 +120,7 @@ func (a Answer) writeOutcomes(w io.Writer) {
 	}
 	figure.Columns(w, rows)
 	fmt.Fprintf(w, "\n%.0f %% intervals: %d resampled models, widened by the largest error of the "+
-		"self-check%s.\n", 100*confidence, replicates, a.andPast())
+		"self-check%s.\n", 100*confidence, replicateCount, a.andPast())
 }
 
 // andPast says that intervals are widened by past predictions, if there are some.
@@ -275,7 +275,7 @@ func (r Ranking) writePartitions(w io.Writer) {
 	figure.Columns(w, rows)
 	fmt.Fprintf(w, "\n%.0f %% intervals of CPU times: %d resampled models, widened by the largest error of the "+
 		"self-check%s.\nResponse times are of one simulation each, widened by that alone.\n",
-		100*confidence, replicates, r.andPast())
+		100*confidence, replicateCount, r.andPast())
 }
 
 // writeSeparations prints what separates each partition from the one before it.
