@@ -260,7 +260,7 @@ func (c *clientSpan) end(from *execution, async bool) {
 // around it, or nil.
 func (b *builder) walk(s *lab.SpanNode, e *execution, by *clientSpan) {
 	own := seconds(s.Self)
-	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves
+	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves // a call, or the sending of a message
 	if client && by == nil {
 		by = &clientSpan{}
 		defer by.end(e, s.Async)

@@ -119,7 +119,7 @@ func (p *programmer) add(steps ...sim.Step) int {
 func (p *programmer) program(c *model.Call, from int, times float64) int {
 	at := unitOf(p.units, c.Component)
 	var steps []sim.Step
-	entered, crosses := from != at, p.between(c, from, at)
+	entered, crosses := from != at, p.hopCost(c, from, at)
 	if entered && from >= 0 {
 		p.made.hops += times
 	}
@@ -251,8 +251,8 @@ type cost struct {
 // errUnknownHop means that a call would cross units, and neither the model nor the question has its cost.
 var errUnknownHop = errors.New("nobody knows what that costs: say so with --hop, or in the model")
 
-// between returns the cost of a call from one unit to another.
-func (p *programmer) between(c *model.Call, from, at int) cost {
+// hopCost returns the cost of a call from one unit to another.
+func (p *programmer) hopCost(c *model.Call, from, at int) cost {
 	switch hop := p.defaultHop; {
 	case from < 0 || from == at:
 		return cost{}

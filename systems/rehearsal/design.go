@@ -206,8 +206,8 @@ func (d *Design) Index(name string) int {
 	return slices.IndexFunc(d.Units, func(u Unit) bool { return u.Name == name })
 }
 
-// Plays reports whether a unit makes calls that another unit plays.
-func (d *Design) Plays(caller, other int) bool {
+// CallsUnit reports whether a unit makes calls that another unit plays.
+func (d *Design) CallsUnit(caller, other int) bool {
 	return caller != other && slices.ContainsFunc(d.Calls, func(c *Call) bool {
 		return c.Unit == other && c.Caller != nil && c.Caller.Unit == caller
 	})
@@ -216,7 +216,7 @@ func (d *Design) Plays(caller, other int) bool {
 // NeedsAddress reports whether a unit needs the addresses of a unit: it makes calls that the unit plays, or it
 // is the front, which asks all replicas of all units whether they are settled, also those of the front.
 func (d *Design) NeedsAddress(caller, unit int) bool {
-	return d.Plays(caller, unit) || caller == d.Front()
+	return d.CallsUnit(caller, unit) || caller == d.Front()
 }
 
 // IsCalled reports whether other units make calls that a unit plays.
@@ -226,8 +226,8 @@ func (d *Design) IsCalled(unit int) bool {
 	})
 }
 
-// Keeps reports whether calls in a unit commit to an embedded store.
-func (d *Design) Keeps(unit int, store string) bool {
+// CommitsTo reports whether calls in a unit commit to an embedded store.
+func (d *Design) CommitsTo(unit int, store string) bool {
 	return slices.ContainsFunc(d.Calls, func(c *Call) bool {
 		return c.Unit == unit && slices.ContainsFunc(c.Visits, func(v model.Visit) bool {
 			return v.Store == store && d.Commits(v)

@@ -41,7 +41,7 @@ func TestPlacements(t *testing.T) {
 		for i, u := range d.Units {
 			var called []string
 			for other := range d.Units {
-				if d.Plays(i, other) {
+				if d.CallsUnit(i, other) {
 					called = append(called, d.Units[other].Name)
 				}
 			}
@@ -103,7 +103,7 @@ func TestCallsOfADesign(t *testing.T) {
 	if payments := d.Units[1]; payments.Workers != 2 || d.Units[2].Workers != 4 {
 		t.Errorf("workers: %+v, %+v", payments, d.Units[2])
 	}
-	if !d.Keeps(0, "orders-db") || d.Keeps(1, "orders-db") || !d.IsCalled(0) {
+	if !d.CommitsTo(0, "orders-db") || d.CommitsTo(1, "orders-db") || !d.IsCalled(0) {
 		t.Error("the shop commits to its store, and is called")
 	}
 }

@@ -31,7 +31,7 @@ type burner struct {
 func newBurner() *burner {
 	speeds := make([]float64, spinsPerTest)
 	for i := range speeds {
-		speeds[i] = stepsPerSpin / onThread(func() { runtime.KeepAlive(spin(stepsPerSpin)) }).Seconds()
+		speeds[i] = stepsPerSpin / threadCPU(func() { runtime.KeepAlive(spin(stepsPerSpin)) }).Seconds()
 	}
 	slices.Sort(speeds)
 	return &burner{steps: speeds[spinsPerTest/2]}
@@ -46,14 +46,14 @@ func (b *burner) burn(cpu time.Duration) {
 		b.compute(cpu)
 		return
 	}
-	b.took.Add(int64(onThread(func() { b.compute(cpu) })))
+	b.took.Add(int64(threadCPU(func() { b.compute(cpu) })))
 	b.asked.Add(int64(cpu))
 }
 
 // probe uses an amount of CPU time for a probe.
 func (b *burner) probe(cpu time.Duration) {
 	if cpu > 0 {
-		b.probed.Add(int64(onThread(func() { b.compute(cpu) })))
+		b.probed.Add(int64(threadCPU(func() { b.compute(cpu) })))
 	}
 }
 
@@ -71,8 +71,8 @@ func spin(steps int) uint64 {
 	return x
 }
 
-// onThread returns the CPU time that work takes on its thread.
-func onThread(work func()) time.Duration {
+// threadCPU returns the CPU time that work takes on its thread.
+func threadCPU(work func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	before := clock(unix.CLOCK_THREAD_CPUTIME_ID)

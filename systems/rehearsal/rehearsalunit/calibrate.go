@@ -156,7 +156,7 @@ func (u *Unit) probeFront(ctx context.Context, address string) error {
 		roots = append(roots, u.calls[root.Number])
 	}
 	return u.subtractAll(roots, func(i int) (time.Duration, error) {
-		return u.exchange(ctx, address, u.request(i))
+		return u.cpuOfRequest(ctx, address, u.request(i))
 	})
 }
 
@@ -167,16 +167,16 @@ func (u *Unit) request(operation int) []byte {
 		"Content-Length: %d\r\n\r\n%s", rehearsal.Path(operation), len(body), body)
 }
 
-// exchange has a request sent repeatedly and returns the CPU time that this process takes for one.
-func (u *Unit) exchange(ctx context.Context, address string, request []byte) (time.Duration, error) {
+// cpuOfRequest has a request sent repeatedly and returns the CPU time that this process takes for one.
+func (u *Unit) cpuOfRequest(ctx context.Context, address string, request []byte) (time.Duration, error) {
 	var took [2]time.Duration // of the first requests alone, and with those that are measured
 	for i, number := range []int{warmUpProbes, warmUpProbes + u.probesEach} {
-		before := u.unburnt()
+		before := u.ownCPU()
 		if err := sendProbes(ctx, address, request, number, u.pause); err != nil {
 			return 0, err
 		}
 		u.finish() // what still burns in the background is not counted
-		took[i] = u.unburnt() - before
+		took[i] = u.ownCPU() - before
 	}
 	return max(0, took[1]-took[0]) / time.Duration(u.probesEach), nil
 }
@@ -185,8 +185,8 @@ func (u *Unit) exchange(ctx context.Context, address string, request []byte) (ti
 // scheduler awake.
 func (u *Unit) rest() { time.Sleep(u.pause) }
 
-// unburnt returns the CPU time of this process so far, without what its probes have burnt.
-func (u *Unit) unburnt() time.Duration {
+// ownCPU returns the CPU time of this process so far, without what its probes have burnt.
+func (u *Unit) ownCPU() time.Duration {
 	return clock(unix.CLOCK_PROCESS_CPUTIME_ID) - time.Duration(u.burner.probed.Load())
 }
 
@@ -196,7 +196,7 @@ func (u *Unit) metered(work func() error) (took time.Duration, err error) {
 	for i := range u.probesEach + warmUpProbes {
 		if i == warmUpProbes {
 			u.finish() // what still burns in the background is not counted
-			took = -u.unburnt()
+			took = -u.ownCPU()
 		}
 		u.rest()
 		if err := work(); err != nil {
@@ -204,7 +204,7 @@ func (u *Unit) metered(work func() error) (took time.Duration, err error) {
 		}
 	}
 	u.finish()
-	return (took + u.unburnt()) / time.Duration(u.probesEach), nil
+	return (took + u.ownCPU()) / time.Duration(u.probesEach), nil
 }
 
 // probeStore measures the CPU time and the duration of a call that does nothing. Both ends are in this

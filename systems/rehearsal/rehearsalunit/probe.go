@@ -42,16 +42,16 @@ func probe(arguments []string, in io.Reader) error {
 	for range number {
 		time.Sleep(pause)
 		if err := errors.Join(connection.SetDeadline(time.Now().Add(requestTimeout)),
-			exchanged(connection, answers, request)); err != nil {
+			roundTrip(connection, answers, request)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// exchanged sends a request and reads its answer. A refusal is an error, since its CPU time is not that of
+// roundTrip sends a request and reads its answer. A refusal is an error, since its CPU time is not that of
 // the request.
-func exchanged(to io.Writer, answers *bufio.Reader, request []byte) error {
+func roundTrip(to io.Writer, answers *bufio.Reader, request []byte) error {
 	if _, err := to.Write(request); err != nil {
 		return err
 	}

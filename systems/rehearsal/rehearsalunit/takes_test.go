@@ -15,7 +15,7 @@ func TestBurnsTakeTheCPUTimeThatTheyAreTo(t *testing.T) {
 	best := math.Inf(1)
 	for range 5 { // a core that is shared with others is slower for a while
 		b := newBurner()
-		took := onThread(func() {
+		took := threadCPU(func() {
 			for range 100 {
 				b.burn(200 * time.Microsecond)
 			}

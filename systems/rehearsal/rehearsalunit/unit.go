@@ -129,7 +129,7 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 			continue
 		}
 		u.stores[s.Name], err = openStore(ctx, dir, fmt.Sprintf("store-%d", i), s.Workers,
-			u.design.Keeps(u.index, s.Name), u.sleeper)
+			u.design.CommitsTo(u.index, s.Name), u.sleeper)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 		u.calls = append(u.calls, u.prepare(c))
 	}
 	for i, other := range u.design.Units {
-		if !u.design.Plays(u.index, i) {
+		if !u.design.CallsUnit(u.index, i) {
 			continue
 		}
 		client, err := u.Client(other.Name)

@@ -89,7 +89,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	for i, u := range design.Units {
 		unit := kit.Unit(u.Name, rehearsal.Name,
 			rehearsal.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name, Pause: pause(p)})
-		unit.Listens, unit.Scalable, unit.Limits.CPU = true, u.Store == nil && !keeps(design, i), u.Cores
+		unit.Listens, unit.Scalable, unit.Limits.CPU = true, u.Store == nil && !hasDatabase(design, i), u.Cores
 		unit.Files = map[string][]byte{rehearsal.ModelFile: text}
 		unit.Uses = []lab.Use{}
 		if i != design.Front() {
@@ -99,7 +99,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			if design.NeedsAddress(i, other) {
 				unit.Peers = append(unit.Peers, design.Units[other].Name)
 			}
-			if design.Plays(i, other) {
+			if design.CallsUnit(i, other) {
 				unit.Uses = append(unit.Uses, lab.Use{To: design.Units[other].Name, How: design.Binding})
 			}
 		}
@@ -140,10 +140,10 @@ func (s System) modelAt(p lab.Point) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// keeps reports whether a unit commits to an embedded store. Replicas would not share it.
-func keeps(design *rehearsal.Design, unit int) bool {
+// hasDatabase reports whether a unit commits to an embedded store. Replicas would not share it.
+func hasDatabase(design *rehearsal.Design, unit int) bool {
 	return slices.ContainsFunc(design.Model.Stores, func(s model.Store) bool {
-		return design.Keeps(unit, s.Name)
+		return design.CommitsTo(unit, s.Name)
 	})
 }
 
@@ -155,8 +155,8 @@ func scenario(d *rehearsal.Design) (json.RawMessage, error) {
 	var flows []object
 	for i, root := range d.Roots {
 		o := d.Model.Operations[i]
-		flows = append(flows, object{"name": operation(o.Name), "weight": o.Weight, "steps": []object{{
-			"name": operation(o.Name), "request": "PUT " + rehearsal.Path(i),
+		flows = append(flows, object{"name": scenarioName(o.Name), "weight": o.Weight, "steps": []object{{
+			"name": scenarioName(o.Name), "request": "PUT " + rehearsal.Path(i),
 			"json":   json.RawMessage(rehearsal.Body(root.In)),
 			"expect": object{"status": "200", "json": json.RawMessage(rehearsal.Body(root.Out))},
 		}}})
@@ -165,8 +165,8 @@ func scenario(d *rehearsal.Design) (json.RawMessage, error) {
 		"flows": flows})
 }
 
-// operation returns the name of an operation for a scenario, which would expand a $ as a variable.
-func operation(name string) string { return strings.ReplaceAll(name, "$", "_") }
+// scenarioName returns the name of an operation for a scenario, which would expand a $ as a variable.
+func scenarioName(name string) string { return strings.ReplaceAll(name, "$", "_") }
 
 // metrics returns the metrics of a rehearsal, the headline first. docs/predicting.md defines them.
 func metrics() []lab.Metric {
