@@ -213,8 +213,8 @@ func (d *Design) CallsUnit(caller, other int) bool {
 	})
 }
 
-// NeedsAddress reports whether a unit needs the addresses of a unit: it makes calls that the unit plays, or it
-// is the front, which asks all replicas of all units whether they are settled, also those of the front.
+// NeedsAddress reports whether a unit needs the addresses of a unit: it makes calls that the unit plays, or
+// it is the front, which asks all replicas of all units whether they are settled, also those of the front.
 func (d *Design) NeedsAddress(caller, unit int) bool {
 	return d.CallsUnit(caller, unit) || caller == d.Front()
 }
