@@ -251,16 +251,7 @@ func TestWhatATraceLacks(t *testing.T) {
 		t.Errorf("a rollback, and one to a savepoint: %+v, want two statements", v)
 	}
 
-	twice := span("a", "GET /", code, 0, 500, inComponent("x", span("a", "x", code, 0, 100)),
-		serves(inComponent("x", span("b+c", "x", code, 200, 300))))
-	m, notes := made(t, Evidence{Name: "twice", Traces: []*lab.SpanNode{twice},
-		CPU: map[string]float64{"a": 1e-3}})
-	if got := strings.Join(m.Components(), " "); got != "a x b_c/x" || len(notes) != 2 ||
-		!strings.Contains(notes[0], "in the services a and b+c") || !strings.Contains(notes[1], "metered b+c") {
-		t.Errorf("components %s, notes %q", got, notes)
-	}
-
-	_, notes = made(t, Evidence{Name: "beside", Traces: []*lab.SpanNode{unanswered},
+	_, notes := made(t, Evidence{Name: "beside", Traces: []*lab.SpanNode{unanswered},
 		CPU: map[string]float64{"shop": 1e-3, "broker": 2e-3}})
 	want := "broker used 2 ms CPU time per operation, which is in no call"
 	if len(notes) != 1 || notes[0] != want {
@@ -288,11 +279,23 @@ func TestWhatATraceLacks(t *testing.T) {
 	if weak := strings.Join(m.Weak(), "\n"); !strings.Contains(weak, "7 spans were dropped") {
 		t.Errorf("weak: %s", weak)
 	}
-	if m, _ = made(t, Evidence{Name: "two\nlines", Traces: orders(1)}); m.Name != "two lines" {
-		t.Errorf("the model is called %q", m.Name)
-	}
 	if _, _, err := Make(Evidence{Name: "none"}); err == nil {
 		t.Error("a model of nothing")
+	}
+}
+
+// TestNamesOfMadeModelsAreValid, as made checks, although those of spans and files are not.
+func TestNamesOfMadeModelsAreValid(t *testing.T) {
+	twice := span("a", "GET /", code, 0, 500, inComponent("x", span("a", "x", code, 0, 100)),
+		serves(inComponent("x", span("b+c", "x", code, 200, 300))))
+	m, notes := made(t, Evidence{Name: "twice", Traces: []*lab.SpanNode{twice},
+		CPU: map[string]float64{"a": 1e-3}})
+	if got := strings.Join(m.Components(), " "); got != "a x b_c/x" || len(notes) != 2 ||
+		!strings.Contains(notes[0], "in the services a and b+c") || !strings.Contains(notes[1], "metered b+c") {
+		t.Errorf("components %s, notes %q", got, notes)
+	}
+	if m, _ = made(t, Evidence{Name: "two\nlines", Traces: orders(1)}); m.Name != "two lines" {
+		t.Errorf("the model is called %q", m.Name)
 	}
 }
 
