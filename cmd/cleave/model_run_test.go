@@ -15,12 +15,13 @@ import (
 func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 	began := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
 	at := func(minute int) time.Time { return began.Add(time.Duration(minute) * time.Minute) }
-	span := func(service, parent string, minute int) string {
-		return fmt.Sprintf(`[{"traceId": "000102030405060708090a0b0c0d0e0f", "id": "0000000000000001", %s
-			"kind": "SERVER", "name": "GET /", "timestamp": %d, "duration": 10,
-			"localEndpoint": {"serviceName": %q}}]`, parent, at(minute).Add(time.Second).UnixMicro(), service)
+	span := func(id int, service string, minute int) string {
+		return fmt.Sprintf(`{"traceId": "000102030405060708090a0b0c0d0e0f", "id": "%016x", "kind": "SERVER",
+			"name": "GET /", "timestamp": %d, "duration": 10, "localEndpoint": {"serviceName": %q}}`, id,
+			at(minute).Add(time.Second).UnixMicro(), service)
 	}
-	const parent = `"parentId": "0000000000000009",`
+	trace := func(service string, minute int) string { return "[" + span(1, service, minute) + "]" }
+	twoRoots := "[" + span(1, "valid", 3) + "," + span(2, "valid", 3) + "]" // what both belong to is missing
 	trials := []lab.Trial{{Variant: meteredVariant, Started: at(0)}, {Variant: followedVariant, Started: at(1)},
 		{Variant: followedVariant, Started: at(2)}, {Variant: followedVariant, Started: at(3), Valid: true}}
 	for name, c := range map[string]struct {
@@ -29,13 +30,11 @@ func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 		received bool
 	}{
 		"spans of an invalid and a valid trial": {map[string]string{
-			"001-followed-x/s.json": span("invalid", "", 2), "002-followed-x/s.json": span("valid", "", 3)},
+			"1-followed-x/s.json": trace("invalid", 2), "2-followed-x/s.json": trace("valid", 3)},
 			"valid", true},
-		"spans of an invalid trial": {map[string]string{"001-followed-x/s.json": span("invalid", "", 1)},
-			"", false},
-		"spans of an incomplete trace": {map[string]string{"001-followed-x/s.json": span("valid", parent, 3)},
-			"", true},
-		"no spans": {nil, "", false},
+		"spans of an invalid trial":    {map[string]string{"1-followed-x/s.json": trace("invalid", 1)}, "", false},
+		"spans of an incomplete trace": {map[string]string{"1-followed-x/s.json": twoRoots}, "", true},
+		"no spans":                     {nil, "", false},
 	} {
 		dir, from := t.TempDir(), model.Evidence{}
 		writeFiles(t, dir, c.files)
@@ -43,8 +42,8 @@ func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 		received, err := app{errOut: &notes}.addFollowed(&from, dir, trials, 0)
 		testset.Must(t, err)
 		var services []string
-		for _, trace := range from.Traces {
-			services = append(services, trace.Service)
+		for _, root := range from.Traces {
+			services = append(services, root.Service)
 		}
 		if got := strings.Join(services, " "); got != c.services || received != c.received {
 			t.Errorf("%s: traces of %q, received %t, want %q, %t; notes: %s", name, got, received, c.services,
