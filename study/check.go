@@ -103,7 +103,8 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 	}
 }
 
-// checkVariant checks a variant against its architecture and the system, and fills in its summary and links.
+// checkVariant checks a variant against its architecture and the system. If it has no summary, it gets that
+// of its architecture.
 func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	line := f.lines["variants."+v.Name]
 	v.System = f.Study.System
@@ -116,13 +117,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 		}
 		return
 	}
-	f.link(v)
-	if v.Summary == "" {
-		v.Summary = architecture.Summary
-		if scaling := v.Scaling(); scaling != "" {
-			v.Summary += "; " + scaling
-		}
-	}
+	v.Summary = cmp.Or(v.Summary, architecture.Summary)
 	deployments := lab.Deployments()
 	switch {
 	case f.info.Foreign && v.Architecture == "compose":

@@ -30,6 +30,8 @@ func TestLinksOfHosts(t *testing.T) {
 		"its own": {"", "hosts: {yard: {rate: 1MB, delay: 2ms}},", "",
 			map[string]lab.Network{"yard": yard}},
 		"its own for one": {both, "hosts: {yard: {rate: 2MB}},", "", map[string]lab.Network{"yard": street}},
+		"its own, of which one is only in a swarm": {"", "hosts: {yard: {rate: 2MB}, street: {rate: 2MB}},", "",
+			map[string]lab.Network{"yard": street}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := parsed(t, withHosts(c.hosts, c.own), kiosk())
@@ -43,6 +45,25 @@ func TestLinksOfHosts(t *testing.T) {
 				t.Errorf("its summary is %q", b.Summary)
 			}
 		})
+	}
+}
+
+// TestLinksFollowUnitsThatADeploymentMoves: a host that has lost its units has no link, and the summary names
+// the hosts of this deployment only.
+func TestLinksFollowUnitsThatADeploymentMoves(t *testing.T) {
+	for what, c := range map[string]struct{ hosts, own string }{
+		"the study": {"hosts: {yard: {rate: 1MB}, street: {rate: 2MB}}\n", ""},
+		"a variant": {"", "hosts: {yard: {rate: 1MB}, street: {rate: 2MB}},"},
+	} {
+		text := strings.Replace(string(withHosts(c.hosts, c.own)), "{till: street}", "{door: street}", 1)
+		s := resolved(t, parsed(t, []byte(text), kiosk()), study.Options{Deployment: lab.Swarm})
+		b, _ := s.Variant("b")
+		if want := map[string]lab.Network{"street": {Rate: 2e6}}; !reflect.DeepEqual(b.Hosts, want) {
+			t.Errorf("links of %s: %v, want %v", what, b.Hosts, want)
+		}
+		if want := "on a corner; door on street; link of street: at most 2 MB/s"; b.Summary != want {
+			t.Errorf("links of %s: the summary is %q, want %q", what, b.Summary, want)
+		}
 	}
 }
 

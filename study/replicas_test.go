@@ -16,7 +16,7 @@ func TestReplicasLimitsAndNetworkOfVariants(t *testing.T) {
 	text := with("replicas: {till: 2}, limits: {all: {cpu: 0.2}, till: {cpu: 0.5, memory: 64MiB}}, network: " +
 		"{delay: 2ms, rate: 10MB}")
 	file := parsed(t, text, kiosk())
-	b, _ := file.Study.Variant("b")
+	b, _ := resolved(t, file, study.Options{}).Variant("b")
 	if b.Replicas["till"] != 2 || b.Limits[lab.AllUnits].CPU != 0.2 ||
 		b.Limits["till"] != (lab.Limits{CPU: 0.5, Memory: 64 << 20}) ||
 		b.Network != (lab.Network{Delay: 0.002, Rate: 1e7}) {
@@ -64,9 +64,14 @@ func TestSettingsOfOneDeployment(t *testing.T) {
 		b.Nodes["till"] != "street" || b.Nodes["door"] != "yard" {
 		t.Errorf("on a swarm: replicas %v, limits %v, nodes %v", b.Replicas, b.Limits, b.Nodes)
 	}
-	if want := "; on swarm: 2 x till; till: 0.5 processors; till on street"; !strings.HasSuffix(b.Summary,
-		want) {
-		t.Errorf("its summary is %q, want %q at its end", b.Summary, want)
+	const scaling = "2 x till; all: 1 processors; till: 0.5 processors; door on yard; till on street"
+	if want := "on a corner; " + scaling; b.Summary != want {
+		t.Errorf("its summary is %q, want %q", b.Summary, want)
+	}
+	described := strings.Replace(text, "b: {", "b: {summary: two doors, ", 1)
+	s := resolved(t, parsed(t, []byte(described), kiosk()), study.Options{Deployment: lab.Swarm})
+	if b, _ = s.Variant("b"); b.Summary != "two doors; on swarm: "+scaling {
+		t.Errorf("with a summary of its own it is %q", b.Summary)
 	}
 	if _, far := there.Variant("far"); !far || len(there.Absent) != 1 {
 		t.Errorf("on a swarm %+v are left out", there.Absent)
