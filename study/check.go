@@ -228,7 +228,8 @@ func (f *File) checkClaims(r *yamlfile.Reader) {
 		if f.Study.Claims[i].Metric == "" && f.Study.Claims[i].Untestable == "" {
 			f.Study.Claims[i].Metric = f.Study.AllMetrics()[0].Name
 		}
-		c, line := f.Study.Claims[i], f.lines[fmt.Sprintf("claims[%d]", i)]
+		place := fmt.Sprintf("claims[%d]", i)
+		c, line := f.Study.Claims[i], f.lines[place]
 		if c.Untestable != "" && c.Metric != "" {
 			r.Problem(line, "claim %s has both a metric, %s, and untestable: leave out one", c.ID, c.Metric)
 		}
@@ -244,7 +245,7 @@ func (f *File) checkClaims(r *yamlfile.Reader) {
 				r.Problem(line, "claim %s: there is no metric %s", c.ID, unknown(metric, f.metricNames(), "there are"))
 			}
 		}
-		f.checkClaimKind(r, line, c)
+		f.checkClaimKind(r, place, c)
 	}
 }
 
@@ -253,8 +254,9 @@ func (f *File) metricNames() []string {
 	return NamesOf(f.Study.AllMetrics(), func(m lab.Metric) string { return m.Name })
 }
 
-// checkClaimKind reports what a claim lacks for the test of its kind.
-func (f *File) checkClaimKind(r *yamlfile.Reader, line int, c lab.Claim) {
+// checkClaimKind reports what a claim lacks for the test of its kind. place is the claim's key in the file.
+func (f *File) checkClaimKind(r *yamlfile.Reader, place string, c lab.Claim) {
+	line := f.lines[place]
 	test, known := c.Kind.Test()
 	if !known {
 		kinds := NamesOf(lab.ClaimTests(), func(t lab.ClaimTest) string { return string(t.Kind) })
@@ -278,6 +280,8 @@ func (f *File) checkClaimKind(r *yamlfile.Reader, line int, c lab.Claim) {
 	case c.Low < 0 && !test.Exponent:
 		r.Problem(line, "claim %s: low is %g, expected a number from 0 up: only an exponent can be negative",
 			c.ID, c.Low)
+	case ranged && !f.planned && f.lines[place+".high"] == 0:
+		r.Problem(line, "claim %s: its range needs the key \"high\"", c.ID)
 	case ranged && !(c.Low < c.High):
 		r.Problem(line, "claim %s: low is %g and high is %g, expected low below high", c.ID, c.Low, c.High)
 	}
