@@ -326,6 +326,26 @@ func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 	}
 }
 
+// TestQuickTimeIsThatOfTheUnchangedProfile: options that change the quick profile leave out the time that it
+// took its author.
+func TestQuickTimeIsThatOfTheUnchangedProfile(t *testing.T) {
+	file := parseKiosk(t, "quick: {blocks: 2, took: 90s}\n")
+	for name, c := range map[string]struct {
+		options study.Options
+		took    float64
+	}{
+		"unchanged": {study.Options{}, 90},
+		"profiled":  {study.Options{Profiled: new(1)}, 0},
+		"other knobs": {study.Options{Knobs: func(lab.Variant) (map[string]string, error) { return nil, nil }},
+			0},
+	} {
+		c.options.Quick = true
+		if s := resolved(t, file, c.options); s.Took != c.took {
+			t.Errorf("%s: took %v s, want %v", name, s.Took, c.took)
+		}
+	}
+}
+
 func TestProfiledTrialsComeAfterThoseOfTheirBlock(t *testing.T) {
 	file := parseKiosk(t, "design: {blocks: 3, profiled_blocks: 2, noise_floor: [a]}\nquick: {blocks: 1}\n")
 	s := resolved(t, file, study.Options{Refuses: func(v lab.Variant) error { return nil }})

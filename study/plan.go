@@ -62,7 +62,8 @@ func (f *File) Resolve(o Options) (lab.Study, error) {
 		}
 		s.Load = quickLoad(s.Load, f.Quick.Load)
 		// The author's time is that of the unchanged quick profile.
-		if len(o.Points) == 0 && o.Blocks == nil && o.Scale == nil && o.Deployment == "" && len(o.Runtimes) == 0 {
+		if len(o.Points) == 0 && o.Blocks == nil && o.Scale == nil && o.Deployment == "" && len(o.Runtimes) == 0 &&
+			o.Profiled == nil && o.Knobs == nil {
 			s.Took = f.Quick.Took
 		}
 	}

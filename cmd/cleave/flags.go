@@ -291,7 +291,7 @@ func (f *sequentialFlags) apply(plan lab.Plan, isSet func(flag string) bool) (la
 	case isSet("within") && (f.within < time.Second || f.within > study.Longest):
 		return plan, withCode(exitBadPlan, "--within is %v, expected 1s to %.0fh", f.within, study.Longest.Hours())
 	}
-	design.Until, design.Within = f.until, f.within.Seconds()
+	design.Until, design.Within, plan.Study.Took = f.until, f.within.Seconds(), 0
 	return study.Expand(plan.Study, plan.Profile, plan.Created)
 }
 

@@ -71,6 +71,7 @@ func TestPlannedTimeOfJobs(t *testing.T) {
 	for command, want := range map[string]string{
 		"reproduce rego2021 --quick":                                   "about 95 s on two processors",
 		"reproduce rego2021 --quick --points s1":                       "unknown before a run",
+		"reproduce rego2021 --quick --until decided":                   "unknown before a run",
 		"reproduce rego2021":                                           "unknown before a run",
 		"check shop --architecture sync":                               "unknown before a run",
 		"check shop --architecture sync,async --fault kill:orders@60s": "about 2 min: 2 min of load",
