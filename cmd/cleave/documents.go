@@ -53,8 +53,9 @@ func (f *documentFlags) addFull(flags *pflag.FlagSet) {
 // check returns an error for documents that cannot be written, before anything is played.
 func (f *documentFlags) check() error {
 	err := ci.Known(f.format, ci.Formats())
-	if err == nil && f.format != "" && f.json == "-" {
-		err = fmt.Errorf("--format %s and --json - both take standard output: give --json a file", f.format)
+	if err == nil && f.format != "" && isOutput(f.json) {
+		err = fmt.Errorf("--format %s and --json %s both take standard output: give --json a file", f.format,
+			f.json)
 	}
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
@@ -64,7 +65,7 @@ func (f *documentFlags) check() error {
 
 // takeOutput reports whether a document takes standard output.
 func (f *documentFlags) takeOutput() bool {
-	return f.json == "-" || f.format != "" || f.decision != nil
+	return isOutput(f.json) || f.format != "" || f.decision != nil
 }
 
 func (a app) reportCommand() *cobra.Command {

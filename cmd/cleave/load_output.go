@@ -105,13 +105,11 @@ func (o *loadOutputs) logSecond(s trial.Second) error {
 
 // write writes the files about the whole load.
 func (o *loadOutputs) write(a app, outcome *trial.Outcome) error {
-	err := a.writeDocument(o.json, func(w io.Writer) error { return writeJSON(w, outcome.Summary) })
-	if o.hgrm == "" {
-		return err
-	}
-	return errors.Join(err, writeFile(o.hgrm, func(w io.Writer) error {
-		return record.WritePercentiles(w, outcome.Results.Times(record.Response, record.All))
-	}))
+	return errors.Join(
+		a.writeDocument(o.json, func(w io.Writer) error { return writeJSON(w, outcome.Summary) }),
+		a.writeDocument(o.hgrm, func(w io.Writer) error {
+			return record.WritePercentiles(w, outcome.Results.Times(record.Response, record.All))
+		}))
 }
 
 // close closes the files that were written during the load. whole says that they are

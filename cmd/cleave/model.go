@@ -197,8 +197,8 @@ func (a app) completeTraces(path, component string) (all []*lab.SpanNode, droppe
 	return trees, counts.Dropped, nil
 }
 
-// writeModel makes a model and writes it to a file, or to standard output if out is "-". If it is written to
-// a file, it is also drawn on standard output.
+// writeModel makes a model and writes it to a file, or to standard output. If it is written to a file, it is
+// also drawn on standard output.
 func (a app) writeModel(from model.Evidence, out string) error {
 	m, notes, err := model.Make(from)
 	if err != nil {
@@ -221,7 +221,7 @@ func (a app) writeModel(from model.Evidence, out string) error {
 	if err != nil {
 		return err
 	}
-	if out == "-" {
+	if isOutput(out) {
 		return nil
 	}
 	err = m.Show(a.out)

@@ -18,7 +18,7 @@ import (
 // before anything starts, so that a run of hours does not fail at its end. It does not
 // change the file.
 func checkOutput(flag, path string) error {
-	if path == "" || path == "-" {
+	if path == "" || path == "-" || standardStream(path) != nil {
 		return nil
 	}
 	info, err := os.Stat(path)
@@ -45,13 +45,31 @@ func checkOutput(flag, path string) error {
 
 // writeDocument writes a document to a file; "-" means standard output, and "" that it is not written.
 func (a app) writeDocument(path string, write func(io.Writer) error) error {
-	switch path {
-	case "":
+	switch {
+	case path == "":
 		return nil
-	case "-":
+	case isOutput(path):
 		return write(a.out)
 	}
 	return writeFile(path, write)
+}
+
+// isOutput reports whether the path of a document means standard output: "-", or one such as /dev/stdout.
+func isOutput(path string) bool {
+	return path == "-" || path != os.DevNull && standardStream(path) == os.Stdout
+}
+
+// standardStream returns standard output or standard error if a path leads to it, or else nil. A file that is
+// one of them must not be replaced: what the program prints later would go to the file that was removed.
+func standardStream(path string) *os.File {
+	info, err := os.Stat(path)
+	for _, stream := range []*os.File{os.Stdout, os.Stderr} {
+		own, failed := stream.Stat()
+		if err == nil && failed == nil && os.SameFile(info, own) {
+			return stream
+		}
+	}
+	return nil
 }
 
 // createProbe creates a file in the folder of path. It fails if writeFile could not create its file there.
@@ -69,9 +87,12 @@ func linkTarget(path string) string {
 	return path
 }
 
-// writeFile writes a file completely or not at all. Other files than regular ones, such as
-// /dev/stderr, are written directly.
+// writeFile writes a file completely or not at all. Standard streams, and other files than regular ones, are
+// written directly.
 func writeFile(path string, write func(io.Writer) error) error {
+	if stream := standardStream(path); stream != nil {
+		return write(stream)
+	}
 	path = linkTarget(path)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)

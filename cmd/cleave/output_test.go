@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,31 @@ func TestAnOutputMayBeALink(t *testing.T) {
 		return err
 	})
 	if text, readErr := os.ReadFile(file.Name()); err != nil || readErr != nil || string(text) != "{}" {
+		t.Errorf("the file holds %q (%v, %v)", text, err, readErr)
+	}
+}
+
+// TestADocumentMayGoToTheFileOfStandardOutput: with --json /dev/stdout >FILE, the file keeps what was printed
+// before and after the document.
+func TestADocumentMayGoToTheFileOfStandardOutput(t *testing.T) {
+	file, err := os.Create(filepath.Join(t.TempDir(), "out.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := os.Stdout
+	os.Stdout = file
+	defer func() { os.Stdout = usual }()
+	link := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
+	says := func(text string) func(w io.Writer) error {
+		return func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}
+	}
+	err = errors.Join(checkOutput("--json", link), says("before ")(file), app{out: file}.writeDocument(link,
+		says("document ")), writeFile(link, says("another ")), says("after")(file), file.Close())
+	if text, readErr := os.ReadFile(file.Name()); err != nil || readErr != nil ||
+		string(text) != "before document another after" {
 		t.Errorf("the file holds %q (%v, %v)", text, err, readErr)
 	}
 }

@@ -66,7 +66,7 @@ func (a app) compareTraces(before, after string, flags tracesFlags) error {
 	if err != nil {
 		return err
 	}
-	shown := a.textStream(flags.json == "-")
+	shown := a.textStream(isOutput(flags.json))
 	return report.TracesTerminal(plain.Raw(shown), compared,
 		report.Options{Colour: useColour(shown), Full: flags.full})
 }
