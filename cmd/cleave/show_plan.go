@@ -59,11 +59,14 @@ func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	if s.Load != nil && s.Load.Arrivals != "" {
 		lines = append(lines, "arrivals  "+s.Load.Arrivals+", in open loops")
 	}
-	before, err := lastRun(filepath.Join(results, s.Name, "latest"), s)
-	if err != nil {
-		return err
+	before, unread := lastRun(filepath.Join(results, s.Name, "latest"), s)
+	if unread != nil {
+		before = earlierRun{}
 	}
 	lines = append(lines, "time      "+planTime(plan, before), "disk      "+before.diskText(plan, results))
+	if unread != nil {
+		lines = append(lines, fmt.Sprintf("          not estimated from the last run: %v", unread))
+	}
 	if s.Design.Lengthen > 1 {
 		lines = append(lines, fmt.Sprintf("          loads become longer where trials are not steady, up to %g "+
 			"times", s.Design.Lengthen))
@@ -75,7 +78,7 @@ func writePlan(w io.Writer, plan lab.Plan, results string) error {
 		}
 		lines = append(lines, ends)
 	}
-	_, err = fmt.Fprintln(w, strings.Join(append(lines, "nothing was played; the plan itself: --plan --json -"),
+	_, err := fmt.Fprintln(w, strings.Join(append(lines, "nothing was played; the plan itself: --plan --json -"),
 		"\n"))
 	return err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -47,6 +48,11 @@ func TestPlanSaysWhatItTakes(t *testing.T) {
 	// The time outside of the job includes the warm-up, which is before the lead is ready.
 	expect("time      about 42 s, estimated from the trials in "+results+"/compare/latest",
 		" KiB, in "+results+"/compare")
+	if err := os.WriteFile(folder.Path("plan.json"), []byte(`{"schema": "cleave-plan/0"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expect("time      about 45 s: 36 s of load", "some 100 KiB for each trial",
+		`not estimated from the last run: `+folder.Path("plan.json")+` has schema "cleave-plan/0"`)
 }
 
 // TestComparisonsAreNotInStepWithTheirSystems: open loads of comparisons have jittered
