@@ -124,6 +124,9 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 	}
 	longer := plan(lab.FactorRate, 50)
 	longer.Study.Design.Lengthen = 4
+	pairs := plan(lab.FactorRate, 60)
+	pairs.Study.Load.Scenario = []byte(`{"flows": [{"steps": [{"request": "GET /"}]}, {"steps": [{"request": "GET /"},
+		{"request": "GET /"}]}]}`)
 	for name, c := range map[string]struct {
 		server, proof string
 		plan          lab.Plan
@@ -137,6 +140,7 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 		"its owner agrees": {"https://203.0.113.7:6443", token, plan(lab.FactorPerMinute, 600), allowed, ""},
 		"too much": {"https://203.0.113.7:6443", token, plan(lab.FactorRate, 500), allowed,
 			"100 are permitted"},
+		"flows of two":         {"https://203.0.113.7:6443", token, pairs, allowed, "120 operations"},
 		"a load that may grow": {"https://203.0.113.7:6443", token, longer, allowed, "of load would end after"},
 		"as fast as it can":    {"https://203.0.113.7:6443", token, plan("orders", 10), allowed, "no highest rate"},
 		"another token": {"https://203.0.113.7:6443", "another", plan(lab.FactorRate, 50), allowed,

@@ -102,9 +102,6 @@ func (f *compareFlags) addFaults(s *lab.Study, secrets *secret.Vault) error {
 	if f.capacity {
 		return errors.New("--fault and --capacity: a search plays many loads, and none with faults: leave one out")
 	}
-	if !f.isSet("lengthen") {
-		s.Design.Lengthen = 1 // levels change because of the faults, so longer trials would not help
-	}
 	if _, err := addFaults(s, f.faults, secrets); err != nil {
 		return err
 	}
@@ -128,9 +125,9 @@ func (f *compareFlags) study(definitions []external.Definition, points []lab.Poi
 		System:   external.Name, Baseline: names[0], Points: points, Load: &load,
 		Metrics: external.Metrics(points), Design: f.design(names[0]),
 	}
-	s.Design.Lengthen, s.Design.TrialTimeout = f.lengthen, trialTimeout(load, definitions)
-	if f.capacity {
-		s.Design.TrialTimeout += searchTimeout(load)
+	s.Design.Lengthen, s.Design.TrialTimeout = f.lengthen, trialTimeout(load, definitions)+searchTimeout(s)
+	if len(f.faults) > 0 && !f.isSet("lengthen") {
+		s.Design.Lengthen = 1 // levels change because of the faults, so longer trials would not help
 	}
 	pinned, _, _ := f.pin() // a mistake in the flag was reported before
 	for _, d := range definitions {

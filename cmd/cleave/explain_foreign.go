@@ -40,10 +40,7 @@ func (f *explainFlags) foreignPlan(
 	}
 	info := external.System{}.Describe()
 	s := f.study(info, load, variants, steps)
-	s.Design.TrialTimeout = trialTimeout(load, stops)
-	if f.capacity {
-		s.Design.TrialTimeout += searchTimeout(load)
-	}
+	s.Design.TrialTimeout = trialTimeout(load, stops) + searchTimeout(s)
 	info.Metrics = external.Metrics(s.Points)
 	s.Metrics = f.metrics(info, nil)
 	if err := f.checkSystems(ctx, &s, dir, secrets); err != nil {

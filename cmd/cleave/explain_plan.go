@@ -223,10 +223,10 @@ func (f *explainFlags) baseStudy(info lab.SystemInfo, load lab.Load, baseline st
 	if f.capacity {
 		// The blocks repeat every search: one probe at a rate is enough in each.
 		s.Load.Effort = lab.SearchEffort{Duration: max(1, f.duration.Seconds()/2), Resolution: 1.1, Votes: 1}
-		s.Design.TrialTimeout += searchTimeout(load)
 		s.Points = append(s.Points, lab.Point{Name: "capacity",
 			Levels: map[string]float64{lab.FactorSearchFrom: f.rate}})
 	}
+	s.Design.TrialTimeout += searchTimeout(s)
 	return s
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/load/consent"
 	"github.com/cleave-lab/cleave/load/scenario"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 )
 
@@ -148,9 +149,16 @@ func trialTimeout(load lab.Load, definitions []external.Definition) float64 {
 		longestStart(definitions) + longest
 }
 
-// searchTimeout returns the additional time limit of a search for the capacity, in seconds: about twenty
-// probes, some of them repeated, and a longer one.
-func searchTimeout(load lab.Load) float64 { return 45 * (load.Duration + 10) }
+// searchTimeout returns the additional time limit of the trials of a study that searches for a capacity, in
+// seconds: about twenty probes, some of them repeated, and a longer one. It is 0 for other studies.
+func searchTimeout(s lab.Study) float64 {
+	for _, p := range s.Points {
+		if _, searches := p.Level(lab.FactorSearchFrom); searches {
+			return 45 * (s.Load.Duration + 10)
+		}
+	}
+	return 0
+}
 
 // longestHealth limits the time until all services of a compose file are healthy.
 const longestHealth = 5 * time.Minute
@@ -182,8 +190,8 @@ func longestStart(definitions []external.Definition) float64 {
 func (f *foreignFlags) checkSystems(
 	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
 ) error {
-	var mistakes []error
-	playsOwnLoad := false
+	allowed, err := consent.ReadList(strings.NewReader(s.Load.Consent), f.request.allow)
+	mistakes, playsOwnLoad := []error{err}, false
 	for _, v := range s.Variants {
 		for _, p := range s.Points {
 			// The check needs a port; the real one is known when the system has started.
@@ -197,6 +205,10 @@ func (f *foreignFlags) checkSystems(
 			playsOwnLoad = playsOwnLoad || job.Rate == 0 && job.Users == 0
 			spec, err := checkLoad(job, dir, secrets)
 			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
+				spec.Guard.Allowed = allowed
+				// The conductor lengthens the load if trials are not steady.
+				longer := scenario.Duration(float64(spec.Load.Duration) * max(1, s.Design.Lengthen))
+				spec.Load.Duration = min(longer, scenario.Duration(study.Longest))
 				_, err = spec.Prepare(ctx)
 			}
 			if err != nil {

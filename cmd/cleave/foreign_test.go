@@ -1,10 +1,12 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -34,4 +36,31 @@ func TestForeignScripts(t *testing.T) {
 			"exits": exits, "valid": valid,
 		},
 	})
+}
+
+// TestConsentForTheURLsOfAComparison: --allow is read before anything is played. It bounds operations, not
+// flows, and loads as long as the conductor may make them.
+func TestConsentForTheURLsOfAComparison(t *testing.T) {
+	dir := t.TempDir()
+	list, flow := filepath.Join(dir, "list.yaml"), filepath.Join(dir, "flow.yaml")
+	writeFiles(t, dir, map[string]string{
+		"list.yaml": "allow:\n  - {host: 203.0.113.7, ports: [80], owner: me, max_rate: 9/s, hours: always,\n" +
+			"     token: 4f0c1a8be6d94c7fa1b2, expires: " +
+			time.Now().UTC().AddDate(0, 0, 2).Format(time.DateOnly) + "}\n",
+		"flow.yaml": "schema: cleave-scenario/1\nname: flow\nflows:\n  - {name: f, steps: [{request: GET /}, " +
+			"{request: GET /}]}\n",
+	})
+	for said, args := range map[string][]string{
+		"is not in the allow list":             {"--rate", "1"},
+		"10 operations per second are planned": {"--rate", "10", "--allow", list},
+		"12 operations per second are planned": {"--rate", "6", "--allow", list, "--scenario", flow},
+		"52h0m0s of load would end after":      {"--rate", "1", "-d", "13h", "--allow", list},
+	} {
+		root := newRoot(strings.NewReader(""), io.Discard, io.Discard)
+		root.SetArgs(append([]string{"compare", "a=http://203.0.113.7", "b=http://203.0.113.7:80", "--plan"},
+			args...))
+		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), said) {
+			t.Errorf("%v: %v, want %q", args, err, said)
+		}
+	}
 }

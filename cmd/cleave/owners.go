@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/netip"
@@ -18,6 +19,7 @@ import (
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/load/consent"
+	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 // allowVariable is the environment variable with the path of the consent list of owners of clusters and hosts
@@ -177,6 +179,7 @@ func (o owned) checkConsent(ctx context.Context, guard consent.Guard, plan lab.P
 		request := consent.Request{Scheme: server.Scheme, Host: server.Hostname(), Port: uint16(number),
 			Rate: highestRate(plan)}
 		if load := plan.Study.Load; load != nil {
+			request.Rate *= longestFlow(load.Scenario)
 			length := (load.Duration + load.LongestWarmUp()) * max(1, plan.Study.Design.Lengthen)
 			request.Duration = time.Duration(length * float64(time.Second))
 		}
@@ -194,8 +197,7 @@ func (o owned) checkConsent(ctx context.Context, guard consent.Guard, plan lab.P
 	return nil
 }
 
-// highestRate returns the highest rate of a plan, in operations per second; 0: the rate of a point is not
-// limited.
+// highestRate returns the highest rate of a plan, in flows per second; 0: the rate of a point is not limited.
 func highestRate(plan lab.Plan) float64 {
 	most := 0.0
 	for _, p := range plan.Study.Points {
@@ -206,4 +208,15 @@ func highestRate(plan lab.Plan) float64 {
 		most = max(most, rate)
 	}
 	return most
+}
+
+// longestFlow returns the number of operations of the longest flow of a scenario; 1 without a scenario.
+func longestFlow(text []byte) float64 {
+	var file scenario.File
+	_ = json.Unmarshal(text, &file) // the generator refuses a scenario that cannot be read
+	longest := 1
+	for _, flow := range file.Flows {
+		longest = max(longest, len(flow.Steps))
+	}
+	return float64(longest)
 }
