@@ -28,7 +28,7 @@ func (s *Shelf) Runs() (runs []lab.ListedRun, left lab.LeftOut, err error) {
 	held := heldLocks()
 	files := &allowance{FS: s.files, left: s.maxBytes}
 	for _, name := range listed {
-		if run, read := s.listedRun(files, name, held); read {
+		if run, ok := s.listedRun(files, name, held); ok {
 			runs = append(runs, run)
 		} else {
 			left.Unread++
@@ -56,9 +56,9 @@ func (s *Shelf) pruneCache(listed []string) {
 	s.entries = kept
 }
 
-// listedRun returns the entry of a run in a list. It reads the files of the run only if one has changed. read
+// listedRun returns the entry of a run in a list. It reads the files of the run only if one has changed. ok
 // is false if the files must be read and the allowance is spent.
-func (s *Shelf) listedRun(files *allowance, name string, held locks) (run lab.ListedRun, read bool) {
+func (s *Shelf) listedRun(files *allowance, name string, held locks) (run lab.ListedRun, ok bool) {
 	// The state is read before the files: otherwise a run whose report is written in between would be listed as
 	// reported, without its answer.
 	state := s.state(name, held)

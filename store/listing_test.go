@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -101,6 +103,22 @@ func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 		if _, left, err := s.Runs(); err != nil || left.Unseen != unseen {
 			t.Errorf("with a limit of %d entries the list left out %+v, %v", most, left, err)
 		}
+	}
+}
+
+// TestAFolderThatCannotBeReadHidesNoOthers: the list has all other runs, and says that some may be missing.
+func TestAFolderThatCannotBeReadHidesNoOthers(t *testing.T) {
+	s, folders := shelf(t, 1)
+	testset.Must(t, os.Mkdir(filepath.Join(filepath.Dir(filepath.Dir(folders[0].Dir())), "lost+found"), 0))
+	if os.Geteuid() == 0 { // the administrator can read everything
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		testset.Must(t, syscall.Setfsuid(65534))
+		defer func() { testset.Must(t, syscall.Setfsuid(0)) }()
+	}
+	runs, left, err := s.Runs()
+	if err != nil || len(runs) != 1 || runs[0].Damaged != "" || !left.Unseen {
+		t.Errorf("%+v, left out %+v, %v; want one run, and that others may be missing", runs, left, err)
 	}
 }
 

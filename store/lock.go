@@ -27,9 +27,12 @@ func (f *Folder) Lock() error {
 		holder, readErr := inputfile.Read(file.Name(), maxSmall)
 		err = errors.Join(err, readErr, file.Close())
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			pid, _ := strconv.Atoi(strings.TrimSpace(string(holder))) // 0: it has not written its ID yet
-			return fmt.Errorf("process %d is playing into %s: wait for its end, or end it, then go on with --resume",
-				pid, f.dir)
+			who := "another process" // it has not written its ID yet
+			if pid, err := strconv.Atoi(strings.TrimSpace(string(holder))); err == nil {
+				who = fmt.Sprintf("process %d", pid)
+			}
+			return fmt.Errorf("%s is playing into %s: wait for its end, or end it, then go on with --resume", who,
+				f.dir)
 		}
 		return fmt.Errorf("lock %s: %w", file.Name(), err)
 	}

@@ -77,7 +77,7 @@ func OpenShelf(dir string) (*Shelf, error) {
 func (s *Shelf) Close() error { return s.root.Close() }
 
 // names returns the names of all runs: those in the folder itself, and those in its subfolders, which hold
-// one study each. unseen reports whether it left out folders because of a limit.
+// one study each. unseen reports whether it left out folders because of a limit, or that cannot be read.
 func (s *Shelf) names() (all []string, unseen bool, err error) {
 	top, unseen, err := s.folders(".")
 	if err != nil {
@@ -96,9 +96,7 @@ func (s *Shelf) names() (all []string, unseen bool, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the folder was removed meanwhile
 		}
-		if err != nil {
-			return nil, false, fmt.Errorf("list %s: %w", path.Join(s.dir, name), err)
-		}
+		more = more || err != nil // one that cannot be read, such as lost+found, hides no others
 		for _, run := range inside[:min(len(inside), s.maxFolders-searched)] {
 			if run = path.Join(name, run); s.isRun(run) {
 				all = append(all, run)

@@ -275,6 +275,8 @@ func TestProgressIsReadInWholeLines(t *testing.T) {
 	testset.Must(t, err)
 	read(-1, "last\n", 8+3+long+5)
 	read(8, "", 8+maxProgress) // bytes without a line break are skipped
+	read(8+maxProgress, "", 8+2*maxProgress)
+	read(8+2*maxProgress, "last\n", 8+3+long+5) // the rest of the long line, too
 	testset.Must(t, errors.Join(file.Close(), os.Remove(file.Name()), syscall.Mkfifo(file.Name(), 0o600)))
 	if _, err := folders[0].Progress(); err == nil {
 		t.Error("progress is written to a pipe")

@@ -209,6 +209,17 @@ func TestALockOnAFullDisk(t *testing.T) {
 	other.Unlock()
 }
 
+func TestALockWhoseHolderHasNotWrittenItsIDYet(t *testing.T) {
+	f := create(t)
+	other, err := Open(f.Dir())
+	testset.Must(t, err)
+	testset.Must(t, errors.Join(other.Lock(), other.lock.Truncate(0)))
+	defer other.Unlock()
+	if err := f.Lock(); err == nil || !strings.HasPrefix(err.Error(), "another process is playing into") {
+		t.Errorf("Lock: %v", err)
+	}
+}
+
 func TestAFolderThatCannotBeWrittenIsNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	testset.Must(t, os.WriteFile(file, nil, 0o644))

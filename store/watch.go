@@ -51,11 +51,16 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 		return nil, 0, fmt.Errorf("read %s: %w", place, err)
 	}
 	defer func() { _ = file.Close() }() // only read
-	lastLines := from < 0 || from > size
-	if lastLines {
+	if from < 0 || from > size {
 		from = max(0, size-maxProgress)
 	}
-	lines, err = io.ReadAll(io.NewSectionReader(file, from, maxProgress))
+	before := []byte{'\n'}
+	if from > 0 {
+		_, err = file.ReadAt(before, from-1)
+	}
+	if err == nil {
+		lines, err = io.ReadAll(io.NewSectionReader(file, from, maxProgress))
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("read %s: %w", place, err)
 	}
@@ -65,7 +70,7 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 		return nil, from + maxProgress, nil
 	}
 	lines = lines[:end]
-	if lastLines && from > 0 { // from may be within a line
+	if before[0] != '\n' { // from is within a line
 		_, lines, _ = bytes.Cut(lines, []byte{'\n'})
 	}
 	return lines, from + int64(end), nil
