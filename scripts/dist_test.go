@@ -1,7 +1,8 @@
 // Package scripts tests scripts that no other test runs.
 //
 // Entry points: TestDistRunsAlone for dist.sh; TestUsageFromAnyFolder and
-// TestAFailedInstallationIsNotMarkedAsComplete for scripts of the airline.
+// TestAFailedInstallationIsNotMarkedAsComplete for scripts of the airline;
+// TestAnInterruptedInstallationIsRepeated for need.sh.
 package scripts
 
 import (

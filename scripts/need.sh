@@ -155,12 +155,12 @@ END
 }
 
 # install_zod installs zod, the library that github-action-benchmark uses to check its input, in the same
-# version.
+# version. The file that npm writes last tells that an installation is complete.
 install_zod() {
   local version=4.1.5 folder
   folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/zod-$version"
-  [ -d "$folder" ] || npm install --prefix "$folder" --ignore-scripts --no-audit --no-fund --loglevel=error \
-    "zod@$version" >&2 || {
+  [ -e "$folder/node_modules/.package-lock.json" ] || npm install --prefix "$folder" --ignore-scripts \
+    --no-audit --no-fund --loglevel=error "zod@$version" >&2 || {
     rm -rf "$folder"
     echo "need: the test of --format benchmark-action will be skipped: npm could not fetch zod" >&2
   }
