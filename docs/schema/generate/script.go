@@ -53,7 +53,8 @@ func scriptTypes(c comments) (string, error) {
 }
 
 // of returns the name of a type in TypeScript, and writes the interfaces that it needs. Lists, maps and
-// pointers may be null here. The schemas allow null only for pointers (builder.of).
+// pointers may be null here, as the nil lists and maps of Go are in JSON. The schemas are stricter: they
+// promise empty ones (builder.of).
 func (s *script) of(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[time.Time](), reflect.TypeFor[[]byte]():
