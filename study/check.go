@@ -123,7 +123,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	case f.info.Foreign && v.Architecture == "compose":
 		deployments = []string{"compose"}
 	case f.info.Foreign && v.Architecture == "services":
-		deployments = []string{lab.DockerBridge}
+		deployments = []string{lab.DockerBridge, lab.Swarm, lab.Kubernetes}
 	case f.info.Foreign && v.Architecture == "image":
 		deployments = []string{lab.DockerBridge, lab.DockerHost, lab.Swarm, lab.Kubernetes}
 	case f.info.Foreign && v.Architecture == "url":

@@ -46,6 +46,7 @@ run pipe                                         | pipe is a pipe, expected a re
 run folder                                       | folder is a folder
 run /dev/zero                                    | /dev/zero is a device
 run large.yaml                                   | large.yaml has 262145 bytes, at most 262144 are read
+check --resume damaged-run                       | plan.json is damaged
 run broken-run                                   | broken-run is a folder
 report broken-run                                | is no result folder
 report ''                                        | is no result folder
@@ -161,6 +162,8 @@ compare folder b=URL --rate 1                    | there is no Deployment
 check shop --operations 0                        | use 1 to 1000000
 check shop --operations 9223372036854775807      | use 1 to 1000000
 check shop --architecture ''                     | --architecture is empty
+check shop --architecture sync,sync              | there are two variants "sync"
+bottleneck people --units persons,persons        | there are two variants "persons-x2"
 check shop --deploy kubernetes --kubeconfig ''   | --kubeconfig is empty
 check shop --plan --progress bogus               | expected auto, terminal, plain, json, none
 check shop --fault kill:every-unit@2562047h      | no time span
@@ -262,7 +265,8 @@ func hostileFolder(t *testing.T) string {
 		"large.yaml":     study + "#" + strings.Repeat("x", 262145-len(study)-1),
 		"piped.yaml": "schema: cleave-scenario/1\nname: x\ntarget: http://127.0.0.1:1\ndata: {d: {csv: " +
 			"pipe}}\nflows: [{name: y, steps: [{request: GET /}]}]\n",
-		"piped-compose.yaml": "schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1\ncompose: pipe\n",
+		"damaged-run/plan.json": "{",
+		"piped-compose.yaml":    "schema: cleave-system/1\nname: x\nurl: http://127.0.0.1:1\ncompose: pipe\n",
 	})
 	if err := errors.Join(
 		syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700),

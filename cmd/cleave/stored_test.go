@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,16 @@ func checkStored(plan lab.Plan) error {
 // TestOwnPlansMayBePlayedAgain: the rules for stored plans refuse none that this
 // program makes.
 func TestOwnPlansMayBePlayedAgain(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"compose.yaml": "services:\n  web: {image: \"web:1\", ports: [\"80\"]}\n"})
+	file := filepath.Join(dir, "compose.yaml")
 	own := [][]string{
+		{"compare", file, "--rate", "1", "--deploy", "docker-bridge,swarm,kubernetes"},
+		{"check", file, "--fault", "kill:web"}, {"bottleneck", file, "--resource", "cpu", "--deploy", "swarm"},
+		{"explain", file, "--rate", "1", "--to", "web.cpu=0.5 deployment=kubernetes"},
+		{"explain", "shop", "--from", "sync", "--factors", "logging,security=mtls", "--until", "decided"},
+		{"bottleneck", "people", "--level", "case=1"},
 		{"compare", "a=./server {port}", "b=http://127.0.0.1:2", "--rate", "0.5,1000", "--capacity", "--no-gates"},
 		{"explain", "shop"}, {"explain", "shop", "--quick", "--capacity", "--rate", "0.5"},
 		{"check", "shop", "--fault", "kill:every-unit"}, {"check", "shop"},
@@ -82,6 +92,9 @@ func TestHostilePlansAreRefused(t *testing.T) {
 		"no system":         {built, func(p *lab.Plan) { p.Study.System = "" }, "no system"},
 		"an unknown architecture": {built, func(p *lab.Plan) { p.Study.Variants[0].Architecture = "" },
 			"no architecture"},
+		"a negative limit": {built, func(p *lab.Plan) {
+			p.Study.Variants[0].Limits = map[string]lab.Limits{"worker": {Memory: -1}}
+		}, "limits.worker.memory is -1"},
 		"an unknown deployment": {built, func(p *lab.Plan) { p.Study.Variants[0].Deployment = "compose" },
 			"no deployment"},
 		"a command in a built-in": {built, func(p *lab.Plan) {
