@@ -27,7 +27,6 @@ type bottleneckFlags struct {
 	replicas     int
 	cpu          float64
 	users        int
-	levels       map[string]string
 }
 
 // underLoad is a system with metrics of its own, among them those of a load.
@@ -92,8 +91,7 @@ func (f *bottleneckFlags) register(command *cobra.Command) {
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.IntVarP(&f.users, "users", "u", 32,
 			"`number` of users of the closed loop, enough to saturate the system")
-		flags.StringToStringVar(&f.levels, "level", nil,
-			"`NAME=VALUE` of a parameter of the system (cleave list); repeatable")
+		f.addLevels(flags)
 		f.addLength(flags, 5*time.Second)
 	})
 	addGroup(command, "Deployment", f.addDeployment)
@@ -207,7 +205,7 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 		return lab.Point{}, fmt.Errorf("--users is %d, expected a number from 1 to %g", f.users, users.Max)
 	}
 	p := usersPoint(f.users)
-	return p, setLevels(info, f.levels, p)
+	return p, f.setLevels(info, p)
 }
 
 // base returns the variant to scale, and the units that get more. Without --architecture it chooses the first

@@ -31,7 +31,6 @@ type checkFlags struct {
 	knobs         map[string]string
 	faults        []string
 	replicas      map[string]int
-	levels        map[string]string
 }
 
 func (a app) checkCommand() *cobra.Command {
@@ -82,8 +81,7 @@ func (f *checkFlags) register(command *cobra.Command) {
 	}, f.addBackings)
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.IntVar(&f.operations, "operations", 1000, "`number` of operations to push through each architecture")
-		flags.StringToStringVar(&f.levels, "level", nil,
-			"`NAME=VALUE` of a parameter of the system (cleave list); repeatable")
+		f.addLevels(flags)
 		flags.StringArrayVar(&f.faults, "fault", nil, "fault in mid-load, and its end: "+
 			"`KIND:TARGET[@AFTER][+HEAL]`; KIND is kill, restart, pause, cut, slow, fill, update, or drain of a "+
 			"node, TARGET a unit, database, broker, documents, a node or every-unit; repeatable")
@@ -137,7 +135,7 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 	if err := f.addFaultPoints(system, &s, nil); err != nil {
 		return lab.Plan{}, err
 	}
-	if err := setLevels(info, f.levels, s.Points...); err != nil {
+	if err := f.setLevels(info, s.Points...); err != nil {
 		return lab.Plan{}, err
 	}
 	return f.expand(&study.File{Study: s}, f.options())

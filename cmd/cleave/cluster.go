@@ -53,22 +53,13 @@ func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {
 	return err
 }
 
-// clusterMissing returns an error that names what this host lacks for a private cluster, one that Cleave
-// starts and removes. Nothing is needed if the user names a cluster.
-func clusterMissing() error {
-	if named, err := usersCluster(); err != nil || named != nil {
+// privateMissing returns an error that names what this host lacks for a private cluster or swarm, one that
+// Cleave starts and removes. Nothing is needed if the user names one.
+func privateMissing[T any](users func() (*T, error), missing func() error) error {
+	if named, err := users(); err != nil || named != nil {
 		return err
 	}
-	return kubernetes.Missing()
-}
-
-// swarmMissing returns an error that names what this host lacks for a private swarm. Nothing is needed if the
-// user names a swarm.
-func swarmMissing() error {
-	if named, err := usersSwarm(); err != nil || named != nil {
-		return err
-	}
-	return swarm.Missing()
+	return missing()
 }
 
 // hostAgent returns the path of the program that runs units on hosts. It is in the same folder as the program

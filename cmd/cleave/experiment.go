@@ -41,11 +41,11 @@ type experimentFlags struct {
 	points      []string
 	backings    []string
 	runtimes    []string
-	deploy      deployFlag
+	deploy      string // deployment of every variant; empty: each keeps its own
 	seed        uint64
 	results     string
 	resume      string
-	progress    progressFlag
+	progress    string
 	out         outFlag
 	serve       string // address; empty: the run is not shown in the browser
 	planOnly    bool
@@ -169,13 +169,13 @@ func (a app) planAndPlay(
 
 // playRest plays the rest of the plan in the folder of --resume.
 func (a app) playRest(command *cobra.Command, flags *experimentFlags, report reporter) error {
+	var plan lab.Plan
 	folder, err := store.Open(flags.resume)
+	if err == nil {
+		plan, err = folder.Plan()
+	}
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
-	}
-	plan, err := folder.Plan()
-	if err != nil {
-		return err
 	}
 	if !canContinue(command.Name(), plan.Study.Name) {
 		return withCode(exitBadPlan, "%s holds the study %q of %s, which is not of cleave %s: go on with cleave "+
@@ -285,7 +285,7 @@ func (a app) begin(
 func (a app) openResumed(
 	command *cobra.Command, plan lab.Plan, flags *experimentFlags,
 ) (*store.Folder, lab.Plan, error) {
-	forbidden := setFlags(command, func(f *pflag.Flag) bool {
+	forbidden := changedFlags(command, func(f *pflag.Flag) bool {
 		return !slices.Contains([]string{"resume", "progress", "out", serveName, "json", "format", "full",
 			"require-verdict", "trust", "context", "kubeconfig", "swarm", "hosts", "registry"}, f.Name)
 	})
@@ -386,7 +386,7 @@ func (a app) play(
 }
 
 // progressForm returns the form that --progress names; auto depends on whether errOut is a terminal.
-func (a app) progressForm(name progressFlag) progress.Form {
+func (a app) progressForm(name string) progress.Form {
 	switch {
 	case name == "json":
 		return progress.JSON

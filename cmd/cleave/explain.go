@@ -78,7 +78,7 @@ const explainedStudy = "network"
 // explainStudy plays explainedStudy. It refuses flags that reproduce does not have.
 func (a app) explainStudy(command *cobra.Command, args []string, flags *explainFlags) error {
 	plays := a.reproduceCommand().Flags()
-	wrong := setFlags(command, func(f *pflag.Flag) bool { return plays.Lookup(f.Name) == nil })
+	wrong := changedFlags(command, func(f *pflag.Flag) bool { return plays.Lookup(f.Name) == nil })
 	if len(wrong) > 0 {
 		return withCode(exitBadPlan, "explain %s takes no %s: it is a built-in study (cleave reproduce %s --help)",
 			explainedStudy, strings.Join(wrong, ", "), explainedStudy)

@@ -50,7 +50,7 @@ func (f *explainFlags) planFactors(system lab.Explainable, onBackings backingKno
 	load := f.measuredLoad()
 	load.Objective = f.objective
 	s := f.baseStudy(info, load, base.Name)
-	if err := setLevels(info, f.levels, s.Points...); err != nil {
+	if err := f.setLevels(info, s.Points...); err != nil {
 		return lab.Plan{}, err
 	}
 	s.Title = fmt.Sprintf("what %s change in %s, alone and in pairs", figure.And(knobsOf(factors)), base.Name)

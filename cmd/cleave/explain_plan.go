@@ -21,7 +21,6 @@ type explainFlags struct {
 	from, to  string
 	order     []string
 	factors   []string
-	levels    map[string]string
 	rate      float64
 	users     int
 	capacity  bool
@@ -47,8 +46,7 @@ func (f *explainFlags) register(command *cobra.Command) {
 	addGroup(command, "Load", func(flags *pflag.FlagSet) {
 		flags.Float64VarP(&f.rate, "rate", "r", 0, "operations per second of every stop (default: the system's)")
 		flags.IntVarP(&f.users, "users", "u", 0, "`number` of users of a closed loop, instead of a rate")
-		flags.StringToStringVar(&f.levels, "level", nil,
-			"`NAME=VALUE` of a parameter of the system (cleave list), e.g. reads=9; repeatable")
+		f.addLevels(flags)
 		f.addLength(flags, 10*time.Second)
 		flags.BoolVar(&f.capacity, "capacity", false,
 			"also search for the highest rate of each stop that meets the objective")
@@ -123,7 +121,7 @@ func (f *explainFlags) plan(name string) (lab.Plan, error) {
 	load := f.measuredLoad()
 	load.Objective = f.objective
 	s := f.study(info, load, stops, steps)
-	if err := setLevels(info, f.levels, s.Points...); err != nil {
+	if err := f.setLevels(info, s.Points...); err != nil {
 		return lab.Plan{}, err
 	}
 	s.Metrics = f.metrics(info, system.Explanation().Metrics)

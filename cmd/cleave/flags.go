@@ -53,8 +53,8 @@ func addGroup(command *cobra.Command, title string, makers ...func(*pflag.FlagSe
 	command.Flags().AddFlagSet(set)
 }
 
-// setFlags returns the set flags of a command line for which a condition holds, with their dashes.
-func setFlags(command *cobra.Command, is func(*pflag.Flag) bool) (names []string) {
+// changedFlags returns the set flags of a command line for which a condition holds, with their dashes.
+func changedFlags(command *cobra.Command, is func(*pflag.Flag) bool) (names []string) {
 	command.Flags().Visit(func(f *pflag.Flag) {
 		if is(f) {
 			names = append(names, "--"+f.Name)
@@ -96,7 +96,8 @@ func usage(usual func(*cobra.Command) error) func(*cobra.Command) error {
 
 // addDeployment adds the flag for the deployment of every variant, and the flags for clusters of the user.
 func (f *experimentFlags) addDeployment(flags *pflag.FlagSet) {
-	flags.Var(&f.deploy, deployFlagName, "`deployment` of every variant: "+strings.Join(lab.Deployments(), ", "))
+	flags.Var(choice{&f.deploy, "deployment", lab.Deployments()}, deployFlagName,
+		"`deployment` of every variant: "+strings.Join(lab.Deployments(), ", "))
 	addClusters(flags)
 }
 
@@ -114,21 +115,25 @@ func addClusters(flags *pflag.FlagSet) {
 	add("hosts", ssh.Variable, "", "your `hosts` as ssh takes them, comma-separated, for --deploy ssh")
 }
 
-// deployFlag is the name of a deployment. If it is empty, each variant keeps its own.
-type deployFlag string
+// choice is a flag with a list of possible values.
+type choice struct {
+	to    *string
+	kind  string // of the values, in messages
+	known []string
+}
 
 // String implements pflag.Value.
-func (d *deployFlag) String() string { return string(*d) }
+func (c choice) String() string { return *c.to }
 
 // Type implements pflag.Value.
-func (d *deployFlag) Type() string { return "deployment" }
+func (c choice) Type() string { return c.kind }
 
 // Set implements pflag.Value.
-func (d *deployFlag) Set(name string) error {
-	if !slices.Contains(lab.Deployments(), name) {
-		return fmt.Errorf("there is no deployment %q: use %s", name, strings.Join(lab.Deployments(), ", "))
+func (c choice) Set(value string) error {
+	if !slices.Contains(c.known, value) {
+		return fmt.Errorf("there is no %s %q: expected %s", c.kind, value, strings.Join(c.known, ", "))
 	}
-	*d = deployFlag(name)
+	*c.to = value
 	return nil
 }
 
@@ -210,9 +215,14 @@ func (f *experimentFlags) addOutput(flags *pflag.FlagSet) {
 // addResults adds the flags about results and progress.
 func (f *experimentFlags) addResults(flags *pflag.FlagSet) {
 	flags.StringVar(&f.results, "results", "results", "`folder` for results")
-	f.progress = "auto"
-	flags.Var(&f.progress, "progress",
+	addProgress(flags, &f.progress,
 		"`form` of the progress: auto, terminal, plain (a line per trial), json (an object per trial) or none")
+}
+
+// addProgress adds the flag for the form of the progress.
+func addProgress(flags *pflag.FlagSet, to *string, help string) {
+	*to = "auto"
+	flags.Var(choice{to, "form", []string{"auto", "terminal", "plain", "json", "none"}}, "progress", help)
 }
 
 // addVerdict adds the flags about results that compare variants.
@@ -293,22 +303,4 @@ func (f *sequentialFlags) apply(plan lab.Plan, isSet func(flag string) bool) (la
 	}
 	design.Until, design.Within, plan.Study.Took = f.until, f.within.Seconds(), 0
 	return study.Expand(plan.Study, plan.Profile, plan.Created)
-}
-
-// progressFlag is the name of a form in which progress is shown.
-type progressFlag string
-
-// String implements pflag.Value.
-func (p *progressFlag) String() string { return string(*p) }
-
-// Type implements pflag.Value.
-func (p *progressFlag) Type() string { return "form" }
-
-// Set implements pflag.Value.
-func (p *progressFlag) Set(name string) error {
-	if known := []string{"auto", "terminal", "plain", "json", "none"}; !slices.Contains(known, name) {
-		return fmt.Errorf("expected %s", strings.Join(known, ", "))
-	}
-	*p = progressFlag(name)
-	return nil
 }

@@ -88,7 +88,7 @@ func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error)
 		return false, nil // the folder of --resume has them
 	}
 	foreign := isForeign(args)
-	wrong := setFlags(command, func(f *pflag.Flag) bool {
+	wrong := changedFlags(command, func(f *pflag.Flag) bool {
 		if foreign {
 			return slices.Contains(ours, f.Name)
 		}
@@ -106,7 +106,7 @@ func ofUser(command *cobra.Command, args []string, ours ...string) (bool, error)
 
 // onlyDeployment returns the deployment of --deploy as a list of one; it is empty without the flag, and
 // systems then keep their own.
-func (f *foreignFlags) onlyDeployment() []string { return strings.Fields(string(f.deploy)) }
+func (f *foreignFlags) onlyDeployment() []string { return strings.Fields(f.deploy) }
 
 // foreignPlanner returns the plan of a command for systems of the user, which args names.
 type foreignPlanner func(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error)

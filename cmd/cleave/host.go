@@ -21,8 +21,10 @@ import (
 	"github.com/cleave-lab/cleave/deploy/compose"
 	"github.com/cleave-lab/cleave/deploy/docker"
 	"github.com/cleave-lab/cleave/deploy/gluster"
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/ssh"
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 	"github.com/cleave-lab/cleave/studies"
@@ -191,8 +193,9 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 	broken := missingPrograms()
 	containers := docker.Missing()
 	for deployment, missing := range map[string]error{lab.Process: broken, lab.DockerHost: containers,
-		lab.DockerBridge: containers, lab.Kubernetes: clusterMissing(), lab.Swarm: swarmMissing(),
-		lab.SSH: ssh.Missing(), "compose": compose.Missing()} {
+		lab.DockerBridge: containers, lab.SSH: ssh.Missing(), "compose": compose.Missing(),
+		lab.Kubernetes: privateMissing(usersCluster, kubernetes.Missing),
+		lab.Swarm:      privateMissing(usersSwarm, swarm.Missing)} {
 		found.Deployments[deployment] = ""
 		if missing != nil {
 			found.Deployments[deployment] = missing.Error()

@@ -10,6 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 	"github.com/cleave-lab/cleave/load/trial"
 	"github.com/cleave-lab/cleave/report/plain"
+	"github.com/cleave-lab/cleave/report/progress"
 )
 
 // shortestShown is the length of the shortest interval that is shown. The fraction of a second at the end of
@@ -18,21 +19,14 @@ const shortestShown = 100 * time.Millisecond
 
 // progress returns a function that shows a second of the load.
 func (r *loadRun) progress() func(trial.Second) {
-	form := r.flags.outputs.progress
-	if form == "auto" {
-		form = "plain"
-		if isTerminal(r.errOut) {
-			form = "terminal"
-		}
-	}
 	view := r.view()
-	switch form {
-	case "terminal":
+	switch r.progressForm(r.flags.outputs.progress) {
+	case progress.Terminal:
 		view.out = plain.Raw(r.errOut) // all text is our own, and need not be cleaned
 		return view.draw
-	case "plain":
+	case progress.Plain:
 		return view.line
-	case "json":
+	case progress.JSON:
 		view.out = plain.Raw(r.errOut)
 		return view.object
 	}

@@ -16,7 +16,7 @@ import (
 // loadOutputs are the files and lines that load writes in addition to its table.
 type loadOutputs struct {
 	json, hdr, hgrm, jtl, lines string
-	progress                    progressFlag
+	progress                    string
 	out                         outFlag
 
 	log     *record.LogWriter // nil before the first second
@@ -32,8 +32,7 @@ func (o *loadOutputs) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.jtl, "jtl", "",
 		"write every operation as a JTL `file` (CSV), which JMeter's report generator reads")
 	flags.StringVar(&o.lines, "lines", "", "write every operation as a line of JSON to this `file`")
-	o.progress = "auto"
-	flags.Var(&o.progress, "progress",
+	addProgress(flags, &o.progress,
 		"`form` of the progress: auto, terminal (a live view), plain (a line per second), json (an object per "+
 			"second) or none")
 	o.out.addTo(flags)
@@ -126,4 +125,71 @@ func (o *loadOutputs) close(whole bool) error {
 		errs = append(errs, list.close(whole))
 	}
 	return errors.Join(errs...)
+}
+
+// rowWriter writes operations in some format.
+type rowWriter interface {
+	Write(record.Row) error
+	Flush() error
+}
+
+// loadList is a file with every operation of a load. It gets its name only once it is
+// complete, because an incomplete list cannot be recognized by its content.
+type loadList struct {
+	rowWriter
+	path   string
+	file   *os.File
+	rows   int64
+	failed bool // a write has failed
+}
+
+// unfinished is the suffix of a list's name until it is complete.
+const unfinished = ".partial"
+
+// newLoadList begins a list. Pipes and devices are written directly. The list of an
+// earlier load is kept until this one is complete.
+func newLoadList(path string, begin func(io.Writer) (rowWriter, error)) (*loadList, error) {
+	name := path + unfinished
+	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() {
+		name = path
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	writer, err := begin(file)
+	if err != nil {
+		errs := []error{err, file.Close()}
+		if name != path {
+			errs = append(errs, os.Remove(name))
+		}
+		return nil, errors.Join(errs...)
+	}
+	return &loadList{rowWriter: writer, path: path, file: file}, nil
+}
+
+// write adds an operation.
+func (l *loadList) write(r record.Row) error {
+	err := l.Write(r)
+	l.rows++
+	l.failed = l.failed || err != nil
+	return err
+}
+
+// close ends the list, and gives it its name if the load is complete (whole) and every write has succeeded.
+// It removes an empty list that is not complete.
+func (l *loadList) close(whole bool) error {
+	if err := errors.Join(l.Flush(), l.file.Close()); err != nil {
+		return fmt.Errorf("the list %s is not whole: %w", l.file.Name(), err)
+	}
+	renamed := l.file.Name() != l.path // not for pipes and devices
+	switch {
+	case whole && !l.failed && renamed:
+		return os.Rename(l.file.Name(), l.path)
+	case whole && !l.failed:
+		return nil
+	case l.rows == 0 && renamed:
+		return os.Remove(l.file.Name())
+	}
+	return fmt.Errorf("the list %s is not whole: it has what came before the failure", l.file.Name())
 }

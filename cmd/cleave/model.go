@@ -153,7 +153,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 	if notRun != nil && len(args) == 1 && namesForeignSystem(args[0]) {
 		return a.modelForeign(command, args, flags)
 	}
-	wrong := setFlags(command, func(f *pflag.Flag) bool { return f.Name != "out" && f.Name != "component" })
+	wrong := changedFlags(command, func(f *pflag.Flag) bool { return f.Name != "out" && f.Name != "component" })
 	if len(wrong) > 0 {
 		return withCode(exitBadPlan, "%s is only for trials of a system: one of yours, or one of %s",
 			strings.Join(wrong, ", "), strings.Join(systemsThat[lab.Modelled](), ", "))

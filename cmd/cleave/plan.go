@@ -90,7 +90,7 @@ func (f *experimentFlags) planFile(path string) (lab.Plan, error) {
 func (f *experimentFlags) planStudy(file *study.File) (plan lab.Plan, err error) {
 	o := f.options()
 	o.Quick, o.Points, o.Runtimes = f.quick, f.points, f.runtimes
-	o.Deployment, o.Refuses = string(f.deploy), checkDeployment
+	o.Deployment, o.Refuses = f.deploy, checkDeployment
 	if f.isSet("scale") {
 		o.Scale = &f.scale
 	}
@@ -109,6 +109,13 @@ type designFlags struct {
 	duration time.Duration
 	warmUp   warmUp
 	margin   float64
+	levels   map[string]string // of parameters, by their names
+}
+
+// addLevels adds the flag for parameters of the system.
+func (f *designFlags) addLevels(flags *pflag.FlagSet) {
+	flags.StringToStringVar(&f.levels, "level", nil,
+		"`NAME=VALUE` of a parameter of the system (cleave list); repeatable")
 }
 
 // addLength adds the flags for the length of a load.
@@ -210,7 +217,7 @@ func backingKnobsOf(system string, kinds []string) (backingKnobs, error) {
 }
 
 // deployment returns the deployment of variants that are not from a study file.
-func (f *experimentFlags) deployment() string { return cmp.Or(string(f.deploy), lab.Process) }
+func (f *experimentFlags) deployment() string { return cmp.Or(f.deploy, lab.Process) }
 
 // checkDeployment returns an error if the deployment of a variant lacks a capability that it needs.
 func checkDeployment(v lab.Variant) error {
@@ -303,16 +310,16 @@ func architectureNames(info lab.SystemInfo) []string {
 }
 
 // setLevels sets the levels of --level in points.
-func setLevels(info lab.SystemInfo, levels map[string]string, points ...lab.Point) error {
-	for _, name := range slices.Sorted(maps.Keys(levels)) {
+func (f *designFlags) setLevels(info lab.SystemInfo, points ...lab.Point) error {
+	for _, name := range slices.Sorted(maps.Keys(f.levels)) {
 		parameter, known := info.Parameter(name)
 		if !known {
 			return fmt.Errorf("--level: %s has no parameter %q: see cleave list %s", info.Name, name, info.Name)
 		}
-		value, err := strconv.ParseFloat(levels[name], 64)
+		value, err := strconv.ParseFloat(f.levels[name], 64)
 		if err != nil || !(value >= parameter.Min && value <= parameter.Max) {
-			return fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, levels[name], parameter.Min,
-				parameter.Max)
+			return fmt.Errorf("--level: %s is %q, expected a number from %g to %g", name, f.levels[name],
+				parameter.Min, parameter.Max)
 		}
 		for _, p := range points {
 			p.Levels[name] = value

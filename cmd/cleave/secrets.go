@@ -87,24 +87,14 @@ func fillScenario(v *secret.Vault, file scenario.File) (scenario.File, error) {
 // text.
 func withTexts(file scenario.File, change func(name, header, text string) string) scenario.File {
 	headers := func(all map[string]string) map[string]string {
-		changed := maps.Clone(all)
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			changed[name] = change(name, name, all[name])
-		}
-		return changed
+		return withValues(all, func(name, text string) string { return change(name, name, text) })
 	}
 	file.Headers = headers(file.Headers)
-	file.Flows = slices.Clone(file.Flows)
-	for i := range file.Flows {
-		steps := slices.Clone(file.Flows[i].Steps)
-		for j := range steps {
-			steps[j].Headers = headers(steps[j].Headers)
-			steps[j].Body = change("", "", steps[j].Body)
-			steps[j].JSON = withMembers("", steps[j].JSON, change)
-		}
-		file.Flows[i].Steps = steps
-	}
-	return file
+	return withSteps(file, func(s *scenario.Step) {
+		s.Headers = headers(s.Headers)
+		s.Body = change("", "", s.Body)
+		s.JSON = withMembers("", s.JSON, change)
+	})
 }
 
 // withOtherTexts returns a copy of the scenario with those texts changed that withTexts leaves and that may
@@ -118,27 +108,36 @@ func withOtherTexts(file scenario.File, change func(text string) string) scenari
 		return changed
 	}
 	texts := func(all map[string]string) map[string]string {
-		changed := maps.Clone(all)
-		for _, name := range slices.Sorted(maps.Keys(all)) {
-			changed[name] = change(all[name])
-		}
-		return changed
+		return withValues(all, func(_, text string) string { return change(text) })
 	}
 	file.Target = change(file.Target)
-	file.Values = maps.Clone(file.Values)
-	for _, name := range slices.Sorted(maps.Keys(file.Values)) {
-		value := file.Values[name]
+	file.Values = withValues(file.Values, func(_ string, value scenario.Value) scenario.Value {
 		value.Choice = list(value.Choice)
-		file.Values[name] = value
+		return value
+	})
+	return withSteps(file, func(s *scenario.Step) {
+		s.Name, s.Request = change(s.Name), change(s.Request)
+		s.Expect.Body, s.Expect.JSON, s.Expect.Header = list(s.Expect.Body), texts(s.Expect.JSON),
+			texts(s.Expect.Header)
+	})
+}
+
+// withValues returns a copy of a map with its values changed, in the order of their names.
+func withValues[T any](all map[string]T, change func(name string, value T) T) map[string]T {
+	changed := maps.Clone(all)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		changed[name] = change(name, all[name])
 	}
+	return changed
+}
+
+// withSteps returns a copy of the scenario with its steps changed.
+func withSteps(file scenario.File, change func(*scenario.Step)) scenario.File {
 	file.Flows = slices.Clone(file.Flows)
 	for i := range file.Flows {
 		steps := slices.Clone(file.Flows[i].Steps)
 		for j := range steps {
-			s := &steps[j]
-			s.Name, s.Request = change(s.Name), change(s.Request)
-			s.Expect.Body, s.Expect.JSON, s.Expect.Header = list(s.Expect.Body), texts(s.Expect.JSON),
-				texts(s.Expect.Header)
+			change(&steps[j])
 		}
 		file.Flows[i].Steps = steps
 	}
@@ -157,11 +156,7 @@ func withMembers(name string, value any, change func(name, header, text string) 
 		}
 		return changed
 	case map[string]any:
-		changed := maps.Clone(value)
-		for _, member := range slices.Sorted(maps.Keys(value)) {
-			changed[member] = withMembers(member, value[member], change)
-		}
-		return changed
+		return withValues(value, func(member string, value any) any { return withMembers(member, value, change) })
 	}
 	return value
 }

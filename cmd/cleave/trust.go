@@ -39,24 +39,21 @@ func (a app) planToPlay(folder *store.Folder, trust bool) (lab.Plan, error) {
 	if own || trust || plan.Study.System != external.Name {
 		return plan, nil
 	}
-	actions := describeActions(plan.Study)
-	if a.confirms(folder, actions) {
+	warning := fmt.Sprintf("%s was not made by you with this cleave on this host, or was changed; it "+
+		"would\n%s\n", folder.Path("plan.json"), describeActions(plan.Study))
+	if a.confirms(warning) {
 		return plan, nil
 	}
-	return plan, withCode(exitBadPlan,
-		"%s was not made by you with this cleave on this host, or was changed; it would\n%s\n"+
-			"read this, and if you want it, say so with --trust", folder.Path("plan.json"), actions)
+	return plan, withCode(exitBadPlan, "%sread this, and if you want it, say so with --trust", warning)
 }
 
-// confirms shows the actions of a plan and asks the user at the terminal. Without a terminal it returns
-// false.
-func (a app) confirms(folder *store.Folder, actions string) bool {
+// confirms shows what a plan would do and asks the user at the terminal. Without a terminal it returns false.
+func (a app) confirms(warning string) bool {
 	file, ok := a.in.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) {
 		return false
 	}
-	fmt.Fprintf(a.errOut, "%s was not made by you with this cleave on this host, or was changed; it "+
-		"would\n%s\nplay it? [y/N] ", folder.Path("plan.json"), actions)
+	fmt.Fprint(a.errOut, warning, "play it? [y/N] ")
 	answer, err := bufio.NewReader(io.LimitReader(a.in, 100)).ReadString('\n')
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer)))
 }
