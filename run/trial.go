@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -196,4 +197,41 @@ func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
+}
+
+// stopwatch measures the phases of a trial.
+type stopwatch struct {
+	phases []lab.Phase
+	last   time.Time // end of the last phase; before the first one, the start of the trial
+}
+
+// lap records the end of a phase. The phase began when the one before it ended.
+func (s *stopwatch) lap(phase lab.PhaseName) {
+	now := time.Now()
+	s.phases = append(s.phases, lab.Phase{Name: phase, Seconds: now.Sub(s.last).Seconds()})
+	s.last = now
+}
+
+// fullBelow is the number of free bytes below which a disk counts as full. It is above 0 because logs and
+// databases that need a larger block fail before the last byte is used.
+const fullBelow = 1 << 20
+
+// withFullDisk returns the error of a trial, which may be nil, and puts another in front of it if the disk of
+// a directory is full: errors of units and servers seldom mention the disk. It must be called before the
+// files of the trial are removed.
+func withFullDisk(dir string, err error) error {
+	var disk syscall.Statfs_t
+	if syscall.Statfs(dir, &disk) != nil {
+		return err // the disk is unknown: the directory may not exist
+	}
+	free := disk.Bavail * uint64(disk.Bsize)
+	if free >= fullBelow {
+		return err
+	}
+	full := fmt.Errorf("the disk that holds %s is full (%d bytes are free): free some space, or set TMPDIR to "+
+		"a folder on another disk", dir, free)
+	if err == nil {
+		return full
+	}
+	return fmt.Errorf("%w: %w", full, err)
 }

@@ -41,3 +41,11 @@ func NeedClusters(t testing.TB) {
 		t.Skip("it brings up a cluster: type: make test-cluster")
 	}
 }
+
+// Must ends the test if err is not nil.
+func Must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
