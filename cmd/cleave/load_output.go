@@ -54,7 +54,7 @@ func (o *loadOutputs) open(agents bool) (trial.Hooks, error) {
 	hooks := trial.Hooks{Second: o.logSecond}
 	var err error
 	if o.hdr != "" {
-		if o.hdrFile, err = os.Create(o.hdr); err != nil {
+		if o.hdrFile, err = createFile(o.hdr); err != nil {
 			return hooks, fmt.Errorf("--hdr: %w", err)
 		}
 	}
@@ -150,10 +150,10 @@ const unfinished = ".partial"
 // earlier load is kept until this one is complete.
 func newLoadList(path string, begin func(io.Writer) (rowWriter, error)) (*loadList, error) {
 	name := path + unfinished
-	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() {
+	if old, err := os.Lstat(path); err == nil && !old.Mode().IsRegular() || standardStream(path) != nil {
 		name = path
 	}
-	file, err := os.Create(name)
+	file, err := createFile(name)
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,20 @@ func standardStream(path string) *os.File {
 	return nil
 }
 
+// createFile creates a file that is written piece by piece. For a path that leads to a standard stream it
+// returns a copy of the stream, which continues where that is.
+func createFile(path string) (*os.File, error) {
+	stream := standardStream(path)
+	if stream == nil {
+		return os.Create(path)
+	}
+	descriptor, err := unix.Dup(int(stream.Fd()))
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(descriptor), path), nil
+}
+
 // createProbe creates a file in the folder of path. It fails if writeFile could not create its file there.
 func createProbe(path string) (*os.File, error) {
 	name := "." + filepath.Base(path) + "-" + strconv.Itoa(os.Getpid())

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/cleave-lab/cleave/load/record"
 )
 
 // TestAnOutputMayBeALink: a file behind a link is checked and replaced in its own folder. In the folder of
@@ -47,10 +49,25 @@ func TestADocumentMayGoToTheFileOfStandardOutput(t *testing.T) {
 			return err
 		}
 	}
+	list, listErr := newLoadList(link, func(w io.Writer) (rowWriter, error) { return listOf{w}, nil })
+	if listErr != nil {
+		t.Fatal(listErr)
+	}
 	err = errors.Join(checkOutput("--json", link), says("before ")(file), app{out: file}.writeDocument(link,
-		says("document ")), writeFile(link, says("another ")), says("after")(file), file.Close())
+		says("document ")), writeFile(link, says("another ")), list.write(record.Row{}), list.close(true),
+		says("after")(file), file.Close())
 	if text, readErr := os.ReadFile(file.Name()); err != nil || readErr != nil ||
-		string(text) != "before document another after" {
+		string(text) != "before document another row after" {
 		t.Errorf("the file holds %q (%v, %v)", text, err, readErr)
 	}
 }
+
+// listOf is a list of operations that writes a word for each.
+type listOf struct{ io.Writer }
+
+func (l listOf) Write(record.Row) error {
+	_, err := io.WriteString(l.Writer, "row ")
+	return err
+}
+
+func (l listOf) Flush() error { return nil }
