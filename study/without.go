@@ -81,11 +81,7 @@ func pointsOf(s lab.Study, v lab.Variant) []string {
 
 // reasonOf returns the missing parts as one line.
 func reasonOf(lacks []lab.Lack) string {
-	var parts []string
-	for _, l := range lacks {
-		parts = append(parts, oneLine(l.Err))
-	}
-	return strings.Join(parts, "; ")
+	return strings.Join(NamesOf(lacks, func(l lab.Lack) string { return oneLine(l.Err) }), "; ")
 }
 
 // rebased replaces an absent baseline by the first variant.

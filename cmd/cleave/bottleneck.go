@@ -63,14 +63,8 @@ docs/bottleneck.md says how to read the answer.` + exitCodesHelp(measuredCodes()
   cleave bottleneck compose.yaml --path /cart --resource cpu`,
 		Args: arguments(orResumed(cobra.ExactArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
-			foreign, err := ofUser(command, args, "architecture", "level", backingFlag)
-			switch {
-			case err != nil:
-				return err
-			case foreign:
-				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reportAnalysis)
-			}
-			return a.planAndPlay(command, args, &flags.experimentFlags, flags.plan, a.reportAnalysis)
+			return a.playEither(command, args, &flags.foreignFlags, []string{"architecture", "level", backingFlag},
+				planners{flags.plan, flags.foreignPlan}, a.reportAnalysis)
 		},
 	}
 	flags.register(command)

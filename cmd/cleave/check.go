@@ -55,15 +55,10 @@ If that audit is undecided, the exit code is 6.` +
   cleave check compose.yaml --scenario order.yaml --fault kill:cart --audit './audit.sh {history} {url}'`,
 		Args: arguments(orResumed(cobra.MinimumNArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {
-			foreign, err := ofUser(command, args, "architecture", "knob", "replicas", "level", backingFlag)
-			switch {
-			case err != nil:
-				return err
-			case foreign:
-				return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reportCheck)
-			}
 			flags.strict = flags.strict || !flags.all() // an architecture that was asked for is not left out
-			return a.planAndPlay(command, args, &flags.experimentFlags, flags.plan, a.reportCheck)
+			ours := []string{"architecture", "knob", "replicas", "level", backingFlag}
+			return a.playEither(command, args, &flags.foreignFlags, ours, planners{flags.plan, flags.foreignPlan},
+				a.reportCheck)
 		},
 	}
 	flags.register(command)

@@ -60,16 +60,12 @@ loop instead. docs/explaining.md says how to read the answer.` + exitCodesHelp(m
 
 // explain explains a system of Cleave, or the differences between two systems of the user.
 func (a app) explain(command *cobra.Command, args []string, flags *explainFlags) error {
-	foreign, err := ofUser(command, args, "from", "tuned", factorsFlag, "level", backingFlag)
-	switch {
-	case err != nil:
-		return err
-	case foreign:
-		return a.playForeign(command, args, &flags.foreignFlags, flags.foreignPlan, a.reportAnalysis)
-	case slices.Equal(args, []string{explainedStudy}):
+	if slices.Equal(args, []string{explainedStudy}) {
 		return a.explainStudy(command, args, flags)
 	}
-	return a.planAndPlay(command, args, &flags.experimentFlags, flags.plan, a.reportAnalysis)
+	ours := []string{"from", "tuned", factorsFlag, "level", backingFlag}
+	return a.playEither(command, args, &flags.foreignFlags, ours, planners{flags.plan, flags.foreignPlan},
+		a.reportAnalysis)
 }
 
 // explainedStudy is the built-in study that explain can play although it is no system.

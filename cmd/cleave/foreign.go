@@ -111,6 +111,27 @@ func (f *foreignFlags) onlyDeployment() []string { return strings.Fields(f.deplo
 // foreignPlanner returns the plan of a command for systems of the user, which args names.
 type foreignPlanner func(ctx context.Context, args []string, secrets *secret.Vault) (lab.Plan, error)
 
+// planners are the two planners of a command: for a system of Cleave and for systems of the user.
+type planners struct {
+	ours    func(name string) (lab.Plan, error)
+	foreign foreignPlanner
+}
+
+// playEither plays a command on a system of Cleave, or on systems of the user. ours lists the flags that are
+// only for systems of Cleave.
+func (a app) playEither(
+	command *cobra.Command, args []string, flags *foreignFlags, ours []string, plan planners, report reporter,
+) error {
+	foreign, err := ofUser(command, args, ours...)
+	switch {
+	case err != nil:
+		return err
+	case foreign:
+		return a.playForeign(command, args, flags, plan.foreign, report)
+	}
+	return a.planAndPlay(command, args, &flags.experimentFlags, plan.ours, report)
+}
+
 // playForeign plans and plays a command on systems of the user. With --resume it continues an experiment.
 func (a app) playForeign(
 	command *cobra.Command, args []string, flags *foreignFlags, planner foreignPlanner, report reporter,

@@ -124,14 +124,6 @@ func programState(program, packaged, use string) backingState {
 	return backingState{Is: program + ", " + use}
 }
 
-// diskState returns the state of the replicated disk, which a knob of systems needs.
-func diskState() backingState {
-	if err := gluster.Missing(); err != nil {
-		return backingState{Missing: err.Error()}
-	}
-	return backingState{Is: gluster.About() + ", for " + lab.KnobDisk + " " + lab.DiskReplicated}
-}
-
 // serverState returns the state of a server that Cleave would start.
 func serverState(b server.Availability) backingState {
 	if b.Missing != nil {
@@ -217,7 +209,11 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 			found.Needs[need.Name] = backingState{Is: need.Is, Missing: need.Missing, Install: need.Install}
 		}
 	}
-	found.Needs["replicated disk"] = diskState()
+	disk := backingState{Is: gluster.About() + ", for " + lab.KnobDisk + " " + lab.DiskReplicated}
+	if err := gluster.Missing(); err != nil {
+		disk = backingState{Missing: err.Error()}
+	}
+	found.Needs["replicated disk"] = disk
 	servers, mistaken := namedServers()
 	for kind, b := range servers {
 		if _, listed := found.Backings[kind]; listed { // one server can provide several kinds, not all are listed

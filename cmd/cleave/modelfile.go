@@ -9,6 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
+	"github.com/cleave-lab/cleave/study"
 )
 
 // asIsVariant names the architecture, and the variant, that leaves the components of a model where they are.
@@ -63,9 +64,6 @@ func expandPlacement(text, modelText string) (string, error) {
 
 // placementOf names the components of each unit, as in "front+orders,stock".
 func placementOf(units []model.Unit) string {
-	var groups []string
-	for _, u := range units {
-		groups = append(groups, strings.Join(u.Components, "+"))
-	}
+	groups := study.NamesOf(units, func(u model.Unit) string { return strings.Join(u.Components, "+") })
 	return strings.Join(groups, ",")
 }
