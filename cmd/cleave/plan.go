@@ -115,7 +115,7 @@ type designFlags struct {
 // addLevels adds the flag for parameters of the system.
 func (f *designFlags) addLevels(flags *pflag.FlagSet) {
 	flags.StringToStringVar(&f.levels, "level", nil,
-		"`NAME=VALUE` of a parameter of the system (cleave list); repeatable")
+		"`NAME=VALUE` of a parameter of the system (cleave list), e.g. reads=9; repeatable")
 }
 
 // addLength adds the flags for the length of a load.
