@@ -47,9 +47,6 @@ type (
 	}
 )
 
-// isParent reports whether the referenced span waits for this one.
-func (r jaegerReference) isParent() bool { return r.RefType == "CHILD_OF" }
-
 // readJaeger reads an answer of Jaeger's query service.
 func readJaeger(document []byte, component string) ([]Span, error) {
 	var read jaegerDocument
@@ -72,11 +69,12 @@ func readJaeger(document []byte, component string) ([]Span, error) {
 
 // span returns a span of Jaeger as a Span.
 func (s jaegerSpan) span(service, component string) (Span, error) {
-	parent := s.ParentSpanID
-	if i := slices.IndexFunc(s.References, jaegerReference.isParent); i >= 0 {
+	parent, follows := s.ParentSpanID, false
+	isParent := func(r jaegerReference) bool { return r.RefType == "CHILD_OF" }
+	if i := slices.IndexFunc(s.References, isParent); i >= 0 {
 		parent = s.References[i].SpanID
 	} else if len(s.References) > 0 {
-		parent = s.References[0].SpanID
+		parent, follows = s.References[0].SpanID, true
 	}
 	record, err := recordOf(s.TraceID, s.SpanID, parent)
 	if err != nil {
@@ -96,6 +94,7 @@ func (s jaegerSpan) span(service, component string) (Span, error) {
 	record.Unit, record.Role = service, roleNamed(tag("span.kind"))
 	span := newSpan(record, s.OperationName, peerOf(tag), component, tag)
 	span.Failed = tag("error") == "true" || tag("otel.status_code") == "ERROR"
+	span.Follows = follows
 	return span, nil
 }
 

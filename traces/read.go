@@ -34,6 +34,7 @@ const (
 type Span struct {
 	spans.Record
 	Failed    bool   // its status is an error
+	Follows   bool   // its caller does not wait for it, though it is no message: Jaeger's FOLLOWS_FROM
 	Component string // the part of the service, by the attribute that the caller of Read names
 }
 

@@ -150,6 +150,24 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 }
 
+// TestJaegersReferences: a span waits for its child, but not for a span that follows from it.
+func TestJaegersReferences(t *testing.T) {
+	const second = `[{"refType":"CHILD_OF","spanID":"1"}]`
+	for references, want := range map[string]bool{
+		second: false,
+		`[{"refType":"FOLLOWS_FROM","spanID":"1"}]`:                                     true,
+		`[{"refType":"FOLLOWS_FROM","spanID":"3"},{"refType":"CHILD_OF","spanID":"1"}]`: false,
+	} {
+		set, err := readText(t, strings.Replace(formats["Jaeger"], second, references, 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := set.Spans[1]; s.Follows != want || s.Parent != set.Spans[0].ID {
+			t.Errorf("%s: the parent is %s, and it follows: %v, want %v", references, s.Parent, s.Follows, want)
+		}
+	}
+}
+
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
 // TestAFolderMayHaveTheNameOfAPattern: its spans are read.
@@ -206,6 +224,9 @@ func span(id, parent byte, unit string, role trace.SpanKind, start, end int64) S
 
 func TestTrees(t *testing.T) {
 	const in, producer = trace.SpanKindInternal, trace.SpanKindProducer
+	follows, early, root := span(2, 1, "b", trace.SpanKindClient, 1, 30), span(2, 1, "b", in, 1, 9),
+		span(1, 7, "a", in, 0, 10)
+	follows.Follows, early.Follows, root.Follows = true, true, true
 	for name, c := range map[string]struct {
 		spans   []Span
 		self    map[string]float64 // by unit, in seconds
@@ -217,6 +238,13 @@ func TestTrees(t *testing.T) {
 		"nobody waits for a message": {
 			[]Span{span(1, 0, "a", in, 0, 10), span(2, 1, "b", producer, 8, 30), span(3, 2, "c", in, 9, 29)},
 			map[string]float64{"a": 10, "b": 2, "c": 20}, map[string]float64{"a": 10}, 0},
+		"nobody waits for a span that follows": {
+			[]Span{span(1, 0, "a", in, 0, 10), follows, span(3, 2, "c", in, 2, 29)},
+			map[string]float64{"a": 10, "b": 2, "c": 27}, map[string]float64{"a": 10}, 0},
+		"nor if it ends first": {[]Span{span(1, 0, "a", in, 0, 10), early},
+			map[string]float64{"a": 10, "b": 8}, map[string]float64{"a": 10}, 0},
+		"what it follows is not traced": {[]Span{root}, map[string]float64{"a": 10},
+			map[string]float64{"a": 10}, 0},
 		"clocks differ": {
 			[]Span{span(1, 0, "a", in, 10, 20), span(2, 1, "b", in, 8, 15), span(3, 2, "c", in, 9, 16)},
 			map[string]float64{"a": 5, "b": 0, "c": 5}, map[string]float64{"a": 5, "c": 5}, 2},
@@ -239,6 +267,16 @@ func TestTrees(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWorkThatFollowsIsLikeThatOfAMessage: models divide it in the same way.
+func TestWorkThatFollowsIsLikeThatOfAMessage(t *testing.T) {
+	follows := span(2, 1, "a", trace.SpanKindInternal, 1, 30)
+	follows.Follows = true
+	trees, _ := Trees("", Set{Spans: []Span{span(1, 0, "a", trace.SpanKindServer, 0, 10), follows}})
+	if child := trees[0].Children[0]; !child.Async || !child.Serves {
+		t.Errorf("it is asynchronous: %v, serves: %v, want both", child.Async, child.Serves)
 	}
 }
 

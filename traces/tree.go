@@ -76,17 +76,18 @@ func splitShared(of []*Span) {
 	}
 }
 
-// isMessage reports whether a span sends or receives a message: its caller does not wait for it.
-func isMessage(s *Span) bool {
-	return s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer
+// isAsynchronous reports whether the caller of a span does not wait for it.
+func isAsynchronous(s *Span) bool {
+	return s.Follows || s.Role == trace.SpanKindProducer || s.Role == trace.SpanKindConsumer
 }
 
 // clip cuts every span to the time of its caller, callers first: clocks of hosts differ, and a caller may
-// have stopped waiting early. Messages, and spans that do not overlap with their caller, stay as they are.
+// have stopped waiting early. Asynchronous spans, and those that do not overlap with their caller, stay as
+// they are.
 func (t *tree) clip() {
 	for _, s := range t.spans {
 		for _, child := range t.children[s.ID] {
-			if isMessage(child) || child.Start >= s.End || child.End <= s.Start {
+			if isAsynchronous(child) || child.Start >= s.End || child.End <= s.Start {
 				continue
 			}
 			if child.Start < s.Start || child.End > s.End {
@@ -99,7 +100,7 @@ func (t *tree) clip() {
 
 // self returns the self time of a span: the nanoseconds in which it does not wait for a child.
 func (t *tree) self(s *Span) int64 {
-	children := slices.DeleteFunc(slices.Clone(t.children[s.ID]), isMessage)
+	children := slices.DeleteFunc(slices.Clone(t.children[s.ID]), isAsynchronous)
 	slices.SortFunc(children, func(a, b *Span) int { return cmp.Compare(a.Start, b.Start) })
 	self, at := int64(0), s.Start
 	for _, child := range children {
@@ -112,8 +113,9 @@ func (t *tree) self(s *Span) int64 {
 // node returns a span with all spans below it.
 func (t *tree) node(s *Span) *lab.SpanNode {
 	n := &lab.SpanNode{Service: s.Unit, Component: s.Component, Name: s.Name, Kind: s.Kind, Start: s.Start,
-		End: s.End, Self: t.self(s), Async: isMessage(s),
-		Serves: s.Role == trace.SpanKindServer || s.Role == trace.SpanKindConsumer}
+		End: s.End, Self: t.self(s), Async: isAsynchronous(s),
+		Serves: s.Role == trace.SpanKindServer || s.Role == trace.SpanKindConsumer ||
+			s.Follows && s.Role == trace.SpanKindInternal} // work of its own, like that of a message
 	for _, child := range t.children[s.ID] {
 		n.Children = append(n.Children, t.node(child))
 	}
@@ -125,7 +127,9 @@ func (t *tree) node(s *Span) *lab.SpanNode {
 func (t *tree) path() []criticalpath.Stretch {
 	all := make([]spans.Record, len(t.spans))
 	for i, s := range t.spans {
-		all[i] = s.Record
+		if all[i] = s.Record; s.Follows {
+			all[i].Role = trace.SpanKindConsumer // so that nobody waits for it
+		}
 	}
 	whole, _ := criticalpath.New(all)                  // cannot fail: the trace has a root
 	inRoot := func(spans.Record) bool { return false } // no span before the end of the root ends the path
