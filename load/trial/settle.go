@@ -15,17 +15,18 @@ import (
 // done. Settle asks again if the target cannot be reached or answers with a 5xx, because it may be
 // starting; any other answer is an error. It returns the time from the first request until the work was
 // done. A target that holds the answer back longer than its work takes says so in the header
-// Server-Timing, as "settle;dur=" and milliseconds.
+// Server-Timing, as "settle;dur=" and the milliseconds since this request.
 func (t *Trial) Settle(ctx context.Context, path string, limit time.Duration) (time.Duration, error) {
 	until, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	asked := time.Now()
 	for {
+		last := time.Now()
 		answer, body, err := t.get(until, path)
 		switch {
 		case err != nil:
 		case answer.StatusCode < http.StatusBadRequest:
-			return settledAfter(answer, time.Since(asked)), nil
+			return last.Sub(asked) + settledAfter(answer, time.Since(last)), nil
 		default:
 			err = badStatus(path, answer, body)
 			if answer.StatusCode < http.StatusInternalServerError {

@@ -98,6 +98,23 @@ func TestATargetMayKnowBetter(t *testing.T) {
 	}
 }
 
+// TestTheTimeOfALaterRequestIsAddedToTheWait: the target has been working since the first request.
+func TestTheTimeOfALaterRequestIsAddedToTheWait(t *testing.T) {
+	const busy = 100 * time.Millisecond
+	var asked atomic.Int64
+	url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Server-Timing", "settle;dur=0")
+		if asked.Add(1) == 1 {
+			time.Sleep(busy)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	took, err := prepare(t, specFor(t, url)).Settle(t.Context(), "/settled", time.Minute)
+	if err != nil || took < busy {
+		t.Errorf("the work took %v (%v), and the target was busy for %v", took, err, busy)
+	}
+}
+
 // TestASearchWaitsForTheWork judges probes by the time that the work took after the last answer.
 func TestASearchWaitsForTheWork(t *testing.T) {
 	limit := objective.MustParse("p99<200ms")
