@@ -40,7 +40,7 @@ func (Profiler) Layers(
 		one := lab.RoleLayers{Role: role, Runtime: s.runtime, Samples: s.count, Uncounted: seen.Uncounted,
 			Instructions: seen.Counted[role].Instructions, Cycles: seen.Counted[role].Cycles}
 		if s.count == 0 {
-			one.Unsampled = cmp.Or(seen.Unsampled, noProfile)
+			one.Unsampled = cmp.Or(seen.Unsampled, noSamples)
 		}
 		one.Seconds = divide(s, threadsOf(s.runtime, role, seen.Threads), used.CPUSeconds)
 		all = append(all, one)
@@ -48,8 +48,9 @@ func (Profiler) Layers(
 	return all, nil
 }
 
-// noProfile is the reason why a role has no samples, unless the sampler itself could not run.
-const noProfile = "its programs are not of Java, Node.js or Go, or ended before they left a profile"
+// noSamples lists the reasons why a role has no samples, unless the sampler itself could not run.
+const noSamples = "its programs are in another language than Java, Node.js or Go, did not end on SIGTERM, " +
+	"or used hardly any CPU time during the load (see docs/profiling.md)"
 
 // collect reads the profiles of all units, by role.
 func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (map[string]samples, error) {

@@ -235,13 +235,19 @@ func TestRolesWithAndWithoutProfiles(t *testing.T) {
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if db := all[0]; db.Role != "database" || db.Runtime != "" || db.Unsampled != noProfile ||
+	if db := all[0]; db.Role != "database" || db.Runtime != "" || db.Unsampled != noSamples ||
 		db.Seconds[lab.LayerUnseen] != 3 {
 		t.Errorf("the database: %+v", db)
 	}
 	if shop := all[1]; shop.Runtime != runtimeNode || shop.Samples != 4 || shop.Seconds[lab.LayerKernel] != 1 ||
 		shop.Seconds[lab.LayerApplication] != 1 {
 		t.Errorf("the shop: %+v", shop)
+	}
+	later := seen
+	later.Began, later.Ended = began.Add(time.Minute), began.Add(2*time.Minute)
+	all, err = Profiler{}.Layers(layout, lab.Profiling{Apart: []string{"front"}}, later)
+	if err != nil || !strings.Contains(all[1].Unsampled, "used hardly any CPU time") {
+		t.Errorf("a shop that was idle during the load: %+v, %v", all, err)
 	}
 	layout.Units = append(layout.Units, lab.UnitSpec{
 		Name: "shop.7", Role: "other",
