@@ -82,15 +82,12 @@ func (f fromHeader) String() string { return "the header " + string(f) }
 type fromPattern struct{ pattern *regexp.Regexp }
 
 func (f fromPattern) find(a *Answer) (value, bool) {
-	if f.pattern.NumSubexp() == 0 {
-		match := f.pattern.Find(a.Body)
-		return value{text: match}, match != nil
-	}
-	groups := f.pattern.FindSubmatch(a.Body)
-	if groups == nil || groups[1] == nil {
+	group := 2 * min(f.pattern.NumSubexp(), 1)    // index of its bounds
+	bounds := f.pattern.FindSubmatchIndex(a.Body) // a match in an empty body counts, even if that is nil
+	if bounds == nil || bounds[group] < 0 {
 		return value{}, false
 	}
-	return value{text: groups[1]}, true
+	return value{text: a.Body[bounds[group]:bounds[group+1]]}, true
 }
 
 func (f fromPattern) String() string { return fmt.Sprintf("a match of %q", f.pattern) }

@@ -284,6 +284,19 @@ func TestJudgement(t *testing.T) {
 	}
 }
 
+// TestAnEmptyBodyCanMatch: engines pass it with or without memory.
+func TestAnEmptyBodyCanMatch(t *testing.T) {
+	for _, pattern := range []string{"^.*$", "^(.*)$"} {
+		all := map[string]Extraction{"all": {Regexp: pattern}}
+		_, s := beginFlow(t, Single(Step{Request: "GET /", Extract: all}))
+		for _, body := range [][]byte{nil, {}} {
+			if outcome, complaint := s.Judge(&Answer{Status: 200, Body: body}, true); outcome != record.OK {
+				t.Errorf("%s of an empty body (nil: %t): %s", pattern, body == nil, complaint)
+			}
+		}
+	}
+}
+
 // TestAnswersAreNotKept: an engine reads the next answer into the same memory.
 func TestAnswersAreNotKept(t *testing.T) {
 	f := Single(Step{Request: "GET /", Extract: map[string]Extraction{
