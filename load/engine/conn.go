@@ -60,7 +60,8 @@ const watched = unix.EPOLLIN | unix.EPOLLRDHUP
 
 // connect begins to connect. The connection may be open at once.
 func (l *loop) connect(c *conn) error {
-	domain, address := l.config.Target.sockaddr(int64(l.report.Connects))
+	domain, address := l.config.Target.sockaddr(l.report.Connects)
+	l.report.Connects++ // also if it fails at once: the next attempt goes to the next replica
 	fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -80,7 +81,6 @@ func (l *loop) connect(c *conn) error {
 	}
 	c.fd, c.state = fd, connecting
 	c.generation++
-	l.report.Connects++
 	if pending {
 		return l.poller.watch(unix.EPOLL_CTL_ADD, c, watched|unix.EPOLLOUT)
 	}

@@ -154,6 +154,19 @@ func TestClosedLoopKeepsUsersBusy(t *testing.T) {
 	}
 }
 
+// TestADeadReplicaGetsItsShareOnly: connections to it fail at once, and the next one goes to the other.
+func TestADeadReplicaGetsItsShareOnly(t *testing.T) {
+	const unreachable = "255.255.255.255:1" // TCP has no broadcast
+	r := newRig(t, serve(t, hello))
+	r.config.Target = r.config.Target.Spread(netip.MustParseAddrPort(unreachable))
+	r.config.KeepAlive = false
+	results, report := r.run()
+	want(t, results, map[record.Outcome]int64{record.OK: 10, record.Unreachable: 10})
+	if report.Connects != 20 {
+		t.Errorf("%d attempts to connect are counted, want 20", report.Connects)
+	}
+}
+
 func TestConnectionsGoToAllReplicasInTurn(t *testing.T) {
 	at := netip.MustParseAddrPort
 	target := NewTarget("198.18.0.1", at("198.18.0.1:80")).Spread(at("198.18.0.2:81"), at("198.18.0.3:82"))
