@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/cleave-lab/cleave/load/oracle"
 )
 
 const (
@@ -57,8 +55,7 @@ type loop struct {
 	inFlight     int
 	flowsEnded   int64
 	interrupted  atomic.Bool
-	connectError error         // the first error
-	judged       oracle.Answer // memory for the answer that is judged
+	connectError error // the first error
 	statuses     [600]int64
 	report       Report
 }

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/load/http1"
-	"github.com/cleave-lab/cleave/load/oracle"
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -136,13 +135,11 @@ func (l *loop) receive(c *conn, data []byte, ends bool) bool {
 // answered judges a complete answer.
 func (l *loop) answered(c *conn, reuse bool) {
 	a := &c.answer
-	l.judged = oracle.Answer{Status: a.Status, Header: a.Header, Body: a.Body, Encoding: a.Encoding,
-		Truncated: a.Truncated}
-	outcome, complaint := c.session.Judge(&l.judged, l.report.Example == "")
+	outcome, complaint := c.session.Judge(&a.Answer, l.report.Example == "")
 	l.explain(complaint)
 	l.statuses[a.Status]++
 	if outcome == record.BadStatus || outcome == record.Rejected {
-		l.report.Said.Add(a.Status, l.judged.Text())
+		l.report.Said.Add(a.Status, a.Text())
 	}
 	if c.reads {
 		l.now = l.clock() // reading has taken time

@@ -3,6 +3,7 @@ package http1
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 )
 
 // header reads one header line, and keeps it if headers are wanted. Only headers that frame or encode the
@@ -44,18 +45,10 @@ func (r *Response) connection(value []byte) {
 // contentLength reads a length. Two different lengths are an error: the end of the body would be
 // ambiguous.
 func (r *Response) contentLength(digits []byte) error {
-	const most = 18 // digits that an int64 can hold
-	var length int64
-	for _, digit := range digits {
-		if digit < '0' || digit > '9' {
-			length = -1
-			break
-		}
-		length = 10*length + int64(digit-'0')
-	}
-	if len(digits) == 0 || len(digits) > most || length < 0 || r.sized && length != r.left {
+	length, err := strconv.ParseUint(string(digits), 10, 62)
+	if err != nil || r.sized && int64(length) != r.left {
 		return fmt.Errorf("%w: its length is %q", ErrMalformed, digits[:min(len(digits), 40)])
 	}
-	r.sized, r.left = true, length
+	r.sized, r.left = true, int64(length)
 	return nil
 }

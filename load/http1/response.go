@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
+
+	"github.com/cleave-lab/cleave/load/oracle"
 )
 
 // Limits of an answer, in bytes.
@@ -12,12 +15,6 @@ const (
 	maxHead = 64 << 10
 	// maxChunkLine bounds the line before a chunk.
 	maxChunkLine = 1 << 10
-	// maxInspected bounds the part of a body that is kept for an oracle.
-	maxInspected = 1 << 20
-	// maxErrorBody bounds the part of a body that is kept if the status is 400 or above: it gives the reason.
-	maxErrorBody = 256
-	// maxRetained is the most memory for a body that is kept for the next answer.
-	maxRetained = 64 << 10
 )
 
 // Errors of answers. ErrTooLarge is wrapped for every exceeded limit, and ErrMalformed for everything
@@ -45,21 +42,14 @@ const (
 // Response parses one answer. It keeps an incomplete line and, if wanted, the header and the beginning of
 // the body; nothing else grows. Its memory is reused for the next answer.
 type Response struct {
-	Status int
-	// Header holds the lines "Name: value" with CRLF line ends, and Body the body without its framing, as
-	// package oracle expects them. For statuses from 400 on, Body always holds the beginning of the body.
-	Header, Body []byte
-	// Encoding is the header Content-Encoding; empty: none.
-	Encoding []byte
-	// Truncated: Body holds only the beginning.
-	Truncated bool
+	oracle.Answer
 	// Last: the connection must not be used after this answer.
 	Last bool
 
 	phase      phase
 	bodiless   bool // the request was HEAD
 	keepHeader bool
-	maxKept    int // bytes of the body to keep, at most
+	keepBody   bool
 	chunked    bool
 	sized      bool  // Content-Length was given
 	http10     bool  // the server speaks HTTP/1.0
@@ -73,22 +63,9 @@ type Response struct {
 // Begin expects a new answer. bodiless: the request was HEAD, so there is no body, regardless of the
 // header. keepHeader and keepBody say which parts of the answer to keep.
 func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
-	*r = Response{
-		bodiless: bodiless, keepHeader: keepHeader,
-		partial: r.partial[:0], Header: r.Header[:0], Encoding: r.Encoding[:0], Body: reusable(r.Body),
-	}
-	if keepBody {
-		r.maxKept = maxInspected
-	}
-}
-
-// reusable returns the memory of a body for the next one, empty. It drops large memory: a thousand
-// connections that each keep a megabyte would need a gigabyte.
-func reusable(body []byte) []byte {
-	if cap(body) > maxRetained {
-		return nil
-	}
-	return body[:0]
+	r.Reset()
+	*r = Response{Answer: r.Answer, bodiless: bodiless, keepHeader: keepHeader, keepBody: keepBody,
+		partial: r.partial[:0]}
 }
 
 // Complete reports whether the answer is complete.
@@ -105,7 +82,7 @@ func (r *Response) Feed(data []byte) (int, error) {
 			n = r.bodyBytes(data[taken:])
 		case bodyUntilClose:
 			n = len(data) - taken
-			r.keep(data[taken:])
+			r.Keep(data[taken:], r.keepBody)
 		default:
 			n, err = r.line(data[taken:])
 		}
@@ -128,7 +105,7 @@ func (r *Response) End() bool {
 // bodyBytes takes bytes of a body or chunk of known length, and returns their number.
 func (r *Response) bodyBytes(data []byte) int {
 	n := int(min(int64(len(data)), r.left))
-	r.keep(data[:n])
+	r.Keep(data[:n], r.keepBody)
 	if r.left -= int64(n); r.left == 0 {
 		r.phase = complete
 		if r.chunked {
@@ -136,17 +113,6 @@ func (r *Response) bodyBytes(data []byte) int {
 		}
 	}
 	return n
-}
-
-// keep stores the beginning of a body.
-func (r *Response) keep(data []byte) {
-	if r.maxKept == 0 {
-		return
-	}
-	if room := r.maxKept - len(r.Body); len(data) > room {
-		data, r.Truncated = data[:room], true
-	}
-	r.Body = append(r.Body, data...)
 }
 
 // line takes a line, or the beginning of one, and returns the number of its bytes.
@@ -247,9 +213,6 @@ func (r *Response) statusOf(line []byte) error {
 		return fmt.Errorf("%w: its status is %d", ErrMalformed, status)
 	}
 	r.Status, r.http10 = status, line[version-1] == '0'
-	if status >= 400 {
-		r.maxKept = max(r.maxKept, maxErrorBody)
-	}
 	r.phase = headerLine
 	return nil
 }
@@ -261,7 +224,7 @@ func (r *Response) endOfHead() error {
 		return fmt.Errorf("%w: it switches to another protocol", ErrMalformed)
 	case r.Status < 200: // the final answer follows
 		head := r.headBytes
-		r.Begin(r.bodiless, r.keepHeader, r.maxKept > 0)
+		r.Begin(r.bodiless, r.keepHeader, r.keepBody)
 		r.headBytes = head
 		return nil
 	}
@@ -290,33 +253,13 @@ func (r *Response) chunk(line []byte) error {
 		digits = line[:i]
 	}
 	digits = bytes.TrimRight(digits, " \t")
-	if len(digits) == 0 || len(digits) > 15 { // 60 bits
+	length, err := strconv.ParseUint(string(digits), 16, 60)
+	if err != nil {
 		return fmt.Errorf("%w: a chunk of length %q", ErrMalformed, digits[:min(len(digits), 40)])
 	}
-	r.left = 0
-	for _, digit := range digits {
-		value, ok := hexadecimal(digit)
-		if !ok {
-			return fmt.Errorf("%w: a chunk of length %q", ErrMalformed, digits)
-		}
-		r.left = r.left<<4 | int64(value)
-	}
-	r.phase = chunkBody
+	r.left, r.phase = int64(length), chunkBody
 	if r.left == 0 {
 		r.phase = trailerLine
 	}
 	return nil
-}
-
-// hexadecimal returns the value of a digit.
-func hexadecimal(digit byte) (byte, bool) {
-	switch {
-	case '0' <= digit && digit <= '9':
-		return digit - '0', true
-	case 'a' <= digit && digit <= 'f':
-		return digit - 'a' + 10, true
-	case 'A' <= digit && digit <= 'F':
-		return digit - 'A' + 10, true
-	}
-	return 0, false
 }

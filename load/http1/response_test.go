@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/load/oracle"
 )
 
 // parse feeds an answer in pieces of a size and ends the connection after it.
@@ -132,9 +134,9 @@ func TestAnswersThatAreRefused(t *testing.T) {
 }
 
 func TestLongBodiesAreKeptInPart(t *testing.T) {
-	text := "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("a", maxInspected+1)
+	text := "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("a", oracle.MaxBody+1)
 	r, err := parse(text, 1<<16, false)
-	if err != nil || len(r.Body) != maxInspected || !r.Truncated {
+	if err != nil || len(r.Body) != oracle.MaxBody || !r.Truncated {
 		t.Errorf("%d bytes are kept, truncated %v, error %v", len(r.Body), r.Truncated, err)
 	}
 }
@@ -174,13 +176,13 @@ func TestNothingIsKeptThatNobodyWants(t *testing.T) {
 }
 
 func TestMemoryOfALargeBodyIsGivenBack(t *testing.T) {
-	r, err := parse("HTTP/1.1 200 OK\r\n\r\n"+strings.Repeat("a", maxInspected), 1<<16, false)
+	r, err := parse("HTTP/1.1 200 OK\r\n\r\n"+strings.Repeat("a", oracle.MaxBody), 1<<16, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Begin(false, true, true)
-	if cap(r.Body) > maxRetained {
-		t.Errorf("%d bytes are held between answers, want at most %d", cap(r.Body), maxRetained)
+	if cap(r.Body) > oracle.MaxRetained {
+		t.Errorf("%d bytes are held between answers, want at most %d", cap(r.Body), oracle.MaxRetained)
 	}
 }
 
@@ -227,7 +229,7 @@ func FuzzResponse(f *testing.F) {
 // lines, each with its colon.
 func checkKept(t *testing.T, r *Response, taken int, data []byte) {
 	t.Helper()
-	if taken > len(data) || len(r.partial) > maxHead+maxChunkLine || len(r.Body) > maxInspected ||
+	if taken > len(data) || len(r.partial) > maxHead+maxChunkLine || len(r.Body) > oracle.MaxBody ||
 		len(r.Header) > 2*maxHead {
 		t.Fatalf("took %d of %d bytes, keeps %d, %d and %d", taken, len(data), len(r.partial), len(r.Body),
 			len(r.Header))

@@ -26,7 +26,9 @@ const (
 	usualWindow  = 65_535 // initial window of the connection and of each stream (RFC 9113, 6.9.2)
 	// maxControl bounds the answers to pings and settings for a server that does not read them.
 	maxControl = 1 << 20
-	maxID      = math.MaxInt32
+	// maxSpare is the most memory that is kept for the next write, in bytes.
+	maxSpare = 64 << 10
+	maxID    = math.MaxInt32
 )
 
 // Conn is a connection. Its exchanges share one reading goroutine, and their frames are written together:
@@ -257,7 +259,7 @@ func (c *Conn) flush(yields bool) {
 		c.mu.Unlock()
 		_, err := c.conn.Write(data)
 		c.mu.Lock()
-		if c.spare = data[:0]; cap(data) > maxRetained {
+		if c.spare = data[:0]; cap(data) > maxSpare {
 			c.spare = nil
 		}
 		if err != nil {

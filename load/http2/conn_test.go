@@ -19,6 +19,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/load/oracle"
 )
 
 // frame is a frame that the client sent.
@@ -156,7 +157,7 @@ func TestAgainstNetHTTP(t *testing.T) {
 				if err := c.RoundTrip(x); err != nil || x.Status != 200 || !strings.Contains(string(x.Header), want) {
 					t.Errorf("error %v, status %d", err, x.Status)
 				}
-				if x.Received != size || len(x.Body) != maxInspected || !x.Truncated {
+				if x.Received != size || len(x.Body) != oracle.MaxBody || !x.Truncated {
 					t.Errorf("%d bytes, of which %d were kept, truncated: %v", x.Received, len(x.Body), x.Truncated)
 				}
 			}

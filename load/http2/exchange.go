@@ -1,40 +1,30 @@
 package http2
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cleave-lab/cleave/load/oracle"
 )
 
-// Limits of an answer, in bytes, as in package http1.
-const (
-	maxHead      = 64 << 10
-	maxInspected = 1 << 20
-	// maxErrorBody bounds the part of a body that is kept if the status is 400 or above.
-	maxErrorBody = 256
-	maxRetained  = 64 << 10
-)
+// maxHead bounds the header of an answer, in bytes, as in package http1.
+const maxHead = 64 << 10
 
 // Exchange is a request and its answer. One goroutine may use it at a time. It can be reused, and keeps
 // its memory.
 type Exchange struct {
 	// Clock returns the time for Sent and First.
 	Clock func() time.Duration
-	// Bodiless: the method is HEAD. KeepHeader and KeepBody say which parts of the answer to keep. For
-	// statuses from 400 on, Body always holds the beginning of the body.
+	// Bodiless: the method is HEAD. KeepHeader and KeepBody say which parts of the answer to keep.
 	Bodiless, KeepHeader, KeepBody bool
 
 	// The answer, after RoundTrip.
-	Status    int
-	Header    []byte // lines "Name: value", each with CRLF
-	Body      []byte
-	Encoding  []byte        // the header content-encoding; empty: none
-	Truncated bool          // Body holds only the beginning
-	Received  int64         // bytes of the body
-	Sent      time.Duration // when the server permitted a stream for the request
-	First     time.Duration // when the header began to come; zero: it has not come
-	Waited    bool          // the server permitted no further stream until Sent
+	oracle.Answer
+	Received int64         // bytes of the body
+	Sent     time.Duration // when the server permitted a stream for the request
+	First    time.Duration // when the header began to come; zero: it has not come
+	Waited   bool          // the server permitted no further stream until Sent
 
 	request  []byte // header block of the request
 	upload   []byte // body of the request that is still to be sent
@@ -132,11 +122,8 @@ func appendString(out []byte, text string) []byte {
 
 // begin clears the previous answer.
 func (x *Exchange) begin() {
-	if cap(x.Body) > maxRetained {
-		x.Body = nil
-	}
-	x.Status, x.Header, x.Body, x.Encoding = 0, x.Header[:0], x.Body[:0], x.Encoding[:0]
-	x.Truncated, x.Received, x.First, x.Waited = false, 0, 0, false
+	x.Reset()
+	x.Received, x.First, x.Waited = 0, 0, false
 	x.err, x.id, x.credit, x.blocked = nil, 0, 0, false
 	x.declared, x.size, x.headed, x.bad = -1, 0, false, nil
 	x.begun = time.Now()
@@ -231,21 +218,7 @@ func (x *Exchange) data(part []byte) error {
 		return malformed("its body comes before its header")
 	}
 	x.Received += int64(len(part))
-	most := maxInspected
-	if !x.KeepBody {
-		most = maxErrorBody
-	}
-	if !x.KeepBody && x.Status < 400 {
-		return nil
-	}
-	if room := most - len(x.Body); len(part) > room {
-		part, x.Truncated = part[:room], true
-	}
-	if x.Body == nil { // an empty body is not nil
-		x.Body = bytes.Clone(part)
-		return nil
-	}
-	x.Body = append(x.Body, part...)
+	x.Keep(part, x.KeepBody)
 	return nil
 }
 

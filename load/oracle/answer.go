@@ -10,15 +10,51 @@ import (
 type Answer struct {
 	// Status is the HTTP status, or the gRPC status code (0 is OK).
 	Status int
-	// Header holds the lines "Name: value" with CRLF line ends, without the status line. It is nil if it was
+	// Header holds the lines "Name: value" with CRLF line ends, without the status line. It is empty if it was
 	// not kept.
 	Header []byte
-	// Body is the body, or the message of a gRPC call as JSON. It is nil if it was not kept.
+	// Body is the body without its framing, or the message of a gRPC call as JSON. It is empty if it was not
+	// kept.
 	Body []byte
 	// Encoding is the header Content-Encoding; empty: none, or not kept.
 	Encoding []byte
 	// Truncated: Body holds only the beginning.
 	Truncated bool
+}
+
+const (
+	// MaxBody bounds the part of a body that is kept for an oracle, in bytes.
+	MaxBody = 1 << 20
+	// maxErrorBody bounds the part that is kept of a failure in any case, since it gives the reason.
+	maxErrorBody = 256
+	// MaxRetained is the most memory for a body that is kept for the next answer, in bytes.
+	MaxRetained = 64 << 10
+)
+
+// Reset makes the answer empty, and keeps its memory. It drops large memory: a thousand connections that
+// each keep a megabyte would need a gigabyte.
+func (a *Answer) Reset() {
+	if cap(a.Body) > MaxRetained {
+		a.Body = nil
+	}
+	*a = Answer{Header: a.Header[:0], Body: a.Body[:0], Encoding: a.Encoding[:0]}
+}
+
+// Keep adds a part of the body of an HTTP answer: up to MaxBody if the body is wanted, and the beginning for
+// statuses from 400 on.
+func (a *Answer) Keep(part []byte, wanted bool) {
+	most := MaxBody
+	switch {
+	case wanted:
+	case a.Status >= 400:
+		most = maxErrorBody
+	default:
+		return
+	}
+	if room := most - len(a.Body); len(part) > room {
+		part, a.Truncated = part[:room], true
+	}
+	a.Body = append(a.Body, part...)
 }
 
 // isCompressed reports whether the body is in an encoding that oracles cannot read.

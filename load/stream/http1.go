@@ -106,14 +106,7 @@ func (l *http1Link) exchange(_ context.Context, x *exchange) {
 		l.lose(x, err)
 		return
 	}
-	x.answer.Status, x.answer.Truncated = l.answer.Status, l.answer.Truncated
-	x.answer.Encoding = l.answer.Encoding
-	if header {
-		x.answer.Header = l.answer.Header
-	}
-	if body || len(l.answer.Body) > 0 { // the beginning of a failure is kept
-		x.answer.Body = l.answer.Body
-	}
+	x.answer = l.answer.Answer
 	if !reuse {
 		l.hangUp()
 	}

@@ -13,9 +13,6 @@ import (
 	"github.com/cleave-lab/cleave/load/record"
 )
 
-// maxRetained is the most memory that is kept for the body of the next answer, in bytes.
-const maxRetained = 64 << 10
-
 // http2Conn is a connection and the wire below it.
 type http2Conn struct {
 	*http2.Conn
@@ -144,7 +141,7 @@ func (l *http2Link) replace(conn *http2Conn) {
 	}
 }
 
-// send makes the exchange on a connection and keeps the wanted parts of the answer.
+// send makes the exchange on a connection.
 func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	call := x.session.Call()
 	h := x.h2
@@ -158,13 +155,7 @@ func (l *http2Link) send(x *exchange, conn *http2Conn) error {
 	h.Send(call.Method, call.Body)
 	err := conn.RoundTrip(h)
 	x.sent, x.first, x.waited, x.received = h.Sent, h.First, h.Waited, h.Received
-	x.answer.Status, x.answer.Truncated, x.answer.Encoding = h.Status, h.Truncated, h.Encoding
-	if h.KeepHeader {
-		x.answer.Header = h.Header
-	}
-	if h.KeepBody || len(h.Body) > 0 { // the beginning of a failure is kept
-		x.answer.Body = h.Body
-	}
+	x.answer = h.Answer
 	return err
 }
 

@@ -55,7 +55,7 @@ type exchange struct {
 
 // begin clears the previous step.
 func (x *exchange) begin() {
-	if cap(x.body) > maxRetained {
+	if cap(x.body) > oracle.MaxRetained {
 		x.body = nil
 	}
 	*x = exchange{session: x.session, clock: x.clock, limit: x.limit, body: x.body[:0], h2: x.h2,
