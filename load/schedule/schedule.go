@@ -88,14 +88,11 @@ func (s Schedule) Jittered(seed uint64) Schedule {
 	return s
 }
 
-// Offered returns the expected number of arrivals in [from, to). For evenly spaced arrivals the error is
-// below one; the actual number of Poisson arrivals varies around it.
-func (s Schedule) Offered(from, to time.Duration) float64 { return s.before(to) - s.before(from) }
-
 // OfferedRate returns the mean expected rate of the first part of the schedule, in operations per second.
 func (s Schedule) OfferedRate(part time.Duration) float64 { return s.before(part) / part.Seconds() }
 
-// before returns the expected number of arrivals before a time.
+// before returns the expected number of arrivals before a time. For evenly spaced arrivals the error is below
+// one; the actual number of Poisson arrivals varies around it.
 func (s Schedule) before(t time.Duration) float64 {
 	if s.times == nil {
 		return s.profile.before(t)
