@@ -45,19 +45,16 @@ func (s *samples) join(other samples) {
 	}
 }
 
-// read returns the samples of a profile between began and ended. A profile of Go has no times: it begins
-// and ends with the load.
+// read returns the samples of a profile between began and ended. The end of its name tells the runtime. A
+// profile of Go has no times: it begins and ends with the load.
 func read(file string, data []byte, own []string, began, ended time.Time) (samples, error) {
 	switch {
 	case strings.HasSuffix(file, endJava):
 		return readJava(data, own, began, ended)
 	case strings.HasSuffix(file, endNode):
 		return readNode(data, own, began, ended)
-	case strings.HasSuffix(file, endGo):
-		return readGo(data, own)
 	}
-	return samples{}, fmt.Errorf("%s is no profile: its name ends neither in %s nor in %s or %s", file,
-		endJava, endNode, endGo)
+	return readGo(data, own)
 }
 
 // readJava reads the samples by CPU time if there are any, because they include native code. Otherwise it

@@ -3,7 +3,6 @@ package oracle
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"reflect"
 	"strings"
@@ -79,11 +78,6 @@ func decode(text string) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
 	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return nil, fmt.Errorf("more than one value")
-	}
-	return value, nil
+	err := decoder.Decode(&value)
+	return value, err
 }

@@ -13,7 +13,6 @@ type Growth struct {
 	Slope float64 // operations per second
 	Low   float64 // lower end of its 95 % interval
 	High  float64 // upper end
-	N     int     // values of the backlog
 	// Grows: more than one percent of the offered rate accumulates permanently.
 	Grows bool
 }
@@ -45,7 +44,7 @@ const (
 func BacklogGrows(backlog []float64, every time.Duration, rate float64) Growth {
 	n := float64(len(backlog))
 	if n < 3 || every <= 0 {
-		return Growth{N: len(backlog), Low: math.Inf(-1), High: math.Inf(1)}
+		return Growth{Low: math.Inf(-1), High: math.Inf(1)}
 	}
 	at := make([]float64, len(backlog))
 	for i := range at {
@@ -72,7 +71,7 @@ func BacklogGrows(backlog []float64, every time.Duration, rate float64) Growth {
 	}
 	half := distuv.StudentsT{Sigma: 1, Nu: n - 2}.Quantile(0.975) * deviation
 	s := every.Seconds()
-	g := Growth{Slope: slope / s, Low: (slope - half) / s, High: (slope + half) / s, N: len(backlog)}
+	g := Growth{Slope: slope / s, Low: (slope - half) / s, High: (slope + half) / s}
 	g.Grows = g.Low > maxGrowth*rate
 	return g
 }
