@@ -19,6 +19,9 @@ var _ lab.ThreadMeter = (*Meter)(nil)
 func (m *Meter) Threads(units []lab.Unit) ([]lab.ThreadUse, error) {
 	var all []lab.ThreadUse
 	for _, unit := range units {
+		if unit.Standby { // it does not run yet
+			continue
+		}
 		pids, err := processesOf(unit)
 		if err != nil {
 			return nil, err

@@ -16,7 +16,8 @@ func TestThreadsOfAProcess(t *testing.T) {
 			t.Fatal("this process has no processor for a minute")
 		}
 	}
-	threads, err := New().Threads([]lab.Unit{{Name: "own", Role: "tests", PID: os.Getpid()}})
+	threads, err := New().Threads([]lab.Unit{{Name: "own", Role: "tests", PID: os.Getpid()},
+		{Name: "spare", Standby: true}})
 	testset.Must(t, err)
 	first, seconds := 0, 0.0
 	ids := map[string]bool{}
