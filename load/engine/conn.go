@@ -99,7 +99,7 @@ func (l *loop) connected(c *conn) {
 		l.idle = append(l.idle, c)
 		return
 	}
-	c.connectTime = l.now - c.begun
+	c.connectTime = l.now - c.sent
 	l.delist(c) // the time limit starts again with the actual send
 	l.enlist(c)
 	l.request(c)
@@ -219,7 +219,9 @@ func (l *loop) lose(c *conn, outcome record.Outcome) {
 	l.hangUp(c)
 	switch {
 	case c.assigned && l.repeats(c, outcome):
-		c.resent = true
+		c.resent, c.sent = true, l.now // the time of connecting and the time limit begin anew
+		l.delist(c)
+		l.enlist(c)
 		l.limit.Take(l.now)
 		if err := l.connect(c); err != nil {
 			l.unreached(c, err)

@@ -48,6 +48,34 @@ func serveOnce(t *testing.T) (address string, second *atomic.Int64) {
 	}), second
 }
 
+// TestTheTimeOfConnectingIsThatOfTheNewConnection: the wait on the one that ended is no part of it.
+func TestTheTimeOfConnectingIsThatOfTheNewConnection(t *testing.T) {
+	const wait = 300 * time.Millisecond
+	var served sync.Map
+	r := newRig(t, serveRaw(t, func(conn net.Conn) error {
+		if _, before := served.LoadOrStore(conn, true); before {
+			time.Sleep(wait)
+			return io.EOF
+		}
+		return sends(fine)(conn)
+	}))
+	r.config.Connections = 1
+	r.open(2)
+	again := 0
+	r.playTapped(func(s *record.Sample) {
+		if !s.Resent {
+			return
+		}
+		if again++; s.Connected <= 0 || s.Connected >= wait {
+			t.Errorf("connecting took %v, and the server waited for %v before it closed the old connection",
+				s.Connected, wait)
+		}
+	})
+	if again != 1 {
+		t.Errorf("%d operations were sent again, want 1", again)
+	}
+}
+
 // TestARequestOnAConnectionThatHadEndedIsSentAgain: it is sent once more, on a new connection, and only
 // if that is safe.
 func TestARequestOnAConnectionThatHadEndedIsSentAgain(t *testing.T) {
