@@ -76,17 +76,16 @@ type Options struct {
 	// Group is the thread group of a test plan to convert; empty: all groups if their loads agree, otherwise
 	// the first one. Of a script of k6 it is the scenario; empty: the first one by name.
 	Group string
-	// Beside is the folder with the data files of the input; nil: they are not read. ReadFile and Read set it
-	// themselves.
-	Beside fs.FS
+
+	beside fs.FS // the folder with the data files of the input; nil: they are not read
 }
 
 // read returns a file in or below the input's folder. Files of more than most bytes are an error.
 func (o Options) read(name string, most int64) ([]byte, error) {
-	if name = path.Clean(name); o.Beside == nil || !fs.ValidPath(name) {
+	if name = path.Clean(name); o.beside == nil || !fs.ValidPath(name) {
 		return nil, errors.New("only files in the input's folder are read")
 	}
-	file, err := o.Beside.Open(name)
+	file, err := o.beside.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +123,7 @@ func convertIn(dir, name string, data []byte, options Options) (Conversion, erro
 		return Conversion{}, fmt.Errorf("convert %s: %w", name, err)
 	}
 	defer func() { _ = folder.Close() }() // only read
-	options.Beside = folder
+	options.beside = folder
 	return convert(name, data, options)
 }
 

@@ -133,7 +133,7 @@ func read(t testing.TB, name string) []byte {
 // rendered returns the whole conversion as text, or its error.
 func rendered(t testing.TB, name string, data []byte) string {
 	t.Helper()
-	c, err := convert(name, data, Options{Beside: os.DirFS("testdata")})
+	c, err := convert(name, data, Options{beside: os.DirFS("testdata")})
 	if err != nil {
 		return err.Error()
 	}
@@ -155,7 +155,7 @@ func TestFormatIsGuessed(t *testing.T) {
 		"shop.openapi.yaml": OpenAPI, "shop.curl": Curl, "shop.postman.json": Postman, "shop.access.log": Log,
 		"shop.k6.js": K6}
 	for name, fixture := range cases {
-		c, err := convert(name, read(t, fixture), Options{Beside: os.DirFS("testdata")})
+		c, err := convert(name, read(t, fixture), Options{beside: os.DirFS("testdata")})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if c.Format != want[fixture] {
@@ -199,7 +199,7 @@ func TestNotesCannotEscapeTheirComment(t *testing.T) {
 	for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
 		data := strings.Replace(string(read(t, "shop.jmx")), `testname="Fast"`,
 			`testname="Fast`+end+`flows: []`+end+`"`, 1)
-		converted(t, "shop.jmx", data, Options{Beside: os.DirFS("testdata")})
+		converted(t, "shop.jmx", data, Options{beside: os.DirFS("testdata")})
 	}
 }
 

@@ -52,7 +52,7 @@ func TestCurlCommands(t *testing.T) {
 			""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := converted(t, "a.sh", c.command, Options{Beside: beside})
+			got := converted(t, "a.sh", c.command, Options{beside: beside})
 			wantStep(t, &got, c.want, c.note)
 		})
 	}
@@ -85,7 +85,7 @@ func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 		"while true; do curl a; done":                       "there is no curl command",
 		"curl http://a " + strings.Repeat("x", maxCommands): "more than 1048576 bytes of commands",
 	} {
-		wantRefusal(t, "a.sh", command, Options{Format: Curl, Beside: beside}, want)
+		wantRefusal(t, "a.sh", command, Options{Format: Curl, beside: beside}, want)
 	}
 }
 

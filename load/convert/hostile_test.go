@@ -34,7 +34,7 @@ func isLeftOut(place int) bool { return place%4 > 0 && !testset.All() }
 
 // valid reports what is wrong with a conversion, if there is one.
 func valid(t *testing.T, name string, data []byte) error {
-	c, err := convert(name, data, Options{Beside: os.DirFS("testdata")})
+	c, err := convert(name, data, Options{beside: os.DirFS("testdata")})
 	if err != nil {
 		return nil // refused
 	}

@@ -33,7 +33,7 @@ func TestDataSets(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			got := converts(t, plan(jar(), group("G", 1, c.set+use)), Options{Beside: files})
+			got := converts(t, plan(jar(), group("G", 1, c.set+use)), Options{beside: files})
 			if request := got.File.Flows[0].Steps[0].Request; request != c.request {
 				t.Errorf("request %q, want %q", request, c.request)
 			}
@@ -49,7 +49,7 @@ func TestDataInAnotherEncoding(t *testing.T) {
 	for encoding, want := range map[string]string{"ISO-8859-1": "user\nzo\u00e9\n", "x": ""} {
 		set := tag("CSVDataSet", "Data", prop("filename", "latin.txt")+prop("fileEncoding", encoding), "")
 		c, err := convert("plan.jmx", []byte(plan(group("G", 1, set+sampler("A", "/${user}", "")))),
-			Options{Beside: fstest.MapFS{"latin.txt": {Data: []byte("user\nzo\xe9\n")}}})
+			Options{beside: fstest.MapFS{"latin.txt": {Data: []byte("user\nzo\xe9\n")}}})
 		testset.Must(t, err)
 		if data := string(c.Beside["plan-latin.csv"]); data != want {
 			t.Errorf("%s: data %q, want %q", encoding, data, want)
@@ -65,7 +65,7 @@ func TestDataOutsideTheFolderIsNotRead(t *testing.T) {
 		text := plan(group("G", 1, tag("CSVDataSet", "Data", prop("filename", name)+prop("variableNames", "user"),
 			"")+sampler("A", "/${user}", "")))
 		c, err := convert("plan.jmx", []byte(text),
-			Options{Beside: fstest.MapFS{"secret.csv": {Data: []byte("x\n")}}})
+			Options{beside: fstest.MapFS{"secret.csv": {Data: []byte("x\n")}}})
 		testset.Must(t, err)
 		if len(c.Beside) > 0 {
 			t.Errorf("%s was read: %v", name, c.Beside)

@@ -157,7 +157,7 @@ func TestScriptsThatCannotBeRun(t *testing.T) {
 		"no function":      {"import http from 'k6/http';", "it exports no function default"},
 		"its own end":      {scriptOf("{}", "k6.state.requests = 7; http.get('http://s/')"), "run the script: "},
 	} {
-		message := wantRefusal(t, "a.js", c.source, Options{Format: K6, Beside: fstest.MapFS{}}, c.want)
+		message := wantRefusal(t, "a.js", c.source, Options{Format: K6, beside: fstest.MapFS{}}, c.want)
 		if strings.Contains(message, "\n") {
 			t.Errorf("%s: an error of several lines: %s", name, message)
 		}
@@ -171,7 +171,7 @@ func TestScriptsReadTheirFolder(t *testing.T) {
 	source := "import {path} from './x.js'; import http from 'k6/http'; const all = " +
 		"JSON.parse(open('./d/a.json'));\n" +
 		"export default () => http.get('http://s' + path + all[0])"
-	c := converted(t, "a.js", source, Options{Beside: files})
+	c := converted(t, "a.js", source, Options{beside: files})
 	if got := c.File.Flows[0].Steps[0].Request; got != "GET /xb" {
 		t.Errorf("request %q", got)
 	}

@@ -35,8 +35,8 @@ type Summary struct {
 	Unsent       int64    `json:"unsent"` // due, but never sent
 	Late         int64    `json:"late"`   // sent long after the intended start
 	InFlight     int64    `json:"in_flight"`
-	// Resent is the number of operations that were sent again on a new connection: the server had closed the
-	// old one before it could see them, and repeating them is safe.
+	// Resent is the number of operations that were sent again on a new connection: the old one ended before an
+	// answer began, and repeating them is safe.
 	Resent int64 `json:"resent,omitempty"`
 	// Skipped is the number of steps that never began, because an earlier step of their flow failed.
 	Skipped int64 `json:"skipped"`

@@ -3,8 +3,8 @@
 // scenarios by the same schedules into the same recorder as package engine, with a goroutine for every
 // flow in progress.
 //
-// It resolves no names, follows no redirects, uses no proxy, repeats no request that a server may have
-// seen, and does not decide whether a target may be loaded: the caller passes an address. It computes no
+// It resolves no names, follows no redirects, uses no proxy, repeats only requests that are safe to repeat,
+// and does not decide whether a target may be loaded: the caller passes an address. It computes no
 // statistics; package record does.
 //
 // Entry point: Run. DESIGN.md beside this file says what its times mean and how
