@@ -21,6 +21,7 @@ import (
 // rig is one load on a server.
 type rig struct {
 	t      *testing.T
+	host   string
 	config Config
 	file   *scenario.File
 	plan   *scenario.Plan
@@ -30,8 +31,9 @@ type rig struct {
 func newRig(t *testing.T, address string) *rig {
 	t.Helper()
 	return &rig{
-		t: t,
-		config: Config{Target: NewTarget(address, netip.MustParseAddrPort(address)),
+		t:    t,
+		host: address,
+		config: Config{Target: NewTarget(netip.MustParseAddrPort(address)),
 			Load: Load{Connections: 4, Duration: time.Hour, Timeout: time.Minute, KeepAlive: true}},
 		file: scenario.Single(scenario.Step{Name: "op", Request: "GET /"}),
 	}
@@ -70,7 +72,7 @@ func (r *rig) prepare() *record.Recorder {
 	if r.plan, err = r.file.Compile(r.t.TempDir()); err != nil {
 		r.t.Fatal(err)
 	}
-	r.config.Player = r.plan.Player(scenario.Origin{Host: r.config.Target.host})
+	r.config.Player = r.plan.Player(scenario.Origin{Host: r.host})
 	recorder, err := record.NewRecorder(record.Options{
 		Operations: r.plan.Operations(), Window: r.config.Duration, Timeout: r.config.Timeout,
 	})
@@ -158,7 +160,7 @@ func TestClosedLoopKeepsUsersBusy(t *testing.T) {
 func TestADeadReplicaGetsItsShareOnly(t *testing.T) {
 	const unreachable = "255.255.255.255:1" // TCP has no broadcast
 	r := newRig(t, serve(t, hello))
-	r.config.Target = r.config.Target.Spread(netip.MustParseAddrPort(unreachable))
+	r.config.Target = NewTarget(netip.MustParseAddrPort(r.host), netip.MustParseAddrPort(unreachable))
 	r.config.KeepAlive = false
 	results, report := r.run()
 	want(t, results, map[record.Outcome]int64{record.OK: 10, record.Unreachable: 10})
@@ -169,7 +171,7 @@ func TestADeadReplicaGetsItsShareOnly(t *testing.T) {
 
 func TestConnectionsGoToAllReplicasInTurn(t *testing.T) {
 	at := netip.MustParseAddrPort
-	target := NewTarget("198.18.0.1", at("198.18.0.1:80")).Spread(at("198.18.0.2:81"), at("198.18.0.3:82"))
+	target := NewTarget(at("198.18.0.1:80"), at("198.18.0.2:81"), at("198.18.0.3:82"))
 	var ports []int
 	for n := range int64(4) {
 		_, address := target.sockaddr(n)

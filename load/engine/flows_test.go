@@ -275,7 +275,7 @@ func TestSamplesDescribeOperations(t *testing.T) {
 		t.Fatalf("%d samples, want 6", len(samples))
 	}
 	for i, s := range samples {
-		host := len(r.config.Target.host)
+		host := len(r.host)
 		written := int64(len("GET /login HTTP/1.1\r\nHost: \r\n\r\n") + host - 2*(i%2)) // "/buy" is shorter
 		if s.Status != 200 || s.Received != int64(len(fine)) || s.Written != written || s.Connection != 0 ||
 			s.Follows != (i%2 == 1) {

@@ -262,9 +262,9 @@ func (p *performance) send() (engine.Report, float64, error) {
 // target returns the target for the event loop.
 func (p *performance) target() (engine.Target, error) {
 	if p.spec.Unix != "" {
-		return engine.NewUnixTarget(p.at.host, p.spec.Unix)
+		return engine.NewUnixTarget(p.spec.Unix)
 	}
-	return engine.NewTarget(p.at.host, p.to).Spread(p.spec.Replicas...), nil
+	return engine.NewTarget(p.to, p.spec.Replicas...), nil
 }
 
 // player returns a new player of the scenario for a loop.
