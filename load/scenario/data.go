@@ -168,7 +168,8 @@ func (t *table) setColumns(names []string) error {
 func (t *table) readLines(input io.Reader) error {
 	lines := bufio.NewScanner(input)
 	lines.Buffer(nil, maxLength)
-	for line := 1; lines.Scan(); line++ {
+	line := 1
+	for ; lines.Scan(); line++ {
 		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 			continue
 		}
@@ -184,6 +185,9 @@ func (t *table) readLines(input io.Reader) error {
 		if err := t.addObject(object); err != nil {
 			return fmt.Errorf("line %d: %w", line, err)
 		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("line %d has more than %d bytes, the limit of a row", line, maxLength)
 	}
 	return lines.Err()
 }

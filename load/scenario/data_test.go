@@ -95,7 +95,8 @@ func TestDataThatIsRefused(t *testing.T) {
 		{"no object", "list.jsonl", "[1]\n", "line 1 is no JSON object"},
 		{"not JSON", "x.jsonl", "{\"a\":1,\"b\":2}\nx\n", "line 2 is no JSON object"},
 		{"missing key", "key.jsonl", "{\"a\":1,\"b\":2}\n{\"a\":1}\n", `line 2: it has no "b"`},
-		{"too long line", "long.jsonl", "{\"a\":\"" + strings.Repeat("x", maxLength) + "\"}\n", "too long"},
+		{"too long line", "long.jsonl", "{\"a\":\"" + strings.Repeat("x", maxLength) + "\"}\n",
+			"line 1 has more than 1048576 bytes"},
 	}
 	for _, c := range cases {
 		if c.text != "" || c.name == "empty" {

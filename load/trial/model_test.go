@@ -143,6 +143,7 @@ func TestReadArrivals(t *testing.T) {
 		{"before the beginning", "-1\n", nil, `"-1" is not a time`},
 		{"more than a time can be", "9223372036.854776\n", nil, "is not a time"},
 		{"empty", "", nil, "the file is empty"},
+		{"endless line", strings.Repeat("1", maxLine+1), nil, "line 1 has more than 1048576 bytes"},
 		{"lines", `{"started":"2026-01-01T00:00:01Z"}` + "\n" + `{"started":"2026-01-01T00:00:00.5Z"}`,
 			[]time.Duration{0, 5e8}, ""},
 		{"lines of another tool", `{"time":1}`, nil, `no time under "started"`},

@@ -118,7 +118,8 @@ func readArrivals(in io.Reader) ([]time.Duration, error) {
 func eachLine(in io.Reader, read func(line string) error) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, maxLine), maxLine)
-	for n := 1; lines.Scan(); n++ {
+	n := 1
+	for ; lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" {
 			continue
@@ -129,6 +130,9 @@ func eachLine(in io.Reader, read func(line string) error) error {
 		if err := read(line); err != nil {
 			return fmt.Errorf("line %d: %w", n, err)
 		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("line %d has more than %d bytes, the limit of a line", n, maxLine)
 	}
 	return lines.Err()
 }
