@@ -99,7 +99,7 @@ func (t *Trial) get(ctx context.Context, path string) (answer *http.Response, bo
 	return answer, record.Excerpt(data), answer.Body.Close()
 }
 
-// tlsConfig returns the configuration for connections to the target outside of the load.
+// tlsConfig returns the configuration for connections to the target.
 func (t *Trial) tlsConfig() *tls.Config {
 	return &tls.Config{RootCAs: t.roots, InsecureSkipVerify: t.spec.Insecure, MinVersion: tls.VersionTLS12,
 		ServerName: t.at.name}

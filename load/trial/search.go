@@ -216,7 +216,7 @@ func threeDigits(x float64) string {
 func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
 	_, reasons := q.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
-		reasons = append(reasons, fmt.Sprintf("the backlog grows by %s operations per second [%s, %s]",
+		reasons = append(reasons, fmt.Sprintf("the backlog grows by %s flows per second [%s, %s]",
 			threeDigits(g.Slope), threeDigits(g.Low), threeDigits(g.High)))
 	}
 	if limit := q.Objective.LongestTime(longestSettle); settled > limit {
