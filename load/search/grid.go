@@ -30,12 +30,6 @@ func (g grid) add(rate float64, pass bool) {
 // passes reports whether the majority of the trials at a rate passed; a tie fails.
 func (g grid) passes(rate float64) bool { return g[rate].passed > g[rate].failed }
 
-// decided reports whether the majority of n trials is known.
-func (g grid) decided(rate float64, n int) bool {
-	t := g[rate]
-	return max(t.passed, t.failed) > n/2
-}
-
 // rates lists the rates tried, in order.
 func (g grid) rates() []float64 { return slices.Sorted(maps.Keys(g)) }
 

@@ -203,7 +203,7 @@ func (s *search) isDone() bool {
 // isDecided reports whether the majority at a rate is decided, or need not be because a longer trial follows.
 func (s *search) isDecided(rate float64) bool {
 	t := s.grid[rate]
-	return s.grid.decided(rate, s.Votes) || s.Confirm != nil && t.passed > 0 && t.failed == 0
+	return max(t.passed, t.failed) > s.Votes/2 || s.Confirm != nil && t.passed > 0 && t.failed == 0
 }
 
 // narrow makes one step: it tries the geometric mean of a wide bracket, or decides about the ends of a
