@@ -175,12 +175,12 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 	case sceneStall:
 		options = []string{"-stall-at", (p.stall * 3 / 4).String(), "-stall-for", "1s"}
 	}
-	run, count, err := p.against(scene, options, command, limit)
+	run, requests, err := p.against(scene, options, command, limit)
 	if err != nil {
 		return err
 	}
-	perRequest := run.cpu.Seconds() / float64(count.Requests)
-	fmt.Fprintf(p.progress, "  %-10s %-16s %8d requests, %6.2f us each\n", scene, name, count.Requests,
+	perRequest := run.cpu.Seconds() / float64(requests)
+	fmt.Fprintf(p.progress, "  %-10s %-16s %8d requests, %6.2f us each\n", scene, name, requests,
 		1e6*perRequest)
 	if scene == sceneMemory {
 		return s.addMemory(name, run.memory)
@@ -198,24 +198,20 @@ func (p *plan) play(scene, name string, command []string, limit time.Duration, s
 // against runs a command against a fresh target with options, or against nginx if the scene needs it.
 func (p *plan) against(
 	scene string, options, command []string, limit time.Duration,
-) (generated, served, error) {
+) (run generated, requests int64, err error) {
 	var t *running
-	var err error
 	if _, ok := servedByNginx(scene); ok {
 		t, err = startNginx(scene, p.scratch, 1, targetCore)
 	} else {
 		t, err = start(p.self, options)
 	}
 	if err != nil {
-		return generated{}, served{}, err
+		return run, 0, err
 	}
 	run, runErr := generate(generatorCore, command, t.url, p.scratch, limit)
-	count, err := t.stop()
-	if err := errors.Join(runErr, err); err != nil {
-		return run, count, err
+	requests, err = t.stop()
+	if err = errors.Join(runErr, err); err == nil && requests == 0 {
+		err = errors.New("the target saw no request")
 	}
-	if count.Requests == 0 {
-		return run, count, errors.New("the target saw no request")
-	}
-	return run, count, nil
+	return run, requests, err
 }

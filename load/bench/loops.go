@@ -47,10 +47,10 @@ func (p *plan) loop(threads int, s samples) error {
 		p.length.String(), "--loops", strconv.Itoa(threads), "--progress", "none", "--json", reportMark,
 	}
 	_, runErr := generate(loopsGeneratorCores, command, t.url, p.scratch, p.length+slack)
-	count, err := t.stop()
+	requests, err := t.stop()
 	if err := errors.Join(runErr, err); err != nil {
 		return err
 	}
-	s.add("loops throughput", strconv.Itoa(threads), float64(count.Requests)/p.length.Seconds())
+	s.add("loops throughput", strconv.Itoa(threads), float64(requests)/p.length.Seconds())
 	return nil
 }

@@ -13,8 +13,6 @@ package main
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -40,14 +38,8 @@ func main() {
 	}
 }
 
-// served is the last line of a target's output.
-type served struct {
-	Requests   int64
-	CPUSeconds float64
-}
-
 // serve runs the target in this process until SIGTERM or an interrupt. It prints the port, and at the end the
-// counts as JSON.
+// number of requests.
 func serve(arguments []string) error {
 	var config target.Config
 	flags := flag.NewFlagSet("target", flag.ContinueOnError)
@@ -68,8 +60,9 @@ func serve(arguments []string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if *calls {
-		count, err := serveGRPC(ctx, func(port int) { fmt.Println(port) })
-		return errors.Join(err, json.NewEncoder(os.Stdout).Encode(count))
+		calls, err := serveGRPC(ctx, func(port int) { fmt.Println(port) })
+		fmt.Println(calls)
+		return err
 	}
 	count, err := target.Serve(ctx, config, func(port int) { fmt.Println(port) })
 	if err != nil {
@@ -80,7 +73,8 @@ func serve(arguments []string) error {
 			return err
 		}
 	}
-	return json.NewEncoder(os.Stdout).Encode(served{count.Requests, count.CPU.Seconds()})
+	fmt.Println(count.Requests)
+	return nil
 }
 
 // writeStamps writes times as little-endian numbers of 64 bits.

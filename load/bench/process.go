@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -69,28 +70,16 @@ func start(self string, options []string) (*running, error) {
 	return t, nil
 }
 
-// stop ends the target and returns its counts.
-func (t *running) stop() (served, error) {
-	var count served
-	if t.counter != "" {
-		return t.stopNginx()
+// stop ends the target and returns the number of its requests.
+func (t *running) stop() (requests int64, err error) {
+	if t.counter != "" { // of nginx, which must be read while it runs
+		requests, err = nginxCount(t.counter)
 	}
-	if err := t.command.Process.Signal(syscall.SIGTERM); err != nil {
-		return count, err
+	err = errors.Join(err, t.command.Process.Signal(syscall.SIGTERM))
+	if t.counter == "" && err == nil && t.out.Scan() {
+		requests, err = strconv.ParseInt(t.out.Text(), 10, 64)
 	}
-	var err error
-	if t.out.Scan() {
-		err = json.Unmarshal(t.out.Bytes(), &count)
-	}
-	return count, errors.Join(err, t.command.Wait())
-}
-
-// stopNginx is stop for nginx, whose counter must be read while it runs.
-func (t *running) stopNginx() (served, error) {
-	requests, err := nginxCount(t.counter)
-	err = errors.Join(err, t.command.Process.Signal(syscall.SIGTERM), t.command.Wait())
-	used := t.command.ProcessState.UserTime() + t.command.ProcessState.SystemTime()
-	return served{requests, used.Seconds()}, err
+	return requests, errors.Join(err, t.command.Wait())
 }
 
 // generated is the result of a run of a tool.

@@ -18,8 +18,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/cleave-lab/cleave/load/engine"
 )
 
 const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
@@ -45,8 +43,6 @@ type Config struct {
 // Count holds what the server has counted.
 type Count struct {
 	Requests int64
-	// CPU is the processor time of the serving thread.
-	CPU time.Duration
 	// Stamps holds receive times in nanoseconds since 1970, in the order of reading.
 	Stamps []int64
 }
@@ -94,8 +90,7 @@ func Serve(ctx context.Context, config Config, ready func(port int)) (Count, err
 			return s.count, err
 		}
 	}
-	s.count.CPU, err = engine.ProcessorTime(unix.RUSAGE_THREAD)
-	return s.count, errors.Join(err, unix.Close(s.listen), unix.Close(s.epoll))
+	return s.count, errors.Join(unix.Close(s.listen), unix.Close(s.epoll))
 }
 
 // turn waits once, handles the events and sends the answers that are due.
@@ -156,12 +151,12 @@ func (s *server) open() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return name.(*unix.SockaddrInet4).Port, s.watch(s.listen, unix.EPOLLIN)
+	return name.(*unix.SockaddrInet4).Port, s.watch(s.listen)
 }
 
-// watch lets events of a file end the wait of the server.
-func (s *server) watch(fd int, events uint32) error {
-	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)})
+// watch lets data on a file end the wait of the server.
+func (s *server) watch(fd int) error {
+	return unix.EpollCtl(s.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
 // stall stops the whole server, once.
@@ -241,7 +236,7 @@ func (s *server) accept() {
 		if err != nil {
 			return
 		}
-		err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), s.watch(fd, unix.EPOLLIN))
+		err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), s.watch(fd))
 		if err == nil && s.stamped() {
 			err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 		}
