@@ -61,7 +61,6 @@ type Ticket struct {
 	// Own: the target is this host or one that Cleave made. The bounds below are for other
 	// targets.
 	Own     bool
-	Owner   string    // who permits the load
 	MaxRate float64   // operations per second; never send more
 	Until   time.Time // stop then
 }
@@ -179,7 +178,7 @@ func (g Guard) permit(ctx context.Context, r Request, addresses []netip.AddrPort
 	if err := g.prove(ctx, r, p, address); err != nil {
 		return Ticket{}, err
 	}
-	return Ticket{Addresses: []netip.AddrPort{address}, Owner: p.Owner, MaxRate: p.MaxRate, Until: until}, nil
+	return Ticket{Addresses: []netip.AddrPort{address}, MaxRate: p.MaxRate, Until: until}, nil
 }
 
 // entry returns the entry of the allow list for the host and port of a request.

@@ -42,8 +42,7 @@ const maxSteps = 1000
 
 // Conversion is a scenario made from a document, with a list of what it lacks.
 type Conversion struct {
-	Format string // of the input
-	File   scenario.File
+	File scenario.File
 	// Beside holds the data files of the scenario by name. They must be in its folder.
 	Beside map[string][]byte
 	// NotConverted lists everything in the input that the scenario lacks or does
@@ -173,7 +172,7 @@ func convert(name string, data []byte, options Options) (Conversion, error) {
 	}
 	d.pruneValues()
 	d.hoistHeaders()
-	return Conversion{Format: format, File: d.file, Beside: d.beside, NotConverted: d.notes}, nil
+	return Conversion{File: d.file, Beside: d.beside, NotConverted: d.notes}, nil
 }
 
 // descriptionKey matches the key in YAML that holds the version of an API description.

@@ -155,11 +155,12 @@ func TestFormatIsGuessed(t *testing.T) {
 		"shop.openapi.yaml": OpenAPI, "shop.curl": Curl, "shop.postman.json": Postman, "shop.access.log": Log,
 		"shop.k6.js": K6}
 	for name, fixture := range cases {
-		c, err := convert(name, read(t, fixture), Options{beside: os.DirFS("testdata")})
-		if err != nil {
+		data := read(t, fixture)
+		if _, err := convert(name, data, Options{beside: os.DirFS("testdata")}); err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if c.Format != want[fixture] {
-			t.Errorf("%s: format %s, want %s", name, c.Format, want[fixture])
+		}
+		if format := Recognize(name, data); format != want[fixture] {
+			t.Errorf("%s: format %s, want %s", name, format, want[fixture])
 		}
 	}
 }

@@ -56,9 +56,8 @@ type request struct {
 	host             string
 	fixedPath        string
 	fixedHeader      []Field // nil: a header contains a value
-	last             bool
-	traced           bool // it has a traceparent header, which differs from flow to flow
-	traceAt          int  // position of its value in fixed
+	traced           bool    // it has a traceparent header, which differs from flow to flow
+	traceAt          int     // position of its value in fixed
 }
 
 // Player returns a new player of the plan.
@@ -109,7 +108,7 @@ func newRandom(seed uint64, part, load int) *rand.Rand {
 
 // newRequest prepares the parts of a request that do not depend on the flow.
 func newRequest(s *step, at Origin, last bool) request {
-	r := request{step: s, last: last, host: at.Host, path: s.path,
+	r := request{step: s, host: at.Host, path: s.path,
 		traced: at.TraceShare > 0 && !s.has(traceparent)}
 	if s.relative && at.Path != "" {
 		r.path = slices.Concat(template{{text: []byte(strings.TrimSuffix(at.Path, "/")), slot: -1}}, s.path)
