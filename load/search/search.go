@@ -54,8 +54,11 @@ const (
 	roundedOff = 0.001
 )
 
-// ShortShare is the length of a short trial relative to a full one.
-const ShortShare = 0.25
+// Lengths of a short trial and of one that confirms the capacity, relative to a full one.
+const (
+	ShortShare = 0.25
+	Longer     = 3
+)
 
 // Loads returns the approximate length of a search that begins within a factor of two of the capacity, in
 // full trials: 10 at the resolution of 1.03, 12 at 1.01. With one vote all trials have the full length,
@@ -68,8 +71,7 @@ func (o Options) Loads() float64 {
 		return wide + near
 	}
 	majority := float64(deciding/2 + 1) // trials at a rate that fails; a rate that passes at once needs no more
-	const longer = 3                    // length of the trial that confirms, in full trials
-	return ShortShare*(wide+float64(deciding)+majority) + near*(1+majority)/2 + longer
+	return ShortShare*(wide+float64(deciding)+majority) + near*(1+majority)/2 + Longer
 }
 
 // check fills in the defaults and returns an error for options that are not valid.

@@ -63,7 +63,7 @@ type Quest struct {
 }
 
 // Longer is the length of the trial that confirms a search, in trials.
-const Longer = 3
+const Longer = search.Longer
 
 // Search finds the highest open rate that meets the objective, beginning at the trial's own rate. It
 // returns the outcome of the last trial at the capacity, or of the lowest rate if none passed. The
