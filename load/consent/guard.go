@@ -19,7 +19,7 @@ const ProofPath = "/.well-known/cleave-load.txt"
 type Proof struct {
 	Address netip.AddrPort
 	Scheme  string // of the target
-	Host    string // for the request and for checking a certificate
+	Host    string // for checking a certificate: without a port
 	Path    string
 }
 

@@ -37,7 +37,7 @@ func (t *Trial) fetchProof(ctx context.Context, p consent.Proof) (text []byte, e
 	if err != nil {
 		return nil, err
 	}
-	request.Host = p.Host
+	request.Host = t.at.host // as in the load
 	answer, err := client.Do(request)
 	if err != nil {
 		return nil, err

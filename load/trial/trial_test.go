@@ -137,7 +137,7 @@ func TestTargetsNobodyPermittedGetNoLoad(t *testing.T) {
 // header, and a redirect is not followed.
 func TestTheProofComesFromItsAddress(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == consent.ProofPath && r.Host == "shop.test" {
+		if r.URL.Path == consent.ProofPath && r.Host == "shop.test:8080" {
 			_, _ = io.WriteString(w, token)
 			return
 		}
@@ -145,11 +145,12 @@ func TestTheProofComesFromItsAddress(t *testing.T) {
 	})
 	address := netip.MustParseAddrPort(strings.TrimPrefix(url, "http://"))
 	proof := consent.Proof{Address: address, Scheme: "http", Host: "shop.test", Path: consent.ProofPath}
-	if text, err := new(Trial).fetchProof(t.Context(), proof); err != nil || string(text) != token {
+	shop := &Trial{at: destination{host: "shop.test:8080"}}
+	if text, err := shop.fetchProof(t.Context(), proof); err != nil || string(text) != token {
 		t.Errorf("proof %q, error %v", text, err)
 	}
-	proof.Host = "other.test"
-	if _, err := new(Trial).fetchProof(t.Context(), proof); err == nil || !strings.Contains(err.Error(), "302") {
+	other := &Trial{at: destination{host: "other.test:8080"}}
+	if _, err := other.fetchProof(t.Context(), proof); err == nil || !strings.Contains(err.Error(), "302") {
 		t.Errorf("error %v, want that a redirect is not followed", err)
 	}
 }
