@@ -1,6 +1,6 @@
 // Package stats turns numbers into estimates with intervals, and estimates
 // into verdicts. It neither reads nor writes anything, and drops no value without
-// saying so: input that a method cannot take is refused with a typed error.
+// saying so: input that a method cannot take is refused with an error.
 //
 // The unit of replication is the trial; trials are compared by block. The default comparison of two
 // variants is Table.Ratio: the mean of the log ratios of the blocks, with a Student t interval from

@@ -27,19 +27,6 @@ func (e *ValueError) Error() string {
 	return fmt.Sprintf("%s: value %d is %g, it must be %s", e.Statistic, e.Index, e.Value, e.Want)
 }
 
-// UnboundedError says that a ratio has no bounded interval, because its
-// denominator cannot be told from zero. Such a ratio must not be printed.
-type UnboundedError struct {
-	Denominator float64 // mean of the denominator
-	N           int     // values in the denominator
-}
-
-// Error implements error.
-func (e *UnboundedError) Error() string {
-	return fmt.Sprintf("ratio of means: the denominator %g (n %d) cannot be told from zero, so the interval "+
-		"is unbounded; add blocks", e.Denominator, e.N)
-}
-
 // LengthError says that two samples that belong together differ in length.
 type LengthError struct {
 	Statistic string

@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Line is a straight line fitted by least squares, with standard errors.
 type Line struct {
@@ -85,10 +88,13 @@ func FitPowerLaw(x, y []float64) (Line, error) {
 
 // Curvature tests whether a straight line leaves a bend in its residuals: the
 // quadratic term q of y = a + b x + q x^2 with its two-sided p-value (t with
-// n-3 degrees of freedom). It needs four points.
+// n-3 degrees of freedom). It needs four points, at three different x.
 func Curvature(x, y []float64) (quadratic, p float64, err error) {
 	if err := checkPoints("curvature", x, y, 4); err != nil {
 		return 0, 0, err
+	}
+	if different := len(slices.Compact(slices.Sorted(slices.Values(x)))); different < 3 {
+		return 0, 0, &TooFewError{"curvature over different x", different, 3}
 	}
 	mx := Mean(x)
 	squares := make([]float64, len(x))
@@ -105,9 +111,6 @@ func Curvature(x, y []float64) (quadratic, p float64, err error) {
 		q := squares[i] - bend.Intercept - bend.Slope*x[i]
 		qq += q * q
 		qy += q * y[i]
-	}
-	if qq == 0 {
-		return 0, 0, &TooFewError{"curvature over different x", 2, 3}
 	}
 	line, err := FitLine(x, y)
 	if err != nil {

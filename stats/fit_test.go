@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"math"
 	"testing"
 
@@ -32,6 +33,14 @@ func TestFitLine(t *testing.T) {
 	}
 	if _, p, err := Curvature(x, first); err != nil || p < 0.1 {
 		t.Errorf("p of the straight set = %g, %v, want no bend", p, err)
+	}
+}
+
+// TestTwoLevelsHaveNoCurvature, although rounding leaves residuals of the line through 0.1 and 0.7.
+func TestTwoLevelsHaveNoCurvature(t *testing.T) {
+	q, p, err := Curvature([]float64{0.1, 0.1, 0.7, 0.7, 0.7}, []float64{1, 2, 3, 5, 4})
+	if few := new(TooFewError); !errors.As(err, &few) || few.Have != 2 {
+		t.Errorf("quadratic term %g, p %g, %v; want that two levels are too few", q, p, err)
 	}
 }
 

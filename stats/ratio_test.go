@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -101,7 +102,7 @@ func TestRefusals(t *testing.T) {
 	tests := []struct {
 		name string
 		run  func() error
-		want any
+		want any // nil: an unbounded interval
 	}{
 		{"mean of one", func() error { _, err := MeanInterval([]float64{1}, 0.95); return err }, &TooFewError{}},
 		{"mean of NaN", func() error { _, err := MeanInterval([]float64{1, math.NaN()}, 0.95); return err },
@@ -119,9 +120,9 @@ func TestRefusals(t *testing.T) {
 		{"ratio by a mean near zero", func() error {
 			_, err := KaliberaJones([]float64{1, 2, 3}, aroundZero, 0.95)
 			return err
-		}, &UnboundedError{}},
+		}, nil},
 		{"ratio by zero", func() error { _, err := KaliberaJones(two, []float64{-1, 1}, 0.95); return err },
-			&UnboundedError{}},
+			nil},
 		{"line through one x", func() error {
 			_, err := FitLine([]float64{1, 1, 1}, []float64{1, 2, 3})
 			return err
@@ -143,7 +144,6 @@ func TestRefusals(t *testing.T) {
 			var few *TooFewError
 			var value *ValueError
 			var length *LengthError
-			var unbounded *UnboundedError
 			ok := false
 			switch test.want.(type) {
 			case *TooFewError:
@@ -152,8 +152,8 @@ func TestRefusals(t *testing.T) {
 				ok = errors.As(err, &value) && value.Want != ""
 			case *LengthError:
 				ok = errors.As(err, &length)
-			case *UnboundedError:
-				ok = errors.As(err, &unbounded)
+			case nil:
+				ok = err != nil && strings.Contains(err.Error(), "unbounded")
 			}
 			if !ok {
 				t.Errorf("error = %v, want a %T", err, test.want)

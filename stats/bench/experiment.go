@@ -78,13 +78,13 @@ func (s scene) play(r *rand.Rand) stats.Table {
 	}
 	spread[baseline] *= max(1, s.noisy)
 	const trials = mostBlocks * columns
-	host, jump, place := 0.0, r.IntN(trials), 0
+	host, jump, trial := 0.0, r.IntN(trials), 0
 	logs := make(stats.Table, mostBlocks)
 	for b := range logs {
 		logs[b] = make([]float64, columns)
 		for _, v := range r.Perm(columns) {
 			host += s.drift/trials + s.walk/math.Sqrt(columns)*r.NormFloat64()
-			if place++; place == jump {
+			if trial++; trial == jump {
 				host += s.step
 			}
 			logs[b][v] = math.Log(truths()[v]) + host + spread[v]*r.NormFloat64()
