@@ -98,7 +98,7 @@ func (p placement) highest(ctx context.Context, limits []Limit, most float64, op
 		return most, err
 	}
 	low, high := lowestHeld*most, most
-	if any, err := hold(low); !any || err != nil {
+	if lowest, err := hold(low); !lowest || err != nil {
 		return 0, err
 	}
 	for range halvings {

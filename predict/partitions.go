@@ -19,7 +19,7 @@ const MostComponents = 10
 const shownOfEach = 3
 
 // Ranking holds partitions of the components of a model. Its Answer holds the self-check, the limits and the
-// reasons why the ranking is withheld. Of a change its question has only the stores.
+// reasons why the ranking is withheld. Of the change in its question only the stores count.
 type Ranking struct {
 	Answer
 	// All is the number of partitions there are. Partitions holds the cheapest of each number of units, and the
@@ -54,8 +54,8 @@ type Crossing struct {
 	CPU      float64 // seconds per operation
 }
 
-// Rank ranks every way to divide the components of a model into units by its CPU time. Of a change the
-// question has only the stores.
+// Rank ranks every way to divide the components of a model into units by its CPU time. Of the question's
+// change only the stores count.
 func Rank(ctx context.Context, q Question) (Ranking, error) {
 	r := Ranking{Answer: Answer{Question: q}}
 	components := q.Model.Components()

@@ -71,9 +71,9 @@ type Answer struct {
 	CPUCauses        []Cause
 	Checks           []Check
 	Limits           []string // what is not modelled
-	// Stores is the factor of the times at stores at the rate of the question, with which the simulation has the
-	// measured response time as it is. StoreFactor is that with which it has the measured capacity. 1: stores do
-	// not explain what was measured.
+	// Stores multiplies the times at stores, so that the system as it is has the measured response time at the
+	// rate of the question. StoreFactor does so for the measured capacity. Both are 1 if stores do not explain
+	// what was measured.
 	Stores, StoreFactor float64
 	// Capacity is the simulated capacity of the system as it is beside the measured one, by which those of the
 	// answer are corrected.
@@ -137,7 +137,7 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 }
 
 // prepare fills in the units after a change, the hop, the factor of the times at stores, the self-check and
-// the limits. It returns both placements.
+// the limits. It returns both placements. The stores of the change are those of the question.
 func (a *Answer) prepare(ctx context.Context, change Change) (asIs, changed placement, err error) {
 	q := a.Question
 	if a.Units, err = change.Apply(q.Model); err != nil {

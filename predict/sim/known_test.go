@@ -132,10 +132,10 @@ func TestMD1(t *testing.T) {
 	holds(t, "mean", service+rho*service/(2*(1-rho)), each(r.All.Batches, mean), 0.03)
 }
 
-// TestDD1: at equal intervals nobody waits, and the response time is exact.
-func TestDD1(t *testing.T) {
-	s := open(80, station(0, Constant(0.01))...)
-	s.Pools, s.Loads[0].Constant = []Pool{{1}}, true
+// TestASingleUserNeverWaits, so the response time and the rate are exact: one operation each 10 + 2.5 ms.
+func TestASingleUserNeverWaits(t *testing.T) {
+	s := open(0, station(0, Constant(0.01))...)
+	s.Pools, s.Loads[0].Users, s.Loads[0].Think = []Pool{{1}}, 1, Constant(0.0025)
 	r := simulated(t, s, 1000)
 	if q := r.All.Times.Quantile(0.99); math.Abs(q-0.01) > 1e-9 {
 		t.Errorf("the 99th percentile is %g s, want 0.01 s", q)

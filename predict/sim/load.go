@@ -9,9 +9,6 @@ import (
 // get the same arrivals.
 type load struct {
 	rate       float64 // 0: closed
-	constant   bool
-	first      float64 // of arrivals at equal intervals
-	arrived    uint64
 	think      Dist
 	cumulative []float64 // the sum of the weights up to each operation, as a share of all
 	random     random
@@ -23,7 +20,7 @@ func (s *simulation) newLoads(system System, seed uint64) error {
 	}
 	for i, l := range system.Loads {
 		open, closed := l.Rate > 0 && !math.IsInf(l.Rate, 1), l.Users > 0
-		if open == closed || l.Users < 0 || l.Rate < 0 {
+		if open == closed || l.Users < 0 || !open && l.Rate != 0 {
 			return fmt.Errorf("load %d has a rate of %g/s and %d users: want one of them, above 0", i, l.Rate, l.Users)
 		}
 		if err := l.Think.check(); err != nil {
@@ -33,12 +30,10 @@ func (s *simulation) newLoads(system System, seed uint64) error {
 		if err != nil {
 			return fmt.Errorf("load %d: %w", i, err)
 		}
-		made := load{rate: l.Rate, constant: l.Constant, think: l.Think, cumulative: shares,
-			random: newRandom(seed, uint64(i)+1)}
-		s.loads = append(s.loads, made)
+		s.loads = append(s.loads, load{rate: l.Rate, think: l.Think, cumulative: shares,
+			random: newRandom(seed, uint64(i)+1)})
 		if open {
-			s.loads[i].first = s.loads[i].random.uniform() / l.Rate
-			s.timers.push(s.loads[i].first, -int32(i)-1)
+			s.timers.push(s.loads[i].random.uniform()/l.Rate, -int32(i)-1)
 		}
 		for range l.Users {
 			s.timers.push(l.Think.draw(&s.loads[i].random), -int32(i)-1)
@@ -73,12 +68,7 @@ func cumulative(weights []float64, operations int) ([]float64, error) {
 func (s *simulation) arrive(id int32) {
 	l := &s.loads[id]
 	if l.rate > 0 {
-		l.arrived++
-		next := s.now + l.random.exponential()/l.rate
-		if l.constant {
-			next = l.first + float64(l.arrived)/l.rate
-		}
-		s.timers.push(next, -id-1)
+		s.timers.push(s.now+l.random.exponential()/l.rate, -id-1)
 	}
 	operation := l.choose()
 	t := s.newTask(s.programs[operation], none)

@@ -31,6 +31,8 @@ func TestMistakesAreNamed(t *testing.T) {
 		"limit of -1 cores":         func(s *System) { s.Units[0].Limit = -1 },
 		"0 places":                  func(s *System) { s.Pools[0].Size = 0 },
 		"rate of 0/s and 0 users":   func(s *System) { s.Loads[0].Rate = 0 },
+		"rate of +Inf/s and 1":      func(s *System) { s.Loads[0].Rate, s.Loads[0].Users = math.Inf(1), 1 },
+		"rate of NaN/s and 1":       func(s *System) { s.Loads[0].Rate, s.Loads[0].Users = math.NaN(), 1 },
 		"2 weights for 1 operation": func(s *System) { s.Loads[0].Weights = []float64{1, 1} },
 		"weight 0 is NaN":           func(s *System) { s.Loads[0].Weights[0] = math.NaN() },
 		"a weight above 0":          func(s *System) { s.Loads[0].Weights[0] = 0 },

@@ -35,7 +35,7 @@ func (s *simulation) newProcessors(system System) (ofUnits []int32, err error) {
 	for i, p := range system.Processors {
 		cores := int64(math.Round(p.Cores * thousandths))
 		if cores < 1 || !validSeconds(p.Cores) {
-			return nil, fmt.Errorf("processor %d has %g cores: want some", i, p.Cores)
+			return nil, fmt.Errorf("processor %d has %g cores: want at least 0.001", i, p.Cores)
 		}
 		s.processors = append(s.processors, processor{cores: cores})
 	}
@@ -49,7 +49,7 @@ func (s *simulation) newProcessors(system System) (ofUnits []int32, err error) {
 		limit := int64(math.Round(u.Limit * thousandths))
 		switch {
 		case u.Limit < 0 || u.Limit > 0 && limit < 1 || math.IsNaN(u.Limit):
-			return nil, fmt.Errorf("unit %d has a limit of %g cores: want one above 0.001, or 0 for none", i, u.Limit)
+			return nil, fmt.Errorf("unit %d has a limit of %g cores: want at least 0.001, or 0 for none", i, u.Limit)
 		case limit > 0 && limit < p.cores:
 			ofUnits = append(ofUnits, s.newShare(u.Processor, limit))
 		case whole[u.Processor] == 0:

@@ -44,7 +44,7 @@ func anySystem(random *rand.Rand) System {
 	}
 	s.Operations = []Operation{{0}, {1}}
 	weights := []float64{1, 2}
-	s.Loads = []Load{{Rate: 0.5 * rateOf(s, weights), Constant: random.IntN(2) == 0, Weights: weights},
+	s.Loads = []Load{{Rate: 0.5 * rateOf(s, weights), Weights: weights},
 		{Users: 3, Think: Exponential(200 / rateOf(s, weights)), Weights: weights}}
 	return s
 }

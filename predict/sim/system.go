@@ -29,12 +29,11 @@ type Pool struct{ Size int }
 // Operation is a kind of request of a load.
 type Operation struct{ Program int }
 
-// Load is a stream of operations: open with a Rate, closed with Users.
+// Load is a stream of operations: open with a Rate (Poisson arrivals), closed with Users.
 type Load struct {
-	Rate     float64 // operations per second
-	Constant bool    // at equal intervals; otherwise Poisson
-	Users    int
-	Think    Dist // between an answer and the user's next operation
+	Rate  float64 // operations per second
+	Users int
+	Think Dist // between an answer and the user's next operation
 	// Weights are proportional to the probability of each operation; they need not add up to 1.
 	Weights []float64
 }
