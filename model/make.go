@@ -3,6 +3,7 @@ package model
 import (
 	"cmp"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 	"strings"
@@ -154,7 +155,8 @@ func (n *node) begin(end int64) *execution {
 	return e
 }
 
-// tidy returns a name without characters that model files forbid, cut to their limit.
+// tidy returns a name without characters that model files forbid, cut to their limit. A checksum keeps names
+// apart that have the same beginning.
 func tidy(name string) string {
 	name = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -163,7 +165,8 @@ func tidy(name string) string {
 		return r
 	}, strings.ToValidUTF8(name, "?")))
 	if len(name) > maxText {
-		name = strings.ToValidUTF8(name[:maxText], "")
+		end := fmt.Sprintf("~%08x", crc32.ChecksumIEEE([]byte(name)))
+		name = strings.ToValidUTF8(name[:maxText-len(end)], "") + end
 	}
 	return cmp.Or(name, "(no name)")
 }

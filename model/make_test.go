@@ -294,6 +294,12 @@ func TestNamesOfMadeModelsAreValid(t *testing.T) {
 		!strings.Contains(notes[0], "in the services a and b+c") || !strings.Contains(notes[1], "metered b+c") {
 		t.Errorf("components %s, notes %q", got, notes)
 	}
+	long := strings.Repeat("é", maxText)
+	ends := []*lab.SpanNode{span(long+"1", long+"1", code, 0, 9), span(long+"1", long+"2", code, 0, 9),
+		span(long+"2", long+"1", code, 0, 9)}
+	if m, _ = made(t, Evidence{Name: "long", Traces: ends}); len(m.Units) != 2 || len(m.Operations) != 3 {
+		t.Errorf("%d units and %d operations with long names, want 2 and 3", len(m.Units), len(m.Operations))
+	}
 	if m, _ = made(t, Evidence{Name: "two\nlines", Traces: orders(1)}); m.Name != "two lines" {
 		t.Errorf("the model is called %q", m.Name)
 	}

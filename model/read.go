@@ -22,6 +22,8 @@ const (
 	maxText = 200
 	// maxCalls limits the mean number of calls per operation.
 	maxCalls = 1e6
+	// maxMessage is the size of the largest message, in bytes: rehearsals hold each in memory.
+	maxMessage = 1e9
 	// longest is the longest time of a call or an operation.
 	longest = time.Hour
 )
@@ -146,7 +148,7 @@ func (c *checker) operation(place string, o *Operation, known map[string]bool) {
 	c.text(place+".name", o.Name)
 	c.expect(!known[o.Name], place+".name", "is %q, which another operation has, too", o.Name)
 	known[o.Name] = true
-	c.expect(o.Weight > 0 && o.Weight <= 1e12, place+".weight", "is %g, expected a number above 0", o.Weight)
+	c.expect(o.Weight > 0 && o.Weight <= 1e12, place+".weight", "is %g, expected above 0, up to 1e+12", o.Weight)
 	c.source(place, o.Source, o.N)
 	c.distribution(place+".time", o.Time)
 	c.call(place+".call", &o.Call)
@@ -165,9 +167,10 @@ func (c *checker) call(place string, of *Call) {
 	c.text(place+".call", of.Name)
 	_, placed := c.components[of.Component]
 	c.expect(placed, place+".component", "is %q, which is in none of the units", of.Component)
-	c.expect(of.Count > 0 && of.Count <= maxCalls, place+".count", "is %g, expected a number above 0", of.Count)
-	c.expect(of.In >= 0, place+".in_bytes", "is %g, expected a number from 0 on", of.In)
-	c.expect(of.Out >= 0, place+".out_bytes", "is %g, expected a number from 0 on", of.Out)
+	c.expect(of.Count > 0 && of.Count <= maxCalls, place+".count", "is %g, expected above 0, up to %g",
+		of.Count, maxCalls)
+	c.expect(of.In >= 0 && of.In <= maxMessage, place+".in_bytes", "is %g, expected 0 to 1e+09", of.In)
+	c.expect(of.Out >= 0 && of.Out <= maxMessage, place+".out_bytes", "is %g, expected 0 to 1e+09", of.Out)
 	c.source(place, of.Source, of.N)
 	c.distribution(place+".cpu", of.CPU)
 	c.distribution(place+".wait", of.Wait)

@@ -131,7 +131,7 @@ func showCall(w io.Writer, c *Call, depth int, ofCaller float64) {
 	}
 }
 
-// formatTime returns a time with three digits and a unit.
+// formatTime returns a time with three digits and a unit, or "-" for none.
 func formatTime(d time.Duration) string {
 	d = rounded(d, 3) // before the unit is chosen: 999.9 us are 1 ms
 	for _, unit := range []struct {
