@@ -37,8 +37,8 @@ const SettledPath = "/settled"
 // Path returns the path of an operation of the model at the front.
 func Path(operation int) string { return "/operations/" + strconv.Itoa(operation) }
 
-// Body returns the body of a client's request or of its answer: JSON of this length in bytes, or 11 bytes if
-// that is less.
+// Body returns the body of a client's request or of its answer: JSON of this length in bytes, but at
+// least 11.
 func Body(bytes float64) []byte {
 	const frame = len(`{"load":""}`)
 	return fmt.Appendf(nil, `{"load":"%s"}`, strings.Repeat("x", max(0, int(bytes+0.5)-frame)))

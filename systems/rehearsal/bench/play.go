@@ -141,7 +141,7 @@ func (p player) run(ctx context.Context, arguments ...string) error {
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 20 * time.Second
 	said, err := command.CombinedOutput()
-	const firstVerdict, interrupted = 4, 130 // exit codes; with those between cleave has played
+	const firstVerdict, interrupted = 4, 130 // exit codes: from one up to the other cleave has played
 	code := command.ProcessState.ExitCode()
 	if err == nil || ctx.Err() == nil && code >= firstVerdict && code < interrupted {
 		return nil

@@ -50,12 +50,12 @@ func (s *sleeper) sleep(wait time.Duration) error {
 		return err
 	}
 	once := unix.ItimerSpec{Value: unix.NsecToTimespec(int64(wait))}
-	if err := unix.TimerfdSettime(t.descriptor, 0, &once, nil); err != nil {
-		return fmt.Errorf("wait for %v: %w", wait, err)
+	if err = unix.TimerfdSettime(t.descriptor, 0, &once, nil); err == nil {
+		var expirations [8]byte
+		_, err = t.file.Read(expirations[:])
 	}
-	var expirations [8]byte
-	if _, err := t.file.Read(expirations[:]); err != nil {
-		return fmt.Errorf("wait for %v: %w", wait, err)
+	if err != nil {
+		return errors.Join(fmt.Errorf("wait for %v: %w", wait, err), t.file.Close())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

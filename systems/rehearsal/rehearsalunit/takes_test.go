@@ -1,7 +1,9 @@
 package rehearsalunit
 
 import (
+	"errors"
 	"math"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -46,6 +48,19 @@ func TestWaitsAreExact(t *testing.T) {
 	}
 	if len(s.free) != 1 || s.Close() != nil {
 		t.Errorf("%d timers are left", len(s.free))
+	}
+}
+
+// TestATimerThatFailsIsClosed: its descriptor is no timer's, so it cannot be set.
+func TestATimerThatFailsIsClosed(t *testing.T) {
+	file, err := os.Open(os.DevNull)
+	testset.Must(t, err)
+	s := &sleeper{free: []*timer{{int(file.Fd()), file}}}
+	if err := s.sleep(time.Millisecond); err == nil || len(s.free) > 0 {
+		t.Errorf("%v, %d timers are free", err, len(s.free))
+	}
+	if err := file.Close(); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("the timer is still open: %v", err)
 	}
 }
 
