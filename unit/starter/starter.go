@@ -5,10 +5,10 @@
 // unit will have faults, it kills, starts, stops and continues the unit's processes at the
 // conductor's request. That needs no rights outside of the container.
 //
-// In separate containers it also lets the conductor connect to the network of the units (Door),
-// and units to the conductor (WayBack).
+// In separate containers it also lets the conductor connect to the network of the units (ServeProxy), and
+// units to the conductor (ServeTunnel).
 //
-// Entry points: Run, Door, WayBack.
+// Entry points: Run, ServeProxy, ServeTunnel.
 package starter
 
 import (

@@ -91,9 +91,9 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// TestDoor: a caller with the key is connected to addresses in the network, or gets the number of a name's
+// TestProxy: a caller with the key is connected to addresses in the network, or gets the number of a name's
 // addresses. All other callers are refused. Long because the unit behind the proxy is part of it.
-func TestDoor(t *testing.T) {
+func TestProxy(t *testing.T) {
 	key, err := lab.NewProxyKey()
 	testset.Must(t, err)
 	secured, err := lab.ProxyTLS(key)
@@ -109,7 +109,8 @@ func TestDoor(t *testing.T) {
 	})
 	go func() { // until it is closed
 		inside := netip.MustParsePrefix("127.0.0.0/24")
-		_ = serveEach(tls.NewListener(plain, secured), func(caller net.Conn) error { return admit(caller, inside) })
+		_ = serveEach(tls.NewListener(plain, secured),
+			func(caller net.Conn) error { return serveCaller(caller, inside) })
 	}()
 	go func() {
 		for {
@@ -131,7 +132,7 @@ func TestDoor(t *testing.T) {
 			"127.0.1.1 is not in the network 127.0.0.0/24 of the units\n"},
 		"no listener": {lab.ProxyDial + "127.0.0.1:1\n", "dial tcp 127.0.0.1:1: connect: connection refused\n"},
 	} {
-		if answer, err := callDoor(t, plain.Addr().String(), secured, c.request); err != nil || answer != c.want {
+		if answer, err := callProxy(t, plain.Addr().String(), secured, c.request); err != nil || answer != c.want {
 			t.Errorf("%s: answer %q (%v), want %q", name, answer, err, c.want)
 		}
 	}
@@ -145,14 +146,14 @@ func TestDoor(t *testing.T) {
 	trusting.RootCAs = secured.RootCAs
 	for name, config := range map[string]*tls.Config{"another key": otherKey, "no key": keyless,
 		"another key, trusting": trusting} {
-		if answer, err := callDoor(t, plain.Addr().String(), config, lab.ProxyCount+"127.0.0.1\n"); err == nil {
+		if answer, err := callProxy(t, plain.Addr().String(), config, lab.ProxyCount+"127.0.0.1\n"); err == nil {
 			t.Errorf("%s: answer %q", name, answer)
 		}
 	}
 }
 
-// callDoor sends a request to the proxy, and returns its whole answer.
-func callDoor(t *testing.T, address string, secured *tls.Config, request string) (string, error) {
+// callProxy sends a request to the proxy, and returns its whole answer.
+func callProxy(t *testing.T, address string, secured *tls.Config, request string) (string, error) {
 	t.Helper()
 	connection, err := tls.Dial("tcp", address, secured)
 	if err != nil {

@@ -17,9 +17,9 @@ func main() {
 	case len(os.Args) == 2 && os.Args[1] == lab.StarterRuns:
 		status, err = starter.Run(lab.StarterOrdersFile)
 	case len(os.Args) == 4 && os.Args[1] == lab.StarterProxy: // it serves until it fails, as does the next one
-		status, err = 1, starter.Door(os.Args[2], os.Args[3], lab.StarterKeyFile)
+		status, err = 1, starter.ServeProxy(os.Args[2], os.Args[3], lab.StarterKeyFile)
 	case len(os.Args) == 4 && os.Args[1] == lab.StarterTunnel:
-		status, err = 1, starter.WayBack(os.Args[2], os.Args[3], lab.StarterKeyFile)
+		status, err = 1, starter.ServeTunnel(os.Args[2], os.Args[3], lab.StarterKeyFile)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "starter:", err)

@@ -16,17 +16,17 @@ const (
 	// maxCallers limits the connections of units that are served at the same time, each with two buffers of
 	// io.Copy.
 	maxCallers = 256
-	// wayPatience is the time that a unit waits for a connection of the conductor, and the time for the
+	// tunnelPatience is the time that a unit waits for a connection of the conductor, and the time for the
 	// conductor to answer on it.
-	wayPatience = 10 * time.Second
+	tunnelPatience = 10 * time.Second
 )
 
-// WayBack connects units with the conductor, whose host they cannot reach themselves. Units connect to one of
-// its addresses, the conductor in advance to the other one, where it must send the key in keyFile. WayBack
-// joins one connection of each. It closes the connection of a unit if none of the conductor's is available in
-// time, or if units have too many connections, and says so on standard error. It returns when it can no
-// longer listen.
-func WayBack(units, conductor, keyFile string) error {
+// ServeTunnel connects units with the conductor, whose host they cannot reach themselves. Units connect to one
+// of its addresses, the conductor in advance to the other one, where it must send the key in keyFile.
+// ServeTunnel joins one connection of each. It closes the connection of a unit if none of the conductor's is
+// available in time, or if units have too many connections, and says so on standard error. It returns when it
+// can no longer listen.
+func ServeTunnel(units, conductor, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
 		return err
@@ -39,12 +39,12 @@ func WayBack(units, conductor, keyFile string) error {
 	if err != nil {
 		return errors.Join(err, outside.Close())
 	}
-	return wayBack(inside, outside, string(key), os.Stderr)
+	return serveTunnel(inside, outside, string(key), os.Stderr)
 }
 
-// wayBack serves the units that connect to inside with the conductor's connections to outside. It writes
+// serveTunnel serves the units that connect to inside with the conductor's connections to outside. It writes
 // messages to log.
-func wayBack(inside, outside net.Listener, key string, log io.Writer) error {
+func serveTunnel(inside, outside net.Listener, key string, log io.Writer) error {
 	waiting, serving := make(chan offered), make(chan struct{}, maxCallers)
 	go func() { // ends when outside is closed
 		_ = serveEach(outside, func(conductor net.Conn) error { return offer(conductor, key, waiting) })
@@ -66,7 +66,7 @@ func wayBack(inside, outside net.Listener, key string, log io.Writer) error {
 			defer func() { _ = unit.Close() }() // an error does not matter: everything was sent
 			if !join(unit, waiting) {
 				_, _ = fmt.Fprintf(log, "hung up on %v: the conductor has offered no connection for %v\n",
-					unit.RemoteAddr(), wayPatience)
+					unit.RemoteAddr(), tunnelPatience)
 			}
 		}()
 	}
@@ -95,7 +95,7 @@ func offer(conductor net.Conn, key string, waiting chan<- offered) error {
 // join connects a unit with the conductor. It returns false if no connection was available in time. It skips
 // connections that the conductor has closed.
 func join(unit net.Conn, waiting <-chan offered) bool {
-	for end := time.After(wayPatience); ; {
+	for end := time.After(tunnelPatience); ; {
 		select {
 		case <-end:
 			return false
@@ -115,7 +115,7 @@ func join(unit net.Conn, waiting <-chan offered) bool {
 // announce tells the conductor that a unit has called, and reports whether the conductor has confirmed it.
 func announce(conductor net.Conn) bool {
 	var answer [1]byte
-	err := conductor.SetDeadline(time.Now().Add(wayPatience))
+	err := conductor.SetDeadline(time.Now().Add(tunnelPatience))
 	if err == nil {
 		_, err = io.WriteString(conductor, lab.StarterCalled)
 	}

@@ -27,10 +27,10 @@ const (
 	longestLine = 512
 )
 
-// Door serves a TCP proxy into a network of units, such as 198.18.0.0/22. Callers must prove with TLS that
-// they have the key in a file. It returns an error when it cannot use the key or the network, or cannot
+// ServeProxy serves a TCP proxy into a network of units, such as 198.18.0.0/22. Callers must prove with TLS
+// that they have the key in a file. It returns an error when it cannot use the key or the network, or cannot
 // listen.
-func Door(address, network, keyFile string) error {
+func ServeProxy(address, network, keyFile string) error {
 	key, err := os.ReadFile(keyFile)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func Door(address, network, keyFile string) error {
 		return err
 	}
 	return serveEach(tls.NewListener(listener, secured),
-		func(caller net.Conn) error { return admit(caller, inside) })
+		func(caller net.Conn) error { return serveCaller(caller, inside) })
 }
 
 // serveEach calls serve for every connection, in a goroutine, and sends its error to the caller. It returns
@@ -64,9 +64,9 @@ func serveEach(listener net.Listener, serve func(net.Conn) error) error {
 	})
 }
 
-// admit carries out the request of one caller: it connects the caller to an address, or sends the number of
-// addresses of a name, with which the deployer checks that this node resolves it. serveEach sends the error.
-func admit(caller net.Conn, inside netip.Prefix) error {
+// serveCaller carries out the request of one caller: it connects the caller to an address, or sends the number
+// of addresses of a name, with which the deployer checks that this node resolves it. serveEach sends the error.
+func serveCaller(caller net.Conn, inside netip.Prefix) error {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func readLine(from *bufio.Reader) (string, error) {
 }
 
 // forward copies in both directions between a caller and a unit until both have closed. from is the caller's
-// buffered reader, which may hold data already. In a tunnel (WayBack) a unit is the caller, and the conductor
-// takes the place of the unit.
+// buffered reader, which may hold data already. In a tunnel a unit is the caller, and the conductor takes the
+// place of the unit.
 func forward(caller net.Conn, from io.Reader, unit net.Conn) {
 	back := make(chan struct{})
 	go func() {

@@ -12,13 +12,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// way is a running wayBack with its two listeners, until the test ends.
-type way struct {
+// tunnel is a running serveTunnel with its two listeners, until the test ends.
+type tunnel struct {
 	units, conductor net.Listener
-	log              *bufio.Reader // the messages of wayBack
+	log              *bufio.Reader // the messages of serveTunnel
 }
 
-func newWay(t *testing.T) way {
+func newTunnel(t *testing.T) tunnel {
 	t.Helper()
 	listen := func() net.Listener {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -28,8 +28,8 @@ func newWay(t *testing.T) way {
 	}
 	messages, log := io.Pipe()
 	t.Cleanup(func() { _ = messages.Close() })
-	w := way{listen(), listen(), bufio.NewReader(messages)}
-	go func() { _ = wayBack(w.units, w.conductor, "key", log) }()
+	w := tunnel{listen(), listen(), bufio.NewReader(messages)}
+	go func() { _ = serveTunnel(w.units, w.conductor, "key", log) }()
 	return w
 }
 
@@ -48,10 +48,10 @@ func call(t *testing.T, listener net.Listener, text string) net.Conn {
 	return connection
 }
 
-// TestWayBack: a unit is connected with a connection of the conductor that still works. Each of these is used
+// TestTunnel: a unit is connected with a connection of the conductor that still works. Each of these is used
 // once. A connection without the key gets no unit.
-func TestWayBack(t *testing.T) {
-	w := newWay(t)
+func TestTunnel(t *testing.T) {
+	w := newTunnel(t)
 	expect := func(from net.Conn, want string) {
 		t.Helper()
 		text := make([]byte, len(want))
@@ -80,7 +80,7 @@ func TestWayBack(t *testing.T) {
 
 // TestTooManyUnits: a message names the unit whose connection is closed because there are too many.
 func TestTooManyUnits(t *testing.T) {
-	w := newWay(t)
+	w := newTunnel(t)
 	for range maxCallers {
 		call(t, w.units, "")
 	}
