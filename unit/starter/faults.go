@@ -92,9 +92,13 @@ func (c *container) carryOut(request string) (result string, err error) {
 	case c.program == 0:
 		return "", errors.New("the unit's processes were ended before")
 	case request == lab.StarterEnd:
-		c.program = 0 // so that its end does not end the container
-		// No state is right: no thread may be left.
-		return c.signalAll(unix.SIGKILL, "have ended, with none left", func(rune) bool { return false })
+		// If this fails, the later end of the program ends the container, as the conductor expects.
+		result, err = c.signalAll(unix.SIGKILL, "have ended, with none left", hasEnded)
+		if err == nil {
+			c.program = 0 // so that its end does not end the container
+			c.reap()
+		}
+		return result, err
 	case request == lab.StarterStop:
 		result, err = c.signalAll(unix.SIGSTOP, "are stopped, with all their threads", isStopped)
 		if err != nil {
@@ -107,9 +111,12 @@ func (c *container) carryOut(request string) (result string, err error) {
 	return "", fmt.Errorf("%.20q is no request that a starter knows", request)
 }
 
-// isStopped reports whether a thread in this state does not run and will not run: it is stopped, traced or
-// dead.
-func isStopped(state rune) bool { return strings.ContainsRune("TtZX", state) }
+// hasEnded reports whether a thread in this state has ended: it is a zombie or dead.
+func hasEnded(state rune) bool { return strings.ContainsRune("ZX", state) }
+
+// isStopped reports whether a thread in this state does not run and will not run: it is stopped, traced, or has
+// ended.
+func isStopped(state rune) bool { return strings.ContainsRune("Tt", state) || hasEnded(state) }
 
 const (
 	// signalPatience is the longest time that processes may take to follow a signal.
@@ -128,9 +135,6 @@ func (c *container) signalAll(
 	for deadline := time.Now().Add(signalPatience); ; time.Sleep(lookAgain) {
 		if err := unix.Kill(-1, signal); err != nil && !errors.Is(err, unix.ESRCH) {
 			return "", fmt.Errorf("signal %d to all processes of the container: %w", signal, err)
-		}
-		if c.program == 0 { // otherwise play reaps, because it needs the exit status of the program
-			c.reap()
 		}
 		left, wrong := otherProcesses(isRight)
 		if len(wrong) == 0 {

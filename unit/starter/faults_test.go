@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -211,6 +213,54 @@ func TestStopBetweenLives(t *testing.T) {
 	if status := c.ProcessState.ExitCode(); status != signalled+int(unix.SIGTERM) {
 		t.Errorf("exit status %d", status)
 	}
+}
+
+// TestAFailedEnd: if a process does not end in time, the request fails, and the program's later end ends the
+// container: otherwise the deployer would not notice the loss of the unit.
+func TestAFailedEnd(t *testing.T) {
+	c := contain(t)
+	release := holdExit(t, c.program(t))
+	want := "5s after signal 9 threads of its container are in the states \"t\"\n"
+	if answer := c.request("token", lab.StarterEnd); answer != want {
+		t.Errorf("answer %q, want %q", answer, want)
+	}
+	release()
+	_ = c.Wait()
+	if status := c.ProcessState.ExitCode(); status != signalled+int(unix.SIGKILL) {
+		t.Errorf("exit status %d", status)
+	}
+}
+
+// program returns the ID, outside of the container, of the process of the unit's program.
+func (c contained) program(t *testing.T) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", c.Process.Pid, c.Process.Pid))
+	testset.Must(t, err)
+	var process int
+	_, err = fmt.Sscan(string(text), &process)
+	testset.Must(t, err)
+	return process
+}
+
+// holdExit traces a process so that it does not end, also after SIGKILL, until release is called.
+func holdExit(t *testing.T, process int) (release func()) {
+	t.Helper()
+	traced, released := make(chan error), make(chan struct{})
+	go func() { // on a thread that ends with it: the kernel then ends the tracing, too
+		runtime.LockOSThread()
+		_, _, code := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(process), 0,
+			unix.PTRACE_O_TRACEEXIT, 0, 0)
+		if code != 0 {
+			traced <- code
+			return
+		}
+		traced <- nil
+		<-released
+	}()
+	testset.Must(t, <-traced)
+	release = sync.OnceFunc(func() { close(released) })
+	t.Cleanup(release)
+	return release
 }
 
 // TestFaultsNeedAContainer: a starter that is not the first process of a container refuses to inject faults.
