@@ -28,7 +28,7 @@ type Installed struct {
 type MissingError struct {
 	Kind    Kind
 	What    string // what is missing
-	Install string // the command that installs it
+	Install string // the command that installs it; empty if there is none
 }
 
 // Error implements error.
@@ -54,7 +54,7 @@ func Available() []Availability {
 		server, err := New(kind, Settings{})
 		entry := Availability{Kind: kind, Server: server}
 		if err != nil && !errors.As(err, &entry.Missing) {
-			entry.Missing = &MissingError{Kind: kind, What: err.Error(), Install: lab.AptInstall(debianPackage(kind))}
+			entry.Missing = &MissingError{Kind: kind, What: err.Error()} // it is installed, and does not work
 		}
 		all = append(all, entry)
 	}

@@ -73,6 +73,20 @@ func TestMongodIsPreferredToTheStandIn(t *testing.T) {
 	}
 }
 
+// TestABrokenMongodIsNotReplaced: the stand-in takes the place of a mongod that is not there, not of one that
+// fails.
+func TestABrokenMongodIsNotReplaced(t *testing.T) {
+	t.Setenv("PATH", fakeProgram(t, "mongod", "hello")+":"+fakeProgram(t, secantusProgram, "1.0"))
+	if found, err := installedMongo(); err == nil || !strings.Contains(err.Error(), "repair this mongod") {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	for _, a := range Available() {
+		if a.Kind == Mongo && (a.Missing == nil || a.Missing.Install != "") {
+			t.Errorf("available: %+v, %+v", a.Server, a.Missing)
+		}
+	}
+}
+
 func TestAProgramWithoutAVersionIsAnError(t *testing.T) {
 	t.Setenv("PATH", fakeProgram(t, "mariadb", "hello")+":/bin")
 	if _, err := installed(MariaDB, "mariadb", "-v"); err == nil ||

@@ -30,12 +30,18 @@ func standInInstall() string {
 		lab.AptInstall("python3-venv"), folder, folder, secantusVersion)
 }
 
-// installedMongo returns the installed mongod, or else SecantusDB, another server for
-// MongoDB's protocol on MongoDB's storage engine (WiredTiger), with StandIn set. It runs
-// as a separate process, so that its licence (GPL-2.0) does not affect ours.
+// installedMongo returns the installed mongod. If there is none, it returns SecantusDB, another
+// server for MongoDB's protocol on MongoDB's storage engine (WiredTiger), with StandIn set. It
+// runs as a separate process, so that its licence (GPL-2.0) does not affect ours.
 func installedMongo() (Installed, error) {
-	if found, err := installed(Mongo, "mongod", "--version"); err == nil {
+	found, err := installed(Mongo, "mongod", "--version")
+	var missing *MissingError
+	switch {
+	case err == nil:
 		return found, nil
+	case !errors.As(err, &missing):
+		return found, fmt.Errorf("%w: repair this mongod, or take it out of PATH to have the stand-in "+
+			"SecantusDB", err)
 	}
 	path, err := find(Mongo, secantusProgram, filepath.Join(standInFolder(), "bin"))
 	if err != nil {

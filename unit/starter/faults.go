@@ -114,8 +114,8 @@ func (c *container) carryOut(request string) (result string, err error) {
 // hasEnded reports whether a thread in this state has ended: it is a zombie or dead.
 func hasEnded(state rune) bool { return strings.ContainsRune("ZX", state) }
 
-// isStopped reports whether a thread in this state does not run and will not run: it is stopped, traced, or has
-// ended.
+// isStopped reports whether a thread in this state does not run and will not run: it is stopped, traced, or
+// has ended.
 func isStopped(state rune) bool { return strings.ContainsRune("Tt", state) || hasEnded(state) }
 
 const (

@@ -64,8 +64,9 @@ func serveEach(listener net.Listener, serve func(net.Conn) error) error {
 	})
 }
 
-// serveCaller carries out the request of one caller: it connects the caller to an address, or sends the number
-// of addresses of a name, with which the deployer checks that this node resolves it. serveEach sends the error.
+// serveCaller carries out the request of one caller: it connects the caller to an address, or sends the
+// number of addresses of a name, with which the deployer checks that this node resolves it. serveEach sends
+// the error.
 func serveCaller(caller net.Conn, inside netip.Prefix) error {
 	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
 		return err

@@ -21,8 +21,8 @@ const (
 	tunnelPatience = 10 * time.Second
 )
 
-// ServeTunnel connects units with the conductor, whose host they cannot reach themselves. Units connect to one
-// of its addresses, the conductor in advance to the other one, where it must send the key in keyFile.
+// ServeTunnel connects units with the conductor, whose host they cannot reach themselves. Units connect to
+// one of its addresses, the conductor in advance to the other one, where it must send the key in keyFile.
 // ServeTunnel joins one connection of each. It closes the connection of a unit if none of the conductor's is
 // available in time, or if units have too many connections, and says so on standard error. It returns when it
 // can no longer listen.
