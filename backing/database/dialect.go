@@ -24,8 +24,8 @@ func (db *DB) Integer() string {
 }
 
 // Define returns a CREATE TABLE statement with these placeholders replaced for this database. Every table
-// must end with {rows} or {keyed}, which set how MariaDB compares its texts. MariaDB ignores spaces at the
-// end of texts when it compares them.
+// must end with {rows} or {keyed}, which set how MariaDB compares its texts: by their bytes, with spaces at
+// the end, as the other databases do.
 //
 //	{number}   a 64-bit primary key           {position} a 64-bit primary key that counts up by itself
 //	{id}       36 ASCII characters            {key}      up to 64 ASCII characters
@@ -40,10 +40,10 @@ func (db *DB) Define(statement string) string {
 		"{bytes}", "BLOB", "{rows}", "", "{keyed}", " WITHOUT ROWID"}
 	switch db.driver {
 	case MariaDB:
-		const ascii, end = " CHARACTER SET ascii COLLATE ascii_bin",
-			" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
+		const ascii, end = " CHARACTER SET ascii COLLATE ascii_nopad_bin",
+			" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin"
 		types = []string{"{number}", "BIGINT", "{position}", "BIGINT AUTO_INCREMENT PRIMARY KEY",
-			"{id}", "CHAR(36)" + ascii, "{key}", "VARCHAR(64)" + ascii, "{word}", "VARCHAR(16)" + ascii,
+			"{id}", "VARCHAR(36)" + ascii, "{key}", "VARCHAR(64)" + ascii, "{word}", "VARCHAR(16)" + ascii,
 			"{text}", "VARCHAR(120)" + ascii, "{journal}", "VARCHAR(255)" + ascii, "{name}", "VARCHAR(255)",
 			"{bytes}", "MEDIUMBLOB", "{rows}", end, "{keyed}", end}
 	case PostgreSQL:

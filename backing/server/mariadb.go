@@ -32,7 +32,7 @@ func describeMariaDB(s *Server, unit *lab.UnitSpec) {
 		fmt.Sprintf("max-connections=%d", s.settings.Connections),
 		"skip-name-resolve",
 		"character-set-server=utf8mb4",
-		"collation-server=utf8mb4_bin", // texts compare by their bytes, as in the other databases
+		"collation-server=utf8mb4_nopad_bin", // texts compare by their bytes, as in the other databases
 		// Durability: the log is on the disk before a commit returns, and pages are
 		// written twice. The binary log is only needed for replication.
 		"innodb-flush-log-at-trx-commit=1",
