@@ -128,8 +128,10 @@ func wrongPassword(t *testing.T, f *fixture) {
 	c, err := Open(config)
 	testset.Must(t, err)
 	defer func() { testset.Must(t, c.Close()) }()
-	if err := c.Declare(within(t), shop()); err == nil || errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("error = %v, want a refusal", err)
+	want := "connect to " + string(config.Driver)
+	if err := c.Declare(within(t), shop()); err == nil || errors.Is(err, context.DeadlineExceeded) ||
+		!strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want a refusal to %s", err, want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -165,8 +166,9 @@ func unroutedIsRefused(t *testing.T, f *fixture) {
 		{ID: "c", Type: "order.confirmed"}}
 	err := c.Publish(within(t), messages...)
 	var failed *PublishError
-	if !errors.As(err, &failed) || !errors.Is(err, ErrUnrouted) || !slices.Equal(failed.Unconfirmed, []int{1}) {
-		t.Fatalf("error = %v, want one that names message 1 and %v", err, ErrUnrouted)
+	if !errors.As(err, &failed) || !errors.Is(err, ErrUnrouted) || !slices.Equal(failed.Unconfirmed, []int{1}) ||
+		!strings.Contains(err.Error(), `"nobody.listens"`) {
+		t.Fatalf("error = %v, want one that names message 1, its type and %v", err, ErrUnrouted)
 	}
 	awaitDepth(t, c, "views", Depth{Ready: 2})
 	testset.Must(t, c.Publish(within(t), messages[0]))
@@ -331,8 +333,9 @@ func deleteRemoves(t *testing.T, f *fixture) {
 	testset.Must(t, other.Declare(within(t), shop()))
 	testset.Must(t, c.Delete(within(t)))
 	testset.Must(t, c.Delete(within(t))) // without anything to remove
-	if _, err := c.Depth(within(t), "views"); !errors.Is(err, ErrUnknownQueue) {
-		t.Errorf("depth: error = %v, want %v", err, ErrUnknownQueue)
+	if _, err := c.Depth(within(t), "views"); !errors.Is(err, ErrUnknownQueue) ||
+		!strings.Contains(err.Error(), "views in "+string(f.config.Driver)) {
+		t.Errorf("depth: error = %v, want %v and the broker", err, ErrUnknownQueue)
 	}
 	if _, err := other.Depth(within(t), "views"); err == nil {
 		t.Error("the queue is still there")

@@ -77,8 +77,11 @@ func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
 func connectTo[C any](ctx context.Context, to Driver, try func() (C, error), final ...error) (C, error) {
 	for wait := firstPause; ; wait = min(2*wait, longestPause) {
 		connection, err := try()
-		if err == nil || slices.ContainsFunc(final, func(one error) bool { return errors.Is(err, one) }) {
-			return connection, err
+		if err == nil {
+			return connection, nil
+		}
+		if slices.ContainsFunc(final, func(one error) bool { return errors.Is(err, one) }) {
+			return connection, fmt.Errorf("connect to %s: %w", to, err)
 		}
 		if pause(ctx, wait); ctx.Err() != nil {
 			return connection, fmt.Errorf("connect to %s: %w (%w)", to, context.Cause(ctx), err)
@@ -266,14 +269,14 @@ func comingUp(err error) bool {
 // Depth implements Client.
 func (r *rabbit) Depth(ctx context.Context, queue string) (Depth, error) {
 	depth := Depth{Unacked: -1}
-	if _, err := r.topology.Load().deliveryLimit(queue); err != nil {
-		return depth, fmt.Errorf("depth: %w", err)
+	_, err := r.topology.Load().deliveryLimit(queue)
+	if err == nil {
+		err = r.withChannel(ctx, func(channel *amqp.Channel) error {
+			state, err := channel.QueueDeclarePassive(r.prefix+queue, true, false, false, false, nil)
+			depth.Ready = state.Messages
+			return err
+		})
 	}
-	err := r.withChannel(ctx, func(channel *amqp.Channel) error {
-		state, err := channel.QueueDeclarePassive(r.prefix+queue, true, false, false, false, nil)
-		depth.Ready = state.Messages
-		return err
-	})
 	if err == nil && r.config.Unacked != nil {
 		var all map[string]int
 		if all, err = r.config.Unacked(ctx); err == nil {
@@ -292,11 +295,11 @@ func (r *rabbit) Delete(ctx context.Context) error {
 	if topology.Exchange == "" {
 		return nil
 	}
-	err := r.withChannel(ctx, r.noteOf(*topology).remove)
-	if err == nil {
-		r.topology.Store(&Topology{})
+	if err := r.withChannel(ctx, r.noteOf(*topology).remove); err != nil {
+		return fmt.Errorf("delete topology in rabbitmq: %w", err)
 	}
-	return err
+	r.topology.Store(&Topology{})
+	return nil
 }
 
 // Close implements Client.

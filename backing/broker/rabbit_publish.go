@@ -49,7 +49,7 @@ func (r *rabbit) publishAll(ctx context.Context, n int, message outgoing) *Publi
 		return failed
 	}
 	p := &batch{confirming: channel, ctx: ctx, waiting: make([]*amqp.DeferredConfirmation, n),
-		unrouted: map[string]bool{}, ids: make([]string, n)}
+		unrouted: map[string]string{}, ids: make([]string, n)}
 	p.publish(n, message)
 	r.give(channel, p.failed)
 	return p.failed
@@ -61,7 +61,7 @@ type batch struct {
 	ctx      context.Context
 	ids      []string
 	waiting  []*amqp.DeferredConfirmation // nil: not sent, or settled
-	unrouted map[string]bool              // by ID
+	unrouted map[string]string            // routing keys by ID
 	failed   *PublishError
 }
 
@@ -103,15 +103,16 @@ func (b *batch) await(n int) {
 	}
 	acked, err := b.waiting[n].WaitContext(b.ctx)
 	b.collectReturned()
+	key, unrouted := b.unrouted[b.ids[n]]
 	switch {
 	case err != nil:
 		err = context.Cause(b.ctx)
-	case b.unrouted[b.ids[n]]:
-		err = ErrUnrouted
+	case unrouted:
+		err = fmt.Errorf("%w: %q", ErrUnrouted, key)
 	case !acked && b.channel.IsClosed():
 		err = errLost
 	case !acked:
-		err = errors.New("the broker refused it")
+		err = errors.New("rabbitmq refused it")
 	}
 	if err != nil {
 		b.failed = b.failed.add(n, err)
@@ -127,7 +128,7 @@ func (b *batch) collectReturned() {
 			if !ok {
 				return // the channel was closed
 			}
-			b.unrouted[m.MessageId] = true
+			b.unrouted[m.MessageId] = m.RoutingKey
 		default:
 			return
 		}

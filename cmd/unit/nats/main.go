@@ -15,7 +15,7 @@ func main() {
 		os.Exit(2)
 	}
 	if err := jetstream.Run(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "nats:", err)
+		fmt.Fprintln(os.Stderr, err) // it begins with what nats did
 		os.Exit(1)
 	}
 }
