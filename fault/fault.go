@@ -35,6 +35,9 @@ func (Injector) Check(faults []lab.Fault, layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
+// unknownTarget is the error of a fault without a target.
+const unknownTarget = "there is no such unit, backing service or node"
+
 // check returns an error if a fault cannot be done in a layout.
 func check(f lab.Fault, layout lab.Layout) error {
 	var known []string
@@ -50,6 +53,7 @@ func check(f lab.Fault, layout lab.Layout) error {
 	for _, node := range layout.Nodes {
 		known = append(known, node.Name)
 	}
+	known = append(known, lab.EveryUnit)
 	node, onNode := layout.Node(f.Target)
 	switch {
 	case !slices.Contains(lab.FaultKinds(), f.Kind):
@@ -58,9 +62,8 @@ func check(f lab.Fault, layout lab.Layout) error {
 		return errors.New("it leads the trial: without it there is no load")
 	case f.Target == lab.EveryUnit && units == 0:
 		return errors.New("there is no unit but the one that leads the trial")
-	case f.Target != lab.EveryUnit && !slices.Contains(known, f.Target):
-		return fmt.Errorf("there is no such unit or backing service; there are %s, and %s",
-			strings.Join(known, ", "), lab.EveryUnit)
+	case !slices.Contains(known, f.Target):
+		return fmt.Errorf("%s; there are: %s", unknownTarget, strings.Join(known, ", "))
 	case f.Kind == lab.FaultDrain && len(node.Pinned) > 0:
 		return fmt.Errorf("the layout pins %s to it, which cannot move to another node",
 			strings.Join(node.Pinned, ", "))
@@ -120,7 +123,7 @@ func (p *injection) now() float64 { return time.Since(p.start).Seconds() }
 func (p *injection) play(f lab.Fault) {
 	targets := p.targetsOf(f)
 	if len(targets) == 0 {
-		p.record(f).Error = "there is no such unit or backing service"
+		p.record(f).Error = unknownTarget
 	}
 	for _, target := range targets {
 		f.Target = target.Name
@@ -152,7 +155,12 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	due := p.waitUntil(f.After, p.over)
 	r := p.record(f)
 	if !due {
-		r.Error = fmt.Sprintf("the load was over after %.3g s, before it was due", p.now())
+		end := "the load was over"
+		if p.ctx.Err() != nil {
+			end = "the trial ended early"
+		}
+		r.Error = fmt.Sprintf("%s after %.1f s, and it was due after %.1f s: let it begin earlier, or the load "+
+			"last longer", end, p.now(), f.After)
 		return
 	}
 	proof, err := target.Parts.Harm(p.ctx, f)
@@ -161,7 +169,10 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		return
 	}
 	r.Began, r.Effective, r.Proof = p.now(), true, proof
-	p.waitUntil(r.Began+f.Heal, nil) // heals even if the load has ended
+	if !p.waitUntil(r.Began+f.Heal, nil) { // heals even if the load has ended
+		r.Error = "it was not healed, because the trial ended early"
+		return
+	}
 	err = target.Parts.Heal(p.ctx, f)
 	r.Noticed = target.Parts.Noticed(f.Target).Seconds()
 	if err != nil {

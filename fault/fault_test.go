@@ -102,7 +102,8 @@ func TestWhatSpoilsAFault(t *testing.T) {
 			"it had ended before"},
 		"it does not start": {&parts{start: errors.New("port taken")}, 1, true,
 			"could not be healed: port taken"},
-		"the load is over before it": {&parts{}, 6, false, "the load was over after 5 s"},
+		"the load is over before it": {&parts{}, 6, false,
+			"the load was over after 5.0 s, and it was due after 6.0 s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -135,6 +136,25 @@ func TestTheEndWaitsForTheHealing(t *testing.T) {
 	})
 }
 
+// TestAfterAFailureNothingIsHealed: once the trial's context has ended, faults neither begin nor heal, and
+// their records say so.
+func TestAfterAFailureNothingIsHealed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &parts{begun: time.Now()}
+		ctx, fail := context.WithCancel(t.Context())
+		injection := Injector{}.Begin(ctx, []lab.Fault{{Target: "a", Kind: lab.FaultKill, After: 1, Heal: 10},
+			{Target: "b", Kind: lab.FaultKill, After: 3}}, p.targets("a", "b"))
+		time.Sleep(2 * time.Second)
+		fail()
+		records := injection.End()
+		if got := strings.Join(p.log, ", "); got != "1 kill a" || len(records) != 2 ||
+			!records[0].Effective || !strings.Contains(records[0].Error, "not healed") ||
+			records[1].Effective || !strings.Contains(records[1].Error, "the trial ended early after 2.0 s") {
+			t.Errorf("played %s, recorded %+v", got, records)
+		}
+	})
+}
+
 func TestFaultsThatCannotBeDone(t *testing.T) {
 	layout := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{{Name: "shop"}, {Name: "generator"}},
 		Services: []lab.ServiceSpec{{Name: "database"}}}
@@ -149,7 +169,8 @@ func TestFaultsThatCannotBeDone(t *testing.T) {
 		{lab.Fault{Target: "shop", Kind: lab.FaultKill}, layout, ""},
 		{lab.Fault{Target: "database", Kind: lab.FaultKill}, layout, ""},
 		{lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultKill}, layout, ""},
-		{lab.Fault{Target: "broker", Kind: lab.FaultKill}, layout, "there are shop, database, and every-unit"},
+		{lab.Fault{Target: "broker", Kind: lab.FaultKill}, layout,
+			"no such unit, backing service or node; there are: shop, database, every-unit"},
 		{lab.Fault{Target: "generator", Kind: lab.FaultKill}, layout, "it leads the trial"},
 		{lab.Fault{Target: "shop", Kind: "bribe"}, layout, `no fault "bribe"`},
 		{lab.Fault{Target: "shop", Kind: lab.FaultKill, After: -1}, layout, "negative"},
