@@ -20,6 +20,14 @@ import (
 	"github.com/cleave-lab/cleave/binding/spans"
 )
 
+// maxAnswer is the size limit, in bytes, of answers. grpc-go uses one code and one text for an answer that
+// the client has refused and for a request that the server has refused. Only the limit at the end of the text
+// tells them apart, so this one differs by a byte from the usual limit of servers.
+const maxAnswer = rpc.MaxAnswer + 1
+
+// beyondMaxAnswer is the end of the text if grpc-go has refused an answer.
+var beyondMaxAnswer = fmt.Sprintf(" vs. %d)", maxAnswer)
+
 // Client calls one server over one connection that all calls share. It
 // implements grpc.ClientConnInterface.
 type Client struct {
@@ -53,7 +61,7 @@ func NewClient(
 	}
 	codec := rpc.Apply(rpc.Protobuf{}, options).Codec
 	connection, err := grpc.NewClient(target, grpc.WithTransportCredentials(protection),
-		grpc.WithNoProxy(),
+		grpc.WithNoProxy(), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: pauses, MinConnectTimeout: greetingTimeout}))
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", address, err)
@@ -72,17 +80,15 @@ func (c *Client) Invoke(ctx context.Context, method string, in, out any, options
 	if call != nil || c.codec != rpc.Codec(rpc.Protobuf{}) { // else grpc-go's default codec is used
 		options = append(options, grpc.ForceCodecV2(newCodec(c.codec, nil)))
 	}
-	var trailer metadata.MD // not empty if the server has refused the request
-	err := c.grpc.Invoke(ctx, method, in, out, append(options, grpc.Trailer(&trailer))...)
-	switch failed := status.Convert(err); {
-	case err == nil:
+	err := c.grpc.Invoke(ctx, method, in, out, options...)
+	if err == nil {
 		return nil
-	case failed.Code() == codes.ResourceExhausted && len(trailer) == 0 &&
-		strings.Contains(failed.Message(), "larger than max"): // grpc-go itself has refused the answer
-		return c.faults.Decode(rpc.TooLong(c.address, rpc.MaxAnswer), err)
-	default:
-		return rpc.DecodeStatus(ctx, c.faults, c.address, failed)
 	}
+	failed := status.Convert(err)
+	if failed.Code() == codes.ResourceExhausted && strings.HasSuffix(failed.Message(), beyondMaxAnswer) {
+		return c.faults.Decode(rpc.TooLong(c.address, maxAnswer), err)
+	}
+	return rpc.DecodeStatus(ctx, c.faults, c.address, failed)
 }
 
 // Close ends the connection and the calls on it.

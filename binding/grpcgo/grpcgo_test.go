@@ -5,10 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/bindingtest"
 	"github.com/cleave-lab/cleave/binding/grpcunary"
@@ -56,6 +58,26 @@ func unaryServe(
 ) func(context.Context) error {
 	server := grpcunary.NewServer(bindingtest.MaxBody, faults, options...)
 	return bindingtest.StartServer(t, server, listener, register)
+}
+
+// TestALongRequestIsTheCallersFault: a request that the server refuses for its length is not taken for an
+// answer that the client has refused, even if both have the usual limit.
+func TestALongRequestIsTheCallersFault(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	bindingtest.Must(t, err)
+	faults := rpc.Problems(nil)
+	server := NewServer(rpc.MaxAnswer, faults)
+	stop := bindingtest.StartServer(t, server, listener, func(r grpc.ServiceRegistrar) {
+		grpc_health_v1.RegisterHealthServer(r, grpc_health_v1.UnimplementedHealthServer{})
+	})
+	health := grpc_health_v1.NewHealthClient(client(t, listener.Addr().String(), faults, nil))
+	_, err = health.Check(t.Context(),
+		&grpc_health_v1.HealthCheckRequest{Service: strings.Repeat("x", rpc.MaxAnswer)})
+	var problem *rpc.Problem
+	if !errors.As(err, &problem) || problem.Kind != rpc.InvalidArgument {
+		t.Errorf("error %.200v, want %s", err, rpc.InvalidArgument)
+	}
+	bindingtest.Must(t, stop(t.Context()))
 }
 
 // TestPeersWithoutAPrefaceAreCutOff: the server closes connections on which the preface of HTTP/2

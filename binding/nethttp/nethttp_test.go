@@ -178,6 +178,22 @@ func TestAWaitWithoutAConnectionIsTraced(t *testing.T) {
 	}
 }
 
+// TestEveryAnswerHasALength: no answer is sent in chunks, which httpjson does not read.
+func TestEveryAnswerHasALength(t *testing.T) {
+	for _, length := range []int{0, buffered, buffered + 1, 100_000} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			write(w, http.StatusOK, "application/json", make([]byte, length))
+		}))
+		response, err := server.Client().Get(server.URL)
+		bindingtest.Must(t, err)
+		if response.ContentLength != int64(length) {
+			t.Errorf("the length of an answer of %d bytes is %d", length, response.ContentLength)
+		}
+		bindingtest.Must(t, response.Body.Close())
+		server.Close()
+	}
+}
+
 // reader is a service whose method decodes its request, which may be any JSON.
 var reader = grpc.ServiceDesc{ServiceName: "t", HandlerType: (*any)(nil), Methods: []grpc.MethodDesc{{
 	MethodName: "Read",

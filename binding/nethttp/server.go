@@ -140,13 +140,19 @@ func writeFault(w http.ResponseWriter, status int, fault rpc.Fault) {
 	write(w, status, "application/json", body)
 }
 
+// buffered is the size, in bytes, of the longest answer that net/http keeps until its handler returns. It
+// sends longer ones in chunks unless their length is set.
+const buffered = 2048
+
 // write sends an answer. It sets the write deadline only now, because the duration of
 // the call itself is the caller's choice.
 func write(w http.ResponseWriter, status int, mediaType string, body []byte) {
 	until := time.Now().Add(accept.AnswerTimeout)
 	_ = http.NewResponseController(w).SetWriteDeadline(until) // after an error the write has no deadline
 	w.Header().Set("Content-Type", mediaType)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body))) // without it net/http sends long bodies in chunks
+	if len(body) > buffered { // else net/http sends the length itself, at less cost
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // the peer may be gone
 }
