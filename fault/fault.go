@@ -80,8 +80,8 @@ func check(f lab.Fault, layout lab.Layout) error {
 
 // Begin implements lab.Injector. Faults may overlap.
 func (Injector) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
-	p := &injection{ctx: ctx, targets: targets, start: time.Now(), over: make(chan struct{})}
-	p.endLoad = sync.OnceFunc(func() { close(p.over) })
+	p := &injection{ctx: ctx, targets: targets, start: time.Now()}
+	p.loading, p.endLoad = context.WithCancel(ctx)
 	for _, f := range faults {
 		p.playing.Go(func() { p.play(f) })
 	}
@@ -91,10 +91,10 @@ func (Injector) Begin(ctx context.Context, faults []lab.Fault, targets []lab.Fau
 // injection holds the faults of a trial while they are played.
 type injection struct {
 	ctx     context.Context // of the trial
+	loading context.Context // ends with the load, by endLoad, or with the trial
+	endLoad context.CancelFunc
 	targets []lab.FaultTarget
 	start   time.Time
-	over    chan struct{} // closed by endLoad
-	endLoad func()        // may be called more than once
 	playing sync.WaitGroup
 
 	mu      sync.Mutex
@@ -152,7 +152,7 @@ func (p *injection) record(f lab.Fault) *lab.FaultRecord {
 
 // harmAndHeal does a fault to one target and heals it.
 func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
-	due := p.waitUntil(f.After, p.over)
+	due := p.waitUntil(p.loading, f.After)
 	r := p.record(f)
 	if !due {
 		end := "the load was over"
@@ -169,7 +169,7 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		return
 	}
 	r.Began, r.Effective, r.Proof = p.now(), true, proof
-	if !p.waitUntil(r.Began+f.Heal, nil) { // heals even if the load has ended
+	if !p.waitUntil(p.ctx, r.Began+f.Heal) { // heals even if the load has ended
 		r.Error = "it was not healed, because the trial ended early"
 		return
 	}
@@ -182,22 +182,13 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	r.Healed = p.now()
 }
 
-// waitUntil waits until a time in seconds after the start of the load. It returns false early if the
-// trial ends or over is closed.
-func (p *injection) waitUntil(seconds float64, over <-chan struct{}) bool {
+// waitUntil waits until a time in seconds after the start of the load. It returns false if ctx ends before.
+func (p *injection) waitUntil(ctx context.Context, seconds float64) bool {
 	timer := time.NewTimer(time.Duration((seconds - p.now()) * float64(time.Second)))
 	defer timer.Stop()
 	select {
-	case <-p.ctx.Done():
-		return false
-	case <-over:
-		return false
+	case <-ctx.Done():
 	case <-timer.C:
 	}
-	select {
-	case <-over: // it was closed already, or at the same time
-		return false
-	default:
-		return p.ctx.Err() == nil
-	}
+	return ctx.Err() == nil
 }
