@@ -209,7 +209,7 @@ func (c *Client) send(ctx context.Context, connection *conn, method string, in a
 
 // read decodes the message of a response into out, or returns its fault as an error.
 func (c *Client) read(response leanhttp.Response, out any) error {
-	if response.Status == statusOK {
+	if response.Status == http.StatusOK {
 		if err := c.codec.Unmarshal(response.Body, out); err != nil {
 			return c.faults.Decode(rpc.Unexpected(c.address), err)
 		}

@@ -18,10 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-const (
-	statusOK  = http.StatusOK
-	faultType = "application/json" // of faults, in every encoding of messages
-)
+// faultType is the media type of faults, in every encoding of messages.
+const faultType = "application/json"
 
 // Server answers calls. It implements grpc.ServiceRegistrar; services must be
 // registered before Serve.
@@ -69,7 +67,7 @@ func (s *Server) answer(ctx context.Context, request *leanhttp.Request, last boo
 	status := s.carryOut(ctx, e, request, call)
 	call.End()
 	mediaType := s.mediaType
-	if status != statusOK {
+	if status != http.StatusOK {
 		mediaType = faultType
 	}
 	return leanhttp.AppendResponse(out, status, "", mediaType, e.body.Bytes(), last)
@@ -108,7 +106,7 @@ func (s *Server) carryOut(
 		return s.fail(e, rpc.Failed(s.faults, s.logError, string(request.Target),
 			fmt.Errorf("encode %T: %w", reply, err)))
 	}
-	return statusOK
+	return http.StatusOK
 }
 
 // fail encodes a fault into e and returns its HTTP status.

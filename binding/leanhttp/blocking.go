@@ -121,7 +121,7 @@ func (s *Server) serve(accepted net.Conn) {
 			var request Request
 			taken, err := ParseRequest(in, s.limits, &request)
 			if err != nil {
-				s.refuseRequest(c, err)
+				s.refuseRequest(c, err.(*Error))
 				return
 			}
 			if taken == 0 {
@@ -217,11 +217,9 @@ func (s *Server) end(c *served) bool {
 }
 
 // refuseRequest answers an invalid request.
-func (s *Server) refuseRequest(c *served, cause error) {
-	refused := &Error{Status: http.StatusBadRequest, Reason: cause.Error()}
-	_ = errors.As(cause, &refused) // otherwise refused keeps the status 400
-	contentType, body := s.refuse(refused)
-	_, _ = c.Write(AppendResponse(nil, refused.Status, "", contentType, body, true)) // the peer may be gone
+func (s *Server) refuseRequest(c *served, why *Error) {
+	contentType, body := s.refuse(why)
+	_, _ = c.Write(AppendResponse(nil, why.Status, "", contentType, body, true)) // the peer may be gone
 	// Read on for a moment: closing while the peer still sends would reset the connection and lose the answer.
 	_ = c.SetReadDeadline(time.Now().Add(lingerFor))
 	_, _ = io.CopyN(io.Discard, c, lingerMost)

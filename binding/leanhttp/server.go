@@ -3,7 +3,6 @@
 package leanhttp
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
@@ -90,11 +89,6 @@ func (s *server) respond(last bool) {
 
 // answerInvalid appends the answer to a request that ParseRequest has refused.
 func (s *server) answerInvalid(err error) {
-	status := http.StatusBadRequest
-	var refused *Error
-	if errors.As(err, &refused) {
-		status = refused.Status
-	}
-	s.output = AppendResponse(s.output, status, s.clock.Date(), "text/plain; charset=utf-8",
+	s.output = AppendResponse(s.output, err.(*Error).Status, s.clock.Date(), "text/plain; charset=utf-8",
 		[]byte(err.Error()+"\n"), true)
 }

@@ -4,7 +4,4 @@ package ring
 // enters the kernel directly, without package syscall. The returns through the
 // functions of that package would be mispredicted after the switch, and miss the
 // instruction TLB: that takes 5 % of the time of a switch.
-func Yield() { yield() }
-
-// yield calls sched_yield(2); it is written in assembly.
-func yield()
+func Yield()

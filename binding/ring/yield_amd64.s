@@ -1,9 +1,9 @@
 #include "textflag.h"
 
-// func yield()
+// func Yield()
 //
 // It is sched_yield(2), which takes no arguments and cannot fail.
-TEXT ·yield(SB), NOSPLIT|NOFRAME, $0-0
+TEXT ·Yield(SB), NOSPLIT|NOFRAME, $0-0
 	MOVL $24, AX
 	SYSCALL
 	RET

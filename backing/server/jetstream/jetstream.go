@@ -9,7 +9,6 @@
 package jetstream
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,9 +29,9 @@ type Config struct {
 	User     string `json:"user"`    // empty: anybody may connect
 	Password string `json:"password"`
 	Folder   string `json:"folder"` // of the streams
-	// Memory limits the size of streams in memory, in bytes; 0 means 256 MiB.
+	// Memory limits the size of streams in memory, in bytes; 0: the server decides.
 	Memory int64 `json:"memory_bytes"`
-	// Connections is the largest number of connected clients; 0 means 200.
+	// Connections is the largest number of connected clients; 0: the server's default.
 	Connections int `json:"connections"`
 }
 
@@ -75,10 +74,9 @@ func (c Config) options() (*server.Options, error) {
 	}
 	return &server.Options{
 		ServerName: "cleave", Host: host, Port: port, Username: c.User, Password: c.Password,
-		MaxConn: cmp.Or(c.Connections, 200), NoSigs: true, NoLog: true, NoSystemAccount: true,
-		JetStream: true, StoreDir: c.Folder, JetStreamMaxMemory: cmp.Or(c.Memory, 256<<20),
-		JetStreamMaxStore: maxStore,
-		SyncAlways:        true, // a confirmed message is on the disk
+		MaxConn: c.Connections, NoSigs: true, NoLog: true, NoSystemAccount: true,
+		JetStream: true, StoreDir: c.Folder, JetStreamMaxMemory: c.Memory, JetStreamMaxStore: maxStore,
+		SyncAlways: true, // a confirmed message is on the disk
 	}, nil
 }
 
