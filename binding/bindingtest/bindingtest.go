@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -59,15 +60,9 @@ func StartServer(
 	}
 }
 
-// Client is the interface of the clients of all bindings.
-type Client interface {
-	grpc.ClientConnInterface
-	Close() error
-}
-
 // WithCleanup returns the client and closes it when the test ends. It fails the test on err.
-func WithCleanup(t *testing.T, client Client, err error) grpc.ClientConnInterface {
-	Must(t, err)
+func WithCleanup(t *testing.T, client rpc.Client, err error) grpc.ClientConnInterface {
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -159,7 +154,7 @@ func newFixture(t *testing.T, b Binding, network string, ofCaller, ofCallee *sec
 func (x *fixture) listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen(x.network, address)
-	Must(t, err)
+	testset.Must(t, err)
 	return listener
 }
 
@@ -283,12 +278,4 @@ func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), stepTimeout)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// Must ends the test with a failure if there is an error.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -162,7 +162,7 @@ func nobodyListens(t *testing.T, x *fixture) {
 	if x.network == "tcp" {
 		listener := x.listen(t, "127.0.0.1:0")
 		address = listener.Addr().String()
-		Must(t, listener.Close())
+		testset.Must(t, listener.Close())
 	}
 	x.client = grpc_health_v1.NewHealthClient(x.Client(t, address, faults{}, x.secured))
 	if _, err := x.check(within(t), "hello"); kind(err) != rpc.Unavailable {
@@ -216,7 +216,7 @@ func comesBack(t *testing.T, x *fixture) {
 // shutDown shuts the callee down after its calls are answered.
 func (x *fixture) shutDown(t *testing.T) {
 	t.Helper()
-	Must(t, x.stop(within(t)))
+	testset.Must(t, x.stop(within(t)))
 }
 
 // restart starts the callee again at the same address and calls it until it answers.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -91,7 +92,7 @@ func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) 
 	var addresses []string
 	for _, r := range replicas {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		Must(t, err)
+		testset.Must(t, err)
 		stop := b.Serve(t, listener, func(s grpc.ServiceRegistrar) {
 			grpc_health_v1.RegisterHealthServer(s, r)
 		}, faults{})
@@ -108,7 +109,7 @@ func spreadOver(t *testing.T, b Binding, by rpc.Balancing, replicas []*replica) 
 		func(address string) (rpc.Client, error) {
 			return unclosed{b.Client(t, address, faults{}, nil)}, nil
 		})
-	Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = client.Close() })
 	return grpc_health_v1.NewHealthClient(client)
 }

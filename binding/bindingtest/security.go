@@ -10,6 +10,7 @@ import (
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/secure"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // The names in the certificates of caller and callee.
@@ -24,14 +25,14 @@ func identities(t *testing.T) (ofCaller, ofCallee *secure.Transport) {
 func newAuthority(t *testing.T) *secure.Authority {
 	t.Helper()
 	authority, err := secure.NewAuthority()
-	Must(t, err)
+	testset.Must(t, err)
 	return authority
 }
 
 func issued(t *testing.T, by *secure.Authority, name string) []byte {
 	t.Helper()
 	identity, err := by.Issue(name)
-	Must(t, err)
+	testset.Must(t, err)
 	return identity
 }
 
@@ -39,7 +40,7 @@ func issued(t *testing.T, by *secure.Authority, name string) []byte {
 func expired(t *testing.T, by *secure.Authority, name string) []byte {
 	t.Helper()
 	identity, err := by.IssueFor(time.Now().Add(-time.Hour), time.Now().Add(-time.Second), name)
-	Must(t, err)
+	testset.Must(t, err)
 	return identity
 }
 
@@ -48,7 +49,7 @@ func expired(t *testing.T, by *secure.Authority, name string) []byte {
 func transport(t *testing.T, identity []byte, mutual bool) *secure.Transport {
 	t.Helper()
 	made, err := secure.New(identity, mutual)
-	Must(t, err)
+	testset.Must(t, err)
 	return made
 }
 

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -73,9 +74,9 @@ func untraced(t *testing.T, x *fixture) {
 func written(t *testing.T, p *spans.Provider) []spans.Record {
 	t.Helper()
 	dir := t.TempDir()
-	Must(t, p.Write(dir, "unit"))
+	testset.Must(t, p.Write(dir, "unit"))
 	all, err := spans.Read(dir)
-	Must(t, err)
+	testset.Must(t, err)
 	return all
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/bindingtest"
 	"github.com/cleave-lab/cleave/binding/grpcunary"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 func TestContract(t *testing.T) {
@@ -64,7 +65,7 @@ func unaryServe(
 // answer that the client has refused, even if both have the usual limit.
 func TestALongRequestIsTheCallersFault(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	faults := rpc.Problems(nil)
 	server := NewServer(rpc.MaxAnswer, faults)
 	stop := bindingtest.StartServer(t, server, listener, func(r grpc.ServiceRegistrar) {
@@ -77,7 +78,7 @@ func TestALongRequestIsTheCallersFault(t *testing.T) {
 	if !errors.As(err, &problem) || problem.Kind != rpc.InvalidArgument {
 		t.Errorf("error %.200v, want %s", err, rpc.InvalidArgument)
 	}
-	bindingtest.Must(t, stop(t.Context()))
+	testset.Must(t, stop(t.Context()))
 }
 
 // TestPeersWithoutAPrefaceAreCutOff: the server closes connections on which the preface of HTTP/2
@@ -88,7 +89,7 @@ func TestPeersWithoutAPrefaceAreCutOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			bindingtest.Must(t, err)
+			testset.Must(t, err)
 			stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
 			defer func() {
 				if err := stop(t.Context()); err != nil {
@@ -96,9 +97,9 @@ func TestPeersWithoutAPrefaceAreCutOff(t *testing.T) {
 				}
 			}()
 			connection, err := net.Dial("tcp", listener.Addr().String())
-			bindingtest.Must(t, err)
+			testset.Must(t, err)
 			defer func() { _ = connection.Close() }() // the server has closed it before
-			bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
+			testset.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
 			if _, err := connection.Write([]byte(sent)); err != nil {
 				t.Fatal(err)
 			}

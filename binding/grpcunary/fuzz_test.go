@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/cleave-lab/cleave/binding/bindingtest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // block returns a header block.
@@ -128,7 +128,7 @@ func FuzzClient(f *testing.F) {
 	seeds(f, answer(1))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		client, err := NewClient("127.0.0.1:1", statusFaults{}, nil)
-		bindingtest.Must(t, err)
+		testset.Must(t, err)
 		ended := make(chan struct{})
 		checkMemory(t, data, func() {
 			overPipe(t, data, func(raw net.Conn) {

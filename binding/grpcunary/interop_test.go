@@ -18,8 +18,8 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/cleave-lab/cleave/binding/bindingtest"
 	"github.com/cleave-lab/cleave/binding/rpc"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // echoDesc describes a service whose one method returns its request. The texts "hang",
@@ -83,7 +83,7 @@ func ours() implementation {
 		},
 		func(t *testing.T, address string) grpc.ClientConnInterface {
 			client, err := NewClient(address, statusFaults{}, nil)
-			bindingtest.Must(t, err)
+			testset.Must(t, err)
 			t.Cleanup(func() { _ = client.Close() })
 			return client
 		},
@@ -102,7 +102,7 @@ func theirs() implementation {
 		func(t *testing.T, address string) grpc.ClientConnInterface {
 			client, err := grpc.NewClient("passthrough:///"+address,
 				grpc.WithTransportCredentials(insecure.NewCredentials()))
-			bindingtest.Must(t, err)
+			testset.Must(t, err)
 			t.Cleanup(func() { _ = client.Close() })
 			return client
 		},
@@ -119,7 +119,7 @@ func TestInteroperatesWithGRPCGo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			bindingtest.Must(t, err)
+			testset.Must(t, err)
 			pair.server.serve(t, listener)
 			client := pair.client.dial(t, listener.Addr().String())
 			checkCalls(t, client)
@@ -186,7 +186,7 @@ func TestDataBehindTheEndOfARequestIsAStreamError(t *testing.T) {
 	var reset, answered bool
 	for in := make([]byte, 0, 4<<10); !answered; {
 		f, taken, err := parseFrame(in)
-		bindingtest.Must(t, err)
+		testset.Must(t, err)
 		if taken == 0 {
 			n, err := near.Read(in[len(in):cap(in)])
 			if err != nil {

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/cleave-lab/cleave/binding/accept"
-	"github.com/cleave-lab/cleave/binding/bindingtest"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // connect connects a client to a server of echoDesc and sends a text. It returns the server and the client's
@@ -28,7 +28,7 @@ func connect(t *testing.T, text string) (*Server, net.Conn) {
 	server.enter(far)
 	t.Cleanup(func() { _ = near.Close() })
 	_, err := near.Write([]byte(text))
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	return server, near
 }
 
@@ -38,7 +38,7 @@ func connectWithPreface(t *testing.T) (*Server, net.Conn) {
 	server, near := connect(t, preface)
 	greeting := len(appendSettings(nil, 0, 0, 0, 0)) + len(appendNumber(nil, frameWindow, 0, 0))
 	_, err := io.ReadFull(near, make([]byte, greeting))
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	return server, near
 }
 
@@ -120,10 +120,10 @@ func TestAMessageThatIsTooLongFailsAtOnce(t *testing.T) {
 		near, far := net.Pipe()
 		server.enter(far)
 		client, err := NewClient("localhost:1", statusFaults{}, nil)
-		bindingtest.Must(t, err)
+		testset.Must(t, err)
 		defer func() { _ = client.Close() }() // it always succeeds
 		_, err = client.start(near)
-		bindingtest.Must(t, err)
+		testset.Must(t, err)
 		for _, c := range []struct {
 			text string
 			want codes.Code

@@ -35,7 +35,7 @@ func serve(
 	options ...rpc.Option,
 ) func(context.Context) error {
 	server, err := NewServer(bindingtest.MaxBody, faults, options...)
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	return bindingtest.StartServer(t, server, listener, register)
 }
 
@@ -43,7 +43,7 @@ func serve(
 // or name no method.
 func TestWhatIsNotACallIsRefused(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
 	defer func() {
 		if err := stop(t.Context()); err != nil {
@@ -57,7 +57,7 @@ func TestWhatIsNotACallIsRefused(t *testing.T) {
 		"endless head":   {"POST /a.B/C HTTP/1.1\r\nHost: " + strings.Repeat("x", 9000), "HTTP/1.1 431 "},
 	} {
 		connection, err := net.Dial("tcp", listener.Addr().String())
-		bindingtest.Must(t, err)
+		testset.Must(t, err)
 		answer := make([]byte, len(c.want))
 		if _, err := connection.Write([]byte(c.sent)); err != nil {
 			t.Fatal(err)
@@ -89,7 +89,7 @@ func (l *countingListener) Accept() (net.Conn, error) {
 // client dial again.
 func TestLargeAnswersKeepTheConnection(t *testing.T) {
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	listener := &countingListener{Listener: tcp}
 	large := strings.Repeat("x", 2*keptBytes)
 	stop := serve(t, listener, func(r grpc.ServiceRegistrar) {
@@ -110,7 +110,7 @@ func TestLargeAnswersKeepTheConnection(t *testing.T) {
 	if n := listener.accepted.Load(); n != 1 {
 		t.Errorf("three calls in turn took %d connections, want 1", n)
 	}
-	bindingtest.Must(t, errors.Join(client.Close(), stop(t.Context())))
+	testset.Must(t, errors.Join(client.Close(), stop(t.Context())))
 }
 
 // TestACallerThatReadsNothingLosesItsConnection: when unread answers fill the sockets, the server closes the
@@ -118,11 +118,11 @@ func TestLargeAnswersKeepTheConnection(t *testing.T) {
 func TestACallerThatReadsNothingLosesItsConnection(t *testing.T) {
 	testset.Need(t, "it takes some 20 s")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	stop := serve(t, listener, func(grpc.ServiceRegistrar) {}, nil)
 	defer func() { _ = stop(t.Context()) }() // not what is tested
 	caller, err := net.Dial("tcp", listener.Addr().String())
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = caller.Close() }()
 	// Requests without end, until a write fails: by the server's close, or else at the deadline.
 	calls := bytes.Repeat([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), 1000)

@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/binding/httpjson"
 	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/binding/spans"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -63,7 +64,7 @@ func jsonServe(
 	options ...rpc.Option,
 ) func(context.Context) error {
 	lean, err := httpjson.NewServer(bindingtest.MaxBody, faults, options...)
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	return bindingtest.StartServer(t, lean, listener, register)
 }
 
@@ -108,7 +109,7 @@ func answerTo(
 ) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	stop := serve(t, listener, func(r grpc.ServiceRegistrar) { r.RegisterService(&reader, nil) }, nil)
 	defer func() {
 		if err := stop(t.Context()); err != nil {
@@ -116,11 +117,11 @@ func answerTo(
 		}
 	}()
 	connection, err := net.Dial("tcp", listener.Addr().String())
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = connection.Close() }() // the server has closed it before
-	bindingtest.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
+	testset.Must(t, connection.SetDeadline(time.Now().Add(3*time.Minute)))
 	_, err = connection.Write([]byte(text))
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	answer, err := io.ReadAll(connection)
 	var late net.Error
 	if errors.As(err, &late) && late.Timeout() {
@@ -148,16 +149,16 @@ func TestAnAnswerThatIsTooLongIsNamed(t *testing.T) {
 			!strings.Contains(problem.Detail, "4194304") {
 			t.Errorf("%s: %v, want a fault of the callee that names the limit", name, err)
 		}
-		bindingtest.Must(t, client.Close())
+		testset.Must(t, client.Close())
 	}
 }
 
 // TestAWaitWithoutAConnectionIsTraced: the wait of a call that gets no connection is a span of the call.
 func TestAWaitWithoutAConnectionIsTraced(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	bindingtest.Must(t, err)
+	testset.Must(t, err)
 	address, faults := listener.Addr().String(), rpc.Problems(nil)
-	bindingtest.Must(t, listener.Close())
+	testset.Must(t, listener.Close())
 	for name, client := range map[string]rpc.Client{"net/http": NewClient(address, 1, faults, nil),
 		"httpjson": httpjson.NewClient(address, 1, faults, nil)} {
 		traced, dir := spans.NewProvider(1), t.TempDir()
@@ -166,9 +167,9 @@ func TestAWaitWithoutAConnectionIsTraced(t *testing.T) {
 			t.Errorf("%s: a call to nobody succeeds", name)
 		}
 		entry.End()
-		bindingtest.Must(t, errors.Join(client.Close(), traced.Write(dir, "unit")))
+		testset.Must(t, errors.Join(client.Close(), traced.Write(dir, "unit")))
 		all, err := spans.Read(dir)
-		bindingtest.Must(t, err)
+		testset.Must(t, err)
 		waits := func(s spans.Record) bool {
 			return s.Name == "wait for a connection" && s.Kind == lab.SegmentQueueing
 		}
@@ -185,11 +186,11 @@ func TestEveryAnswerHasALength(t *testing.T) {
 			write(w, http.StatusOK, "application/json", make([]byte, length))
 		}))
 		response, err := server.Client().Get(server.URL)
-		bindingtest.Must(t, err)
+		testset.Must(t, err)
 		if response.ContentLength != int64(length) {
 			t.Errorf("the length of an answer of %d bytes is %d", length, response.ContentLength)
 		}
-		bindingtest.Must(t, response.Body.Close())
+		testset.Must(t, response.Body.Close())
 		server.Close()
 	}
 }
