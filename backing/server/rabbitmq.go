@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -25,9 +24,8 @@ const RabbitNode = "cleave@localhost"
 // installedRabbit takes the version from the name of the broker's folder, because only
 // a running broker tells its version. It is "unknown" if the folder is not that of a distribution.
 func installedRabbit() (Installed, error) {
-	if _, err := exec.LookPath("epmd"); err != nil {
-		return Installed{}, &MissingError{Kind: RabbitMQ, What: "there is no epmd",
-			Install: lab.AptInstall(debianPackage(RabbitMQ))}
+	if _, err := find(RabbitMQ, "epmd"); err != nil {
+		return Installed{}, err
 	}
 	// These are the folders of the broker's own scripts in distributions. The wrappers in PATH change the user
 	// and write to /var.

@@ -20,7 +20,7 @@ import (
 func Balance(by Balancing, replicas ...grpc.ClientConnInterface) grpc.ClientConnInterface {
 	s := &spread{by: by}
 	for _, connection := range replicas {
-		s.all = append(s.all, &replica{candidate: candidate{ClientConnInterface: connection}})
+		s.all = append(s.all, &replica{ClientConnInterface: connection})
 	}
 	s.updateAvailable()
 	return s
@@ -45,8 +45,8 @@ func Spread(addresses string, by Balancing, connect func(address string) (Client
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
-		s.all = append(s.all, &replica{candidate: candidate{ClientConnInterface: client}, client: client,
-			address: address, unreachable: standby})
+		s.all = append(s.all, &replica{ClientConnInterface: client, client: client, address: address,
+			unreachable: standby})
 	}
 	if len(s.all) == 1 {
 		return s.all[0].client, nil
@@ -73,13 +73,24 @@ type spread struct {
 	closed   chan struct{}
 }
 
-// replica is one of the replicas of a spread.
+// replica is one of the replicas of a spread. It counts its open calls, but not streams, because no binding
+// supports them.
 type replica struct {
-	candidate
+	grpc.ClientConnInterface
+	open        atomic.Int64 // calls of this caller
 	client      Client
 	address     string // empty if it was made by Balance: it is never checked
 	unreachable bool   // it accepts no connections
 	checking    bool   // a goroutine checks it
+}
+
+// Invoke implements grpc.ClientConnInterface.
+func (r *replica) Invoke(
+	ctx context.Context, method string, in, out any, options ...grpc.CallOption,
+) error {
+	r.open.Add(1)
+	defer r.open.Add(-1)
+	return r.ClientConnInterface.Invoke(ctx, method, in, out, options...)
 }
 
 // Invoke implements grpc.ClientConnInterface.

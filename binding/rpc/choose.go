@@ -1,12 +1,6 @@
 package rpc
 
-import (
-	"context"
-	"math/rand/v2"
-	"sync/atomic"
-
-	"google.golang.org/grpc"
-)
+import "math/rand/v2"
 
 // Balancing is a way to choose among the replicas of a callee. Only the open calls of this process are
 // known.
@@ -19,35 +13,17 @@ const (
 	TwoChoices                     // of two random replicas, the one with fewer open calls
 )
 
-// candidate is a replica that choose can return. It counts its open calls, but not streams, because no
-// binding supports them.
-type candidate struct {
-	grpc.ClientConnInterface
-	open atomic.Int64 // calls of this caller
-}
-
-// Invoke implements grpc.ClientConnInterface.
-func (c *candidate) Invoke(
-	ctx context.Context, method string, in, out any, options ...grpc.CallOption,
-) error {
-	c.open.Add(1)
-	defer c.open.Add(-1)
-	return c.ClientConnInterface.Invoke(ctx, method, in, out, options...)
-}
-
-func (c *candidate) openCalls() int64 { return c.open.Load() }
-
 // choose returns one of the replicas, of which there must be at least one. The caller increases turn by one
 // with each call.
-func choose[R interface{ openCalls() int64 }](by Balancing, turn uint64, replicas []R) R {
+func choose(by Balancing, turn uint64, replicas []*replica) *replica {
 	n := len(replicas)
 	chosen := replicas[turn%uint64(n)]
 	switch {
 	case by == LeastRequests:
-		least := chosen.openCalls()
+		least := chosen.open.Load()
 		for k := range uint64(n - 1) {
 			other := replicas[(turn+1+k)%uint64(n)]
-			if open := other.openCalls(); open < least {
+			if open := other.open.Load(); open < least {
 				chosen, least = other, open
 			}
 		}
@@ -56,7 +32,7 @@ func choose[R interface{ openCalls() int64 }](by Balancing, turn uint64, replica
 		if j >= i {
 			j++ // j differs from i
 		}
-		if chosen = replicas[i]; replicas[j].openCalls() < chosen.openCalls() {
+		if chosen = replicas[i]; replicas[j].open.Load() < chosen.open.Load() {
 			chosen = replicas[j]
 		}
 	}

@@ -23,10 +23,10 @@ func TestReplicasAreChosenByTheirOpenCalls(t *testing.T) {
 		"two choices of one":                     {TwoChoices, []int64{7}, nil},
 		"the fewest of one":                      {LeastRequests, []int64{7}, nil},
 	} {
-		replicas := make([]*candidate, len(c.open))
-		index := map[*candidate]int{}
+		replicas := make([]*replica, len(c.open))
+		index := map[*replica]int{}
 		for i, open := range c.open {
-			replicas[i] = &candidate{}
+			replicas[i] = &replica{}
 			replicas[i].open.Store(open)
 			index[replicas[i]] = i
 		}
