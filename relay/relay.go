@@ -26,8 +26,8 @@ const (
 	// pieceBytes is the size of the largest piece that is forwarded at once. pieces is the number of delayed
 	// pieces in one direction of a connection; after that the sender has to wait.
 	pieceBytes, pieces = 16 << 10, 64
-	// dialPatience is the time in which a unit must accept, and dialAgain the pause before the next attempt.
-	dialPatience, dialAgain = 5 * time.Second, 10 * time.Millisecond
+	// dialTimeout is the time in which a unit must accept, and dialPause the pause before the next attempt.
+	dialTimeout, dialPause = 5 * time.Second, 10 * time.Millisecond
 	// probeSpan is the intended length of a probe of a rate. It is shorter for rates at which more than one
 	// piece passes in that time, because a probe sends at most one piece.
 	probeSpan = 200 * time.Millisecond
@@ -109,16 +109,16 @@ func (r *Relay) forward(from net.Conn) {
 	back.Wait()
 }
 
-// dial connects to the unit. It tries for dialPatience, because the unit may be starting.
+// dial connects to the unit. It tries for dialTimeout, because the unit may be starting.
 func (r *Relay) dial() (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(r.ended, dialPatience)
+	ctx, cancel := context.WithTimeout(r.ended, dialTimeout)
 	defer cancel()
 	for {
 		to, err := new(net.Dialer).DialContext(ctx, "tcp", r.Target())
 		if err == nil || ctx.Err() != nil {
 			return to, err
 		}
-		r.wait(time.Now().Add(dialAgain))
+		r.wait(time.Now().Add(dialPause))
 	}
 }
 

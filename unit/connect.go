@@ -21,14 +21,14 @@ import (
 const Lease = 30 * time.Second
 
 const (
-	// helloPatience is the time for a caller to send the token.
-	helloPatience = 5 * time.Second
+	// tokenTimeout is the time for a caller to send the token.
+	tokenTimeout = 5 * time.Second
 	// maxToken is the longest token, in bytes.
 	maxToken = 256
 	// maxCallers limits the callers that may still send their token; one more displaces the oldest.
 	maxCallers = 64
-	// acceptAgain is the pause after an accept that found no descriptor left.
-	acceptAgain = 10 * time.Millisecond
+	// acceptPause is the pause after an accept that found no descriptor left.
+	acceptPause = 10 * time.Millisecond
 )
 
 // Open connects the unit to its conductor; see Streams.
@@ -120,7 +120,7 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, ErrGone
 		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-			time.Sleep(acceptAgain)
+			time.Sleep(acceptPause)
 		case err != nil:
 			return nil, fmt.Errorf("wait for the conductor: %w", err)
 		case len(callers) > maxCallers:
@@ -147,7 +147,7 @@ func authenticate(listener net.Listener, caller net.Conn, token string, authenti
 // sendsToken reports whether the first line of a caller is the token. It reads single bytes, and so leaves
 // what follows to Channel.Await.
 func sendsToken(connection net.Conn, token string) bool {
-	if connection.SetReadDeadline(time.Now().Add(helloPatience)) != nil {
+	if connection.SetReadDeadline(time.Now().Add(tokenTimeout)) != nil {
 		return false
 	}
 	var line []byte

@@ -108,7 +108,7 @@ func TestSilentCallersDoNotBlockTheConductor(t *testing.T) {
 		dial(t, address, "")
 	}
 	dial(t, address, "right\n")
-	if err := <-failed; err != nil || time.Since(begun) > helloPatience*3/4 {
+	if err := <-failed; err != nil || time.Since(begun) > tokenTimeout*3/4 {
 		t.Errorf("after %v: %v", time.Since(begun), err)
 	}
 }
@@ -124,7 +124,7 @@ func TestNoDescriptorIsLeft(t *testing.T) {
 	select {
 	case err := <-failed:
 		t.Errorf("without a descriptor: %v", err)
-	case <-time.After(10 * acceptAgain):
+	case <-time.After(10 * acceptPause):
 	}
 	giveBack()
 	testset.Must(t, <-failed)

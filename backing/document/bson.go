@@ -30,19 +30,19 @@ func toBSON(body json.RawMessage) (bson.D, error) {
 	return object, nil
 }
 
-// storable returns an error if MongoDB could not store a body; both stores must accept the same bodies.
-func storable(body json.RawMessage) error {
-	if json.Valid(body) && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) && !longNumbers(body) &&
-		!bytes.Contains(body, []byte(`\u0000`)) {
+// checkStorable returns an error if MongoDB could not store a body; both stores must accept the same bodies.
+func checkStorable(body json.RawMessage) error {
+	if json.Valid(body) && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) &&
+		!hasLongNumbers(body) && !bytes.Contains(body, []byte(`\u0000`)) {
 		return nil // nearly all bodies, and this check takes a tenth of the time of toBSON
 	}
 	_, err := toBSON(body)
 	return err
 }
 
-// longNumbers reports whether a JSON text has numbers that may not fit 64 bits: with more
+// hasLongNumbers reports whether a JSON text has numbers that may not fit 64 bits: with more
 // than 18 digits, or an exponent.
-func longNumbers(text []byte) bool {
+func hasLongNumbers(text []byte) bool {
 	digits, quoted := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

@@ -10,7 +10,7 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// TestStorableIsWhatBothStoresTake compares storable, with its shortcut, with the encoding as BSON.
+// TestStorableIsWhatBothStoresTake compares checkStorable, with its shortcut, with the encoding as BSON.
 func TestStorableIsWhatBothStoresTake(t *testing.T) {
 	for _, body := range []string{
 		`{}`, ` {"a":1}`, "\t\r\n{\"a\":[1,2.5,-3,true,false,null,\"e9\"]}", `{"a":"12345678901234567890"}`,
@@ -23,8 +23,8 @@ func TestStorableIsWhatBothStoresTake(t *testing.T) {
 		if err == nil {
 			_, err = bson.Marshal(object)
 		}
-		if got := storable(json.RawMessage(body)); (got == nil) != (err == nil) {
-			t.Errorf("%s: storable returns %v, but BSON %v", body, got, err)
+		if got := checkStorable(json.RawMessage(body)); (got == nil) != (err == nil) {
+			t.Errorf("%s: checkStorable returns %v, but BSON %v", body, got, err)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestStorableIsWhatBothStoresTake(t *testing.T) {
 // JSON functions would fail when they read it.
 func TestOnlyOneObjectIsStorable(t *testing.T) {
 	for _, body := range []string{`{"a":1}}`, `{"a":1}]`, `{"a":1} {}`, `{"a":1} x`} {
-		if storable(json.RawMessage(body)) == nil {
+		if checkStorable(json.RawMessage(body)) == nil {
 			t.Errorf("%s is storable", body)
 		}
 	}
@@ -44,7 +44,7 @@ func TestOnlyOneObjectIsStorable(t *testing.T) {
 func TestNumbersAreNotRounded(t *testing.T) {
 	for _, number := range []string{"9223372036854775808", "-9223372036854775809", "1e400"} {
 		for _, body := range []string{`{"b":1,"a":` + number + `}`, `{"b":{"a":[1,[` + number + `]]}}`} {
-			err := storable(json.RawMessage(body))
+			err := checkStorable(json.RawMessage(body))
 			if err == nil || !strings.Contains(err.Error(), `field "a": the number `+number+" does not fit") {
 				t.Errorf("%s: %v, want an error that names the field", body, err)
 			}

@@ -56,7 +56,7 @@ func (s *sqlite) upsert(ctx context.Context, collection string, documents []Docu
 	texts, _ := s.upserts.Load(collection) // declare has stored them
 	values := make([]any, 0, 3*len(documents))
 	for _, d := range documents {
-		if err := storable(d.Body); err != nil {
+		if err := checkStorable(d.Body); err != nil {
 			return 0, fmt.Errorf("document %q: %w", d.ID, err)
 		}
 		values = append(values, d.ID, d.Version, string(d.Body))

@@ -198,15 +198,15 @@ func (c cassandra) page(
 	}
 }
 
-// closePatience is the time for the driver to close a session.
-const closePatience = 10 * time.Second
+// closeTimeout is the time for the driver to close a session.
+const closeTimeout = 10 * time.Second
 
 func (c cassandra) close() error {
 	closeSession(c.session)
 	return nil
 }
 
-// closeSession closes a session, or gives up after closePatience and leaves it open. Close of gocql 2.1.2 can
+// closeSession closes a session, or gives up after closeTimeout and leaves it open. Close of gocql 2.1.2 can
 // hang while the control connection reconnects: the reconnection waits for a goroutine that Close has
 // stopped.
 func closeSession(session *gocql.Session) {
@@ -217,7 +217,7 @@ func closeSession(session *gocql.Session) {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(closePatience):
+	case <-time.After(closeTimeout):
 	}
 }
 

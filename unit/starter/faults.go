@@ -70,7 +70,7 @@ func serveRequest(caller net.Conn, token string, requests chan<- request) error 
 
 // readRequest returns the request of a caller that knows the token.
 func readRequest(caller net.Conn, token string) (request string, err error) {
-	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
+	if err := caller.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return "", err
 	}
 	from := bufio.NewReaderSize(caller, longestLine)
@@ -119,10 +119,10 @@ func hasEnded(state rune) bool { return strings.ContainsRune("ZX", state) }
 func isStopped(state rune) bool { return strings.ContainsRune("Tt", state) || hasEnded(state) }
 
 const (
-	// signalPatience is the longest time that processes may take to follow a signal.
-	signalPatience = 5 * time.Second
-	// lookAgain is the pause between checks.
-	lookAgain = 2 * time.Millisecond
+	// signalTimeout is the longest time that processes may take to follow a signal.
+	signalTimeout = 5 * time.Second
+	// checkInterval is the pause between checks.
+	checkInterval = 2 * time.Millisecond
 )
 
 // signalAll sends a signal to all processes of the container except this one, until isRight holds for the
@@ -132,7 +132,7 @@ func (c *container) signalAll(
 	signal unix.Signal, effect string, isRight func(state rune) bool,
 ) (result string, err error) {
 	before, _ := otherProcesses(isRight)
-	for deadline := time.Now().Add(signalPatience); ; time.Sleep(lookAgain) {
+	for deadline := time.Now().Add(signalTimeout); ; time.Sleep(checkInterval) {
 		if err := unix.Kill(-1, signal); err != nil && !errors.Is(err, unix.ESRCH) {
 			return "", fmt.Errorf("signal %d to all processes of the container: %w", signal, err)
 		}
@@ -142,7 +142,7 @@ func (c *container) signalAll(
 			return fmt.Sprintf("processes of its container that %s: %d", effect, max(before, left)), nil
 		}
 		if time.Now().After(deadline) {
-			return "", fmt.Errorf("%v after signal %d threads of its container are in the states %q", signalPatience,
+			return "", fmt.Errorf("%v after signal %d threads of its container are in the states %q", signalTimeout,
 				signal, wrong)
 		}
 	}
@@ -176,10 +176,10 @@ func awaitListening(port string) error {
 	if err != nil {
 		return fmt.Errorf("%.20q is no port", port)
 	}
-	deadline := time.Now().Add(signalPatience)
-	for ; !listens(uint16(number)); time.Sleep(lookAgain) {
+	deadline := time.Now().Add(signalTimeout)
+	for ; !listens(uint16(number)); time.Sleep(checkInterval) {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("nothing listens at port %d for %v", number, signalPatience)
+			return fmt.Errorf("nothing listens at port %d for %v", number, signalTimeout)
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@ func contain(t *testing.T) contained {
 	})
 	const listens = lab.StarterDone + "it listens\n"
 	deadline := time.Now().Add(time.Minute)
-	for ; c.request("token", lab.StarterListens+c.port()) != listens; time.Sleep(lookAgain) {
+	for ; c.request("token", lab.StarterListens+c.port()) != listens; time.Sleep(checkInterval) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the program does not listen: %s", c.log)
 		}

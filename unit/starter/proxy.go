@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// askPatience is the time for a caller to send its request and to get the answer. Connections that are
+	// requestTimeout is the time for a caller to send its request and to get the answer. Connections that are
 	// then forwarded have no limit.
-	askPatience = 10 * time.Second
-	// dialPatience is the time to resolve a name or to connect to a unit.
-	dialPatience = 5 * time.Second
+	requestTimeout = 10 * time.Second
+	// dialTimeout is the time to resolve a name or to connect to a unit.
+	dialTimeout = 5 * time.Second
 	// longestLine is the longest line of a request, in bytes.
 	longestLine = 512
 )
@@ -68,7 +68,7 @@ func serveEach(listener net.Listener, serve func(net.Conn) error) error {
 // number of addresses of a name, with which the deployer checks that this node resolves it. serveEach sends
 // the error.
 func serveCaller(caller net.Conn, inside netip.Prefix) error {
-	if err := caller.SetDeadline(time.Now().Add(askPatience)); err != nil {
+	if err := caller.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
 		return err
 	}
 	from := bufio.NewReaderSize(caller, longestLine)
@@ -77,7 +77,7 @@ func serveCaller(caller net.Conn, inside netip.Prefix) error {
 		return err
 	}
 	if name, ok := strings.CutPrefix(request, lab.ProxyCount); ok {
-		ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
+		ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 		defer cancel()
 		found, err := net.DefaultResolver.LookupHost(ctx, name)
 		if err != nil {
@@ -107,7 +107,7 @@ func serveCaller(caller net.Conn, inside netip.Prefix) error {
 
 // dial connects to a host:port whose IP address must be inside the network.
 func dial(address string, inside netip.Prefix) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), dialPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

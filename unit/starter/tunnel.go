@@ -16,9 +16,9 @@ const (
 	// maxCallers limits the connections of units that are served at the same time, each with two buffers of
 	// io.Copy.
 	maxCallers = 256
-	// tunnelPatience is the time that a unit waits for a connection of the conductor, and the time for the
+	// tunnelTimeout is the time that a unit waits for a connection of the conductor, and the time for the
 	// conductor to answer on it.
-	tunnelPatience = 10 * time.Second
+	tunnelTimeout = 10 * time.Second
 )
 
 // ServeTunnel connects units with the conductor, whose host they cannot reach themselves. Units connect to
@@ -66,7 +66,7 @@ func serveTunnel(inside, outside net.Listener, key string, log io.Writer) error 
 			defer func() { _ = unit.Close() }() // an error does not matter: everything was sent
 			if !join(unit, waiting) {
 				_, _ = fmt.Fprintf(log, "hung up on %v: the conductor has offered no connection for %v\n",
-					unit.RemoteAddr(), tunnelPatience)
+					unit.RemoteAddr(), tunnelTimeout)
 			}
 		}()
 	}
@@ -95,7 +95,7 @@ func offer(conductor net.Conn, key string, waiting chan<- offered) error {
 // join connects a unit with the conductor. It returns false if no connection was available in time. It skips
 // connections that the conductor has closed.
 func join(unit net.Conn, waiting <-chan offered) bool {
-	for end := time.After(tunnelPatience); ; {
+	for end := time.After(tunnelTimeout); ; {
 		select {
 		case <-end:
 			return false
@@ -115,7 +115,7 @@ func join(unit net.Conn, waiting <-chan offered) bool {
 // announce tells the conductor that a unit has called, and reports whether the conductor has confirmed it.
 func announce(conductor net.Conn) bool {
 	var answer [1]byte
-	err := conductor.SetDeadline(time.Now().Add(tunnelPatience))
+	err := conductor.SetDeadline(time.Now().Add(tunnelTimeout))
 	if err == nil {
 		_, err = io.WriteString(conductor, lab.StarterCalled)
 	}
