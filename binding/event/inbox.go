@@ -78,12 +78,11 @@ func (i *inbox) unknown(
 	return slices.DeleteFunc(slices.Clone(messages), func(m broker.Message) bool { return handled[m.ID] }), nil
 }
 
-// prune removes the records of a consumer that are older than a time and returns
-// their number. A message that comes again after its record is removed is handled a
-// second time. So records must be kept for longer than a message can wait in the outbox
-// of a stopped process, or in the queue of a stopped consumer.
-func (i *inbox) prune(ctx context.Context, consumer string, before time.Time) (int64, error) {
-	removed := int64(0)
+// prune removes the records of a consumer that are older than a time. A message that comes
+// again after its record is removed is handled a second time. So records must be kept for
+// longer than a message can wait in the outbox of a stopped process, or in the queue of a
+// stopped consumer.
+func (i *inbox) prune(ctx context.Context, consumer string, before time.Time) error {
 	for {
 		args := []any{consumer}
 		err := i.db.Each(ctx, func(row database.Row) error {
@@ -94,15 +93,13 @@ func (i *inbox) prune(ctx context.Context, consumer string, before time.Time) (i
 		}, "SELECT id FROM inbox WHERE consumer = ? AND received_us < ? LIMIT ?", consumer, before.UnixMicro(),
 			stride)
 		if err == nil && len(args) > 1 {
-			var count int64
-			count, err = i.db.Exec(ctx, i.remove[len(args)-1], args...)
-			removed += count
+			_, err = i.db.Exec(ctx, i.remove[len(args)-1], args...)
 		}
 		if err != nil {
-			return removed, fmt.Errorf("prune the inbox of %s: %w", consumer, err)
+			return fmt.Errorf("prune the inbox of %s: %w", consumer, err)
 		}
 		if len(args) <= stride {
-			return removed, nil
+			return nil
 		}
 	}
 }

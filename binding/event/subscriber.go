@@ -196,7 +196,7 @@ func (w worker) keepPruning(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if _, err := w.inbox.prune(ctx, w.Queue, time.Now().Add(-keepFor)); err != nil && ctx.Err() == nil {
+			if err := w.inbox.prune(ctx, w.Queue, time.Now().Add(-keepFor)); err != nil && ctx.Err() == nil {
 				w.logError(err)
 			}
 		}
