@@ -132,14 +132,20 @@ func (g *Guard) Do(ctx context.Context, method string, attempt func(context.Cont
 	}
 	g.budget.earn(g.guards.settings.Budget)
 	var failed error // of the last attempt that was sent
+	late := false    // the context ended during that attempt
 	err := executor.WithContext(ctx).Run(func() error {
 		failed = g.attempt(ctx, attempt)
+		late = ctx.Err() != nil
 		return failed
 	})
 	switch refused := errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull); {
+	case late: // Run returns the context's error then, even if the attempt has succeeded
+		return failed
 	case refused && failed != nil: // only a retry was not sent: the call may have been carried out
 		g.budget.refund()
 		return failed
+	case failed != nil && !errors.Is(err, failed): // the context ended in the pause before a retry
+		g.budget.refund()
 	case refused:
 		return g.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
 			Detail: "not sent: too many calls have failed or are in progress"}, err)

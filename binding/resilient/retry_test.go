@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cleave-lab/cleave/binding/rpc"
 )
@@ -37,4 +38,24 @@ func TestARefusedRetryIsNoUnsentCall(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestTheEndOfTheContext: a retry that is not sent because the context ends in the pause before it goes back
+// to the budget. An attempt that succeeds while the context ends is a success.
+func TestTheEndOfTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perCall = 0.2
+		guard := New(Settings{Retries: 3, Budget: perCall}, rpc.Problems(nil)).ForUnit()
+		ctx, cancel := context.WithTimeout(t.Context(), firstPause/4)
+		defer cancel()
+		err := guard.Do(ctx, "", func(context.Context) error { return rpc.Problemf(rpc.Unavailable, "no answer") })
+		if !errors.Is(err, context.DeadlineExceeded) || guard.budget.retries != perCall*budgetCalls {
+			t.Errorf("%v, and %g retries are left, want all %g", err, guard.budget.retries, perCall*budgetCalls)
+		}
+		ctx, give := context.WithCancel(t.Context())
+		if err := guard.Do(ctx, "", func(context.Context) error { give(); return nil }); err != nil {
+			t.Errorf("an attempt that succeeds: %v", err)
+		}
+		time.Sleep(time.Second) // what is started for a context ends with it
+	})
 }
