@@ -116,7 +116,7 @@ type Client interface {
 	Consume(ctx context.Context, subscription Subscription, handler Handler) error
 	// Depth returns the depth of a queue or a dead-letter queue.
 	Depth(ctx context.Context, queue string) (Depth, error)
-	// Delete removes everything that Declare has created, with all messages.
+	// Delete removes everything that Declare has created and that still exists, with all messages.
 	Delete(ctx context.Context) error
 	// Held returns the number of messages that this client's consumers have received and
 	// not settled: other clients cannot see them in a queue.

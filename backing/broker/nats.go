@@ -230,7 +230,7 @@ func (c *natsClient) Delete(ctx context.Context) error {
 		return fmt.Errorf("delete: %w", err)
 	}
 	for _, name := range []string{exchange, DeadLetters(exchange)} {
-		if err := server.DeleteStream(ctx, name); err != nil {
+		if err := server.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return fmt.Errorf("delete stream %s in nats: %w", name, err)
 		}
 	}

@@ -343,6 +343,7 @@ func deleteRemoves(t *testing.T, f *fixture) {
 	if err := other.Consume(within(t), Subscription{Queue: "views"}, newSink().handle); err == nil {
 		t.Error("a deleted queue is consumed")
 	}
+	testset.Must(t, other.Delete(within(t))) // everything is gone already
 }
 
 func declareAgain(t *testing.T, f *fixture) {
