@@ -2,7 +2,6 @@ package event
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -155,6 +154,3 @@ func (o *Outbox) remove(ctx context.Context, positions []int64) error {
 		return nil
 	})
 }
-
-// errNoOwner means that NewOutbox was called without an owner, which a Relay needs.
-var errNoOwner = errors.New("the outbox has no owner: name the process")

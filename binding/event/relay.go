@@ -79,7 +79,7 @@ func (r *Relay) Run(ctx context.Context, logError func(error)) {
 		}
 	}
 	if r.outbox.owner == "" {
-		logError(errNoOwner)
+		logError(errors.New("the outbox has no owner: name the process"))
 		return
 	}
 	var background sync.WaitGroup

@@ -14,9 +14,6 @@ import (
 	"github.com/cleave-lab/cleave/binding/accept"
 )
 
-// errClosed means that a connection was closed on this side.
-var errClosed = errors.New("the connection is closed")
-
 // conn is the part of a connection that client and server share. Any goroutine writes
 // frames; one goroutine reads them.
 //

@@ -308,7 +308,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, c := range open {
 		c.mu.Lock()
 		_ = c.await(context.Background(), c.isIdle) // it fails only if the connection has ended
-		c.fail(errClosed)
+		c.fail(net.ErrClosed)
 		c.mu.Unlock()
 	}
 	s.running.Wait()
@@ -322,7 +322,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) Stop() {
 	for _, c := range s.close() {
 		c.mu.Lock()
-		c.fail(errClosed)
+		c.fail(net.ErrClosed)
 		c.mu.Unlock()
 	}
 	s.running.Wait()

@@ -174,8 +174,6 @@ func readField(
 	return data, err
 }
 
-var errUTF8 = errors.New("a string is not in UTF-8")
-
 // readOne decodes a value that is neither a list nor a map, and returns it with the data after it. fresh
 // returns a new message to decode into; nil for the key of a map, which is never a message.
 func readOne(
@@ -189,7 +187,7 @@ func readOne(
 	case protoreflect.StringKind:
 		text, rest, err := msgp.ReadStringBytes(data)
 		if err == nil && !utf8.ValidString(text) {
-			err = errUTF8
+			err = errors.New("a string is not in UTF-8")
 		}
 		return protoreflect.ValueOfString(text), rest, err
 	case protoreflect.BytesKind:
