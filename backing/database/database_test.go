@@ -100,29 +100,6 @@ func checkValues(t *testing.T, config database.Config) {
 	}
 }
 
-// checkSpaces checks that texts which differ only in a space at their end are different keys of a table, in
-// every type, and different values of a statement.
-func checkSpaces(t *testing.T, config database.Config) {
-	db := databasetest.Open(t, config)
-	for _, kind := range []string{"id", "key", "word", "text", "journal", "name"} {
-		run(t, db, db.Define("CREATE TABLE of_"+kind+" (value {"+kind+"} NOT NULL PRIMARY KEY){keyed}"))
-		run(t, db, "INSERT INTO of_"+kind+" (value) VALUES (?), (?)", "a", "a ")
-		for _, value := range []string{"a", "a "} {
-			var got string
-			found, err := db.One(t.Context(), []any{&got}, "SELECT value FROM of_"+kind+" WHERE value = ?", value)
-			if err != nil || !found || got != value {
-				t.Errorf("%s: read %q for %q (%v)", kind, got, value, err)
-			}
-		}
-	}
-	var same string
-	_, err := db.One(t.Context(), []any{&same}, "SELECT CASE WHEN ? = ? THEN 'same' ELSE 'different' END", "a",
-		"a ")
-	if err != nil || same != "different" {
-		t.Errorf("values of a statement are %s (%v)", same, err)
-	}
-}
-
 func checkKeepExisting(t *testing.T, config database.Config) {
 	db := table(t, config)
 	insert := "INSERT INTO items (name, amount) VALUES (?, ?), (?, ?)" + db.KeepExisting("name")

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -234,33 +235,48 @@ func TestAFailedEnd(t *testing.T) {
 // program returns the ID, outside of the container, of the process of the unit's program.
 func (c contained) program(t *testing.T) int {
 	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", c.Process.Pid, c.Process.Pid))
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.Process.Pid)) // a list for each thread
 	testset.Must(t, err)
-	var process int
-	_, err = fmt.Sscan(string(text), &process)
-	testset.Must(t, err)
-	return process
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		testset.Must(t, err)
+		if process, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			return process
+		}
+	}
+	t.Fatal("the container has no program")
+	return 0
 }
 
 // holdExit traces a process so that it does not end, also after SIGKILL, until release is called.
 func holdExit(t *testing.T, process int) (release func()) {
 	t.Helper()
 	traced, released := make(chan error), make(chan struct{})
-	go func() { // on a thread that ends with it: the kernel then ends the tracing, too
-		runtime.LockOSThread()
-		_, _, code := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(process), 0,
-			unix.PTRACE_O_TRACEEXIT, 0, 0)
-		if code != 0 {
-			traced <- code
-			return
-		}
-		traced <- nil
-		<-released
-	}()
+	go trace(process, traced, released)
 	testset.Must(t, <-traced)
 	release = sync.OnceFunc(func() { close(released) })
 	t.Cleanup(release)
 	return release
+}
+
+// trace traces a process until released is closed, and sends to traced whether it could begin. The kernel
+// ends the tracing with the thread, which never is the main one: that does not end with its goroutine.
+func trace(process int, traced chan<- error, released <-chan struct{}) {
+	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+	if unix.Gettid() == os.Getpid() {
+		go trace(process, traced, released) // gets another thread, as this one is locked
+		<-released
+		runtime.UnlockOSThread()
+		return
+	}
+	_, _, code := unix.RawSyscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, uintptr(process), 0,
+		unix.PTRACE_O_TRACEEXIT, 0, 0)
+	if code != 0 {
+		traced <- code
+		return
+	}
+	traced <- nil
+	<-released
 }
 
 // TestFaultsNeedAContainer: a starter that is not the first process of a container refuses to inject faults.
