@@ -119,11 +119,11 @@ func openMariaDB(db *DB, c Config) error {
 	if err != nil {
 		return fmt.Errorf("open mariadb: its DSN must look like user:password@tcp(host:port)/name: %w", err)
 	}
+	config.Collation = "utf8mb4_bin" // of arguments; the driver knows none that compares spaces at the end
 	if config.Params == nil {
 		config.Params = map[string]string{}
 	}
-	config.Params["collation_connection"] = "'utf8mb4_nopad_bin'" // see Define
-	config.Params["tx_isolation"] = "'READ-COMMITTED'"            // as in PostgreSQL
+	config.Params["tx_isolation"] = "'READ-COMMITTED'" // as in PostgreSQL
 	config.Params["sql_mode"] = "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'"
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
