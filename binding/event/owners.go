@@ -15,6 +15,9 @@ func (r *Relay) keepAlive(ctx context.Context) {
 		now := time.Now()
 		err := r.outbox.beat(ctx, now)
 		if err == nil {
+			err = r.countOwners(ctx, now)
+		}
+		if err == nil {
 			var adopted int64
 			if adopted, err = r.outbox.adopt(ctx, now); adopted > 0 {
 				r.outbox.notify()
@@ -27,6 +30,20 @@ func (r *Relay) keepAlive(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// countOwners notes whether other owners are alive.
+func (r *Relay) countOwners(ctx context.Context, now time.Time) error {
+	var alive int64
+	_, err := r.outbox.db.One(ctx, []any{&alive}, "SELECT COUNT(*) FROM outbox_relays WHERE alive_until_us >= ?",
+		now.UnixMicro())
+	if err != nil {
+		return fmt.Errorf("count the relays of the outbox: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shared = alive > 1
+	return nil
 }
 
 // beat writes the owner's heartbeat: the owner counts as alive until now + lease.

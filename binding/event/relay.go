@@ -15,7 +15,8 @@ const (
 	// relayBatch is the number of rows whose messages are published together.
 	relayBatch = 128
 	// removeEvery is the interval between removals of published rows, so that one commit
-	// removes many. After a crash in between, their messages are published again.
+	// removes many. After a crash in between, their messages are published again. Where other
+	// owners use the outbox, rows are removed at once: messages of the same keys wait for it.
 	removeEvery = 20 * time.Millisecond
 	// removeFrom is the number of published rows from which on they are removed at once,
 	// before the interval has passed.
@@ -61,13 +62,14 @@ type Relay struct {
 	mu       sync.Mutex
 	toRemove []int64       // positions of published rows that are still in the outbox
 	removed  []int64       // positions of rows removed since the last read began
-	full     chan struct{} // wakes keepRemoving when toRemove has removeFrom rows
+	due      chan struct{} // wakes keepRemoving before removeEvery has passed
+	shared   bool          // other owners that are alive use the outbox
 }
 
 // NewRelay returns the relay of an outbox. Only Run publishes messages.
 func NewRelay(outbox *Outbox, to Publisher) *Relay {
 	return &Relay{outbox: outbox, broker: to, published: map[int64]struct{}{}, partial: map[int64]map[int]bool{},
-		full: make(chan struct{}, 1)}
+		due: make(chan struct{}, 1)}
 }
 
 // Run publishes messages until the context ends. It retries after failures, and reports
@@ -200,9 +202,9 @@ func (r *Relay) publish(ctx context.Context, ready []queued) error {
 			r.confirmed(q)
 		}
 	}
-	if len(r.toRemove) >= removeFrom {
+	if r.shared && len(r.toRemove) > 0 || len(r.toRemove) >= removeFrom {
 		select {
-		case r.full <- struct{}{}:
+		case r.due <- struct{}{}:
 		default:
 		}
 	}
@@ -240,7 +242,7 @@ func (r *Relay) keepRemoving(ctx context.Context) {
 			_ = r.removePublished(last) // a failure only repeats messages, which is allowed
 			return
 		case <-tick.C:
-		case <-r.full:
+		case <-r.due:
 		}
 		r.logError(r.removePublished(ctx))
 	}

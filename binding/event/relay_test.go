@@ -1,0 +1,39 @@
+package event
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cleave-lab/cleave/backing/broker"
+	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/backing/database/databasetest"
+	"github.com/cleave-lab/cleave/internal/testset"
+)
+
+// accepting is a broker that accepts all messages.
+type accepting struct{}
+
+func (accepting) Publish(context.Context, ...broker.Message) error { return nil }
+
+// TestPublishedRowsOfSharedOutboxes: while published rows of an owner are in the table, messages of other
+// owners with the same keys wait. So they are removed at once, and not after removeEvery.
+func TestPublishedRowsOfSharedOutboxes(t *testing.T) {
+	for owners, atOnce := range map[int]bool{1: false, 2: true} {
+		db := databasetest.Open(t, database.Config{Driver: database.SQLite,
+			DSN: filepath.Join(t.TempDir(), "events.db")})
+		testset.Must(t, CreateTables(t.Context(), db))
+		now := time.Now()
+		for _, owner := range []string{"a", "b"}[:owners] {
+			testset.Must(t, NewOutbox(db, owner, broker.Topology{}).beat(t.Context(), now))
+		}
+		r := NewRelay(NewOutbox(db, "a", broker.Topology{}), accepting{})
+		testset.Must(t, r.countOwners(t.Context(), now))
+		published := &row{position: 1, owner: "a", messages: []broker.Message{{ID: "1", Type: "t", Key: "k"}}}
+		testset.Must(t, r.publish(t.Context(), []queued{{row: published}}))
+		if got := len(r.due) == 1; got != atOnce {
+			t.Errorf("%d owners: removed at once: %t, expected %t", owners, got, atOnce)
+		}
+	}
+}
