@@ -3,6 +3,8 @@ package system
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -13,7 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/peopleunit"
 )
 
-// part is a part of the system with metrics of its own, as the study measured each of its machines.
+// part is a part of the system with metrics of its own, as the study measured each of its machines. A sidecar
+// belongs to the part that has its unit.
 type part struct {
 	suffix, title string
 	has           func(role string) bool
@@ -75,29 +78,30 @@ func (s System) Measure(
 
 // measure adds the usage of a part, if the variant has it.
 func (p part) measure(values map[string]float64, metered lab.Metered) {
-	var cpu, memory float64
-	units := 0
-	for role, usage := range metered.Roles {
-		if role != lab.RoleGenerator && p.has(role) {
-			cpu, memory, units = cpu+usage.CPUSeconds, memory+float64(usage.MeanMemoryBytes), units+usage.Units
+	own := slices.DeleteFunc(slices.Clone(metered.Units), func(u lab.UnitUsage) bool {
+		role := u.Unit.Role
+		if role == loaded.RoleSidecar {
+			role = strings.TrimSuffix(u.Unit.Name, "-"+loaded.RoleSidecar)
 		}
-	}
-	if units == 0 || metered.WindowSeconds <= 0 {
+		return role == lab.RoleGenerator || !p.has(role)
+	})
+	if len(own) == 0 || metered.WindowSeconds <= 0 {
 		return
 	}
+	var cpu, memory float64
+	for _, u := range own {
+		cpu, memory = cpu+u.CPUSeconds, memory+float64(u.MeanMemoryBytes)
+	}
 	values["memory"+p.suffix] = memory
-	if processors := p.processors(metered); processors > 0 {
+	if processors := processors(own); processors > 0 {
 		values["cpu_share"+p.suffix] = cpu / metered.WindowSeconds / float64(processors)
 	}
 }
 
-// processors returns the number of processors of the hosts of a part's units; 0 if a host's is unknown.
-func (p part) processors(metered lab.Metered) (all int) {
+// processors returns the number of processors of the hosts of units; 0 if a host's is unknown.
+func processors(units []lab.UnitUsage) (all int) {
 	hosts := map[lab.UnitHost]bool{}
-	for _, u := range metered.Units {
-		if u.Unit.Role == lab.RoleGenerator || !p.has(u.Unit.Role) {
-			continue
-		}
+	for _, u := range units {
 		if u.Host.KernelRun == "" {
 			return 0
 		}

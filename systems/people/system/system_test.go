@@ -282,19 +282,26 @@ func TestPlainTextInTheDatabaseIsFound(t *testing.T) {
 }
 
 func TestUsageOfEachPartOfTheSystem(t *testing.T) {
-	use := func(cpu float64, memory int64) lab.Usage {
-		return lab.Usage{Units: 1, CPUSeconds: cpu, MeanMemoryBytes: memory, PeakMemoryBytes: 2 * memory}
-	}
-	metered := lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{
-		lab.RoleGenerator: use(100, 1000), "gateway": use(1, 10), "persons": use(2, 20), "profiles": use(3, 30),
-		"database": use(4, 40),
-	}}
 	front := lab.UnitHost{KernelRun: "front", Processors: 4}
 	back := lab.UnitHost{KernelRun: "back", Processors: 16}
-	for role, host := range map[string]lab.UnitHost{lab.RoleGenerator: {}, "gateway": front, "database": front,
-		"persons": back, "profiles": back} {
-		metered.Units = append(metered.Units, lab.UnitUsage{Unit: lab.Unit{Name: role, Role: role}, Host: host})
+	metered := lab.Metered{WindowSeconds: 10, Roles: map[string]lab.Usage{}}
+	add := func(name, role string, host lab.UnitHost, cpu float64, memory int64) {
+		used := lab.Usage{Units: 1, CPUSeconds: cpu, MeanMemoryBytes: memory, PeakMemoryBytes: 2 * memory}
+		metered.Units = append(metered.Units,
+			lab.UnitUsage{Unit: lab.Unit{Name: name, Role: role}, Host: host, Usage: used})
+		of := metered.Roles[role]
+		of.Units, of.CPUSeconds, of.MeanMemoryBytes, of.PeakMemoryBytes = of.Units+1, of.CPUSeconds+cpu,
+			of.MeanMemoryBytes+memory, of.PeakMemoryBytes+2*memory
+		metered.Roles[role] = of
 	}
+	add(lab.RoleGenerator, lab.RoleGenerator, lab.UnitHost{}, 100, 1000)
+	add("gateway", "gateway", front, 0.5, 4)
+	add("gateway-sidecar", loaded.RoleSidecar, front, 0.5, 6)
+	add("persons-1", "persons", back, 1, 10)
+	add("persons-2", "persons", back, 0.5, 5)
+	add("persons-sidecar", loaded.RoleSidecar, back, 0.5, 5)
+	add("profiles", "profiles", back, 3, 30)
+	add("database", "database", front, 4, 40)
 	s := System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 8, OK: 5,
 		Measures: []lab.Measure{{Quantity: lab.Goodput, Value: 9}}}}}
 	measure := func(p lab.Point) map[string]float64 {
