@@ -230,7 +230,7 @@ func forbidden(rows []Line) bool {
 func (j *judge) checkSeeded() {
 	products := map[string][]Product{"products": j.State.Products}
 	customers := map[string][]Customer{"customers": j.State.Customers}
-	if len(j.State.KnownProducts)+len(j.State.KnownCustomers) > 0 {
+	if j.Replica != nil || len(j.State.KnownProducts)+len(j.State.KnownCustomers) > 0 {
 		products["known_products"], customers["known_customers"] = j.State.KnownProducts, j.State.KnownCustomers
 	}
 	for table, rows := range products {

@@ -58,6 +58,8 @@ func TestPricesAreJudged(t *testing.T) {
 		"a change was lost": {func(in *Input) {
 			in.State.KnownProducts[0].PriceCents, in.State.KnownProducts[0].Version = 100, 1
 		}, "I14: product 1: known_products.price_cents is 100, want 150"},
+		"the replica is empty": {func(in *Input) { in.State.KnownProducts, in.State.KnownCustomers = nil, nil },
+			"I13: known_products.product_id: there is no 1"},
 		"a change was applied twice": {func(in *Input) { in.State.KnownProducts[0].Version = 3 },
 			"I14: product 1: known_products.version is 3, want 2"},
 		"the orders miss a change": {func(in *Input) {
