@@ -220,12 +220,8 @@ func (g *Graph) Following(ctx context.Context, in *pb.EdgeRequest) (*pb.UserIDs,
 
 // page returns the other ends of links with the user at one end: follower or followee.
 func (g *Graph) page(ctx context.Context, in *pb.EdgeRequest, end string) (*pb.UserIDs, error) {
-	limit := int(in.GetLimit())
-	if limit < 1 || limit > document.MaxPage {
-		limit = document.MaxPage
-	}
 	edges, err := g.store.Find(ctx, edgesName, document.Query{Field: end, Value: in.GetUser(),
-		After: in.GetAfter(), Limit: limit})
+		After: in.GetAfter(), Limit: document.MaxPage})
 	if err != nil {
 		return nil, err
 	}
@@ -237,8 +233,8 @@ func (g *Graph) page(ctx context.Context, in *pb.EdgeRequest, end string) (*pb.U
 		}
 		answer.Ids = append(answer.Ids, other)
 	}
-	if len(edges) == limit {
-		answer.Next = edges[limit-1].ID
+	if len(edges) == document.MaxPage {
+		answer.Next = edges[document.MaxPage-1].ID
 	}
 	return &answer, nil
 }

@@ -427,8 +427,7 @@ func (x *FollowRequest) GetFollowee() string {
 type EdgeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          string                 `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
-	After         string                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
-	Limit         int32                  `protobuf:"varint,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	After         string                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"` // the next of the page before; empty: from the beginning
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -475,13 +474,6 @@ func (x *EdgeRequest) GetAfter() string {
 		return x.After
 	}
 	return ""
-}
-
-func (x *EdgeRequest) GetLimit() int32 {
-	if x != nil {
-		return x.Limit
-	}
-	return 0
 }
 
 type UserIDs struct {
@@ -1403,11 +1395,10 @@ const file_systems_social_socialpb_social_proto_rawDesc = "" +
 	"\x05users\x18\x01 \x03(\v2\x16.cleave.social.v1.UserR\x05users\"G\n" +
 	"\rFollowRequest\x12\x1a\n" +
 	"\bfollower\x18\x01 \x01(\tR\bfollower\x12\x1a\n" +
-	"\bfollowee\x18\x02 \x01(\tR\bfollowee\"M\n" +
+	"\bfollowee\x18\x02 \x01(\tR\bfollowee\"7\n" +
 	"\vEdgeRequest\x12\x12\n" +
 	"\x04user\x18\x01 \x01(\tR\x04user\x12\x14\n" +
-	"\x05after\x18\x02 \x01(\tR\x05after\x12\x14\n" +
-	"\x05limit\x18\x03 \x01(\x05R\x05limit\"/\n" +
+	"\x05after\x18\x02 \x01(\tR\x05after\"/\n" +
 	"\aUserIDs\x12\x10\n" +
 	"\x03ids\x18\x01 \x03(\tR\x03ids\x12\x12\n" +
 	"\x04next\x18\x02 \x01(\tR\x04next\"\x18\n" +
