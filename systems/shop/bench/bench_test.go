@@ -11,12 +11,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/backing/database"
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/kit"
+	"github.com/cleave-lab/cleave/systems/shop"
+	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
@@ -147,5 +151,26 @@ func TestCheckReady(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("status %d: %v", status, err)
 		}
+	}
+}
+
+// TestSettleGivesUp: an order that never becomes final ends the wait, with the number of open orders.
+func TestSettleGivesUp(t *testing.T) {
+	address := "sqlite://" + t.TempDir()
+	t.Setenv(lab.ServiceVariable(assembly.ServiceDatabase), address)
+	where, err := database.ParsePlace(address)
+	testset.Must(t, err)
+	db, err := database.Open(t.Context(), where.Config("shop", 1))
+	testset.Must(t, err)
+	defer func() { testset.Must(t, db.Close()) }()
+	_, err = db.Exec(t.Context(), "CREATE TABLE orders (state TEXT)")
+	testset.Must(t, err)
+	testset.Must(t, settle(t.Context(), "shop", 0))
+	_, err = db.Exec(t.Context(), "INSERT INTO orders VALUES (?), (?)", shop.StatePending, shop.StateConfirmed)
+	testset.Must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := settle(ctx, "shop", 0); err == nil || !strings.Contains(err.Error(), "1 orders are not final") {
+		t.Errorf("with an order that stays open: %v", err)
 	}
 }

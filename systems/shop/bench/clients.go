@@ -30,9 +30,9 @@ type clientJob struct {
 }
 
 const (
-	// readyPatience limits the wait for a shop to be ready.
-	readyPatience = time.Minute
-	// settleInterval is the pause between two counts of the orders, once all are placed.
+	// patience limits each wait: for a shop to be ready, and for the orders to be final once all are placed.
+	patience = time.Minute
+	// settleInterval is the pause between two counts of the open orders.
 	settleInterval = 100 * time.Millisecond
 )
 
@@ -71,7 +71,7 @@ func (j clientJob) place(address string, sent [][]byte) error {
 	if err := sendAll(address, j.Clients, sent, j.State); err != nil || j.Settle == "" {
 		return err
 	}
-	return settle(context.Background(), j.Settle)
+	return settle(context.Background(), j.Settle, patience)
 }
 
 func awaitReady(url string) error {
@@ -80,8 +80,8 @@ func awaitReady(url string) error {
 		if err == nil {
 			return nil
 		}
-		if time.Since(began) > readyPatience {
-			return fmt.Errorf("%s is not ready after %v: %w", url, readyPatience, err)
+		if time.Since(began) > patience {
+			return fmt.Errorf("%s is not ready after %v: %w", url, patience, err)
 		}
 	}
 }
@@ -98,8 +98,8 @@ func checkReady(url string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// settle waits until every order is final.
-func settle(ctx context.Context, name string) (err error) {
+// settle waits until every order in the database of that name is final, but not longer than limit.
+func settle(ctx context.Context, name string, limit time.Duration) (err error) {
 	where, err := database.ParsePlace(os.Getenv(lab.ServiceVariable(assembly.ServiceDatabase)))
 	if err != nil {
 		return err
@@ -109,12 +109,15 @@ func settle(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for ; ; time.Sleep(settleInterval) {
+	for began := time.Now(); ; time.Sleep(settleInterval) {
 		var open int64
 		_, err := db.One(ctx, []any{&open}, "SELECT COUNT(*) FROM orders WHERE state NOT IN (?, ?, ?)",
 			string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled))
 		if err != nil || open == 0 {
 			return err
+		}
+		if time.Since(began) > limit {
+			return fmt.Errorf("%d orders are not final %v after all were placed", open, limit)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// playStatements plays the row raw on one database after the other.
+// playStatements plays the row "raw" (see rows) on each database of -databases.
 func playStatements(ctx context.Context, o options) ([]figures.Figure, error) {
 	return onEach(o.drivers, func(driver database.Driver) ([]figures.Figure, error) {
 		return againstRaw(ctx, driver, o)
