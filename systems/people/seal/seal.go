@@ -166,8 +166,9 @@ func pad(text []byte) []byte {
 }
 
 func unpad(text []byte) ([]byte, error) {
-	missing := int(text[len(text)-1])
-	if missing < 1 || missing > aes.BlockSize {
+	last := text[len(text)-1]
+	missing := int(last)
+	if missing < 1 || missing > aes.BlockSize || !bytes.HasSuffix(text, bytes.Repeat([]byte{last}, missing)) {
 		return nil, ErrTampered
 	}
 	return text[:len(text)-missing], nil

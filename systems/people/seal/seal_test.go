@@ -2,6 +2,8 @@ package seal
 
 import (
 	"bytes"
+	"crypto/aes"
+	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -66,6 +68,19 @@ func TestErrorsOfOpen(t *testing.T) {
 	}
 	if _, err := sealer(t, GCM, 1).Open(nil, sealer(t, ECB, 1).Seal(nil, nil)); !errors.Is(err, ErrTampered) {
 		t.Errorf("what another mode has sealed: %v", err)
+	}
+}
+
+// TestChangedPaddingIsFound changes the last block of a record, which has nothing but padding, in many ways.
+func TestChangedPaddingIsFound(t *testing.T) {
+	s := sealer(t, ECB, 1)
+	sealed := s.Seal(nil, make([]byte, aes.BlockSize))
+	block := sealed[len(sealed)-aes.BlockSize:]
+	for range 1 << 12 {
+		binary.BigEndian.PutUint32(block, binary.BigEndian.Uint32(block)+1)
+		if text, err := s.Open(nil, sealed); !errors.Is(err, ErrTampered) {
+			t.Fatalf("with the last block %x: %q, %v", block, text, err)
+		}
 	}
 }
 
