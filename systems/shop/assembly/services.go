@@ -81,7 +81,7 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 	}
 	h := host{design: design, unit: unit, around: around, stores: stores}
 	if design.NeedsBroker(unit) && around.Broker == nil || design.Documents != "" && around.Documents == nil {
-		return Hosted{}, fmt.Errorf("unit %s needs broker %q and documents %q, and has not got both", unit.Name,
+		return Hosted{}, fmt.Errorf("unit %s: its broker %q or document store %q was not opened", unit.Name,
 			design.Broker, design.Documents)
 	}
 	h.Catalog = place(&h, shop.ComponentCatalog, h.catalog, shoppb.OfferCatalog, h.prices,

@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// read is a call that reads, and its answer. If one of a batch cannot be answered, the
-// batch fails: carried out alone, each call gets its own error.
+// read is a call that reads, and its answer. A call that a batch cannot answer is carried out alone, so that
+// it gets its own error.
 type read[I, O any] struct {
 	asks   I
 	answer O

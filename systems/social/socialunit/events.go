@@ -181,7 +181,7 @@ func (u *Unit) answerSettled(w http.ResponseWriter, r *http.Request) {
 }
 
 // fillFromEvents fills home timelines with announced posts in the background, also after ctx ends. end stops
-// that once no post waits, within drainTimeout; the units that announce posts have stopped before.
+// that once no post waits, within drainTimeout. By then the front has stopped, so that nobody announces more.
 func (u *Unit) fillFromEvents(ctx context.Context) (end func()) {
 	filling, stop := context.WithCancel(context.WithoutCancel(ctx))
 	subscriber := event.Subscriber{Source: u.broker, Queue: Queue, Handle: u.enterAnnounced}
