@@ -30,7 +30,7 @@ func TestDataFollowsItsRule(t *testing.T) {
 	}
 }
 
-func TestFlightIDsAreKnown(t *testing.T) {
+func TestValidFlightIDs(t *testing.T) {
 	for id, want := range map[string]bool{
 		"AMS-ATH-20260101-1": true, "AMS-ATH-20260101-999": true, "AMS-ATH-20260101-1000": false,
 		"AMS-ATH-20260101-": false, "AMS-ATH-2026010-1": false,

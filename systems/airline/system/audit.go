@@ -150,7 +150,8 @@ func listed(ctx context.Context, address string, most int64) (io.ReadCloser, err
 }
 
 // addStored judges a stored booking. A customer may have asked for a flight more than once: after a
-// cancellation, or in vain.
+// cancellation, or in vain. All these requests are for the same two seats, since a flight is in one trip
+// only.
 func (j *judge) addStored(b airline.Booking) {
 	s := seat{b.Login, b.Flight}
 	asked := j.asked[s]

@@ -342,8 +342,8 @@ func get(ctx context.Context, address, path string) (*http.Response, error) {
 const longestAnswer = 30
 
 // routes returns the lines of HAProxy's configuration: it sends each request to the unit that
-// answers it, and refuses the paths that only units use. It starts when all units are ready. It does not check
-// their health: a connection that fails is tried again, at another replica if there is one.
+// answers it, and refuses the paths that only units use. It starts when all units are ready. It
+// does not check their health: a connection that fails is tried again, at another replica if there is one.
 func routes(units []string) []string {
 	problem := func(kind, title string, status int) string {
 		return fmt.Sprintf(`status %d content-type application/problem+json string '{"type":"/problems/%s","title":"%s","status":%d,"detail":"%s"}'`,

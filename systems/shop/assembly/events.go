@@ -121,7 +121,7 @@ func (h *host) catalog(db *database.DB) shop.Catalog {
 	return component
 }
 
-// reactions makes the components' handlers of messages, each on its database.
+// reactions holds, for each component, the function that makes its handler of messages.
 type reactions struct {
 	inventory func(*database.DB, reacting.Stock, reacting.Sender, bool) reacting.Handler
 	payments  func(*database.DB, coordination.Payments, reacting.Sender) reacting.Handler

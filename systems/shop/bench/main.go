@@ -82,7 +82,7 @@ func main() {
 	trials.Main("bench-shop", func(ctx context.Context) error { return bench(ctx, parse(os.Args[1:])) }, part)
 }
 
-// part returns the part that this program plays if it was started by itself; nil if it was not.
+// part returns the work of a process that this program has started itself; nil if a user has started it.
 func part(args []string) func() error {
 	switch {
 	case len(args) == 2 && args[0] == clientsName:
@@ -104,8 +104,8 @@ func parse(args []string) (o options) {
 	flags.IntVar(&o.rounds, "rounds", 6, "rounds; the intervals need at least 2")
 	flags.IntVar(&o.orders, "orders", 4000, "orders per trial")
 	flags.IntVar(&o.calls, "calls", 40_000, "calls per trial of a binding")
-	flags.IntVar(&o.connections, "connections", 16, "to the database, for the row raw, on both sides")
-	flags.IntVar(&o.clients, "clients", 32, "who order at the same time, each with a connection")
+	flags.IntVar(&o.connections, "connections", 16, "connections to the database, on both sides of the row raw")
+	flags.IntVar(&o.clients, "clients", 32, "clients that order at the same time, each with a connection")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "seed of orders and of the order of trials")
 	_ = flags.Parse(args) // it exits on errors
 	return o
@@ -135,7 +135,7 @@ func bench(ctx context.Context, o options) error {
 	return figures.Publish(os.Stdout, o.out, all)
 }
 
-// rowNames returns the row names of all rows, comma-separated.
+// rowNames returns the names of all rows, comma-separated.
 func rowNames() string {
 	var names []string
 	for _, r := range rows() {

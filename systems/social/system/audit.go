@@ -23,7 +23,7 @@ import (
 const (
 	countPosted    = "posted"    // acknowledged posts
 	countDelivered = "delivered" // entries of posts in home timelines
-	countLost      = "lost"      // acknowledged posts that are not stored or missing in a timeline; missing links
+	countLost      = "lost"      // acknowledged posts that are not stored or not in a timeline; missing links
 	countMisplaced = "misplaced" // posts in a timeline they do not belong to
 	countMadeUp    = "made_up"   // stored posts, entries or links not asked for, or refused
 	countWrong     = "wrong"     // reads with posts of other timelines, or out of order
