@@ -1,5 +1,7 @@
 package lab
 
+import "slices"
+
 // Analysis holds the results of an experiment: it is the document of --json and
 // analysis.json.
 type Analysis struct {
@@ -101,6 +103,15 @@ func (a Analysis) VariantNames() (names []string) {
 		}
 	}
 	return names
+}
+
+// StruckOut reports whether a variant, or its twin, broke a rule of its system. It is then shown in no speed
+// comparison.
+func (a Analysis) StruckOut(variant string) bool {
+	return slices.ContainsFunc(a.Variants, func(v Variant) bool {
+		same := v.Name == variant || v.TwinOf == variant && v.TwinOf != ""
+		return same && a.Audit[v.Name].Verdict == AuditInvalid
+	})
 }
 
 // TrialCounts holds the numbers of planned, valid and invalid trials.

@@ -28,7 +28,7 @@ func (v view) costSection() section {
 	for i, metric := range v.costMetrics() {
 		measured := func(p lab.Point) bool {
 			return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
-				return r.Metric == metric && r.Point.Name == p.Name && !v.struckOut(r.Variant)
+				return r.Metric == metric && r.Point.Name == p.Name && !v.StruckOut(r.Variant)
 			})
 		}
 		if title := v.metric(metric).Title; len(filter(v.Points, measured)) > 1 {
@@ -80,7 +80,7 @@ func (v view) costTable() table {
 	for _, m := range counts {
 		row(m.Title, func(variant string) cell {
 			r, ok := v.results[figureKey{m.Name, variant, at}]
-			if !ok || v.struckOut(variant) {
+			if !ok || v.StruckOut(variant) {
 				return none()
 			}
 			return text(figure.Quantity(r.Estimate(), r.Unit))

@@ -13,7 +13,7 @@ import (
 func (v view) coursesSection() section {
 	at, ok := v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.Courses, func(c lab.TrialCourse) bool {
-			return c.Point == point && !v.struckOut(c.Variant) && len(c.End) > 1
+			return c.Point == point && !v.StruckOut(c.Variant) && len(c.End) > 1
 		})
 	})
 	if !ok {

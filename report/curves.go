@@ -66,7 +66,7 @@ func (v view) heldTable() table {
 		t.Note = "begun in time, and " + v.Objective + ", in every trial"
 	}
 	for _, r := range v.Held {
-		if v.struckOut(r.Variant) {
+		if v.StruckOut(r.Variant) {
 			continue
 		}
 		held, begun, wrong := toned("not known", toneMuted), none(), none()
@@ -105,7 +105,7 @@ func (v view) capacityTable() table {
 func (v view) capacities() []lab.Result {
 	capacity, searched := lab.FindMetric(v.Metrics, lab.Capacity, 0, "")
 	found := filter(v.Results, func(r lab.Result) bool {
-		return searched && r.Metric == capacity.Name && !v.struckOut(r.Variant)
+		return searched && r.Metric == capacity.Name && !v.StruckOut(r.Variant)
 	})
 	slices.SortStableFunc(found, func(a, b lab.Result) int { return cmp.Compare(b.Mean, a.Mean) })
 	return found
@@ -179,7 +179,7 @@ func (v view) curveCell(m lab.Metric, variant, point string) cell {
 // curve returns a metric of a variant over the offered rate.
 func (v view) curve(metric, variant string) (lab.Curve, bool) {
 	return find(v.Curves, func(c lab.Curve) bool {
-		return c.Metric == metric && c.Variant == variant && !v.struckOut(variant)
+		return c.Metric == metric && c.Variant == variant && !v.StruckOut(variant)
 	})
 }
 
@@ -230,7 +230,7 @@ func shortTitle(m lab.Metric) string {
 // hasCurve reports whether a metric has a curve of a variant that was not struck out.
 func (v view) hasCurve(metric string) bool {
 	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
-		return c.Metric == metric && !v.struckOut(c.Variant)
+		return c.Metric == metric && !v.StruckOut(c.Variant)
 	})
 }
 

@@ -35,9 +35,9 @@ func (v view) ladderTable() table {
 		if r.Variant == v.Baseline {
 			base = toned("base", toneMuted)
 		}
-		if v.struckOut(r.Variant) {
+		if v.StruckOut(r.Variant) {
 			base, next = toned("x struck out", toneWarn), toned("x", toneWarn)
-		} else if v.struckOut(before) {
+		} else if v.StruckOut(before) {
 			next = toned("x", toneWarn)
 		}
 		before = r.Variant

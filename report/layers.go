@@ -37,7 +37,7 @@ func layerTitle(layer lab.Layer) string {
 // layersAt returns the profiled variants at a point.
 func (v view) layersAt(point string) []lab.LayerShare {
 	return filter(v.Layers, func(l lab.LayerShare) bool {
-		return l.Point.Name == point && !v.struckOut(l.Variant)
+		return l.Point.Name == point && !v.StruckOut(l.Variant)
 	})
 }
 

@@ -151,11 +151,11 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestVariantsThatBrokeARuleAreInNoPlotOfTheLoad: neither are those whose twin broke one.
 func TestVariantsThatBrokeARuleAreInNoPlotOfTheLoad(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
-	sum := a.Audit["async"]
-	sum.Verdict = lab.AuditInvalid
-	a.Audit["async"] = sum
+	a.Variants = append(a.Variants, lab.Variant{Name: "again", TwinOf: "async"})
+	a.Audit["again"] = lab.AuditSum{Verdict: lab.AuditInvalid}
 	v := newView(a)
 	at := v.reference()
 	for name, shown := range map[string]table{"curve": v.curveTable(v.metric("completion_time_p99")),

@@ -33,7 +33,7 @@ func (v view) loads() []load {
 	}
 	var all []load
 	for _, c := range v.Curves {
-		if c.Metric != m.Name || v.struckOut(c.Variant) {
+		if c.Metric != m.Name || v.StruckOut(c.Variant) {
 			continue
 		}
 		for _, p := range c.Points {

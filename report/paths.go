@@ -107,7 +107,7 @@ func (v view) pathTables(at string) []table {
 // paths returns the critical paths of a variant at a point, in the order of their shares.
 func (v view) paths(variant, point string) []lab.TrialPath {
 	return filter(v.Paths, func(p lab.TrialPath) bool {
-		return p.Variant == variant && p.Point.Name == point && !v.struckOut(variant)
+		return p.Variant == variant && p.Point.Name == point && !v.StruckOut(variant)
 	})
 }
 

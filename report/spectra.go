@@ -94,7 +94,7 @@ func ShownShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.99
 // spectrum returns the distribution of a quantity of a variant at a point.
 func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
 	return find(v.Spectra, func(s lab.Spectrum) bool {
-		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point && !v.struckOut(variant)
+		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point && !v.StruckOut(variant)
 	})
 }
 
@@ -102,7 +102,7 @@ func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
 func (v view) spectrumAt(quantity string) (string, bool) {
 	return v.shownAt(func(point string) bool {
 		return slices.ContainsFunc(v.Spectra, func(s lab.Spectrum) bool {
-			return s.Quantity == quantity && s.Point.Name == point && !v.struckOut(s.Variant)
+			return s.Quantity == quantity && s.Point.Name == point && !v.StruckOut(s.Variant)
 		})
 	})
 }

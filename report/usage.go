@@ -67,7 +67,7 @@ func (v view) usageTable(at string) table {
 			row(x.Name, u.Role, u, tone)
 		}
 		for _, sum := range v.UsageSums {
-			if sum.Variant == x.Name && sum.Point.Name == at && !v.struckOut(x.Name) {
+			if sum.Variant == x.Name && sum.Point.Name == at && !v.StruckOut(x.Name) {
 				row(x.Name, "sum without generator", sum, toneNone)
 			}
 		}
@@ -93,7 +93,7 @@ func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
 // analysis.
 func (v view) usages(variant, point string) []lab.RoleUsage {
 	return filter(v.Usages, func(u lab.RoleUsage) bool {
-		return u.Variant == variant && u.Point.Name == point && !v.struckOut(variant)
+		return u.Variant == variant && u.Point.Name == point && !v.StruckOut(variant)
 	})
 }
 

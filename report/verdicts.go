@@ -88,7 +88,7 @@ func (v view) ratioCell(c lab.Comparison, measured bool) cell {
 	if !measured {
 		return none()
 	}
-	if v.struckOut(c.Variant) || v.struckOut(c.Baseline) {
+	if v.StruckOut(c.Variant) || v.StruckOut(c.Baseline) {
 		return toned("x struck out", toneWarn)
 	}
 	return judgedCell(c.Ratio, c.Verdict)

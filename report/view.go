@@ -78,7 +78,7 @@ func (v view) isTwin(name string) bool {
 }
 
 // drawsVariant reports whether a variant is shown: it is not a twin and was not struck out.
-func (v view) drawsVariant(name string) bool { return !v.isTwin(name) && !v.struckOut(name) }
+func (v view) drawsVariant(name string) bool { return !v.isTwin(name) && !v.StruckOut(name) }
 
 // metric returns the named metric, or for an unknown one a metric with its name as title.
 func (v view) metric(name string) lab.Metric {
@@ -124,12 +124,6 @@ func (v view) margin(metric string) float64 {
 		return margin
 	}
 	return v.Margin
-}
-
-// struckOut reports whether a variant broke a rule of its system. It is then shown
-// in no speed comparison.
-func (v view) struckOut(variant string) bool {
-	return v.Audit[variant].Verdict == lab.AuditInvalid
 }
 
 // cells returns a cell for each item.

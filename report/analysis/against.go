@@ -123,20 +123,13 @@ func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 		}
 		for _, m := range a.Metrics {
 			found := changesToBaseline(a, name, m, results)
-			if found == nil || isStruckOut(a, name) || isStruckOut(a, a.Baseline) {
+			if found == nil || a.StruckOut(name) || a.StruckOut(a.Baseline) {
 				found = []lab.Change{{Metric: m.Name, Variant: name}} // it is not compared
 			}
 			changes = append(changes, found...)
 		}
 	}
 	return judgeAll(gates, a.Metrics, changes)
-}
-
-// isStruckOut reports whether a variant, or its twin, broke an invariant.
-func isStruckOut(a lab.Analysis, name string) bool {
-	return slices.ContainsFunc(a.Variants, func(v lab.Variant) bool {
-		return (v.Name == name || v.TwinOf == name) && a.Audit[v.Name].Verdict == lab.AuditInvalid
-	})
 }
 
 // changesToBaseline returns the changes of a metric from the baseline to a variant: one for each point at

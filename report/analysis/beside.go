@@ -88,7 +88,7 @@ func newSideFigure(
 		if r.N > 0 {
 			f.Each[i] = &lab.Estimate{Value: r.Mean, Low: r.Low, High: r.High}
 		}
-		if a.Audit[names[i]].Verdict == lab.AuditInvalid {
+		if a.StruckOut(names[i]) {
 			f.Words = names[i] + " broke a rule of its system"
 		}
 	}
