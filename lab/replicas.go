@@ -163,19 +163,22 @@ func (v Variant) place(l *Layout) error {
 }
 
 // assign calls unit or service for each unit or backing service that has a value. The error lists the names
-// that are neither; key is the key of the variant, for the error.
+// that are neither, and those that exist; key is the key of the variant, for the error.
 func assign[T any](
 	l *Layout, key string, values map[string]T, unit func(*UnitSpec, T), service func(*ServiceSpec, T),
 ) error {
 	left := maps.Clone(values)
+	var names []string
 	l.Units, l.Services = slices.Clone(l.Units), slices.Clone(l.Services)
 	for i := range l.Units {
+		names = append(names, l.Units[i].Name)
 		if value, has := values[l.Units[i].Name]; has {
 			unit(&l.Units[i], value)
 			delete(left, l.Units[i].Name)
 		}
 	}
 	for i := range l.Services {
+		names = append(names, l.Services[i].Name)
 		if value, has := values[l.Services[i].Name]; has {
 			service(&l.Services[i], value)
 			delete(left, l.Services[i].Name)
@@ -184,8 +187,8 @@ func assign[T any](
 	if len(left) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: there is no unit or backing service %s", key,
-		strings.Join(slices.Sorted(maps.Keys(left)), ", "))
+	return fmt.Errorf("%s: there is no unit or backing service %s: use %s", key,
+		strings.Join(slices.Sorted(maps.Keys(left)), ", "), strings.Join(names, ", "))
 }
 
 // addPeers replaces, in a unit that has group as a peer, the address of group by those of all its replicas.

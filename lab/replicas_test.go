@@ -149,7 +149,7 @@ func TestScalingIsRefusedByName(t *testing.T) {
 			"milk is 0: use 1 to 20"},
 		"a name that is taken": {Variant{Replicas: map[string]int{"milk": 2}}, taken, "would be called milk-2"},
 		"limits of nobody": {Variant{Limits: map[string]Limits{"beer": {CPU: 1}}}, street(),
-			"no unit or backing service beer"},
+			"no unit or backing service beer: use proxy, front, bread, milk, till, generator, database"},
 		"a network before a job": {Variant{Network: Network{Delay: 1}}, Layout{Units: []UnitSpec{{Name: "a"}}},
 			"makes its own load"},
 		"a faster network": {Variant{Network: Network{Delay: -1}}, street(), "its delay is -1 s"},
