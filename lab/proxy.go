@@ -22,7 +22,7 @@ const (
 )
 
 // proxyName is the name in the certificate of a proxy.
-const proxyName = "door"
+const proxyName = "proxy"
 
 // NewProxyKey returns a new private key for a proxy and its clients, with its self-signed certificate, as
 // PEM.

@@ -32,8 +32,8 @@ type StarterFile struct {
 const (
 	StarterProgram = "starter"
 	StarterRuns    = "run"
-	StarterProxy   = "door"
-	StarterTunnel  = "way"
+	StarterProxy   = "proxy"
+	StarterTunnel  = "tunnel"
 )
 
 // The files that the starter reads: its orders, and the key of a proxy (NewProxyKey) or of a tunnel.
