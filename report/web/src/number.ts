@@ -151,7 +151,7 @@ export function logTicks(low: number, high: number, most: number): number[] {
     const inside = ticks.filter((t) => t >= low * 0.9999 && t <= high * 1.0001);
     if (inside.length <= most) return inside;
   }
-  const stride = Math.ceil((last - first) / most);
+  const stride = Math.ceil((last - first + 1) / most);
   const ticks: number[] = [];
   for (let decade = first; decade <= last; decade += stride) ticks.push(Number(`1e${decade}`));
   return ticks.filter((t) => t >= low * 0.9999 && t <= high * 1.0001);
