@@ -15,7 +15,7 @@ type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// After is the time of the fault, in seconds since the start of the load.
 	After float64 `json:"after_seconds"`
-	// Heal is the time until the target is started again, in seconds.
+	// Heal is the time until the fault is healed, in seconds; 0 for kinds that pass without (FaultKind.Passes).
 	Heal float64 `json:"heal_seconds"`
 	// Delay (slow) is added to the latency of packets to the target, in seconds.
 	Delay float64 `json:"delay_seconds,omitempty"`
@@ -62,7 +62,7 @@ func FaultKinds() []FaultKind {
 		FaultUpdate}
 }
 
-// Ends reports whether the fault ends the target's processes, and healing starts new ones.
+// Ends reports whether the fault ends the target's processes, so that the target must be started again.
 func (k FaultKind) Ends() bool { return k == FaultKill || k == FaultRestart }
 
 // Replaces reports whether the fault itself ends processes and starts new ones: once it has
@@ -149,7 +149,7 @@ type Injector interface {
 
 // Injection is a running series of faults.
 type Injection interface {
-	// Over tells it that the load has ended: no further fault begins.
+	// Over says that the load has ended: no further fault begins.
 	Over()
 	// End calls Over, waits until all running faults are healed, and returns the record of each, in the order
 	// of injection. A fault of EveryUnit has one record per unit.

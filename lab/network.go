@@ -15,7 +15,7 @@ const NetworkVariable = "CLEAVE_NETWORK"
 // Network describes a network that a relay in the generator's process simulates between the generator and the
 // system, such as the network between users and a cluster. Otherwise there is only that of the deployment.
 type Network struct {
-	// Delay is the delay of requests and connections.
+	// Delay is the delay of requests and connections, in seconds.
 	Delay float64 `json:"delay_seconds,omitempty" yaml:"delay,omitempty,span"`
 	// Rate is the highest rate, in bytes per second and in each direction, over all connections; 0: no limit.
 	Rate float64 `json:"rate_bytes_per_second,omitempty" yaml:"rate,omitempty,rate"`

@@ -48,10 +48,10 @@ type PredictedSystem struct {
 	P99         *Estimate `json:"p99_seconds"` // null: withheld
 	CPU         Estimate  `json:"cpu_seconds"` // per operation
 	Cores       Estimate  `json:"cores"`       // used
-	Busiest     string    `json:"busiest"`
+	Busiest     string    `json:"busiest"`     // the most used resource
 	Utilization float64   `json:"utilization"` // of Busiest
 	Capacity    *Estimate `json:"capacity"`    // operations per second; null: withheld
-	CapacityBy  string    `json:"capacity_by"` // empty: withheld
+	CapacityBy  string    `json:"capacity_by"` // the resource that limits it; empty: withheld
 	// HeldRate is the highest rate at which the objective holds. It is left out if there is none, or if it is
 	// withheld. HeldBeyond is set if it is the highest rate that was simulated.
 	HeldRate   *Estimate       `json:"held_rate,omitempty"`

@@ -22,7 +22,8 @@ func (e *experiment) operations() []lab.OperationTimes {
 	return all
 }
 
-// operationTimes returns the outcomes of one operation: sums over the trials, and medians of its times.
+// operationTimes returns the outcomes of one operation: sums over the trials, and medians of its times over
+// those whose generator did not send late.
 func operationTimes(variant string, point lab.Point, name string, trials []lab.Trial) lab.OperationTimes {
 	sum := lab.OperationTimes{Variant: variant, Point: point, Name: name, Errors: map[string]int64{}}
 	var median, p99, longest []float64

@@ -7,7 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestALoadThatIsTooShortHasNoCourse: it would have no points.
+// TestALoadThatIsTooShortHasNoCourse: it would have no points. The numbers of others have four digits.
 func TestALoadThatIsTooShortHasNoCourse(t *testing.T) {
 	in := shopUnderLoad()
 	trial := 0

@@ -55,7 +55,7 @@ func (t *tally) addComparison(want truth, a lab.Analysis) {
 	wrong := !want.allows(c.Verdict)
 	t.held.add(holds)
 	t.wrong.add(wrong)
-	if want.low > 1.25 {
+	if want.low > 1.25 { // what servers add to their times makes a ratio of 1.3 smaller
 		t.large.add(c.Verdict == lab.Slower)
 	}
 	note := fmt.Sprintf("%s; truth %s", c.Verdict, want.text())

@@ -131,7 +131,7 @@ export interface Limits {
 
 /** Network describes a network that a relay in the generator's process simulates between the generator and the system, such as the network between users and a cluster. Otherwise there is only that of the deployment. */
 export interface Network {
-  /** Delay is the delay of requests and connections. */
+  /** Delay is the delay of requests and connections, in seconds. */
   delay_seconds?: Figure;
   /** Rate is the highest rate, in bytes per second and in each direction, over all connections; 0: no limit. */
   rate_bytes_per_second?: Figure;

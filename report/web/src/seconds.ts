@@ -48,6 +48,7 @@ export class Course {
     return [...this.coarse, ...this.fine];
   }
 
+  /** Joins the points within each interval of `width` seconds. */
   private joined(points: Point[]): Point[] {
     const all: Point[] = [];
     for (const p of points) {

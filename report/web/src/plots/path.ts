@@ -5,7 +5,7 @@ import { alone, quantity, scaleFor } from "../number";
 import { type Look, partLook, restLook } from "../style";
 import { bands, namesWidth } from "./rows";
 
-/** The kinds of time in the order of their colours; kindsTable of the page has the same order. */
+/** The kinds of time in the order of their colours, which is that of SegmentKinds in lab/spectrum.go. */
 const KINDS = ["business code", "encoding", "transport", "queueing", "database", "broker"];
 
 /** The look of a kind, the same in every plot. */
@@ -20,7 +20,7 @@ export function kindsIn(paths: TrialPath[]): string[] {
   return [...KINDS.filter((k) => found.has(k)), ...[...found].filter((k) => !KINDS.includes(k)).sort()];
 }
 
-/** The critical path of an operation: a row per unit, in the order in which they occur. */
+/** The critical path with an index in the analysis: a row per unit, in the order in which they occur. */
 export function path(a: Analysis, width: number, index: number): Drawing {
   const p = a.paths?.[index];
   const segments = (p?.segments ?? []).filter((s) => s.seconds > 0);
@@ -73,7 +73,7 @@ function hops(segments: Segment[]): Plot.Markish[] {
   return inOrder.flatMap((s, i) => {
     const before = inOrder[i - 1];
     if (!before || before.unit === s.unit) return [];
-    const way = { x1: "start", x2: "start", y1: () => before.unit, y2: () => s.unit };
-    return [Plot.link([s], { ...way, stroke: "currentColor", strokeOpacity: 0.55, strokeWidth: 1 })];
+    const ends = { x1: "start", x2: "start", y1: () => before.unit, y2: () => s.unit };
+    return [Plot.link([s], { ...ends, stroke: "currentColor", strokeOpacity: 0.55, strokeWidth: 1 })];
   });
 }
