@@ -1,6 +1,7 @@
 package yamlfile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 }
 
-// Problems are the mistakes of a file, as one error.
+// Problems are the mistakes of one or several files, as one error.
 type Problems []Problem
 
 // Error implements error, one problem a line.
@@ -38,12 +39,14 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// OrNil sorts the problems by line and returns them, or nil if there are none.
+// OrNil sorts the problems by file and line and returns them, or nil if there are none.
 func (p Problems) OrNil() error {
 	if len(p) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p, func(a, b Problem) int { return a.Line - b.Line })
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line)
+	})
 	return p
 }
 

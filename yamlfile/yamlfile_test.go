@@ -89,11 +89,15 @@ func TestProblemsAreOneError(t *testing.T) {
 	r.Problem(2, "second of the line")
 	found := append(r.Problems, Problem{Message: "from no file"},
 		Problem{Message: "of a text without a name", Line: 9})
-	want := "r.yaml: of the file\nfrom no file\nr.yaml:2: first of the line\nr.yaml:2: second of the " +
-		"line\nr.yaml:7: 90 eggs are too many\nline 9: of a text without a name"
+	want := "from no file\nline 9: of a text without a name\nr.yaml: of the file\nr.yaml:2: first of the " +
+		"line\nr.yaml:2: second of the line\nr.yaml:7: 90 eggs are too many"
 	err := found.OrNil()
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	ofTwo := Problems{{"b.yaml", 1, "third"}, {"a.yaml", 9, "second"}, {"a.yaml", 1, "first"}}
+	if got := ofTwo.OrNil().Error(); got != "a.yaml:1: first\na.yaml:9: second\nb.yaml:1: third" {
+		t.Errorf("the problems of two files are\n%s", got)
 	}
 	var back Problems
 	if !errors.As(err, &back) || len(back) != 6 {
