@@ -113,8 +113,10 @@ func (v *Vault) Warnings() []string {
 var passwordInURL = regexp.MustCompile(
 	`([a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:)([^@/\s"?#&]+(?:@[^@/\s"',;?#&|]+)*)(@)`)
 
-// shellVariable matches a variable of a shell or of compose, which is filled in later.
-var shellVariable = regexp.MustCompile(`^\$[A-Za-z_][A-Za-z0-9_]*$|\$\{[^}]*\}`)
+// shellVariables matches a text that is nothing but variables, which a shell or a program fills in later:
+// $NAME, ${NAME}, ${a.b}, ${NAME:?message}. Other forms, such as ${NAME:-default}, may contain a password.
+var shellVariables = regexp.MustCompile(
+	`^(?:\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_.]*(?::?\?[^}]*)?\})+$`)
 
 // MaskURLs masks the passwords of all URLs in a text in which $${ stands for ${, except those with a
 // reference, which could not be filled in later. form returns the reference to a variable.
@@ -127,11 +129,11 @@ func (v *Vault) MaskURLs(what, name, text string, form func(variable string) str
 	})
 }
 
-// MaskURLsOfShell masks the passwords of URLs, except variables, in a text of a shell or of
-// a container.
+// MaskURLsOfShell masks the passwords of URLs in a text of a shell or of a container, except those that are
+// nothing but variables. The variables in a masked password come back with it: see FillMasked.
 func (v *Vault) MaskURLsOfShell(what, name, text string) string {
 	return eachPassword(text, func(password string) string {
-		if shellVariable.MatchString(password) {
+		if shellVariables.MatchString(password) {
 			return password
 		}
 		return Reference(v.Mask(what, name+"_PASSWORD", password))

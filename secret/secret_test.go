@@ -99,6 +99,9 @@ func TestPasswordsInURLs(t *testing.T) {
 		if strings.Contains(text, "$PW") {
 			want = text
 		}
+		if strings.Contains(text, "begin") { // of a shell: it is a secret, and comes back with its variable
+			want = "http://me:PASSWORD@h/"
+		}
 		if got := vault(nil).MaskURLsOfShell("a", "DSN", text); got != filled(masked) {
 			t.Errorf("%q of a shell becomes %q, want %q", text, got, filled(masked))
 		}
@@ -113,9 +116,16 @@ func TestEscapedPasswordsComeBack(t *testing.T) {
 	if err != nil || filled != "http://me:a${b@h/" {
 		t.Errorf("a reference is filled in as %q, %v", filled, err)
 	}
-	filled, err = v.FillMasked(v.MaskURLsOfShell("a", "DSN", text))
-	if err != nil || filled != text {
-		t.Errorf("that of a shell is filled in as %q, %v", filled, err)
+	for _, text := range []string{text, "http://me:begin${PW}@h/", "http://me:${PW:-hunter22}@h/"} {
+		masked := v.MaskURLsOfShell("a", "DSN", text)
+		if filled, err = v.FillMasked(masked); err != nil || filled != text || masked == text {
+			t.Errorf("%q of a shell is masked as %q and filled in as %q, %v", text, masked, filled, err)
+		}
+	}
+	for _, text := range []string{"http://me:${PW}@h/", "http://me:$PW${a.b}@h/", "http://me:${PW:?none}@h/"} {
+		if got := v.MaskURLsOfShell("a", "DSN", text); got != text {
+			t.Errorf("%q of a shell has no secret, and becomes %q", text, got)
+		}
 	}
 }
 
