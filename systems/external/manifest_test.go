@@ -251,9 +251,11 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 		workload("containers: [{name: a, image: a, readinessProbe: {grpc: {port: 1}}}]"): `has no key "grpc"`,
 		workload("containers: [{name: a, image: a, env: [{name: X, valueFrom: {fieldRef: " +
 			"{fieldPath: status.podIP}}}]}]"): "the variable X comes from what only Kubernetes knows",
-		workload("containers: [{name: a, image: a, envFrom: [{secretRef: {name: no}}]}]"):  "there is no Secret no",
-		workload("containers: [{name: a, image: a, resources: {limits: {cpu: Inf}}}]"):     `limit of cpu is "Inf"`,
-		workload("containers: [{name: a, image: a, resources: {limits: {memory: 9EiB}}}]"): `memory is "9EiB"`,
+		workload("containers: [{name: a, image: a, ports: [{containerPort: 65536}]}]"):      "port 65536 is not",
+		workload("containers: [{name: a, image: a, startupProbe: {tcpSocket: {port: 0}}}]"): "port 0 is not",
+		workload("containers: [{name: a, image: a, envFrom: [{secretRef: {name: no}}]}]"):   "is no Secret no",
+		workload("containers: [{name: a, image: a, resources: {limits: {cpu: Inf}}}]"):      `limit of cpu is "Inf"`,
+		workload("containers: [{name: a, image: a, resources: {limits: {memory: 9EiB}}}]"):  `memory is "9EiB"`,
 		workload("containers: [{name: a, image: a, volumeMounts: [{name: v, mountPath: /v}]}]"): "there is no " +
 			"volume v",
 		strings.Replace(workload("containers: [{name: a, image: a}]"), "{name: a}", "{}", 1): `service "" has no name`,

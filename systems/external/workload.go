@@ -170,7 +170,7 @@ func (t *translation) unit(name string, c podContainer) lab.SystemService {
 	}
 	t.ports = map[string]int{}
 	for _, port := range c.Ports {
-		t.ports[port.Name] = port.ContainerPort
+		t.ports[port.Name] = t.checkedPort(port.ContainerPort)
 		if port.Protocol == "" || port.Protocol == "TCP" {
 			unit.Port = cmp.Or(unit.Port, port.ContainerPort)
 		}
@@ -231,7 +231,7 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 				continue
 			}
 			target := t.port(cmp.Or(port.TargetPort, strconv.Itoa(port.Port)))
-			at := lab.ContainerPort{Port: port.Port, Target: target}
+			at := lab.ContainerPort{Port: t.checkedPort(port.Port), Target: target}
 			if slices.ContainsFunc(unit.Container.Ports, func(p lab.ContainerPort) bool {
 				return p.Port == at.Port && p.Target != at.Target
 			}) {
@@ -256,12 +256,20 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 // port returns the number of a port, given as a number or by its name.
 func (t *translation) port(text string) int {
 	if number, err := strconv.Atoi(text); err == nil {
-		return number
+		return t.checkedPort(number)
 	}
 	if t.ports[text] == 0 {
 		t.addObstacle("no port of its container is called %q", text)
 	}
 	return t.ports[text]
+}
+
+// checkedPort returns the number of a port. It is an obstacle if no port has it.
+func (t *translation) checkedPort(number int) int {
+	if number < 1 || number > maxPort {
+		t.addObstacle("port %d is not from 1 to %d", number, maxPort)
+	}
+	return number
 }
 
 // health returns the health check of a probe.
