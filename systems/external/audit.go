@@ -110,7 +110,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 		return audit
 	}
 	for _, request := range x.Audit.Requests {
-		violation, err := ask(ctx, address, request)
+		violation, err := s.ask(ctx, address, request)
 		switch {
 		case err != nil:
 			judge(&audit, lab.AuditUnknown, err.Error())
@@ -154,14 +154,15 @@ func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error)
 
 // ask sends a request of an audit and returns what is wrong with its answer, or "". It contacts only the
 // system: it follows no redirects and uses no proxy.
-func ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (violation string, err error) {
+func (s System) ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (violation string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	path, err := url.Parse(r.Get)
+	text, missing := s.Secrets.FillMasked(r.Get)
+	path, err := url.Parse(text)
 	if err == nil && (path.Scheme != "" || path.Host != "") { // plans are not checked like files
 		err = errors.New("it is no path of the system")
 	}
-	if err != nil {
+	if err := errors.Join(missing, err); err != nil {
 		return "", fmt.Errorf("audit: get %q: %w", r.Get, err)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.ResolveReference(path).String(), nil)

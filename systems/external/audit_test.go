@@ -33,7 +33,8 @@ func audited(t *testing.T, lines string) lab.Audit {
 			http.NotFound(w, r)
 			return
 		}
-		fmt.Fprint(w, `{"left": 7, "id": 9007199254740993, "items": [{"name": "tea", "tags": ["a", "b"], "price": 2.50}]}`)
+		fmt.Fprintf(w, `{"left": 7, "id": 9007199254740993, "query": %q,
+			"items": [{"name": "tea", "tags": ["a", "b"], "price": 2.50}]}`, r.URL.RawQuery)
 	}))
 	t.Cleanup(server.Close)
 	d := parse(t, "url: "+server.URL+"\n"+lines)
@@ -82,6 +83,7 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 			lab.AuditUnknown, "ended with signal: killed"},
 		`audit: {command: [sh, -c, "sh -c 'echo in $CLEAVE_RUN'"]}`: {
 			lab.AuditValid, "said [in the-label]"},
+		`audit: {requests: [{get: "/stock?token=abcdefgh", json: {query: token=abcdefgh}}]}`: {lab.AuditValid, ""},
 		`audit: {command: [./none]}`: {
 			lab.AuditUnknown, "did not start"},
 		`audit: {command: [sh, -c, 'test "$A $CLEAVE_URL" = "b {url}"']}` + "\nenv: {A: b}": {
@@ -116,7 +118,7 @@ func TestARequestStaysOnTheSystem(t *testing.T) {
 	defer other.Close()
 	for _, get := range []string{other.URL + "/", strings.TrimPrefix(other.URL, "http:") + "/"} {
 		system := url.URL{Scheme: "http", Host: "127.0.0.1:1"}
-		violation, err := ask(t.Context(), &system, lab.AuditRequest{Get: get})
+		violation, err := System{}.ask(t.Context(), &system, lab.AuditRequest{Get: get})
 		if err == nil || !strings.Contains(err.Error(), "no path of the system") {
 			t.Errorf("%s: %q, %v", get, violation, err)
 		}
@@ -138,6 +140,7 @@ func TestAnAuditKeepsItsSecrets(t *testing.T) {
 	d := parse(t, `url: http://127.0.0.1:1/
 audit:
   command: [audit, --token, abcdefgh]
+  requests: [{get: "/stock?token=abcdefgh"}]
   databases: {shop: {driver: mysql, at: "127.0.0.1:1", name: a, user: b}}
   queries: [{rule: a, in: shop, sql: SELECT 1 FROM users WHERE token='abcdefgh', no_rows: true}]`)
 	testset.Must(t, d.Mask(secret.NewVault(os.LookupEnv)))

@@ -33,7 +33,10 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	if d.Audit != nil {
 		audit := *d.Audit
 		audit.Command, d.Audit = m.words(audit.Command), &audit
-		audit.Queries = slices.Clone(audit.Queries)
+		audit.Requests, audit.Queries = slices.Clone(audit.Requests), slices.Clone(audit.Queries)
+		for i := range audit.Requests {
+			audit.Requests[i].Get = m.text("get", audit.Requests[i].Get)
+		}
 		for i := range audit.Queries {
 			audit.Queries[i].SQL = m.text("sql", audit.Queries[i].SQL)
 		}
