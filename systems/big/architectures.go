@@ -44,8 +44,8 @@ type family struct {
 	packages []string
 }
 
-// families lists the architectures, in the order of the study. Each of the study's is followed by faster
-// versions of it.
+// families lists the architectures: those of the study in its order, each with its faster version behind it,
+// and then the others.
 func families() []family {
 	const own = "systems/big/"
 	return []family{

@@ -137,7 +137,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	if layout.Units, job.Unit, err = s.units(x, environment); err != nil {
 		return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
 	}
-	if job.Unit != "" {
+	if job.Unit != "" { // its address replaces that of the URL, which only has to be valid: see addressOf
 		job.Target = strings.ReplaceAll(x.URL, portMark, "80")
 	}
 	generator, err := s.Generator.Unit(job)
