@@ -195,7 +195,7 @@ func (v *Vault) replace(text string, references *regexp.Regexp, atHand map[strin
 			return "${"
 		}
 		value, known := v.Value(name, atHand)
-		if !known {
+		if !known && !slices.Contains(missing, name) {
 			missing = append(missing, name)
 		}
 		return value

@@ -152,6 +152,23 @@ func addressOf(x *lab.ExternalSystem, units map[string]string) (*url.URL, error)
 	return u, nil
 }
 
+// checkSecrets returns an error for the masked values of an audit that are not known: they are asked for
+// before the trials, and not when the first one is audited.
+func (s System) checkSecrets(audit *lab.SystemAudit) error {
+	if audit == nil {
+		return nil
+	}
+	texts := slices.Clone(audit.Command)
+	for _, r := range audit.Requests {
+		texts = append(texts, r.Get)
+	}
+	for _, q := range audit.Queries {
+		texts = append(texts, q.SQL)
+	}
+	_, err := s.Secrets.FillMasked(strings.Join(texts, "\n"))
+	return err
+}
+
 // ask sends a request of an audit and returns what is wrong with its answer, or "". It contacts only the
 // system: it follows no redirects and uses no proxy.
 func (s System) ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (violation string, err error) {

@@ -147,6 +147,11 @@ audit:
 	if text, err := json.Marshal(d.ExternalSystem); err != nil || strings.Contains(string(text), "abcdefgh") {
 		t.Errorf("the plan has a secret (%v): %s", err, text)
 	}
+	// A repetition without the secrets ends before any trial.
+	if _, err := laidOut(d, secret.NewVault(func(string) (string, bool) { return "", false })); err == nil ||
+		strings.Count(err.Error(), "CLEAVE_MASKED") != 2 { // command and request have the same one
+		t.Errorf("without the secrets of command, request and query: %v", err)
+	}
 }
 
 // TestJSONIsComparedByItsValue checks that numbers are compared as values, and that a text with something

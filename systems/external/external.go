@@ -123,7 +123,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	layout := lab.Layout{Lead: lab.RoleGenerator, Descriptors: spareDescriptors, FileLines: x.FileLines}
 	environment, err := s.environment(x)
-	if err != nil {
+	if err := errors.Join(err, s.checkSecrets(x.Audit)); err != nil {
 		return lab.Layout{}, fmt.Errorf("system %s: %w", v.Name, err)
 	}
 	if len(x.Reset) > 0 {
