@@ -239,18 +239,19 @@ func (h *host) explain() error {
 	lines := strings.Split(strings.TrimSpace(h.stderr.String()), "\n")
 	message := strings.TrimSpace(lines[len(lines)-1])
 	advice := "look whether this works without a question: ssh " + h.name
-	for text, known := range map[string]string{
-		"Host key verification failed": "its key is not the one that you know, or you know none: log in by hand " +
-			"once, and compare: ssh " + h.name,
-		"Permission denied (": "it does not know your key, or your key asks for a passphrase: see that this " +
-			"works without a question: ssh " + h.name,
-		"agent: Permission denied": "programs cannot run in its folder for temporary files: have TMPDIR name " +
-			"another for your logins there",
-		"No space left on device": "its folder for temporary files is full: make room there, or have TMPDIR name " +
-			"another for your logins",
+	for _, known := range []struct{ text, advice string }{ // of several texts the first counts
+		{"Host key verification failed", "its key is not the one that you know, or you know none: log in by " +
+			"hand once, and compare: ssh " + h.name},
+		{"Permission denied (", "it does not know your key, or your key asks for a passphrase: see that this " +
+			"works without a question: ssh " + h.name},
+		{"No space left on device", "its folder for temporary files is full: make room there, or have TMPDIR name " +
+			"another for your logins"},
+		{"agent: Permission denied", "programs cannot run in its folder for temporary files: have TMPDIR name " +
+			"another for your logins there"},
 	} {
-		if strings.Contains(h.stderr.String(), text) {
-			advice = known
+		if strings.Contains(h.stderr.String(), known.text) {
+			advice = known.advice
+			break
 		}
 	}
 	if message == "" {
@@ -431,11 +432,11 @@ func (h *host) leave() error {
 	case <-time.After(leavePatience):
 		h.end()
 		<-h.ended
-		return fmt.Errorf("host %s: its agent does not end for %v: it ends by itself; what is left then removes: "+
-			"%s=%s cleave clean", h.name, leavePatience, Variable, h.name)
+		return fmt.Errorf("host %s: its agent has not ended after %v: it ends by itself later; remove what it "+
+			"leaves there with: %s=%s cleave clean", h.name, leavePatience, Variable, h.name)
 	}
 	if h.result != nil {
-		return fmt.Errorf("host %s: %w (%s=%s cleave clean removes what is left there)", h.name, h.explain(),
+		return fmt.Errorf("host %s: %w; remove what is left there with: %s=%s cleave clean", h.name, h.explain(),
 			Variable, h.name)
 	}
 	return nil

@@ -101,6 +101,18 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// TestTheFirstKnownTextExplains checks that the same output of ssh always gets the same advice, also if it
+// has several known texts.
+func TestTheFirstKnownTextExplains(t *testing.T) {
+	h := &host{name: "left", stderr: &fleet.Tail{}}
+	_, _ = io.WriteString(h.stderr, "sh: No space left on device\nsh: agent: Permission denied\n")
+	for range 100 {
+		if err := h.explain(); !strings.Contains(err.Error(), "folder for temporary files is full") {
+			t.Fatal(err)
+		}
+	}
+}
+
 // late is an agent that answers Next only when released is closed.
 type late struct{ released chan struct{} }
 

@@ -48,7 +48,7 @@ func TestPlaces(t *testing.T) {
 		unit("a", "", ""), unit("b", "node-2", ""), unit("c", "", ""), unit("d", "", "a"), unit("e", "edge", ""),
 		unit("f", "", "b"), unit("g", "", ""),
 	}, 3)
-	want := map[string]int{"a": 0, "b": 1, "c": 1, "d": 0, "e": 1, "f": 1, "g": 2}
+	want := map[string]int{"a": 0, "b": 1, "c": 1, "d": 0, "e": 0, "f": 1, "g": 2}
 	if err != nil || fmt.Sprint(places) != fmt.Sprint(want) {
 		t.Errorf("places %v, %v, want %v", places, err, want)
 	}
@@ -56,6 +56,12 @@ func TestPlaces(t *testing.T) {
 	if err != nil || places["a"] == places["b"] {
 		t.Errorf("places %v, %v, want a host for each of two nodes whose names only begin like node-1", places, err)
 	}
+	places, err = place([]lab.UnitSpec{unit("a", "edge", ""), unit("b", "node-1", ""), unit("c", "core", "")}, 3)
+	if want := map[string]int{"a": 1, "b": 0, "c": 2}; err != nil || fmt.Sprint(places) != fmt.Sprint(want) {
+		t.Errorf("places %v, %v, want %v: a host for each node", places, err, want)
+	}
+	_, err = place([]lab.UnitSpec{unit("a", "node-1", ""), unit("b", "edge", "")}, 1)
+	deploytest.Says(t, err, "unit b names the node edge, and there are 1 hosts")
 	if _, err := place([]lab.UnitSpec{unit("a", "node-3", "")}, 2); err == nil ||
 		!strings.Contains(err.Error(), "node-3, and there are 2 hosts") {
 		t.Errorf("the third of two hosts: %v", err)

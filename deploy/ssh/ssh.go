@@ -160,28 +160,36 @@ func check(spec lab.UnitSpec) error {
 }
 
 // place returns the index of the host of each unit, by its name. The node "node-1" is the first host; nodes
-// with other names get hosts in the order of their first unit. Units without a node are distributed round
-// robin. Units with a common volume share a host.
+// with other names get the hosts that are left, in the order of their first unit. Units without a node are
+// distributed round robin. Units with a common volume share a host.
 func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	if hosts == 0 {
 		return nil, errors.New("no hosts are named: name them (--hosts user@a,user@b)")
 	}
 	places, nodes, volumes, next := map[string]int{}, map[string]int{}, map[string]int{}, 0
+	taken := make([]bool, hosts)
+	for _, spec := range specs {
+		if index, isNumbered := hostIndex(spec.Node); isNumbered {
+			nodes[spec.Node] = index
+			if index >= 0 && index < hosts {
+				taken[index] = true
+			}
+		}
+	}
 	// Units with a node come first: they also decide where units without a node that share their volumes are.
 	for _, spec := range specs {
 		if spec.Node == "" {
 			continue
 		}
 		number, known := nodes[spec.Node]
-		if index, isNumbered := hostIndex(spec.Node); isNumbered {
-			number = index
-		} else if !known {
-			number = len(nodes)
+		if !known {
+			number = slices.Index(taken, false)
 		}
 		if number < 0 || number >= hosts {
 			return nil, fmt.Errorf("unit %s names the node %s, and there are %d hosts: name more (--hosts)", spec.Name,
 				spec.Node, hosts)
 		}
+		taken[number] = true
 		nodes[spec.Node], places[spec.Name], volumes[fleet.Volume("", spec)] = number, number, number
 	}
 	for _, spec := range specs {
