@@ -101,10 +101,13 @@ networks: {app: {ipam: {config: [{subnet: 172.28.0.0/16}]}}, other: {ipam: {driv
 	}
 }
 
-func TestFilesOfVersion3GetNoProcessors(t *testing.T) {
-	kinds := marked(t, "version: '3.8'\nservices: {web: {image: web}}", 1)
-	if cpus, set := kinds["services"]["web"]["cpuset"]; set {
-		t.Errorf("web runs on %v: version 3 does not know the key", cpus)
+// TestFilesOfEveryVersionGetProcessors checks that services of a file of version 3 are bound, too.
+func TestFilesOfEveryVersionGetProcessors(t *testing.T) {
+	for _, version := range []string{"", "version: '2.4'\n", "version: '3.8'\n"} {
+		kinds := marked(t, version+"services: {web: {image: web}}", 1)
+		if cpus := kinds["services"]["web"]["cpuset"]; cpus != "1" {
+			t.Errorf("%q: web runs on %v, want processor 1", version, cpus)
+		}
 	}
 }
 

@@ -41,7 +41,7 @@ func override(c lab.Compose, label string, processors []int) (string, error) {
 	services := map[string]any{}
 	for name := range file.Services {
 		service := map[string]any{"labels": labels}
-		if len(processors) > 0 && !strings.HasPrefix(file.Version, "3") { // that version does not know the key
+		if len(processors) > 0 {
 			service["cpuset"] = launch.List(processors)
 		}
 		services[name] = service
