@@ -45,7 +45,8 @@ func OutOfMemory(spec lab.UnitSpec) string {
 	if spec.Limits.Memory == 0 {
 		return "its host ran out of memory, and the kernel killed it: give it a larger host, or less load"
 	}
-	return fmt.Sprintf("it needed more memory than its limit of %d MiB", spec.Limits.Memory>>20)
+	return fmt.Sprintf("it needed more memory than its limit of %d MiB: raise the limit, or give it less load",
+		spec.Limits.Memory>>20)
 }
 
 // HowEnded returns the error with which a container ended, by its exit status; nil for status 0. If the
@@ -68,7 +69,7 @@ func CheckUnpublished(units []lab.UnitSpec) error {
 		if spec.Reached == lab.ReachPublished {
 			problems = append(problems,
 				&lab.Incapable{Why: fmt.Sprintf("unit %s shall be called at a port that its node publishes, "+
-					"and units have their own here: deploy it with docker-bridge or a private swarm", spec.Name)})
+					"and nodes publish no ports here: deploy it with docker-bridge or a private swarm", spec.Name)})
 		}
 	}
 	return errors.Join(problems...)
