@@ -1,9 +1,14 @@
 package swarm
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
@@ -55,6 +60,24 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	})
 	deploytest.NoError(t, d.Close())
 	f.Unchanged(t, before)
+}
+
+// TestDoorsOfNodesThatHaveJoined checks that the doors are complete when every node has one, also a node that
+// has joined the swarm since it was inspected.
+func TestDoorsOfNodesThatHaveJoined(t *testing.T) {
+	manager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Api-Version", "1.41")
+		_, _ = w.Write([]byte(`[{"ID":"a","Status":{"State":"running"}},{"ID":"b","Status":{"State":"running"}}]`))
+	}))
+	defer manager.Close()
+	client, err := engine.OpenAt(t.Context(), "tcp://"+manager.Listener.Addr().String())
+	deploytest.Must(t, err)
+	site := &userSite{swarm: &Users{nodes: make([]engine.SwarmNode, 1)}, manager: client}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if tasks, err := site.awaitDoors(ctx, "doors"); err != nil || len(tasks) != 2 {
+		t.Errorf("the doors are %v, %v, want those of two nodes", tasks, err)
+	}
 }
 
 // TestNothingStartsAgainOnTheUsersSwarm checks that no unit is restarted there: only a starter could do that,

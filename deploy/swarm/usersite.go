@@ -204,11 +204,12 @@ func (u *userSite) awaitDoors(ctx context.Context, service string) (tasks []engi
 				running++
 			}
 		}
-		if running == len(u.swarm.nodes) {
+		wanted := max(len(tasks), len(u.swarm.nodes)) // nodes may have joined since the swarm was inspected
+		if running == wanted {
 			return true, nil
 		}
 		return false, fmt.Errorf("%d of %d nodes have their door: see docker service ps %s-doors", running,
-			len(u.swarm.nodes), u.name)
+			wanted, u.name)
 	})
 	return tasks, err
 }
