@@ -58,6 +58,13 @@ func drained(t *testing.T, s *suite) {
 		t.Errorf("%s says %q, want the number of its next life, %s: it keeps its data", moved, text, life)
 	}
 	heal(t, d, node, lab.FaultDrain)
+	if slices.Contains(s.nodesFor(lab.FaultKill, lab.Layout{}), node) { // its former addresses are still called
+		harm(t, d, node, lab.FaultKill)
+		heal(t, d, node, lab.FaultKill)
+		if answerAt(before[moved], soon) == "" {
+			t.Errorf("%s is not reached at %s after its first node was killed and healed", moved, before[moved].Dial)
+		}
+	}
 	goesOn(t, d)
 }
 
@@ -101,8 +108,8 @@ func (s *suite) nodesFor(kind lab.FaultKind, l lab.Layout) (names []string) {
 	return names
 }
 
-// lost checks that the platform notices that a node was killed, if it watches its nodes, and that the node's
-// units run again when it is back.
+// lost checks that the platform notices that a node was killed, and that the node's units run again when it
+// is back, even if another node is lost then.
 func lost(t *testing.T, s *suite) {
 	nodes := s.nodesFor(lab.FaultKill, lab.Layout{})
 	if len(nodes) == 0 {
@@ -117,20 +124,25 @@ func lost(t *testing.T, s *suite) {
 	harm(t, d, nodes[0], lab.FaultKill)
 	endpoint, _ := d.Endpoint("stock") // it may have none now
 	expect(t, endpoint, silence, "", "stock, on a lost node,")
-	if s.Name() != lab.Process { // processes have no manager that watches their hosts
-		if at := d.Noticed(nodes[0]); at != 0 {
-			t.Errorf("the platform noticed the loss after %v, sooner than it can", at)
-		}
-		for ctx := Within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(pollEvery) {
-		}
-		at := d.Noticed(nodes[0])
-		if at < time.Second {
-			t.Errorf("that a node is lost was noticed after %v", at)
-		}
-		t.Logf("a lost node was noticed after %v", at)
+	if at := d.Noticed(nodes[0]); at != 0 {
+		t.Errorf("the platform noticed the loss after %v, sooner than it can", at)
+	}
+	for ctx := Within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(pollEvery) {
+	}
+	at := d.Noticed(nodes[0])
+	if at < time.Second {
+		t.Errorf("that a node is lost was noticed after %v", at)
+	}
+	t.Logf("a lost node was noticed after %v", at)
+	others := nodes[1:]
+	for _, other := range others {
+		harm(t, d, other, lab.FaultKill)
 	}
 	heal(t, d, nodes[0], lab.FaultKill)
 	answers(t, d, "stock", "stock:2")
+	for _, other := range others {
+		heal(t, d, other, lab.FaultKill)
+	}
 	goesOn(t, d)
 	end(t, d)
 }

@@ -61,6 +61,8 @@ type Host struct {
 	port    string // name of its link at the switch
 	set     *Set
 	kills   atomic.Int32 // by Kill
+	runs    atomic.Bool  // it was booted, and not killed since
+	linked  atomic.Bool  // the switch forwards its packets
 	rate    float64      // limit of its link, in bytes per second; 0: no limit
 }
 
@@ -116,6 +118,8 @@ func (h *Host) Boot(ctx context.Context) (err error) {
 	if err == nil && h.rate > 0 {
 		err = h.Limit(ctx, h.rate)
 	}
+	h.runs.Store(err == nil)
+	h.linked.Store(err == nil)
 	return err
 }
 
@@ -131,6 +135,7 @@ func (h *Host) mac() string {
 // Kill ends a host like a power cut: when it returns, all processes and the network of the host are gone.
 func (h *Host) Kill(ctx context.Context) error {
 	h.kills.Add(1)
+	h.runs.Store(false)
 	for _, first := range h.set.held {
 		if first.Process.Pid == h.pid {
 			_ = first.Process.Kill() // it may have ended
@@ -156,6 +161,12 @@ func (h *Host) First() int { return h.pid }
 // Kills returns how often Kill was called. It tells whether a program on the host has ended by itself or with
 // the host.
 func (h *Host) Kills() int32 { return h.kills.Load() }
+
+// Runs reports whether the host has processes and a network: it was not killed, or has been booted since.
+func (h *Host) Runs() bool { return h.runs.Load() }
+
+// IsUp reports whether the host runs and is connected to the network.
+func (h *Host) IsUp() bool { return h.runs.Load() && h.linked.Load() }
 
 // begin is the script of a host's first process. It makes the mounts private, mounts a /proc of the host's
 // own processes, and sets host name and loopback. Then it waits for orphans, as an init process does. $0 is
@@ -275,7 +286,9 @@ func (h *Host) Route(ctx context.Context, i int, route string) error {
 // so that the host keeps its routes.
 func (h *Host) Link(ctx context.Context, up bool) error {
 	state := map[bool]string{true: "up", false: "down"}[up]
-	return ip(ctx, h.set.switchPID, "link set", h.port, state)
+	err := ip(ctx, h.set.switchPID, "link set", h.port, state)
+	h.linked.Store(err == nil && up)
+	return err
 }
 
 // cutProof is the time-out of the attempt to reach an address that was cut off.

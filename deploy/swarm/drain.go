@@ -21,7 +21,7 @@ func (t *privateTrial) nodes() fleet.Nodes[*service] {
 		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Lost: t.isDown,
 		Named: func(name string) fleet.Node {
 			if n := t.cluster.Named(name); n != nil {
-				return node{n, t.cluster}
+				return node{n, t}
 			}
 			return nil
 		},
@@ -40,11 +40,16 @@ func (t *privateTrial) nodes() fleet.Nodes[*service] {
 // node implements fleet.Node.
 type node struct {
 	*private.Node
-	cluster *private.Cluster
+	trial *privateTrial
 }
 
-// Boot implements fleet.Node.
-func (n node) Boot(ctx context.Context) error { return n.cluster.Boot(ctx, n.Node) }
+// Boot implements fleet.Node. The node has lost its detours, with its network.
+func (n node) Boot(ctx context.Context) error {
+	if err := n.trial.cluster.Boot(ctx, n.Node); err != nil {
+		return err
+	}
+	return n.trial.changeDetours(ctx, "--insert", n.Node)
+}
 
 // isDown reports whether the manager says that a node is down.
 func (t *privateTrial) isDown(ctx context.Context, name string) (bool, error) {
@@ -55,8 +60,8 @@ func (t *privateTrial) isDown(ctx context.Context, name string) (bool, error) {
 	}), err
 }
 
-// close drains a node, or makes it available again. Then it waits until all nodes are in the network of the
-// units, so that units on this node can be called.
+// close drains a node, or makes it available again. Then it waits until all nodes without a fault are in the
+// network of the units, so that units on this node can be called.
 func (t *privateTrial) close(ctx context.Context, name string, closed bool) error {
 	id := t.cluster.Named(name).ID
 	if closed {
@@ -65,7 +70,7 @@ func (t *privateTrial) close(ctx context.Context, name string, closed bool) erro
 	if err := t.cluster.Manager().SetAvailability(ctx, id, engine.Active); err != nil {
 		return err
 	}
-	return private.Each(ctx, t.cluster.Nodes, t.cluster.AwaitPeers)
+	return t.cluster.AwaitPeers(ctx)
 }
 
 // checkEmpty returns an error if the daemon of a node still runs a unit of the trial. It does not wait: Evict
@@ -121,8 +126,12 @@ func (t *privateTrial) redirect(ctx context.Context, s *service) error {
 	return added.change(ctx, "--insert")
 }
 
-// change applies a command of iptables, --insert or --delete, to all rules of a detour.
+// change applies a command of iptables, --insert or --delete, to all rules of a detour. A node that was
+// killed has no rules: it gets them when it is booted.
 func (d detour) change(ctx context.Context, command string) error {
+	if d.from == nil || !d.from.Runs() {
+		return nil
+	}
 	for _, rule := range d.rules {
 		args := append([]string{"--wait", "-t", rule[0], command}, rule[1:]...)
 		if err := d.from.Run(ctx, "iptables", args...); err != nil {
@@ -132,13 +141,13 @@ func (d detour) change(ctx context.Context, command string) error {
 	return nil
 }
 
-// removeDetours removes all detours: the next trial gives the ports to other units.
-func (t *privateTrial) removeDetours(ctx context.Context) error {
+// changeDetours applies a command of iptables to the rules of all detours from a node; nil: from any node.
+func (t *privateTrial) changeDetours(ctx context.Context, command string, from *private.Node) error {
 	t.mu.Lock()
 	detours := slices.Collect(maps.Values(t.detours))
-	clear(t.detours)
 	t.mu.Unlock()
+	detours = slices.DeleteFunc(detours, func(d detour) bool { return from != nil && d.from != from })
 	return fleet.ForAll(ctx, atOnce, detours, func(ctx context.Context, d detour) error {
-		return d.change(ctx, "--delete")
+		return d.change(ctx, command)
 	})
 }

@@ -84,7 +84,7 @@ func (p *privateSite) enter(ctx context.Context) error {
 		d.made.Platform(begun)
 	}
 	// A node that was cut off in the last trial needs a while to join the others again.
-	if err := private.Each(ctx, p.cluster.Nodes, p.cluster.AwaitPeers); err != nil {
+	if err := p.cluster.AwaitPeers(ctx); err != nil {
 		return fmt.Errorf("wait for all nodes of the swarm: %w", err)
 	}
 	return nil

@@ -263,7 +263,8 @@ func (t *privateTrial) clear() error {
 	if err != nil {
 		err = fmt.Errorf("the swarm still has something of the trial: %w", err)
 	}
-	return errors.Join(lifted, err, t.removeDetours(t.Watching))
+	// The next trial gives the ports of the detours to other units.
+	return errors.Join(lifted, err, t.changeDetours(t.Watching, "--delete", nil))
 }
 
 // removeContainers removes the containers of a trial on a node. The swarm may be removing them at the same

@@ -167,7 +167,7 @@ func (c *Cluster) Boot(ctx context.Context, n *Node) error {
 	if err != nil {
 		return err
 	}
-	return Each(ctx, c.Nodes, c.AwaitPeers)
+	return c.AwaitPeers(ctx)
 }
 
 // form joins the daemons to a swarm and makes the network of all units.
@@ -240,17 +240,28 @@ func (n *Node) Units(ctx context.Context) ([]engine.Object, error) {
 	}), err
 }
 
-// AwaitPeers waits until a node sees all others in the network of the units. Before that, names of units on
-// the others may stay unknown on this node for minutes.
-func (c *Cluster) AwaitPeers(ctx context.Context, n *Node) error {
+// up returns the nodes without a fault: those that run and are connected to the others.
+func (c *Cluster) up() []*Node {
+	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *Node) bool { return !n.IsUp() })
+}
+
+// AwaitPeers waits until the nodes without a fault see each other in the network of the units. Before that,
+// names of units on one may stay unknown on another for minutes.
+func (c *Cluster) AwaitPeers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
-	return fleet.Until(ctx, pollInterval, func() (bool, error) {
-		peers, err := n.Engine.Peers(ctx, Overlay)
-		if err != nil || peers == len(c.Nodes) {
-			return true, err
-		}
-		return false, fmt.Errorf("it sees %d of %d nodes in the network %s", peers, len(c.Nodes), Overlay)
+	return Each(ctx, c.up(), func(ctx context.Context, n *Node) error {
+		return fleet.Until(ctx, pollInterval, func() (bool, error) {
+			peers, err := n.Engine.Peers(ctx, Overlay)
+			if !n.IsUp() { // it got a fault in the meantime
+				return true, nil
+			}
+			wanted := len(c.up()) // a node that has just got a fault may still be among the peers
+			if err != nil || peers >= wanted {
+				return true, err
+			}
+			return false, fmt.Errorf("it sees %d of %d nodes in the network %s", peers, wanted, Overlay)
+		})
 	})
 }
 
@@ -265,7 +276,7 @@ func (n *Node) AwaitKnown(ctx context.Context, service string) error {
 	})
 }
 
-// awaitReady waits until all nodes are ready in the swarm, and records their IDs.
+// awaitReady waits until the nodes without a fault are ready in the swarm, and records their IDs.
 func (c *Cluster) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startPatience, fmt.Errorf("not ready after %v", startPatience))
 	defer cancel()
@@ -274,16 +285,16 @@ func (c *Cluster) awaitReady(ctx context.Context) error {
 		if err != nil {
 			return true, err
 		}
-		ready := 0
+		all, ready := c.up(), 0
 		for _, one := range listed {
-			i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Name == one.Description.Hostname })
+			i := slices.IndexFunc(all, func(n *Node) bool { return n.Name == one.Description.Hostname })
 			if i >= 0 && one.Status.State == "ready" {
-				c.Nodes[i].ID = one.ID
+				all[i].ID = one.ID
 				ready++
 			}
 		}
-		if ready < len(c.Nodes) {
-			return false, fmt.Errorf("%d of %d nodes are ready", ready, len(c.Nodes))
+		if ready < len(all) {
+			return false, fmt.Errorf("%d of %d nodes are ready", ready, len(all))
 		}
 		return true, nil
 	})
