@@ -64,6 +64,9 @@ func TestHostsReachEachOther(t *testing.T) {
 	probe(t, beta.Address, "refused")
 	deploytest.Must(t, beta.Link(t.Context(), false))
 	probe(t, beta.Address, "timeout", "no route")
+	if beta.IsUp() || !beta.Runs() || !alpha.IsUp() {
+		t.Errorf("beta is cut off, and is up: %t, runs: %t; alpha is up: %t", beta.IsUp(), beta.Runs(), alpha.IsUp())
+	}
 	deploytest.Must(t, beta.Link(t.Context(), true))
 	probe(t, beta.Address, "refused")
 	sleep := alpha.Command(t.Context(), "sleep", "1000")
@@ -181,6 +184,9 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	if err := sleeper.Wait(); err == nil || alpha.Kills() != 1 {
 		t.Errorf("the host was killed %d times, and its process ended with %v", alpha.Kills(), err)
 	}
+	if alpha.IsUp() || alpha.Runs() {
+		t.Errorf("the killed host is up: %t, runs: %t", alpha.IsUp(), alpha.Runs())
+	}
 	if left := len(deploytest.Processes(label)); left >= before {
 		t.Errorf("of %d processes %d are left", before, left)
 	}
@@ -190,6 +196,9 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	}
 	deploytest.Must(t, alpha.Boot(t.Context()))
 	probe(t, alpha.Address, "refused")
+	if !alpha.IsUp() {
+		t.Error("the booted host is not up")
+	}
 	if name, err := alpha.Command(t.Context(), "hostname").Output(); err != nil || string(name) != "alpha\n" {
 		t.Errorf("it is called %q: %v", name, err)
 	}
