@@ -1,7 +1,7 @@
 // Package bounded limits the size of messages from hosts, agents, units, daemons and registries: any of them
-// may send without end.
+// may send without end. Of output without end it keeps the last bytes.
 //
-// Entry points: New, ReadAll.
+// Entry points: New, ReadAll; Tail.
 package bounded
 
 import (

@@ -4,16 +4,15 @@ import (
 	"bytes"
 	"strings"
 	"sync"
+
+	"github.com/cleave-lab/cleave/bounded"
 )
 
-// maxLog is the size of the end of a unit's log that is kept, in bytes.
-const maxLog = 64 << 10
-
-// Tail keeps the end of what is written to it.
+// Tail keeps the end of a log, and tells when an expected text is written.
 type Tail struct {
-	mu       sync.Mutex
-	data     []byte    // at most 2*maxLog, so that few writes have to move it
-	expected *expected // nil: no text is
+	bounded.Tail
+	mu       sync.Mutex // guards expected
+	expected *expected  // nil: no text is
 }
 
 // expected is a text that a goroutine waits for.
@@ -50,18 +49,7 @@ func (t *Tail) Write(data []byte) (int, error) {
 	if t.expected != nil && t.expected.isIn(data) {
 		t.expected = nil
 	}
-	t.data = append(t.data, data...)
-	if len(t.data) > 2*maxLog {
-		t.data = append(t.data[:0], t.data[len(t.data)-maxLog:]...)
-	}
-	return len(data), nil
-}
-
-// String returns the last maxLog bytes that were written.
-func (t *Tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.data[max(0, len(t.data)-maxLog):])
+	return t.Tail.Write(data)
 }
 
 // lastLine returns the last line of the log; "" if the log is empty.

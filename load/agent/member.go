@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"os/exec"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -33,7 +31,7 @@ type member struct {
 	input   io.WriteCloser // its standard input: the job, then commands
 	events  chan lab.Event // closed when the agent has ended
 	ended   error          // why it exited; set before events is closed
-	log     logTail
+	log     bounded.Tail   // its standard error
 	second  func(trial.Second)
 	rows    *gatheredRows
 	listed  int64           // number of rows that it has sent
@@ -44,7 +42,7 @@ type member struct {
 // the leader only.
 func start(group context.Context, number int, command []string) (*member, error) {
 	a := &member{number: number, name: fmt.Sprintf("agent %d (%s)", number+1, strings.Join(command, " ")),
-		events: make(chan lab.Event), group: group}
+		events: make(chan lab.Event), group: group, log: bounded.Tail{Most: 2048}}
 	a.process = exec.Command(command[0], command[1:]...)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	a.process.Stderr = &a.log
@@ -96,7 +94,8 @@ func (a *member) send(line any) { _ = json.NewEncoder(a.input).Encode(line) }
 
 // failed returns an error of this agent, with the end of its standard error if there is any.
 func (a *member) failed(cause error) error {
-	if output := a.log.String(); output != "" {
+	output := strings.Join(strings.Fields(strings.ToValidUTF8(a.log.String(), "?")), " ")
+	if output != "" {
 		return fmt.Errorf("%s: %w; its last words: %s", a.name, cause, output)
 	}
 	return fmt.Errorf("%s: %w", a.name, cause)
@@ -222,31 +221,4 @@ func (a *member) stop() {
 			_ = a.process.Process.Kill() // it may have ended just now
 		}
 	}
-}
-
-// logTail keeps the end of a process's standard error.
-type logTail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-// maxLogTail is the length of the end that is kept, in bytes.
-const maxLogTail = 2048
-
-// Write implements io.Writer.
-func (l *logTail) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text = append(l.text, p...)
-	if extra := len(l.text) - maxLogTail; extra > 0 {
-		l.text = append(l.text[:0], l.text[extra:]...)
-	}
-	return len(p), nil
-}
-
-// String returns what was kept, in one line.
-func (l *logTail) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(strings.Fields(string(bytes.ToValidUTF8(l.text, []byte("?")))), " ")
 }

@@ -8,6 +8,8 @@ import (
 	"net/url"
 
 	"golang.org/x/net/websocket"
+
+	"github.com/cleave-lab/cleave/bounded"
 )
 
 // Channels of a command that runs in a container: the first byte of every message. The last message is the
@@ -17,10 +19,6 @@ const (
 	stderrChannel = 2
 	statusChannel = 3
 )
-
-// maxPrinted is the size of the end of a command's output that is kept, in bytes. A container on a
-// cluster of the user's may print without end.
-const maxPrinted = 64 << 10
 
 // Exec runs a command in a container of a pod and returns what the command prints, errors included; of a long
 // output the end, with a note. It fails if the exit status of the command is not 0. After the end of ctx the
@@ -37,11 +35,11 @@ func (c *Client) Exec(
 	}
 	defer func() { _ = connection.Close() }() // it is only read
 	defer context.AfterFunc(ctx, func() { _ = connection.Close() })()
-	var tail tail
+	var output bounded.Tail // a container on a cluster of the user's may print without end
 	for {
 		var message []byte
 		if err := websocket.Message.Receive(connection, &message); err != nil {
-			return tail.String(), fmt.Errorf("wait for a command in the pod %s: %w", pod,
+			return textOf(&output), fmt.Errorf("wait for a command in the pod %s: %w", pod,
 				errors.Join(context.Cause(ctx), err))
 		}
 		if len(message) < 2 { // servers may open channels with empty messages
@@ -49,32 +47,18 @@ func (c *Client) Exec(
 		}
 		switch channel, data := message[0], message[1:]; channel {
 		case outputChannel, stderrChannel:
-			tail.add(data)
+			_, _ = output.Write(data) // it never fails
 		case statusChannel:
-			printed = tail.String()
+			printed = textOf(&output)
 			return printed, failureOf(data, printed)
 		}
 	}
 }
 
-// tail keeps the end of an output.
-type tail struct {
-	kept []byte // at most 2*maxPrinted, so that few messages have to move it
-	cut  int    // bytes before it
-}
-
-func (t *tail) add(data []byte) {
-	t.kept = append(t.kept, data...)
-	if more := len(t.kept) - maxPrinted; more > maxPrinted {
-		t.kept, t.cut = append(t.kept[:0], t.kept[more:]...), t.cut+more
-	}
-}
-
-// String returns the last maxPrinted bytes, and says how many are missing before them.
-func (t *tail) String() string {
-	more := max(0, len(t.kept)-maxPrinted)
-	text := string(t.kept[more:])
-	if missing := t.cut + more; missing > 0 {
+// textOf returns the end of an output, and says how many bytes are missing before it.
+func textOf(output *bounded.Tail) string {
+	text, missing := output.End()
+	if missing > 0 {
 		return fmt.Sprintf("[%d bytes before this are left out] %s", missing, text)
 	}
 	return text
