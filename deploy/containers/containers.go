@@ -92,8 +92,8 @@ func CheckFolders(services []lab.ServiceSpec, places string) error {
 	return errors.Join(problems...)
 }
 
-// nobody is a user and group of every Linux that owns nothing.
-const nobody = 65534
+// Nobody is a user and group of every Linux that owns nothing.
+const Nobody = 65534
 
 // Unprivileged reports whether a unit is a program of this host that runs as serverUser without capabilities,
 // since its container has this host's /etc. A user's command, which has a folder, does not: it writes there.
@@ -107,7 +107,7 @@ func serverUser() (uid, gid int) {
 	if os.Geteuid() != 0 {
 		return os.Geteuid(), os.Getegid()
 	}
-	return nobody, nobody
+	return Nobody, Nobody
 }
 
 // chownToServer makes serverUser the owner of a volume. Other users do not reach it: the

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -131,7 +132,7 @@ func (d *deployment) adopt(
 	if err := p.connect(ctx); err != nil {
 		return lab.Arrived{}, err
 	}
-	if err := p.AwaitListening(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(firstPort)),
+	if err := p.AwaitListening(ctx, net.JoinHostPort(state.Status.PodIP, strconv.Itoa(containers.FirstPort)),
 		upPatience); err != nil {
 		return lab.Arrived{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
@@ -146,7 +147,7 @@ func (d *deployment) calls(ctx context.Context, p *pod) (answered bool, err erro
 	if lead == nil {
 		return false, fmt.Errorf("the trial has no pod %s", d.lead)
 	}
-	printed, err := d.command(ctx, p, fmt.Sprintf(callPort, lead.address, controlPort))
+	printed, err := d.command(ctx, p, fmt.Sprintf(callPort, lead.address, containers.ControlPort))
 	return strings.Contains(printed, "status 0") || strings.Contains(printed, "Connection refused"), err
 }
 

@@ -84,23 +84,6 @@ const (
 	hostname   = "kubernetes.io/hostname" // of nodes
 )
 
-// Ports of a unit in its pod. Every pod has its own address, so all units may use the same ones.
-const (
-	controlPort = 8080 // where the unit waits for its conductor
-	starterPort = 8079 // where its starter, if it has one, waits for the conductor
-	firstPort   = 8081 // of its endpoints
-	// anyAddress is the address that a unit binds to, since the address of its pod is not known in advance.
-	anyAddress = "0.0.0.0"
-)
-
-// portOf returns the port of a unit's endpoint, in the order of lab.UnitSpec.Endpoints.
-func portOf(spec lab.UnitSpec, endpoint int) int {
-	if endpoint == 0 && spec.Port != 0 {
-		return spec.Port
-	}
-	return firstPort + endpoint
-}
-
 // connect makes a service for every unit that listens: peers call the unit at the address of its service. It
 // then makes what links and faults of the units need.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
@@ -108,9 +91,10 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 		if !spec.Listens {
 			continue
 		}
+		listens := containers.PortsOf(spec)
 		var ports []lab.ContainerPort
-		for i := range spec.Endpoints() {
-			ports = append(ports, lab.ContainerPort{Port: portOf(spec, i)})
+		for _, port := range listens {
+			ports = append(ports, lab.ContainerPort{Port: port})
 		}
 		address, err := d.makeService(ctx, spec.Name, labelUnit, spec.Name, ports)
 		if err != nil {
@@ -120,9 +104,8 @@ func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 			return err
 		}
 		for i, name := range spec.Endpoints() {
-			port := strconv.Itoa(portOf(spec, i))
-			d.Endpoints[name] = lab.Endpoint{Bind: net.JoinHostPort(anyAddress, port),
-				Dial: net.JoinHostPort(address, port)}
+			d.Endpoints[name] = lab.Endpoint{Bind: containers.AnyAddress(listens[i]),
+				Dial: net.JoinHostPort(address, strconv.Itoa(listens[i]))}
 		}
 	}
 	if err := d.nameDescribed(ctx, specs); err != nil {
@@ -158,7 +141,7 @@ func (d *deployment) reachDirectly(specs []lab.UnitSpec) {
 			continue
 		}
 		for i, name := range spec.Endpoints() {
-			address := net.JoinHostPort(d.Named(spec.Name).address, strconv.Itoa(portOf(spec, i)))
+			address := net.JoinHostPort(d.Named(spec.Name).address, strconv.Itoa(containers.PortsOf(spec)[i]))
 			if relay := d.Relays[name]; relay != nil {
 				relay.SetTarget(address)
 				continue

@@ -240,7 +240,7 @@ func hopeless(waiting *api.Waiting) error {
 // everybody who may use the cluster can read it.
 func (p *pod) description() (made api.Pod, err error) {
 	d, spec := p.deployment, p.Spec
-	control := net.JoinHostPort(anyAddress, strconv.Itoa(controlPort))
+	control := containers.AnyAddress(containers.ControlPort)
 	if p.Prepares {
 		control = ""
 	}

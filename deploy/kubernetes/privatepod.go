@@ -32,8 +32,8 @@ func (s privatePod) finish(context.Context, *api.Pod) error { return nil }
 
 // dial implements sitePod.
 func (s privatePod) dial(ctx context.Context) (net.Conn, error) {
-	p := s.pod
-	return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, strconv.Itoa(controlPort)), p.token)
+	p, port := s.pod, strconv.Itoa(containers.ControlPort)
+	return fleet.Dial(ctx, p.followed, net.JoinHostPort(p.address, port), p.token)
 }
 
 // Kill implements fleet.Instance. It waits until the processes have ended, but not until the cluster knows.

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
@@ -48,7 +49,7 @@ func (d *deployment) receiveSpans(ctx context.Context, specs []lab.UnitSpec) err
 	defer cancel()
 	pod := d.trial + "-spans"
 	d.tunnel = newSpanTunnel(d.Watching, pod, func(ctx context.Context) (net.Conn, error) {
-		return d.cluster.API.Forward(ctx, d.cluster.namespace, pod, starterPort)
+		return d.cluster.API.Forward(ctx, d.cluster.namespace, pod, containers.StarterPort)
 	})
 	state, err := d.makeTunnelPod(ctx, image)
 	if err == nil {
@@ -88,8 +89,7 @@ func (d *deployment) makeTunnelPod(ctx context.Context, image string) (state api
 		Containers: []api.Container{{
 			Name: tunnelContainer, Image: image, ImagePullPolicy: "IfNotPresent",
 			Command: []string{"/" + lab.StarterProgram, lab.StarterTunnel,
-				net.JoinHostPort(anyAddress, strconv.Itoa(spansPort)),
-				net.JoinHostPort(anyAddress, strconv.Itoa(starterPort))},
+				containers.AnyAddress(spansPort), containers.AnyAddress(containers.StarterPort)},
 			Resources: resources(lab.Limits{Memory: tunnelMemory}),
 			VolumeMounts: []api.Mount{{Name: "files", MountPath: lab.StarterKeyFile, SubPath: file,
 				ReadOnly: true}},

@@ -16,10 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// nobody is the user ID of our programs on clusters of the user's. The security standard "restricted" forbids
-// root.
-const nobody = 65534
-
 // pullPatience limits how long a pod may take until its unit can be reached. Its node may have to pull the
 // image, and to set up a server.
 const pullPatience = 5 * time.Minute
@@ -41,7 +37,7 @@ type userPod struct {
 func (s *userSite) newSitePod(p *pod) sitePod {
 	starter := fleet.NewStarter(p.Spec, func(ctx context.Context) (net.Conn, error) {
 		c := p.deployment.cluster
-		return c.API.Forward(ctx, c.namespace, p.name, starterPort)
+		return c.API.Forward(ctx, c.namespace, p.name, containers.StarterPort)
 	})
 	made := &userPod{StarterLife: starter.Life(p.deployment.Watching), pod: p}
 	p.lives = made.Lives
@@ -65,21 +61,20 @@ func (u *userPod) begin(ctx context.Context) (bool, error) {
 	return true, u.Again(ctx, u.pod.Unit, u.pod.connect, u.pod.deployment.Endpoints[u.pod.Spec.Name].Bind)
 }
 
-// dial connects to the pod's unit through the API server. It fails as soon as the program has ended.
+// dial connects to the pod's unit through the API server. It fails as soon as the program has ended, or the
+// pod is gone.
 func (u *userPod) dial(ctx context.Context) (net.Conn, error) {
 	d, p := u.pod.deployment, u.pod
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		state, err := d.pods.await(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
-			return gone || ended(pod) != nil, nil
+		_, err := d.pods.await(ctx, p.name, func(pod api.Pod, gone bool) (bool, error) {
+			return false, whyEnded(pod, gone)
 		})
-		if how := ended(state); err == nil && how != nil {
-			cancel(fmt.Errorf("its program ended: exit status %d", how.ExitCode))
-		}
+		cancel(err)
 	}()
 	return fleet.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
-		return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, controlPort)
+		return d.cluster.API.Forward(ctx, d.cluster.namespace, p.name, containers.ControlPort)
 	}, p.token)
 }
 
@@ -191,7 +186,8 @@ func (u *userPod) giveVolume(made *api.Pod, files map[string][]byte) error {
 // restricted returns the security settings of pods of our programs: those of the Kubernetes security standard
 // "restricted".
 func restricted() *api.PodSecurity {
-	return &api.PodSecurity{RunAsNonRoot: true, RunAsUser: nobody, RunAsGroup: nobody, FSGroup: nobody,
+	return &api.PodSecurity{RunAsNonRoot: true, RunAsUser: containers.Nobody,
+		RunAsGroup: containers.Nobody, FSGroup: containers.Nobody,
 		SeccompProfile: map[string]string{"type": "RuntimeDefault"}}
 }
 
@@ -224,7 +220,7 @@ func (u *userPod) orderStarter(runs *api.Container, files map[string][]byte) (er
 		return nil
 	}
 	const key = "orders"
-	faults := u.FaultSettings(net.JoinHostPort(anyAddress, strconv.Itoa(starterPort)))
+	faults := u.FaultSettings(containers.AnyAddress(containers.StarterPort))
 	files[key], err = containers.Packed(lab.StarterOrders{Run: u.command, Faults: faults}, maxSecret)
 	runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: "files", MountPath: lab.StarterOrdersFile,
 		SubPath: key, ReadOnly: true})

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -27,10 +28,7 @@ func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exe
 	if spec.Compose != nil {
 		return nil, fmt.Errorf("unit %s consists of containers: its deployment is compose", spec.Name)
 	}
-	workDir := spec.Dir
-	if workDir == "" {
-		workDir = d.Volume(spec)
-	}
+	workDir := cmp.Or(spec.Dir, d.Volume(spec))
 	if _, err := os.Stat(workDir); err != nil {
 		return nil, fmt.Errorf("unit %s shall run in a folder that is not there: %w", spec.Name, err)
 	}

@@ -55,7 +55,7 @@ func New(programs string, janitor, keeper []string, label string) *Deployer {
 }
 
 // Name implements lab.Deployer.
-func (d *Deployer) Name() string { return "process" }
+func (d *Deployer) Name() string { return lab.Process }
 
 // Deploy implements lab.Deployer.
 func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (lab.Deployment, error) {

@@ -4,13 +4,14 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // TestImagesOfTheUsers runs the suites of foreign containers with an image of this host's Docker, which all
-// nodes get; an image that Docker does not have is refused. The container listens at controlPort, which must
-// not matter for a foreign unit.
+// nodes get; an image that Docker does not have is refused. The container listens at containers.ControlPort,
+// which must not matter for a foreign unit.
 func TestImagesOfTheUsers(t *testing.T) {
 	d := deployer(t)
 	dockertest.Start(t)
@@ -18,7 +19,7 @@ func TestImagesOfTheUsers(t *testing.T) {
 	boxed := deploytest.Foreign{Unit: func(part string) lab.UnitSpec {
 		return lab.UnitSpec{
 			Runnable:   lab.Runnable{Image: image, Args: []string{part, "{dir}", ":8080"}},
-			Networking: lab.Networking{Port: controlPort, Listens: true},
+			Networking: lab.Networking{Port: containers.ControlPort, Listens: true},
 		}
 	}}
 	absent := lab.Layout{Lead: "boxed", Units: []lab.UnitSpec{{

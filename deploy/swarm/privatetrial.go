@@ -25,7 +25,7 @@ type privateTrial struct {
 	*deployment
 	cluster *private.Cluster
 	places  map[string]string // nodes of the swarm, by the names of nodes in the layout
-	ports   map[string][]int  // published ports, by unit, for the ports of portsOf
+	ports   map[string][]int  // published ports, by unit: of its control port, then of its endpoints
 
 	mu      sync.Mutex
 	latest  map[string]*private.Node // present nodes, by unit
@@ -72,7 +72,7 @@ func (t *privateTrial) open(ctx context.Context, layout lab.Layout, units []lab.
 	}
 	next := firstPublished
 	for _, spec := range all {
-		for range portsOf(spec) {
+		for range 1 + len(spec.Endpoints()) {
 			t.ports[spec.Name] = append(t.ports[spec.Name], next)
 			next++
 		}
@@ -107,7 +107,7 @@ func (t *privateTrial) place(spec lab.UnitSpec) (engine.Placement, []engine.Publ
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var published []engine.PublishedPort
-	for i, port := range portsOf(spec) {
+	for i, port := range append([]int{containers.ControlPort}, containers.PortsOf(spec)...) {
 		if i > 0 || !spec.Foreign {
 			published = append(published, engine.PublishedPort{Protocol: "tcp", TargetPort: port,
 				PublishedPort: t.ports[spec.Name][i], PublishMode: "host"})

@@ -142,7 +142,7 @@ func (s *service) create(ctx context.Context) error {
 func (s *service) specify(ctx context.Context) error {
 	d, spec, control := s.deployment, s.Spec, ""
 	if !s.Prepares {
-		control = anyAddress(controlPort)
+		control = containers.AnyAddress(containers.ControlPort)
 	}
 	wanted, err := d.trialOf(spec).Describe(spec, control)
 	if err != nil {

@@ -185,38 +185,16 @@ func newDeployment(ctx context.Context, d *Deployer, layout lab.Layout, dir stri
 // atOnce is the number of services that are started, or removed, at the same time.
 const atOnce = 16
 
-// Ports of a unit in its container. Every container has its own address, so all units may use the same ones.
-const (
-	controlPort = 8080            // where the unit waits for its conductor
-	starterPort = controlPort - 1 // where its starter, if it has one, waits for the conductor
-	firstPort   = controlPort + 1 // of its endpoints
-)
-
-// portsOf returns the ports of a unit: controlPort, then those of its endpoints in their order.
-func portsOf(spec lab.UnitSpec) []int {
-	ports := []int{controlPort}
-	for i, name := range spec.Endpoints() {
-		if name == spec.Name && spec.Port != 0 {
-			ports = append(ports, spec.Port)
-		} else {
-			ports = append(ports, firstPort+i)
-		}
-	}
-	return ports
-}
-
-// anyAddress returns the address to bind for listening on all interfaces of a container.
-func anyAddress(port int) string { return net.JoinHostPort("0.0.0.0", strconv.Itoa(port)) }
-
 // inOverlay returns the address at which other units call a port of a unit.
 func inOverlay(unit string, port int) string { return net.JoinHostPort(unit, strconv.Itoa(port)) }
 
 // assign gives every unit its addresses in the network of the units.
 func (d *deployment) assign(specs []lab.UnitSpec) {
 	for _, spec := range specs {
+		ports := containers.PortsOf(spec)
 		for i, name := range spec.Endpoints() {
-			port := portsOf(spec)[1+i]
-			d.trial.Endpoints[name] = lab.Endpoint{Bind: anyAddress(port), Dial: inOverlay(spec.Name, port)}
+			d.trial.Endpoints[name] = lab.Endpoint{Bind: containers.AnyAddress(ports[i]),
+				Dial: inOverlay(spec.Name, ports[i])}
 		}
 	}
 }

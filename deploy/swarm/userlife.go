@@ -36,7 +36,7 @@ type userTask struct {
 // newSiteLife implements siteTrial.
 func (t *userTrial) newSiteLife(s *service) siteLife {
 	return t.lifeIn(s, &userTask{}, fleet.NewStarter(s.Spec, func(ctx context.Context) (net.Conn, error) {
-		return t.site.through(ctx, inOverlay(s.Spec.Name, starterPort))
+		return t.site.through(ctx, inOverlay(s.Spec.Name, containers.StarterPort))
 	}))
 }
 
@@ -129,8 +129,8 @@ func (l *userLife) awaitHealthy(ctx context.Context) error {
 func (l *userLife) orders(wanted containers.Container) ([]byte, error) {
 	spec, trial := l.service.Spec, l.trial.trialOf(l.service.Spec)
 	volume := fleet.Volume(trial.Dir, spec)
-	orders := lab.StarterOrders{Volume: volume, User: nobody, Run: wanted.Entrypoint,
-		Dir: cmp.Or(wanted.Dir, volume), Faults: l.FaultSettings(anyAddress(starterPort))}
+	orders := lab.StarterOrders{Volume: volume, User: containers.Nobody, Run: wanted.Entrypoint,
+		Dir: cmp.Or(wanted.Dir, volume), Faults: l.FaultSettings(containers.AnyAddress(containers.StarterPort))}
 	// CLEAVE_RUN marks processes of this host that must end with their conductor.
 	orders.Env = slices.DeleteFunc(wanted.Env,
 		func(variable string) bool { return strings.HasPrefix(variable, "CLEAVE_RUN=") })
@@ -174,7 +174,7 @@ func (l *userLife) dial(ctx context.Context) (net.Conn, error) {
 		}
 	}()
 	return fleet.DialThrough(ctx, func(ctx context.Context) (net.Conn, error) {
-		return l.trial.site.through(ctx, inOverlay(l.service.Spec.Name, controlPort))
+		return l.trial.site.through(ctx, inOverlay(l.service.Spec.Name, containers.ControlPort))
 	}, l.service.token)
 }
 

@@ -110,9 +110,6 @@ func (u *userSite) enter(ctx context.Context) (err error) {
 	return u.open(ctx, bare, subnet)
 }
 
-// nobody is the user ID of doors and of our units.
-const nobody = 65534
-
 // open makes the doors and waits until each is reached and sees all others. Their image holds only the
 // starter.
 func (u *userSite) open(ctx context.Context, image, subnet string) error {
@@ -128,7 +125,7 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 	for published[port] {
 		port++
 	}
-	user := strconv.Itoa(nobody)
+	user := strconv.Itoa(containers.Nobody)
 	doors := u.name + "-doors"
 	service, err := u.manager.CreateService(ctx, engine.Service{
 		Name: doors, Labels: u.deployer.labels(),
@@ -137,7 +134,7 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 				Image: image, Labels: u.deployer.labels(), ReadOnly: true, User: user + ":" + user,
 				CapabilityDrop: []string{"ALL"},
 				Command: []string{"/" + lab.StarterProgram, lab.StarterProxy,
-					anyAddress(controlPort), subnet},
+					containers.AnyAddress(containers.ControlPort), subnet},
 				Secrets:         []engine.SecretFile{engine.Secret(secret, u.name+"-key", lab.StarterKeyFile, user)},
 				StopGracePeriod: stopGrace,
 			},
@@ -146,7 +143,7 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 		},
 		Mode: engine.ServiceMode{Global: &struct{}{}},
 		EndpointSpec: engine.EndpointSpec{Mode: "dnsrr", Ports: []engine.PublishedPort{
-			{Protocol: "tcp", TargetPort: controlPort, PublishedPort: port, PublishMode: "host"}}},
+			{Protocol: "tcp", TargetPort: containers.ControlPort, PublishedPort: port, PublishMode: "host"}}},
 	})
 	if err != nil {
 		return err
@@ -168,7 +165,7 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 		if err := u.awaitPeers(ctx, task, doors, len(tasks)); err != nil {
 			return err
 		}
-		u.inside = append(u.inside, net.JoinHostPort(u.addressOf(task), strconv.Itoa(controlPort)))
+		u.inside = append(u.inside, u.insideOf(task))
 	}
 	return nil
 }
@@ -228,7 +225,7 @@ func (u *userSite) nodeName(id string) string {
 // doors to the addresses of all of them.
 func (u *userSite) awaitPeers(ctx context.Context, door engine.Task, name string, all int) error {
 	return fleet.Until(ctx, pollInterval, func() (bool, error) {
-		count, err := u.countAddresses(ctx, net.JoinHostPort(u.addressOf(door), strconv.Itoa(controlPort)), name)
+		count, err := u.countAddresses(ctx, u.insideOf(door), name)
 		if err == nil && count == all {
 			return true, nil
 		}
@@ -236,6 +233,11 @@ func (u *userSite) awaitPeers(ctx context.Context, door engine.Task, name string
 			"let each other's ports 4789/udp, 7946/tcp and 7946/udp through", u.nodeName(door.NodeID), count, all,
 			u.name), err)
 	})
+}
+
+// insideOf returns the host:port of a door in the network of the units.
+func (u *userSite) insideOf(door engine.Task) string {
+	return net.JoinHostPort(u.addressOf(door), strconv.Itoa(containers.ControlPort))
 }
 
 // addressOf returns the IP address of a task in the network of the units; "" if it has none.
