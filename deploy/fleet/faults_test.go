@@ -234,6 +234,17 @@ func TestFaultsOfNodes(t *testing.T) {
 	}
 }
 
+// TestANodeHasAFaultOnce checks that a node that has a fault is refused the same fault: the first heal would
+// end both.
+func TestANodeHasAFaultOnce(t *testing.T) {
+	b := onNodes(t, nil)
+	deploytest.Must(t, b.doHarm(t, "east", lab.FaultKill, 1))
+	deploytest.Says(t, b.doHarm(t, "east", lab.FaultKill, 1), "kill node east: it has this fault already")
+	if did := strings.Join(b.noted, ", "); did != "kill node" {
+		t.Errorf("it did %q, want one kill", did)
+	}
+}
+
 // TestANodeIsLeftAsItWas checks that Stop heals nodes, which the next trial uses again.
 func TestANodeIsLeftAsItWas(t *testing.T) {
 	for kind, want := range map[lab.FaultKind]string{lab.FaultCut: "link true", lab.FaultKill: "boot node",

@@ -44,6 +44,8 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	switch {
 	case !slices.Contains(n.Faults, asked.Kind):
 		return "", fmt.Errorf("only these can be done to a node: %v", n.Faults)
+	case f.has(asked):
+		return "", errors.New("it has this fault already")
 	case asked.Kind == lab.FaultCut && n.LongestCut > 0 && asked.Heal > n.LongestCut.Seconds():
 		return "", fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead",
 			asked.Heal, n.LongestCut)

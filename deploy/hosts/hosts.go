@@ -283,8 +283,11 @@ func (h *Host) Route(ctx context.Context, i int, route string) error {
 }
 
 // Link disconnects the host from the network, or connects it again. It changes the switch's end of the link,
-// so that the host keeps its routes.
+// so that the host keeps its routes. Boot connects a host that was killed.
 func (h *Host) Link(ctx context.Context, up bool) error {
+	if up && !h.Runs() {
+		return nil
+	}
 	state := map[bool]string{true: "up", false: "down"}[up]
 	err := ip(ctx, h.set.switchPID, "link set", h.port, state)
 	h.linked.Store(err == nil && up)

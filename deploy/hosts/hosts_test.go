@@ -187,6 +187,7 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	if alpha.IsUp() || alpha.Runs() {
 		t.Errorf("the killed host is up: %t, runs: %t", alpha.IsUp(), alpha.Runs())
 	}
+	deploytest.NoError(t, alpha.Link(t.Context(), true)) // it was cut off, too: Boot connects it
 	if left := len(deploytest.Processes(label)); left >= before {
 		t.Errorf("of %d processes %d are left", before, left)
 	}
