@@ -126,12 +126,13 @@ func (l *privateLife) startAgain(ctx context.Context) error {
 	return l.trial.redirect(ctx, l.service)
 }
 
-// cleanUp removes the container without waiting for the swarm to do so.
+// cleanUp removes the container without waiting for the swarm to do so. A daemon refuses that while the swarm
+// does so: removeContainers waits for the end, and reports what is left.
 func (l *privateLife) cleanUp(ctx context.Context) error {
-	if l.Container == "" {
-		return nil
+	if l.Container != "" {
+		_ = l.Engine.Remove(ctx, l.Container)
 	}
-	return l.Engine.Remove(ctx, l.Container)
+	return nil
 }
 
 // awaitHealthy waits until the health check of the container succeeds: one of a port by visits from this

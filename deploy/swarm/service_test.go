@@ -1,11 +1,14 @@
 package swarm
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/lab"
@@ -40,5 +43,25 @@ func TestAStartThatFailsHasEnded(t *testing.T) {
 		if !s.HasEnded() {
 			t.Errorf("a start has failed (of a further life: %t), and the life has not ended", further)
 		}
+	}
+}
+
+// TestAContainerThatTheSwarmRemoves checks that a refusal to remove a container that the swarm is removing at
+// the same time is no error.
+func TestAContainerThatTheSwarmRemoves(t *testing.T) {
+	removed := 0
+	daemon := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			removed++
+			w.WriteHeader(http.StatusConflict)
+			_, _ = w.Write([]byte(`{"message":"removal of container a is already in progress"}`))
+		}
+	}))
+	defer daemon.Close()
+	client, err := engine.OpenAt(t.Context(), "tcp://"+daemon.Listener.Addr().String())
+	deploytest.Must(t, err)
+	life := &privateLife{Life: engine.Life{Engine: client, Container: "a"}}
+	if err := life.cleanUp(t.Context()); err != nil || removed != 1 {
+		t.Errorf("it was removed %d times: %v", removed, err)
 	}
 }
