@@ -61,7 +61,7 @@ func (c *container) await() {
 		d.JudgeForeign(c.Unit, "cannot be watched any more: "+err.Error())
 	case code == 0:
 	case outOfMemory:
-		d.JudgeForeign(c.Unit, "ended: it needed more memory than the limit of its compose file")
+		d.JudgeForeign(c.Unit, "ended: it needed more memory than its compose file allows: raise that")
 	default:
 		d.JudgeForeign(c.Unit, fmt.Sprintf("ended: exit status %d", code))
 	}

@@ -9,7 +9,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -122,22 +121,15 @@ func (s *Starter) Again(
 	if err := connect(ctx); err != nil || bind == "" {
 		return err
 	}
-	return s.awaitListening(ctx, u, bind[strings.LastIndex(bind, ":")+1:])
-}
-
-// awaitListening waits until the unit listens at a port.
-func (s *Starter) awaitListening(ctx context.Context, u *Unit, port string) error {
-	for {
+	port := bind[strings.LastIndex(bind, ":")+1:]
+	ctx, done := WithEnd(ctx, u.Ended, u.endedEarly)
+	defer done()
+	err := Until(ctx, dialAgain, func() (bool, error) {
 		_, err := s.Tell(ctx, lab.StarterListens+port)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-u.Ended:
-			return u.endedEarly()
-		case <-ctx.Done():
-			return fmt.Errorf("%v: %w: %w", u, context.Cause(ctx), err)
-		case <-time.After(dialAgain):
-		}
+		return err == nil, err
+	})
+	if err != nil {
+		err = fmt.Errorf("%v does not listen at its port %s: %w", u, port, err)
 	}
+	return err
 }

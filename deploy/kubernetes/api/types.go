@@ -2,9 +2,7 @@ package api
 
 // Object holds the fields that every object of Kubernetes has.
 type Object struct {
-	APIVersion string `json:"apiVersion,omitempty"`
-	Kind       string `json:"kind,omitempty"`
-	Metadata   Meta   `json:"metadata"`
+	Metadata Meta `json:"metadata"`
 }
 
 // Meta names an object.
@@ -273,5 +271,4 @@ type Waiting struct{ Reason, Message string }
 type Terminated struct {
 	ExitCode int    `json:"exitCode"`
 	Reason   string `json:"reason"`
-	Message  string `json:"message"`
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/lab"
@@ -210,19 +211,16 @@ var errClosed = errors.New("the cluster was closed")
 
 // await calls ask until it succeeds, or the cluster or ctx has ended. what names the state that is missing.
 func (c *Cluster) await(ctx context.Context, what string, ask func(context.Context) error) error {
-	for {
+	ctx, cancel := fleet.WithEnd(ctx, c.Alive.Done(), func() error { return context.Cause(c.Alive) })
+	defer cancel()
+	err := fleet.Until(ctx, askAgain, func() (bool, error) {
 		err := ask(ctx)
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-c.Alive.Done():
-			return context.Cause(c.Alive)
-		case <-ctx.Done():
-			return fmt.Errorf("%s: %w (last answer: %w)", what, context.Cause(ctx), err)
-		case <-time.After(askAgain):
-		}
+		return err == nil, err
+	})
+	if err != nil {
+		err = fmt.Errorf("%s: %w", what, err)
 	}
+	return err
 }
 
 // askAgain is the pause between two calls of await.
