@@ -60,7 +60,10 @@ func Find(root string) (Found, error) {
 	problems := []error{err}
 	inDocker, err := Docker(func(string) bool { return true })
 	problems = append(problems, err)
-	all := slices.Concat(processes, inDocker, controlGroups()) // a group can be removed only after its processes
+	all := slices.Concat(processes, inDocker)
+	for _, folder := range cgroup.All(cgroup.Root) { // a group can be removed only after its processes
+		all = append(all, Leftover{controlGroup, folder.Path, folder.Label})
+	}
 	var found Found
 	if silent := silentDocker(); silent != "" {
 		found.Unclear = append(found.Unclear, silent)
@@ -94,14 +97,6 @@ func Find(root string) (Found, error) {
 		return found, fmt.Errorf("list leftovers: %w", err)
 	}
 	return found, nil
-}
-
-// controlGroups returns all control groups of conductors.
-func controlGroups() (all []Leftover) {
-	for _, folder := range cgroup.All(cgroup.Root) {
-		all = append(all, Leftover{controlGroup, folder.Path, folder.Label})
-	}
-	return all
 }
 
 // directories returns the directories of conductors in the root, and messages about everything else there.
