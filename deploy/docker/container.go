@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"path/filepath"
 	"strings"
 	"time"
@@ -66,16 +67,9 @@ func (c *container) Start(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("start unit %s: %w", c.Spec.Name, err)
 	}
-	if c.Spec.Foreign || c.Prepares {
-		go c.await()
-		return nil
-	}
-	connection, err := fleet.Dial(ctx, c.followed, d.control[c.Spec.Name], token)
-	if err != nil {
-		return fmt.Errorf("start unit %s: %w%s", c.Spec.Name, err, c.Log.LastWords())
-	}
-	d.Controlled(c.Unit, connection, c.await)
-	return nil
+	return d.Connect(c.Unit, func() (net.Conn, error) {
+		return fleet.Dial(ctx, c.followed, d.control[c.Spec.Name], token)
+	}, c.await)
 }
 
 // run makes the container, unless it exists, starts it, and finds its process. It returns the token by which

@@ -38,15 +38,28 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 	}, token)
 }
 
-// Controlled sends commands to a unit over a connection and handles its events until the unit closes its
-// side; then it calls await, which waits for the unit's end. It returns at once.
-func (s *Supervisor) Controlled(u *Unit, connection net.Conn, await func()) {
+// Connect connects to a unit whose program runs, or has run, by dial. From then on it sends commands to the
+// unit and handles its events, until the unit closes its side; then it calls await, which waits for the unit's
+// end. Foreign units and commands that prepare have no control connection: it only calls await.
+func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func()) error {
+	if u.Spec.Foreign || u.Prepares {
+		go await()
+		return nil
+	}
+	connection, err := dial()
+	if err != nil {
+		if u.ReadLog != nil {
+			u.ReadLog(f.Watching)
+		}
+		return fmt.Errorf("start unit %s: %w%s", u.Spec.Name, err, u.Log.LastWords())
+	}
 	u.Commands = connection
 	go func() {
-		s.HandleEvents(u, connection)
+		f.HandleEvents(u, connection)
 		_ = connection.Close() // the unit has closed its side
 		await()
 	}()
+	return nil
 }
 
 // DialThrough repeats through until it connects to a unit and the unit accepts the token. A forwarder on

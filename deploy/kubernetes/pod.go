@@ -100,25 +100,20 @@ func (p *pod) Start(ctx context.Context) (err error) {
 	return p.connect(ctx)
 }
 
-// connect connects to the unit of a running pod. Foreign units and commands that prepare have no control
-// connection: it only watches for their end.
+// connect connects to the unit of a running pod.
 func (p *pod) connect(ctx context.Context) error {
 	p.started = true
-	if p.Spec.Foreign || p.Prepares {
-		go p.await()
-		return nil
-	}
-	connection, err := p.dial(ctx)
-	if err != nil {
-		// Kubernetes may report the end of a program before it delivers the end of the log.
-		select {
-		case <-p.followed:
-		case <-time.After(logPatience):
+	return p.deployment.Connect(p.Unit, func() (net.Conn, error) {
+		connection, err := p.dial(ctx)
+		if err != nil {
+			// Kubernetes may report the end of a program before it delivers the end of the log.
+			select {
+			case <-p.followed:
+			case <-time.After(logPatience):
+			}
 		}
-		return fmt.Errorf("start unit %s: %w%s", p.Spec.Name, err, p.Log.LastWords())
-	}
-	p.deployment.Controlled(p.Unit, connection, p.await)
-	return nil
+		return connection, err
+	}, p.await)
 }
 
 // run makes the pod, waits until its program runs, or has run, and then calls find.

@@ -98,25 +98,15 @@ func (s *service) start(ctx context.Context) error {
 	return s.connect(ctx)
 }
 
-// connect connects to the unit of a running service. Foreign units and commands that prepare have no control
-// connection: it only watches for their end.
+// connect connects to the unit of a running service.
 func (s *service) connect(ctx context.Context) error {
 	s.started = true
-	d := s.deployment
-	if s.Spec.Foreign || s.Prepares {
-		go s.await()
+	dial := func() (net.Conn, error) { return s.dial(ctx) }
+	err := s.deployment.Connect(s.Unit, dial, s.await)
+	if err == nil {
 		s.awaitReachable(ctx)
-		return nil
 	}
-	connection, err := s.dial(ctx)
-	if err != nil {
-		if s.ReadLog != nil {
-			s.ReadLog(d.Watching)
-		}
-		return fmt.Errorf("start unit %s: %w%s", s.Spec.Name, err, s.Log.LastWords())
-	}
-	d.Controlled(s.Unit, connection, s.await)
-	return nil
+	return err
 }
 
 // create makes the service, or lets the swarm start a further task of it.
