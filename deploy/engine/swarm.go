@@ -79,15 +79,18 @@ func (c *Client) SetAvailability(ctx context.Context, id string, to Availability
 	})
 }
 
-// Peers returns the number of nodes of a network that the daemon's node knows; 0 if it does
-// not have the network yet.
-func (c *Client) Peers(ctx context.Context, network string) (int, error) {
-	var seen struct{ Peers []struct{} }
-	err := c.call(ctx, http.MethodGet, "/networks/"+network, nil, nil, &seen)
+// Peers returns the addresses of the nodes of a network that the daemon's node knows; none if it does not
+// have the network yet.
+func (c *Client) Peers(ctx context.Context, network string) (addresses []string, err error) {
+	var seen struct{ Peers []struct{ IP string } }
+	err = c.call(ctx, http.MethodGet, "/networks/"+network, nil, nil, &seen)
 	if isStatus(err, http.StatusNotFound) {
-		return 0, nil
+		return nil, nil
 	}
-	return len(seen.Peers), named("look at the network", network, err)
+	for _, peer := range seen.Peers {
+		addresses = append(addresses, peer.IP)
+	}
+	return addresses, named("look at the network", network, err)
 }
 
 // Known returns the names of the services in a network that the daemon's node can resolve; none if

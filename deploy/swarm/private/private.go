@@ -256,11 +256,12 @@ func (c *Cluster) AwaitPeers(ctx context.Context) error {
 			if !n.IsUp() { // it got a fault in the meantime
 				return true, nil
 			}
-			wanted := len(c.up()) // a node that has just got a fault may still be among the peers
-			if err != nil || peers >= wanted {
-				return true, err
+			for _, other := range c.up() { // others that have just got a fault may still be among the peers
+				if err == nil && !slices.Contains(peers, other.Address) {
+					return false, fmt.Errorf("it does not see %s in the network %s", other.Name, Overlay)
+				}
 			}
-			return false, fmt.Errorf("it sees %d of %d nodes in the network %s", peers, wanted, Overlay)
+			return true, err
 		})
 	})
 }
