@@ -124,7 +124,8 @@ func on(n *private.Node) engine.Placement {
 	return engine.Placement{Constraints: []string{"node.id==" + n.ID}}
 }
 
-// wanted returns the placement that the layout wants. The lead is on the manager, which has no faults.
+// wanted returns the placement that the layout wants, or else any node without a fault: the manager takes a
+// while to notice a loss. The lead is on the manager, which has no faults.
 func (t *privateTrial) wanted(spec lab.UnitSpec) engine.Placement {
 	if place := t.places[spec.Node]; place != "" {
 		return onNamed(place)
@@ -132,7 +133,13 @@ func (t *privateTrial) wanted(spec lab.UnitSpec) engine.Placement {
 	if spec.Name == t.lead {
 		return on(t.cluster.Nodes[0])
 	}
-	return engine.Placement{}
+	var others engine.Placement
+	for _, n := range t.cluster.Nodes {
+		if !n.IsUp() {
+			others.Constraints = append(others.Constraints, "node.id!="+n.ID)
+		}
+	}
+	return others
 }
 
 // onNamed returns a placement that allows only the node with a name.
