@@ -39,8 +39,8 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 }
 
 // Connect connects to a unit whose program runs, or has run, by dial. From then on it sends commands to the
-// unit and handles its events, until the unit closes its side; then it calls await, which waits for the unit's
-// end. Foreign units and commands that prepare have no control connection: it only calls await.
+// unit and handles its events, until the unit closes its side; then it calls await, which waits for the end
+// of the unit. Foreign units and commands that prepare have no control connection: it only calls await.
 func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func()) error {
 	if u.Spec.Foreign || u.Prepares {
 		go await()

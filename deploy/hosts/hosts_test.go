@@ -65,7 +65,7 @@ func TestHostsReachEachOther(t *testing.T) {
 	deploytest.Must(t, beta.Link(t.Context(), false))
 	probe(t, beta.Address, "timeout", "no route")
 	if beta.IsUp() || !beta.Runs() || !alpha.IsUp() {
-		t.Errorf("beta is cut off, and is up: %t, runs: %t; alpha is up: %t", beta.IsUp(), beta.Runs(), alpha.IsUp())
+		t.Errorf("beta is cut off, is up: %t, runs: %t; alpha is up: %t", beta.IsUp(), beta.Runs(), alpha.IsUp())
 	}
 	deploytest.Must(t, beta.Link(t.Context(), true))
 	probe(t, beta.Address, "refused")

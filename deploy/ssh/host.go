@@ -244,8 +244,8 @@ func (h *host) explain() error {
 			"hand once, and compare: ssh " + h.name},
 		{"Permission denied (", "it does not know your key, or your key asks for a passphrase: see that this " +
 			"works without a question: ssh " + h.name},
-		{"No space left on device", "its folder for temporary files is full: make room there, or have TMPDIR name " +
-			"another for your logins"},
+		{"No space left on device", "its folder for temporary files is full: make room there, or have TMPDIR " +
+			"name another for your logins"},
 		{"agent: Permission denied", "programs cannot run in its folder for temporary files: have TMPDIR name " +
 			"another for your logins there"},
 	} {
