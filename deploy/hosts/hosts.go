@@ -104,6 +104,11 @@ func Make(ctx context.Context, label string, names ...string) (_ *Set, err error
 // Boot starts a host, also one that was killed: with its name and addresses, but without the processes,
 // mounts and routes that it had. Its MAC address stays the same, as others still have it in their ARP tables.
 func (h *Host) Boot(ctx context.Context) (err error) {
+	if h.Runs() { // it was booted before, and what was to run there has failed
+		if err := h.Kill(ctx); err != nil {
+			return err
+		}
+	}
 	s := h.set
 	if h.pid, err = s.hold(h.Name); err != nil {
 		return err
