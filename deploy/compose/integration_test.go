@@ -84,7 +84,8 @@ func (f fixture) left(t *testing.T) []leftovers.Leftover {
 }
 
 // TestIntegrationSuite runs the suite with a service that Docker restarts whenever it ends
-// (restart: always): a kill must last, and an unexpected end must fail the trial nevertheless.
+// (restart: always): a kill must last, and an unexpected end must fail the trial nevertheless. The file is of
+// version 3, and the service is bound to a processor.
 func TestIntegrationSuite(t *testing.T) {
 	f := newFixture(t)
 	ports, err := launch.ReservePorts(1)
@@ -92,11 +93,12 @@ func TestIntegrationSuite(t *testing.T) {
 	t.Cleanup(ports.Close)
 	boxed := deploytest.Foreign{Address: launch.Loopback(ports.Numbers[0]),
 		Unit: func(part string) lab.UnitSpec {
-			text := fmt.Sprintf("services: {boxed: {image: %q, restart: always, command: [%s, /data, ':80'], ports: "+
-				"['%s:80'], volumes: ['data:/data']}}\nvolumes: {data: }",
+			text := fmt.Sprintf("version: '3.8'\nservices: {boxed: {image: %q, restart: always, command: [%s, /data, "+
+				"':80'], ports: ['%s:80'], volumes: ['data:/data']}}\nvolumes: {data: }",
 				f.image, part, launch.Loopback(ports.Numbers[0]))
 			return lab.UnitSpec{
-				Runnable: lab.Runnable{Compose: &lab.Compose{Text: text, Dir: t.TempDir()}},
+				Runnable:  lab.Runnable{Compose: &lab.Compose{Text: text, Dir: t.TempDir()}},
+				Placement: lab.Placement{Cores: []int{0}},
 			}
 		}}
 	deploytest.ForeignSuite(t, f, boxed, func() (left []string) {
