@@ -17,6 +17,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -54,16 +55,11 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 
 // part splits a layout into the services of the compose file and the rest.
 func part(layout lab.Layout) (services []lab.UnitSpec, rest lab.Layout) {
+	isService := func(spec lab.UnitSpec) bool { return spec.Compose != nil }
+	isOther := func(spec lab.UnitSpec) bool { return !isService(spec) }
 	rest = layout
-	rest.Units = nil
-	for _, spec := range layout.Units {
-		if spec.Compose != nil {
-			services = append(services, spec)
-		} else {
-			rest.Units = append(rest.Units, spec)
-		}
-	}
-	return services, rest
+	rest.Units = slices.DeleteFunc(slices.Clone(layout.Units), isService)
+	return slices.DeleteFunc(slices.Clone(layout.Units), isOther), rest
 }
 
 // Deploy implements lab.Deployer.

@@ -156,9 +156,6 @@ func burner(units ...lab.UnitSpec) lab.Layout {
 	return l
 }
 
-// Front returns a layout of a lead and the unit front.
-func Front() lab.Layout { return Layout("front") }
-
 // fromStartToReports checks a whole trial: clocks, nodes, calls, reports, files that are handed over, logs,
 // and that the units end stage by stage.
 func fromStartToReports(t *testing.T, s *suite) {

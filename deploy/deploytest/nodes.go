@@ -127,7 +127,8 @@ func lost(t *testing.T, s *suite) {
 	if at := d.Noticed(nodes[0]); at != 0 {
 		t.Errorf("the platform noticed the loss after %v, sooner than it can", at)
 	}
-	for ctx := Within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; time.Sleep(pollEvery) {
+	for ctx := Within(t); d.Noticed(nodes[0]) == 0 && ctx.Err() == nil; {
+		time.Sleep(100 * time.Millisecond) // it takes long to change
 	}
 	at := d.Noticed(nodes[0])
 	if at < time.Second {
@@ -146,9 +147,6 @@ func lost(t *testing.T, s *suite) {
 	goesOn(t, d)
 	end(t, d)
 }
-
-// pollEvery is the pause between two looks at a state that takes long to change.
-const pollEvery = 100 * time.Millisecond
 
 // pinned checks that a node on which the layout places a unit cannot be drained.
 func pinned(t *testing.T, s *suite) {

@@ -39,7 +39,7 @@ func GivesUp(t *testing.T, d lab.Deployer) {
 func CannotBegin(t *testing.T, d lab.Deployer) {
 	t.Helper()
 	dir := Folder(t)
-	if _, err := d.Deploy(t.Context(), Front(), dir); err == nil {
+	if _, err := d.Deploy(t.Context(), Layout("front"), dir); err == nil {
 		t.Errorf("%s has deployed units", d.Name())
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {

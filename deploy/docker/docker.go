@@ -158,7 +158,7 @@ func (d *deployment) open(ctx context.Context, parts fleet.Parts, sharedMemory i
 	if err := d.makeVolumes(ctx, parts.Units); err != nil {
 		return err
 	}
-	if err := d.Furnish(ctx, parts.Units, d.host, nil); err != nil {
+	if err := d.Furnish(ctx, parts.Units, d.host, nil, nil); err != nil {
 		return err
 	}
 	d.memory, err = containers.MakeMemory(d.dir, sharedMemory)

@@ -14,7 +14,7 @@ import (
 // is this host's, and not at the container's. In the network of this host such a unit is refused.
 func TestPublishedPortsAreCalled(t *testing.T) {
 	dockertest.Start(t)
-	l := deploytest.Front()
+	l := deploytest.Layout("front")
 	l.Units[1].Reached = lab.ReachPublished
 	program := deploytest.Program(t)
 	deploytest.Says(t, newDeployer(t, Host, program).Preflight(t.Context(), l),

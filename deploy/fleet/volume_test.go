@@ -65,7 +65,7 @@ func TestFilesOfAVolumeOfItsOwnAreTaken(t *testing.T) {
 	spec := lab.UnitSpec{Name: "web", Storage: lab.Storage{Leaves: "profile"},
 		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultFill}}}
 	path := Volume(dir, spec)
-	deploytest.Must(t, volume.Prepare([]lab.UnitSpec{spec}, func(lab.UnitSpec) string { return path }))
+	deploytest.Must(t, volume.Prepare([]lab.UnitSpec{spec}, func(lab.UnitSpec) string { return path }, nil))
 	t.Cleanup(func() { deploytest.NoError(t, volume.UnmountBelow(dir)) })
 	deploytest.Must(t, WriteToVolume(path, "profile/samples", []byte("taken")))
 	s := NewSupervisor(lab.Layout{}, filepath.Join(dir, handedOverFolder))

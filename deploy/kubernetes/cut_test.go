@@ -30,7 +30,7 @@ func TestCutsNeedMoreRights(t *testing.T) {
 	}))
 	defer server.Close()
 	users := &Users{Context: "theirs", API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}
-	l := deploytest.Front()
+	l := deploytest.Layout("front")
 	deploytest.NoError(t, users.checkCuts(t.Context(), l))
 	l.Units[1].Faults = []lab.FaultKind{lab.FaultCut}
 	deploytest.Says(t, users.checkCuts(t.Context(), l),
@@ -41,7 +41,7 @@ func TestCutsNeedMoreRights(t *testing.T) {
 // layout itself is unchanged.
 func TestOtherFaultsStayRefused(t *testing.T) {
 	planned := []lab.FaultKind{lab.FaultKill, lab.FaultCut, lab.FaultFill}
-	l := deploytest.Front()
+	l := deploytest.Layout("front")
 	l.Units[1].Faults = slices.Clone(planned)
 	want := []lab.FaultKind{lab.FaultKill, lab.FaultFill}
 	if left := withoutCuts(l).Units[1].Faults; !slices.Equal(left, want) {
@@ -60,7 +60,7 @@ func TestCutOnTheUsersCluster(t *testing.T) {
 	program := deploytest.Program(t)
 	d := deployerOf(t, f, program)
 	t.Cleanup(func() { deploytest.NoError(t, d.Close()) })
-	l := deploytest.Front()
+	l := deploytest.Layout("front")
 	boxed := lab.UnitSpec{Name: "boxed", Role: "server", Runnable: lab.Runnable{Foreign: true,
 		Image: pushtest.Push(t, f.Variables[registry.Variable], program),
 		Container: &lab.ContainerSpec{Command: []string{"boxed", "/kept", ":80"},

@@ -24,13 +24,13 @@ func TestNodesAreThereAfterAll(t *testing.T) {
 	}
 	node := d.Can().Nodes(lab.Layout{})[0].Name
 	for _, kind := range containers.NodeFaults() {
-		first := deploy(deploytest.Front())
+		first := deploy(deploytest.Layout("front"))
 		if _, err := first.Harm(t.Context(), lab.Fault{Target: node, Kind: kind}); err != nil {
 			t.Fatal(err)
 		}
 		deploytest.Must(t, first.Stop())
 	}
-	there := deploytest.Front()
+	there := deploytest.Layout("front")
 	there.Units[1].Node = node
 	second := deploy(there)
 	deploytest.Await(t, second, lab.EventReady) // the front has had its first caller

@@ -15,7 +15,7 @@ import (
 // trial it reaches services through the first node again.
 func TestServicesAreReachedThroughTheirOwnNodes(t *testing.T) {
 	d, _ := newDeployer(t)
-	l := deploytest.Front()
+	l := deploytest.Layout("front")
 	l.Units[0].Node, l.Units[1].Node = "node-1", "node-2"
 	l.Links = map[string]lab.Network{"node-1": {Rate: 1e6}}
 	made := deploytest.Deploy(t, d, l)

@@ -87,17 +87,15 @@ func (p *pod) kill(ctx context.Context) error {
 			return err
 		}
 	}
-	for p.runs() {
+	return fleet.Until(ctx, 5*time.Millisecond, func() (bool, error) {
+		if !p.runs() {
+			return true, nil
+		}
 		if err := syscall.Kill(p.HostPID(), syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return err
+			return true, err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("process %d does not end after kill -9: %w", p.HostPID(), context.Cause(ctx))
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
-	return nil
+		return false, fmt.Errorf("process %d does not end after kill -9", p.HostPID())
+	})
 }
 
 // refuse returns an error for units whose pods Kubernetes makes: no faults can be done to them.

@@ -18,7 +18,7 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 	d, _ := newDeployer(t)
 	for at, direct := range map[lab.Reach]bool{lab.ReachUsual: false, lab.ReachDirect: true} {
 		t.Logf("reach %q", at)
-		l := deploytest.Front()
+		l := deploytest.Layout("front")
 		l.Units[1].Reached = at
 		made := deploytest.Deploy(t, d, l)
 		running := made.(*deployment)

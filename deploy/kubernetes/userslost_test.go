@@ -43,7 +43,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	t.Run("a quota", func(t *testing.T) {
 		d := deployerOf(t, f, program)
 		defer closeUnchanged(t, d)
-		alone := deploytest.Front()
+		alone := deploytest.Layout("front")
 		alone.Units = alone.Units[1:]
 		alone.Lead = "front"
 		made, err := d.Deploy(t.Context(), alone, deploytest.Folder(t))
@@ -64,7 +64,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 			}
 			known = len(quota.Status.Hard) > 0
 		}
-		_, err = d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		_, err = d.Deploy(t.Context(), deploytest.Layout("front"), deploytest.Folder(t))
 		deploytest.Says(t, err, "exceeded quota: small", "have its administrator widen it")
 	})
 	t.Run("nodes that cannot pull", func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		d := deployerOf(t, f, program)
 		f.Variables[registry.Variable] = "http://" + f.Registry + "/team/cleave"
 		defer closeUnchanged(t, d)
-		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		_, err := d.Deploy(t.Context(), deploytest.Layout("front"), deploytest.Folder(t))
 		deploytest.Says(t, err, "start unit", "ErrImagePull", "look whether the nodes reach the registry")
 	})
 	t.Run("no registry", func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		d := deployerOf(t, f, program)
 		f.Variables[registry.Variable] = "http://" + f.Registry + "/team/cleave"
 		defer closeUnchanged(t, d)
-		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		_, err := d.Deploy(t.Context(), deploytest.Layout("front"), deploytest.Folder(t))
 		deploytest.Says(t, err, "into the registry 127.0.0.1:1", "look whether the registry runs")
 	})
 	t.Run("a node that is lost", func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		}
 		d := deployerOf(t, f, program)
 		defer closeUnchanged(t, d)
-		l := deploytest.Front()
+		l := deploytest.Layout("front")
 		l.Units[1].Node, l.Units[0].Node = "node-2", "node-1"
 		made := deploytest.Deploy(t, d, l)
 		deploytest.Await(t, made, lab.EventReady)
@@ -106,7 +106,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		f.Variables[ConfigVariable] = f.Config(t, "https://"+server.Addr().String(), f.Admin())
 		d := deployerOf(t, f, program)
 		f.Variables[ConfigVariable] = config
-		made := deploytest.Deploy(t, d, deploytest.Front())
+		made := deploytest.Deploy(t, d, deploytest.Layout("front"))
 		deploytest.Await(t, made, lab.EventReady)
 		server.Cut()
 		deploytest.Says(t, failed(t, made, 2*apiPatience), "has not answered for 30s",

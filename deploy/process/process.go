@@ -113,7 +113,7 @@ func (d *Deployer) newDeployment(
 
 // startUnits makes what the units need, and starts them.
 func (d *deployment) startUnits(ctx context.Context, layout lab.Layout) (err error) {
-	if err := d.Furnish(ctx, layout.Units, d.network.addressOf(""), d.network.named); err != nil {
+	if err := d.Furnish(ctx, layout.Units, d.network.addressOf(""), d.network.named, nil); err != nil {
 		return err
 	}
 	if err := d.replicate(ctx, layout); err != nil {

@@ -44,7 +44,7 @@ func hangs(from net.Conn) { _, _ = io.Copy(io.Discard, from) } // until it is cl
 // trialOn returns a trial on a host, and its unit, whose output is awaited.
 func trialOn(t *testing.T, h *host) (*deployment, *unit) {
 	t.Helper()
-	layout := deploytest.Front()
+	layout := deploytest.Layout("front")
 	d := &deployment{hosts: []*host{h}, deployer: newDeployer("", "", []string{h.name}), dir: t.TempDir()}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(layout, t.TempDir()), d.dir, d.platform())
 	d.deployer.hosts, d.deployer.launcher = d.hosts, &launch.Launcher{} // it starts nothing
@@ -60,7 +60,7 @@ func TestAHungAgentIsGivenUp(t *testing.T) {
 	for name, try := range map[string]func(*deployment, *host) error{
 		"Stop": func(d *deployment, _ *host) error { return d.Stop() },
 		"Preflight": func(d *deployment, _ *host) error {
-			return d.deployer.Preflight(context.Background(), deploytest.Front())
+			return d.deployer.Preflight(context.Background(), deploytest.Layout("front"))
 		},
 		"lease": func(d *deployment, h *host) error {
 			go h.renewLease(h.client, h.ended)
@@ -93,7 +93,8 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begun := time.Now()
-		if err := d.deployer.Preflight(ctx, deploytest.Front()); !errors.Is(err, context.DeadlineExceeded) ||
+		err := d.deployer.Preflight(ctx, deploytest.Layout("front"))
+		if !errors.Is(err, context.DeadlineExceeded) ||
 			time.Since(begun) > time.Second || !h.isConnected() {
 			t.Errorf("after %v: %v, the agent is there: %t", time.Since(begun), err, h.isConnected())
 		}

@@ -150,7 +150,7 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 		"closed":   "Connection refused", "relayed": "without a relay",
 	} {
 		d := newDeployer("", agent, []string{name})
-		if err := d.Preflight(t.Context(), deploytest.Front()); err == nil ||
+		if err := d.Preflight(t.Context(), deploytest.Layout("front")); err == nil ||
 			!strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), "host "+name) {
 			t.Errorf("%s: %v, want it to say %q", name, err, says)
 		}
@@ -174,10 +174,10 @@ func TestHostsThatDoNotReachEachOther(t *testing.T) {
 	deploytest.Must(t, left.Run(t.Context(), "ip", "route", "add", "unreachable", right.Address))
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	for range 2 {
-		deploytest.Says(t, d.Preflight(t.Context(), deploytest.Front()), "does not reach host")
+		deploytest.Says(t, d.Preflight(t.Context(), deploytest.Layout("front")), "does not reach host")
 	}
 	deploytest.Must(t, left.Run(t.Context(), "ip", "route", "delete", "unreachable", right.Address))
-	deploytest.NoError(t, d.Preflight(t.Context(), deploytest.Front()))
+	deploytest.NoError(t, d.Preflight(t.Context(), deploytest.Layout("front")))
 	deploytest.NoError(t, d.Close())
 	h.AwaitNothing(t, 10*time.Second)
 }
@@ -220,7 +220,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	deploy := func() lab.Deployment {
 		t.Helper()
-		running := deploytest.Deploy(t, d, deploytest.Front())
+		running := deploytest.Deploy(t, d, deploytest.Layout("front"))
 		deploytest.Await(t, running, lab.EventReady)
 		return running
 	}

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { deploytest.Main(m, process.Janitor, playConductor)
 // playConductor deploys units to hosts, and lets them run.
 func playConductor(args []string) error {
 	program, agent, dir, names := args[0], args[1], args[2], args[3:]
-	_, err := newDeployer(program, agent, names).Deploy(context.Background(), deploytest.Front(), dir)
+	_, err := newDeployer(program, agent, names).Deploy(context.Background(), deploytest.Layout("front"), dir)
 	return err
 }
 

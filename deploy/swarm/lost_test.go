@@ -37,7 +37,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		// The registry has an address that only this host can reach.
 		d := with(t, registry.Variable, deploytest.NewForwarder(t, "tcp", f.Registry).Addr().String()+"/team")
 		defer closeUnchanged(t, d)
-		_, err := d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		_, err := d.Deploy(t.Context(), deploytest.Layout("front"), deploytest.Folder(t))
 		deploytest.Says(t, err, "the door on node-", "look whether the nodes reach the registry")
 	})
 	t.Run("a port that is taken", func(t *testing.T) {
@@ -57,13 +57,13 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		defer func() {
 			deploytest.NoError(t, f.Nodes[2].Run(t.Context(), "sh", "-c", "kill -9 $(cat /run/taken)"))
 		}()
-		_, err = d.Deploy(t.Context(), deploytest.Front(), deploytest.Folder(t))
+		_, err = d.Deploy(t.Context(), deploytest.Layout("front"), deploytest.Folder(t))
 		deploytest.Says(t, err, "the door on node-3", "a program of that node has the port")
 	})
 	t.Run("a manager that is gone", func(t *testing.T) {
 		manager := deploytest.NewForwarder(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))
 		d := with(t, Variable, "tcp://"+manager.Addr().String())
-		made := deploytest.Deploy(t, d, deploytest.Front())
+		made := deploytest.Deploy(t, d, deploytest.Layout("front"))
 		deploytest.Await(t, made, lab.EventReady)
 		manager.Cut()
 		select {

@@ -19,7 +19,7 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 		node string
 	}{{lab.ReachUsual, "node-2"}, {lab.ReachPublished, "node-2"}, {lab.ReachPublished, "node-1"}} {
 		t.Logf("reach %q on %s", c.at, c.node)
-		l := deploytest.Front()
+		l := deploytest.Layout("front")
 		l.Units[0].Node, l.Units[1].Node, l.Units[1].Reached = "node-1", c.node, c.at
 		made := deploytest.Deploy(t, d, l)
 		running := made.(*deployment)

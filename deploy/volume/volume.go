@@ -32,9 +32,9 @@ const (
 )
 
 // Prepare makes the volumes of units that have the fault fill. folder returns the folder of a unit, and
-// show makes it visible to hosts with mounts of their own.
+// show makes it visible to hosts with mounts of their own; nil: there are none.
 func Prepare(
-	units []lab.UnitSpec, folder func(lab.UnitSpec) string, show ...func(folder string) error,
+	units []lab.UnitSpec, folder func(lab.UnitSpec) string, show func(folder string) error,
 ) error {
 	made := map[string]bool{} // units may share one
 	for _, spec := range units {
@@ -43,10 +43,8 @@ func Prepare(
 			continue
 		}
 		err := mount(at)
-		for _, showTo := range show {
-			if err == nil {
-				err = showTo(at)
-			}
+		if err == nil && show != nil {
+			err = show(at)
 		}
 		if err != nil {
 			return fmt.Errorf("unit %s: %w", spec.Name, err)

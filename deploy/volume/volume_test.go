@@ -26,7 +26,7 @@ func TestFilledAndDrained(t *testing.T) {
 		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultFill}},
 	}}
 	folderOf := func(u lab.UnitSpec) string { return filepath.Join(dir, u.Name) }
-	deploytest.Must(t, Prepare(units, folderOf))
+	deploytest.Must(t, Prepare(units, folderOf, nil))
 	t.Cleanup(func() { _ = UnmountBelow(dir) })
 	stock, kept := folderOf(units[1]), filepath.Join(folderOf(units[1]), "kept")
 	writeMore := func() error { return os.WriteFile(filepath.Join(stock, "more"), make([]byte, 1<<20), 0o600) }
