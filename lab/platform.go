@@ -31,8 +31,8 @@ type ProgramImage struct {
 }
 
 // UnitStart holds the time from the request for a unit until it was usable: for the lead until it reported
-// that it is ready, for a server until a client could use it, for another unit until it accepted commands,
-// and for a process until it ran.
+// that it is ready, for a server until a client could use it, and for another unit until its program had
+// opened its control connection.
 type UnitStart struct {
 	Unit    string  `json:"unit"`
 	Seconds float64 `json:"seconds"`

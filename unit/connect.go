@@ -52,6 +52,11 @@ func Streams() (io.Reader, io.Writer, error) {
 	}
 	address := os.Getenv(lab.ControlVariable)
 	if address == "" {
+		// As accept does, it tells the conductor that the program runs; below a keeper the output is a log.
+		if in, err := os.Stdin.Stat(); err == nil && in.Mode()&os.ModeCharDevice == 0 {
+			_, err = io.WriteString(os.Stdout, "\n")
+			return os.Stdin, os.Stdout, err
+		}
 		return os.Stdin, os.Stdout, nil
 	}
 	token, err := variable(lab.TokenVariable)

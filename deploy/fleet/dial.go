@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -55,7 +56,8 @@ func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func())
 	}
 	u.Commands = connection
 	go func() {
-		f.HandleEvents(u, connection)
+		// authenticate has read the empty line with which the unit began.
+		f.HandleEvents(u, io.MultiReader(strings.NewReader("\n"), connection))
 		_ = connection.Close() // the unit has closed its side
 		await()
 	}()

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -91,12 +92,14 @@ const maxEvent = 64 << 20
 // HandleEvents handles the events of a unit until it closes its side, or the connection breaks. Invalid or
 // endless input fails the trial; the rest is then discarded, so that the unit does not block.
 func (s *Supervisor) HandleEvents(u *Unit, from io.Reader) {
-	// A unit of ours counts as usable once its control connection is open, until a later sign of readiness. A
-	// process has that connection from its start. The events of a foreign unit come from its keeper.
-	if !u.Spec.Foreign {
+	// A unit of ours writes an empty line when its program has opened the control connection (unit.Streams). It
+	// counts as usable from then on, until a later sign of readiness. The events of a foreign unit come from its
+	// keeper.
+	begun := bufio.NewReader(from)
+	if _, err := begun.Peek(1); err == nil && !u.Spec.Foreign {
 		u.markUsable()
 	}
-	events := bounded.New(from, maxEvent)
+	events := bounded.New(begun, maxEvent)
 	decoder := json.NewDecoder(events)
 	for {
 		events.Next()
@@ -111,7 +114,7 @@ func (s *Supervisor) HandleEvents(u *Unit, from io.Reader) {
 		var long bounded.Error
 		if errors.As(err, &syntax) || errors.As(err, &kind) || errors.As(err, &long) {
 			s.Fail(fmt.Errorf("unit %s wrote what is no event: %w", u.Spec.Name, err))
-			_, _ = io.Copy(io.Discard, from)
+			_, _ = io.Copy(io.Discard, begun)
 		}
 		return
 	}

@@ -27,6 +27,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, "stillborn")
 		os.Exit(3)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "serve-late" {
+		time.Sleep(deploytest.Late)
+	}
 	channel, err := unit.Open()
 	if err == nil {
 		err = play(channel, os.Args[1], os.Args[2:])
@@ -48,7 +51,7 @@ func play(channel *unit.Channel, part string, args []string) error {
 		return lead(channel, args, 0)
 	case "burner": // args: likewise
 		return lead(channel, args, deploytest.Burnt)
-	case "serve":
+	case "serve", "serve-late": // the latter opens its control connection late
 		return serve(channel)
 	case "processors":
 		return tell(channel, always(strconv.Itoa(runtime.NumCPU()))) // NumCPU is the number at the start
