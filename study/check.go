@@ -277,6 +277,8 @@ func (f *File) checkClaimKind(r *yamlfile.Reader, place string, c lab.Claim) {
 	}
 	ranged := test.Range || c.Low != 0 || c.High != 0
 	switch {
+	case ranged && !f.planned && !test.Range && c.Kind != lab.ClaimEquivalent:
+		r.Problem(line, "claim %s: a claim of kind %s has no use for the keys \"low\" and \"high\"", c.ID, c.Kind)
 	case c.Low < 0 && !test.Exponent:
 		r.Problem(line, "claim %s: low is %g, expected a number from 0 up: only an exponent can be negative",
 			c.ID, c.Low)

@@ -287,9 +287,12 @@ func TestKnobsAreSetInAllVariants(t *testing.T) {
 
 func TestClaimsOfEveryKindSayWhatTheyNeed(t *testing.T) {
 	for claim, want := range map[string]string{
-		"kind: more, variant: a":                   `needs the key "against"`,
-		"kind: equivalent, variant: a":             `needs the key "against"`,
-		"kind: equivalent, variant: a, against: b": "",
+		"kind: more, variant: a":                                             `needs the key "against"`,
+		"kind: more, variant: a, against: b, high: 2":                        `no use for the keys "low" and "high"`,
+		"kind: slower, variant: a, against: b, low: 2, high: 3":              `no use for the keys "low"`,
+		"kind: grows, variant: a, against: b, factor: rate, low: 1, high: 2": `no use for the keys "low"`,
+		"kind: equivalent, variant: a":                                       `needs the key "against"`,
+		"kind: equivalent, variant: a, against: b":                           "",
 		"kind: equivalent, variant: a, against: b, low: 2, high: 1": "expected low below " +
 			"high",
 		"kind: equivalent, variant: a, against: a, metric: done, against_metric: answered":  "",
