@@ -144,7 +144,7 @@ func (f *compareFlags) points(own *scenario.Load) ([]lab.Point, error) {
 		points = append(points, lab.Point{Name: "scenario", Levels: map[string]float64{}})
 	}
 	if f.capacity {
-		capacity := lab.Point{Name: "capacity", Levels: map[string]float64{external.SearchFrom: from}}
+		capacity := lab.Point{Name: "capacity", Levels: map[string]float64{lab.FactorSearchFrom: from}}
 		mistakes = append(mistakes, add(capacity))
 	}
 	if len(points) == 0 {

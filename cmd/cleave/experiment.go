@@ -356,8 +356,8 @@ func (a app) play(
 	ctx context.Context, conductor *run.Conductor, plan lab.Plan, folder *store.Folder, out outFlag,
 ) error {
 	if found, err := leftovers.Find(leftovers.Root()); err == nil && len(found.Left) > 0 {
-		fmt.Fprintf(a.errOut, "note: %d leftovers of an earlier cleave are on this host; remove them with: cleave "+
-			"clean\n", len(found.Left))
+		fmt.Fprintf(a.errOut, "note: an earlier cleave has left something on this host (%d in all); remove it "+
+			"with: cleave clean\n", len(found.Left))
 	}
 	own, _, err := programs()
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
+	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
 // load returns the load of every trial, and the folder of the scenario's files.
@@ -196,12 +197,15 @@ func (f *foreignFlags) checkSystems(
 		for _, p := range s.Points {
 			// The check needs a port; the real one is known when the system has started.
 			job := lab.LoadJob{Load: *s.Load, Target: strings.ReplaceAll(v.External.URL, "{port}", "80")}
-			rate, _ := p.Level(external.Rate)
-			users, _ := p.Level(external.Users)
-			from, _ := p.Level(external.SearchFrom)
-			operations, _ := p.Level(external.Operations)
-			// A point with a number of operations has no rate. The check needs one, and accepts any.
-			job.Rate, job.Users = max(rate, from, min(operations, 1)), int(users)
+			rate, _ := p.Level(lab.FactorRate)
+			users, _ := p.Level(lab.FactorUsers)
+			from, _ := p.Level(lab.FactorSearchFrom)
+			operations, counted := p.Level(external.Operations)
+			// All operations of a counted load may be sent within one second.
+			job.Rate, job.Users = max(rate, from, operations), int(users)
+			if counted {
+				job.Duration = loaded.Longest
+			}
 			playsOwnLoad = playsOwnLoad || job.Rate == 0 && job.Users == 0
 			spec, err := checkLoad(job, dir, secrets)
 			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {

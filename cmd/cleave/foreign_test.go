@@ -38,9 +38,9 @@ func TestForeignScripts(t *testing.T) {
 	})
 }
 
-// TestConsentForTheURLsOfAComparison: --allow is read before anything is played. It bounds operations, not
-// flows, and loads as long as the conductor may make them.
-func TestConsentForTheURLsOfAComparison(t *testing.T) {
+// TestConsentForURLs: --allow is read before anything is played. It bounds operations, not flows, and loads
+// as long as the conductor may make them. A check may send all its operations within a second.
+func TestConsentForURLs(t *testing.T) {
 	dir := t.TempDir()
 	list, flow := filepath.Join(dir, "list.yaml"), filepath.Join(dir, "flow.yaml")
 	writeFiles(t, dir, map[string]string{
@@ -50,15 +50,16 @@ func TestConsentForTheURLsOfAComparison(t *testing.T) {
 		"flow.yaml": "schema: cleave-scenario/1\nname: flow\nflows:\n  - {name: f, steps: [{request: GET /}, " +
 			"{request: GET /}]}\n",
 	})
-	for said, args := range map[string][]string{
-		"is not in the allow list":             {"--rate", "1"},
-		"10 operations per second are planned": {"--rate", "10", "--allow", list},
-		"12 operations per second are planned": {"--rate", "6", "--allow", list, "--scenario", flow},
-		"52h0m0s of load would end after":      {"--rate", "1", "-d", "13h", "--allow", list},
+	compare := "compare a=http://203.0.113.7 b=http://203.0.113.7:80 --plan --rate "
+	for said, args := range map[string]string{
+		"is not in the allow list":               compare + "1",
+		"10 operations per second are planned":   compare + "10 --allow " + list,
+		"12 operations per second are planned":   compare + "6 --allow " + list + " --scenario " + flow,
+		"52h0m0s of load would end after":        compare + "1 -d 13h --allow " + list,
+		"1000 operations per second are planned": "check http://203.0.113.7 --allow " + list,
 	} {
 		root := newRoot(strings.NewReader(""), io.Discard, io.Discard)
-		root.SetArgs(append([]string{"compare", "a=http://203.0.113.7", "b=http://203.0.113.7:80", "--plan"},
-			args...))
+		root.SetArgs(strings.Fields(args))
 		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("%v: %v, want %q", args, err, said)
 		}

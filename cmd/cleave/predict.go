@@ -131,7 +131,7 @@ func (a app) predict(ctx context.Context, path string, flags predictFlags) error
 		return withCode(exitBadPlan, "%s: %w", path, err)
 	}
 	document := answer.Document()
-	err = errors.Join(answer.Write(a.textStream(flags.json == "-")),
+	err = errors.Join(answer.Write(a.textStream(isOutput(flags.json))),
 		a.writeDocument(flags.json, func(w io.Writer) error { return writeJSON(w, document) }))
 	if err == nil && len(document.Withheld) > 0 {
 		return withCode(exitUndecided, "the answer is withheld; the reasons are above")

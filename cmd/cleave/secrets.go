@@ -46,8 +46,8 @@ func convertTypedHeaders(file *scenario.File) {
 func maskScenario(v *secret.Vault, file scenario.File) scenario.File {
 	what := "scenario " + file.Name
 	masked := withTexts(file, func(name, _, text string) string {
-		if secret.Named(name) && text != "" && !strings.Contains(text, "${") {
-			return scenarioReference(v.Mask(what, name, text))
+		if plain, isPlain := secret.Plain(text); secret.Named(name) && text != "" && isPlain {
+			return scenarioReference(v.Mask(what, name, plain))
 		}
 		return v.MaskURLs(what, name, text, scenarioReference)
 	})

@@ -38,11 +38,13 @@ func TestHeadersOfTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestPasswordsOfURLsInScenarios: the plan has a reference in the place of each, and the load has the
-// password again. What refers to values, or only looks like a reference to the environment, stays.
-func TestPasswordsOfURLsInScenarios(t *testing.T) {
+// TestPasswordsOfScenarios: the plan has a reference in the place of each, also of one with the plain text
+// ${, and the load has the password again. What refers to values, or only looks like a reference to the
+// environment, stays.
+func TestPasswordsOfScenarios(t *testing.T) {
 	const url = "http://me:pass-word@h/"
-	file := scenario.File{Name: "s", Target: url, Headers: map[string]string{"X-Back": url},
+	file := scenario.File{Name: "s", Target: url, Headers: map[string]string{"X-Back": url,
+		"X-Token": "pass-word$${"},
 		Values: map[string]scenario.Value{"back": {Choice: []string{"a", url, "${env:HOME}"}}, "id": {}},
 		Flows: []scenario.Flow{{Name: "f", Steps: []scenario.Step{{Name: "at " + url,
 			Request: "GET /?from=" + url, Body: url, JSON: map[string]any{"back": url},
