@@ -61,7 +61,7 @@ type ListedTrial struct {
 type LeftOut struct {
 	Beyond int  // beyond the maximum length of a list
 	Unread int  // not read, because the files of the others had reached the byte limit of a list
-	Unseen bool // the folders, or the entries of one, exceed the limits of the search
+	Unseen bool // a folder could not be read, or there are more folders or entries than are searched
 }
 
 // LogEnd is the end of the log of a unit.
