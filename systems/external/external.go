@@ -31,14 +31,8 @@ const Name = "external"
 // roleSystem is the name and the role of the unit of a system that is one unit.
 const roleSystem = "system"
 
-// Factors of points. A point has one of them.
-const (
-	Rate  = lab.FactorRate  // flows per second of an open loop
-	Users = lab.FactorUsers // of a closed loop
-	// SearchFrom is the rate at which the search for the capacity begins.
-	SearchFrom = lab.FactorSearchFrom
-	Operations = "operations" // the number of operations of a counted load, as of a check
-)
+// Operations is the factor with the number of operations of a counted load, such as that of a check.
+const Operations = "operations"
 
 // portMark stands for a port that is chosen for each trial.
 const portMark = "{port}"

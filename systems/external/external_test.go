@@ -67,7 +67,7 @@ func TestLayouts(t *testing.T) {
 			"http://127.0.0.1:80/", "system", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, job := layout(t, parse(t, test.text), at(Rate, 50))
+			l, job := layout(t, parse(t, test.text), at(lab.FactorRate, 50))
 			var units []string
 			for _, u := range l.Units {
 				units = append(units, u.Name)
@@ -97,7 +97,7 @@ func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 		"compose.yaml": "services: {web: {image: web, network_mode: host}, db: {image: db}}"})
 	d, err := parseBeside(path, "name: it\nurl: http://127.0.0.1:8080/\ncompose: compose.yaml")
 	testset.Must(t, err)
-	l, _ := layout(t, d, at(Users, 3))
+	l, _ := layout(t, d, at(lab.FactorUsers, 3))
 	for i, name := range []string{"db", "web"} {
 		u := l.Units[i]
 		if u.Name != name || u.Role != name || u.Compose == nil ||
@@ -112,7 +112,7 @@ func TestServicesOfAComposeFileBecomeUnits(t *testing.T) {
 		"volumes: {}": "no services", "services: [": "compose file"} {
 		d.Compose = &lab.Compose{Text: text}
 		_, err := System{Generator: &loadedtest.Generator{}}.Layout(lab.Variant{Name: "it",
-			External: &d.ExternalSystem}, at(Users, 3), 1)
+			External: &d.ExternalSystem}, at(lab.FactorUsers, 3), 1)
 		if err == nil || !strings.Contains(err.Error(), message) {
 			t.Errorf("Layout of %q: %v, want it to say %q", text, err, message)
 		}
@@ -126,13 +126,15 @@ func TestPointsSayWhatTheLoadIs(t *testing.T) {
 		want  lab.LoadJob
 		fails bool
 	}{
-		"rate":         {at(Rate, 12.5), lab.LoadJob{Rate: 12.5}, false},
-		"users":        {at(Users, 4), lab.LoadJob{Users: 4}, false},
-		"search":       {at(SearchFrom, 100), lab.LoadJob{Rate: 100, Search: true, Variant: "theirs"}, false},
-		"scenario's":   {lab.Point{Name: "scenario"}, lab.LoadJob{}, false},
-		"no rate":      {at(Rate, 0), lab.LoadJob{}, true},
-		"unknown":      {at("workers", 5), lab.LoadJob{}, true},
-		"two of these": {lab.Point{Levels: map[string]float64{Rate: 1, Users: 1}}, lab.LoadJob{}, true},
+		"rate":  {at(lab.FactorRate, 12.5), lab.LoadJob{Rate: 12.5}, false},
+		"users": {at(lab.FactorUsers, 4), lab.LoadJob{Users: 4}, false},
+		"search": {at(lab.FactorSearchFrom, 100),
+			lab.LoadJob{Rate: 100, Search: true, Variant: "theirs"}, false},
+		"scenario's": {lab.Point{Name: "scenario"}, lab.LoadJob{}, false},
+		"no rate":    {at(lab.FactorRate, 0), lab.LoadJob{}, true},
+		"unknown":    {at("workers", 5), lab.LoadJob{}, true},
+		"two of these": {lab.Point{Levels: map[string]float64{lab.FactorRate: 1, lab.FactorUsers: 1}},
+			lab.LoadJob{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var g loadedtest.Generator
@@ -178,20 +180,20 @@ func TestAudits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			system := System{Generator: &loadedtest.Generator{Report: test.report}}
-			audit := system.Audit(lab.Variant{}, at(Rate, 100), handedIn)
+			audit := system.Audit(lab.Variant{}, at(lab.FactorRate, 100), handedIn)
 			if said := strings.Join(audit.Problems, "; "); audit.Verdict != test.want ||
 				!strings.Contains(said, test.message) || (test.message == "") != (said == "") {
 				t.Errorf("audit %+v, want %s with %q", audit, test.want, test.message)
 			}
 		})
 	}
-	if audit := (System{Generator: &loadedtest.Generator{}}).Audit(lab.Variant{}, at(Rate, 1),
+	if audit := (System{Generator: &loadedtest.Generator{}}).Audit(lab.Variant{}, at(lab.FactorRate, 1),
 		nil); audit.Verdict != lab.AuditUnknown {
 		t.Errorf("audit without a report is %s, want unknown", audit.Verdict)
 	}
 	beyond := with(func(r *lab.LoadReport) { r.Achieved = 10 })
 	if audit := (System{Generator: &loadedtest.Generator{Report: beyond}}).Audit(lab.Variant{},
-		at(SearchFrom, 1), handedIn); audit.Verdict != lab.AuditValid {
+		at(lab.FactorSearchFrom, 1), handedIn); audit.Verdict != lab.AuditValid {
 		t.Errorf("audit of a search is %s, want valid: probes beyond the capacity are part of it", audit.Verdict)
 	}
 }
@@ -212,15 +214,16 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 		point   lab.Point
 		want    map[string]float64
 	}{
-		"a command": {metered, at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100,
-			"error_share": 0, "service_time_p50": 1, "cpu_per_operation": 0.002, "system_peak_memory": 4e6}},
-		"a URL": {lab.Metered{Roles: map[string]lab.Usage{"generator": {CPUSeconds: 3}}}, at(Rate, 100),
+		"a command": {metered, at(lab.FactorRate, 100),
+			map[string]float64{"response_time_p99": 0.002, "goodput": 100,
+				"error_share": 0, "service_time_p50": 1, "cpu_per_operation": 0.002, "system_peak_memory": 4e6}},
+		"a URL": {lab.Metered{Roles: map[string]lab.Usage{"generator": {CPUSeconds: 3}}}, at(lab.FactorRate, 100),
 			map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0, "service_time_p50": 1}},
 		"no CPU time": {lab.Metered{Roles: map[string]lab.Usage{"system": {
 			Unavailable: map[string]string{"cpu_seconds": "?", "peak_memory_bytes": "?"}}}},
-			at(Rate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0,
+			at(lab.FactorRate, 100), map[string]float64{"response_time_p99": 0.002, "goodput": 100, "error_share": 0,
 				"service_time_p50": 1}},
-		"a search": {metered, at(SearchFrom, 100), map[string]float64{"capacity": 900}},
+		"a search": {metered, at(lab.FactorSearchFrom, 100), map[string]float64{"capacity": 900}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := system.Measure(t.Context(), lab.Variant{}, test.point, test.metered,
@@ -231,7 +234,8 @@ func TestMeasuresLeaveTheGeneratorOut(t *testing.T) {
 			}
 		})
 	}
-	if _, err := system.Measure(t.Context(), lab.Variant{}, at(Rate, 1), metered, lab.Leftover{}); err == nil {
+	if _, err := system.Measure(t.Context(), lab.Variant{}, at(lab.FactorRate, 1),
+		metered, lab.Leftover{}); err == nil {
 		t.Error("Measure without a report passes")
 	}
 }
@@ -252,11 +256,13 @@ func TestTheHeadlineDependsOnTheLoad(t *testing.T) {
 		first  string
 		number int
 	}{
-		"open":            {[]lab.Point{at(Rate, 1), at(Rate, 2)}, "response_time_p99", 11 + client},
-		"open and search": {[]lab.Point{at(Rate, 1), at(SearchFrom, 1)}, "response_time_p99", 12 + client},
-		"scenario's own":  {[]lab.Point{scenarios}, "response_time_p99", 11 + client},
-		"closed":          {[]lab.Point{at(Users, 1)}, "goodput", 11 + client},
-		"search":          {[]lab.Point{at(SearchFrom, 1)}, "capacity", 1},
+		"open": {[]lab.Point{at(lab.FactorRate, 1), at(lab.FactorRate, 2)},
+			"response_time_p99", 11 + client},
+		"open and search": {[]lab.Point{at(lab.FactorRate, 1), at(lab.FactorSearchFrom, 1)},
+			"response_time_p99", 12 + client},
+		"scenario's own": {[]lab.Point{scenarios}, "response_time_p99", 11 + client},
+		"closed":         {[]lab.Point{at(lab.FactorUsers, 1)}, "goodput", 11 + client},
+		"search":         {[]lab.Point{at(lab.FactorSearchFrom, 1)}, "capacity", 1},
 	} {
 		metrics := Metrics(test.points)
 		if metrics[0].Name != test.first || len(metrics) != test.number {
@@ -376,7 +382,7 @@ func TestInline(t *testing.T) {
 }
 
 func TestAVariantWithoutADefinitionIsRefused(t *testing.T) {
-	_, err := System{Generator: &loadedtest.Generator{}}.Layout(lab.Variant{Name: "a"}, at(Rate, 1), 1)
+	_, err := System{Generator: &loadedtest.Generator{}}.Layout(lab.Variant{Name: "a"}, at(lab.FactorRate, 1), 1)
 	if err == nil || errors.Is(err, os.ErrNotExist) {
 		t.Errorf("Layout: %v", err)
 	}

@@ -61,8 +61,8 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 func Metrics(points []lab.Point) []lab.Metric {
 	var open, closed, search bool
 	for _, p := range points {
-		_, users := p.Level(Users)
-		_, from := p.Level(SearchFrom)
+		_, users := p.Level(lab.FactorUsers)
+		_, from := p.Level(lab.FactorSearchFrom)
 		closed, search = closed || users, search || from
 		open = open || !users && !from // as is the load of a scenario
 	}

@@ -88,7 +88,7 @@ func layoutOf(t *testing.T, d Definition) (units map[string]lab.UnitSpec, names 
 		t.Errorf("the plan has a password (%v): %s", err, text)
 	}
 	v := lab.Variant{Name: d.Name, External: &d.ExternalSystem, Replicas: d.Replicas, Limits: d.Limits}
-	l, err := System{Generator: &loadedtest.Generator{}, Secrets: vault}.Layout(v, at(Rate, 5), 1)
+	l, err := System{Generator: &loadedtest.Generator{}, Secrets: vault}.Layout(v, at(lab.FactorRate, 5), 1)
 	if err == nil {
 		l, err = v.Scale(l)
 	}

@@ -101,7 +101,7 @@ services: {web: {image: web, ports: ["80"], environment: {DSN: "pg://me:from-the
 // laidOut returns the layout of a system whose secrets are in a vault.
 func laidOut(d Definition, v *secret.Vault) (lab.Layout, error) {
 	return System{Generator: &loadedtest.Generator{}, Secrets: v}.Layout(
-		lab.Variant{Name: d.Name, External: &d.ExternalSystem}, at(Rate, 1), 1)
+		lab.Variant{Name: d.Name, External: &d.ExternalSystem}, at(lab.FactorRate, 1), 1)
 }
 
 func TestCommandsAreMaskedAndComeBack(t *testing.T) {
