@@ -8,6 +8,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -62,7 +63,9 @@ var _ lab.FileService = service{}
 type service struct{ folder string }
 
 // Address implements lab.Service.
-func (s service) Address(string) string { return "sqlite://" + filepath.ToSlash(s.folder) }
+func (s service) Address(string) string {
+	return (&url.URL{Scheme: "sqlite", Path: filepath.ToSlash(s.folder)}).String()
+}
 
 // Embedded implements lab.EmbeddedService.
 func (s service) Embedded() {}

@@ -11,7 +11,10 @@ import (
 )
 
 func TestEveryTrialHasAFolderOfItsOwn(t *testing.T) {
-	dir := t.TempDir()
+	dir := filepath.Join(t.TempDir(), "100%41 #1?") // characters that a URL must escape
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	spec := lab.ServiceSpec{Name: "database", Kind: Kind}
 	for range 2 {
 		service, err := New().Fresh(t.Context(), spec, dir)
