@@ -81,22 +81,22 @@ const (
 func File(dir, unit string) string { return filepath.Join(dir, prefix+unit+suffix) }
 
 // Write appends the kept spans to the unit's file in a directory, and the number of
-// spans that were dropped since the last call. The provider then forgets these spans. A
+// spans that were dropped since the last call. The provider forgets them as soon as the file is open. A
 // restarted unit appends to the file of the process before it. It first removes a last line
 // that is incomplete because that process was killed.
 func (p *Provider) Write(dir, unit string) (err error) {
 	if err := cutIncompleteLine(File(dir, unit)); err != nil {
 		return fmt.Errorf("write the spans of %s: %w", unit, err)
 	}
-	p.mu.Lock()
-	all, dropped := p.kept, p.counts.Dropped-p.reported
-	p.kept, p.reported = nil, p.counts.Dropped
-	p.mu.Unlock()
 	file, err := os.OpenFile(File(dir, unit), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the spans of %s: %w", unit, err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	p.mu.Lock()
+	all, dropped := p.kept, p.counts.Dropped-p.reported
+	p.kept, p.reported = nil, p.counts.Dropped
+	p.mu.Unlock()
 	out := bufio.NewWriter(file)
 	encoder := json.NewEncoder(out)
 	for _, part := range all {
