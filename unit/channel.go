@@ -3,7 +3,7 @@
 // the unit: addresses, peers, a folder. It also serves HTTP to clients, with limits of time and
 // size. It knows no system and no deployer.
 //
-// Entry points: Main, Open, Address, PeerAddress, Dir, Slacken.
+// Entry points: Main, Open, Channel.Serve, ServeFront, Address, PeerAddress, Dir, Slacken.
 package unit
 
 import (
@@ -57,6 +57,21 @@ func (c *Channel) Finished(elapsed time.Duration) error {
 
 // Report sends the unit's report of its work. It is the unit's last event.
 func (c *Channel) Report(report any) error { return c.Tell(lab.EventReport, report) }
+
+// ReportWithProfile hands over the profile at a path from Profiled, if there is one, and then reports.
+func (c *Channel) ReportWithProfile(path string, report any) error {
+	if err := c.handOverProfile(path); err != nil {
+		return err
+	}
+	return c.Report(report)
+}
+
+func (c *Channel) handOverProfile(path string) error {
+	if path == "" {
+		return nil
+	}
+	return c.HandOver(path)
+}
 
 // Tell sends an event with content, encoded as JSON, as its data. Deployers understand only the kinds that
 // lab defines, and fail the trial if another unit than the lead sends an event about the trial.

@@ -52,8 +52,8 @@ func (c *Channel) Serve(ctx context.Context, stop func(), address string,
 	}
 	select {
 	case err := <-commanded:
-		if err == nil && profile != "" {
-			err = c.HandOver(profile)
+		if err == nil {
+			err = c.handOverProfile(profile)
 		}
 		if err != nil {
 			return err

@@ -43,7 +43,7 @@ func PlayUnit(
 		if err != nil {
 			return err
 		}
-		return report(channel, profile, account)
+		return channel.ReportWithProfile(profile, account)
 	}
 	workers, err := newWorkers(job)
 	if err != nil {
@@ -90,15 +90,5 @@ func lead(channel *unit.Channel, workers Workers) error {
 	if err := workers.Dismiss(); err != nil {
 		return err
 	}
-	return report(channel, profile, workers.Account(startNs, endNs))
-}
-
-// report hands over the unit's profile, if it has one, and sends its account.
-func report(channel *unit.Channel, profile string, account Account) error {
-	if profile != "" {
-		if err := channel.HandOver(profile); err != nil {
-			return err
-		}
-	}
-	return channel.Report(account)
+	return channel.ReportWithProfile(profile, workers.Account(startNs, endNs))
 }

@@ -95,17 +95,7 @@ func call(channel *unit.Channel, job crossing.Job) error {
 	if err := channel.Await(lab.CommandStop); err != nil {
 		return err
 	}
-	return errors.Join(c.close(), report(channel, profile, account))
-}
-
-// report hands over the unit's profile, if it has one, and sends its account.
-func report(channel *unit.Channel, profile string, account crossing.Account) error {
-	if profile != "" {
-		if err := channel.HandOver(profile); err != nil {
-			return err
-		}
-	}
-	return channel.Report(account)
+	return errors.Join(c.close(), channel.ReportWithProfile(profile, account))
 }
 
 // endpoint returns the network and the address at which the callee listens or is called. tcp returns the
@@ -200,5 +190,5 @@ func answer(channel *unit.Channel, job crossing.Job) error {
 	if err != nil {
 		return err
 	}
-	return report(channel, profile, crossing.Account{Served: served.Load()})
+	return channel.ReportWithProfile(profile, crossing.Account{Served: served.Load()})
 }
