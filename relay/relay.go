@@ -5,7 +5,7 @@
 // During the whole trial the data makes a detour through the process of the relay, which is the conductor or
 // the load generator. If the unit is gone, a caller is not refused: its connection is closed after a while.
 //
-// Entry points: Before, for the units of a layout that are to be slowed; Listen.
+// Entry points: InFront, for the units of a layout that are to be slowed; Listen.
 package relay
 
 import (
@@ -308,10 +308,10 @@ func (r *Relay) Close() error {
 // Relays are the relays of a deployment, by unit.
 type Relays map[string]*Relay
 
-// Before puts a relay in front of each unit that is to be slowed: it replaces the unit's dial address in
+// InFront puts a relay in front of each unit that is to be slowed: it replaces the unit's dial address in
 // endpoints by that of the relay, which forwards to the former one. A deployer that learns the address of
 // a unit later must call SetTarget. host is the address at which units reach the conductor.
-func Before(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string) (Relays, error) {
+func InFront(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string) (Relays, error) {
 	all := Relays{}
 	for _, spec := range units {
 		if !slices.Contains(spec.Faults, lab.FaultSlow) {

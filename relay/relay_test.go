@@ -178,16 +178,16 @@ func slowedUnits() []lab.UnitSpec {
 		{Name: "front"}}
 }
 
-// TestOnlyWhoListensCanBeSlowed: Before puts a relay in front of the unit that is to be slowed and of no
+// TestOnlyWhoListensCanBeSlowed: InFront puts a relay in front of the unit that is to be slowed and of no
 // other, and refuses if that unit does not listen. Behind returns the addresses behind the relays.
 func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
-	if _, err := Before(slowedUnits(), map[string]lab.Endpoint{}, "127.0.0.1"); err == nil ||
+	if _, err := InFront(slowedUnits(), map[string]lab.Endpoint{}, "127.0.0.1"); err == nil ||
 		!strings.Contains(err.Error(), "does not listen") {
 		t.Errorf("%v, want it to say that stock does not listen", err)
 	}
 	endpoints := map[string]lab.Endpoint{"stock": {Bind: "198.18.0.1:80", Dial: "198.18.0.1:80"},
 		"front": {Dial: "198.18.0.2:80"}}
-	relays, err := Before(slowedUnits(), endpoints, "127.0.0.1")
+	relays, err := InFront(slowedUnits(), endpoints, "127.0.0.1")
 	testset.Must(t, err)
 	if behind := relays.Behind("stock", endpoints["stock"].Dial); behind != "198.18.0.1:80" {
 		t.Errorf("behind its relay stock is at %q", behind)

@@ -233,7 +233,7 @@ func (f *Fleet[L]) Arrivals(context.Context, func(lab.Arrived) error) error { re
 // become full, which show makes visible on nodes, a receiver of spans at the address, and the links of hosts.
 func (f *Fleet[L]) Furnish(ctx context.Context, units []lab.UnitSpec, address string,
 	host func(name string) *hosts.Host, show func(folder string) error) (err error) {
-	if f.Relays, err = relay.Before(f.Wanted.Relayed(units), f.Endpoints, address); err != nil {
+	if f.Relays, err = relay.InFront(f.Wanted.Relayed(units), f.Endpoints, address); err != nil {
 		return err
 	}
 	if err := volume.Prepare(units, f.Volume, show); err != nil {
