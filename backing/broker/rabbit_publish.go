@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -199,9 +198,7 @@ func toAMQP(m Message) amqp.Publishing {
 
 // bury moves a message to the dead-letter queue.
 func (r *rabbit) bury(ctx context.Context, d Delivery) error {
-	dead := d.Message
-	dead.Headers = maps.Clone(d.Headers)
 	return r.publishAll(ctx, 1, func(int) (string, string, amqp.Publishing) {
-		return "", r.prefix + DeadLetters(d.Queue), toAMQP(dead)
+		return "", r.prefix + DeadLetters(d.Queue), toAMQP(d.Message)
 	}).result()
 }
