@@ -100,8 +100,8 @@ func classifyMariaDB(err error) failure {
 	switch coded.Number {
 	case 1205, 1213, 1020: // lock wait timeout, deadlock, record has changed
 		return contention
-	// too many connections, out of resources, disk full, shutdown, killed
-	case 1040, 1041, 1021, 1053, 1927, 1203, 1114:
+	// too many connections (of all, of a user), out of memory, disk full, table full, shutdown, killed
+	case 1040, 1203, 1041, 1021, 1114, 1053, 1927:
 		return unavailable
 	}
 	return other

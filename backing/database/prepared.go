@@ -18,7 +18,7 @@ const maxPrepared = 500
 // transactions; a cache in the connection never does.
 type cachingConnector struct {
 	driver.Connector
-	// unwatched means that a running statement is not cancelled when its context ends.
+	// unwatched means that a running statement is not cancelled when its context ends (see sqlitePool).
 	unwatched bool
 }
 

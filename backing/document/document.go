@@ -7,7 +7,8 @@
 // of order. Every write is on the disk when its call returns.
 //
 // Texts are ordered by their bytes. Numbers without a point and an exponent are
-// whole and fit an int64, others are floating-point numbers of 64 bits.
+// whole and fit an int64, others are floating-point numbers of 64 bits. A number
+// keeps its value, but not its form: 1.0 may be returned as 1.
 //
 // Calls that belong to a traced operation are spans (docs/tracing.md).
 //

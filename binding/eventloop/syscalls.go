@@ -46,7 +46,7 @@ func accept(descriptor int) (int, unix.Errno) {
 	return int(n), errno
 }
 
-// wait waits until a descriptor is ready, and fills l.events.
+// wait waits until a descriptor is ready, fills l.events, and returns the number of events.
 func (l *Loop) wait() (int, unix.Errno) {
 	if l.config.Yield {
 		_, _, _ = unix.RawSyscall(unix.SYS_SCHED_YIELD, 0, 0, 0) // cannot fail

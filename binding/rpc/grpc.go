@@ -27,14 +27,14 @@ func (f Fault) Status() *status.Status {
 }
 
 // CheckGRPCType returns nil if a server whose encoding is own accepts the content type sent, else the status
-// to refuse it with. A content type without an encoding means Protocol Buffers.
+// to refuse it with. A content type without an encoding means Protocol Buffers; its parameters are ignored.
 func CheckGRPCType(sent string, own Codec) *status.Status {
-	name, is := strings.CutPrefix(sent, GRPCType)
+	name, isGRPC := strings.CutPrefix(sent, GRPCType)
 	if i := strings.IndexByte(name, ';'); i >= 0 {
 		name = name[:i]
 	}
 	switch {
-	case !is || name != "" && name[0] != '+':
+	case !isGRPC || name != "" && name[0] != '+':
 		return status.Newf(codes.InvalidArgument, "%q is no gRPC call", sent)
 	case name == "" && own == Codec(Protobuf{}), name != "" && name[1:] == GRPCName(own):
 		return nil
