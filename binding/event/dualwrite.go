@@ -13,7 +13,7 @@ import (
 
 // DualWrite publishes messages without a record of them, which is unsafe: messages are
 // lost if the process dies or the broker does not answer between the commit and the
-// publication. It is used to measure the cost of an Outbox.
+// publication. It is used to measure what an Outbox costs, and what is lost without one.
 type DualWrite struct {
 	// Tracer starts the spans of traced messages; nil: there are none. It must be set
 	// before the first message.

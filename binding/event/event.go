@@ -10,8 +10,8 @@
 //     with their records in the inbox, and acknowledges them after the commit. It skips
 //     repeated messages. A message that the component rejects becomes a dead letter;
 //     while the database is unavailable the subscriber waits.
-//   - A DualWrite replaces an Outbox and its Relay in studies that measure the loss of
-//     messages: it has no record of the messages that are still to be published.
+//   - A DualWrite replaces an Outbox and its Relay in studies that measure their cost, and the
+//     loss without them: it has no record of the messages that are still to be published.
 //
 // The package knows neither the contents of the messages nor the kind of broker or
 // database.
