@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +17,16 @@ import (
 func TestEventsAreLinesOfJSON(t *testing.T) {
 	var out bytes.Buffer
 	c := NewChannel(strings.NewReader(""), &out)
-	err := errors.Join(c.Ready(), c.Finished(1500*time.Millisecond), c.Report(map[string]int{"n": 1}),
+	profile := filepath.Join(t.TempDir(), "profile")
+	err := errors.Join(os.WriteFile(profile, []byte("x"), 0o600), c.Ready(), c.Finished(1500*time.Millisecond),
+		c.ReportWithProfile("", map[string]int{"n": 1}), c.ReportWithProfile(profile, map[string]int{"n": 2}),
 		c.Failed(errors.New("no luck")))
 	testset.Must(t, err)
 	want := `{"event":"ready"}
 {"event":"finished","elapsed_seconds":1.5}
 {"event":"report","data":{"n":1}}
+{"event":"file","data":{"file":"profile","data":"eA=="}}
+{"event":"report","data":{"n":2}}
 {"event":"failed","error":"no luck"}
 `
 	if out.String() != want {
