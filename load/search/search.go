@@ -18,12 +18,9 @@ type Prober func(ctx context.Context, rate float64) (record.Probe, error)
 // Options of a search. Rates are in operations per second.
 type Options struct {
 	Start float64 // expected to pass; the search goes down if it does not
-	Min   float64 // lowest rate of the search; zero: a thousandth of Start
 	Max   float64 // highest rate of the search; zero: maxRate
 	// Resolution is the ratio of the bracket's ends at which the search stops; zero: 1.03.
 	Resolution float64
-	// MaxProbes bounds the number of probes; zero: 100.
-	MaxProbes int
 	// Votes is the number of trials whose majority decides about a rate once the bracket is narrow; zero: 3.
 	// With 1 the capacity is not confirmed by trials a little below and above it.
 	Votes int
@@ -41,6 +38,7 @@ type Options struct {
 const maxRate = 10_000_000
 
 const (
+	maxProbes       = 100  // a search that needs more does not converge
 	votes           = 3    // the default of Options.Votes
 	usualResolution = 1.03 // the default of Options.Resolution
 
@@ -76,20 +74,16 @@ func (o Options) Loads() float64 {
 
 // check fills in the defaults and returns an error for options that are not valid.
 func (o Options) check() (Options, error) {
-	o.Min = cmp.Or(o.Min, o.Start/1000)
 	o.Max = cmp.Or(o.Max, maxRate)
 	o.Resolution = cmp.Or(o.Resolution, usualResolution)
-	o.MaxProbes = cmp.Or(o.MaxProbes, 100)
 	o.Votes = cmp.Or(o.Votes, votes)
 	switch {
-	case !(o.Min > 0) || !(o.Start >= o.Min) || !(o.Max >= o.Start) || math.IsInf(o.Max, 0):
-		return o, fmt.Errorf("search from %g, between %g and %g operations per second: use rates above zero, in "+
-			"order", o.Start, o.Min, o.Max)
+	case !(o.Start > 0) || !(o.Max >= o.Start) || math.IsInf(o.Max, 0):
+		return o, fmt.Errorf("search from %g up to %g operations per second: use rates above zero, in order",
+			o.Start, o.Max)
 	case !(o.Resolution >= FinestResolution && o.Resolution <= CoarsestResolution):
 		return o, fmt.Errorf("search to a ratio of %g: use between %g and %g", o.Resolution, FinestResolution,
 			CoarsestResolution)
-	case o.MaxProbes < 1:
-		return o, fmt.Errorf("search with %d probes: use at least one", o.MaxProbes)
 	case o.Votes < 1 || o.Votes%2 == 0:
 		return o, fmt.Errorf("search with %d votes: use an odd number of them", o.Votes)
 	}
@@ -173,15 +167,18 @@ func (s *search) bracket() error {
 		switch {
 		case s.low > 0 && !math.IsInf(s.high, 1):
 			return nil
-		case pass && rate >= s.Max, !pass && rate <= s.Min:
+		case pass && rate >= s.Max, !pass && rate <= s.lowest():
 			return nil
 		case pass:
 			rate = min(2*rate, s.Max)
 		default:
-			rate = max(rate/2, s.Min)
+			rate = max(rate/2, s.lowest())
 		}
 	}
 }
+
+// lowest returns the lowest rate of the search.
+func (s *search) lowest() float64 { return s.Start / 1000 }
 
 // moveEnd makes a rate an end of the bracket if that narrows the bracket.
 func (s *search) moveEnd(rate float64, pass bool) {
@@ -195,7 +192,7 @@ func (s *search) moveEnd(rate float64, pass bool) {
 // isDone reports whether the bracket is narrow, or open at a limit, and both ends are decided by
 // majority.
 func (s *search) isDone() bool {
-	atMin := s.low == 0 && s.high <= s.Min
+	atMin := s.low == 0 && s.high <= s.lowest()
 	atMax := math.IsInf(s.high, 1) && s.low >= s.Max
 	narrow := s.low > 0 && s.high <= s.low*s.Resolution
 	return (atMin || atMax || narrow) &&
@@ -248,8 +245,8 @@ func (s *search) decideEnds() error {
 
 // reopen searches for the end that a contradicted decision has removed.
 func (s *search) reopen() error {
-	for s.low == 0 && s.high > s.Min || math.IsInf(s.high, 1) && s.low < s.Max {
-		rate := max(s.high/2, s.Min)
+	for s.low == 0 && s.high > s.lowest() || math.IsInf(s.high, 1) && s.low < s.Max {
+		rate := max(s.high/2, s.lowest())
 		if s.low > 0 {
 			rate = min(2*s.low, s.Max)
 		}
@@ -285,7 +282,7 @@ func (s *search) decide(probe Prober, rate float64) (bool, error) {
 
 // play plays one trial and counts it in the grid.
 func (s *search) play(probe Prober, rate float64) error {
-	if len(s.all) >= s.MaxProbes {
+	if len(s.all) >= maxProbes {
 		return errTooMany
 	}
 	p, err := s.playTrial(probe, rate)
@@ -316,7 +313,7 @@ func (s *search) confirmLonger() (string, error) {
 	found, step := s.low, math.Sqrt(s.Resolution)
 	s.low = 0
 	// The first two steps down are small; from then on each is twice as large on the logarithmic scale.
-	for rate := found; rate >= s.Min; {
+	for rate := found; rate >= s.lowest(); {
 		p, err := s.playTrial(s.Confirm, rate)
 		if err != nil {
 			return "", err
@@ -356,7 +353,7 @@ func (s *search) confirm() (string, error) {
 	if s.low == 0 {
 		return "", nil
 	}
-	if rate := max(tidy(below*s.low), s.Min); rate < s.low {
+	if rate := max(tidy(below*s.low), s.lowest()); rate < s.low {
 		for s.grid[rate].failed == 0 && s.grid[rate].passed < s.Votes {
 			if err := s.play(s.Short, rate); err != nil {
 				return "", err
@@ -390,7 +387,7 @@ func (s *search) notMonotone(rate float64) string {
 func (s *search) openEnd() string {
 	switch {
 	case s.low == 0:
-		return fmt.Sprintf("no rate down to %g/s met the objective", s.Min)
+		return fmt.Sprintf("no rate down to %g/s met the objective", s.lowest())
 	case math.IsInf(s.high, 1):
 		return fmt.Sprintf("the highest permitted rate, %g/s, met the objective: the capacity is at least that",
 			s.low)

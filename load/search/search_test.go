@@ -86,7 +86,7 @@ func TestRun(t *testing.T) {
 		{"fine", Options{Start: 100, Resolution: 1.002}, upTo(123_456), 123_200, 123_456, true, ""},
 		{"the limit holds", Options{Start: 100, Max: 1000}, upTo(5000), 1000, 1000, true, "at least that"},
 		{"capacity just below the limit", Options{Start: 100, Max: 1000}, upTo(990), 940, 990, true, ""},
-		{"nothing passes", Options{Start: 100, Min: 10}, within(), none, none, true, "no rate down to 10/s"},
+		{"nothing passes", Options{Start: 100}, within(), none, none, true, "no rate down to 0.1/s"},
 		// The 5th probe, at 160/s, fails by accident: found out when it is to become an end.
 		{"unlucky while doubling", Options{Start: 10}, except(upTo(777), 5), 740, 777, true, ""},
 		// The 8th, at 1280/s, passes by accident.
@@ -100,9 +100,9 @@ func TestRun(t *testing.T) {
 			"not monotone: 949.6/s passed 0 of 1 times"},
 		{"two of three below", Options{Start: 1000}, thirdFails(), 1000, 1000, false,
 			"not monotone: 950/s passed 2 of 3 times"},
-		{"by chance", Options{Start: 100, MaxProbes: 40}, tossed(), none, math.Inf(1), false, ""},
-		{"too few probes", Options{Start: 10, MaxProbes: 6}, upTo(777), 320, 320, false,
-			"gave up after 6 probes: 10/s 1 of 1, 20/s 1 of 1"},
+		{"by chance", Options{Start: 100}, tossed(), none, math.Inf(1), false, ""},
+		{"too many probes", Options{Start: 10, Votes: 301}, upTo(777), 640, 777, false,
+			"gave up after 100 probes: 10/s 1 of 1, 20/s 1 of 1"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func checkBracket(t *testing.T, o Options, c record.Capacity) {
 	t.Helper()
 	passed := make(map[float64]int)
 	for _, p := range c.Probes {
-		if p.Rate < o.Min || o.Max > 0 && p.Rate > o.Max {
-			t.Errorf("a probe at %g/s, outside %g..%g/s", p.Rate, o.Min, o.Max)
+		if p.Rate < o.Start/1000 || o.Max > 0 && p.Rate > o.Max {
+			t.Errorf("a probe at %g/s, outside %g..%g/s", p.Rate, o.Start/1000, o.Max)
 		}
 		if p.Pass {
 			passed[p.Rate]++
@@ -198,10 +198,10 @@ func TestErrorsKeepTheProbes(t *testing.T) {
 
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []Options{
-		{}, {Start: -1}, {Start: math.NaN()}, {Start: 10, Max: 5}, {Start: 10, Min: 20},
+		{}, {Start: -1}, {Start: math.NaN()}, {Start: 10, Max: 5},
 		{Start: 10, Max: math.Inf(1)},
 		{Start: 10, Resolution: 1}, {Start: 10, Resolution: 3}, {Start: 10, Resolution: math.NaN()},
-		{Start: 10, MaxProbes: -1},
+		{Start: 10, Votes: -1}, {Start: 10, Votes: 2},
 	} {
 		if _, err := Run(t.Context(), o, upTo(1)); err == nil {
 			t.Errorf("%+v: no error", o)
