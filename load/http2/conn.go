@@ -125,7 +125,7 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	x.Sent = x.Clock()
 	c.mu.Lock()
 	switch {
-	case c.err != nil || c.draining || c.next > maxID:
+	case c.err != nil || c.draining:
 		err := c.err
 		c.mu.Unlock()
 		return errors.Join(ErrUnseen, err)
@@ -145,13 +145,15 @@ func (c *Conn) RoundTrip(x *Exchange) error {
 	return x.err
 }
 
-// start gives an exchange a stream and appends its request to out. The caller holds mu.
+// start gives an exchange a stream and appends its request to out. The caller holds mu, and the connection
+// is not draining.
 func (c *Conn) start(x *Exchange) {
 	if x.Waited {
 		x.Sent = x.Clock()
 	}
 	x.id, x.window, x.begun = c.next, c.initial, time.Now()
 	c.next += 2
+	c.draining = c.next > maxID // there are no further streams
 	c.exchanges[x.id] = x
 	flags := byte(0)
 	if len(x.upload) == 0 {

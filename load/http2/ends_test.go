@@ -35,6 +35,23 @@ func TestTheEndReachesEveryExchange(t *testing.T) {
 	}
 }
 
+// TestTheLastStreamEndsTheConnection: an exchange that waits for a stream gets none that does not exist.
+func TestTheLastStreamEndsTheConnection(t *testing.T) {
+	c, p := connect(t, time.Minute, setting{settingStreams, 1})
+	c.next = maxID
+	var first, second Exchange
+	one := start(c, &first, "")
+	stream := p.receive(frameHeaders).stream
+	two := start(c, &second, "")
+	p.send(answer(stream))
+	if err := <-one; err != nil || stream != maxID {
+		t.Errorf("error %v on stream %d", err, stream)
+	}
+	if err := <-two; !errors.Is(err, ErrUnseen) || c.Usable() {
+		t.Errorf("error %v of the exchange that waited; usable: %v", err, c.Usable())
+	}
+}
+
 // half is a connection whose writes fail once mute is set.
 type half struct {
 	net.Conn
