@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -15,7 +16,8 @@ import (
 var _ lab.ThreadMeter = (*Meter)(nil)
 
 // Threads implements lab.ThreadMeter. Times are in the kernel's ticks of 10 ms, which is precise enough
-// for the long windows of profiles. It is more expensive than a round of Watch.
+// for the long windows of profiles. It is more expensive than a round of Watch. It skips units that have
+// ended: a fault may have killed them, and the marks report all others.
 func (m *Meter) Threads(units []lab.Unit) ([]lab.ThreadUse, error) {
 	var all []lab.ThreadUse
 	for _, unit := range units {
@@ -23,6 +25,9 @@ func (m *Meter) Threads(units []lab.Unit) ([]lab.ThreadUse, error) {
 			continue
 		}
 		pids, err := processesOf(unit)
+		if errors.Is(err, os.ErrProcessDone) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

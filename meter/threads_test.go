@@ -2,6 +2,7 @@ package meter
 
 import (
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,8 +37,12 @@ func TestThreadsOfAProcess(t *testing.T) {
 	}
 }
 
-func TestThreadsOfAUnitThatIsGone(t *testing.T) {
-	if _, err := New().Threads([]lab.Unit{{Name: "gone", PID: 1 << 30}}); err == nil {
-		t.Error("a unit that does not run has threads")
+// TestUnitsThatHaveEndedHaveNoThreads: a unit that a fault killed does not hide the threads of the others.
+func TestUnitsThatHaveEndedHaveNoThreads(t *testing.T) {
+	threads, err := New().Threads([]lab.Unit{{Name: "gone", PID: 1 << 30},
+		{Name: "container", PID: 1 << 30, Span: lab.SpanContainer}, {Name: "own", PID: os.Getpid()}})
+	testset.Must(t, err)
+	if len(threads) == 0 || slices.ContainsFunc(threads, func(u lab.ThreadUse) bool { return u.Unit != "own" }) {
+		t.Errorf("the threads are %+v, want those of the living unit", threads)
 	}
 }
