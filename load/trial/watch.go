@@ -68,7 +68,7 @@ func (w *lossWatch) addAndJudge(s Second) (lost string, err error) {
 type AbortedError struct{ Why string }
 
 // Error returns the reason.
-func (a *AbortedError) Error() string { return "the load was broken off " + a.Why }
+func (a *AbortedError) Error() string { return "the load was broken off: " + a.Why }
 
 // Watched returns a context for the load and a function to call with every second of it. If abort is set,
 // the context ends when the objective is lost.
