@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,6 +54,15 @@ func TestProcessClockIsTheProcessCPUClock(t *testing.T) {
 	testset.Must(t, err)
 	if byPID < before || byPID > after {
 		t.Errorf("clock by pid = %d ns, want between %d and %d", byPID, before, after)
+	}
+}
+
+// TestLongFilesAreReadWhole: such as the list of the processes of a large container.
+func TestLongFilesAreReadWhole(t *testing.T) {
+	name, want := filepath.Join(t.TempDir(), "cgroup.procs"), strings.Repeat("1234567\n", 5000)
+	testset.Must(t, os.WriteFile(name, []byte(want), 0o600))
+	if got, err := newScratch().file(unix.AT_FDCWD, name); err != nil || string(got) != want {
+		t.Errorf("%d bytes are read (%v), want %d", len(got), err, len(want))
 	}
 }
 

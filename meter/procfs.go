@@ -8,20 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// scratch is the buffer of one reader. Every file is read into it, so that a sampling
-// round allocates next to nothing. What a method returns is valid until the next call.
+// scratch is the buffer of one reader. Every file is read into it, so that a sampling round allocates next
+// to nothing. What a method returns is valid until the next call.
 type scratch struct {
 	buffer []byte
 	time   unix.Timespec
 }
 
-// newScratch makes room for the largest file read here, a status file with
-// long processor and group lists.
+// newScratch returns a buffer for most files. It grows for long ones, such as the list of the processes of
+// a large container.
 func newScratch() *scratch {
 	return &scratch{buffer: make([]byte, 16<<10)}
 }
 
-// file reads a whole small file below an open directory.
+// file reads a whole file below an open directory.
 func (s *scratch) file(dir int, name string) ([]byte, error) {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -34,10 +34,13 @@ func (s *scratch) file(dir int, name string) ([]byte, error) {
 	return s.buffer[:n], err
 }
 
-// fill reads from fd until its end or until the buffer is full.
+// fill reads from fd until its end.
 func (s *scratch) fill(fd int) (int, error) {
 	n := 0
-	for n < len(s.buffer) {
+	for {
+		if n == len(s.buffer) {
+			s.buffer = append(s.buffer, make([]byte, n)...)
+		}
 		got, err := unix.Read(fd, s.buffer[n:])
 		if errors.Is(err, unix.EINTR) {
 			continue
@@ -50,7 +53,6 @@ func (s *scratch) fill(fd int) (int, error) {
 		}
 		n += got
 	}
-	return n, nil
 }
 
 // clock reads a CPU clock in nanoseconds.
@@ -61,10 +63,9 @@ func (s *scratch) clock(id int32) (int64, error) {
 	return s.time.Nano(), nil
 }
 
-// processClock returns the id of the CPU clock of a process with all its threads.
-// Its layout is the kernel's (clock_getcpuclockid(3) builds the same): the
-// complement of the pid above three bits, of which 2 selects the scheduler's
-// nanosecond account.
+// processClock returns the id of the CPU clock of a process with all its threads. Its layout is the kernel's
+// (clock_getcpuclockid(3) builds the same): the complement of the pid above three bits, whose value 2
+// selects the scheduler's nanosecond account.
 func processClock(pid int) int32 {
 	const schedulerAccount = 2
 	return int32(^pid<<3 | schedulerAccount)

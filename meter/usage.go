@@ -134,8 +134,8 @@ func (w *worker) idle() time.Duration {
 	return 0
 }
 
-// difference returns the usage of one unit between the marks, without memory. It does not divide the CPU
-// time into user and system time; for that it returns the ticks.
+// difference returns the usage of one unit between the marks, without memory, and the ticks that split will
+// divide its CPU time by.
 func (w *worker) difference(i int) (lab.Usage, stat) {
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
 	voluntary, involuntary := switchesBetween(open.tasks, closing.tasks)
@@ -238,8 +238,7 @@ func (w *worker) group(members []int, deltas []lab.Usage, splits []stat) lab.Usa
 // system time is 5 % of the CPU time.
 const splitTicks = 20
 
-// split divides the exact CPU time in the proportion of the kernel's user and
-// system ticks.
+// split divides the exact CPU time in the proportion of the kernel's user and system ticks.
 func split(u *lab.Usage, ticks stat) {
 	n := ticks.userTicks + ticks.systemTicks
 	if n < int64(splitTicks*u.Units) {
