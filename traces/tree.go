@@ -132,7 +132,7 @@ func (t *tree) path() []criticalpath.Stretch {
 		}
 	}
 	whole, _ := criticalpath.New(all)                  // cannot fail: the trace has a root
-	inRoot := func(spans.Record) bool { return false } // no span before the end of the root ends the path
-	path, _ := whole.Until(t.root.End, inRoot)
+	noSpan := func(spans.Record) bool { return false } // the path ends in the root
+	path, _ := whole.Until(t.root.End, noSpan)
 	return path
 }

@@ -33,10 +33,11 @@ type element struct {
 
 // property is a setting of an element: a text, or a collection of properties.
 type property struct {
-	kind, name string // the user chooses the name of an element
-	value      string
-	sub        []*property
-	used       bool
+	kind  string // XML tag, such as stringProp; elements have a class instead
+	name  string // of an element: its label in the plan
+	value string
+	sub   []*property
+	used  bool // the conversion has read it
 }
 
 // walk visits an element and everything below it. If visit returns false, it skips what is below.

@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// identifier returns a name for a value: the text's letters and digits, with an underscore for all other
-// characters between two of them, and before a digit at the beginning.
+// identifier returns a name for a value: the text's letters and digits, with one underscore in place of other
+// characters between them, and one before a leading digit.
 func identifier(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -24,7 +24,7 @@ type Request struct {
 func (r Request) Scenario() (scenario.File, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil || u.Host == "" || u.User != nil {
-		// newDestination has a better error.
+		// newDestination refuses these URLs, too, and its error says what to write.
 		_, wrong := newDestination(r.URL)
 		return scenario.File{}, wrong
 	}

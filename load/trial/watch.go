@@ -42,7 +42,7 @@ func (w *lossWatch) add(s Second) ([]string, error) {
 }
 
 // addAndJudge adds one more second and returns the reason why the load is lost, or "". Unlike add, it also
-// looks at the last seconds by themselves.
+// judges each second by itself, and gives up after patience of them in a row.
 func (w *lossWatch) addAndJudge(s Second) (lost string, err error) {
 	reasons, err := w.add(s)
 	at := fmt.Sprintf("after %.0f s ", s.Results.To.Seconds())

@@ -36,8 +36,7 @@ func (b *decoder) take(n int) []byte {
 	return taken
 }
 
-// number reads a compressed integer: seven bits a byte, lowest first; a ninth byte has
-// eight.
+// number reads a compressed integer: seven bits a byte, lowest first; a ninth byte has eight.
 func (b *decoder) number() int64 {
 	var value uint64
 	for shift := 0; ; shift += 7 {

@@ -208,10 +208,9 @@ func (c *chunk) samples(data []byte) ([]Sample, error) {
 		if b.err != nil {
 			return all, fmt.Errorf("%s: %w", of.name, b.err)
 		}
-		ticks := float64(v.parts["startTime"].number - c.startTicks)
+		seconds := float64(v.parts["startTime"].number-c.startTicks) / float64(c.ticksPerSecond)
 		all = append(all, Sample{Event: of.name, Frames: c.stack(v.parts["stackTrace"].number),
-			Time: time.Unix(0,
-				c.startNanos).Add(time.Duration(ticks / float64(c.ticksPerSecond) * float64(time.Second)))})
+			Time: time.Unix(0, c.startNanos).Add(time.Duration(seconds * float64(time.Second)))})
 	}
 	return all, nil
 }
