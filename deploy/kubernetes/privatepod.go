@@ -101,8 +101,8 @@ func (p *pod) kill(ctx context.Context) error {
 // refuse returns an error for units whose pods Kubernetes makes: no faults can be done to them.
 func refuse(p *pod) error {
 	if p.scaled {
-		return errors.New("its pod was made by Kubernetes, which would replace it without the conductor: give it a " +
-			"fixed number of replicas in place of autoscaling")
+		return errors.New("its pod was made by Kubernetes, which would replace it without the conductor: give it " +
+			"a fixed number of replicas in place of autoscaling")
 	}
 	return nil
 }
