@@ -243,17 +243,18 @@ func (b *builder) frequent(roots map[string]*node) []*node {
 // clientSpan is the client's span of a call to another unit, while walk is within that span.
 type clientSpan struct {
 	hop
-	to *execution // execution of the callee; nil: there is none
+	async bool       // the caller does not wait for it, nor for the callee
+	to    *execution // execution of the callee; nil: there is none
 }
 
 // end adds the times of the client's span to the execution of the callee. Without one, the callee records
 // no spans or nobody received the message: then a synchronous caller has waited.
-func (c *clientSpan) end(from *execution, async bool) {
+func (c *clientSpan) end(from *execution) {
 	switch {
 	case c.to != nil:
 		c.to.hop.caller += c.caller
 		c.to.hop.between += c.between
-	case !async:
+	case !c.async:
 		from.wait += c.between
 		from.run += c.caller
 	}
@@ -263,10 +264,11 @@ func (c *clientSpan) end(from *execution, async bool) {
 // around it, or nil.
 func (b *builder) walk(s *lab.SpanNode, e *execution, by *clientSpan) {
 	own := seconds(s.Self)
-	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves // a call, or the sending of a message
+	// A call, or the sending of a message. A statement that follows from its caller is a visit like any other.
+	client := s.Kind == lab.SegmentTransport || s.Async && !s.Serves && s.Kind != lab.SegmentDatabase
 	if client && by == nil {
-		by = &clientSpan{}
-		defer by.end(e, s.Async)
+		by = &clientSpan{async: s.Async}
+		defer by.end(e)
 	}
 	switch {
 	case client:
@@ -337,7 +339,7 @@ func (b *builder) callee(s *lab.SpanNode, from *execution, by *clientSpan) *exec
 		b.note("calls more than %d levels deep are counted as work of their caller", maxLevels)
 		return nil
 	}
-	like := node{component: component, name: tidy(s.Name), unit: unit, async: s.Async,
+	like := node{component: component, name: tidy(s.Name), unit: unit, async: s.Async || by != nil && by.async,
 		crosses: unit != from.of.unit, depth: from.of.depth + 1, caller: from.of}
 	i := slices.IndexFunc(from.of.calls, func(n *node) bool {
 		return n.component == like.component && n.name == like.name && n.async == like.async &&

@@ -75,6 +75,28 @@ func order() *lab.SpanNode {
 				async(serves(span("mail", "process mail", code, 1100, 1150))))))))))
 }
 
+// TestNobodyWaitsForACallThatFollows: the server's span waits for nothing either, although only the client's
+// span is asynchronous.
+func TestNobodyWaitsForACallThatFollows(t *testing.T) {
+	m, _ := made(t, Evidence{Traces: []*lab.SpanNode{serves(span("shop", "order", code, 0, 100,
+		async(span("shop", "tell", transport, 50, 250, serves(span("mail", "send", code, 100, 200))))))}})
+	call := m.Operations[0].Call
+	if len(call.Calls) != 1 || !call.Calls[0].Async || call.Wait.Seconds() > 0 {
+		t.Errorf("%+v, want an asynchronous call of mail and no wait", call)
+	}
+}
+
+// TestStatementsThatFollowAreVisits: they are work at a store like all others.
+func TestStatementsThatFollowAreVisits(t *testing.T) {
+	m, _ := made(t, Evidence{Traces: []*lab.SpanNode{serves(span("shop", "order", code, 0, 100,
+		async(span("shop", "INSERT log", database, 110, 160))))}})
+	visits := m.Operations[0].Call.Visits
+	if len(visits) != 1 || visits[0].Statements != 1 {
+		t.Fatalf("visits %+v, want one with a statement", visits)
+	}
+	expectTime(t, "the statement", visits[0].Wait, 50)
+}
+
 // made returns the model of the evidence, which must survive writing and reading, and its notes.
 func made(t *testing.T, from Evidence) (Model, []string) {
 	t.Helper()
