@@ -270,6 +270,17 @@ func TestTrees(t *testing.T) {
 	}
 }
 
+// TestOnlyTheClientsHalfOfASharedSpanFollows: the server's half is the child of the client's.
+func TestOnlyTheClientsHalfOfASharedSpanFollows(t *testing.T) {
+	client, server := span(2, 1, "a", trace.SpanKindClient, 1, 30), span(2, 1, "b", trace.SpanKindServer, 2, 29)
+	client.Follows, server.Follows = true, true
+	trees, _ := Trees("", Set{Spans: []Span{span(1, 0, "a", trace.SpanKindServer, 0, 10), client, server}})
+	half := trees[0].Children[0]
+	if !half.Async || len(half.Children) != 1 || half.Children[0].Async || half.Self != 2e9 {
+		t.Errorf("%+v, want it to wait for the server's half", half)
+	}
+}
+
 // TestWorkThatFollowsIsLikeThatOfAMessage: models divide it in the same way.
 func TestWorkThatFollowsIsLikeThatOfAMessage(t *testing.T) {
 	follows := span(2, 1, "a", trace.SpanKindInternal, 1, 30)

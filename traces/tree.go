@@ -66,6 +66,7 @@ func splitShared(of []*Span) {
 		if s.Role == trace.SpanKindServer && clients[s.ID] {
 			own[s.ID] = s
 			s.Parent = s.ID
+			s.Follows = false // only the client's half follows from its caller
 			s.ID[0] ^= 0xff
 		}
 	}
