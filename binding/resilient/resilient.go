@@ -132,14 +132,16 @@ func (g *Guard) Do(ctx context.Context, method string, attempt func(context.Cont
 	}
 	g.budget.earn(g.guards.settings.Budget)
 	var failed error // of the last attempt that was sent
-	late := false    // the context ended during that attempt
+	sent := false    // there was an attempt
+	late := false    // the context ended during the last one
 	err := executor.WithContext(ctx).Run(func() error {
-		failed = g.attempt(ctx, attempt)
+		sent, failed = true, g.attempt(ctx, attempt)
 		late = ctx.Err() != nil
 		return failed
 	})
 	switch refused := errors.Is(err, circuitbreaker.ErrOpen) || errors.Is(err, bulkhead.ErrFull); {
-	case late: // Run returns the context's error then, even if the attempt has succeeded
+	// Run returns the context's error if it ends during the attempt or right after it, even after a success.
+	case late, sent && failed == nil:
 		return failed
 	case refused && failed != nil: // only a retry was not sent: the call may have been carried out
 		g.budget.refund()

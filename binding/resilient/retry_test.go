@@ -59,3 +59,31 @@ func TestTheEndOfTheContext(t *testing.T) {
 		time.Sleep(time.Second) // what is started for a context ends with it
 	})
 }
+
+// endingContext ends as soon as somebody has asked whether it has, once an attempt was sent.
+type endingContext struct {
+	context.Context
+	end  context.CancelFunc
+	sent bool
+}
+
+// Err implements context.Context.
+func (c *endingContext) Err() error {
+	err := c.Context.Err()
+	if c.sent {
+		c.end()
+	}
+	return err
+}
+
+// TestTheContextEndsAfterASuccess: a call that has succeeded does not fail because its context ends right
+// after the attempt.
+func TestTheContextEndsAfterASuccess(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	ending := &endingContext{Context: ctx, end: end}
+	guard := New(Settings{Retries: 3}, rpc.Problems(nil)).ForUnit()
+	err := guard.Do(ending, "", func(context.Context) error { ending.sent = true; return nil })
+	if err != nil || ctx.Err() == nil {
+		t.Errorf("%v, and the context ended with %v, want no error and an ended context", err, ctx.Err())
+	}
+}
