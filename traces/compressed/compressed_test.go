@@ -60,7 +60,8 @@ func TestAnExportMayBeCompressed(t *testing.T) {
 		"Te": {"trailers"}}
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
-	answer, err := (&http.Client{Transport: &http.Transport{Protocols: protocols}}).Do(request)
+	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{Protocols: protocols}}
+	answer, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
