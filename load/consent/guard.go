@@ -60,8 +60,9 @@ type Ticket struct {
 	Addresses []netip.AddrPort
 	// Own: the target is this host or one that Cleave made. The bounds below are for other
 	// targets.
-	Own     bool
-	MaxRate float64   // operations per second; never send more
+	Own bool
+	// MaxRate is in operations per second: begin no more flows than this permits. Later steps may exceed it.
+	MaxRate float64
 	Until   time.Time // stop then
 }
 
