@@ -24,7 +24,7 @@ type Installed struct {
 	StandIn string
 }
 
-// MissingError means that a server's program is not installed on this host.
+// MissingError means that a server's program is not installed on this host, or does not work.
 type MissingError struct {
 	Kind    Kind
 	What    string // what is missing
@@ -43,7 +43,7 @@ func (e *MissingError) Unwrap() error {
 type Availability struct {
 	Kind    Kind
 	Server  *Server
-	Missing *MissingError // nil if it is installed; otherwise Server is nil
+	Missing *MissingError // nil if it is installed and works; otherwise Server is nil
 }
 
 // Available returns, for every kind of server, the installed program or an error with the
