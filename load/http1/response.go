@@ -63,7 +63,7 @@ type Response struct {
 // Begin expects a new answer. bodiless: the request was HEAD, so there is no body, regardless of the
 // header. keepHeader and keepBody say which parts of the answer to keep.
 func (r *Response) Begin(bodiless, keepHeader, keepBody bool) {
-	r.Reset()
+	r.Answer.Reset()
 	*r = Response{Answer: r.Answer, bodiless: bodiless, keepHeader: keepHeader, keepBody: keepBody,
 		partial: r.partial[:0]}
 }
