@@ -50,9 +50,11 @@ export function findMetric(a: Analysis, quantity: string, quantile = 0, per = ""
   );
 }
 
-/** Whether a variant broke a rule of its system, so that it is not compared. */
+/** Whether a variant, or its twin, broke a rule of its system, so that it is not compared. */
 export function struckOut(a: Analysis, variant: string): boolean {
-  return a.audit[variant]?.verdict === "invalid";
+  return a.variants.some(
+    (v) => (v.name === variant || v.twin_of === variant) && a.audit[v.name]?.verdict === "invalid",
+  );
 }
 
 /** Comparisons of a metric with the baseline, without struck-out variants, in the order of the points. */

@@ -171,6 +171,14 @@ describe("curves", () => {
     expect(capacities(broken).map((r) => r.variant)).toEqual(["monolith", "sync"]);
     expect(spectraOf(broken, "staleness", "at-80")).toEqual([]);
   });
+  it("leave out a variant whose twin broke a rule", () => {
+    const twin = { ...(a.variants[0] as Analysis["variants"][number]), name: "again", twin_of: "async" };
+    const broken = altered(a, {
+      variants: [...a.variants, twin],
+      audit: { ...a.audit, again: { verdict: "invalid" } },
+    });
+    expect(capacities(broken).map((r) => r.variant)).toEqual(["monolith", "sync"]);
+  });
   it("draw a rate that was not held hollow", () => {
     const unheld = svg(a, wishes["a curve of medians"] as Wish, 500);
     const hollow = [...unheld.querySelectorAll('[fill="var(--paper)"]')];
