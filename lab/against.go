@@ -37,7 +37,8 @@ type EnvironmentChange struct {
 
 // Change is after / before of a metric of one variant at one point. The samples are the
 // trials of each run: other differences between the two runs, such as the state of the
-// host, affect the ratio but are not in its interval. A change from 0 or to 0 has no ratio: it is 0 then.
+// host, affect the ratio but are not in its interval. A change from 0 or to 0 has no ratio:
+// it is 0 then; 1 if both are 0.
 type Change struct {
 	Metric  string  `json:"metric"`
 	Variant string  `json:"variant"`
