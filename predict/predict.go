@@ -147,6 +147,10 @@ func (a *Answer) prepare(ctx context.Context, change Change) (asIs, changed plac
 	if a.Hop = q.Hop.at(q.used()); a.Hop == nil {
 		a.Hop = usualHop(rated)
 	}
+	// A change whose hops are unknown is refused before anything is simulated.
+	if _, err = place(rated, a.Units, q.site(q.Change.Stores, a.Hop)); err != nil {
+		return asIs, changed, err
+	}
 	if a.Stores, err = q.storesAt(ctx, q.Model, q.Rate, a.Hop, q.Seed, q.Operations/2); err != nil {
 		return asIs, changed, err
 	}
@@ -281,9 +285,10 @@ func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures
 	for i, name := range p.units {
 		o.Units = append(o.Units, UnitUse{name, f.units[i]})
 	}
-	if len(q.Objective.Limits) > 0 {
-		o.Held, err = a.held(ctx, p, most, f, of, replicates)
+	if replicates.err != nil || len(q.Objective.Limits) == 0 {
+		return o, replicates.err
 	}
+	o.Held, err = a.held(ctx, p, most, f, of, replicates)
 	return o, err
 }
 

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -242,11 +243,14 @@ func TestAnswersAreWithheld(t *testing.T) {
 	}
 }
 
-// TestUnknownHopsAreRefused: nobody guesses what a call between units costs.
+// TestUnknownHopsAreRefused: nobody guesses what a call between units costs. They are refused before any
+// simulation, which would end with the error of the context.
 func TestUnknownHopsAreRefused(t *testing.T) {
 	q := splitStock()
 	q.Hop = nil
-	if _, err := Predict(t.Context(), q); err == nil || !strings.Contains(err.Error(), "--hop") {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Predict(over, q); err == nil || !strings.Contains(err.Error(), "--hop") {
 		t.Errorf("%v, want that the cost of a hop is missing", err)
 	}
 }
@@ -287,8 +291,12 @@ func TestAFigureOfZeroIsAnError(t *testing.T) {
 		Operations: []model.Operation{{Weight: 1, Call: model.Call{Component: "a", Count: 1,
 			Wait: model.Distribution{Mean: time.Millisecond}}}}}
 	a, err := Predict(t.Context(), Question{Model: m, Change: Change{Split: ParseGroups("b")}, Rate: 10,
-		Cores: 1, MeasuredCores: 1, Hop: &Hop{}, Operations: 4000, Always: true})
+		Cores: 1, MeasuredCores: 1, Hop: &Hop{}, Operations: 4000, Always: true,
+		Objective: Objective{"a test", []Limit{{Share: 0.5, Seconds: 1}}}})
 	if err == nil || !strings.Contains(err.Error(), "interval of the predicted 0: ") {
 		t.Errorf("the CPU time is %+v, error %v", a.Changed.CPU, err)
+	}
+	if a.AsIs.Held != (Held{}) {
+		t.Errorf("a rate was searched in spite of the error: %+v", a.AsIs.Held)
 	}
 }
