@@ -133,7 +133,7 @@ func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 }
 
 // changesToBaseline returns the changes of a metric from the baseline to a variant: one for each point at
-// which both run, and at least one was measured.
+// which both run and the metric is measured. It is undecided where no trial of either counts.
 func changesToBaseline(
 	a lab.Analysis, variant string, m lab.Metric, results map[seriesKey]lab.Result,
 ) []lab.Change {
@@ -152,9 +152,10 @@ func changesToBaseline(
 			if c.Unsteady != "" {
 				c.Instability = math.Inf(1) // by how much it is off is not known: the gate stays open
 			}
-		case len(was.Values)+len(is.Values) == 0 || slices.ContainsFunc(a.Variants, func(v lab.Variant) bool {
-			return (v.Name == variant || v.Name == a.Baseline) && !v.RunsAt(p.Name)
-		}):
+		case len(was.Values)+len(is.Values) == 0 && !measuredAt(m, p),
+			slices.ContainsFunc(a.Variants, func(v lab.Variant) bool {
+				return (v.Name == variant || v.Name == a.Baseline) && !v.RunsAt(p.Name)
+			}):
 			continue
 		default:
 			judgeZeros(&c, m, was.Values, is.Values, a.Confidence)
@@ -162,6 +163,20 @@ func changesToBaseline(
 		changes = append(changes, c)
 	}
 	return changes
+}
+
+// measuredAt reports whether trials at a point measure a metric: a search for the capacity measures that
+// alone, and only points with a rate have a share of it that was achieved.
+func measuredAt(m lab.Metric, p lab.Point) bool {
+	_, searches := p.Level(lab.FactorSearchFrom)
+	_, paced := p.Rate()
+	switch m.Quantity {
+	case lab.Capacity:
+		return searches
+	case lab.Achieved:
+		return paced
+	}
+	return !searches
 }
 
 // judgeAll returns the verdict of each gate on the changes.
@@ -250,7 +265,11 @@ func judgeZeros(c *lab.Change, m lab.Metric, before, after []float64, confidence
 // withholdChange weakens or withholds a verdict that depends on the length of the trials.
 func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 	follows := traitsOf(m).follows
-	if follows == "" || c.Low == nil || c.High == nil {
+	if c.Low == nil || c.High == nil {
+		withholdZeros(c, follows, before, after)
+		return
+	}
+	if follows == "" {
 		return
 	}
 	var short string
@@ -261,12 +280,40 @@ func withholdChange(c *lab.Change, m lab.Metric, before, after lab.Analysis) {
 	c.Verdict, c.Words = weaken(c.Verdict, c.Words, *c.Low, *c.High, 1+after.Margin, c.Instability, short)
 }
 
+// withholdZeros withholds a verdict on a change from 0 or to 0 if the loads of the runs had different
+// lengths, in every metric: a longer load has more operations, of which one may fail. It also does so if
+// what the metric follows was not steady.
+func withholdZeros(c *lab.Change, follows string, before, after lab.Analysis) {
+	if !c.Verdict.Differs() {
+		return
+	}
+	short := otherLength(*c, before, after)
+	full := short
+	if short == "" && follows != "" {
+		_, short, full = swings(*c, follows, before, after)
+	}
+	if short != "" {
+		c.Verdict, c.Words, c.Unsteady = lab.Undecided, withheldVerdict+short, full
+	}
+}
+
 // lengthError returns the factor by which the length of the trials could distort a change, and the reason, in
 // short and in full. The factor is the largest change within the trials of either run, or the whole change
 // if that is larger and the loads of one run were longer. It is 0 if neither is so.
 func lengthError(
 	c lab.Change, follows string, before, after lab.Analysis,
 ) (factor float64, short, full string) {
+	factor, short, full = swings(c, follows, before, after)
+	whole := max(*c.High, 1 / *c.Low)
+	if other := otherLength(c, before, after); other != "" && c.Verdict.Differs() && whole > factor {
+		return whole, other, other
+	}
+	return factor, short, full
+}
+
+// swings returns the largest change within the trials of either run, as a factor, and a description of it, in
+// short and in full. The factor is 0 if both runs are steady.
+func swings(c lab.Change, follows string, before, after lab.Analysis) (factor float64, short, full string) {
 	for i, run := range []lab.Analysis{before, after} {
 		for _, s := range followedBy(run, c, follows) {
 			if !s.Steady && s.Factor > factor {
@@ -275,13 +322,17 @@ func lengthError(
 			}
 		}
 	}
-	was, is := before.LoadSeconds[c.Point], after.LoadSeconds[c.Point]
-	if whole := max(*c.High, 1 / *c.Low); c.Verdict.Differs() && was != is && was*is > 0 && whole > factor {
-		factor = whole
-		short = fmt.Sprintf("loads of %s, then of %s", seconds(was), seconds(is))
-		full = short
-	}
 	return factor, short, full
+}
+
+// otherLength returns both lengths of the loads at the point of a change, as text, if they differ. It is
+// empty if they do not, or if one is unknown.
+func otherLength(c lab.Change, before, after lab.Analysis) string {
+	was, is := before.LoadSeconds[c.Point], after.LoadSeconds[c.Point]
+	if was == is || was*is == 0 {
+		return ""
+	}
+	return fmt.Sprintf("loads of %s, then of %s", seconds(was), seconds(is))
 }
 
 // followedBy returns the steadiness of a quantity and of the warm-up, where a change was measured. If the

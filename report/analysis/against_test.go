@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,19 +138,23 @@ func TestDifferencesBetweenTwoRuns(t *testing.T) {
 	}
 }
 
+// unsteady returns a run of played with a quantity that changes within the trials by a factor.
+func unsteady(run lab.Analysis, quantity string, factor float64) lab.Analysis {
+	run.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "rate-20"}, Quantity: quantity,
+		Factor: factor, Words: "in 4 of 4 trials it changes"}}
+	return run
+}
+
+// lasting returns a run of played with loads of this length.
+func lasting(run lab.Analysis, seconds float64) lab.Analysis {
+	run.LoadSeconds = map[string]float64{"rate-20": seconds}
+	return run
+}
+
 // TestAChangeThatLongerTrialsMayTurnIsWithheld: a change within the trials weakens a verdict or withholds it,
 // and so do loads of different lengths.
 func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 	rates := []float64{20, 20.1, 19.9, 20}
-	unsteady := func(run lab.Analysis, quantity string, factor float64) lab.Analysis {
-		run.Steadiness = []lab.Steadiness{{Variant: "sync", Point: lab.Point{Name: "rate-20"}, Quantity: quantity,
-			Factor: factor, Words: "in 4 of 4 trials it changes"}}
-		return run
-	}
-	lasting := func(run lab.Analysis, seconds float64) lab.Analysis {
-		run.LoadSeconds = map[string]float64{"rate-20": seconds}
-		return run
-	}
 	before := lasting(played([]float64{1, 1.01, 0.99, 1}, rates), 4)
 	twice := func() lab.Analysis { return lasting(played([]float64{2, 2.02, 1.98, 2}, rates), 4) }
 	for name, c := range map[string]struct {
@@ -190,6 +195,84 @@ func TestAChangeThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
 		if len(got.Environment) != wantFacts {
 			t.Errorf("%s: not the same: %+v", name, got.Environment)
 		}
+	}
+}
+
+// TestAChangeOfZerosThatLongerTrialsMayTurnIsWithheld: it has no interval that could be weakened. A share of
+// errors follows nothing, but a longer load has more operations that may fail.
+func TestAChangeOfZerosThatLongerTrialsMayTurnIsWithheld(t *testing.T) {
+	zeros, others := []float64{0, 0, 0, 0}, []float64{0.1, 0.2, 0.1, 0.3}
+	gate, err := ParseGate("p99>1.05x")
+	testset.Must(t, err)
+	for name, c := range map[string]struct {
+		kind   lab.MetricKind
+		after  lab.Analysis
+		words  string
+		reason string
+	}{
+		"the same length":      {lab.KindTime, lasting(played(others, nil), 4), "slower: from 0", ""},
+		"longer loads":         {lab.KindTime, lasting(played(others, nil), 40), "", "loads of 4 s, then of 40 s"},
+		"errors, longer loads": {lab.KindShare, lasting(played(others, nil), 40), "", "loads of 4 s, then of 40 s"},
+		"errors, not steady": {lab.KindShare, lasting(unsteady(played(others, nil), "p99", 3), 4),
+			"more: from 0", ""},
+		"not steady": {lab.KindTime, lasting(unsteady(played(others, nil), "p99", 3), 4), "",
+			"the later run is not steady"},
+	} {
+		before := lasting(played(zeros, nil), 4)
+		before.Metrics[0].Kind, c.after.Metrics[0].Kind = c.kind, c.kind
+		got, err := Against(before, c.after, []Gate{gate})
+		testset.Must(t, err)
+		withheld, change, g := c.reason != "", got.Changes[0], got.Gates[0]
+		if withheld {
+			c.words = "withheld: " + c.reason
+		}
+		if !strings.HasPrefix(change.Words, c.words) || !strings.HasPrefix(change.Unsteady, c.reason) ||
+			(change.Unsteady != "") != withheld || change.Verdict.Differs() == withheld {
+			t.Errorf("%s: %+v, want %q", name, change, c.words)
+		}
+		if len(g.Open) > 0 != withheld || len(g.Failed) > 0 == withheld {
+			t.Errorf("%s: gate %+v", name, g)
+		}
+	}
+}
+
+// TestAGateIsOpenWhereNoTrialCounts of either variant, unless nothing measures its metric there.
+func TestAGateIsOpenWhereNoTrialCounts(t *testing.T) {
+	low, high := 1.0, 1.01
+	run := played(nil, nil)
+	run.Baseline, run.Variants, run.Results = "old", []lab.Variant{{Name: "old"}, {Name: "sync"}}, nil
+	run.Metrics = append(run.Metrics, lab.Metric{Name: "capacity", Quantity: lab.Capacity},
+		lab.Metric{Name: "achieved_share", Quantity: lab.Achieved})
+	run.Points = []lab.Point{{Name: "rate-20", Levels: map[string]float64{lab.FactorRate: 20}},
+		{Name: "users-5", Levels: map[string]float64{lab.FactorUsers: 5}},
+		{Name: "search", Levels: map[string]float64{lab.FactorSearchFrom: 20}}}
+	for _, name := range []string{"response_time_p99", "capacity", "achieved_share"} {
+		for _, p := range run.Points {
+			run.Comparisons = append(run.Comparisons, lab.Comparison{Metric: name, Point: p, Variant: "sync",
+				Baseline: "old", Ratio: lab.Ratio{Ratio: 1, Low: &low, High: &high}})
+		}
+	}
+	compared := run.Comparisons
+	for metric, want := range map[string][]string{"p99": {"rate-20", "users-5"}, "capacity": {"search"},
+		"achieved_share": {"rate-20"}} {
+		gate, err := ParseGate(metric + ">1.05x")
+		testset.Must(t, err)
+		for _, lost := range run.Points {
+			run.Comparisons = slices.DeleteFunc(slices.Clone(compared),
+				func(c lab.Comparison) bool { return c.Point.Name == lost.Name })
+			got, err := Hold(run, []Gate{gate})
+			isOpen := slices.Contains(want, lost.Name)
+			if err != nil || len(got[0].Open) > 0 != isOpen || len(got[0].Failed) > 0 {
+				t.Errorf("%s, no trial counts at %s: %+v, error %v", metric, lost.Name, got, err)
+			}
+		}
+	}
+	run.Variants[1].Points = []string{"users-5", "search"}
+	run.Comparisons = compared[1:] // without rate-20
+	gate, err := ParseGate("p99>1.05x")
+	testset.Must(t, err)
+	if got, err := Hold(run, []Gate{gate}); err != nil || len(got[0].Open) > 0 {
+		t.Errorf("a point at which it does not run: %+v, error %v", got, err)
 	}
 }
 
