@@ -109,7 +109,17 @@ func TestAListOfManyBytesIsReadInParts(t *testing.T) {
 // TestAFolderThatCannotBeReadHidesNoOthers: the list has all other runs, and says that some may be missing.
 func TestAFolderThatCannotBeReadHidesNoOthers(t *testing.T) {
 	s, folders := shelf(t, 1)
-	testset.Must(t, os.Mkdir(filepath.Join(filepath.Dir(filepath.Dir(folders[0].Dir())), "lost+found"), 0))
+	study := filepath.Dir(folders[0].Dir())
+	for _, name := range []string{"../lost+found", "run"} {
+		t.Run(filepath.Base(name), func(t *testing.T) { expectUnseen(t, s, filepath.Join(study, name)) })
+	}
+}
+
+// expectUnseen checks the list of a shelf with one run and a folder that cannot be read.
+func expectUnseen(t *testing.T, s *Shelf, hidden string) {
+	t.Helper()
+	testset.Must(t, os.Mkdir(hidden, 0))
+	defer func() { testset.Must(t, os.Remove(hidden)) }()
 	if os.Geteuid() == 0 { // the administrator can read everything
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()

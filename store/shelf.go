@@ -67,7 +67,7 @@ func OpenShelf(dir string) (*Shelf, error) {
 	s := &Shelf{dir: dir, maxRuns: maxRuns, maxFolders: maxFolders, maxEntries: maxEntries,
 		maxBytes: maxBytes, root: root, files: inputfile.Within(root, maxDocument),
 		entries: map[string]entry{}}
-	if s.isRun(".") {
+	if is, _ := s.isRun("."); is {
 		return nil, errors.Join(fmt.Errorf("%s is a single run: name the folder above it", dir), s.Close())
 	}
 	return s, nil
@@ -88,19 +88,24 @@ func (s *Shelf) names() (all []string, unseen bool, err error) {
 		if searched++; searched > s.maxFolders {
 			return all, true, nil
 		}
-		if s.isRun(name) {
+		is, err := s.isRun(name)
+		if is {
 			all = append(all, name)
 			continue
 		}
+		unseen = unseen || err != nil
 		inside, more, err := s.folders(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the folder was removed meanwhile
 		}
 		more = more || err != nil // one that cannot be read, such as lost+found, hides no others
 		for _, run := range inside[:min(len(inside), s.maxFolders-searched)] {
-			if run = path.Join(name, run); s.isRun(run) {
+			run = path.Join(name, run)
+			is, err := s.isRun(run)
+			if is {
 				all = append(all, run)
 			}
+			unseen = unseen || err != nil
 		}
 		searched, unseen = searched+len(inside), unseen || more
 	}
@@ -135,10 +140,13 @@ func (s *Shelf) entriesOf(name string, wanted func(fs.FileMode) bool) (names []s
 	return names, more, errors.Join(err, folder.Close())
 }
 
-// isRun reports whether a folder is a run: whether it has a plan.
-func (s *Shelf) isRun(name string) bool {
+// isRun reports whether a folder is a run: whether it has a plan. It returns an error if that is unknown.
+func (s *Shelf) isRun(name string) (bool, error) {
 	info, err := s.root.Stat(path.Join(name, planFile))
-	return err == nil && info.Mode().IsRegular()
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	return err == nil && info.Mode().IsRegular(), err
 }
 
 // Run returns one run.
@@ -154,10 +162,12 @@ func (s *Shelf) Run(name string) (lab.ListedRun, error) {
 
 // check returns an error that wraps fs.ErrNotExist unless there is a run with that name.
 func (s *Shelf) check(name string) error {
-	if !fs.ValidPath(name) || !s.isRun(name) {
-		return fmt.Errorf("there is no run %q in %s: %w", name, s.dir, fs.ErrNotExist)
+	if fs.ValidPath(name) {
+		if is, _ := s.isRun(name); is {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("there is no run %q in %s: %w", name, s.dir, fs.ErrNotExist)
 }
 
 // Past returns the history of a run: the runs in the same folder that have a report and the same study and
