@@ -58,14 +58,16 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 		r.Problem(f.lines["name"], "name is %q, expected at most %d lower-case letters, digits, dots and "+
 			"dashes", s.Name, yamlfile.MaxName)
 	}
-	for i, v := range s.Variants {
+	seen := map[string]bool{}
+	for _, v := range s.Variants {
 		if !yamlfile.IsName(strings.TrimSuffix(v.Name, TwinSuffix)) { // a twin's may be longer
 			r.Problem(f.lines["variants."+v.Name], "variant is called %q, expected at most %d lower-case letters, "+
 				"digits, dots and dashes", v.Name, yamlfile.MaxName)
 		}
-		if slices.ContainsFunc(s.Variants[:i], func(other lab.Variant) bool { return other.Name == v.Name }) {
+		if seen[v.Name] {
 			r.Problem(0, "there are two variants %q, expected every name once", v.Name)
 		}
+		seen[v.Name] = true
 	}
 	for _, p := range s.Points {
 		if !pointPattern.MatchString(p.Name) {
