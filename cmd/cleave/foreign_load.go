@@ -192,7 +192,11 @@ func (f *foreignFlags) checkSystems(
 	ctx context.Context, s *lab.Study, dir string, secrets *secret.Vault,
 ) error {
 	allowed, err := consent.ReadList(strings.NewReader(s.Load.Consent), f.request.allow)
-	mistakes, playsOwnLoad := []error{err}, false
+	if err != nil {
+		return err // without the list, no target has consent
+	}
+	var mistakes []error
+	playsOwnLoad := false
 	for _, v := range s.Variants {
 		for _, p := range s.Points {
 			// The check needs a port; the real one is known when the system has started.
@@ -201,8 +205,9 @@ func (f *foreignFlags) checkSystems(
 			users, _ := p.Level(lab.FactorUsers)
 			from, _ := p.Level(lab.FactorSearchFrom)
 			operations, counted := p.Level(external.Operations)
-			// All operations of a counted load may be sent within one second.
-			job.Rate, job.Users = max(rate, from, operations), int(users)
+			// All operations of a counted load may be sent within one second. firstRate begins a search at twice
+			// its rate at most.
+			job.Rate, job.Users = max(rate, 2*from, operations), int(users)
 			if counted {
 				job.Duration = loaded.Longest
 			}
@@ -210,9 +215,9 @@ func (f *foreignFlags) checkSystems(
 			spec, err := checkLoad(job, dir, secrets)
 			if err == nil && (v.Architecture == "url" || s.Load.Consent == "") {
 				spec.Guard.Allowed = allowed
-				// The conductor lengthens the load if trials are not steady.
-				longer := scenario.Duration(float64(spec.Load.Duration) * max(1, s.Design.Lengthen))
-				spec.Load.Duration = min(longer, scenario.Duration(study.Longest))
+				// The conductor lengthens warm-up and load if trials are not steady.
+				longest := float64(spec.Load.Duration+seconds(s.Load.LongestWarmUp())) * max(1, s.Design.Lengthen)
+				spec.Load.Duration = scenario.Duration(min(longest, float64(study.Longest)))
 				_, err = spec.Prepare(ctx)
 			}
 			if err != nil {

@@ -39,7 +39,8 @@ func TestForeignScripts(t *testing.T) {
 }
 
 // TestConsentForURLs: --allow is read before anything is played. It bounds operations, not flows, and loads
-// as long as the conductor may make them. A check may send all its operations within a second.
+// as long as the conductor may make them, with their warm-up. A check may send all its operations within a
+// second, and a search may begin at twice its rate. A list that cannot be read is the only error.
 func TestConsentForURLs(t *testing.T) {
 	dir := t.TempDir()
 	list, flow := filepath.Join(dir, "list.yaml"), filepath.Join(dir, "flow.yaml")
@@ -50,12 +51,14 @@ func TestConsentForURLs(t *testing.T) {
 		"flow.yaml": "schema: cleave-scenario/1\nname: flow\nflows:\n  - {name: f, steps: [{request: GET /}, " +
 			"{request: GET /}]}\n",
 	})
-	compare := "compare a=http://203.0.113.7 b=http://203.0.113.7:80 --plan --rate "
+	plan := "compare a=http://203.0.113.7 b=http://203.0.113.7:80 --plan "
+	compare := plan + "--rate "
 	for said, args := range map[string]string{
 		"is not in the allow list":               compare + "1",
+		"200 operations per second are planned":  plan + "--capacity --objective p99<50ms --allow " + list,
 		"10 operations per second are planned":   compare + "10 --allow " + list,
 		"12 operations per second are planned":   compare + "6 --allow " + list + " --scenario " + flow,
-		"52h0m0s of load would end after":        compare + "1 -d 13h --allow " + list,
+		"52h0m8s of load would end after":        compare + "1 -d 13h --allow " + list,
 		"1000 operations per second are planned": "check http://203.0.113.7 --allow " + list,
 	} {
 		root := newRoot(strings.NewReader(""), io.Discard, io.Discard)
@@ -63,5 +66,11 @@ func TestConsentForURLs(t *testing.T) {
 		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("%v: %v, want %q", args, err, said)
 		}
+	}
+	root := newRoot(strings.NewReader(""), io.Discard, io.Discard)
+	root.SetArgs(strings.Fields(compare + "1 --allow " + flow))
+	err := root.ExecuteContext(t.Context())
+	if err == nil || !strings.Contains(err.Error(), flow) || strings.Contains(err.Error(), "no load on") {
+		t.Errorf("a scenario as the list: %v, want an error about the file alone", err)
 	}
 }
