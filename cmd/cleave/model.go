@@ -172,29 +172,26 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 func (a app) modelTraces(paths []string, flags *modelFlags) error {
 	from := model.Evidence{Name: filepath.Base(paths[0]), About: "made of spans"}
 	for _, path := range paths {
-		trees, dropped, err := a.completeTraces(path, flags.component)
+		set, err := traces.Read(path, flags.component)
 		if err != nil {
 			return withCode(exitBadPlan, "%w (systems that models are made of: %s)", err,
 				strings.Join(systemsThat[lab.Modelled](), ", "))
 		}
-		from.Traces, from.DroppedSpans = append(from.Traces, trees...), from.DroppedSpans+dropped
+		from.Traces = append(from.Traces, a.completeTraces(path, set)...)
+		from.DroppedSpans += set.Dropped
 	}
 	return a.writeModel(from, flags.out)
 }
 
-// completeTraces returns the complete traces of a file or folder, and prints a note about those with missing
-// spans. dropped is the number of spans that the files report as dropped.
-func (a app) completeTraces(path, component string) (all []*lab.SpanNode, dropped int, err error) {
-	set, err := traces.Read(path, component)
-	if err != nil {
-		return nil, 0, err
-	}
+// completeTraces returns the complete traces of the spans of a file or folder, and prints a note about those
+// with missing spans.
+func (a app) completeTraces(path string, set traces.Set) []*lab.SpanNode {
 	trees, counts := traces.Trees(path, set)
 	if counts.Broken > 0 {
 		fmt.Fprintf(a.errOut, "note: %d of %d traces of %s are left out: spans are missing\n", counts.Broken,
 			counts.Broken+counts.Traces, path)
 	}
-	return trees, counts.Dropped, nil
+	return trees
 }
 
 // writeModel makes a model and writes it to a file, or to standard output. If it is written to a file, it is

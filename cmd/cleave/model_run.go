@@ -113,7 +113,7 @@ func meteredRates(s lab.Study, perFlow float64) string {
 
 // addFollowed adds the traces of the valid trials of followedVariant, without those of their warm-ups. It
 // reports whether there were spans, if only of incomplete traces. A folder has the spans of one trial: the
-// last that started before its first trace. If none did, as the clocks of hosts differ, the folder is used.
+// last that started before its first span. If none did, as the clocks of hosts differ, the folder is used.
 func (a app) addFollowed(
 	to *model.Evidence, spans string, trials []lab.Trial, warmUp float64,
 ) (received bool, err error) {
@@ -121,17 +121,18 @@ func (a app) addFollowed(
 	trials = slices.DeleteFunc(slices.Clone(trials),
 		func(t lab.Trial) bool { return t.Variant != followedVariant })
 	for _, dir := range dirs {
-		trees, dropped, err := a.completeTraces(filepath.Join(spans, dir), lab.ComponentAttribute)
+		path := filepath.Join(spans, dir)
+		set, err := traces.Read(path, lab.ComponentAttribute)
 		if errors.Is(err, traces.ErrNone) {
 			continue
 		}
 		if err != nil {
 			return received, err
 		}
-		first := int64(0)
-		if len(trees) > 0 {
-			first = slices.MinFunc(trees, func(a, b *lab.SpanNode) int { return cmp.Compare(a.Start, b.Start) }).Start
-		}
+		trees := a.completeTraces(path, set)
+		first := slices.MinFunc(set.Spans, func(a, b traces.Span) int {
+			return cmp.Compare(a.Start, b.Start)
+		}).Start
 		of := lab.Trial{Valid: true}
 		for _, t := range trials {
 			if t.Started.After(of.Started) && !t.Started.After(time.Unix(0, first)) {
@@ -141,7 +142,7 @@ func (a app) addFollowed(
 		if !of.Valid {
 			continue
 		}
-		received, to.DroppedSpans = true, to.DroppedSpans+dropped
+		received, to.DroppedSpans = true, to.DroppedSpans+set.Dropped
 		to.Traces = append(to.Traces, slices.DeleteFunc(trees, func(t *lab.SpanNode) bool {
 			return float64(t.Start-first) < warmUp*1e9
 		})...)

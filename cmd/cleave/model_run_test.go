@@ -21,7 +21,9 @@ func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 			at(minute).Add(time.Second).UnixMicro(), service)
 	}
 	trace := func(service string, minute int) string { return "[" + span(1, service, minute) + "]" }
-	twoRoots := "[" + span(1, "valid", 3) + "," + span(2, "valid", 3) + "]" // what both belong to is missing
+	twoRoots := func(minute int) string { // what both belong to is missing
+		return "[" + span(1, "incomplete", minute) + "," + span(2, "incomplete", minute) + "]"
+	}
 	trials := []lab.Trial{{Variant: meteredVariant, Started: at(0)}, {Variant: followedVariant, Started: at(1)},
 		{Variant: followedVariant, Started: at(2)}, {Variant: followedVariant, Started: at(3), Valid: true}}
 	for name, c := range map[string]struct {
@@ -32,9 +34,10 @@ func TestSpansOfInvalidTrialsAreLeftOut(t *testing.T) {
 		"spans of an invalid and a valid trial": {map[string]string{
 			"1-followed-x/s.json": trace("invalid", 2), "2-followed-x/s.json": trace("valid", 3)},
 			"valid", true},
-		"spans of an invalid trial":    {map[string]string{"1-followed-x/s.json": trace("invalid", 1)}, "", false},
-		"spans of an incomplete trace": {map[string]string{"1-followed-x/s.json": twoRoots}, "", true},
-		"no spans":                     {nil, "", false},
+		"spans of an invalid trial": {map[string]string{"1-followed-x/s.json": trace("invalid", 1)}, "", false},
+		"an incomplete trace":       {map[string]string{"1-followed-x/s.json": twoRoots(3)}, "", true},
+		"one of an invalid trial":   {map[string]string{"1-followed-x/s.json": twoRoots(2)}, "", false},
+		"no spans":                  {nil, "", false},
 	} {
 		dir, from := t.TempDir(), model.Evidence{}
 		writeFiles(t, dir, c.files)
