@@ -123,6 +123,7 @@ load URL -r 1 --pacing grid:2562047h             | no length of a grid
 load URL -r 1 --objective p99<NaN                | "NaN" is not a time
 load URL -r 1 --objective ''                     | --objective is empty
 load URL -r 1 --progress bogus                   | expected auto, terminal, plain, json, none
+load URL -r 1 --json - --hgrm /dev/stdout        | both take standard output
 load URL -r 1 --expect-status 99999              | expected status "99999"
 load URL -r 1 --body @pipe                       | --body: pipe is a pipe
 load URL -r 1 --body @/dev/zero                  | --body: /dev/zero is a device

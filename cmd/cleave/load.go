@@ -94,7 +94,7 @@ func (a app) load(ctx context.Context, source string, flags *loadFlags) error {
 	if outcome.Results == nil {
 		return errors.Join(played, flags.outputs.close(whole))
 	}
-	shown := a.textStream(isOutput(flags.outputs.json))
+	shown := a.textStream(isOutput(flags.outputs.json) || isOutput(flags.outputs.hgrm))
 	a.conceal(&outcome)
 	showLoad(shown, &outcome)
 	if err := errors.Join(played, flags.outputs.write(a, &outcome), flags.outputs.close(whole)); err != nil {

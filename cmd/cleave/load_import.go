@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -78,7 +79,7 @@ func (a app) loadImport(path string, flags *importFlags) error {
 	if err != nil {
 		return err
 	}
-	if flags.output == "-" {
+	if isOutput(flags.output) {
 		_, err = a.out.Write(text)
 		a.listNotConverted(&conversion)
 		for _, name := range slices.Sorted(maps.Keys(conversion.Beside)) {
@@ -112,7 +113,11 @@ func (f *importFlags) writeImport(text []byte, dataFiles map[string][]byte) erro
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		if err := os.WriteFile(path, files[path], 0o644); err != nil {
+		err := writeFile(path, func(w io.Writer) error {
+			_, err := w.Write(files[path])
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("write the scenario: %w", err)
 		}
 	}

@@ -28,7 +28,7 @@ func (o *loadOutputs) addTo(flags *pflag.FlagSet) {
 	flags.StringVar(&o.json, "json", "", "write the result as JSON to this `file`, - for standard output")
 	flags.StringVar(&o.hdr, "hdr", "", "write response times as an HdrHistogram log (`file`), second by second")
 	flags.StringVar(&o.hgrm, "hgrm", "",
-		"write response times as percentile text (`file`) for HdrHistogram's plotter")
+		"write response times as percentile text for HdrHistogram's plotter (`file`, - for standard output)")
 	flags.StringVar(&o.jtl, "jtl", "",
 		"write every operation as a JTL `file` (CSV), which JMeter's report generator reads")
 	flags.StringVar(&o.lines, "lines", "", "write every operation as a line of JSON to this `file`")
@@ -44,6 +44,10 @@ func (o *loadOutputs) check(f *loadFlags) error {
 	if f.search && (o.hdr+o.jtl+o.lines != "" || len(o.out) > 0) {
 		mistakes = append(mistakes,
 			errors.New("--hdr, --jtl, --lines and --out belong to one load: leave them out of a --search"))
+	}
+	if isOutput(o.json) && isOutput(o.hgrm) {
+		mistakes = append(mistakes,
+			fmt.Errorf("--json %s and --hgrm %s both take standard output: give --hgrm a file", o.json, o.hgrm))
 	}
 	mistakes = append(mistakes, checkOutput("--json", o.json), checkOutput("--hgrm", o.hgrm))
 	return errors.Join(mistakes...)

@@ -99,6 +99,18 @@ func TestLoadWritesItsDocuments(t *testing.T) {
 	}
 }
 
+// TestLoadPrintsPercentilesAlone: a plotter can read standard output.
+func TestLoadPrintsPercentilesAlone(t *testing.T) {
+	code, out, errOut := load(t, startWeb(t), "-d", "300ms", "-r", "50", "--hgrm", "-")
+	if code != exitFine && code != exitLoadNotReached {
+		t.Errorf("exit code %d\n%s", code, errOut)
+	}
+	if !strings.Contains(out, "Percentile") || strings.Contains(out, "response time") ||
+		!strings.Contains(errOut, "response time") {
+		t.Errorf("standard output:\n%s\nmessages:\n%s", out, errOut)
+	}
+}
+
 func TestLoadPrintsJSONAlone(t *testing.T) {
 	for _, arguments := range [][]string{{"-u", "2", "--think", "10ms"}, {"-r", "50"}} {
 		code, out, errOut := load(t, append([]string{startWeb(t), "-d", "300ms", "--json", "-"}, arguments...)...)

@@ -79,7 +79,7 @@ func createFile(path string) (*os.File, error) {
 	if stream == nil {
 		return os.Create(path)
 	}
-	descriptor, err := unix.Dup(int(stream.Fd()))
+	descriptor, err := unix.FcntlInt(stream.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}

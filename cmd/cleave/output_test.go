@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cleave-lab/cleave/load/record"
 )
 
@@ -52,6 +54,9 @@ func TestADocumentMayGoToTheFileOfStandardOutput(t *testing.T) {
 	list, listErr := newLoadList(link, func(w io.Writer) (rowWriter, error) { return listOf{w}, nil })
 	if listErr != nil {
 		t.Fatal(listErr)
+	}
+	if set, err := unix.FcntlInt(list.file.Fd(), unix.F_GETFD, 0); err != nil || set&unix.FD_CLOEXEC == 0 {
+		t.Errorf("programs that are started inherit the copy of standard output: flags %d, %v", set, err)
 	}
 	err = errors.Join(checkOutput("--json", link), says("before ")(file), app{out: file}.writeDocument(link,
 		says("document ")), writeFile(link, says("another ")), list.write(record.Row{}), list.close(true),
