@@ -115,6 +115,27 @@ func TestRemovedServicesHaveNoFindings(t *testing.T) {
 	}
 }
 
+// TestServicesThatRemovedOnesAwaitKeepTheirMarks: a service that ends by itself is no failure.
+func TestServicesThatRemovedOnesAwaitKeepTheirMarks(t *testing.T) {
+	d, err := ofCompose(t, `
+services:
+  web: {image: web, depends_on: {migrate: {condition: service_completed_successfully},
+    db: {condition: service_healthy}}}
+  api: {image: api, ports: ["80"], depends_on: [migrate, web]}
+  migrate: {image: migrate}
+  db: {image: db}
+`, "")
+	if err == nil {
+		err = d.Change("", []string{"web=null"})
+	}
+	testset.Must(t, err)
+	api, db, migrate := d.Services[0], d.Services[1], d.Services[2]
+	if !migrate.Finishes || !db.Healthy || !slices.Equal(api.After, []string{"migrate"}) {
+		t.Errorf("migrate finishes: %t, db is healthy: %t, api starts after %q", migrate.Finishes, db.Healthy,
+			api.After)
+	}
+}
+
 // TestRemovedServicesAreNotRead: nothing that only concerns them keeps the others from being units.
 func TestRemovedServicesAreNotRead(t *testing.T) {
 	path := projectFolder(t, map[string]string{"compose.yaml": `

@@ -88,6 +88,7 @@ func readProject(
 	}
 	p := &project{name: strings.ReplaceAll(file.Name, "_", "-"), replicas: map[string]int{},
 		limits: map[string]lab.Limits{}, fixed: map[string]string{}, builds: map[string]Build{}, changes: changes}
+	written := maps.Clone(file.Services)
 	for _, name := range file.ServiceNames() {
 		if p.removes(name) {
 			delete(file.Services, name)
@@ -100,7 +101,7 @@ func readProject(
 		s.read()
 		p.services = append(p.services, s.unit)
 	}
-	p.awaitOthers(file)
+	p.awaitOthers(file, written)
 	p.joinNetworks(file)
 	if err := p.change(); err != nil {
 		return nil, err
@@ -118,12 +119,13 @@ func checkServiceName(name string) error {
 	return nil
 }
 
-// awaitOthers marks the services that others wait for to become healthy or to finish. It removes dependencies
-// on services that the file does not have.
-func (p *project) awaitOthers(file *types.Project) {
+// awaitOthers marks the services that others of written wait for to become healthy or to finish. written also
+// has the removed services: a service that they wait for still ends by itself. Then it removes dependencies on
+// services that the file does not have any more.
+func (p *project) awaitOthers(file *types.Project, written types.Services) {
 	for i := range p.services {
 		unit := &p.services[i]
-		for _, other := range file.Services {
+		for _, other := range written {
 			switch dependency := other.DependsOn[unit.Name]; dependency.Condition {
 			case types.ServiceConditionHealthy:
 				unit.Healthy = true
