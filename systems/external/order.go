@@ -10,9 +10,12 @@ import (
 // findEntryPoints adds the entry points of manifests: the backends of Ingresses or, if there are none,
 // Services that are reached from outside of a cluster.
 func (p *project) findEntryPoints(m *manifests) {
-	exists := map[string]bool{} // the ports of Services, whose workloads may be none of the units
+	exists := map[string]bool{} // the TCP ports of Services, whose workloads may be none of the units
 	for _, s := range m.services {
 		for _, port := range s.Spec.Ports {
+			if !isTCP(port.Protocol) {
+				continue
+			}
 			exists[s.Metadata.Name+":"+strconv.Itoa(port.Port)] = true
 			exists[s.Metadata.Name+":"+port.Name] = true
 		}
@@ -44,7 +47,9 @@ func (p *project) findEntryPoints(m *manifests) {
 			continue
 		}
 		for _, port := range s.Spec.Ports {
-			add(s.Metadata.Name, strconv.Itoa(port.Port))
+			if isTCP(port.Protocol) {
+				add(s.Metadata.Name, strconv.Itoa(port.Port))
+			}
 		}
 	}
 }

@@ -188,7 +188,7 @@ func (s *serviceReader) readPorts() {
 
 // noteIfNotTCP reports whether a port has another protocol than TCP, and adds a note if so.
 func (p *project) noteIfNotTCP(service, port, protocol string) bool {
-	if protocol == "" || strings.EqualFold(protocol, "tcp") {
+	if isTCP(protocol) {
 		return false
 	}
 	note := fmt.Sprintf("service %s: port %s/%s gets no load, and on kubernetes no other service reaches it",
@@ -198,6 +198,9 @@ func (p *project) noteIfNotTCP(service, port, protocol string) bool {
 	}
 	return true
 }
+
+// isTCP reports whether a protocol, as written at a port, is TCP, which is the default.
+func isTCP(protocol string) bool { return protocol == "" || strings.EqualFold(protocol, "tcp") }
 
 // addPort adds a port at which others call a service, and the port of its container that this leads to.
 func addPort(unit *lab.SystemService, port, target int) {

@@ -171,7 +171,7 @@ func (t *translation) unit(name string, c podContainer) lab.SystemService {
 	t.ports = map[string]int{}
 	for _, port := range c.Ports {
 		t.ports[port.Name] = t.checkedPort(port.ContainerPort)
-		if port.Protocol == "" || port.Protocol == "TCP" {
+		if isTCP(port.Protocol) {
 			unit.Port = cmp.Or(unit.Port, port.ContainerPort)
 		}
 	}
