@@ -269,6 +269,9 @@ func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
 		"deploy: {replicas: 0}":                    "service a: replicas (0: a unit runs 1 to 20 times",
 		"configs: [{source: c, target: /c}]":       "service a: configs (c is no file)",
 		"expose: [many]":                           "service a: expose (many is no port)",
+		`expose: ["9-7"]`:                          "service a: expose (9-7 ends before it begins: write 7-9)",
+		`expose: ["1-1001"]`:                       "service a: expose (with 1-1001 more than 1000 ports: name",
+		`expose: [1, "2-500", "501-1001"]`:         "service a: expose (with 501-1001 more than 1000 ports: name",
 		"networks: {given: {}}":                    "networks: given is external",
 	} {
 		text := "services:\n  a: {image: a, " + keys + "}\n  b: {image: b, ports: [\"127.0.0.1:8080:80\"], " +

@@ -159,16 +159,7 @@ func (s *serviceReader) readPorts() {
 		if s.noteIfNotTCP(s.Name, ports, protocol) {
 			continue
 		}
-		low, high, _ := strings.Cut(ports, "-")
-		first, err := strconv.ParseUint(low, 10, 16)
-		last, errLast := strconv.ParseUint(cmp.Or(high, low), 10, 16)
-		if err != nil || errLast != nil {
-			s.addObstacle("expose", text+" is no port")
-			continue
-		}
-		for port := int(first); port <= int(last); port++ {
-			addPort(&s.unit, port, port)
-		}
+		s.expose(ports)
 	}
 	for _, port := range s.Ports {
 		if s.noteIfNotTCP(s.Name, strconv.Itoa(int(port.Target)), port.Protocol) {
@@ -183,6 +174,31 @@ func (s *serviceReader) readPorts() {
 		}
 		s.unit.Port = cmp.Or(s.unit.Port, entry.port)
 		addPort(&s.unit, entry.port, entry.port)
+	}
+}
+
+// maxExposed limits the exposed ports of a service.
+const maxExposed = 1000
+
+// expose adds an exposed port, or a range of them such as 7-9.
+func (s *serviceReader) expose(ports string) {
+	low, high, _ := strings.Cut(ports, "-")
+	first, err := strconv.ParseUint(low, 10, 16)
+	last, errLast := strconv.ParseUint(cmp.Or(high, low), 10, 16)
+	switch {
+	case err != nil || errLast != nil:
+		s.addObstacle("expose", ports+" is no port")
+		return
+	case last < first:
+		s.addObstacle("expose", fmt.Sprintf("%s ends before it begins: write %s-%s", ports, high, low))
+		return
+	case len(s.unit.Container.Ports)+int(last-first) >= maxExposed:
+		s.addObstacle("expose", fmt.Sprintf("with %s more than %d ports: name those that others call", ports,
+			maxExposed))
+		return
+	}
+	for port := int(first); port <= int(last); port++ {
+		addPort(&s.unit, port, port)
 	}
 }
 
