@@ -3,6 +3,7 @@ package external
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"regexp"
@@ -187,17 +188,30 @@ func (m masker) commandLine(text string) string {
 	}))
 }
 
-// compose masks the values of a compose file that look like secrets. A file without any does not change at
-// all.
+// compose masks the values of a compose file that look like secrets, in all its documents. A file without any
+// does not change at all.
 func (m masker) compose(text string) (string, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal([]byte(text), &document); err != nil {
-		return "", fmt.Errorf("compose file: %w", err)
+	var written strings.Builder
+	encoder, masked := yaml.NewEncoder(&written), false
+	for decoder := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			masked = m.node("", &document) || masked
+			err = encoder.Encode(&document)
+		}
+		if err != nil {
+			return "", fmt.Errorf("compose file: %w", err)
+		}
 	}
-	if !m.node("", &document) {
-		return text, nil
+	err := encoder.Close()
+	if masked {
+		text = written.String()
 	}
-	return yamlText(&document)
+	return text, err
 }
 
 // node masks the texts below a node of a compose file, and reports whether it has changed any. The compose

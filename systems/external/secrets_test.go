@@ -73,6 +73,11 @@ func TestSecretsOfComposeFilesAreMaskedAndComeBack(t *testing.T) {
 	if err := d.Mask(v); err != nil || d.Compose.Text != harmless {
 		t.Errorf("a file without secrets becomes %q, %v", d.Compose.Text, err)
 	}
+	d.Compose.Text = harmless + "---\n" + composeFile
+	if err := d.Mask(v); err != nil || strings.Contains(d.Compose.Text, "hidden") ||
+		strings.Count(d.Compose.Text, "services:") != 2 {
+		t.Errorf("of several documents this is left, %v:\n%s", err, d.Compose.Text)
+	}
 }
 
 // TestEscapedSecretsAreMaskedAndComeBack: $${ is ${ in the values of env and of a compose file.
