@@ -12,16 +12,19 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// TestAVisitThatDrawsNoCommitWaits as long as one of a store that does not commit.
-func TestAVisitThatDrawsNoCommitWaits(t *testing.T) {
+// TestOnlyVisitsWithoutCommitsInTheModelWait: the wait of one that draws no commit is that of others' commits.
+func TestOnlyVisitsWithoutCommitsInTheModelWait(t *testing.T) {
+	const wait = time.Second
 	sleeper := &sleeper{}
 	s, err := openStore(t.Context(), t.TempDir(), "store", 0, true, sleeper)
 	testset.Must(t, err)
 	defer func() { testset.Must(t, s.Close()) }()
-	began := time.Now()
-	testset.Must(t, s.visit(t.Context(), visit{Visit: model.Visit{Commits: 1e-12}}, 20*time.Millisecond))
-	if took := time.Since(began); took < 20*time.Millisecond {
-		t.Errorf("a visit without a commit took %v, want its wait of 20ms", took)
+	for commits, waits := range map[float64]bool{0: true, 1e-12: false} {
+		began := time.Now()
+		testset.Must(t, s.visit(t.Context(), visit{Visit: model.Visit{Commits: commits}}, wait))
+		if took := time.Since(began); (took >= wait) != waits {
+			t.Errorf("a visit with a mean of %g commits took %v; it waits %v: %t", commits, took, wait, waits)
+		}
 	}
 	testset.Must(t, sleeper.Close())
 }
