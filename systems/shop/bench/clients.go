@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"time"
@@ -30,7 +31,8 @@ type clientJob struct {
 }
 
 const (
-	// patience limits each wait: for a shop to be ready, and for the orders to be final once all are placed.
+	// patience limits each wait: for a shop to be ready and, once all orders are placed, for one more of them to
+	// be final.
 	patience = time.Minute
 	// settleInterval is the pause between two counts of the open orders.
 	settleInterval = 100 * time.Millisecond
@@ -98,7 +100,8 @@ func checkReady(url string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// settle waits until every order in the database of that name is final, but not longer than limit.
+// settle waits until every order in the database of that name is final. It gives up once none has become final
+// for the time limit.
 func settle(ctx context.Context, name string, limit time.Duration) (err error) {
 	where, err := database.ParsePlace(os.Getenv(lab.ServiceVariable(assembly.ServiceDatabase)))
 	if err != nil {
@@ -109,15 +112,20 @@ func settle(ctx context.Context, name string, limit time.Duration) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	for began := time.Now(); ; time.Sleep(settleInterval) {
+	fewest, progress := int64(math.MaxInt64), time.Now()
+	for ; ; time.Sleep(settleInterval) {
 		var open int64
 		_, err := db.One(ctx, []any{&open}, "SELECT COUNT(*) FROM orders WHERE state NOT IN (?, ?, ?)",
 			string(shop.StateConfirmed), string(shop.StateRejected), string(shop.StateCancelled))
 		if err != nil || open == 0 {
 			return err
 		}
-		if time.Since(began) > limit {
-			return fmt.Errorf("%d orders are not final %v after all were placed", open, limit)
+		if open < fewest {
+			fewest, progress = open, time.Now()
+		}
+		if time.Since(progress) > limit {
+			return fmt.Errorf("%d orders are not final, and none has become so for %v: see the logs of the units",
+				open, limit)
 		}
 	}
 }
