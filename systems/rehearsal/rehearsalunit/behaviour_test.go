@@ -157,6 +157,33 @@ func TestSettledWaitsForEveryReplica(t *testing.T) {
 	}
 }
 
+// failing is a part that cannot settle.
+type failing struct {
+	rehearsalpb.Part
+	kind rpc.Kind
+}
+
+func (f failing) Settle(context.Context, *rehearsalpb.SettleRequest) (*rehearsalpb.SettleResponse, error) {
+	return nil, rpc.Problemf(f.kind, "it cannot settle")
+}
+
+// TestOnlyStandbyReplicasMayBeUnreachable when the front asks whether all is settled.
+func TestOnlyStandbyReplicasMayBeUnreachable(t *testing.T) {
+	u := playing()
+	var err error
+	u.counts, err = openCounts(t.TempDir(), 0)
+	testset.Must(t, err)
+	for _, kind := range []rpc.Kind{rpc.Unavailable, rpc.Internal} {
+		for _, standby := range []bool{true, false} {
+			u.replicas = []replica{{failing{kind: kind}, 1, standby}}
+			if err := u.settled(t.Context()); (err == nil) != (standby && kind == rpc.Unavailable) {
+				t.Errorf("%s, on standby: %t: %v", kind, standby, err)
+			}
+		}
+	}
+	testset.Must(t, u.counts.Close())
+}
+
 // TestRequestsOfAnotherSizeAreRefused: a wrong length, operation or unit is refused and not counted.
 func TestRequestsOfAnotherSizeAreRefused(t *testing.T) {
 	r := start(t, rehearsal.Together, nil)

@@ -85,7 +85,7 @@ func (u *Unit) settled(ctx context.Context) error {
 		begun := u.counts.begun()
 		for _, r := range u.replicas {
 			answer, err := r.Settle(ctx, &rehearsalpb.SettleRequest{})
-			if err != nil && !r.standby {
+			if err != nil && !(r.standby && problemOf(err).Kind == rpc.Unavailable) {
 				return err
 			}
 			begun += answer.GetServed() // 0 if there is no answer
