@@ -55,7 +55,8 @@ func start(t *testing.T, architecture string, knobs map[string]string, second ..
 				}
 				return addresses[name], nil
 			}
-			u, err := Open(ctx, r.design, strings.TrimSuffix(unit, "-2"), Place{Dir: t.TempDir(), Peer: peer})
+			u, err := Open(ctx, r.design, strings.TrimSuffix(unit, "-2"),
+				Place{Dir: t.TempDir(), Replica: unit, Peer: peer})
 			testset.Must(t, err)
 			u.LogError = func(err error) { t.Errorf("unit %s: %v", unit, err) }
 			r.units = append(r.units, u)
@@ -144,6 +145,12 @@ func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 // TestSettledWaitsForEveryReplica of a unit that the front calls, and of the front itself.
 func TestSettledWaitsForEveryReplica(t *testing.T) {
 	r := start(t, rehearsal.Apart, nil, "front-2", "payments-2")
+	for i, u := range r.units {
+		others := len(r.units) - 1 // a front does not ask itself
+		if u.index == r.design.Front() && len(u.replicas) != others {
+			t.Errorf("unit %d, a %s, asks %d replicas, want %d", i, u.Name, len(u.replicas), others)
+		}
+	}
 	payments := slices.IndexFunc(r.design.Units, func(u rehearsal.Unit) bool { return u.Name == "payments" })
 	for _, busy := range []int{payments, len(r.units) - 2, len(r.units) - 1} {
 		var done atomic.Bool

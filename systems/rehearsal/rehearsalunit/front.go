@@ -47,20 +47,24 @@ type replica struct {
 	standby bool // the platform may not have started it
 }
 
-// connectReplicas connects the front to each replica of every unit. It does not connect a front that has no
-// other replicas to itself.
-func (u *Unit) connectReplicas() error {
+// connectReplicas connects the front to each other replica of every unit. name is that of this replica.
+func (u *Unit) connectReplicas(name string) error {
+	own, err := u.Peer(name)
+	if err != nil {
+		return err
+	}
+	// The name of the first replica is also that of the unit, whose addresses begin with that of the first.
+	own, _, _ = strings.Cut(own, lab.AddressSeparator)
 	for i, unit := range u.design.Units {
 		addresses, err := u.Peer(unit.Name)
 		if err != nil {
 			return err
 		}
-		all := strings.Split(addresses, lab.AddressSeparator)
-		if i == u.index && len(all) == 1 {
-			continue
-		}
-		for _, address := range all {
+		for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
 			address, standby := strings.CutPrefix(address, lab.StandbyMark)
+			if address == own {
+				continue // its own work needs no call, and not every network leads back to the caller
+			}
 			client, err := u.Calls.NewClient(unit.Name, address)
 			if err != nil {
 				return err
@@ -77,8 +81,8 @@ func (u *Unit) isReplicated() bool {
 	return slices.ContainsFunc(u.replicas, func(r replica) bool { return r.unit == u.index })
 }
 
-// settled returns when no unit has work in progress. It asks each replica of every unit to finish its work in
-// the background, until none has begun a call between two rounds.
+// settled returns when no unit has work in progress. It asks each other replica of every unit to finish its work
+// in the background, until none has begun a call between two rounds.
 func (u *Unit) settled(ctx context.Context) error {
 	for before := int64(-1); ; {
 		u.finish()

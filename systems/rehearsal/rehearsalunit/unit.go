@@ -42,6 +42,10 @@ func Run(channel *unit.Channel, argument string) error {
 	if err != nil {
 		return err
 	}
+	replica, err := unit.Name()
+	if err != nil {
+		return err
+	}
 	text, err := os.ReadFile(filepath.Join(dir, rehearsal.ModelFile))
 	if err != nil {
 		return fmt.Errorf("read the model: %w", err)
@@ -55,14 +59,15 @@ func Run(channel *unit.Channel, argument string) error {
 		return err
 	}
 	return hosting.Run(channel, func(ctx context.Context) (hosting.Served, error) {
-		return Open(ctx, design, job.Unit, Place{Dir: dir, Peer: unit.PeerAddress,
+		return Open(ctx, design, job.Unit, Place{Dir: dir, Replica: replica, Peer: unit.PeerAddress,
 			Pause: time.Duration(job.Pause * float64(time.Second))})
 	})
 }
 
 // Place holds the folder and the peers of a unit, and the pace of its load.
 type Place struct {
-	Dir string // its own folder
+	Dir     string // its own folder
+	Replica string // the name of this replica of the unit, such as front-2; the first has that of the unit
 	// Peer returns the host:port of another unit, or those of all its replicas (see rpc.Spread).
 	Peer func(unit string) (string, error)
 	// Pause is the time between two operations of the load. Probes are as far apart, up to maxPause.
@@ -102,7 +107,7 @@ func Open(ctx context.Context, design *rehearsal.Design, name string, place Plac
 		Unit: hosting.Unit{Name: name, Peer: place.Peer, Calls: hosting.Calls{Binding: design.Binding,
 			Connections: design.Pool, MaxMessage: maxMessage, Faults: rpc.Problems(problemOf)}}}
 	u.LogErrors()
-	if err := u.join(ctx, place.Dir); err != nil {
+	if err := u.join(ctx, place); err != nil {
 		return nil, errors.Join(fmt.Errorf("unit %s: %w", name, err), u.Close())
 	}
 	return u, nil
@@ -114,9 +119,9 @@ func problemOf(err error) *rpc.Problem {
 }
 
 // join opens the unit's files and stores, prepares the calls, and makes clients of the other units.
-func (u *Unit) join(ctx context.Context, dir string) error {
+func (u *Unit) join(ctx context.Context, place Place) error {
 	var err error
-	if u.counts, err = openCounts(dir, len(u.design.Calls)); err != nil {
+	if u.counts, err = openCounts(place.Dir, len(u.design.Calls)); err != nil {
 		return err
 	}
 	u.Keep(u.counts)
@@ -128,7 +133,7 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 		if s.Server {
 			continue
 		}
-		u.stores[s.Name], err = openStore(ctx, dir, fmt.Sprintf("store-%d", i), s.Workers,
+		u.stores[s.Name], err = openStore(ctx, place.Dir, fmt.Sprintf("store-%d", i), s.Workers,
 			u.design.CommitsTo(u.index, s.Name), u.sleeper)
 		if err != nil {
 			return err
@@ -150,7 +155,7 @@ func (u *Unit) join(ctx context.Context, dir string) error {
 	}
 	u.Offer(func(binding grpc.ServiceRegistrar) { rehearsalpb.OfferPart(binding, u) })
 	if u.index == u.design.Front() {
-		return u.connectReplicas()
+		return u.connectReplicas(place.Replica)
 	}
 	return nil
 }
