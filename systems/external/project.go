@@ -119,9 +119,9 @@ func checkServiceName(name string) error {
 	return nil
 }
 
-// awaitOthers marks the services that others of written wait for to become healthy or to finish. written also
-// has the removed services: a service that they wait for still ends by itself. Then it removes dependencies on
-// services that the file does not have any more.
+// awaitOthers marks the services that others wait for to become healthy or to finish. The others are those of
+// written, which also has the removed services: a service for which they wait still ends by itself. Then it
+// removes dependencies on services that the file does not have.
 func (p *project) awaitOthers(file *types.Project, written types.Services) {
 	for i := range p.services {
 		unit := &p.services[i]

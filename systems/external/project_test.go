@@ -248,7 +248,8 @@ func TestPortsThatAreNotOfTCPAreNamed(t *testing.T) {
 	const ingress = "---\n{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: in}, spec: " +
 		"{defaultBackend: {service: {name: dns, port: {number: 53}}}}}\n"
 	testset.Must(t, os.WriteFile(path, []byte(manifests+ingress), 0o600))
-	if _, err = OfServices(path, ""); err == nil || !strings.Contains(err.Error(), "no Service dns has the port 53") {
+	if _, err = OfServices(path, ""); err == nil ||
+		!strings.Contains(err.Error(), "no Service dns has the port 53") {
 		t.Errorf("an Ingress to a port of UDP: %v", err)
 	}
 }

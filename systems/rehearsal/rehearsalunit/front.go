@@ -81,8 +81,8 @@ func (u *Unit) isReplicated() bool {
 	return slices.ContainsFunc(u.replicas, func(r replica) bool { return r.unit == u.index })
 }
 
-// settled returns when no unit has work in progress. It asks each other replica of every unit to finish its work
-// in the background, until none has begun a call between two rounds.
+// settled returns when no unit has work in progress. It asks each other replica of every unit to finish its
+// work in the background, until none has begun a call between two rounds.
 func (u *Unit) settled(ctx context.Context) error {
 	for before := int64(-1); ; {
 		u.finish()

@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// TestOnlyVisitsWithoutCommitsInTheModelWait: the wait of one that draws no commit is that of others' commits.
+// TestOnlyVisitsWithoutCommitsInTheModelWait: one that draws no commit does not wait in its place.
 func TestOnlyVisitsWithoutCommitsInTheModelWait(t *testing.T) {
 	const wait = time.Second
 	sleeper := &sleeper{}

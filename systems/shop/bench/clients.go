@@ -100,8 +100,8 @@ func checkReady(url string) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// settle waits until every order in the database of that name is final. It gives up once none has become final
-// for the time limit.
+// settle waits until every order in the database of that name is final. It gives up if none has become final
+// for longer than limit.
 func settle(ctx context.Context, name string, limit time.Duration) (err error) {
 	where, err := database.ParsePlace(os.Getenv(lab.ServiceVariable(assembly.ServiceDatabase)))
 	if err != nil {
