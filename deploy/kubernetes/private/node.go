@@ -92,8 +92,9 @@ func (n *Node) startEngine(ctx context.Context) error {
 
 // Boot starts a node that was killed, with the data on its disk, and returns when its kubelet works again.
 func (n *Node) Boot(ctx context.Context) error {
-	// The kubelet would search for containers in the control groups that are left.
-	err := errors.Join(cgroup.RemoveHost(cgroup.Root, n.cluster.label, n.Name), n.Host.Boot(ctx))
+	// The kubelet would search for containers in the control groups that are left. After a failed Boot the host
+	// still runs, with containers in these groups, until it is booted anew.
+	err := errors.Join(n.Host.Boot(ctx), cgroup.RemoveHost(cgroup.Root, n.cluster.label, n.Name))
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,8 @@ func (c *Cluster) startDaemon(ctx context.Context, n *Node) (err error) {
 // Boot starts a node that was killed, with the data on its disk, and returns when it has joined the others
 // again.
 func (c *Cluster) Boot(ctx context.Context, n *Node) error {
-	err := errors.Join(cgroup.RemoveHost(cgroup.Root, c.label, groups+"-"+n.Name), n.Host.Boot(ctx))
+	// After a failed Boot the host still runs, with containers in its control groups, until it is booted anew.
+	err := errors.Join(n.Host.Boot(ctx), cgroup.RemoveHost(cgroup.Root, c.label, groups+"-"+n.Name))
 	for _, volatile := range []string{"exec", "pid", "sock"} { // on a machine they would be in /run
 		err = errors.Join(err, os.RemoveAll(filepath.Join(c.dir, n.Name, volatile)))
 	}
