@@ -63,7 +63,7 @@ func (v view) startsTable() table {
 	t := table{ID: "starts", Title: "From a unit asked for to a unit ready, at " + v.at(at), Keys: 2,
 		Columns: []column{textCol("variant"), textCol("unit"), numberCol("ready after")},
 		Note: "medians over trials, the slowest first; a server is ready when a client can work, the unit " +
-			"that leads when all are, others when they take commands"}
+			"that leads when all are, others when their program has opened its control connection"}
 	for _, p := range v.platforms(at) {
 		for _, s := range p.Starts {
 			t.add(p.Variant, s.Unit, seconds(s.Seconds))
