@@ -155,12 +155,11 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	due := p.waitUntil(p.loading, f.After)
 	r := p.record(f)
 	if !due {
-		end := "the load was over"
+		end, advice := "the load was over", ": let it begin earlier, or the load last longer"
 		if p.ctx.Err() != nil {
-			end = "the trial ended early"
+			end, advice = "the trial ended early", ""
 		}
-		r.Error = fmt.Sprintf("%s after %.1f s, and it was due after %.1f s: let it begin earlier, or the load "+
-			"last longer", end, p.now(), f.After)
+		r.Error = fmt.Sprintf("%s after %.1f s, and it was due after %.1f s%s", end, p.now(), f.After, advice)
 		return
 	}
 	proof, err := target.Parts.Harm(p.ctx, f)

@@ -103,7 +103,7 @@ func TestWhatSpoilsAFault(t *testing.T) {
 		"it does not start": {&parts{start: errors.New("port taken")}, 1, true,
 			"could not be healed: port taken"},
 		"the load is over before it": {&parts{}, 6, false,
-			"the load was over after 5.0 s, and it was due after 6.0 s"},
+			"the load was over after 5.0 s, and it was due after 6.0 s: let it begin earlier, or the load last longer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -149,7 +149,8 @@ func TestAfterAFailureNothingIsHealed(t *testing.T) {
 		records := injection.End()
 		if got := strings.Join(p.log, ", "); got != "1 kill a" || len(records) != 2 ||
 			!records[0].Effective || !strings.Contains(records[0].Error, "not healed") ||
-			records[1].Effective || !strings.Contains(records[1].Error, "the trial ended early after 2.0 s") {
+			records[1].Effective ||
+			records[1].Error != "the trial ended early after 2.0 s, and it was due after 3.0 s" {
 			t.Errorf("played %s, recorded %+v", got, records)
 		}
 	})
