@@ -103,7 +103,8 @@ func TestWhatSpoilsAFault(t *testing.T) {
 		"it does not start": {&parts{start: errors.New("port taken")}, 1, true,
 			"could not be healed: port taken"},
 		"the load is over before it": {&parts{}, 6, false,
-			"the load was over after 5.0 s, and it was due after 6.0 s: let it begin earlier, or the load last longer"},
+			"the load was over after 5.0 s, and it was due after 6.0 s: let it begin earlier, " +
+				"or the load last longer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
