@@ -63,11 +63,12 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 }
 
 // TestDoorsOfNodesThatHaveJoined checks that the doors are complete when every node has one, also a node that
-// has joined the swarm since it was inspected.
+// has joined the swarm since it was inspected. Tasks that have ended are no doors.
 func TestDoorsOfNodesThatHaveJoined(t *testing.T) {
 	manager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
-		_, _ = w.Write([]byte(`[{"ID":"a","Status":{"State":"running"}},{"ID":"b","Status":{"State":"running"}}]`))
+		_, _ = w.Write([]byte(`[{"ID":"a","Status":{"State":"running"}},{"ID":"b","Status":{"State":"running"}},
+			{"ID":"c","Status":{"State":"shutdown"}},{"ID":"d","Status":{"State":"orphaned"}}]`))
 	}))
 	defer manager.Close()
 	client, err := engine.OpenAt(t.Context(), "tcp://"+manager.Listener.Addr().String())
