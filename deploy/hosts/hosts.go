@@ -20,8 +20,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -48,9 +50,10 @@ type Set struct {
 	linkIndex int // of our link in the kernel; unlike its name, no other set can get it
 	label     string
 	launcher  *launch.Launcher
-	switchPID int         // of the process whose network has the switch
-	held      []*exec.Cmd // the first processes of the switch and the hosts
+	switchPID int // of the process whose network has the switch
 	hosts     []*Host
+	mu        sync.Mutex  // guards held
+	held      []*exec.Cmd // the first processes of the switch and the hosts
 }
 
 // Host is a simulated host of a set.
@@ -141,7 +144,10 @@ func (h *Host) mac() string {
 func (h *Host) Kill(ctx context.Context) error {
 	h.kills.Add(1)
 	h.runs.Store(false)
-	for _, first := range h.set.held {
+	h.set.mu.Lock()
+	held := slices.Clone(h.set.held)
+	h.set.mu.Unlock()
+	for _, first := range held {
 		if first.Process.Pid == h.pid {
 			_ = first.Process.Kill() // it may have ended
 			_ = first.Wait()         // it was killed
@@ -196,7 +202,9 @@ func (s *Set) hold(name string) (pid int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", name, err)
 	}
+	s.mu.Lock()
 	s.held = append(s.held, command)
+	s.mu.Unlock()
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "up\n" {
 		_, _ = io.Copy(io.Discard, stdout) // until it has ended
 		return 0, fmt.Errorf("%s does not come up: %s", name, strings.TrimSpace(stderr.String()))
@@ -351,6 +359,8 @@ func (h *Host) Start(command *exec.Cmd) error {
 // Close ends the hosts with all their processes.
 func (s *Set) Close() error {
 	err := s.unlink()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, first := range s.held {
 		_ = first.Process.Kill() // it may have ended
 	}

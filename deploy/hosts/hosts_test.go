@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,6 +204,25 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	deploytest.Must(t, alpha.Boot(t.Context())) // as when a heal has failed, and Stop heals again
 	if name, err := alpha.Command(t.Context(), "hostname").Output(); err != nil || string(name) != "alpha\n" {
 		t.Errorf("it is called %q: %v", name, err)
+	}
+}
+
+// TestHostsAreBootedTogether checks, with the race detector, that hosts can be killed and booted at once, as by
+// faults of several nodes.
+func TestHostsAreBootedTogether(t *testing.T) {
+	s := newSet(t, "000000-8-8", "alpha", "beta", "gamma")
+	var all sync.WaitGroup
+	for _, h := range s.Hosts() {
+		all.Go(func() {
+			for range 3 {
+				deploytest.NoError(t, h.Kill(t.Context()))
+				deploytest.NoError(t, h.Boot(t.Context()))
+			}
+		})
+	}
+	all.Wait()
+	for _, h := range s.Hosts() {
+		probe(t, h.Address, "refused")
 	}
 }
 
