@@ -201,7 +201,7 @@ func (u *userSite) awaitDoors(ctx context.Context, service string) (tasks []engi
 				running++
 			}
 		}
-		tasks = slices.DeleteFunc(tasks, hasEnded) // the swarm lists them for a while
+		tasks = slices.DeleteFunc(tasks, hasEnded)    // the swarm lists them for a while
 		wanted := max(len(tasks), len(u.swarm.nodes)) // nodes may have joined since the swarm was inspected
 		if running == wanted {
 			return true, nil
