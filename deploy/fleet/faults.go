@@ -72,6 +72,15 @@ func (f *Fleet[L]) note(asked lab.Fault, harmed bool) {
 	}
 }
 
+// noteNew records that a target has a fault, and returns true; it returns false if the target has it already.
+func (f *Fleet[L]) noteNew(asked lab.Fault) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_, has := f.harmed[fault{asked.Target, asked.Kind}]
+	f.harmed[fault{asked.Target, asked.Kind}] = struct{}{}
+	return !has
+}
+
 // has reports whether a target has a fault that is not healed yet.
 func (f *Fleet[L]) has(asked lab.Fault) bool {
 	f.mu.Lock()

@@ -139,6 +139,17 @@ func TestAFailedKillSparesAUnit(t *testing.T) {
 // host is a node of these tests that notes its calls.
 type host struct{ fleet *recorded }
 
+// slowHost is a host that calls during while it is killed.
+type slowHost struct {
+	host
+	during func()
+}
+
+func (h slowHost) Kill(ctx context.Context) error {
+	h.during()
+	return h.host.Kill(ctx)
+}
+
 func (h host) Link(_ context.Context, up bool) error { return h.fleet.note(fmt.Sprint("link ", up)) }
 func (h host) Kill(context.Context) error            { return h.fleet.note("kill node") }
 func (h host) Boot(context.Context) error            { return h.fleet.note("boot node") }
@@ -242,6 +253,48 @@ func TestANodeHasAFaultOnce(t *testing.T) {
 	deploytest.Says(t, b.doHarm(t, "east", lab.FaultKill, 1), "kill node east: it has this fault already")
 	if did := strings.Join(b.noted, ", "); did != "kill node" {
 		t.Errorf("it did %q, want one kill", did)
+	}
+}
+
+// TestANodeHasAFaultFromItsBeginning checks that a node that is being killed is not killed a second time.
+func TestANodeHasAFaultFromItsBeginning(t *testing.T) {
+	var b *recorded
+	var second error
+	begun := false
+	again := func() {
+		if !begun {
+			begun = true
+			second = b.doHarm(t, "east", lab.FaultKill, 1)
+		}
+	}
+	b = onNodes(t, func(p *Platform[*life]) {
+		p.Nodes.Named = func(string) Node { return slowHost{host{b}, again} }
+	})
+	deploytest.Must(t, b.doHarm(t, "east", lab.FaultKill, 1))
+	deploytest.Says(t, second, "it has this fault already")
+}
+
+// TestANodeThatWasNotTouchedHasNoFault checks that a fault that failed before anything was done to its node can
+// be tried again, and that Stop heals nodes that were harmed in part.
+func TestANodeThatWasNotTouchedHasNoFault(t *testing.T) {
+	b := onNodes(t, nil)
+	close(b.Named("front").Ended)
+	for _, kind := range []lab.FaultKind{lab.FaultKill, lab.FaultDrain, lab.FaultKill, lab.FaultDrain} {
+		deploytest.Says(t, b.doHarm(t, "east", kind, 1), "unit front has ended before it was killed")
+	}
+	deploytest.NoError(t, b.Stop())
+	if !slices.Equal(b.noted, []string{"clear"}) {
+		t.Errorf("it did %q, want only the clean-up", b.noted)
+	}
+	for kind, calls := range map[lab.FaultKind][]string{lab.FaultCut: {"link false", "link true"},
+		lab.FaultKill: {"kill node", "boot node"}, lab.FaultDrain: {"close true", "close false"}} {
+		b := onNodes(t, nil)
+		b.refuse = calls[0]
+		deploytest.Says(t, b.doHarm(t, "east", kind, 1), "refused")
+		deploytest.NoError(t, b.Stop())
+		if !slices.Equal(b.noted, append(calls, "clear")) {
+			t.Errorf("%s: it did %q, want %q", kind, b.noted, calls)
+		}
 	}
 }
 

@@ -44,8 +44,6 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	switch {
 	case !slices.Contains(n.Faults, asked.Kind):
 		return "", fmt.Errorf("only these can be done to a node: %v", n.Faults)
-	case f.has(asked):
-		return "", errors.New("it has this fault already")
 	case asked.Kind == lab.FaultCut && n.LongestCut > 0 && asked.Heal > n.LongestCut.Seconds():
 		return "", fmt.Errorf("%g s are longer than %v, after which units take their conductor for dead",
 			asked.Heal, n.LongestCut)
@@ -53,21 +51,36 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	if err := f.checkLoss(there, asked.Kind); err != nil {
 		return "", err
 	}
+	if !f.noteNew(asked) { // before the attempt: a node that was harmed in part must be healed
+		return "", errors.New("it has this fault already")
+	}
 	switch asked.Kind {
 	case lab.FaultDrain:
 		return f.drain(ctx, asked, there)
 	case lab.FaultKill:
-		f.watch(asked.Target)
-		err = f.onPurpose(there, func() error { return f.killNode(ctx, asked, there) })
+		err = f.endOnPurpose(asked, there, func() error { return f.killNode(ctx, asked.Target, there) })
 	default:
 		f.watch(asked.Target)
-		f.note(asked, true) // before the attempt: a link that was taken down in part must be healed
 		err = f.node(asked.Target).Link(ctx, false)
 	}
 	if err != nil {
 		return "", err
 	}
 	return hosts.Unreached(n.Probe(asked.Target))
+}
+
+// endOnPurpose calls end, which ends the units of a node on purpose. If one of them had ended before, it leaves
+// the node as it is, without the fault that was noted.
+func (f *Fleet[L]) endOnPurpose(noted lab.Fault, units []L, end func() error) error {
+	called := false
+	err := f.onPurpose(units, func() error {
+		called = true
+		return end()
+	})
+	if !called {
+		f.note(noted, false)
+	}
+	return err
 }
 
 // checkLoss returns an error if a unit on a node forbids a fault of the node: the lead, a unit that cannot be
@@ -101,11 +114,11 @@ func (f *Fleet[L]) watch(node string) {
 }
 
 // killNode kills a node and all units on it.
-func (f *Fleet[L]) killNode(ctx context.Context, asked lab.Fault, there []L) error {
-	if err := f.node(asked.Target).Kill(ctx); err != nil {
+func (f *Fleet[L]) killNode(ctx context.Context, node string, there []L) error {
+	f.watch(node)
+	if err := f.node(node).Kill(ctx); err != nil {
 		return err
 	}
-	f.note(asked, true)
 	for _, life := range there {
 		if err := f.platform.Nodes.Perished(ctx, life); err != nil {
 			return err
@@ -117,8 +130,7 @@ func (f *Fleet[L]) killNode(ctx context.Context, asked lab.Fault, there []L) err
 // drain has the platform empty a node, and restarts its units elsewhere.
 func (f *Fleet[L]) drain(ctx context.Context, asked lab.Fault, there []L) (proof string, err error) {
 	n := f.platform.Nodes
-	f.note(asked, true) // before the attempt: a node that was drained in part must be healed
-	err = f.onPurpose(there, func() error {
+	err = f.endOnPurpose(asked, there, func() error {
 		if err := n.Close(ctx, asked.Target, true); err != nil {
 			return err
 		}
