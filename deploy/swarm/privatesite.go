@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -64,7 +65,8 @@ func (p *privateSite) can() lab.Capabilities {
 	}
 }
 
-// enter makes the swarm, if there is none yet, and waits for all of its nodes.
+// enter makes the swarm, if there is none yet, and waits for all of its nodes. It fails if one of them still has
+// a fault of an earlier trial: all trials of a study need the same nodes.
 func (p *privateSite) enter(ctx context.Context) error {
 	if p.cluster == nil {
 		begun, d := time.Now(), p.deployer
@@ -82,6 +84,10 @@ func (p *privateSite) enter(ctx context.Context) error {
 			return errors.Join(fmt.Errorf("bring all nodes into the network of the units: %w", err), p.leave())
 		}
 		d.made.Platform(begun)
+	}
+	if down := p.cluster.Down(); len(down) > 0 {
+		return fmt.Errorf("%s of the swarm did not recover from a fault of an earlier trial: see the error of that "+
+			"trial, and run cleave again, which makes a new swarm", strings.Join(down, ", "))
 	}
 	// A node that was cut off in the last trial needs a while to join the others again.
 	if err := p.cluster.AwaitPeers(ctx); err != nil {

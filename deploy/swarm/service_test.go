@@ -10,7 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/links"
+	"github.com/cleave-lab/cleave/deploy/swarm/private"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -64,4 +66,12 @@ func TestAContainerThatTheSwarmRemoves(t *testing.T) {
 	if err := life.cleanUp(t.Context()); err != nil || removed != 1 {
 		t.Errorf("it was removed %d times: %v", removed, err)
 	}
+}
+
+// TestNoTrialBeginsWithoutANode checks that a trial is refused while nodes have faults that could not be
+// healed after an earlier one.
+func TestNoTrialBeginsWithoutANode(t *testing.T) {
+	nodes := []*private.Node{{Host: &hosts.Host{Name: "node-2"}}, {Host: &hosts.Host{Name: "node-3"}}}
+	site := &privateSite{cluster: &private.Cluster{Nodes: nodes}}
+	deploytest.Says(t, site.enter(t.Context()), "node-2, node-3 of the swarm did not recover from a fault")
 }

@@ -246,6 +246,17 @@ func (c *Cluster) up() []*Node {
 	return slices.DeleteFunc(slices.Clone(c.Nodes), func(n *Node) bool { return !n.IsUp() })
 }
 
+// Down returns the names of the nodes with a fault.
+func (c *Cluster) Down() []string {
+	var names []string
+	for _, n := range c.Nodes {
+		if !n.IsUp() {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
 // AwaitPeers waits until the nodes without a fault see each other in the network of the units. Before that,
 // names of units on one may stay unknown on another for minutes.
 func (c *Cluster) AwaitPeers(ctx context.Context) error {
