@@ -3,10 +3,8 @@ package swarm
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
-	"strconv"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
@@ -48,7 +46,7 @@ func (n node) Boot(ctx context.Context) error {
 	if err := n.trial.cluster.Boot(ctx, n.Node); err != nil {
 		return err
 	}
-	return n.trial.changeDetours(ctx, "--insert", n.Node)
+	return n.trial.restoreDetours(ctx, n.Node)
 }
 
 // isDown reports whether the manager says that a node is down.
@@ -91,63 +89,4 @@ func (t *privateTrial) checkEmpty(ctx context.Context, name string) error {
 		}
 	}
 	return nil
-}
-
-// detour forwards the published ports of a unit from its first node, whose address processes of this host
-// use, to its present node, as the ingress network of Swarm would.
-type detour struct {
-	from  *private.Node
-	rules [][]string // for iptables: the table, then the arguments after --insert or --delete
-}
-
-// redirect forwards callers of a unit's first node to its present one, if the unit has moved.
-func (t *privateTrial) redirect(ctx context.Context, s *service) error {
-	unit, to := s.Spec.Name, t.life(s).node
-	t.mu.Lock()
-	first, old := t.first[unit], t.detours[unit]
-	delete(t.detours, unit)
-	t.mu.Unlock()
-	if err := old.change(ctx, "--delete"); err != nil || first == to {
-		return err
-	}
-	added := detour{from: first}
-	for i := range s.Spec.Endpoints() {
-		port := strconv.Itoa(t.ports[unit][1+i])
-		added.rules = append(added.rules,
-			[]string{"nat", "PREROUTING", "-p", "tcp", "-d", first.Address, "--dport", port, "-j", "DNAT",
-				"--to-destination", net.JoinHostPort(to.Address, port)},
-			[]string{"nat", "POSTROUTING", "-p", "tcp", "-d", to.Address, "--dport", port, "-j", "MASQUERADE"},
-			[]string{"filter", "FORWARD", "-p", "tcp", "-d", to.Address, "--dport", port, "-j", "ACCEPT"},
-			[]string{"filter", "FORWARD", "-p", "tcp", "-s", to.Address, "--sport", port, "-j", "ACCEPT"})
-	}
-	t.mu.Lock()
-	t.detours[unit] = added
-	t.mu.Unlock()
-	return added.change(ctx, "--insert")
-}
-
-// change applies a command of iptables, --insert or --delete, to all rules of a detour. A node that was
-// killed has no rules: it gets them when it is booted.
-func (d detour) change(ctx context.Context, command string) error {
-	if d.from == nil || !d.from.Runs() {
-		return nil
-	}
-	for _, rule := range d.rules {
-		args := append([]string{"--wait", "-t", rule[0], command}, rule[1:]...)
-		if err := d.from.Run(ctx, "iptables", args...); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// changeDetours applies a command of iptables to the rules of all detours from a node; nil: from any node.
-func (t *privateTrial) changeDetours(ctx context.Context, command string, from *private.Node) error {
-	t.mu.Lock()
-	detours := slices.Collect(maps.Values(t.detours))
-	t.mu.Unlock()
-	detours = slices.DeleteFunc(detours, func(d detour) bool { return from != nil && d.from != from })
-	return fleet.ForAll(ctx, atOnce, detours, func(ctx context.Context, d detour) error {
-		return d.change(ctx, command)
-	})
 }

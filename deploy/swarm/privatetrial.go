@@ -27,17 +27,19 @@ type privateTrial struct {
 	places  map[string]string // nodes of the swarm, by the names of nodes in the layout
 	ports   map[string][]int  // published ports, by unit: of its control port, then of its endpoints
 
-	mu      sync.Mutex
-	latest  map[string]*private.Node // present nodes, by unit
-	first   map[string]*private.Node // first nodes, by unit
-	detours map[string]detour        // by unit
+	mu     sync.Mutex
+	latest map[string]*private.Node // present nodes, by unit
+	first  map[string]*private.Node // first nodes, by unit
+
+	detouring sync.Mutex         // guards detours, and their rules on the nodes
+	detours   map[string]*detour // by unit
 }
 
 // begin implements site.
 func (p *privateSite) begin(d *deployment) siteTrial {
 	d.manager, d.network, d.patience = p.cluster.Manager(), private.Overlay, upPatience
 	return &privateTrial{deployment: d, cluster: p.cluster, ports: map[string][]int{},
-		latest: map[string]*private.Node{}, first: map[string]*private.Node{}, detours: map[string]detour{}}
+		latest: map[string]*private.Node{}, first: map[string]*private.Node{}, detours: map[string]*detour{}}
 }
 
 // complete implements siteTrial.
@@ -271,7 +273,7 @@ func (t *privateTrial) clear() error {
 		err = fmt.Errorf("the swarm still has something of the trial: %w", err)
 	}
 	// The next trial gives the ports of the detours to other units.
-	return errors.Join(lifted, err, t.changeDetours(t.Watching, "--delete", nil))
+	return errors.Join(lifted, err, t.removeDetours(t.Watching))
 }
 
 // removeContainers removes the containers of a trial on a node. The swarm may be removing them at the same
