@@ -274,8 +274,8 @@ func TestANodeHasAFaultFromItsBeginning(t *testing.T) {
 	deploytest.Says(t, second, "it has this fault already")
 }
 
-// TestANodeThatWasNotTouchedHasNoFault checks that a fault that failed before anything was done to its node can
-// be tried again, and that Stop heals nodes that were harmed in part.
+// TestANodeThatWasNotTouchedHasNoFault checks that a fault that failed before anything was done to its node
+// can be tried again, and that Stop heals nodes that were harmed in part.
 func TestANodeThatWasNotTouchedHasNoFault(t *testing.T) {
 	b := onNodes(t, nil)
 	close(b.Named("front").Ended)

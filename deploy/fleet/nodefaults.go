@@ -69,8 +69,8 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	return hosts.Unreached(n.Probe(asked.Target))
 }
 
-// endOnPurpose calls end, which ends the units of a node on purpose. If one of them had ended before, it leaves
-// the node as it is, without the fault that was noted.
+// endOnPurpose calls end, which ends the units of a node on purpose. If one of them had ended before, it
+// leaves the node as it is, without the fault that was noted.
 func (f *Fleet[L]) endOnPurpose(noted lab.Fault, units []L, end func() error) error {
 	called := false
 	err := f.onPurpose(units, func() error {

@@ -207,8 +207,8 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	}
 }
 
-// TestHostsAreBootedTogether checks, with the race detector, that hosts can be killed and booted at once, as by
-// faults of several nodes.
+// TestHostsAreBootedTogether checks, with the race detector, that hosts can be killed and booted at once, as
+// by faults of several nodes.
 func TestHostsAreBootedTogether(t *testing.T) {
 	s := newSet(t, "000000-8-8", "alpha", "beta", "gamma")
 	var all sync.WaitGroup

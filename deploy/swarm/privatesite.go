@@ -65,8 +65,8 @@ func (p *privateSite) can() lab.Capabilities {
 	}
 }
 
-// enter makes the swarm, if there is none yet, and waits for all of its nodes. It fails if one of them still has
-// a fault of an earlier trial: all trials of a study need the same nodes.
+// enter makes the swarm, if there is none yet, and waits for all of its nodes. It fails if one of them still
+// has a fault of an earlier trial: all trials of a study need the same nodes.
 func (p *privateSite) enter(ctx context.Context) error {
 	if p.cluster == nil {
 		begun, d := time.Now(), p.deployer
@@ -86,8 +86,8 @@ func (p *privateSite) enter(ctx context.Context) error {
 		d.made.Platform(begun)
 	}
 	if down := p.cluster.Down(); len(down) > 0 {
-		return fmt.Errorf("%s of the swarm did not recover from a fault of an earlier trial: see the error of that "+
-			"trial, and run cleave again, which makes a new swarm", strings.Join(down, ", "))
+		return fmt.Errorf("%s of the swarm did not recover from a fault of an earlier trial: see the error of "+
+			"that trial, and run cleave again, which makes a new swarm", strings.Join(down, ", "))
 	}
 	// A node that was cut off in the last trial needs a while to join the others again.
 	if err := p.cluster.AwaitPeers(ctx); err != nil {
