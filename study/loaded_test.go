@@ -303,6 +303,7 @@ func TestClaimsOfEveryKindSayWhatTheyNeed(t *testing.T) {
 		"kind: level, variant: a":                                         `needs the key "high"`,
 		"kind: linear, variant: a, factor: rate, low: -2":                 `needs the key "high"`,
 		"kind: linear, variant: a, factor: rate, low: -2, high: 0":        "",
+		"kind: linear, variant: a, factor: rate, low: -2, high: -1":       "",
 		"kind: more, variant: a, against: b, untestable: no meter":        "",
 		"kind: more, variant: a, against: b, metric: done, untestable: x": "leave out one",
 		"kind: level, variant: a, low: 0, high: 1":                        "",

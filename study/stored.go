@@ -184,7 +184,7 @@ func (f *File) checkDesign(r *yamlfile.Reader) {
 	}
 	for i, c := range f.Study.Claims {
 		limit(fmt.Sprintf("claims[%d].low", i), c.Low, -1e12, 1e12)
-		limit(fmt.Sprintf("claims[%d].high", i), c.High, 0, 1e12)
+		limit(fmt.Sprintf("claims[%d].high", i), c.High, -1e12, 1e12)
 		limit(fmt.Sprintf("claims[%d].published", i), c.Published, -1e12, 1e12)
 	}
 	if q := f.Quick; q != nil {

@@ -29,13 +29,11 @@ func platform(t *testing.T, s *suite) {
 		t.Fatalf("its cost is %+v, want the start times of 2 units", cost)
 	}
 	for _, start := range cost.Starts {
-		var least time.Duration
-		if start.Unit == l.Units[1].Name {
-			least = Late
-		}
-		if start.Seconds < least.Seconds() || start.Seconds > cost.ReadySeconds {
-			t.Errorf("%s took %g s of the %g s that all took, want %v or more", start.Unit, start.Seconds,
-				cost.ReadySeconds, least)
+		// The lead is ready last, as a rule; on a busy host front can take commands after that.
+		isFront := start.Unit == l.Units[1].Name
+		if isFront && start.Seconds < Late.Seconds() || !isFront && start.Seconds > cost.ReadySeconds {
+			t.Errorf("%s took %g s, want %v or more for front, and for the lead at most %g s, which all took",
+				start.Unit, start.Seconds, Late, cost.ReadySeconds)
 		}
 	}
 	daemons, why := d.Daemons()

@@ -280,6 +280,27 @@ func TestATwinThatIsSlowerEveryTimeIsABias(t *testing.T) {
 	}
 }
 
+// TestTrialsThatDoNotCountStrikeOut: trials under a profiler and trials that were too short are compared with
+// none, but what they break is broken.
+func TestTrialsThatDoNotCountStrikeOut(t *testing.T) {
+	for what, change := range map[string]func(in *Input, broken *lab.Trial){
+		"profiled": func(_ *Input, broken *lab.Trial) { broken.Profiled = true },
+		"shorter":  func(in *Input, _ *lab.Trial) { in.Trials[len(in.Trials)-1].Lengthened = 2 },
+	} {
+		in := table1(t)
+		i := slices.IndexFunc(in.Trials, func(trial lab.Trial) bool { return trial.Variant == "uds" })
+		in.Trials[i].Audit = lab.Audit{Verdict: lab.AuditInvalid, Problems: []string{"3 pongs lost"}}
+		in.Trials = append(in.Trials, in.Trials[slices.IndexFunc(in.Trials, func(trial lab.Trial) bool {
+			return trial.Variant != "uds" && trial.Point.Name == in.Trials[i].Point.Name
+		})])
+		change(&in, &in.Trials[i])
+		if a := Analyse(in); a.Audit["uds"].Verdict != lab.AuditInvalid || !a.StruckOut("uds") ||
+			slices.ContainsFunc(a.Comparisons, func(c lab.Comparison) bool { return c.Variant == "uds" }) {
+			t.Errorf("%s: the audit of uds is %+v", what, a.Audit["uds"])
+		}
+	}
+}
+
 func TestAVariantThatBreaksAnInvariantIsStruckOut(t *testing.T) {
 	for _, breaker := range []string{"uds", "uds.twin"} {
 		t.Run(breaker, func(t *testing.T) {

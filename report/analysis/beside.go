@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -77,20 +78,24 @@ func comparesPair(a lab.Analysis, base, variant string) bool {
 
 // stoppedEarly reports whether a run may have stopped because its comparisons were decided. Intervals of
 // other comparisons would then be too narrow.
-func stoppedEarly(a lab.Analysis) bool { return a.Trials.Spared > 0 || a.Trials.Further > 0 }
+func stoppedEarly(a lab.Analysis) bool { return a.Trials.Spared > 0 }
 
 // newSideFigure returns a metric of two variants at a point.
 func newSideFigure(
 	a lab.Analysis, m lab.Metric, point string, names [2]string, results [2]lab.Result,
 ) SideFigure {
 	f := SideFigure{Metric: m, Point: point}
+	var broke []string
 	for i, r := range results {
 		if r.N > 0 {
 			f.Each[i] = &lab.Estimate{Value: r.Mean, Low: r.Low, High: r.High}
 		}
 		if a.StruckOut(names[i]) {
-			f.Words = names[i] + " broke a rule of its system"
+			broke = append(broke, names[i])
 		}
+	}
+	if len(broke) > 0 {
+		f.Words = figure.And(broke) + " broke a rule of the system"
 	}
 	at := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
 		return c.Metric == m.Name && c.Point.Name == point && c.Baseline == names[0] && c.Variant == names[1]
@@ -135,7 +140,11 @@ func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 func drawnVariants(a lab.Analysis, names [2]string, point string) lab.Analysis {
 	drawn := lab.Analysis{Baseline: names[0], Audit: map[string]lab.AuditSum{}}
 	for _, name := range names {
-		drawn.Audit[name] = lab.AuditSum{Verdict: a.Audit[name].Verdict}
+		verdict := a.Audit[name].Verdict
+		if a.StruckOut(name) { // perhaps for its twin, which is not drawn
+			verdict = lab.AuditInvalid
+		}
+		drawn.Audit[name] = lab.AuditSum{Verdict: verdict}
 		drawn.Variants = append(drawn.Variants, lab.Variant{Name: name})
 	}
 	at := func(variant, p string) bool {

@@ -71,6 +71,15 @@ func TestVariantsThatARunDoesNotCompareHaveRatiosByBlock(t *testing.T) {
 }
 
 func TestAVariantThatBrokeARuleHasNoRatio(t *testing.T) {
+	twin := reported(t, "shop-under-load.json")
+	broken := twin.Audit["monolith.twin"]
+	broken.Verdict = lab.AuditInvalid
+	twin.Audit["monolith.twin"], twin.Audit["sync"] = broken, broken
+	b, both := figureOf(t, twin, "monolith", "sync")
+	if both.Words != "monolith and sync broke a rule of the system" ||
+		b.Drawn.Audit["monolith"].Verdict != lab.AuditInvalid {
+		t.Errorf("of two that broke a rule: %q, drawn with %+v", both.Words, b.Drawn.Audit)
+	}
 	_, f := figureOf(t, reported(t, "three-variants.json"), "goroutines", "shared-memory")
 	if f.Ratio != nil || f.Each[0] == nil || f.Each[1] == nil || !strings.Contains(f.Words, "broke a rule") {
 		t.Errorf("the first figure is %+v", f)

@@ -21,7 +21,10 @@ type experiment struct {
 	trials []lab.Trial
 	// profiled holds the valid trials under a profiler, in the same order. They are not among trials.
 	profiled []lab.Trial
-	series   map[seriesKey]series
+	// broke holds the trials that broke an invariant, in the same order: also those under a profiler, and those
+	// that were shorter than others.
+	broke  []lab.Trial
+	series map[seriesKey]series
 	// struck maps the variants that broke an invariant to the reason.
 	struck map[string]string
 	noise  map[string]lab.Ratio // noise floor by metric
@@ -87,9 +90,12 @@ func newExperiment(in Input) *experiment {
 	if !(e.design.Scale > 0) || !figure.Finite(e.design.Scale) {
 		e.design.Scale = 1
 	}
+	e.broke = slices.DeleteFunc(slices.Clone(in.Trials), func(t lab.Trial) bool {
+		return t.Audit.Verdict != lab.AuditInvalid
+	})
 	e.separateProfiled()
 	e.trials = slices.Clone(e.in.Trials)
-	for _, trials := range [][]lab.Trial{e.trials, e.profiled} {
+	for _, trials := range [][]lab.Trial{e.trials, e.profiled, e.broke} {
 		slices.SortStableFunc(trials, func(a, b lab.Trial) int {
 			return cmp.Or(cmp.Compare(a.Block, b.Block), cmp.Compare(a.Number, b.Number),
 				cmp.Compare(a.Attempt, b.Attempt))
@@ -148,10 +154,7 @@ func (e *experiment) addTrial(trial lab.Trial) {
 // the same variant under a second name: if it breaks one, so has its original.
 func (e *experiment) strikeOut() {
 	e.struck = map[string]string{}
-	for _, trial := range e.trials {
-		if trial.Audit.Verdict != lab.AuditInvalid {
-			continue
-		}
+	for _, trial := range e.broke {
 		reason := fmt.Sprintf("its audit was invalid in trial %d", trial.Number)
 		if len(trial.Audit.Problems) > 0 {
 			reason += ": " + trial.Audit.Problems[0]

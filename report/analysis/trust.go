@@ -67,9 +67,12 @@ func (e *experiment) audits() map[string]lab.AuditSum {
 func (e *experiment) auditOf(variant string) lab.AuditSum {
 	sum := lab.AuditSum{Verdict: lab.AuditUnknown, Counts: map[string]int64{}, Figures: map[string]float64{}}
 	figures := columns{}
-	for _, trial := range e.trials {
+	counted := slices.DeleteFunc(slices.Clone(e.trials), func(t lab.Trial) bool {
+		return !t.Valid || t.Audit.Verdict == lab.AuditInvalid
+	})
+	for _, trial := range slices.Concat(counted, e.broke) {
 		audit := trial.Audit
-		if trial.Variant != variant || (!trial.Valid && audit.Verdict != lab.AuditInvalid) {
+		if trial.Variant != variant {
 			continue
 		}
 		sum.Trials++

@@ -48,6 +48,7 @@ func (f *Findings) Ended(end, right string) {
 // Audit returns the verdict: a breach of any of the rules makes a trial invalid. If there is none, and the
 // count named tested is 0, the verdict is unknown, with the message nothing.
 func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
+	slices.Sort(f.Problems)
 	audit := lab.Audit{Verdict: lab.AuditValid, Counts: f.Counts, Problems: f.Problems}
 	for _, rule := range rules {
 		if more := f.Counts[rule] - shownPerRule; more > 0 {
@@ -61,7 +62,6 @@ func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
 		audit.Verdict = lab.AuditUnknown
 		audit.Problems = append(audit.Problems, nothing+": nothing was tested")
 	}
-	slices.Sort(audit.Problems)
 	return audit
 }
 

@@ -58,7 +58,7 @@ func serveTunnel(inside, outside net.Listener, key string, log io.Writer) error 
 		case serving <- struct{}{}:
 		default:
 			_ = unit.Close() // an error does not matter: nothing was sent
-			_, _ = fmt.Fprintf(log, "hung up on %v: %d units are served\n", unit.RemoteAddr(), maxCallers)
+			_, _ = fmt.Fprintf(log, "hung up on %v: %d connections are open\n", unit.RemoteAddr(), maxCallers)
 			continue
 		}
 		go func() {

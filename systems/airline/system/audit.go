@@ -166,9 +166,6 @@ func (j *judge) addStored(b airline.Booking) {
 	}
 	r := asked[at]
 	r.stored[r.number(s)]++
-	if r.end == loaded.EndedInfo {
-		j.Counts[loaded.CountRecovered]++
-	}
 	if j.cancelled[b.ID] == loaded.EndedOK {
 		j.Breach(countMadeUp, "%s has %s (%s), which was cancelled", b.Login, b.Flight, b.ID)
 	}
@@ -184,6 +181,9 @@ func (r *request) number(s seat) int { return slices.Index(r.seats[:], s) }
 // verdict returns the audit, after it has looked for lost bookings and for pairs with only one stored.
 func (j *judge) verdict() lab.Audit {
 	for _, r := range j.requests {
+		if r.end == loaded.EndedInfo && r.stored[0]+r.stored[1] > 0 {
+			j.Counts[loaded.CountRecovered]++
+		}
 		if r.end == loaded.EndedInfo && r.stored[0] != r.stored[1] {
 			j.Breach(countHalved, "%s has one of %s and %s, which were asked for together", r.seats[0].login,
 				r.seats[0].flight, r.seats[1].flight)

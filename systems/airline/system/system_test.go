@@ -243,6 +243,8 @@ func TestTheAuditFindsBrokenRules(t *testing.T) {
 		"one of two": {func(tr *trial) {
 			tr.history, tr.stored = []string{booked("info", "", "")}, tr.stored[:1]
 		}, lab.AuditInvalid, countHalved},
+		"both of unknown outcome": {func(tr *trial) { tr.history = []string{booked("info", "", "")} },
+			lab.AuditUnknown, loaded.CountRecovered},
 		"nothing was tested": {func(tr *trial) { *tr = trial{} }, lab.AuditUnknown, ""},
 		"a torn history":     {func(tr *trial) { tr.history = append(tr.history, "{") }, lab.AuditUnknown, ""},
 		"a torn list":        {func(tr *trial) { tr.stored[1] = "{" }, lab.AuditUnknown, ""},

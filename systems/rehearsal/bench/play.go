@@ -215,7 +215,7 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 		}
 		if _, tried := hops[of]; !tried {
 			if hops[of], err = p.hop(ctx, m, of, rates); ctx.Err() != nil {
-				return err
+				return cmp.Or(err, ctx.Err())
 			}
 			if err != nil {
 				fmt.Fprintln(os.Stderr, "note:", err)
