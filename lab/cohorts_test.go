@@ -15,6 +15,7 @@ func TestTimesFallIntoNarrowBuckets(t *testing.T) {
 			t.Fatalf("%v is in bucket %d, a shorter time in %d of %d", d, bucket, last, TimeBuckets)
 		}
 		last = bucket
+		// The middle of a bucket is at most half of the widest bucket away, which is 1/64 of the time.
 		if off := BucketTime(bucket)/d.Seconds() - 1; math.Abs(off) > 1.0/128 {
 			t.Errorf("%v is shown as %g s", d, BucketTime(bucket))
 		}

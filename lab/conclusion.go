@@ -53,7 +53,7 @@ type Bar struct {
 	Verdict ComparisonVerdict `json:"verdict"`
 }
 
-// mostExplained limits the metrics whose steps an answer explains.
+// mostExplained limits the metrics whose steps, or effects of factors, an answer explains.
 const mostExplained = 6
 
 // ExplainedWaterfalls returns the waterfalls that an answer explains: those of the first mostExplained
@@ -78,8 +78,8 @@ func ofFirstMetrics[T any](all []T, metricOf func(T) string) []T {
 	return first
 }
 
-// Chart returns the steps as bars, each of which begins where the one before it ended, then the stretches and
-// the whole.
+// Chart returns the steps as bars, each of which begins where the one before it ended, then the stretches in
+// the same way, from 1 again, and last the whole.
 func (w Waterfall) Chart(title string) Headline {
 	h := Headline{Title: title, Baseline: w.From}
 	at := 1.0

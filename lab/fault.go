@@ -94,8 +94,8 @@ func (f Fault) Check() error {
 	return nil
 }
 
-// Readied returns the layout with the faults of each unit, so that deployers can prepare for them. The layout
-// must already have the units of its backing services.
+// Readied returns the layout with the kinds of faults of each unit in UnitSpec.Faults, so that deployers can
+// prepare for them. The layout must already have the units of its backing services.
 func (l Layout) Readied(faults []Fault) Layout {
 	l.Units = slices.Clone(l.Units)
 	for i, u := range l.Units {

@@ -8,7 +8,7 @@ import (
 
 // Meter measures the resource usage of units. The meter's own cost is part of every reading.
 type Meter interface {
-	// Watch begins to sample the units' memory until Stop.
+	// Watch starts to sample the memory and the CPU time of the units, until Stop or the end of ctx.
 	Watch(ctx context.Context, units []Unit) (Metering, error)
 }
 

@@ -94,7 +94,7 @@ type Design struct {
 }
 
 // UntilDecided is the design of an experiment that evaluates its data while it runs: after
-// every block from FirstLook to MostLooked.
+// every block from FirstLook on. MostLooked is the largest number of blocks that such a design may have.
 const (
 	UntilDecided = "decided"
 	FirstLook    = 3
@@ -194,8 +194,8 @@ func first[T any](all []T, is func(T) bool) (found T, has bool) {
 // Block returns the trials of a block, with numbers from last + 1 on: every variant once at
 // every point. Points are in random order, and the variants of each point are in random
 // order one right after the other, so that compared trials are close in time. All variants
-// of a block have the same seed at a point, and so the same random choices. The block of a
-// study is always the same.
+// of a block have the same seed at a point, and so the same random choices. The same study and
+// number always give the same block. Profiled trials are not in it.
 func (s Study) Block(block, last int) []PlannedTrial {
 	var trials []PlannedTrial
 	random := rand.New(rand.NewPCG(s.Design.Seed, uint64(block)))
