@@ -9,7 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// golden is the shape of testdata/golden.json.
+// golden is the shape of testdata/golden.json: samples of a published table, with estimates that numpy and
+// scipy computed (see the README there).
 type golden struct {
 	Cases []struct {
 		Set           string     `json:"set"`

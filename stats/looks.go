@@ -6,8 +6,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// pocock returns the part of alpha, the chance of a false finding, that may be spent after a share of the
-// planned blocks: about the same at each (the alpha spending function of Lan and DeMets 1983 after Pocock).
+// pocock returns the part of alpha, the chance of a false finding, that may be spent by the time that a share
+// of the planned blocks is played, so that all looks have about the same level (the alpha spending function
+// of Lan and DeMets 1983 after Pocock).
 func pocock(share, alpha float64) float64 { return alpha * math.Log1p((math.E-1)*share) }
 
 // Looks returns the level of each look of a group sequential design that analyses its data after every block

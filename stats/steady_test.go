@@ -39,7 +39,7 @@ func TestSteadinessNamesTheCourseOfATrial(t *testing.T) {
 		{"slow at first", append(levels(4, 3), levels(12, 1)...), WarmUp, 3},
 		{"slow later", append(levels(5, 1), levels(12, 2)...), Slowdown, 2},
 		{"swings", levels(3, 1, 20, 1, 20, 1), Unsteady, 20},
-		{"swings in four slices", levels(2, 1, 20), Slowdown, 20},
+		{"swings in four slices", levels(2, 1, 20), Slowdown, 20}, // of which only one change is seen
 		{"slow at the end", append(levels(12, 1), levels(4, 4)...), Unsteady, 4},
 	}
 	for _, test := range tests {
@@ -60,7 +60,7 @@ func TestSwingsAreFoundWhereATrialHoldsFew(t *testing.T) {
 	tests := []struct {
 		name      string
 		deviation float64
-		chance    float64
+		chance    float64 // the standard error of a slice that swings is told; 0: no noise is expected
 		levels    []float64
 		want      float64
 	}{

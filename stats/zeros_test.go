@@ -2,7 +2,8 @@ package stats
 
 import "testing"
 
-// TestZerosByChance compares with the number of ways to choose which values are above 0.
+// TestZerosByChance counts the ways to choose which of the zeros + n values are above 0: want is the share of
+// them in which none is in the first sample, which has the zeros.
 func TestZerosByChance(t *testing.T) {
 	for _, c := range []struct {
 		zeros, above, n int
