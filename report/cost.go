@@ -36,15 +36,16 @@ func (v view) costSection() section {
 				Title: title, Label: title})
 		}
 	}
-	if len(s.Plots) == 0 { // there is only one point
+	if len(s.Plots) == 0 { // nothing was measured at two points
 		s.Shown, s.Folded = append(s.Shown, s.Folded...), nil
 		s.HowTo = "One point was measured: the tables have what " + figure.Article(v.Operation) + " costs there."
 	}
 	return s
 }
 
-// costTable shows the whole cost of an operation at the reference point: CPU by unit, in all, what the system
-// has counted per operation, and memory.
+// costTable shows the whole cost of an operation at the reference point: CPU by role, in all, what the system
+// has counted per operation, and memory. It has no rows if the system counts nothing per operation: the
+// tables of means show its costs then.
 func (v view) costTable() table {
 	at := v.reference()
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),

@@ -37,7 +37,8 @@ func (v view) coursesSection() section {
 	return s
 }
 
-// FollowedQuantity is a quantity that is followed through a trial.
+// FollowedQuantity is a quantity that is followed through a trial. The script of the page draws it by its
+// Name (see Followed in web/src/plots/course.ts).
 type FollowedQuantity struct {
 	Name, Title, Unit string
 	Metered           bool // a usage of the system; else the generator measured it
@@ -103,7 +104,8 @@ func (v view) usageText(at string) string {
 	return metered + unmetered + missing
 }
 
-// courseTable shows the range of every quantity in every trial.
+// courseTable shows the range of every quantity in every trial. The last columns are in the order of
+// Followed.
 func (v view) courseTable(at string) table {
 	t := table{ID: "courses-" + at, Title: "Trials at " + v.at(at) + ", second by second", Keys: 2,
 		Note: "lowest to highest of the seconds of a trial",
@@ -124,7 +126,8 @@ func rangeOf(values []float64, unit string) string {
 	return figure.Amount(slices.Min(values), unit) + " to " + figure.Amount(slices.Max(values), unit)
 }
 
-// lightCourses returns the courses at the point that the page shows.
+// lightCourses returns the courses that a page embeds if its data would be too large with all of them: those
+// at the point of the plots.
 func (v view) lightCourses() []lab.TrialCourse {
 	s := v.coursesSection()
 	if len(s.Plots) == 0 {

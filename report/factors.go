@@ -7,8 +7,8 @@ import (
 	"github.com/cleave-lab/cleave/report/figure"
 )
 
-// effectTables returns a table of the effects of a factorial design for each of the first metrics, or for
-// all.
+// effectTables returns a table of the effects of a factorial design for each metric that the answer explains,
+// or for all metrics.
 func (v view) effectTables(all bool) []table {
 	shown := v.FactorEffects
 	if !all {

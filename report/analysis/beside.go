@@ -25,11 +25,11 @@ type SideBySide struct {
 // SideFigure is a metric of two variants or trials.
 type SideFigure struct {
 	Metric  lab.Metric
-	Point   string
-	Each    [2]*lab.Estimate // nil: not measured
-	Ratio   *lab.Ratio       // second / first; nil: unknown
-	Verdict lab.ComparisonVerdict
-	Words   string // the verdict as text, or why something is missing
+	Point   string                // empty for two trials
+	Each    [2]*lab.Estimate      // nil: not measured
+	Ratio   *lab.Ratio            // second / first; nil: unknown
+	Verdict lab.ComparisonVerdict // empty: there is none
+	Words   string                // the verdict as text, or why there is none; may be empty
 }
 
 // CompareVariants returns two variants of a run side by side. If the run compares them, its base comes first.

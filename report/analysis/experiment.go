@@ -31,7 +31,8 @@ type experiment struct {
 	// twinTests holds, by metric, the tests of the ratios in noise.
 	twinTests map[string]twinTest
 	margins   map[string]float64 // by metric
-	// bias holds the bias of each variant with a twin, by metric, over all points: 0 if none was found.
+	// bias holds the largest bias of each variant with a twin, by metric, over all points: 0 if none was found.
+	// The points of its keys are empty.
 	bias   map[seriesKey]float64
 	biases []lab.Bias
 	notes  []string
@@ -50,7 +51,8 @@ type experiment struct {
 // seriesKey identifies a series.
 type seriesKey struct{ variant, point, metric string }
 
-// operations is a pseudo-metric: the number of operations of a trial.
+// operations is a pseudo-metric: the number of operations of a trial. Every valid trial has it, so that ran
+// can tell from its series whether a variant has valid trials.
 const operations = "operations"
 
 // series is one metric of one variant at one point: one value per block.

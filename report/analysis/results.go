@@ -182,8 +182,8 @@ func (e *experiment) average(metric, below string, p pair, points []string) (lab
 	return out, true
 }
 
-// addHeterogeneity adds the test whether the points share one ratio. The variance within
-// points is pooled; with one block per point there is none, and no test.
+// addHeterogeneity adds the test whether the points share one ratio. The variance within points is pooled;
+// with one block per point there is none, and no test. blocks is the smallest number of blocks of a point.
 func (e *experiment) addHeterogeneity(out *lab.Average, logRatios [][]float64, blocks int) {
 	effects, degrees, err := stats.PooledEffects(logRatios)
 	if err != nil {
@@ -271,7 +271,7 @@ func (e *experiment) along(metric, variant, factor string, points []string) (x, 
 	return x, y, true
 }
 
-// warnings returns the reasons why a straight line would mislead, as sentences.
+// warnings returns the reasons why a straight line would mislead, as texts without a capital and a full stop.
 func (e *experiment) warnings(
 	metric lab.Metric, line stats.Line, exponent stats.Estimate, x, y []float64,
 ) []string {

@@ -5,7 +5,7 @@ import { logDomain, logTicks, scaleFor } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 import { linearTicks } from "./along";
 
-/** The quantities whose courses are drawn: of the load, and of the usage of the system. */
+/** The quantities whose courses are drawn, by their names in Followed of report/courses.go. */
 export type Followed = "median" | "p99" | "rate" | "cores" | "memory";
 
 interface Second {
@@ -21,7 +21,7 @@ const ROW = 74; // the height of the row of a variant, in pixels
 /** Whether a quantity is a time, which has a log axis; the axes of others begin at zero. */
 const isTime = (followed: Followed): boolean => followed === "median" || followed === "p99";
 
-/** The units of the quantities. */
+/** The units of the quantities on their axes. */
 const unitOf: Record<Followed, string> = { median: "s", p99: "s", rate: "1/s", cores: "cores", memory: "B" };
 
 /** The course of a quantity in a trial. */

@@ -46,6 +46,7 @@ export function drift(a: Analysis, looks: Map<string, Look>, width: number, metr
         Plot.ruleY([1], { stroke: "currentColor" }),
         ...[...series.entries()].map(([variant, trials], i) => {
           const look = lookOf(looks, variant);
+          // The variants of a block stand side by side.
           const dx = (i - (series.size - 1) / 2) * Math.min(9, (step * 0.7) / Math.max(1, series.size));
           return Plot.dot(trials, {
             x: "block",
@@ -77,7 +78,7 @@ function relativeTrials(variant: string, r: Result): Trial[] {
   });
 }
 
-/** Ticks around 1 for a narrow log axis, or decades for a wide one. */
+/** Ticks around 1, at equal steps, for a log axis that ends at 4 or below, or decades for a wider one. */
 export function ratioTicks(low: number, high: number): number[] {
   if (high > 4) return logTicks(low, high, 7);
   const steps = [1.02, 1.05, 1.1, 1.2, 1.5, 2];
