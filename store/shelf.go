@@ -172,7 +172,8 @@ func (s *Shelf) check(name string) error {
 
 // Past returns the history of a run: the runs in the same folder that have a report and the same study and
 // title, the oldest first. It returns the newest maxPast of them; the run itself is missing if it is older.
-// left counts runs that another limit left out, not those older than the newest maxPast: nothing reads them.
+// left counts the runs that the limits on folders and bytes left out. It does not count runs older than the
+// newest maxPast, which are not read.
 func (s *Shelf) Past(name string) (runs []lab.PastRun, left lab.LeftOut, err error) {
 	if err := s.check(name); err != nil {
 		return nil, left, err

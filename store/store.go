@@ -77,8 +77,8 @@ func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, e
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", planFile, err)
 	}
-	// The plan is last: it makes the folder a result folder. Its seal lets a later run know it as made here
-	// (PlanWithSeal).
+	// The plan is last: it makes the folder a result folder. The seal lets a later run check that this user's
+	// Cleave made the plan on this host (PlanWithSeal).
 	if err := errors.Join(f.seal(data), f.Write(planFile, data)); err != nil {
 		return nil, err
 	}

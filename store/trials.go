@@ -138,8 +138,8 @@ func (s *Shelf) logEnd(place string) (end lab.LogEnd, err error) {
 	return end, nil
 }
 
-// openRegular opens a regular file and returns its present size; the file may grow. It refuses pipes, without
-// waiting for their writer.
+// openRegular opens a regular file and returns its present size; the file may grow. It refuses other files,
+// and does not wait for the writer of a pipe.
 func (s *Shelf) openRegular(place string) (*os.File, int64, error) {
 	file, err := s.root.OpenFile(place, syscall.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

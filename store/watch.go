@@ -76,7 +76,7 @@ func (s *Shelf) lines(run, name string, from int64) (lines []byte, next int64, e
 	return lines, from + int64(end), nil
 }
 
-// State returns whether a run is being played, was stopped, or has a report.
+// State returns the state of a run: it is being played, was stopped, or has a report.
 func (s *Shelf) State(name string) (lab.RunState, error) {
 	if err := s.check(name); err != nil {
 		return "", err
