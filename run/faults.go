@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// PlanError is the error of a plan that no host could play.
+// PlanError is the error of a plan that no host could play, such as one with a fault that its deployer cannot
+// do. The error of a plan that only this host cannot play is a MissingPartError.
 type PlanError struct{ cause error }
 
 // Error implements error.

@@ -38,9 +38,9 @@ type Played struct {
 	Used     lab.Metered      // between the marks
 	Reports  []lab.UnitReport // what each unit reported at its end
 	Faults   []lab.FaultRecord
-	Arrivals []lab.Arrival
-	Clocks   *lab.Clocks
-	Platform *lab.PlatformCost
+	Arrivals []lab.Arrival     // the replicas that the platform added during the job
+	Clocks   *lab.Clocks       // read before and after the job; nil: all units have the conductor's clock
+	Platform *lab.PlatformCost // the usage of the daemons is added when the meter stops
 	profile  profileRecorder
 }
 

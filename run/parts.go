@@ -65,8 +65,8 @@ func usesOf(unit lab.UnitSpec, layout lab.Layout) []lab.Use {
 	return all
 }
 
-// withTraffic adds the traffic of an operation to the links of the parts, and adds links that the layout does
-// not declare. It ignores traffic from an unknown part.
+// withTraffic adds traffic, as averages per operation, to the links of the parts. It adds links that the
+// layout does not declare, and ignores traffic from an unknown part.
 func withTraffic(parts []lab.Part, traffic []lab.Traffic) {
 	for _, t := range traffic {
 		i := slices.IndexFunc(parts, func(p lab.Part) bool { return p.Name == t.From })

@@ -72,7 +72,8 @@ func (r *profileRecorder) endCounting() {
 	r.counting = nil
 }
 
-// close ends the sampling and the counting, if they run. threads are the threads at the end; nil: unknown.
+// close ends the sampling and the counting, if they run; a second call does nothing. threads are the threads
+// at the end; nil: unknown.
 func (r *profileRecorder) close(threads []lab.ThreadUse) {
 	r.endCounting()
 	if r.sampling != nil {

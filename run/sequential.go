@@ -19,10 +19,10 @@ type looks struct {
 	block    int                         // the block before which the last look was made
 	reported map[string]string           // the last reported verdict, by question
 	ended    bool                        // no further trial is played
-	isNeeded func(lab.PlannedTrial) bool // the rule's answer at the last look
+	isNeeded func(lab.PlannedTrial) bool // the answer of the stopping rule at the last look
 }
 
-// looks returns the looks of an experiment. Its time limit begins now.
+// looks returns the state of an experiment before its first look. The time limit begins now.
 func (e *experiment) looks() *looks {
 	within := time.Duration(e.plan.Study.Design.Within * float64(time.Second))
 	return &looks{experiment: e, began: time.Now(), within: within, reported: map[string]string{},
@@ -30,8 +30,8 @@ func (e *experiment) looks() *looks {
 }
 
 // needed reports whether a trial is to be played. In an ordinary design all trials are. In a design that ends
-// when all is decided, it asks the rule before each block after lab.FirstLook, and checks that the remaining
-// time suffices for the needed trials of the block. Within a block it only checks the time limit.
+// when all is decided, it asks the stopping rule before each block after lab.FirstLook, and checks that the
+// remaining time suffices for the needed trials of the block. Within a block it only checks the time limit.
 func (l *looks) needed(planned lab.PlannedTrial) (bool, error) {
 	if l.Stopping == nil {
 		return true, nil
@@ -56,7 +56,7 @@ func (l *looks) stops() bool { return l.plan.Study.Design.Until == lab.UntilDeci
 // firstReported is the first block before which verdicts are possible: one block has no confidence interval.
 const firstReported = 3
 
-// look reports new verdicts before a block, and asks the rule which of its trials are needed.
+// look reports new verdicts before a block, and asks the stopping rule which of its trials are needed.
 func (l *looks) look(block int) error {
 	l.block = block
 	if block < firstReported {
@@ -121,7 +121,7 @@ func (l *looks) report(answers []lab.Answer) {
 		l.block-1, l.plan.Study.Design.Blocks, decided, len(answers), strings.Join(news, "; ")))
 }
 
-// askRule asks the rule which trials of the block are needed, given all trials before it.
+// askRule asks the stopping rule which trials of the block are needed, given all trials before it.
 func (l *looks) askRule(before []lab.Trial) {
 	block := l.block
 	l.isNeeded = l.Stopping.Needed(before)

@@ -112,9 +112,10 @@ func (s Services) Release() error {
 	})
 }
 
-// Introduce returns the layout with the servers of the services as further units. All units of the system get
+// Introduce returns the layout with the servers of the services as further units. The units of the system get
 // the servers as peers, the addresses of the services in their environment, and the folders of file services
-// as mounts. It returns an error if a server has the name of a unit.
+// as mounts, except foreign units that are not Served. It returns an error if a server has the name of a
+// unit.
 func (s Services) Introduce(layout lab.Layout) (lab.Layout, error) {
 	var servers []lab.UnitSpec
 	var inputs serviceInputs
