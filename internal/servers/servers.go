@@ -71,7 +71,7 @@ func Start(ctx context.Context, kind server.Kind, dir string, settings server.Se
 		return nil, err
 	}
 	unit, programs := described.Unit(string(kind)), ""
-	if unit.Own != "" {
+	if unit.Own != "" { // a program of Cleave, which the first test that needs it builds
 		if programs, err = own.folderWith(unit.Own); err != nil {
 			return nil, err
 		}
