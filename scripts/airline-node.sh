@@ -10,8 +10,9 @@ cd "$(dirname "$0")/.."
 
 readonly source=systems/airline/node target=bin/airline/node
 
-# install FOLDER [OPTION...] installs the packages of the lock file, unless that is already done. No
-# package may run its install scripts. LMDB does not need them, since its package has compiled libraries.
+# install FOLDER [OPTION...] installs the packages of the lock file, unless that is already done. The
+# options are those of npm ci. No package may run its install scripts. LMDB does not need them, since its
+# package has compiled libraries.
 install() {
   local folder=$1
   local installed=$folder/node_modules/.package-lock.json

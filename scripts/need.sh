@@ -28,7 +28,7 @@ need() {
 }
 
 # prefer COMMAND PACKAGE [FOLDER] adds the package to optional unless the command exists, in PATH
-# or in the folder (/usr/sbin).
+# or in the folder, which may be a pattern (default: /usr/sbin).
 prefer() {
   command -v "$1" >/dev/null 2>&1 || compgen -G "${3:-/usr/sbin}/$1" >/dev/null || optional+=("$2")
 }
@@ -154,8 +154,8 @@ END
   rm -rf "$work"
 }
 
-# install_zod installs zod, the library that github-action-benchmark uses to check its input, in the same
-# version. The file that npm writes last tells that an installation is complete.
+# install_zod installs zod in the version with which github-action-benchmark checks its input. npm writes
+# .package-lock.json last: an installation with that file is complete.
 install_zod() {
   local version=4.1.5 folder
   folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/zod-$version"

@@ -9,8 +9,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# raceless matches packages that are tested without the race detector. Tests of the house, of
-# scripts and of benchmarks have no races. The tests of the command line start programs that
+# raceless matches packages that are tested without the race detector. Tests of the code base
+# (internal), of scripts and of benchmarks have no races. The tests of the command line start programs that
 # are built without the detector. Races in nats-server are not ours. The simulations of predict
 # share no data and would take twelve times as long; load/convert tests one script, whose
 # interpreter takes very long to compile.
