@@ -87,7 +87,7 @@ func (h *Host) chosen(path string) lab.Fact {
 	return lab.Fact{Value: word}
 }
 
-// keyed finds "key<blanks>separator<blanks>value" in a file of such lines.
+// keyed returns the value of a key, without quotes, from a file of lines "key<blanks>separator<blanks>value".
 func (h *Host) keyed(path, key, separator string) (string, error) {
 	text, err := h.read(path)
 	if err != nil {

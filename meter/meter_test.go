@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// watch starts to meter children. The test fails if that fails.
+// watch starts to meter children until the end of the test. If it cannot, the test fails.
 func watch(t *testing.T, children ...*child) lab.Metering {
 	t.Helper()
 	var units []lab.Unit

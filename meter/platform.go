@@ -12,7 +12,7 @@ import (
 
 // host is a unit whose processes are those of a host, such as the daemons of a platform: all processes in
 // the PID namespace of its process, or those of some names. It excludes processes in namespaces below,
-// such as those of containers.
+// such as those of containers. It has nothing to do with Host, which describes this machine.
 //
 // It does not count the accounts of ended children: a program that has waited for the first process of a
 // container has the time of the container in them.
@@ -42,8 +42,9 @@ func openHost(whole tree) (*host, error) {
 	return h, nil
 }
 
-// namespaceOf returns the name of the PID namespace of a process, whose folder lies below an open one. It
-// returns "" if the process has ended or may not be read.
+// namespaceOf returns the name of the PID namespace of a process. process is the path of its folder below
+// the open folder dir, with a slash at the end; "": dir itself is its folder. It returns "" if the process
+// has ended or may not be read.
 func namespaceOf(dir int, process string, s *scratch) string {
 	n, err := unix.Readlinkat(dir, process+"ns/pid", s.buffer)
 	if err != nil {
@@ -75,7 +76,7 @@ func (h *host) processes(s *scratch) (map[int]bool, error) {
 }
 
 // called reports whether a process has one of the names, or true if there are none. The kernel keeps the
-// first 15 bytes of a name.
+// first 15 bytes of a name, so a longer name in programs matches nothing.
 func (h *host) called(proc int, folder string, s *scratch) bool {
 	if len(h.programs) == 0 {
 		return true

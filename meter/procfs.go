@@ -15,8 +15,8 @@ type scratch struct {
 	time   unix.Timespec
 }
 
-// newScratch returns a buffer for most files. It grows for long ones, such as the list of the processes of
-// a large container.
+// newScratch returns a buffer that is large enough for most files. It grows for long ones, such as the list
+// of the processes of a large container.
 func newScratch() *scratch {
 	return &scratch{buffer: make([]byte, 16<<10)}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// tree is a unit of several processes: a root and all its descendants, or only these. A process that has
-// ended counts through its parent: the kernel adds the accounts of a child to those of the parent that
-// waits for it.
+// tree is a unit of several processes: a root and all its descendants, or only the descendants. A process
+// that has ended counts through its parent: the kernel adds the accounts of a child to those of the parent
+// that waits for it.
 //
 // A child whose parent ignores SIGCHLD is lost when it ends. The kernel counts the time of ended children
 // in whole ticks.
@@ -19,7 +19,7 @@ type tree struct {
 	root     *probe
 	members  map[int]*probe                       // by process id
 	find     func(*scratch) (map[int]bool, error) // returns the current processes of the unit
-	noMemory string
+	noMemory string                               // why the memory of a member cannot be read; "": it can
 	// last is the highest CPU time read so far, in nanoseconds. Because of whole ticks a later reading can
 	// be lower, by less than one tick per parent.
 	last int64

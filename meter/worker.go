@@ -15,7 +15,7 @@ import (
 // worker reads all units of one trial. One goroutine may use it at a time.
 type worker struct {
 	meter   *Meter
-	units   []lab.Unit // in the order given to Watch, each in its present life
+	units   []lab.Unit // in the order given to Watch, each with its present process
 	probes  []source   // one per unit
 	roles   []string   // distinct, in order of appearance
 	roleOf  []int      // index into roles, one per unit
