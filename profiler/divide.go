@@ -85,7 +85,7 @@ func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (m
 	}
 	for _, program := range seen.Programs {
 		if _, has := found[program.Role]; has {
-			continue // the profile of its runtime is more detailed
+			continue // it has the profile of its runtime, which is more detailed, or was added for another program
 		}
 		found[program.Role] = sampled(program.Role, seen.Programs, about.Own)
 	}

@@ -45,8 +45,9 @@ func (s *samples) join(other samples) {
 	}
 }
 
-// read returns the samples of a profile between began and ended. The end of its name tells the runtime. A
-// profile of Go has no times: it begins and ends with the load.
+// read returns the samples of a profile between began and ended. The end of its name tells the runtime. own
+// lists the packages of the application (lab.Profiling.Own). A profile of Go has no times: it begins and ends
+// with the load.
 func read(file string, data []byte, own []string, began, ended time.Time) (samples, error) {
 	switch {
 	case strings.HasSuffix(file, endJava):
@@ -138,7 +139,8 @@ func readNode(data []byte, own []string, began, ended time.Time) (samples, error
 }
 
 // layerOfNode returns the layer of a node of the profile. Code without a file (V8's built-in functions,
-// native and generated code) gets the layer of its nearest caller that has a file.
+// native and generated code) gets the layer of its nearest caller that has a file, except the garbage
+// collector, V8 itself and JSON. native reports whether the code may have made system calls.
 func layerOfNode(
 	id int, frames map[int]v8Frame, parents map[int]int, own []string, rules []rule,
 ) (layer lab.Layer, native bool) {

@@ -36,8 +36,8 @@ type countedThread struct {
 }
 
 // Start begins to count the events of the processes that have these threads, in user mode and in the
-// kernel. Threads and processes that they start later are included. The error says what is missing on
-// this host.
+// kernel. Threads and processes that they start later are included. The error wraps that of the kernel:
+// ENOENT if this host has no counters of the processor, EACCES or EPERM if this user may not use them.
 func Start(threads []lab.ThreadUse) (*Counting, error) {
 	return start(threads, [2]event{
 		{unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS},
@@ -86,7 +86,7 @@ func (c *Counting) add(of lab.ThreadUse, events [2]event) error {
 // closed is the descriptor of an event that was not opened.
 const closed = -1
 
-// open begins to count for a thread and for those that it starts.
+// open begins to count for a thread, and for the threads and processes that it starts later.
 func (e event) open(thread int) (fd int, err error) {
 	attributes := unix.PerfEventAttr{Type: e.kind, Config: e.config,
 		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,

@@ -26,7 +26,8 @@ const (
 	// frequency is the number of samples per second of a busy processor: a prime, so that samples are not
 	// synchronous with periodic work.
 	frequency = 997
-	// pages is the size of a processor's ring, for the samples of some tenths of a second.
+	// pages is the size of a processor's ring, in pages of memory: enough for the samples of some tenths of a
+	// second. The kernel demands a power of two.
 	pages = 128
 	// drainEvery is the time between two readings of the rings.
 	drainEvery = 50 * time.Millisecond
