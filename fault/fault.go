@@ -35,7 +35,7 @@ func (Injector) Check(faults []lab.Fault, layout lab.Layout) error {
 	return errors.Join(problems...)
 }
 
-// unknownTarget is the error of a fault without a target.
+// unknownTarget is the error of a fault whose target does not exist.
 const unknownTarget = "there is no such unit, backing service or node"
 
 // check returns an error if a fault cannot be done in a layout.
@@ -150,7 +150,8 @@ func (p *injection) record(f lab.Fault) *lab.FaultRecord {
 	return r
 }
 
-// harmAndHeal does a fault to one target and heals it.
+// harmAndHeal does a fault to one target, heals it, and records both. It does not heal a fault that Harm
+// could not do.
 func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 	due := p.waitUntil(p.loading, f.After)
 	r := p.record(f)
