@@ -119,7 +119,8 @@ var shellVariables = regexp.MustCompile(
 	`^(?:\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_.]*(?::?\?[^}]*)?\})+$`)
 
 // MaskURLs masks the passwords of all URLs in a text in which $${ stands for ${, except those with a
-// reference, which could not be filled in later. form returns the reference to a variable.
+// reference, which could not be filled in later. what and name are those of Mask. form returns the reference
+// to a variable.
 func (v *Vault) MaskURLs(what, name, text string, form func(variable string) string) string {
 	return eachPassword(text, func(password string) string {
 		if plain, isPlain := Plain(password); isPlain {
@@ -130,7 +131,8 @@ func (v *Vault) MaskURLs(what, name, text string, form func(variable string) str
 }
 
 // MaskURLsOfShell masks the passwords of URLs in a text of a shell or of a container, except those that are
-// nothing but variables. The variables in a masked password come back with it: see FillMasked.
+// nothing but variables. what and name are those of Mask. The variables in a masked password come back with
+// it: see FillMasked.
 func (v *Vault) MaskURLsOfShell(what, name, text string) string {
 	return eachPassword(text, func(password string) string {
 		if shellVariables.MatchString(password) {
