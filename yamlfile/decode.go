@@ -113,7 +113,7 @@ func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 		return
 	}
 	text, ok := into.Addr().Interface().(encoding.TextUnmarshaler)
-	if ok && (into.Kind() != reflect.Slice || node.Kind == yaml.ScalarNode) { // a list may be one text
+	if ok && (into.Kind() != reflect.Slice || node.Kind == yaml.ScalarNode) { // such a list may be one text
 		r.readText(node, place, text)
 		return
 	}

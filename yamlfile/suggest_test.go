@@ -45,7 +45,7 @@ func TestLongWordsAreCheap(t *testing.T) {
 }
 
 // TestEditDistance compares editDistance with the table that defines the distance,
-// for all pairs of short words of three letters of the alphabet.
+// for all pairs of words of up to five letters from an alphabet of three.
 func TestEditDistance(t *testing.T) {
 	words := []string{""}
 	for i := 0; len(words[i]) < 5; i++ {

@@ -29,7 +29,7 @@ type Format struct {
 	// MaxText, if above 0, is the largest number of bytes of a text. Texts are then trimmed, and must neither be
 	// empty nor have control characters other than tabs and line ends.
 	MaxText int
-	Units   map[string]Unit // of numbers, by the names after the key in yaml tags of Go structs
+	Units   map[string]Unit // ways to write numbers, by the last word of a field's yaml tag, such as "span"
 }
 
 // Unit is a way to write numbers, such as 30m.

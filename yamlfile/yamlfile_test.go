@@ -182,7 +182,7 @@ func TestDecode(t *testing.T) {
 		r := Reader{Format: Small("recipe", "recipe/1"), File: "r.yaml"}
 		var into recipe
 		lines := r.Decode(r.Root([]byte(text)), &into)
-		_ = r.Problems.OrNil()
+		_ = r.Problems.OrNil() // sorts them
 		if got := r.Problems.Error(); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", text, got, want)
 		}
