@@ -69,7 +69,8 @@ func Quote(words ...string) string {
 		case bareWord.MatchString(word):
 			quoted[i] = word
 		case !utf8.ValidString(word), strings.ContainsFunc(word, isHidden):
-			escaped := strings.ReplaceAll(strconv.Quote(word), "'", `\x27`) // other shells know no \' in it
+			// A shell that does not know $'...' would end the quotes at \'.
+			escaped := strings.ReplaceAll(strconv.Quote(word), "'", `\x27`)
 			quoted[i] = "$'" + escaped[1:len(escaped)-1] + "'"
 		default:
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
