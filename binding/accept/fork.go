@@ -21,6 +21,9 @@ type branch struct {
 
 // Fork splits a listener into two branches. The first gets the connections whose first bytes are text, the
 // second all others. It leaves these bytes unread. The listener is closed when both branches are closed.
+// Callers close the branches, not the listener, because only the Close of a branch ends its Accept. The
+// listener must accept TCP or Unix sockets: Fork closes connections without a descriptor, such as those of
+// TLS.
 func Fork(listener net.Listener, text string) (matching, others net.Listener) {
 	var open sync.WaitGroup
 	newBranch := func() *branch {

@@ -18,7 +18,8 @@ type accepting struct{}
 func (accepting) Publish(context.Context, ...broker.Message) error { return nil }
 
 // TestPublishedRowsOfSharedOutboxes: while published rows of an owner are in the table, messages of other
-// owners with the same keys wait. So they are removed at once, and not after removeEvery.
+// owners with the same keys wait. So they are removed at once, and not after removeEvery: publish sends to
+// due, which wakes keepRemoving. A beat makes an owner count as alive.
 func TestPublishedRowsOfSharedOutboxes(t *testing.T) {
 	for owners, atOnce := range map[int]bool{1: false, 2: true} {
 		db := databasetest.Open(t, database.Config{Driver: database.SQLite,

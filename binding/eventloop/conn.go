@@ -73,7 +73,8 @@ func (c *Conn) IsClosed() bool { return c.closed }
 // Finish closes the connection once everything is sent and the peer has closed its side,
 // too. Until then it drops what the peer sends. If it closed the connection at once, with
 // unread input, the kernel would reset it, and the peer could lose the answer. The handler
-// is not called any more.
+// is not called any more. If the peer closes its side first, unsent data are dropped (see end). There is no
+// time limit: a peer that does not close its side keeps the connection open.
 func (c *Conn) Finish() {
 	c.finishing = true
 	c.unconsumed = nil

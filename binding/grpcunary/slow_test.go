@@ -111,7 +111,7 @@ func TestAPeerThatOpensNoWindowLosesItsCall(t *testing.T) {
 }
 
 // TestAMessageThatIsTooLongFailsAtOnce: neither a request nor an answer that is longer than the window of its
-// stream waits for more room, and the connection still works.
+// stream waits for more room, and the connection still works. See echoDesc for the answers to the texts.
 func TestAMessageThatIsTooLongFailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := NewServer(4*ourStreamWindow, statusFaults{})

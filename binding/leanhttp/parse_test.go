@@ -157,8 +157,8 @@ func TestParseResponse(t *testing.T) {
 	}
 }
 
-// FuzzParseRequest checks that net/http reads the same from every accepted request,
-// unless it refuses it, and that no prefix of a request is taken for a whole one.
+// FuzzParseRequest checks that net/http reads the same from each request that ParseRequest accepts, or
+// refuses the request, and that no prefix of a request is taken for a whole one.
 func FuzzParseRequest(f *testing.F) {
 	for _, seed := range []string{
 		"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -199,8 +199,8 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
-// FuzzParseResponse checks that net/http reads the same from every accepted response,
-// unless it refuses it.
+// FuzzParseResponse checks that net/http reads the same from each response that ParseResponse accepts, or
+// refuses the response.
 func FuzzParseResponse(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\npong", "HTTP/1.1 204 No Content\r\n\r\n",

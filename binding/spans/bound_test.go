@@ -11,8 +11,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestSpansAreBounded pretends that nearly as many spans are kept as possible. To create, write and read so
-// many would take long with the race detector.
+// TestSpansAreBounded sets the number of kept spans to a little less than maxKept before it starts spans.
+// Creating, writing and reading all of them would take long with the race detector.
 func TestSpansAreBounded(t *testing.T) {
 	p := NewProvider(1)
 	const room, more = 2 * perPiece, 2*perPiece + 100

@@ -80,10 +80,10 @@ const (
 // File returns the file of a unit in a directory.
 func File(dir, unit string) string { return filepath.Join(dir, prefix+unit+suffix) }
 
-// Write appends the kept spans to the unit's file in a directory, and the number of
-// spans that were dropped since the last call. The provider forgets them as soon as the file is open. A
-// restarted unit appends to the file of the process before it. It first removes a last line
-// that is incomplete because that process was killed.
+// Write appends two things to the unit's file in a directory: the kept spans, and the number of spans that
+// were dropped since the last call. The provider forgets the spans as soon as the file is open. A restarted
+// unit appends to the file of the process before it. Write first removes a last line that is incomplete
+// because that process was killed.
 func (p *Provider) Write(dir, unit string) (err error) {
 	if err := cutIncompleteLine(File(dir, unit)); err != nil {
 		return fmt.Errorf("write the spans of %s: %w", unit, err)
