@@ -15,13 +15,13 @@ import (
 type redisCache struct {
 	pool    *redis.Pool
 	timeout time.Duration
-	lost    *atomic.Int64 // when a connection was last found broken, in Unix nanoseconds
+	lost    *atomic.Int64 // when a request last got no answer, in Unix nanoseconds
 }
 
 // openRedis returns a client that connects with the first request. It does not retry
 // requests: callers can get the data elsewhere, which is better than waiting for a cache.
-// A lost connection means that the server has ended: connections that were last used before
-// that are not reused.
+// If a request gets no answer, the server may have ended: connections that were last used
+// before that are not reused.
 func openRedis(u *url.URL, options Options) redisCache {
 	password, _ := u.User.Password()
 	lost := &atomic.Int64{}

@@ -39,7 +39,7 @@ type Config struct {
 	// arguments and messages.
 	DSN string `json:"dsn"`
 	// Connections bounds the pool; 0 means 16. SQLite has one more, for writing; MariaDB and PostgreSQL have
-	// a second pool of this size for Prepare.
+	// a second pool of this size for Prepare, so that End gets a connection while a Prepare waits for a lock.
 	Connections int `json:"connections,omitempty"`
 	// Observer is called for every statement; may be nil.
 	Observer Observer `json:"-"`
@@ -119,7 +119,8 @@ func openMariaDB(db *DB, c Config) error {
 	if err != nil {
 		return fmt.Errorf("open mariadb: its DSN must look like user:password@tcp(host:port)/name: %w", err)
 	}
-	config.Collation = "utf8mb4_bin" // of arguments; the driver knows none that compares spaces at the end
+	// The collation of arguments. The driver knows no collation that also compares spaces at the end.
+	config.Collation = "utf8mb4_bin"
 	if config.Params == nil {
 		config.Params = map[string]string{}
 	}

@@ -33,7 +33,7 @@ func (db *DB) Integer() string {
 //	{journal}  up to 255 ASCII characters     {name}     up to 255 characters, compared byte by byte
 //	{bytes}    binary data
 //	{rows}     at the end of a table whose primary key is a number
-//	{keyed}    at the end of a table with any other primary key
+//	{keyed}    at the end of a table with any other primary key; SQLite stores its rows by that key
 func (db *DB) Define(statement string) string {
 	types := []string{"{number}", "INTEGER", "{position}", "INTEGER PRIMARY KEY AUTOINCREMENT", "{id}", "TEXT",
 		"{key}", "TEXT", "{word}", "TEXT", "{text}", "TEXT", "{journal}", "TEXT", "{name}", "TEXT",

@@ -175,7 +175,7 @@ func awaitLockWait(t *testing.T, db *database.DB) {
 }
 
 // pollInterval is the pause between checks. MariaDB caches its answer for a tenth of a
-// second, and each query within that time renews the cached one.
+// second, and each query within that time keeps the old answer for as long again.
 const pollInterval = 150 * time.Millisecond
 
 // together runs work n times at once and waits for all.

@@ -24,7 +24,7 @@ const (
 	lockWaitSeconds = 1
 	// preparing is the statement of PostgreSQL that prepares a transaction.
 	preparing = "PREPARE TRANSACTION"
-	// undoWithin bounds the rollback of a transaction whose work has failed.
+	// undoWithin bounds the rollback of a transaction that Prepare could not prepare.
 	undoWithin = 5 * time.Second
 )
 
@@ -76,7 +76,7 @@ func (db *DB) prepareOn(
 ) error {
 	current, finished := &transaction{tx: conn}, false
 	defer func() {
-		if !finished { // work has failed or panicked
+		if !finished { // work has failed or panicked, or a statement of Prepare itself has failed
 			db.undo(ctx, conn, name)
 		}
 	}()
@@ -104,8 +104,8 @@ func (db *DB) prepareOn(
 	return nil
 }
 
-// undo rolls back a transaction whose work has failed. If that fails, it closes the connection, which rolls
-// back a transaction that is not prepared.
+// undo rolls back a transaction that prepareOn could not begin, fill or prepare. If that fails, it closes the
+// connection, which rolls back a transaction that is not prepared.
 func (db *DB) undo(ctx context.Context, conn *sql.Conn, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
@@ -133,7 +133,7 @@ func spoil(conn *sql.Conn) {
 func (db *DB) xid(name string) string { return "'" + name + "','" + db.name + "'" }
 
 // beginStatements returns the statements that begin a transaction which will be prepared, with a short time
-// for waiting for locks.
+// for waiting for locks. In MariaDB the connection keeps that time: only Prepare uses the pool of preparers.
 func (db *DB) beginStatements(name string) []string {
 	if db.driver == PostgreSQL {
 		return []string{"BEGIN; SET LOCAL lock_timeout = '" + strconv.Itoa(lockWaitSeconds) + "s'"}
@@ -162,8 +162,8 @@ func (db *DB) endStatement(name string, commit bool) string {
 	return "XA " + verb + " " + db.xid(name)
 }
 
-// execPlain runs statements on a connection without preparing them, because the text of each is used only
-// once.
+// execPlain runs statements on a connection as plain text, not as prepared statements, because the text of
+// each is used only once.
 func (db *DB) execPlain(ctx context.Context, conn *sql.Conn, kind StatementKind, texts ...string) error {
 	for _, text := range texts {
 		watched, began := db.begin(ctx)

@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// TestStorableIsWhatBothStoresTake compares checkStorable, with its shortcut, with the encoding as BSON.
+// TestStorableIsWhatBothStoresTake compares checkStorable with the encoding as BSON, because checkStorable
+// accepts most bodies without encoding them.
 func TestStorableIsWhatBothStoresTake(t *testing.T) {
 	for _, body := range []string{
 		`{}`, ` {"a":1}`, "\t\r\n{\"a\":[1,2.5,-3,true,false,null,\"e9\"]}", `{"a":"12345678901234567890"}`,
@@ -39,8 +40,8 @@ func TestOnlyOneObjectIsStorable(t *testing.T) {
 	}
 }
 
-// TestNumbersAreNotRounded checks that a whole number beyond 64 bits is refused with the name of its field,
-// and the largest ones that fit are kept.
+// TestNumbersAreNotRounded checks that a number beyond the range of an int64, or of a float64, is refused
+// with the name of its field, and that the largest whole numbers that fit are kept.
 func TestNumbersAreNotRounded(t *testing.T) {
 	for _, number := range []string{"9223372036854775808", "-9223372036854775809", "1e400"} {
 		for _, body := range []string{`{"b":1,"a":` + number + `}`, `{"b":{"a":[1,[` + number + `]]}}`} {

@@ -8,8 +8,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// cacheConnections is the number of connections that caches accept for each of a database: a connection costs
-// them little.
+// cacheConnections is the factor by which a cache accepts more connections than Settings.Connections: a
+// connection costs it little.
 const cacheConnections = 5
 
 func installedRedis() (Installed, error) { return installed(Redis, "redis-server", "--version") }
