@@ -52,7 +52,8 @@ func Streams() (io.Reader, io.Writer, error) {
 	}
 	address := os.Getenv(lab.ControlVariable)
 	if address == "" {
-		// As accept does, it tells the conductor that the program runs; below a keeper the output is a log.
+		// An empty line tells the conductor that the program runs, as in accept. Nothing is written if a
+		// keeper (deploy/process) has started the unit: then the input is /dev/null, and the output a log.
 		if in, err := os.Stdin.Stat(); err == nil && in.Mode()&os.ModeCharDevice == 0 {
 			_, err = io.WriteString(os.Stdout, "\n")
 			return os.Stdin, os.Stdout, err

@@ -119,7 +119,7 @@ func hasEnded(state rune) bool { return strings.ContainsRune("ZX", state) }
 func isStopped(state rune) bool { return strings.ContainsRune("Tt", state) || hasEnded(state) }
 
 const (
-	// signalTimeout is the longest time that processes may take to follow a signal.
+	// signalTimeout is the longest time that processes may take to follow a signal, or to listen at a port.
 	signalTimeout = 5 * time.Second
 	// checkInterval is the pause between checks.
 	checkInterval = 2 * time.Millisecond
@@ -148,8 +148,8 @@ func (c *container) signalAll(
 	}
 }
 
-// otherProcesses returns the number of the container's processes without this one, and the states of those of
-// their threads for which isRight returns false, a letter for each.
+// otherProcesses returns the number of the container's processes without this one. wrong holds one letter for
+// each of their threads for which isRight returns false: its state.
 func otherProcesses(isRight func(state rune) bool) (processes int, wrong string) {
 	all, _ := filepath.Glob("/proc/[0-9]*/task/[0-9]*/stat") // the pattern is valid
 	seen := map[string]bool{}

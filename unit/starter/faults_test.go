@@ -105,7 +105,7 @@ func contain(t *testing.T) contained {
 	self, err := os.Executable()
 	testset.Must(t, err)
 	text, err := os.ReadFile(self)
-	program := filepath.Join(dir, "program") // a folder that the user nobody may enter
+	program := filepath.Join(dir, "program") // the user nobody gets dir, but cannot enter the folder of self
 	if err = errors.Join(err, os.WriteFile(program, text, 0o755)); err != nil {
 		t.Fatal(err)
 	}

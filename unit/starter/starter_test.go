@@ -31,7 +31,7 @@ func writeOrders(t *testing.T, orders lab.StarterOrders) string {
 	return path
 }
 
-// volume returns a new folder that only its owner can use.
+// volume returns a new folder that only its owner can use. It skips the test if that does not run as root.
 func volume(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -92,7 +92,8 @@ func TestRunFails(t *testing.T) {
 }
 
 // TestProxy: a caller with the key is connected to addresses in the network, or gets the number of a name's
-// addresses. All other callers are refused. Long because the unit behind the proxy is part of it.
+// addresses. All other callers are refused. The function is long because it also serves the unit behind the
+// proxy.
 func TestProxy(t *testing.T) {
 	key, err := lab.NewProxyKey()
 	testset.Must(t, err)

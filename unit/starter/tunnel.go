@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxCallers limits the connections of units that are served at the same time, each with two buffers of
-	// io.Copy.
+	// maxCallers limits the connections of units that are served at the same time, because each takes two
+	// buffers of io.Copy.
 	maxCallers = 256
 	// tunnelTimeout is the time that a unit waits for a connection of the conductor, and the time for the
 	// conductor to answer on it.
