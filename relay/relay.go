@@ -39,7 +39,7 @@ type Relay struct {
 	listener net.Listener
 	ended    context.Context // ends with the relay, by end
 	end      context.CancelFunc
-	passing  sync.WaitGroup
+	passing  sync.WaitGroup // the goroutines that accept, forward or probe
 
 	mu     sync.Mutex
 	target string // host:port
@@ -310,7 +310,8 @@ type Relays map[string]*Relay
 
 // InFront puts a relay in front of each unit that is to be slowed: it replaces the unit's dial address in
 // endpoints by that of the relay, which forwards to the former one. A deployer that learns the address of
-// a unit later must call SetTarget. host is the address at which units reach the conductor.
+// a unit later must call SetTarget. host is the address at which units reach the conductor. If InFront fails,
+// it closes the relays that it has made, and endpoints must not be used any more.
 func InFront(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host string) (Relays, error) {
 	all := Relays{}
 	for _, spec := range units {

@@ -46,7 +46,7 @@ func front(t *testing.T, target string) *Relay {
 	return r
 }
 
-// exchange sends all, ends its side and returns the whole answer.
+// exchange sends all, ends its side and returns the whole answer, and the time that took from the dial on.
 func exchange(t *testing.T, address string, all []byte) (answer []byte, took time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -71,8 +71,8 @@ func TestWhatIsSentComesOutAtTheOtherEnd(t *testing.T) {
 	}
 }
 
-// TestNoDescriptorIsLeft calls a relay that has no descriptor left: it closes the connection and serves
-// the next one.
+// TestNoDescriptorIsLeft calls a relay that cannot accept the connection, because no descriptor is left. It
+// must still serve the next one.
 func TestNoDescriptorIsLeft(t *testing.T) {
 	r := front(t, echo(t))
 	testset.CallWithoutDescriptors(t, r.Address())
@@ -119,7 +119,7 @@ func TestAUnitThatIsGone(t *testing.T) {
 	}
 }
 
-// TestAProofThatDoesNotCome: no data passes within the time limit.
+// TestAProofThatDoesNotCome: Slow fails if its probe does not pass before the deadline of the context.
 func TestAProofThatDoesNotCome(t *testing.T) {
 	r := front(t, echo(t))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -202,7 +202,8 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	testset.Must(t, relays.Close())
 }
 
-// TestAUnitThatMoves: connections wait until the address of the unit is known, and go there.
+// TestAUnitThatMoves: a connection waits while nobody listens at the target, and goes to the new target once
+// SetTarget has set it.
 func TestAUnitThatMoves(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0") // the former address
 	testset.Must(t, err)
