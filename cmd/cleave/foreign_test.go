@@ -38,9 +38,10 @@ func TestForeignScripts(t *testing.T) {
 	})
 }
 
-// TestConsentForURLs: --allow is read before anything is played. It bounds operations, not flows, and loads
-// as long as the conductor may make them, with their warm-up. A check may send all its operations within a
-// second, and a search may begin at twice its rate. A list that cannot be read is the only error.
+// TestConsentForURLs: --allow is read before anything is played. It bounds operations, not flows, and the
+// longest time to which the conductor may lengthen load and warm-up: 52h0m8s is four times (--lengthen) the
+// 13 hours and the warm-up of 2 s. A check may send all its operations within a second, and a search may
+// begin at twice its rate. If the list cannot be read, that is the only error.
 func TestConsentForURLs(t *testing.T) {
 	dir := t.TempDir()
 	list, flow := filepath.Join(dir, "list.yaml"), filepath.Join(dir, "flow.yaml")

@@ -32,13 +32,14 @@ import (
 var binaries string
 
 func TestMain(m *testing.M) {
-	asTracedServer(os.Args)
+	asTracedServer(os.Args) // tests start this binary again as a server; that call does not return then
 	// Most trials only wait, so one more than the processors run in parallel; -parallel overrides this.
 	_ = flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+1))
 	servers.Main(func() int { return withBinaries(func() int { return dockertest.Main(m.Run) }) }, nil)
 }
 
-// withBinaries builds the programs for the tests.
+// withBinaries builds the programs for the tests, removes leftovers of earlier runs from this host, and calls
+// run. It returns the exit code.
 func withBinaries(run func() int) int {
 	dir, err := os.MkdirTemp("", "cleave-test-")
 	if err == nil {
@@ -67,7 +68,8 @@ func withBinaries(run func() int) int {
 // calls the toolchain once, so that shared packages are loaded once.
 func build(dir string) error {
 	units := filepath.Join(dir, "unit")
-	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"} // for go test without the GOFLAGS of the Makefile
+	// Keeps the programs small (TestUnitProgramsAreSmall), also when go test lacks the GOFLAGS of the Makefile.
+	small := []string{"-tags=grpcnotrace", "-ldflags=-s -w"}
 	err := gobuild.Build(units+"/", small, ".", "../host-agent", "./testdata/server", "../unit/...")
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestNoEmptyDefaultIsShown: neither the help of a command nor its manual page shows empty defaults. The
-// lines of the help are short.
+// TestNoEmptyDefaultIsShown: neither the help of a command nor its manual page shows empty defaults. It also
+// checks that the usage template wraps the lines of flags without a group; report and traces have such flags.
 func TestNoEmptyDefaultIsShown(t *testing.T) {
 	texts := map[string]string{}
 	var read func(command *cobra.Command)

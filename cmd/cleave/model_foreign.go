@@ -18,7 +18,8 @@ import (
 )
 
 // namesForeignSystem reports whether an argument of model names a system of the user. Otherwise it names
-// spans, which are never in YAML. A folder is one of manifests if it has a YAML file.
+// spans, which are never in YAML. A folder is one of manifests if it has a YAML file. An argument that is no
+// path is a system if it looks like NAME=SYSTEM, a command with arguments, or a URL.
 func namesForeignSystem(argument string) bool {
 	if isYAML(argument) {
 		return true
@@ -37,8 +38,8 @@ func namesForeignSystem(argument string) bool {
 
 func isYAML(path string) bool { return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path)) }
 
-// foreignPlan makes the plan of the trials of a system of the user: it is metered at several rates, and
-// traced at the lowest one.
+// foreignPlan returns the plan of the trials of the one system that args names: it is metered at several
+// rates, and traced at f.rate. Names of the traced variant and point say "followed".
 func (f *modelFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
@@ -74,8 +75,9 @@ func (f *modelFlags) foreignPlan(
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// byService returns CPU times by the names of services in spans. If only one unit and one service have names
-// that do not match, it assumes that they are the same.
+// byService changes the keys of cpu, CPU times by unit, to the names of services in spans, and returns it. If
+// only one unit and one service have names that do not match, it assumes that they are the same. Otherwise it
+// changes nothing.
 func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
 	var unknown, services []string
 	var walk func(s *lab.SpanNode)

@@ -24,7 +24,8 @@ func program(dir string, args ...string) *exec.Cmd {
 	return command
 }
 
-// with adds variables to the environment of a command.
+// with sets the environment of a command to that of this process and these variables. It replaces those of
+// an earlier call.
 func with(command *exec.Cmd, variables ...string) *exec.Cmd {
 	command.Env = append(os.Environ(), variables...)
 	return command
@@ -138,7 +139,8 @@ func contents(t *testing.T, dir string) map[string][]byte {
 	return files
 }
 
-// savedTrials reads the records of all finished trials below a folder of results.
+// savedTrials returns the records of the finished trials of the latest run of each study below a folder of
+// results.
 func savedTrials(t *testing.T, results string) (trials []lab.Trial) {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(results, "*", "latest", "trials", "*", "trial.json"))
@@ -159,7 +161,7 @@ func savedTrials(t *testing.T, results string) (trials []lab.Trial) {
 	return trials
 }
 
-// trialsOf reads the records of all trials below a folder of results. It fails the test if there are none.
+// trialsOf is savedTrials, but fails the test if there are none.
 func trialsOf(t *testing.T, results string) []lab.Trial {
 	t.Helper()
 	trials := savedTrials(t, results)

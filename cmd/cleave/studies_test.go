@@ -52,8 +52,9 @@ func TestPublishedFiguresMapToTheirStudy(t *testing.T) {
 	}
 }
 
-// TestTheQuickProfileLeavesEveryClaimAPoint: every claim whose variants can be built has a
-// point left in the quick profile.
+// TestTheQuickProfileLeavesEveryClaimAPoint: each claim of these studies has a point left in the quick
+// profile. It does not check that the claim's variants play there. In other studies, such as rego2021, the
+// quick profile leaves some claims untestable.
 func TestTheQuickProfileLeavesEveryClaimAPoint(t *testing.T) {
 	for _, name := range []string{"costa2022", "flygare2017", "zhao2025"} {
 		s := resolveStudy(t, name, study.Options{Quick: true})
@@ -95,8 +96,9 @@ func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
 	}
 }
 
-// TestGroupingsAreThoseOfTheManifests compares the number of processes of each grouping with the replica sets
-// in the manifests of mendonca2024, and with those of its configuration.
+// TestGroupingsAreThoseOfTheManifests checks the number of processes of each variant of mendonca2024. The
+// wanted numbers were taken from the artefact of that study: the replica sets in its manifests or, for the
+// variants -named, the groups in its configuration, which differs from the manifests.
 func TestGroupingsAreThoseOfTheManifests(t *testing.T) {
 	s := resolveStudy(t, "mendonca2024", study.Options{})
 	layouts, err := layoutsOf(s, nil)

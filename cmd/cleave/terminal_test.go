@@ -86,7 +86,7 @@ func TestNobodySteersTheTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, text := finish(t, program(t.TempDir(), arguments...))
-			if name == "what is expected" { // the live view itself uses escape sequences
+			if name == "what is expected" { // the live view itself clears its line and moves up by its height
 				text = strings.NewReplacer("\r\x1b[2K", "", "\x1b[5A", "").Replace(text)
 			}
 			if i := strings.IndexAny(text, "\x00\x07\b\r\x1b\x7f\u009b\u202e"); i >= 0 || text == "" {
