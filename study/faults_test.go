@@ -21,7 +21,8 @@ load: {duration: 20s}
 faults:
 `
 
-// shops returns a system that goes on without some of its units, if it is restartable.
+// shops returns the system shop. If it is restartable, its units may be killed and restarted during the load,
+// so studies of it may have faults.
 func shops(restartable bool) map[string]lab.SystemInfo {
 	return map[string]lab.SystemInfo{"shop": {
 		Name: "shop", Architectures: []lab.Architecture{{Name: "apart"}}, Restartable: restartable,

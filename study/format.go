@@ -16,7 +16,7 @@ import (
 // MaxBytes is the largest size of a study file, in bytes.
 const MaxBytes = yamlfile.SmallFile
 
-// maxText is the largest size of one text in it, in bytes.
+// maxText is the largest size of one text in a study file, in bytes.
 const maxText = 2_000
 
 // format returns the format of study files, with the units of their numbers: seconds, shares of one, bytes
@@ -54,7 +54,7 @@ func warmUp(text string) (float64, bool) {
 	return span(text)
 }
 
-// share parses a share of one, given as a percentage or a fraction.
+// share parses a share of one, given as a percentage or a fraction. It refuses the whole, 1 or 100%.
 func share(text string) (float64, bool) {
 	digits, percent := strings.CutSuffix(text, "%")
 	value, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)

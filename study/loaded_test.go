@@ -60,6 +60,8 @@ func parseKiosk(t *testing.T, more string) *study.File {
 	return parsed(t, kioskStudy(more), kiosk())
 }
 
+// TestAnOptionalVariantThatCannotBeIsSetAside: an optional variant that the system refuses becomes absent. If
+// it is not optional, or is the baseline, the study is refused.
 func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
 	file := parseKiosk(t, "claims: [{id: x, text: t, kind: slower, variant: c, against: a}]\n")
 	s := resolved(t, file, study.Options{})

@@ -24,9 +24,10 @@ import (
 const (
 	maxVariants = 100
 	maxPoints   = 1000
-	MaxBlocks   = 1000
-	maxClaims   = 200
-	maxRepeats  = 10
+	// MaxBlocks is the largest number of blocks.
+	MaxBlocks  = 1000
+	maxClaims  = 200
+	maxRepeats = 10
 	// MostLengthened is the largest factor by which a load can be made longer than planned.
 	MostLengthened = 16
 	maxWarmups     = 10
@@ -36,17 +37,18 @@ const (
 	leastResolution = 1.002
 )
 
-// File is a study as written, with its quick profile.
+// File is a study as written, with its quick profile. Parse returns one. Commands that build a study
+// themselves call Resolve on a File with Study alone, which has no lines and no info about the system.
 type File struct {
 	Path  string
 	Study lab.Study
 	Quick *Quick
 	// lines holds the lines of values by their places in the file, such as variants.uds.knobs; nil for a plan.
 	lines map[string]int
-	info  lab.SystemInfo
+	info  lab.SystemInfo // of the study's system
 	// optional holds the names of the variants that may be impossible on this host.
 	optional     map[string]bool
-	deployed     deployed
+	deployed     deployed               // what the file says about single deployments
 	hosts        map[string]lab.Network // links of hosts, for all variants
 	writtenSteps writtenSteps           // no variants: no steps
 	planned      bool                   // the study is that of a plan: twins are variants, levels are scaled
@@ -147,7 +149,9 @@ func (f *File) take(r *yamlfile.Reader, w written) {
 	}
 }
 
-// writtenVariant is the form of a variant in a study file.
+// writtenVariant is the form of a variant in a study file. Deployed holds settings that apply in one
+// deployment only, by its name. Only lists the deployments in which the variant is played; empty: all.
+// An optional variant becomes absent, instead of a mistake, if it is impossible on this host.
 type writtenVariant struct {
 	lab.Variant
 	Deployed map[string]struct {
@@ -199,7 +203,7 @@ func (f *File) readPoints(r *yamlfile.Reader, node *yaml.Node) {
 	})
 }
 
-// readFactors crosses the levels of all factors into points.
+// readFactors crosses the levels of all factors into points. They are added to those of the key points.
 func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 	type level struct {
 		text   string

@@ -300,7 +300,8 @@ func restrict(variants []lab.Variant, to []string) []lab.Variant {
 	return narrowed
 }
 
-// playsAtSome reports whether a variant plays at one of the points, or points is empty.
+// playsAtSome reports whether a variant plays at one of the points. It is true if points is empty, which
+// stands for all points.
 func playsAtSome(v lab.Variant, points []string) bool {
 	return len(points) == 0 || slices.ContainsFunc(points, v.RunsAt)
 }
@@ -310,6 +311,8 @@ func playsIn(s lab.Study, v lab.Variant) bool {
 	return slices.ContainsFunc(s.Points, func(p lab.Point) bool { return v.RunsAt(p.Name) })
 }
 
+// intersection returns the names that are also in with. Where no points mean all points, callers must not use
+// an empty result as a list of points.
 func intersection(names, with []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(with, name) })
 }

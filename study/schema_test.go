@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// object is a JSON Schema of an object, or a part of one.
+// object holds the keywords of a JSON Schema, of the whole file or of a value in it, that these tests read.
 type object struct {
 	Type             any
 	Minimum, Maximum *float64
@@ -84,6 +84,7 @@ func TestTheSchemaHasTheLimitsThatAreChecked(t *testing.T) {
 		looked++
 		for value, allowed := range map[float64]bool{*p.Minimum - 1: false, *p.Minimum: true, *p.Maximum: true,
 			*p.Maximum + 1: false} {
+			// There is always an error: no system is called none. Only those about the key count.
 			_, err := Parse("x.yaml", fmt.Appendf(nil, "%sdesign: {%s: %g}\n", head, key, value), nil)
 			if refused := strings.Contains(err.Error(), "x.yaml:7: design."+key); refused == allowed {
 				t.Errorf("%s %g: refused %t: %v", key, value, refused, err)

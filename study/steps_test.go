@@ -10,8 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/study"
 )
 
-// stall returns the kiosk's study with two more variants: d with a knob, and e with this knob at one point
-// only.
+// stall returns the kiosk's study (kioskStudy) with further lines at its end, and two more variants: d with a
+// knob, and e with this knob at one point only.
 func stall(steps string) []byte {
 	return []byte(strings.Replace(string(kioskStudy(steps)), "  c:",
 		"  d: {architecture: stand, knobs: {till: steel}}\n  e: {architecture: stand, knobs: {till: steel}, "+

@@ -48,7 +48,8 @@ func stored(path string, plan lab.Plan) (*File, *yamlfile.Reader) {
 	return f, &yamlfile.Reader{Format: format(), File: path}
 }
 
-// checkNames checks the schema, all names, and the numbers of variants, points, claims and faults.
+// checkNames checks the schema, the names of the study, its variants and points, and the numbers of variants,
+// points, claims and faults.
 func (f *File) checkNames(r *yamlfile.Reader) {
 	s := f.Study
 	if s.Schema != "" && s.Schema != lab.StudySchema {
@@ -106,6 +107,7 @@ func (f *File) checkTexts(r *yamlfile.Reader) {
 	f.checkTree(r, tree)
 }
 
+// checkTree refuses control characters in all strings and keys of a value that was read from JSON.
 func (f *File) checkTree(r *yamlfile.Reader, tree any) {
 	switch tree := tree.(type) {
 	case string:
@@ -132,7 +134,7 @@ func (f *File) limit(r *yamlfile.Reader, place string, value, lowest, highest fl
 }
 
 const (
-	belowOne = 1 - 1e-12 // the largest share that is not all
+	belowOne = 1 - 1e-12 // the limit of shares that must be less than one
 	longest  = 1e9       // the largest time, in seconds; the reader of study files allows only Longest
 )
 
@@ -151,6 +153,7 @@ func (f *File) checkDesign(r *yamlfile.Reader) {
 	limit("design.confidence", d.Confidence, 0.5, belowOne)
 	limit("design.warmup_trials", float64(d.WarmupTrials), 0, maxWarmups)
 	limit("design.max_repeats", float64(d.MaxRepeats), 0, maxRepeats)
+	// No study file can set design.until, so these two have no line.
 	if d.Until != "" && d.Until != lab.UntilDecided {
 		r.Problem(0, "design.until is %q, expected %q or nothing", d.Until, lab.UntilDecided)
 	}

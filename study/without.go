@@ -8,7 +8,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Without returns the study as a host can play it that lacks some parts. Variants that cannot be played at
+// Without returns the study as a host that lacks some parts can play it. Variants that cannot be played at
 // any point become absent, with the reason, and their claims untestable; others keep the points at which
 // they can be played. The notes name every missing part once. If the baseline becomes absent, the first
 // remaining variant replaces it. If all twins are gone, another variant gets one. Steps skip absent
