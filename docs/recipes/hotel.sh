@@ -31,7 +31,8 @@ make_image() {
   docker build --quiet --tag "$1" --file "$folder/Dockerfile" "$3"
 }
 
-# copy FOLDER FILE...: files of this host at the same paths, with the libraries that they are linked with.
+# copy FOLDER FILE...: copies files of this host, and the libraries that they are linked with, to the same
+# paths below FOLDER. Of files that are below $folder already, it copies only the libraries.
 copy() {
   local to=$1 file
   shift
@@ -42,6 +43,7 @@ copy() {
 
 if lacks deathstarbench/hotel-reservation:latest; then
   mkdir -p "$folder/hotel/workspace"
+  # With a copy of go.mod, -mod=mod does not change the clone.
   cp "$clone"/go.mod "$clone"/go.sum "$folder"
   (cd "$clone" && GOBIN="$folder/hotel/workspace" CGO_ENABLED=0 GOFLAGS=-trimpath \
     go install -modfile="$folder/go.mod" -mod=mod -ldflags='-s -w' ./cmd/...)

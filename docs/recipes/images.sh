@@ -27,8 +27,8 @@ build() {
   done
 }
 
-# build_together NAME MODULE VERSION PACKAGE...: one image with several programs of a module that go install
-# does not take, since its go.mod replaces another.
+# build_together NAME MODULE VERSION PACKAGE...: one image, recipes/NAME:VERSION, with several programs of a
+# module. `go install` refuses the module, because its go.mod has a replace directive.
 build_together() {
   local image=recipes/$1:$3 source
   source=$(go mod download -json "$2@v$3" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')

@@ -21,7 +21,7 @@ var folder = flag.String("folder", "", "result `folder` to check")
 // value returns a pointer to a number.
 func value(x float64) *float64 { return &x }
 
-// studyOfTwo returns a small study with every optional part.
+// studyOfTwo returns a small study of a variant and its twin, with a trend, a claim and a note.
 func studyOfTwo() lab.Study {
 	return lab.Study{
 		Schema: lab.StudySchema, Name: "two", Title: "Two", Question: "Which?", Source: "nowhere", System: "big",
@@ -58,7 +58,7 @@ func trialOfTwo() lab.Trial {
 	}
 }
 
-// environmentOfTwo has a fact of each kind and a missing one.
+// environmentOfTwo returns an environment with a fact of each kind and one without a value.
 func environmentOfTwo() lab.Environment {
 	return lab.Environment{
 		"cpu_model":    {Value: "Example"},
@@ -68,7 +68,8 @@ func environmentOfTwo() lab.Environment {
 	}
 }
 
-// analysisOfTwo has one of everything.
+// analysisOfTwo returns an analysis with one element in most of its lists. Only its form is right: it names a
+// variant b that studyOfTwo does not have.
 func analysisOfTwo() lab.Analysis {
 	study := studyOfTwo()
 	ratio := lab.Ratio{Ratio: 2, Low: value(1.5), High: value(2.5), N: 6}
@@ -125,7 +126,7 @@ func analysisOfTwo() lab.Analysis {
 	}
 }
 
-// samples has a good document for every schema.
+// samples returns a good document for each of these four schemas, by its name.
 func samples(t *testing.T) map[string][]byte {
 	t.Helper()
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Unix(1_700_000_000, 0).UTC(), Profile: "quick",
@@ -194,6 +195,7 @@ func TestResultFolder(t *testing.T) {
 		t.Skip("no -folder given")
 	}
 	checked := 0
+	// With the slash, WalkDir follows the link "latest".
 	err := filepath.WalkDir(*folder+"/", func(path string, entry fs.DirEntry, err error) error {
 		name, isJSON := strings.CutSuffix(filepath.Base(path), ".json")
 		if err != nil || !isJSON {

@@ -66,7 +66,7 @@ func (b *builder) scalar(t reflect.Type) object {
 	return nil
 }
 
-// define adds a definition, unless it is there, and refers to it.
+// define adds a definition, unless it is there, and returns a reference to it.
 func (b *builder) define(name string, build func() object) object {
 	if b.defined == nil {
 		b.defined = make(map[string]object)
@@ -83,7 +83,7 @@ func (b *builder) define(name string, build func() object) object {
 	return object{{"$ref", "#/$defs/" + name}}
 }
 
-// definitions returns all that were defined.
+// definitions returns all definitions by their names, in order of appearance.
 func (b *builder) definitions() object {
 	all := object{}
 	for _, name := range b.names {
@@ -174,7 +174,9 @@ func number(t reflect.Type) bool {
 	return slices.Contains([]reflect.Kind{reflect.Int, reflect.Int64, reflect.Float64}, t.Kind())
 }
 
-// neverNegative reports whether a field counts, lasts, weighs or is a share.
+// neverNegative reports whether the name of a field says that it is a count, a time, a size or a share, none
+// of which is negative. A new field of that kind has to be listed here, unless its name has one of the
+// endings.
 func neverNegative(name string) bool {
 	for _, end := range []string{"_seconds", "_bytes", "_share", "_switches"} {
 		if strings.HasSuffix(name, end) {

@@ -73,7 +73,8 @@ func (c comments) readType(group *ast.GenDecl, s *ast.TypeSpec) {
 	}
 }
 
-// readConstant takes a string constant whose type is named beside it.
+// readConstant takes a string constant whose type is named beside it. It does not tell constants
+// from variables.
 func (c comments) readConstant(s *ast.ValueSpec) {
 	kind, ok := s.Type.(*ast.Ident)
 	if !ok {

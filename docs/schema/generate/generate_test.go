@@ -49,7 +49,8 @@ func TestTheSchemaOfStudiesHasTheKindsOfClaims(t *testing.T) {
 	}
 }
 
-// TestTheScriptHasTheTypesOfTheLab: a renamed field would leave a plot empty.
+// TestTheScriptHasTheTypesOfTheLab: document.ts is up to date with the types of package lab. Otherwise a
+// renamed field would leave a plot empty.
 func TestTheScriptHasTheTypesOfTheLab(t *testing.T) {
 	comments, err := readComments(sources)
 	if err != nil {

@@ -2,8 +2,10 @@
 // kinds of claims in the schema of study files, and the types of the script of the report (report/web). It is
 // run by `make generate` at the top of the checkout; a test fails when a file is not what the types say.
 //
-// It decides nothing by itself except bounds that follow from names: a field in seconds or bytes is not
-// negative. Package schema embeds the schemas.
+// Three things do not come from the types: bounds that follow from names (neverNegative: a field in seconds
+// or bytes is not negative), the versions of documents (versions), and the forms of lab.Point and lab.Fact,
+// whose JSON is not that of their fields (pointSchema, factSchema, scriptHead). Package schema embeds the
+// schemas.
 package main
 
 import (
