@@ -18,6 +18,7 @@ type fault struct {
 }
 
 // Harm implements lab.Deployment. A fault affects all processes of a unit, or a node with all units on it.
+// The name of both a unit and a node means the unit.
 func (f *Fleet[L]) Harm(ctx context.Context, asked lab.Fault) (proof string, err error) {
 	what := "unit"
 	life, runs := f.find(asked.Target)
@@ -186,8 +187,8 @@ func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
 	return hosts.Unreached(address)
 }
 
-// update replaces a life by a new one, which starts after the end of the old: the two cannot share the
-// volume.
+// update replaces a life by a new one. The old one ends before, by Platform.Vacate or by the start of the new
+// one, because the two cannot share the volume.
 func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) {
 	p, name := f.platform, old.unit().Spec.Name
 	err = f.onPurpose([]L{old}, func() error {
@@ -207,7 +208,7 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 	return fmt.Sprintf("its %s has ended, and %s runs", p.Describe(old), p.Describe(f.Named(name))), nil
 }
 
-// elsewhere lets the next life of a unit run on another node.
+// elsewhere is the value of mayMove with which the next life of a unit may run on another node.
 const elsewhere = true
 
 // next returns the next life of a unit that has ended, before its start. It continues the log. If mayMove is

@@ -2,7 +2,8 @@ package fleet
 
 import "context"
 
-// Gate checks the consent before every trial on a user's hosts.
+// Gate checks before every trial that the owner of a user's hosts, or cluster, consents to load on them.
+// Deployers that may use such hosts embed it.
 type Gate struct {
 	admit func(context.Context) error // nil: every trial may begin
 }
@@ -10,7 +11,7 @@ type Gate struct {
 // AskBefore sets the check before every trial. Callers set it before the first.
 func (g *Gate) AskBefore(admit func(context.Context) error) { g.admit = admit }
 
-// Admit returns an error unless the next trial may begin.
+// Admit calls the check. It returns an error unless the next trial may begin.
 func (g *Gate) Admit(ctx context.Context) error {
 	if g.admit == nil {
 		return nil

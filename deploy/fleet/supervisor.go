@@ -20,7 +20,7 @@ import (
 // and holds the first failure. Its methods may be called from several goroutines.
 type Supervisor struct {
 	lead        string
-	handed      *handedOver
+	handed      *handedOver          // writes the files that units hand over
 	spans       lab.SpanReceiver     // nil: no spans are received
 	loaded      func(lab.LoadSecond) // called after every second of the load; nil: not called
 	events      chan lab.Event       // of the lead, for Await
@@ -30,12 +30,12 @@ type Supervisor struct {
 	mu          sync.Mutex
 	failure     error
 	units       []*Unit       // in the order of the layout; nil before Add
-	order       []string      // names of units
+	order       []string      // names of the units, in the same order
 	servers     bool          // the layout has servers
 	stopping    bool          // units are expected to end
 	loading     bool          // the lead is ready for the load: no unit starts again
 	notice      time.Duration // see SetServerNotice
-	begun       time.Time
+	begun       time.Time     // when NewSupervisor was called: starts are counted from then
 }
 
 // NewSupervisor returns a supervisor of the units of a layout. Files that they hand over go into folder,
@@ -93,8 +93,8 @@ const maxEvent = 64 << 20
 // endless input fails the trial; the rest is then discarded, so that the unit does not block.
 func (s *Supervisor) HandleEvents(u *Unit, from io.Reader) {
 	// A unit of ours writes an empty line when its program has opened the control connection (unit.Streams). It
-	// counts as usable from then on, until a later sign of readiness. The events of a foreign unit come from its
-	// keeper.
+	// counts as usable from then on; a later sign of readiness replaces that time. The events of a foreign unit
+	// come from its keeper.
 	begun := bufio.NewReader(from)
 	if _, err := begun.Peek(1); err == nil && !u.Spec.Foreign {
 		u.markUsable()
@@ -337,7 +337,8 @@ func (s *Supervisor) Command(command lab.Command) error {
 	return lead.send(command)
 }
 
-// Reports implements lab.Deployment.
+// Reports implements lab.Deployment. It waits for the end of the lead, and then ends the other units with a
+// control connection, stage by stage.
 func (s *Supervisor) Reports(ctx context.Context) ([]lab.UnitReport, error) {
 	if lead := s.Named(s.lead); lead != nil {
 		if err := lead.AwaitEnd(ctx); err != nil {
