@@ -21,7 +21,8 @@ import (
 // unit has to be the first.
 const cutter = unitContainer + "-network"
 
-// cutTools describes the image of cutters: programs of this host.
+// cutTools describes the image of cutters, which has three programs of this host. It describes a server,
+// since the image of a server has the programs of its setup, too (containers.Images).
 func cutTools() lab.UnitSpec {
 	return lab.UnitSpec{Name: cutter, Runnable: lab.Runnable{Program: "nft", Foreign: true,
 		Server: &lab.Server{Setup: []lab.ServerSetup{{Program: "bash"}, {Program: "timeout"}}}}}
@@ -53,7 +54,8 @@ func cutRights() []right { return []right{{"get", "pods", "exec"}, {"create", "p
 // mayBeCut reports whether the fault cut is planned for a unit.
 func mayBeCut(spec lab.UnitSpec) bool { return slices.Contains(spec.Faults, lab.FaultCut) }
 
-// withoutCuts returns a layout without the cuts, for checks of what clusters of the user's cannot do.
+// withoutCuts returns a layout without its cuts. The checks for clusters of the user's would refuse them
+// (containers.UserCluster); here cutters do them.
 func withoutCuts(layout lab.Layout) lab.Layout {
 	layout.Units = slices.Clone(layout.Units)
 	for i, spec := range layout.Units {
@@ -89,8 +91,8 @@ func (u *userPod) addCutter(made *api.Pod) {
 	})
 }
 
-// cutByFilter implements fleet.Platform.Cut. Calls from the pod to that of the trial's lead prove both: they
-// are answered before, are not answered while the pod is cut off, and are answered again.
+// cutByFilter implements fleet.Platform.Cut. Calls from the pod to that of the trial's lead prove the cut and
+// its end: they are answered before, are not answered while the pod is cut off, and are answered again.
 func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 	if !off {
 		return d.join(ctx, p)
@@ -116,8 +118,9 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 	return nil
 }
 
-// join connects a pod again that was cut off. Kubernetes may have taken a container with a health check from
-// its service meanwhile. The fleet then waits until all nodes route calls to it.
+// join connects a pod again that was cut off. Kubernetes may meanwhile have taken a pod with a health check
+// out of its service. join then waits until Kubernetes declares the pod ready again, and the fleet waits
+// until all nodes route calls to it.
 func (d *deployment) join(ctx context.Context, p *pod) error {
 	if _, err := d.command(ctx, p, dropNothing); err != nil {
 		return err

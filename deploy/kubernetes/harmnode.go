@@ -8,8 +8,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/fleet"
 )
 
-// nodes declares the faults and updates of a private cluster's nodes. A node is drained as `kubectl drain`
-// does it, by evictions. No controller makes the evicted pods again, so the fleet does.
+// nodes declares what the fleet can do to the nodes of a private cluster: faults, and drains. A node is
+// drained as `kubectl drain` does it, by evictions. No controller makes the evicted pods again, so the fleet
+// does.
 func (d *deployment) nodes() fleet.Nodes[*pod] {
 	named := d.cluster.Named
 	return fleet.Nodes[*pod]{
@@ -18,7 +19,7 @@ func (d *deployment) nodes() fleet.Nodes[*pod] {
 			if n := named(name); n != nil {
 				return n
 			}
-			return nil
+			return nil // and not a nil *private.Node, which would be no nil fleet.Node
 		},
 		Probe: func(name string) string { return named(name).KubeletAddress() },
 		Lost:  func(ctx context.Context, name string) (bool, error) { return named(name).Lost(ctx) },

@@ -43,6 +43,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 	t.Run("a quota", func(t *testing.T) {
 		d := deployerOf(t, f, program)
 		defer closeUnchanged(t, d)
+		// A first trial, of the unit front alone, makes the namespace for the quota.
 		alone := deploytest.Layout("front")
 		alone.Units = alone.Units[1:]
 		alone.Lead = "front"

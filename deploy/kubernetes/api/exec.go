@@ -20,9 +20,9 @@ const (
 	statusChannel = 3
 )
 
-// Exec runs a command in a container of a pod and returns what the command prints, errors included; of a long
-// output the end, with a note. It fails if the exit status of the command is not 0. After the end of ctx the
-// command may go on.
+// Exec runs a command in a container of a pod and returns what the command prints, errors included. Of a long
+// output it returns only the end, and says how much is missing. It fails if the exit status of the command is
+// not 0. After the end of ctx the command may go on.
 //
 // Source: the subresource exec of pods, with the same subprotocol as Forward.
 func (c *Client) Exec(

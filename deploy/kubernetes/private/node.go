@@ -92,8 +92,9 @@ func (n *Node) startEngine(ctx context.Context) error {
 
 // Boot starts a node that was killed, with the data on its disk, and returns when its kubelet works again.
 func (n *Node) Boot(ctx context.Context) error {
-	// The kubelet would search for containers in the control groups that are left. After a failed Boot the host
-	// still runs, with containers in these groups, until it is booted anew.
+	// The control groups that are left are removed, because the kubelet would search for containers in them.
+	// The host is booted before: after a failed Boot it still runs, with containers in these groups, and
+	// booting it again ends them.
 	err := errors.Join(n.Host.Boot(ctx), cgroup.RemoveHost(cgroup.Root, n.cluster.label, n.Name))
 	if err != nil {
 		return err
@@ -199,7 +200,8 @@ func (n *Node) Lost(ctx context.Context) (bool, error) {
 	return node.Lost(), err
 }
 
-// Cordon keeps pods from coming to the node, or lets them come again.
+// Cordon keeps new pods off the node if off is true. Otherwise it admits them again, and returns when the
+// node takes pods.
 func (n *Node) Cordon(ctx context.Context, off bool) error {
 	change := map[string]any{"spec": map[string]bool{"unschedulable": off}}
 	if err := n.cluster.API.Do(ctx, http.MethodPatch, n.path(), change, nil); err != nil || off {
