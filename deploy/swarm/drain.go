@@ -12,8 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
 )
 
-// nodes declares the faults and updates of the nodes. Swarm itself only stops the tasks of a node that it
-// drains: services have the restart policy "none", so that faults last as long as the study says.
+// nodes declares what the fleet can do to the nodes: faults, and drains. Swarm itself only stops the tasks of
+// a node that it drains: services have the restart policy "none", so that faults last as long as the study
+// says.
 func (t *privateTrial) nodes() fleet.Nodes[*service] {
 	return fleet.Nodes[*service]{
 		Faults: containers.NodeFaults(), Stay: true, LongestCut: containers.LongestCut, Lost: t.isDown,
@@ -58,8 +59,8 @@ func (t *privateTrial) isDown(ctx context.Context, name string) (bool, error) {
 	}), err
 }
 
-// close drains a node, or makes it available again. Then it waits until all nodes without a fault are in the
-// network of the units, so that units on this node can be called.
+// close drains a node if closed is true. Otherwise it makes the node available again, and waits until all
+// nodes without a fault are in the network of the units, so that units on this node can be called.
 func (t *privateTrial) close(ctx context.Context, name string, closed bool) error {
 	id := t.cluster.Named(name).ID
 	if closed {

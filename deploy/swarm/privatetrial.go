@@ -29,10 +29,10 @@ type privateTrial struct {
 
 	mu     sync.Mutex
 	latest map[string]*private.Node // present nodes, by unit
-	first  map[string]*private.Node // first nodes, by unit
+	first  map[string]*private.Node // first nodes, by unit: processes of this host call units there
 
 	detouring sync.Mutex         // guards detours, and their rules on the nodes
-	detours   map[string]*detour // by unit
+	detours   map[string]*detour // by unit that has moved: they lead from its first node to its present one
 }
 
 // begin implements site.
@@ -104,7 +104,8 @@ func (t *privateTrial) tasks(ctx context.Context, service string) ([]engine.Task
 	return t.manager.Tasks(ctx, "service", service)
 }
 
-// place implements siteTrial: a unit that had a node returns to it. Foreign units publish no control port.
+// place implements siteTrial. A unit that had a node, such as a server whose setup ran there, returns to it.
+// Foreign units publish no control port.
 func (t *privateTrial) place(spec lab.UnitSpec) (engine.Placement, []engine.PublishedPort) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

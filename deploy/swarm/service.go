@@ -185,6 +185,7 @@ func (s *service) awaitTask(ctx context.Context) error {
 				continue
 			}
 			last = task
+			// A rejected task never ran, even if it names a container.
 			began := task.Status.ContainerStatus.ContainerID != "" && task.Status.State != "rejected"
 			if began && s.adopt(ctx, task) {
 				s.former, s.started = append(s.former, task.ID), true

@@ -50,7 +50,7 @@ type Deployer struct {
 	preparing sync.Mutex
 	images    *containers.Images
 	services  atomic.Int64 // number of names given to services and secrets so far
-	made      fleet.Made
+	made      fleet.Made   // the private swarm, and the images
 }
 
 var _ lab.Deployer = (*Deployer)(nil)

@@ -18,7 +18,7 @@ import (
 type taskCache struct {
 	mu      sync.Mutex
 	tasks   map[string]engine.Task // by the ID of their service, which has one task
-	down    map[string]bool        // by the ID of a node; only of interest while tasks are shut down
+	down    map[string]bool        // by the ID of a node; empty unless a task may be lost (updateTasks)
 	updated chan struct{}          // closed, and replaced, with every update
 }
 
@@ -124,6 +124,7 @@ func describe(t engine.Task) error {
 		message += ": look whether the nodes reach the registry, trust it, and may read there"
 	case strings.Contains(lower, "address already in use"), strings.Contains(lower, "port is already allocated"),
 		strings.Contains(lower, "host-mode port already in use"):
+		// On a swarm of the user's only doors have ports, on the first that no service publishes (userSite.open).
 		message += ": a program of that node has the port: end it, or publish it as a service, and another one " +
 			"is taken"
 	case strings.Contains(lower, "no suitable node"):
