@@ -29,7 +29,7 @@ import (
 const (
 	// connectPatience limits the start of an agent, including the time to copy it over a slow connection.
 	connectPatience = 2 * time.Minute
-	// probePatience limits the time to connect to the host.
+	// probePatience limits the time to connect to the port at which the agent listens (host.probe).
 	probePatience = 5 * time.Second
 	// callPatience limits one call of an agent.
 	callPatience = 2 * time.Minute

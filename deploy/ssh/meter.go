@@ -132,7 +132,8 @@ func (m *hostsMetering) Stop() (lab.Metered, error) {
 	return sum, nil
 }
 
-// merge returns the sum of the usage on two groups of hosts.
+// merge returns the sum of the usage on two groups of hosts. Of their windows, which cover the same
+// time, it takes the longer one.
 func merge(a, b lab.Metered) lab.Metered {
 	sum := lab.Metered{
 		Total: fleet.Plus(a.Total, b.Total), Roles: maps.Clone(a.Roles), Sources: maps.Clone(a.Sources),

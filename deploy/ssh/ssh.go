@@ -160,8 +160,9 @@ func check(spec lab.UnitSpec) error {
 }
 
 // place returns the index of the host of each unit, by its name. The node "node-1" is the first host; nodes
-// with other names get the hosts that are left, in the order of their first unit. Units without a node are
-// distributed round robin. Units with a common volume share a host.
+// with other names get the hosts that are left, in the order of their first unit. A unit without a node gets
+// the host of the units with which it shares a volume; the others are distributed round robin. Nothing keeps
+// units with a common volume together if they have different nodes.
 func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	if hosts == 0 {
 		return nil, errors.New("no hosts are named: name them (--hosts user@a,user@b)")
@@ -205,8 +206,8 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	return places, nil
 }
 
-// hostIndex returns the index of the host that a node is by its name, such as 1 for "node-2", and whether the
-// name has that form.
+// hostIndex returns the index of the host for which the name of a node stands, such as 1 for "node-2", and
+// whether the name has that form.
 func hostIndex(node string) (index int, isNumbered bool) {
 	digits, isNumbered := strings.CutPrefix(node, "node-")
 	number, err := strconv.Atoi(digits)
