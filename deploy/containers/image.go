@@ -16,9 +16,10 @@ import (
 // programInImage is the path of the unit program in an image.
 const programInImage = "/unit"
 
-// WriteImage writes the root file system of an image as a tar archive: the unit program (its path may be
-// empty), the links of a merged /usr for programs of this host, and further programs of ours, beside, in the
-// root folder. The same programs give the same bytes.
+// WriteImage writes the root file system of an image as a tar archive: the unit program, the links of a
+// merged /usr for programs of this host, and, in the root folder, further programs of ours. program is the
+// path of the unit program (empty: none), beside holds the paths of the further programs. The same programs
+// give the same bytes.
 func WriteImage(to io.Writer, program string, beside ...string) error {
 	archive := tar.NewWriter(to)
 	err := errors.Join(writeFolders(archive), writeBeside(archive, beside))
@@ -75,8 +76,8 @@ func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 	})
 }
 
-// Image returns an image: its configuration, as JSON, and its only layer, the root file system. program is
-// the path of the unit program (empty: none), beside the paths of further programs of ours.
+// Image returns an image: its configuration, as JSON, and its only layer, the root file system. program and
+// beside are those of WriteImage.
 func Image(program string, labels map[string]string, beside ...string) (config, layer []byte, err error) {
 	var root bytes.Buffer
 	if err := WriteImage(&root, program, beside...); err != nil {

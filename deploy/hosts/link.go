@@ -49,8 +49,8 @@ func (h *Host) Limit(ctx context.Context, rate float64) error {
 // burst returns the burst of a limited link in bytes.
 func burst(rate float64) int { return max(leastBurst, int(rate*burstSpan.Seconds())) }
 
-// ProbeRate sends bytes over the link in each direction and returns how long they took. It fails if they
-// arrived earlier than the rate allows, or much later.
+// ProbeRate proves the limit of the link, which Limit has set: it sends bytes over the link in each direction
+// and returns how long they took. It fails if they arrived earlier than the rate allows, or much later.
 func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
 	bytes := burst(h.rate) + int(h.rate*probeSpan.Seconds())
 	here, there, err := h.connect(ctx)

@@ -90,7 +90,7 @@ func killGroup(leader int) error {
 	}
 	// A number cannot be reused for a process outside of the group meanwhile: the group exists as long as its
 	// leader, this process.
-	untilGone := func(entry) bool { return false }
+	untilGone := func(entry) bool { return false } // signalUntil signals while any is alive
 	_, left, err := signalUntil(members, syscall.SIGKILL, untilGone, killPatience)
 	if len(left) > 0 {
 		err = fmt.Errorf("processes %v do not end after kill -9", left)

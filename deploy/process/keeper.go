@@ -150,7 +150,7 @@ func (k *keeper) reap() {
 	}
 }
 
-// firstWait and longestWait bound the pause between two looks at the processes of a host. A look takes
+// firstWait and longestWait bound the pause between two looks at the processes of a unit. A look takes
 // milliseconds, and the processes are stopped while it reads their shared memory, so the pauses grow.
 const firstWait, longestWait = 5 * time.Millisecond, 200 * time.Millisecond
 

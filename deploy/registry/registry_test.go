@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
 )
 
+// TestParse checks which scheme, host and path a text names, and that others are refused with the form.
 func TestParse(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	for text, want := range map[string]string{
@@ -125,6 +126,7 @@ func TestLayersArePackedWhole(t *testing.T) {
 	}
 }
 
+// TestRegistriesThatRefuse checks the advice for refusals of a registry, and for one that does not run.
 func TestRegistriesThatRefuse(t *testing.T) {
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
 	codes := map[string]int{}
@@ -152,6 +154,8 @@ func TestRegistriesThatRefuse(t *testing.T) {
 	deploytest.Says(t, err, "look whether the registry runs")
 }
 
+// TestLoginsOfHelpersAreRefused checks that Parse refuses a registry whose login a helper of Docker has, and
+// takes one of which only other logins are with helpers.
 func TestLoginsOfHelpersAreRefused(t *testing.T) {
 	for _, text := range []string{
 		`{"auths":{"registry.example.org":{}},"credsStore":"desktop"}`,
