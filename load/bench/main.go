@@ -8,6 +8,9 @@
 //
 // `make bench-load` runs it; results/bench/load.json holds the figures. -quick is a short run that checks
 // that everything works.
+//
+// The program starts itself as two other commands: target runs the server, and floor is a generator of load
+// that does as little as possible.
 package main
 
 import (
@@ -39,7 +42,7 @@ func main() {
 }
 
 // serve runs the target in this process until SIGTERM or an interrupt. It prints the port, and at the end the
-// number of requests.
+// number of requests. With -grpc it answers gRPC calls instead, and ignores all other flags.
 func serve(arguments []string) error {
 	var config target.Config
 	flags := flag.NewFlagSet("target", flag.ContinueOnError)

@@ -26,7 +26,7 @@ func addresses(t *testing.T, texts ...string) []netip.Addr {
 	return all
 }
 
-// names returns what a resolver knows. evil.test gives another answer every time.
+// names returns a resolver of test names. It gives another address for evil.test from the second lookup on.
 func names(t *testing.T) func(context.Context, string) ([]netip.Addr, error) {
 	asked := 0
 	return func(_ context.Context, host string) ([]netip.Addr, error) {
@@ -384,6 +384,7 @@ func TestHours(t *testing.T) {
 	}
 }
 
+// FuzzAdmit: without an allow list, only loopback addresses are admitted, however a host is written.
 func FuzzAdmit(f *testing.F) {
 	for _, host := range []string{"127.0.0.1", "::ffff:1.2.3.4", "0x7f.1", "a.b", "::1%eth0"} {
 		f.Add(host)

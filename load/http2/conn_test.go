@@ -36,7 +36,8 @@ type peer struct {
 	sent chan frame // what the client sent; closed at the end of the connection
 }
 
-// connect opens a connection to a peer that begins with these settings and returns both.
+// connect opens a connection to a peer that begins with these settings and returns both. limit is the time
+// limit of an exchange.
 func connect(t *testing.T, limit time.Duration, first ...setting) (*Conn, *peer) {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -414,7 +415,7 @@ func TestTheRestOfALateHeaderIsDropped(t *testing.T) {
 	}
 }
 
-// TestNoHTTP2 opens connections to servers that speak something else or nothing.
+// TestNoHTTP2 opens connections to servers that speak something else, or send a setting with a wrong value.
 func TestNoHTTP2(t *testing.T) {
 	for name, text := range map[string]string{
 		"HTTP/1.1":          "HTTP/1.1 400 Bad Request\r\n\r\n",

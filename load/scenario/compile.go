@@ -137,6 +137,7 @@ func (c *compiler) readFlow(place string, f *Flow) flow {
 	var compiled flow
 	for i := range f.Steps {
 		s := c.readStep(at(place+".steps", i), &f.Steps[i], scope)
+		// No step follows the last one and could send its cookies.
 		s.readsCookies = c.plan.cookies && s.grpc == "" && i < len(f.Steps)-1
 		s.needsHeader = s.needsHeader || s.readsCookies
 		compiled.steps = append(compiled.steps, s)

@@ -1,6 +1,6 @@
 package scenario
 
-// note is a value for the list of operations.
+// note is a named value that a step adds to its operation in the list of operations (record.Sample.Noted).
 type note struct {
 	name string
 	slot int
@@ -17,8 +17,9 @@ func (c *compiler) readNotes(place string, s *Step, compiled *step, names *scope
 	}
 }
 
-// Notes returns a JSON object with the values that the step notes, all as texts, in memory of its own, or
-// nil if it notes nothing. It leaves out missing values. It must be called after Judge and before Next.
+// Notes returns a JSON object with the values that the step notes, all as texts, in new memory, or nil if it
+// notes nothing. It leaves out missing values. Call it after Judge, which stores the extractions, and before
+// Next.
 func (s *Session) Notes() []byte {
 	notes := s.steps[s.at].notes
 	if len(notes) == 0 {

@@ -47,8 +47,8 @@ type columnUse struct{ column, slot int }
 
 // step is a compiled Step, without a host.
 type step struct {
-	operation int
-	grpc      string
+	operation int    // index in Plan.operations
+	grpc      string // package.Service/Method; "": the step is an HTTP request
 	method    string
 	path      template
 	// relative: the path is appended to the path of the origin.
@@ -60,7 +60,7 @@ type step struct {
 	sized   bool
 	oracle  oracle.Oracle
 	echoes  []echo
-	check   func(Answer) error
+	check   func(Answer) error // in Go, in addition to the oracle; nil: none
 	extract []extraction
 	notes   []note
 	think   time.Duration
@@ -79,5 +79,5 @@ func (p *Plan) Operations() []string { return p.operations }
 // judged describes how the answers of an operation are judged.
 type judged struct {
 	checked      bool     // every step with that name has an oracle
-	descriptions []string // different ones of the steps with that name
+	descriptions []string // of all steps with that name, without repetition
 }
