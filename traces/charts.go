@@ -35,6 +35,7 @@ func (c *chartData) add(t tree, path []criticalpath.Stretch) {
 				c.counts[lab.Traffic{From: s.Unit, To: child.Unit, What: counted(child)}]++
 			}
 		}
+		// newSpan adds " to " and the called service to the name of a client's span.
 		if at := strings.LastIndex(s.Name, " to "); !answered && s.Role == trace.SpanKindClient && at >= 0 {
 			c.counts[lab.Traffic{From: s.Unit, To: s.Name[at+len(" to "):], What: counted(s)}]++
 		}

@@ -67,7 +67,8 @@ func readJaeger(document []byte, component string) ([]Span, error) {
 	return all, nil
 }
 
-// span returns a span of Jaeger as a Span.
+// span returns a span of Jaeger as a Span. Its parent is the first CHILD_OF reference. Without one it is the
+// first reference, whose span does not wait for this one; without references it is ParentSpanID.
 func (s jaegerSpan) span(service, component string) (Span, error) {
 	parent, follows := s.ParentSpanID, false
 	isParent := func(r jaegerReference) bool { return r.RefType == "CHILD_OF" }
@@ -98,7 +99,7 @@ func (s jaegerSpan) span(service, component string) (Span, error) {
 	return span, nil
 }
 
-// roleNamed returns the role of a name, in any case; the default is internal.
+// roleNamed returns the role (span kind) of a name in lower or upper case; the default is internal.
 func roleNamed(name string) trace.SpanKind {
 	switch strings.ToLower(name) {
 	case "client":

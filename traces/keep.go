@@ -67,7 +67,7 @@ func keepIn(folder, name string, set Set) error {
 }
 
 // toOTLP returns spans as an export. Read returns the same spans from it, with lab.ComponentAttribute as the
-// attribute of components.
+// attribute of components. Follows is lost, but no received span has it.
 func toOTLP(all []Span) ptrace.Traces {
 	export := ptrace.NewTraces()
 	var scope ptrace.ScopeSpans

@@ -70,7 +70,8 @@ func spansOf(export ptrace.Traces, component string) []Span {
 	return all
 }
 
-// spanOf returns a span of OTLP as a Span. Kinds have the same numbers in the protocol and in the API.
+// spanOf returns a span of OTLP as a Span. The roles (span kinds) have the same numbers in the
+// protocol and in the API.
 func spanOf(service string, s ptrace.Span, component string) Span {
 	own := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
 	span := newSpan(spans.Record{
@@ -81,7 +82,7 @@ func spanOf(service string, s ptrace.Span, component string) Span {
 	return span
 }
 
-// attribute returns the first of some attributes that a span or a resource has, or "".
+// attribute returns the value of the first of some attributes that a span or a resource has, or "".
 func attribute(of pcommon.Map, keys ...string) string {
 	for _, key := range keys {
 		if value, is := of.Get(key); is {

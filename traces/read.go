@@ -30,7 +30,7 @@ const (
 	maxDropped = 1e12
 )
 
-// Span is a span as a file contains it.
+// Span is a span as a file or an export contains it.
 type Span struct {
 	spans.Record
 	Failed    bool   // its status is an error
@@ -38,11 +38,11 @@ type Span struct {
 	Component string // the part of the service, by the attribute that the caller of Read names
 }
 
-// Set holds the spans of files.
+// Set holds the spans of files, or those that were received in a trial.
 type Set struct {
 	Spans []Span
 	Files int
-	// Dropped is the number of dropped spans that the files report.
+	// Dropped is the number of dropped spans that the files report, or that the receiver had no room for.
 	Dropped int
 
 	component string
@@ -161,7 +161,7 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 		`(Tempo), "result" or "data" (Jaeger)`)
 }
 
-// attributes returns the first of some attributes that a span has, or "".
+// attributes is a function that returns the value of the first of some attributes that a span has, or "".
 type attributes func(keys ...string) string
 
 // newSpan returns a span from a record that holds IDs, times, the service and the role. The name of a

@@ -33,7 +33,7 @@ const (
 	// maxExports is the number of exports that are decoded at once, to bound memory. The others wait.
 	maxExports = 4
 	// exportPatience is the time in which an exporter must send its data, and read the answer. It is also the
-	// longest time that an export waits for its turn.
+	// longest time that an export waits for its turn; the time for sending and reading runs meanwhile.
 	exportPatience = 10 * time.Second
 )
 

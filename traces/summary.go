@@ -60,7 +60,7 @@ func Trees(name string, set Set) (trees []*lab.SpanNode, counts lab.TraceSet) {
 	return trees, counts
 }
 
-// eachWhole calls visit for the trees of all valid traces, with their spans cut to those of their
+// eachWhole calls visit for the trees of all whole (valid) traces, with their spans cut to those of their
 // callers. It returns the numbers of spans and traces.
 func eachWhole(name string, set Set, visit func(tree)) lab.TraceSet {
 	sum := lab.TraceSet{Name: name, Files: set.Files, Spans: len(set.Spans), Dropped: set.Dropped}

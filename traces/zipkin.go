@@ -33,7 +33,7 @@ func readZipkin(document []byte, component string) ([]Span, error) {
 		if err := json.Unmarshal(document, &traces); err != nil {
 			return nil, errors.New("it is a list, but not of Zipkin's spans")
 		}
-		listed = slices.Concat(traces...) // the first attempt has left an empty span for each trace
+		listed = slices.Concat(traces...) // replaces the empty spans of the failed attempt
 	}
 	all := make([]Span, 0, len(listed))
 	for _, s := range listed {
