@@ -16,6 +16,7 @@ import (
 
 // cpuShares holds the fractions of the span times of a unit that were CPU time.
 type cpuShares struct {
+	// statements also holds for the time between two units in a call, commits for that of a message.
 	run, statements, commits float64
 	// message is the CPU time outside of spans, in seconds, of each message that the unit receives or sends.
 	message float64
@@ -30,7 +31,8 @@ func (b *builder) sharesOf(unit string) cpuShares {
 	return cpuShares{run: 1}
 }
 
-// spanTimes holds the times of the spans of a unit, in seconds, and the number of its messages.
+// spanTimes holds the times of the spans of a unit, in seconds, divided as in cpuShares, and the number of
+// its messages: requests and published messages, sent or received.
 type spanTimes struct{ run, statements, commits, messages float64 }
 
 // divide computes the shares of all units from their metered CPU time and the times of their spans. It notes
@@ -182,6 +184,7 @@ func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 			continue
 		}
 		v.Statements, v.Commits = v.Statements/float64(len(n.seen)), v.Commits/float64(len(n.seen))
+		// Only the mean and the number of values are used.
 		inStore := n.distribution(Meter, func(e *execution) float64 {
 			at := e.visits[name]
 			if at == nil {

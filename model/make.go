@@ -23,12 +23,13 @@ const (
 type Evidence struct {
 	Name, About string
 	Traces      []*lab.SpanNode
-	// Source is where the traces come from; empty: Trace.
+	// Source is the source of counts and waits; empty: Trace. It is Meter if Traces stand for response times
+	// that were measured without spans.
 	Source Source
 	// DroppedSpans counts the spans that are in no trace because there was no room for them.
 	DroppedSpans int
-	// CPU is the CPU time of each unit per operation of the mix, in seconds, by its name; nil: it was not
-	// metered.
+	// CPU is the CPU time per operation of the mix, in seconds, by the name of a unit or of a store that is a
+	// server; nil: it was not metered.
 	CPU map[string]float64
 	// StoreOf returns the store that a component of a unit uses in a span; nil: foreignStore is used.
 	StoreOf func(unit, component, span string) Store
@@ -134,7 +135,7 @@ type node struct {
 type execution struct {
 	of  *node
 	end int64 // nanoseconds since 1970
-	// run is the time that certainly used CPU: business code and encoding; wait is the rest.
+	// run is the time in business code and encoding, which counts as CPU time first; wait is the rest.
 	run, wait float64
 	visits    map[string]*visit
 	hop       hop

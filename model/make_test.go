@@ -110,6 +110,7 @@ func made(t *testing.T, from Evidence) (Model, []string) {
 	return m, notes
 }
 
+// orders returns n traces like that of order.
 func orders(n int) (all []*lab.SpanNode) {
 	for range n {
 		all = append(all, order())
@@ -172,8 +173,8 @@ func TestATraceOfKnownTimesMakesAModelOfThem(t *testing.T) {
 }
 
 // TestMeteredCPUIsDividedWithoutRemainder: the calls together have the metered CPU time. It goes to code
-// first (510 us of the shop), then to statements and ways (220), then to the commit and the message
-// (400), and the rest to the four requests and messages of the shop.
+// first (510 us of the shop), then to statements and the time between units (220), then to the commit and
+// the message (400), and the rest to the four requests and messages of the shop.
 func TestMeteredCPUIsDividedWithoutRemainder(t *testing.T) {
 	for name, c := range map[string]struct {
 		shop                                          float64
@@ -244,7 +245,7 @@ func TestAChangeOutsideOfATransactionIsACommit(t *testing.T) {
 	}
 }
 
-// TestCallsAreInTheirOrder although one slow operation ended early.
+// TestCallsAreInTheirOrder although an operation without the second call makes the first one very late.
 func TestCallsAreInTheirOrder(t *testing.T) {
 	first := func(at int64) *lab.SpanNode { return inComponent("x", span("a", "x", code, at, at+10)) }
 	whole := span("a", "GET /", code, 0, 500, first(100), inComponent("y", span("a", "y", code, 200, 300)))
@@ -255,7 +256,8 @@ func TestCallsAreInTheirOrder(t *testing.T) {
 	}
 }
 
-// TestWhatATraceLacks is reported, or does not matter.
+// TestWhatATraceLacks is reported, or does not matter: callees without spans, commits, calls for metered CPU
+// time, calls or operations beyond a limit, dropped spans, or any trace.
 func TestWhatATraceLacks(t *testing.T) {
 	unanswered := span("shop", "GET /", code, 0, 500, span("shop", "GET to bank", transport, 100, 400),
 		span("shop", "SELECT to postgresql", database, 400, 450))

@@ -25,6 +25,7 @@ func rated(measured map[float64]float64) Model {
 // of the rate between two rates, and constant beyond them. Waiting does not change.
 func TestCPUTimesAtARate(t *testing.T) {
 	m := rated(map[float64]float64{20: 4, 80: 2, 320: 1})
+	// A measurement in another placement must not count.
 	elsewhere := m.Measured[0]
 	elsewhere.Placement, elsewhere.Rate = "b", 40
 	m.Measured = append(m.Measured, elsewhere)
