@@ -11,7 +11,7 @@ import (
 
 // Change is another placement of the components of a model.
 type Change struct {
-	// Split names groups of components; each becomes a unit.
+	// Split names groups of components; each becomes a unit with one replica.
 	Split [][]string
 	// Merge names units, by their own name or that of a component; together they become one.
 	Merge []string
@@ -107,7 +107,8 @@ func unitOf(units []model.Unit, component string) int {
 	return model.Model{Units: units}.UnitOf(component)
 }
 
-// split moves components into a unit of their own. It is limited as the unit was that the first one leaves.
+// split moves components into a unit of their own, with one replica. It gets the limits of the unit that its
+// first component leaves.
 func split(units []model.Unit, group []string) ([]model.Unit, error) {
 	apart := model.Unit{Name: strings.Join(group, "+"), Components: group, Replicas: 1}
 	for i, component := range group {
@@ -131,7 +132,8 @@ func split(units []model.Unit, group []string) ([]model.Unit, error) {
 	return append(units, apart), nil
 }
 
-// merge joins units. Their limits add up; one without a limit has none in the joint unit, either.
+// merge joins units. The joint unit has as many replicas as the largest of them. Their limits add up; if one
+// has no limit, neither has the joint unit.
 func merge(units []model.Unit, named []string) ([]model.Unit, error) {
 	var joint []int
 	for _, name := range named {

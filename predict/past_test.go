@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// missed returns a past in which a figure of one system lay so far beyond its intervals.
+// missed returns a past with a prediction for each distance of a figure beyond its interval (see Beyond).
 func missed(system, figure string, beyond ...float64) (all Past) {
 	for _, by := range beyond {
 		all = append(all, PastPrediction{System: system, Beyond: map[string]float64{figure: by}})
@@ -17,8 +17,8 @@ func missed(system, figure string, beyond ...float64) (all Past) {
 	return all
 }
 
-// TestIntervalsAreWidenedByThePast checks the factor: the ninth of nine misses, the tenth of ten, none if all
-// intervals held what was measured, and none of a figure without a past.
+// TestIntervalsAreWidenedByThePast checks the factor: the ninth of nine misses, the tenth of ten, the
+// eighteenth of nineteen, and 1 if all intervals held what was measured or the figure has no past.
 func TestIntervalsAreWidenedByThePast(t *testing.T) {
 	nine := []float64{-1, -0.9, -0.5, -0.2, 0, 0.01, 0.02, 0.05, 0.3}
 	for name, c := range map[string]struct {

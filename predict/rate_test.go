@@ -12,13 +12,13 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// measuredAt adds what a system took at a rate.
+// measuredAt adds a measurement at a rate: the CPU time and the mean response time of an operation.
 func measuredAt(m *model.Model, rate float64, cpu, mean time.Duration) {
 	m.Measured = append(m.Measured, model.Measurement{Rate: rate, CPU: of(cpu), Time: of(mean)})
 }
 
-// TestCPUFollowsTheRate: what the system as it is took at the rate of the question, both placements take; the
-// price of a new hop does not change with it.
+// TestCPUFollowsTheRate: both placements take the CPU time that was measured for the system as it is at the
+// rate of the question. The cost of new hops is added, and does not change with the rate.
 func TestCPUFollowsTheRate(t *testing.T) {
 	q := splitStock()
 	measuredAt(&q.Model, 300, 800*time.Microsecond, 3900*time.Microsecond)
@@ -35,7 +35,7 @@ func TestCPUFollowsTheRate(t *testing.T) {
 	}
 }
 
-// TestRatesBeyondTheMeasuredOnesAreNamed; a rate that is nearly the last is none.
+// TestRatesBeyondTheMeasuredOnesAreNamed: a rate that is nearly the highest measured one is not beyond it.
 func TestRatesBeyondTheMeasuredOnesAreNamed(t *testing.T) {
 	q := splitStock()
 	measuredAt(&q.Model, 299, 800*time.Microsecond, 3900*time.Microsecond)
@@ -137,7 +137,8 @@ func TestAHopWhoseSidesWorkAtOnce(t *testing.T) {
 	}
 }
 
-// TestTheHopOfARehearsal: what two calls take more, in each block that has both placements.
+// TestTheHopOfARehearsal: the change adds two hops to an operation, so a hop costs half of the difference
+// between the placements, in each block with a valid trial of both that did not fall behind its load.
 func TestTheHopOfARehearsal(t *testing.T) {
 	var text strings.Builder
 	if err := smallShop().Write(&text); err != nil {
@@ -221,8 +222,8 @@ func TestAMedianInAGapMayBeAnywhereInIt(t *testing.T) {
 	}
 }
 
-// TestARedrawnHopIsNeverFree: of a few trials a draw may have those of users who never pause alone, which do
-// not say how long a caller waits.
+// TestARedrawnHopIsNeverFree: a draw from a few trials may hold only trials with users who never pause, which
+// do not say how long a caller waits.
 func TestARedrawnHopIsNeverFree(t *testing.T) {
 	idle, busy := HopSample{CPU: 3e-4, Elapsed: 2e-4, Used: 0.1},
 		HopSample{CPU: 1e-4, Elapsed: 5e-3, Used: 0.9, Closed: true}

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// diskShop asks about a shop whose disk takes 2 ms for an operation at low load. At the rate of the question
-// an operation was measured to take some time as it is.
+// diskShop asks about a shop whose disk takes 2 ms for an operation at low load. took is the measured median
+// response time at the rate of the question. The mean is far above it, so a test fails if the mean is used.
 func diskShop(took time.Duration) Question {
 	q := splitStock()
 	q.Rate, q.Operations = 100, 40_000
@@ -74,7 +74,7 @@ func TestStoresBetweenTwoRates(t *testing.T) {
 	near(t, "check at the rate of the question", atHigh.Checks[1].Time.Predicted, 5.1e-3, 0.05)
 }
 
-// TestRatesNearTheCapacityAreWithheld: an answer at 90 % of what the capacity may be is none.
+// TestRatesNearTheCapacityAreWithheld: an answer at over 90 % of the lowest likely capacity is withheld.
 func TestRatesNearTheCapacityAreWithheld(t *testing.T) {
 	for measured, withheld := range map[float64]bool{260: true, 2000: false} {
 		q := splitStock()

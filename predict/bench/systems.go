@@ -42,8 +42,8 @@ func remote(caller, callee, threads int, body ...sim.Step) []sim.Step {
 	return append(steps, sim.Release(threads), delay)
 }
 
-// fiveServices returns a front with four services and two databases on 8 cores: open at 60 % of their
-// capacity, or with users.
+// fiveServices returns a front with four services and two databases on 8 cores. The load is open, and uses
+// half of the cores and three quarters of the first database; it is closed if users is above 0.
 func fiveServices(users int) sim.System {
 	s := sim.System{Processors: []sim.Processor{{Cores: 8}},
 		Operations: []sim.Operation{{Program: 0}, {Program: 1}}}

@@ -46,8 +46,8 @@ func Hyperexponential(probability, first, second float64) Dist {
 // Quantile is a point of a distribution function: durations up to Seconds have probability P.
 type Quantile struct{ P, Seconds float64 }
 
-// Quantiles returns the distribution that runs through the points in straight lines. They ascend in both
-// values; below the first and above the last P the duration is that of the end.
+// Quantiles returns the distribution that runs through the points in straight lines. They must ascend in P,
+// and must not fall in Seconds; below the first and above the last P the duration is that of the end.
 func Quantiles(points []Quantile) (Dist, error) {
 	if len(points) == 0 {
 		return Dist{}, fmt.Errorf("a distribution needs at least one quantile")
@@ -108,7 +108,7 @@ func (d Dist) check() error {
 	return nil
 }
 
-// validSeconds reports whether a value is a duration.
+// validSeconds reports whether a value can be a duration, or another finite number from 0, such as a weight.
 func validSeconds(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
 
 // draw returns a random duration.

@@ -4,8 +4,7 @@
 // A System is a list of small programs. Their steps use a processor, wait, take and return a place in a pool,
 // and call other programs: one after the other, at the same time, or without waiting for them. Processors are
 // shared evenly by all who use them (processor sharing); a pool serves in the order of arrival, so a pool of
-// one with a wait inside is a FIFO server. Load is open (Poisson or at a constant rate) or closed (users who
-// think).
+// one with a wait inside is a FIFO server. Load is open (Poisson arrivals) or closed (users who think).
 //
 // The cost of an event grows with the logarithm of what is in progress, and memory with what is in progress
 // alone: response times go into histograms with a resolution of 0.8 %. The same seed gives the same result.

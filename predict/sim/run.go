@@ -50,7 +50,7 @@ type simulation struct {
 }
 
 // Run simulates the system and returns what was recorded. An event is the end of a wait or of the use of a
-// processor, or an arrival.
+// processor, or an arrival. With ErrOverload and ErrStuck it returns what was recorded until then.
 func Run(ctx context.Context, system System, options Options) (Result, error) {
 	s, err := newSimulation(system, options)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// sharing returns a simulation in which units with these limits on one processor have so many tasks each.
+// sharing returns a simulation in which units with these limits share one processor. tasks are the numbers of
+// tasks of 1 s that use it, by unit.
 func sharing(t *testing.T, cores float64, limits []float64, tasks []int) (*simulation, []int32) {
 	t.Helper()
 	s := &simulation{}
@@ -58,7 +59,8 @@ func TestProcessorIsSharedEvenly(t *testing.T) {
 	}
 }
 
-// TestRatesAreGivenBack: when tasks end, those that are left get more, and none is lost on the way.
+// TestRatesAreGivenBack: four tasks that share a core evenly end at the same time, one after the other. Then
+// the processor is idle.
 func TestRatesAreGivenBack(t *testing.T) {
 	s, _ := sharing(t, 1, []float64{0, 0.25}, []int{3, 1})
 	var ends []float64
