@@ -19,7 +19,7 @@ import (
 type Catalog struct {
 	db        *database.DB
 	tables    Tables
-	onReprice func(context.Context, *shoppb.ProductRepriced) error // may be nil
+	onReprice func(context.Context, *shoppb.ProductRepriced) error // see OnReprice; may be nil
 }
 
 var _ shop.Catalog = (*Catalog)(nil)
@@ -128,6 +128,7 @@ func parseCursor(text, prefix string) (cursor, error) {
 	return cursor{name, product}, nil
 }
 
+// unknown returns the refusal of a product that does not exist.
 func unknown(id int64) error {
 	return rpc.Problemf(shop.UnknownProduct, "there is no product %d", id)
 }

@@ -49,7 +49,7 @@ func (l ledger[R]) States(ctx context.Context, orders []string) (map[string]stri
 	return states, err
 }
 
-// Move implements steps.Rows.
+// Move implements steps.Rows. It ignores the values of other columns: only book has some, and its own Move.
 func (l ledger[R]) Move(
 	ctx context.Context, orders []string, from, to string, _ ...any,
 ) (changed int64, err error) {
@@ -69,7 +69,8 @@ func (l ledger[R]) move(
 	})
 }
 
-// amounts changes a row for each amount, in the order of their keys, and reports whether all had enough.
+// amounts calls change for each amount, in the order of their keys, and reports whether all rows had enough.
+// moved is the number of rows that were changed, also if one had too little.
 func amounts(
 	of map[int64]int64, change func(key, amount int64) (int64, error),
 ) (enough bool, moved int64, err error) {

@@ -14,7 +14,7 @@ import (
 // book implements orders.Tables.
 type book struct{ ledger[orders.Order] }
 
-// Move implements orders.Tables.
+// Move implements orders.Tables. also holds the kind and the detail of a rejection, and the lease.
 func (t book) Move(
 	ctx context.Context, all []string, from, to string, also ...any,
 ) (changed int64, err error) {

@@ -49,12 +49,13 @@ func (c *Shipping) Ship(ctx context.Context, in *shoppb.ShipRequest) (*shoppb.Sh
 		Address: in.GetAddress()}, nil
 }
 
-// ShipAll is Ship for a batch of orders. It needs no look: one statement decides about
-// each. It does not report which orders were shipped already.
+// ShipAll is Ship for a batch of orders. It does not report which orders were shipped already.
 func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]steps.Outcome, error) {
 	return steps.DoStatement(ctx, c.db, "ship", all, c.ship)
 }
 
+// ship is a steps.Take. It does not look at several orders before it writes, since the INSERT itself skips
+// those that have a shipment or were recalled.
 func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) ([]steps.Outcome, error) {
 	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateShipped)
 	var rows []steps.Row

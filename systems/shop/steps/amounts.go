@@ -10,16 +10,17 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// Amounts moves amounts from one column to another, in rows that have enough.
+// Amounts changes columns of rows by amounts, in rows that have enough: it moves stock from one column to
+// another, or takes money from balances.
 type Amounts struct {
 	db    *database.DB
 	uses  int      // of an amount, in the assignments
-	texts []string // by number of rows
+	texts []string // UPDATE by number of rows
 }
 
-// manyAmounts is the number of rows that one statement changes for many orders. The database looks
-// through all amounts for each row, so that more would cost more than a second statement.
-// One order is one statement.
+// manyAmounts is the most rows that one statement changes if the amounts exceed those of one order. The
+// database looks through all amounts for each row, so that more would cost more than a second statement.
+// The amounts of one order always take one statement.
 const manyAmounts = 32
 
 // NewAmounts makes the statements for a table. set are their assignments, in which ?
@@ -37,10 +38,10 @@ func NewAmounts(db *database.DB, table, key, set, from string) Amounts {
 		})}
 }
 
-// Move moves amounts, by the keys of their rows, and reports whether all rows had enough;
-// else it has moved the amounts of as many rows as it returns. One statement is one round
-// trip whatever the number of rows, and locks them in the order of their keys, so that two
-// orders do not wait for each other in a circle.
+// Move changes rows by amounts, which are by the keys of their rows, and reports whether all rows had enough.
+// moved is the number of rows that it has changed, also if others had too little. One statement is one round
+// trip whatever the number of rows, and locks them in the order of their keys, so that two orders do not wait
+// for each other in a circle.
 func (a Amounts) Move(ctx context.Context, amounts map[int64]int64) (enough bool, moved int64, err error) {
 	most := manyAmounts
 	if len(amounts) <= shop.MaxLines {

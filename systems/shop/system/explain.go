@@ -25,7 +25,7 @@ func (s System) Modelling() lab.Modelling {
 		}}
 }
 
-// Steps implements lab.Explainable.
+// Steps implements lab.Explainable. It returns a variant that is on both paths twice, with the same name.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	paths, err := architecture.Paths(from, to)
 	if err != nil {

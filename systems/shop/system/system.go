@@ -20,7 +20,7 @@ import (
 
 // Factors of points, in addition to those of loaded.Base.
 const (
-	Orders    = "orders" // number of orders, placed as fast as they are answered
+	Orders    = "orders" // number of orders, as fast as they are answered or over loaded.Over seconds
 	Customers = "customers"
 	Products  = "products"
 	Stock     = "stock"     // units of each product
@@ -163,7 +163,9 @@ func units(v lab.Variant, d architecture.Design) ([]lab.UnitSpec, error) {
 			unit := kit.Unit(instance, program(d), assembly.UnitJob{Architecture: v.Architecture, Knobs: v.Knobs,
 				Unit: kind.Name})
 			unit.Role, unit.Listens, unit.Stage = kind.Name, true, assembly.StageOf(kind)
-			unit.Scalable = kind.Replicas == 1 // what it keeps is in databases and the broker
+			// Units keep what they store in databases and the broker. If the knob replicas makes several of a kind,
+			// they have names of their own and are not scaled further.
+			unit.Scalable = kind.Replicas == 1
 			if d.Binding.OverUnix() {
 				unit.Volume, unit.Scalable = socketsVolume, false // sockets are found by the names of units
 			}
