@@ -51,8 +51,8 @@ func (c Catalogue) All() []lab.Architecture {
 	return all
 }
 
-// Settings returns the values of all knobs of an architecture, some of which are turned to other values. The
-// error names every mistake. It does not check the values of knobs that are Free.
+// Settings returns the values of all knobs of an architecture; those in turned replace the architecture's
+// own. The error names every mistake. Settings does not check the values of knobs that are Free.
 func (c Catalogue) Settings(name string, turned map[string]string) (map[string]string, error) {
 	i := slices.IndexFunc(c.Presets, func(p Preset) bool { return p.Name == name })
 	if i < 0 {

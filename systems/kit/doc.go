@@ -3,7 +3,7 @@
 // no transport and no deployment.
 //
 // Package hosting runs a unit with its components, front serves the public interface, and lines
-// counts the code.
+// holds the number of lines of code of each package.
 //
 // Entry points: Catalogue, Place, Unit.
 package kit

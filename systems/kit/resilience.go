@@ -5,7 +5,8 @@ import "github.com/cleave-lab/cleave/lab"
 // KnobResilience is the knob for timeouts, retries and other guards of calls between units.
 const KnobResilience = "resilience"
 
-// The values of KnobResilience.
+// The values of KnobResilience. All but Unguarded have timeouts; Guarded combines Budgeted, Breaker and
+// Bulkhead.
 const (
 	Unguarded = "unguarded"
 	Timeouts  = "timeouts"

@@ -57,7 +57,7 @@ func Join[C any](
 // Unit is one process of a system.
 type Unit struct {
 	Name  string
-	Calls Calls
+	Calls Calls // how units call each other
 	// UnitOf returns the unit that hosts a component.
 	UnitOf func(component string) string
 	// Peer returns the host:port of another unit, or of all its replicas (see rpc.Spread).
@@ -78,7 +78,8 @@ var _ Host = (*Unit)(nil)
 
 // NewUnit returns a unit. The settings complete its calls with encoding, security, guards and balancing, and
 // choose its log and spans. dir is the unit's folder, which has the identity of its role if calls are
-// protected. repeatable reports whether a failed call of a method may be retried; nil: all may.
+// protected. repeatable reports whether a failed call of a method may be retried; nil: all may. The caller
+// sets UnitOf and Peer before the first Join.
 func NewUnit(
 	name, role, dir string, s kit.Settings, calls Calls, repeatable func(method string) bool,
 ) (u Unit, err error) {

@@ -84,6 +84,7 @@ func (f followed) Check(
 	return f.of.Check(ctx, in)
 }
 
+// follow wraps an oven for Join.
 func follow(o oven, begin hosting.Begin) oven { return followed{o, begin} }
 
 // unitOf returns a unit of a bakery in which the unit kitchen, at the address, has the oven.
@@ -174,7 +175,7 @@ func TestAUnitChoosesReplicasByItsKnob(t *testing.T) {
 	defer stop()
 	var addresses []string
 	ended := make(chan error, 2)
-	for _, o := range []oven{hot{}, slow} { // the first call goes to the second replica
+	for _, o := range []oven{hot{}, slow} { // rpc counts turns from 1: the first call goes to slow
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		testset.Must(t, err)
 		kitchen := unitOf("kitchen", hosting.HTTP, "", nil)

@@ -102,7 +102,7 @@ func (o *Output) String() string {
 }
 
 // OneTrace fails the test unless the ended spans of all units are one complete trace with spans of each unit.
-// It returns the name of the first span and, sorted, the calls of components, such as "orders
+// It returns the name of the span without a parent and, sorted, the calls of components, such as "orders
 // Orders/CreateOrder".
 func OneTrace(t *testing.T, tracers map[string]*spans.Provider) (first string, calls []string) {
 	t.Helper()
