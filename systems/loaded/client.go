@@ -2,7 +2,8 @@ package loaded
 
 import "github.com/cleave-lab/cleave/lab"
 
-// clientParameters returns the factors for the connections of the generator.
+// clientParameters returns the factors for the connections and threads of the generator, and for the share of
+// flows that it has traced.
 func clientParameters() []lab.Parameter {
 	return []lab.Parameter{
 		{Name: lab.FactorConnections, Summary: "connections of the generator, in an open loop", Min: 1, Max: 20_000,
@@ -14,7 +15,7 @@ func clientParameters() []lab.Parameter {
 	}
 }
 
-// SetClient applies the factors of a point that concern the connections of the generator.
+// SetClient applies the factors of a point that are among clientParameters.
 func SetClient(job *lab.LoadJob, p lab.Point) {
 	if connections, set := p.Level(lab.FactorConnections); set {
 		job.Client.Connections = int(connections)

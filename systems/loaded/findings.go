@@ -11,6 +11,7 @@ import (
 // Findings collects the findings of an audit.
 type Findings struct {
 	// Counts holds the number of events by their name, and the number of breaches by the name of their rule.
+	// It must not be nil.
 	Counts   map[string]int64
 	Problems []string
 }
@@ -46,7 +47,8 @@ func (f *Findings) Ended(end, right string) {
 }
 
 // Audit returns the verdict: a breach of any of the rules makes a trial invalid. If there is none, and the
-// count named tested is 0, the verdict is unknown, with the message nothing.
+// count named tested is 0, the verdict is unknown. The parameter nothing is the reason, such as "no post was
+// acknowledged".
 func (f *Findings) Audit(rules []string, tested, nothing string) lab.Audit {
 	slices.Sort(f.Problems)
 	audit := lab.Audit{Verdict: lab.AuditValid, Counts: f.Counts, Problems: f.Problems}

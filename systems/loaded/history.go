@@ -41,7 +41,7 @@ type Attempt[N any] struct {
 }
 
 // FirstAnswer returns the seconds from a time to the first right answer in the history of a trial, in the
-// folder dir, and whether there is one.
+// folder dir, and whether there is one. Answers during the warm-up count.
 func FirstAnswer(dir string, since time.Time) (seconds float64, found bool, err error) {
 	first := int64(math.MaxInt64)
 	err = EachAttempt(dir, func(a Attempt[struct{}]) {

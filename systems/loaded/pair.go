@@ -52,7 +52,8 @@ func accepts(ctx context.Context, address string) error {
 
 // keepalived returns the unit beside the n-th HAProxy, which it checks every second. Its peer takes
 // over the address after a second without a message, or at once if a message asks for it. Messages are
-// unicast: cloud networks have no multicast.
+// unicast: cloud networks have no multicast. The network interface of a node is eth0, which package hosts
+// makes.
 func keepalived(name string, n int) lab.UnitSpec {
 	own, other := member(name, n), member(name, 1-n)
 	configuration := []string{

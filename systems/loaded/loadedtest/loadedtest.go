@@ -33,7 +33,7 @@ func (g *Generator) Read(lab.UnitReport) (lab.LoadReport, error) { return g.Repo
 func Left(t *testing.T, history ...string) lab.Leftover {
 	t.Helper()
 	dir := t.TempDir()
-	path := filepath.Join(dir, "history.jsonl") // loaded.History, whose package is tested with this one
+	path := filepath.Join(dir, "history.jsonl") // loaded.History; tests of loaded import this package
 	testset.Must(t, os.WriteFile(path, []byte(strings.Join(history, "\n")+"\n"), 0o600))
 	return lab.Leftover{Dir: dir, Reports: []lab.UnitReport{{Unit: lab.RoleGenerator}}}
 }
