@@ -158,8 +158,9 @@ func settings(v lab.Variant) (over, front, nodes string, reach lab.Reach) {
 	return valueOf(knobOver, tcp), valueOf(knobFront, none), valueOf(knobNodes, either), reach
 }
 
-// The names of nodes, which are the same in both kinds of clusters. The caller is on the first one, since it
-// leads the trial: a swarm puts the leading unit there.
+// The names of nodes. Both kinds of clusters have nodes with these names; by SSH, the first one is the first
+// host; with processes, each is a network of this host. The caller is on the first one, since it leads the
+// trial: a swarm puts the leading unit there.
 const firstNode, secondNode = "node-1", "node-2"
 
 // Layout implements lab.System.

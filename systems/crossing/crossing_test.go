@@ -30,7 +30,8 @@ func TestImpossibleCombinations(t *testing.T) {
 		"reach=direct over=unix": {lab.Process,
 			"reach=direct: only a caller that calls the callee itself, over TCP, chooses its address"},
 		"reach=direct front=nginx": {lab.Kubernetes, "leave out over and front"},
-		"nodes=two front=nginx ":   {lab.DockerHost, "the deployment docker-host has no nodes"}, // other key
+		// The space at its end distinguishes this key from one above.
+		"nodes=two front=nginx ": {lab.DockerHost, "the deployment docker-host has no nodes"},
 	} {
 		v := lab.Variant{Architecture: HTTP, Deployment: c.deployment, Knobs: map[string]string{}}
 		for _, one := range strings.Fields(knobs) {
