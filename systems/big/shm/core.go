@@ -11,7 +11,7 @@ import (
 // core implements big.Workers over the shared memory. It sleeps on the totals while workers run.
 type core struct {
 	board   *board
-	gang    bool
+	gang    bool     // whether the neighbourhoods on a processor take turns
 	inboxes ring.Row // of all workers
 }
 
@@ -41,7 +41,7 @@ func (c *core) Gather() error {
 	return nil
 }
 
-// KickOff implements big.Workers.
+// KickOff implements big.Workers. With the knob gang it also begins the first turn of each circle.
 func (c *core) KickOff() error {
 	if err := c.sendAll(kickOff); err != nil || !c.gang {
 		return err
@@ -65,9 +65,9 @@ func (c *core) sendAll(k kind) error {
 	return nil
 }
 
-// linkCircles links the neighbourhoods that share a processor to a circle, for each processor, and returns
-// the first one of each circle. Those that are not pinned are distributed over as many circles as there are
-// processors.
+// linkCircles links the neighbourhoods that share a processor to a circle, in which their turns go round, and
+// returns the first one of each circle. Those that are not pinned are distributed over as many circles as
+// there are processors.
 func (c *core) linkCircles() (firsts []int) {
 	lasts := map[uint32]int{} // the last neighbourhood of each circle so far, by processor
 	all := c.board.neighbourhoods

@@ -15,4 +15,6 @@
 //
 // This is the baseline of the ratios. It is neither slowed down nor tuned; package
 // threadsfast is tuned.
+//
+// Entry point: NewWorkers.
 package threads

@@ -7,7 +7,7 @@ import "sync/atomic"
 // worker that has it may access it.
 type message struct {
 	next slot // the next message of its list, or vacant
-	from slot // the sender, or kickOff
+	from slot // of a ping its sender, of a pong the worker that answers; or kickOff
 }
 
 // kickOff is the sender of the pong that starts a worker.
@@ -56,7 +56,8 @@ func (m *mailbox) putPong() (wasIdle bool) {
 }
 
 // takeAll empties the mailbox. It returns whether a pong was there, and the head of the list of pings, newest
-// first; no sender has two in it, so no sender's pings are reordered. The worker counts as queued until rest.
+// first; vacant if there are none. No sender has two in the list, so no sender's pings are reordered. The
+// worker counts as queued until rest.
 func (m *mailbox) takeAll() (pong bool, newest slot) {
 	state := m.state.Swap(vacant)
 	return state&pongFlag != 0, state &^ pongFlag

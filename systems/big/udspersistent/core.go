@@ -142,7 +142,7 @@ func (m *member) handle(message udsservice.Message) error {
 	return fmt.Errorf("got a %q message out of turn", message.Op)
 }
 
-// register adds the worker. The last one completes the trial.
+// register adds the worker. After the last one it sends all workers their neighbourhoods.
 func (m *member) register(message udsservice.Message) error {
 	address, err := message.Address()
 	if err != nil {
