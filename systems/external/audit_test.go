@@ -45,6 +45,8 @@ func audited(t *testing.T, lines string) lab.Audit {
 		lab.Variant{Name: "it", External: &d.ExternalSystem}, at(Operations, 9), loadedtest.Left(t, "one line"))
 }
 
+// TestTheUsersOwnAuditJudges: requests by their answers, and commands by their exit codes (5: a rule is
+// broken, 6: undecided). Without an audit the trial is valid.
 func TestTheUsersOwnAuditJudges(t *testing.T) {
 	for lines, want := range map[string]struct {
 		verdict lab.AuditVerdict

@@ -22,6 +22,7 @@ func Inline(text string) (Definition, error) {
 	case isURL(value):
 		d.URL = value
 		u, err := url.Parse(value)
+		// complete refuses a URL with a password, which this message would show.
 		if err == nil && u.User == nil && u.RawQuery != "" {
 			return d, fmt.Errorf("URL %q: a query belongs to what is asked of every system: --path %s, and "+
 				"%s://%s here", value, shell.Quote(u.RequestURI()), u.Scheme, u.Host)

@@ -53,7 +53,8 @@ func Open(path string) (Input, error) {
 // HasServices reports whether the input is a compose file, or manifests.
 func (in Input) HasServices() bool { return in.isCompose || in.isManifests }
 
-// IsSystem reports whether the input is a system file, by its keys, or has services.
+// IsSystem reports whether the input describes a system: it is a system file, which has the key schema, or it
+// has services.
 func (in Input) IsSystem() bool { return in.isSystem || in.HasServices() }
 
 // OfServices returns the system of a compose file or of manifests at a path, under the name of its project.

@@ -74,7 +74,8 @@ func (t *translation) environment(c podContainer) map[string]string {
 	return env
 }
 
-// keyOf returns the value of a key of a ConfigMap or a Secret, and whether it exists.
+// keyOf returns the value of a key of a ConfigMap or a Secret, and whether it exists. A missing key is an
+// obstacle unless it is optional; configValues has added that of a missing ConfigMap or Secret.
 func (t *translation) keyOf(kind string, ref keyRef) (string, bool) {
 	value, exists := t.configValues(kind, ref)[ref.Key]
 	if !exists && !ref.Optional && t.configs[kind+" "+ref.Name].Kind != "" {
@@ -149,7 +150,7 @@ func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 			if _, exists := mount.Files[m.SubPath]; !exists {
 				t.addObstacle("the volume %s has no file %s (subPath)", m.Name, m.SubPath)
 			}
-			mount.Source = m.SubPath
+			mount.Source = m.SubPath // the only file that is mounted (see lab.MountFiles)
 		case m.SubPath != "":
 			t.addObstacle("the volume %s is mounted in part (subPath), which only files can be", m.Name)
 		}

@@ -61,7 +61,7 @@ func (e entryPoint) address() string {
 
 // readProject reads a compose file as docker compose does. Its variables come from the environment of the
 // system file, from that of Cleave, and from the file .env in the same folder. The first that sets one wins.
-// The changes are made.
+// It also makes the changes.
 func readProject(
 	path string, env map[string]string, envFile string, changes map[string]*change,
 ) (*project, error) {

@@ -55,7 +55,7 @@ type auditQuery struct {
 	Within time.Duration `yaml:"within,omitempty"`
 }
 
-// onlyReference matches a reference to a variable, ${NAME}.
+// onlyReference matches a text that is a reference to a variable, ${NAME}, and nothing else.
 var onlyReference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // check reports the mistakes in the queries and databases of an audit, with their places in the file.
@@ -201,14 +201,14 @@ func (d *Definition) locateDatabases() (err error) {
 	return err
 }
 
-// locate does the same for one database.
+// locate sets the address of one database, or returns an error if this host cannot reach it.
 func (d *Definition) locate(db *lab.AuditDatabase) error {
 	host, port, err := splitAt(db.At)
 	if err != nil {
 		return fmt.Errorf("at: %w", err)
 	}
 	if db.Driver == driverPostgres {
-		if err := checkEnvironment(); err != nil { // it would lead the driver to another database
+		if err := checkEnvironment(); err != nil { // PGSERVICE would lead the driver to another database
 			return err
 		}
 	}

@@ -30,7 +30,8 @@ func supportedKeys() []string {
 		"pull_policy", "stdin_open", "stop_grace_period"}
 }
 
-// serviceReader reads a service of a compose file into a unit.
+// serviceReader reads a service of a compose file into a unit. file is the whole compose file. What the unit
+// cannot hold, such as ports that are published, limits and risks, goes into the project.
 type serviceReader struct {
 	*project
 	file *types.Project
@@ -113,7 +114,7 @@ func (s *serviceReader) readBuild() {
 	case b.Dockerfile == "" || b.Dockerfile == "Dockerfile":
 	case filepath.IsAbs(b.Context):
 		command = append(command, "--file", within(b.Context, b.Dockerfile))
-	default: // a file of the repository
+	default: // the context is the URL of a repository, which has the file
 		command = append(command, "--file", b.Dockerfile)
 	}
 	if b.Target != "" {

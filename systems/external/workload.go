@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/loaded"
 )
 
-// readWorkloads reads manifests as units: one per workload, or one per pod if a StatefulSet has several. The
-// changes are made.
+// readWorkloads reads manifests as units: one per workload, or one per pod if a StatefulSet has several. It
+// also makes the changes.
 func readWorkloads(file string, changes map[string]*change) (*project, error) {
 	m, err := readManifests(file)
 	if err != nil {
@@ -64,7 +64,7 @@ type translation struct {
 	*project
 	*manifests
 	workload
-	ports map[string]int // of its container, by name
+	ports map[string]int // of the container that unit read last, by name
 }
 
 // addObstacle adds a reason why the workload cannot be a unit.
@@ -119,10 +119,10 @@ func (t *translation) units() {
 			for _, served := range t.namesOf() {
 				unit.Container.Names = append(unit.Container.Names, unit.Container.Hostname+"."+served)
 			}
-			after = []string{unitName}
+			after = []string{unitName} // its pods start one after another
 		}
 		t.project.services = append(t.project.services, unit)
-		if t.Kind != "StatefulSet" {
+		if t.Kind != "StatefulSet" { // one unit, with replicas
 			break
 		}
 	}

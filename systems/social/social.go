@@ -29,10 +29,10 @@ const (
 	MaxMentions = 10
 	MaxLinks    = 10
 	MaxMedia    = 8
-	MaxName     = 40
-	MinPassword = 8  // bytes
-	MaxPassword = 72 // bytes: bcrypt takes no more
-	MaxURL      = 512
+	MaxName     = 40  // characters, as in userName
+	MinPassword = 8   // bytes
+	MaxPassword = 72  // bytes: bcrypt takes no more
+	MaxURL      = 512 // bytes
 	// MaxPage is the highest position in a timeline that a read can reach by start and count. Older posts are
 	// read with the parameter before.
 	MaxPage = 500

@@ -36,8 +36,8 @@ func fuzzer(t *testing.T) string {
 }
 
 // TestFuzzer tries every operation with requests that a fuzzer makes from the description. The operation that
-// ends sessions is tried alone: without a session the others refuse everything. A monolith has the same code
-// as the services, without their calls: only the script tries it, too.
+// ends sessions is tried alone: without a session the others refuse everything. The monolith is left out
+// unless scripts/airline-fuzz.sh runs the test: it has the same code as the services, without their calls.
 func TestFuzzer(t *testing.T) {
 	testset.Need(t, "the fuzzer takes long")
 	program := fuzzer(t)
@@ -55,6 +55,8 @@ func TestFuzzer(t *testing.T) {
 	})
 }
 
+// fuzz runs the fuzzer in a session, and fails the test with what it found. filter holds options that choose
+// operations and phases.
 func fuzz(s *session, program string, filter ...string) {
 	path, err := filepath.Abs(descriptionFile)
 	testset.Must(s, err)

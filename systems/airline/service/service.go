@@ -36,7 +36,7 @@ type FlightFinder interface {
 type Auth struct {
 	Store       store.Store
 	Credentials Credentials
-	Lasts       time.Duration
+	Lasts       time.Duration // from a login to the end of its session
 	// Signer signs sessions; nil: they are stored.
 	Signer *Signer
 }
@@ -56,7 +56,7 @@ func (a *Auth) Login(
 	return token, session, a.Store.AddSession(ctx, token, session)
 }
 
-// Session implements Sessions.
+// Session implements Sessions for stored sessions; Signer does so for signed ones.
 func (a *Auth) Session(ctx context.Context, token string) (airline.Session, error) {
 	session, known, err := a.Store.Session(ctx, token)
 	if err != nil {

@@ -60,9 +60,9 @@ type noted struct {
 // seat is a flight of a customer, who has one seat in it at most.
 type seat struct{ login, flight string }
 
-// request is one for two seats.
+// request is an attempt to book two seats together.
 type request struct {
-	end    string
+	end    string // loaded.EndedOK, EndedFail or EndedInfo
 	seats  [2]seat
 	ids    [2]string // empty: the client had no answer
 	stored [2]int
@@ -89,7 +89,7 @@ func (j *judge) addAttempt(a loaded.Attempt[noted]) {
 		}
 		j.requests = append(j.requests, r)
 		if j.Ended(a.End, countBooked); a.End == loaded.EndedOK {
-			j.Counts[countBooked]++ // of two seats
+			j.Counts[countBooked]++ // Ended has counted one of the two
 		}
 	case opCancel:
 		id := n.OutID + n.BackID // the step notes one
@@ -106,7 +106,8 @@ func (j *judge) addAttempt(a loaded.Attempt[noted]) {
 // readPatience limits the time, and maxListed the bytes, of a unit's list of all bookings.
 const readPatience, maxListed = time.Minute, 1 << 30
 
-// read reads the stored bookings: from the file of a unit that has ended, or from a unit that still runs.
+// read reads the stored bookings: from the file of a unit that has ended, or from a unit that still runs, as
+// those in other languages do (see lab.Leftover).
 func (j *judge) read(ctx context.Context, left lab.Leftover, unit string) (err error) {
 	var from io.ReadCloser
 	from, err = os.Open(filepath.Join(left.Dir, airlineunit.BookingsFile))

@@ -9,11 +9,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// object is a JSON object with exactly the fields that were asked for. Structs of the standard
-// library would also take names in another case.
+// object is a JSON object with exactly the fields that were asked for. It is no struct, since encoding/json
+// would also take field names in another case.
 type object map[string]any
 
-// readObject reads a body.
+// readObject returns a body as an object with exactly the fields of these names.
 func readObject(body []byte, names ...string) (object, error) {
 	var value any
 	if !utf8.Valid(body) || json.Unmarshal(body, &value) != nil { // its error would repeat what was sent
@@ -50,6 +50,7 @@ func (o object) text(name string) (string, error) {
 	return checkText(text, name)
 }
 
+// checkText returns the text, or a problem if it is empty, too long or no UTF-8. name is for its message.
 func checkText(text, name string) (string, error) {
 	if text == "" || !utf8.ValidString(text) || utf8.RuneCountInString(text) > airline.MaxText {
 		return "", rpc.Problemf(airline.BadRequest, "%s has not 1 to %d characters of UTF-8", name,
@@ -58,7 +59,7 @@ func checkText(text, name string) (string, error) {
 	return text, nil
 }
 
-// readContact reads the body of a change.
+// readContact returns the contact in the body of a change of a customer.
 func readContact(body []byte) (contact airline.Contact, err error) {
 	fields, err := readObject(body, "phone", "address")
 	if err != nil {
@@ -82,7 +83,7 @@ func readContact(body []byte) (contact airline.Contact, err error) {
 	return contact, nil
 }
 
-// readOrder reads the body of a booking.
+// readOrder returns the ids of the flights in the body of a booking.
 func readOrder(body []byte) ([]string, error) {
 	fields, err := readObject(body, "flights")
 	if err != nil {

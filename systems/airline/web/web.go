@@ -46,7 +46,8 @@ type Parts struct {
 	Bookings  *service.Bookings
 	// Sessions finds the session of a request.
 	Sessions service.Sessions
-	// ServesUnits is true if other units ask this one, below /internal.
+	// ServesUnits is true if other units ask this one, below /internal. Only the list of all bookings is there
+	// in any case, for the audit.
 	ServesUnits bool
 	// LogError logs failures of the airline itself.
 	LogError func(error)
@@ -112,6 +113,7 @@ func NewHandler(parts Parts) http.Handler {
 	return h
 }
 
+// add adds a route for an operation, METHOD /path. session is true if it needs one.
 func (h *handler) add(operation string, session bool, answer func(c *call) error) {
 	method, path, _ := strings.Cut(operation, " ")
 	h.routes = append(h.routes, route{operation, method, strings.Split(path[1:], "/"), session, answer})

@@ -3,9 +3,9 @@
 // with the same concurrency and no HTTP: by the store's client on SQLite, and by Apache's driver alone on
 // Cassandra, if that is installed. It also measures the cost of sealing a profile.
 //
-// In each round every side runs once, in random order; a ratio is that of the rounds, with its 95 % interval.
-// Warm-up rounds, which do not count, precede them: the JVM of Cassandra compiles meanwhile. The command
-// prints all figures and writes them as JSON to the file named by -out.
+// In each round every side runs once, in random order. A ratio is the mean of the ratios in the rounds, with
+// its 95 % interval. Warm-up rounds, which do not count, precede them: the JVM of Cassandra compiles
+// meanwhile. The command prints all figures and writes them as JSON to the file named by -out.
 package main
 
 import (

@@ -3,6 +3,7 @@
 "use strict";
 // The page of people: for every kind of records a form that creates a record, and one that
 // fetches a record by its id. It uses the public interface only.
+// The kinds repeat those of package people (Kind.Properties): change both together.
 const kinds = {
     persons: ["firstName", "lastName"],
     addresses: ["street", "number", "postcode", "city", "country"],

@@ -1,5 +1,6 @@
 // The page of people: for every kind of records a form that creates a record, and one that
 // fetches a record by its id. It uses the public interface only.
+// The kinds repeat those of package people (Kind.Properties): change both together.
 
 const kinds: Record<string, string[]> = {
   persons: ["firstName", "lastName"],

@@ -22,6 +22,8 @@ type part struct {
 	has           func(role string) bool
 }
 
+// parts returns the parts. The gateway counts with whatever shares its unit. The unit of a monolith belongs
+// to the first part alone, so its front is the database server.
 func parts() []part {
 	front := func(role string) bool {
 		return role == architecture.UnitGateway || role == peopleunit.ServiceDatabase
@@ -98,7 +100,7 @@ func (p part) measure(values map[string]float64, metered lab.Metered) {
 	}
 }
 
-// processors returns the number of processors of the hosts of units; 0 if a host's is unknown.
+// processors returns the number of processors of all hosts of units; 0 if the host of one is unknown.
 func processors(units []lab.UnitUsage) (all int) {
 	hosts := map[lab.UnitHost]bool{}
 	for _, u := range units {

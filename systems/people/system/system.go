@@ -179,10 +179,11 @@ func scenario(p lab.Point) (json.RawMessage, error) {
 	})
 }
 
-// tagLength is the number of letters and digits of a tag, which no other record of a trial has.
+// tagLength is the number of letters and digits of a tag. It is so long that no two records of a trial have
+// the same tag.
 const tagLength = 16
 
-// valueOf returns a property of the record with a tag.
+// valueOf returns the value of a property in the record with a tag.
 func valueOf(property, tag string) string { return property + " " + tag }
 
 // The operations of the scenario.

@@ -39,9 +39,9 @@ func main() {
 // effort is the number and the length of trials.
 type effort struct {
 	blocks    int
-	seconds   int // of each load
-	rehearsed int // how many of the targets of a subject are rehearsed
-	gates     []string
+	seconds   int      // of each load
+	rehearsed int      // how many of the targets of a subject are rehearsed
+	gates     []string // options of cleave on the gates of loads; none: loads must pass them
 }
 
 // chosen returns the subjects of systems, or all subjects if systems is empty, and the effort for them.

@@ -166,8 +166,8 @@ func (p player) rates(ctx context.Context, m model.Model) (rates []float64, err 
 	return rates, errors.Join(err, os.WriteFile(path, text, 0o600))
 }
 
-// chosenRates returns shares of the lower capacity of the answer for the most divided placement, which has
-// the longest text. It returns multiples of the low rate if there is no such answer.
+// chosenRates returns shares of a predicted capacity: the lower one of the model and of its most divided
+// placement, which has the longest text. It returns multiples of p.rate if there is no such prediction.
 func (p player) chosenRates(ctx context.Context, m model.Model) ([]float64, error) {
 	longest := slices.MaxFunc(p.targets, func(a, b target) int { return len(a.placement) - len(b.placement) })
 	of, err := p.pattern(m, longest)
@@ -230,7 +230,7 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 		if err != nil {
 			return fmt.Errorf("predict %s: %w", rows[i].target, err)
 		}
-		if a.Changed.CPU.Value == 0 {
+		if a.Changed.CPU.Value == 0 { // an answer without figures: the system cannot keep up
 			rows[i].unanswered = strings.Join(a.Withheld, "; ")
 			continue
 		}
@@ -288,7 +288,8 @@ func (p player) measure(ctx context.Context, rows []row, rates []float64) ([]mod
 // variantName names the variant of a target in the study file.
 func variantName(target int) string { return fmt.Sprintf("p%d", target) }
 
-// quantities returns the field of each of predict.Quantities, by the name of its metric.
+// quantities returns the field of each of predict.Quantities, by the name of its metric. The fields are in
+// the order of predict.Quantities.
 func (t *truth) quantities(metrics []lab.Metric) map[string]*float64 {
 	kept, all := []*float64{&t.median, &t.p99, &t.cpu, &t.capacity}, map[string]*float64{}
 	for i, q := range predict.Quantities(metrics) {
@@ -343,7 +344,7 @@ func (p player) asIs(folder *store.Folder) (all []model.Measurement, err error) 
 			continue
 		}
 		m.Rate *= p.perFlow
-		if m.Users > 0 {
+		if m.Users > 0 { // the load has no rate: what the placement achieved is its capacity
 			m.Rate = t.Measures[goodput.Name]
 		}
 		all = append(all, m)
@@ -356,7 +357,7 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 	ctx, cancel := p.until(ctx, 0.95)
 	defer cancel()
 	path := filepath.Join(p.results, "rehearsed.model.yaml")
-	m.Measured = slices.DeleteFunc(slices.Clone(m.Measured), // what is left is rehearsed, too
+	m.Measured = slices.DeleteFunc(slices.Clone(m.Measured), // cleave rehearse plays every rate that is left
 		func(of model.Measurement) bool { return of.Users == 0 && of.Rate != rate && of.Rate != p.rate })
 	if err := written(m, path); err != nil {
 		return err

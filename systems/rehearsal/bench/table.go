@@ -19,11 +19,12 @@ import (
 type measure struct {
 	name, unit           string
 	truth                func(truth) float64
-	predicted            func(*predict.Answer) stats.Estimate // without what past predictions lacked
-	withheld             func(*predict.Answer) bool           // of an answer that is not withheld itself
+	predicted            func(*predict.Answer) stats.Estimate // not widened by past errors
+	withheld             func(*predict.Answer) bool           // whether it alone is withheld
 	predicting, rehearse figures.Goal
 }
 
+// measures returns the quantities in the order of the table's columns.
 func measures() []measure {
 	nothing := func(*predict.Answer) bool { return false }
 	return []measure{

@@ -97,7 +97,8 @@ func (r *rehearsed) sum() []rehearsal.Tally {
 }
 
 // TestCallsArePlayedWhereTheirComponentsAre, in every placement and over every binding: each as often and
-// with as many bytes as the model says, and all before the units are settled.
+// with as many bytes as shop.model.yaml says (210 and 90 in the first operation), and all before the units
+// are settled.
 func TestCallsArePlayedWhereTheirComponentsAre(t *testing.T) {
 	const operations = 20
 	for _, c := range []struct{ architecture, placement, calls string }{
@@ -152,6 +153,7 @@ func TestSettledWaitsForEveryReplica(t *testing.T) {
 		}
 	}
 	payments := slices.IndexFunc(r.design.Units, func(u rehearsal.Unit) bool { return u.Name == "payments" })
+	// The last two units are front-2 and payments-2.
 	for _, busy := range []int{payments, len(r.units) - 2, len(r.units) - 1} {
 		var done atomic.Bool
 		r.units[busy].inBackground(func() {

@@ -89,7 +89,7 @@ type Unit struct {
 	sleeper    *sleeper
 	background atomic.Int64  // the number of functions that run in the background
 	pause      time.Duration // between two probes
-	probesEach int           // measured probes of each entry (see calibrate)
+	probesEach int           // measured probes of each operation or call by another unit (see calibrate)
 	probing    bool          // calibrate is running: calls are probes
 
 	storeCPU, storeWait time.Duration // CPU time and duration of a call to a store that is a unit

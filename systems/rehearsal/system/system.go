@@ -245,7 +245,7 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 		}
 		groups = next
 	}
-	if len(steps) > 0 { // the last step has the very text of the other variant
+	if len(steps) > 0 { // the last step takes the text of to, which may name the same groups in another order
 		steps[len(steps)-1].Sets[0].Value = after[rehearsal.KnobPlacement]
 	}
 	for _, k := range rehearsal.Catalogue().Knobs {

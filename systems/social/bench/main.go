@@ -5,8 +5,8 @@
 //
 // All units run in this process, so services pay for calls and their transport, but not for
 // switches between processes. Each row is played in rounds; in a round every side runs once, in
-// random order. Ratios are of the rounds, with a 95 % interval. It prints all figures
-// and writes them as JSON to the file named by -out.
+// random order. A ratio is the mean of the ratios in the rounds, with its 95 % interval. The command
+// prints all figures and writes them as JSON to the file named by -out.
 package main
 
 import (

@@ -26,7 +26,7 @@ func TestAPostWithoutMediaAsksNoThirdParty(t *testing.T) {
 }
 
 // TestLinksAreShortenedInPlace: each link is replaced where it is, although http://s is also the beginning of
-// every short link.
+// every short link. A link ends at a blank: the comma belongs to the first one.
 func TestLinksAreShortenedInPlace(t *testing.T) {
 	texts := NewTexts(nil, NewShortURLs(open(t, ShortURLsCollection)))
 	got, err := texts.Prepare(t.Context(),

@@ -43,7 +43,7 @@ func OpenIDs(ctx context.Context, store document.Store) (*IDs, error) {
 		if err != nil {
 			return nil, fmt.Errorf("take a maker number for ids: %w", err)
 		}
-		if taken == 1 {
+		if taken == 1 { // the document is new: no other replica has the number
 			return &IDs{maker: maker}, nil
 		}
 	}

@@ -126,7 +126,8 @@ func TestLayouts(t *testing.T) {
 	}
 }
 
-// TestFewUsersHaveFewerLinks: a point that does not set its links gets no more than its users can have.
+// TestFewUsersHaveFewerLinks: a point that does not set its links gets no more than its users can have, which
+// is half of all possible ones (population.MostLinks).
 func TestFewUsersHaveFewerLinks(t *testing.T) {
 	at := lab.Point{Name: "p", Levels: map[string]float64{lab.FactorRate: 10}}
 	for users, want := range map[float64]int{20: 95, 79: 1540, 80: 1564, 962: 18_812, 2000: 39_110} {
@@ -218,6 +219,8 @@ func TestTheLoadHasTokens(t *testing.T) {
 	}
 }
 
+// TestSteps checks the order of the steps: what only calls can have is turned off before units are joined,
+// and what only a fan-out on write can have before the fan-out moves to reads.
 func TestSteps(t *testing.T) {
 	from := lab.Variant{Architecture: architecture.Monolith}
 	stops, got := loadedtest.Steps(t, System{}, from, lab.Variant{Architecture: architecture.Services,

@@ -37,8 +37,8 @@ func NewCache() *Cache {
 	return &Cache{lists: lists, seed: maphash.MakeSeed()}
 }
 
-// latest returns the newest ids of a user's timeline, the newest first. If they are not cached, load reads up
-// to social.MaxPage of them from the store, in the same order.
+// latest returns up to limit ids of a user's timeline, the newest first. If they are not cached, load reads
+// up to social.MaxPage of them from the store, in the same order.
 func (c *Cache) latest(user string, limit int, load func() ([]string, error)) ([]string, error) {
 	c.mu.Lock()
 	if list, found := c.lists.Get(user); found {
