@@ -157,11 +157,13 @@ func (h *Host) Kill(ctx context.Context) error {
 }
 
 // deleteLink deletes a link in the network of a process, if it exists: the kernel removes the links of a
-// network a moment after its last process.
+// network a moment after its last process, perhaps while ip runs.
 func deleteLink(ctx context.Context, pid int, link string) error {
 	err := ip(ctx, pid, "link delete", link)
-	if err != nil && strings.Contains(err.Error(), "Cannot find") {
-		return nil
+	for _, gone := range []string{"Cannot find", "No such device"} {
+		if err != nil && strings.Contains(err.Error(), gone) {
+			return nil
+		}
 	}
 	return err
 }
