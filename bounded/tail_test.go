@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestTail checks that a Tail keeps the end of its input, for writes of any size, in bounded memory, and that
-// it knows how much came before.
+// TestTail checks that a Tail keeps the end of its input, for writes of any size, in bounded memory, and
+// counts the bytes before it.
 func TestTail(t *testing.T) {
 	const most = 1000
 	for _, size := range []int{1, 100, most - 1, most, most + 1, 2*most + 1, 5 * most} {

@@ -214,9 +214,5 @@ func highestRate(plan lab.Plan) float64 {
 func longestFlow(text []byte) float64 {
 	var file scenario.File
 	_ = json.Unmarshal(text, &file) // the generator refuses a scenario that cannot be read
-	longest := 1
-	for _, flow := range file.Flows {
-		longest = max(longest, len(flow.Steps))
-	}
-	return float64(longest)
+	return float64(max(1, file.LongestFlow()))
 }

@@ -76,8 +76,8 @@ func configOf(layer []byte, labels map[string]string) ([]byte, error) {
 	})
 }
 
-// Image returns an image: its configuration, as JSON, and its only layer, the root file system. program and
-// beside are those of WriteImage.
+// Image returns an image: its configuration, as JSON, and its only layer, the root file system. See
+// WriteImage for program and beside.
 func Image(program string, labels map[string]string, beside ...string) (config, layer []byte, err error) {
 	var root bytes.Buffer
 	if err := WriteImage(&root, program, beside...); err != nil {

@@ -29,6 +29,15 @@ type File struct {
 	origin position // positions of its parts in the file
 }
 
+// LongestFlow returns the number of steps of the longest flow; 0 without flows.
+func (f *File) LongestFlow() int {
+	longest := 0
+	for _, flow := range f.Flows {
+		longest = max(longest, len(flow.Steps))
+	}
+	return longest
+}
+
 // Load says when flows begin. It has one of Rate, Ramp, Steps, Spike and Replay for an open loop, or
 // Users for a closed one. Rates are texts such as "50", "50/s", "3000/m" or "900/h".
 type Load struct {

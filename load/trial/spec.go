@@ -88,7 +88,6 @@ type Trial struct {
 	plan     *scenario.Plan
 	pacing   engine.Pacing
 	roots    *x509.CertPool     // nil: the host's
-	longest  int                // steps of the longest flow
 	progress *scenario.Progress // of all loads so far; shared with copies at other rates
 	// reached is the address of the ticket that was reached first, or nil; shared with copies.
 	reached *atomic.Pointer[netip.AddrPort]
@@ -123,9 +122,6 @@ func (s Spec) Check() (*Trial, error) {
 	note(err)
 	t.plan, err = s.Scenario.Compile(s.Dir)
 	note(err)
-	for _, flow := range s.Scenario.Flows {
-		t.longest = max(t.longest, len(flow.Steps))
-	}
 	if len(s.Roots) > 0 {
 		t.roots = x509.NewCertPool()
 		if !t.roots.AppendCertsFromPEM(s.Roots) {
@@ -290,7 +286,7 @@ func (t *Trial) maxRate() float64 {
 	if t.ticket.Own {
 		return 0
 	}
-	return t.ticket.MaxRate / float64(t.longest)
+	return t.ticket.MaxRate / float64(t.spec.Scenario.LongestFlow())
 }
 
 // withLoad returns the trial with another load and seed. It shares progress and the reached address.

@@ -111,7 +111,7 @@ func (t *Trial) admit(ctx context.Context) error {
 	}
 	ticket, err := guard.Admit(ctx, consent.Request{
 		Scheme: t.at.web(), Host: t.at.name, Port: t.at.port,
-		Rate: t.model.peak * float64(t.longest), Duration: t.model.duration,
+		Rate: t.model.peak * float64(t.spec.Scenario.LongestFlow()), Duration: t.model.duration,
 	})
 	t.ticket = ticket
 	return err

@@ -28,7 +28,7 @@ func (t *Trial) newLossWatch(limit objective.Objective) (*lossWatch, error) {
 	total, err := record.NewResults(record.Options{Operations: t.Operations()})
 	w := &lossWatch{limit: limit, total: total}
 	if t.Open() {
-		w.planned = t.Due().Before(t.model.duration) * int64(t.longest)
+		w.planned = t.Due().Before(t.model.duration) * int64(t.spec.Scenario.LongestFlow())
 	}
 	return w, err
 }

@@ -22,7 +22,7 @@ func newRing(fd int, memory []byte) *ring {
 	return &ring{fd: fd, memory: memory, about: about, data: memory[about.Data_offset:][:about.Data_size]}
 }
 
-// sample is what a processor was running at one tick of the clock.
+// sample holds the stack that a processor was running at one tick of the clock.
 type sample struct {
 	pid    int
 	kernel bool     // the process was in the kernel

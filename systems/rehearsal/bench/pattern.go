@@ -15,8 +15,9 @@ import (
 	"github.com/cleave-lab/cleave/predict"
 )
 
-// pattern is what the cost of a call between units depends on: the number of such calls of an operation, and
-// of the units that answer them. The first of an operation to a unit takes more CPU time: the unit was idle.
+// pattern holds the number of calls between units that an operation makes, and the number of units that
+// answer them. The cost of such a call depends on both: the first call of an operation to a unit takes more
+// CPU time, because the unit was idle.
 type pattern struct{ calls, units int }
 
 // pattern returns the pattern of the calls that a target adds.
