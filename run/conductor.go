@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -85,6 +87,21 @@ func (c *Conductor) Play(ctx context.Context, plan lab.Plan) (err error) {
 		}
 	}
 	return e.playFurther(ctx, done)
+}
+
+// closeDeployers closes the deployers that keep something between trials.
+func (c *Conductor) closeDeployers() error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(c.Deployers)) {
+		closer, keeps := c.Deployers[name].(io.Closer)
+		if !keeps {
+			continue
+		}
+		if err := closer.Close(); err != nil {
+			problems = append(problems, fmt.Errorf("end the deployment %s: %w", name, err))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // experiment is a plan being played.

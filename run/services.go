@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -83,21 +82,6 @@ func (c *Conductor) preflightServices(layout lab.Layout) error {
 			err = backing.Preflight()
 		}
 		problems = append(problems, err)
-	}
-	return errors.Join(problems...)
-}
-
-// closeDeployers closes the deployers that keep something between trials.
-func (c *Conductor) closeDeployers() error {
-	var problems []error
-	for _, name := range slices.Sorted(maps.Keys(c.Deployers)) {
-		closer, keeps := c.Deployers[name].(io.Closer)
-		if !keeps {
-			continue
-		}
-		if err := closer.Close(); err != nil {
-			problems = append(problems, fmt.Errorf("end the deployment %s: %w", name, err))
-		}
 	}
 	return errors.Join(problems...)
 }
