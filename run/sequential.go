@@ -145,8 +145,8 @@ func (l *looks) askRule(before []lab.Trial) {
 			return
 		}
 	}
-	l.Progress.Note(fmt.Sprintf("after block %d: %d of %d trials a block are still needed", block-1, len(open),
-		planned))
+	l.Progress.Note(fmt.Sprintf("after block %d: still needed of each block: %d of %s", block-1, len(open),
+		trialCount(planned)))
 }
 
 // end ends the experiment and reports the reason.

@@ -72,7 +72,7 @@ func TestDecidedVariantsAreNotPlayed(t *testing.T) {
 		t.Errorf("asked after blocks %v, want %v", rule.asked, want)
 	}
 	notes := strings.Join(r.notes, "\n")
-	for _, want := range []string{"after block 3: 1 of 2 trials a block are still needed",
+	for _, want := range []string{"after block 3: still needed of each block: 1 of 2 trials",
 		"All is decided: nothing more is played."} {
 		if strings.Count(notes, want) != 1 {
 			t.Errorf("%q is not once in the notes\n%s", want, notes)
