@@ -11,7 +11,15 @@ type TooFewError struct {
 
 // Error implements error.
 func (e *TooFewError) Error() string {
-	return fmt.Sprintf("%s of %d values: at least %d are needed", e.Statistic, e.Have, e.Need)
+	return fmt.Sprintf("%s of %s: at least %d are needed", e.Statistic, count(e.Have, "value"), e.Need)
+}
+
+// count formats a number of things: "1 block", "5 blocks".
+func count(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 // ValueError says that a statistic cannot take one of its values.

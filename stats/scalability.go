@@ -191,7 +191,7 @@ func scaledTable(levels []float64, values [][]float64) ([][]float64, error) {
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(levels)))
 	if len(distinct) < fewestLevels {
-		return nil, &NoFitError{fmt.Sprintf("%d levels, and the law needs %d at least", len(distinct),
+		return nil, &NoFitError{fmt.Sprintf("%s, and the law needs %d at least", count(len(distinct), "level"),
 			fewestLevels)}
 	}
 	if len(distinct) < len(levels) {
@@ -202,8 +202,8 @@ func scaledTable(levels []float64, values [][]float64) ([][]float64, error) {
 	}
 	blocks := len(values[0])
 	if blocks < fewestScaledBlocks {
-		return nil, &NoFitError{fmt.Sprintf("%d blocks with all levels, and intervals need %d at least", blocks,
-			fewestScaledBlocks)}
+		return nil, &NoFitError{fmt.Sprintf("%s with all levels, and intervals need %d at least",
+			count(blocks, "block"), fewestScaledBlocks)}
 	}
 	table := make([][]float64, blocks)
 	for i, column := range values {

@@ -36,12 +36,10 @@ type Gates struct {
 // Widest returns the larger of the two.
 func (g Gates) Widest() float64 { return max(g.Margin, g.Bias) }
 
-// Judge returns the verdict on a ratio. An interval wholly beyond margin and
-// bias is slower or faster by at least its nearer end. One wholly within
-// [1/(1+margin), 1+margin] is equivalent (two one-sided tests, Schuirmann
-// 1987); a bias never loosens that. One that excludes 1 but reaches into
-// the gates is slower or faster, by anything from one end to the other, unless it lies wholly
-// within the bias. Any other is undecided.
+// Judge returns the verdict on a ratio, by the first of these rules that applies to its interval. Wholly beyond
+// margin and bias: slower or faster, by at least its nearer end. Wholly within [1/(1+margin), 1+margin]:
+// equivalent (two one-sided tests, Schuirmann 1987), whatever the bias. Wholly within the bias: undecided.
+// Without 1: slower or faster, by anything from one end to the other. Else: undecided.
 func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	beyond := 1 + gates.Widest()
 	switch {
@@ -69,9 +67,9 @@ func (e Estimate) within(margin float64) bool {
 	return e.Low >= 1/(1+margin) && e.High <= 1+margin
 }
 
-// undecided returns the verdict of an undecided ratio with the number of further blocks that would
-// decide it if the estimate stayed: k = n (halfwidth/target)^2 - n, on the log scale. The target is the
-// widest half-width that decides: the interval then excludes 1 or lies within the margin.
+// undecided returns the verdict on a ratio whose interval includes 1, with the number of further blocks that
+// would decide it if the estimate stayed: k = n (halfwidth/target)^2 - n, on the log scale. The target is the
+// widest half-width that decides without a bias: the interval then excludes 1 or lies within the margin.
 func undecided(ratio Estimate, margin float64) Verdict {
 	const most = 10000
 	distance := math.Abs(math.Log(ratio.Value))
@@ -82,13 +80,9 @@ func undecided(ratio Estimate, margin float64) Verdict {
 	if !(more <= most) {
 		return Verdict{Kind: lab.Undecided, Words: fmt.Sprintf("undecided: more than %d more blocks needed", most)}
 	}
-	count := max(1, int(more))
-	noun := "blocks"
-	if count == 1 {
-		noun = "block"
-	}
-	return Verdict{Kind: lab.Undecided, MoreBlocks: count,
-		Words: fmt.Sprintf("undecided: about %d more %s needed", count, noun)}
+	blocks := max(1, int(more))
+	return Verdict{Kind: lab.Undecided, MoreBlocks: blocks,
+		Words: "undecided: about " + count(blocks, "more block") + " needed"}
 }
 
 // Reach formats a margin or a bias: "5 %", or "a factor of 2.4" from 1 on. Above 9 it is only called more
