@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -237,7 +236,7 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 		return rows
 	}
 	rest := lab.RoleUsage{Variant: variant, Point: point,
-		Role: fmt.Sprintf("%d others", len(rows)-mostProcesses)}
+		Role: figure.Count(len(rows)-mostProcesses, "other")}
 	for _, u := range rows[mostProcesses:] {
 		rest = addUsage(rest, u)
 	}
