@@ -159,6 +159,7 @@ func changesToBaseline(
 			continue
 		default:
 			judgeZeros(&c, m, was.Values, is.Values, a.Confidence)
+			withholdZerosWithin(&c, traitsOf(m).follows, a)
 		}
 		changes = append(changes, c)
 	}
@@ -297,6 +298,22 @@ func withholdZeros(c *lab.Change, follows string, before, after lab.Analysis) {
 	}
 }
 
+// withholdZerosWithin withholds a verdict on a change from 0 or to 0 within a run if what the metric follows was
+// not steady in the variant or the baseline.
+func withholdZerosWithin(c *lab.Change, follows string, run lab.Analysis) {
+	if follows == "" || !c.Verdict.Differs() {
+		return
+	}
+	for _, name := range []string{c.Variant, run.Baseline} {
+		for _, s := range followedBy(run, name, c.Point, follows) {
+			if !s.Steady {
+				short := name + " is not steady"
+				c.Verdict, c.Words, c.Unsteady = lab.Undecided, withheldVerdict+short, short+": "+s.Words
+			}
+		}
+	}
+}
+
 // lengthError returns the factor by which the length of the trials could distort a change, and the reason, in
 // short and in full. The factor is the largest change within the trials of either run, or the whole change
 // if that is larger and the loads of one run were longer. It is 0 if neither is so.
@@ -315,7 +332,7 @@ func lengthError(
 // short and in full. The factor is 0 if both runs are steady.
 func swings(c lab.Change, follows string, before, after lab.Analysis) (factor float64, short, full string) {
 	for i, run := range []lab.Analysis{before, after} {
-		for _, s := range followedBy(run, c, follows) {
+		for _, s := range followedBy(run, c.Variant, c.Point, follows) {
 			if !s.Steady && s.Factor > factor {
 				factor, short = s.Factor, "the "+[]string{"earlier", "later"}[i]+" run is not steady"
 				full = short + ": " + s.Words
@@ -335,15 +352,15 @@ func otherLength(c lab.Change, before, after lab.Analysis) string {
 	return fmt.Sprintf("loads of %s, then of %s", seconds(was), seconds(is))
 }
 
-// followedBy returns the steadiness of a quantity and of the warm-up, where a change was measured. If the
-// operations were too few for the 99th percentile, it is that of the percentile that was followed, or of the
-// median if none was (followSteadiness).
-func followedBy(run lab.Analysis, c lab.Change, quantity string) []lab.Steadiness {
+// followedBy returns the steadiness of a quantity and of the warm-up of a variant at a point. If the operations
+// were too few for the 99th percentile, it is that of the percentile that was followed, or of the median if
+// none was (followSteadiness).
+func followedBy(run lab.Analysis, variant, point, quantity string) []lab.Steadiness {
 	isTail := func(s lab.Steadiness) bool {
 		return s.Quantity != stats.FollowMedian && s.Quantity != stats.FollowRate && s.Quantity != warmUpQuantity
 	}
 	there := slices.DeleteFunc(slices.Clone(run.Steadiness), func(s lab.Steadiness) bool {
-		return s.Variant != c.Variant || s.Point.Name != c.Point
+		return s.Variant != variant || s.Point.Name != point
 	})
 	ofTail := quantity == stats.FollowTail
 	if ofTail && !slices.ContainsFunc(there, isTail) {

@@ -342,6 +342,10 @@ func TestGatesFailForWhatRisesFromZero(t *testing.T) {
 				t.Errorf("%s: gate %+v", name, g)
 			}
 		}
+		run.Steadiness = []lab.Steadiness{{Variant: "old", Point: old.Point, Quantity: "median", Factor: 2}}
+		if held, err = Hold(run, []Gate{gate}); err != nil || len(held[0].Open) != 1 || len(held[0].Failed) > 0 {
+			t.Errorf("%s, the baseline is not steady: %+v, error %v", name, held, err)
+		}
 		run.Audit = map[string]lab.AuditSum{"sync": {Verdict: lab.AuditInvalid}}
 		if held, err = Hold(run, []Gate{gate}); err != nil || len(held[0].Open) != 1 {
 			t.Errorf("%s, struck out: %+v, error %v", name, held, err)
