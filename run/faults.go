@@ -104,7 +104,9 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	}
 	proof, err := m.Deployment.Harm(ctx, f)
 	switch {
-	case err != nil: // nobody heals it
+	case err != nil:
+		// The units stay suspended: the trial does not count (withFaults), and the meter would count what a unit
+		// that still lives has used until now a second time.
 		return proof, err
 	case f.Kind.Replaces():
 		return proof, m.resume(ended)
