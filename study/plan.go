@@ -171,17 +171,18 @@ func (f *File) dropPoints(s *lab.Study) error {
 	if f.info.Host == nil {
 		return nil
 	}
-	s.Notes = slices.Clone(s.Notes)
+	var dropped []string
 	s.Points = slices.DeleteFunc(s.Points, func(p lab.Point) bool {
 		err := f.info.Host(p)
 		if err != nil {
-			s.Notes = append(s.Notes, lab.UntestableHere("point "+p.Name, oneLine(err)))
+			dropped = append(dropped, lab.UntestableHere("point "+p.Name, oneLine(err)))
 		}
 		return err != nil
 	})
 	if len(s.Points) == 0 {
-		return f.problem("this host can play no point: %s", strings.Join(s.Notes, "; "))
+		return f.problem("this host can play no point: %s", strings.Join(dropped, "; "))
 	}
+	s.Notes = slices.Concat(s.Notes, dropped)
 	return nil
 }
 
