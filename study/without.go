@@ -143,16 +143,17 @@ func bridged(s lab.Study) []lab.PathStep {
 	})
 }
 
-// joined returns the changes of two successive steps as those of one step.
+// joined returns the changes of two successive steps as those of one step, each knob once. Even a single step
+// may change a knob twice, over a value in between.
 func joined(first, second []lab.KnobChange) []lab.KnobChange {
-	all := slices.Clone(first)
-	for _, c := range second {
+	var all []lab.KnobChange
+	for _, c := range slices.Concat(first, second) {
 		i := slices.IndexFunc(all, func(before lab.KnobChange) bool { return before.Knob == c.Knob })
 		if i < 0 {
 			all = append(all, c)
 			continue
 		}
-		all[i].To, all[i].With = c.To, c.With
+		all[i].To, all[i].With = c.To, strings.Trim(all[i].With+", "+c.With, ", ")
 	}
 	return slices.DeleteFunc(all, func(c lab.KnobChange) bool { return c.From == c.To })
 }
