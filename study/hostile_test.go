@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -63,6 +64,21 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("read back, the study differs (%v):\n%s\n%s", err, written, again)
 		}
 	})
+}
+
+// TestAPlanOfTooManyVariantsIsCheckedNoFurther, since the time of further checks grows with the square of their
+// number.
+func TestAPlanOfTooManyVariantsIsCheckedNoFurther(t *testing.T) {
+	s := stallStudy(t)
+	for i := range 200 {
+		s.Variants = append(s.Variants, lab.Variant{Name: fmt.Sprintf("v%d", i), TwinOf: "nobody"})
+	}
+	err := study.CheckPlan("plan.json", lab.Plan{Study: s}, kiosk())
+	var problems study.Problems
+	if !errors.As(err, &problems) || len(problems) != 1 ||
+		!strings.Contains(err.Error(), "variants, at most 100 are allowed") {
+		t.Errorf("%v, want the number of variants alone", err)
+	}
 }
 
 // TestMistakesStandAtTheirLine: a problem has the line of the value, or that of its key if the value is

@@ -30,11 +30,14 @@ func CheckNames(path string, plan lab.Plan) error {
 // so that it can be played safely. systems are those that plans may name. path is only used in messages. The
 // error is of type Problems.
 func CheckPlan(path string, plan lab.Plan, systems map[string]lab.SystemInfo) error {
+	if err := CheckNames(path, plan); err != nil {
+		return err // the checks below would take very long for a plan with very many variants and points
+	}
 	f, r := stored(path, plan)
-	f.checkTexts(r)
 	f.check(r, systems)
 	f.checkForeign(r)
 	f.checkTwins(r)
+	f.checkStepNames(r)
 	f.checkFactorial(r)
 	f.checkTrials(r, plan.Trials)
 	return r.Problems.OrNil()
@@ -239,8 +242,7 @@ func (f *File) checkForeign(r *yamlfile.Reader) {
 	}
 }
 
-// checkTwins refuses twins that differ from their originals in more than name and points, and steps between
-// unknown variants.
+// checkTwins refuses twins that differ from their originals in more than name and points.
 func (f *File) checkTwins(r *yamlfile.Reader) {
 	for _, v := range f.Study.Variants {
 		original, found := f.Study.Variant(v.TwinOf)
@@ -250,6 +252,10 @@ func (f *File) checkTwins(r *yamlfile.Reader) {
 			r.Problem(0, "variant %s is no twin of %q", v.Name, v.TwinOf)
 		}
 	}
+}
+
+// checkStepNames refuses steps between unknown variants.
+func (f *File) checkStepNames(r *yamlfile.Reader) {
 	for _, step := range f.Study.Steps {
 		for _, name := range []string{step.Before, step.Variant} {
 			if _, found := f.Study.Variant(name); !found {
