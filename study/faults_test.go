@@ -2,6 +2,7 @@ package study_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,13 +45,8 @@ func TestFaultsOfAStudy(t *testing.T) {
 		{Target: "views", Kind: lab.FaultSlow, After: 10, Heal: 1, Delay: 0.05, Rate: 100 << 10},
 		{Target: "broker", Kind: lab.FaultFill, After: 12, Heal: 1},
 	}
-	for i, fault := range file.Study.Faults {
-		if fault != want[i] {
-			t.Errorf("fault %+v, want %+v", fault, want[i])
-		}
-	}
-	if len(file.Study.Faults) != len(want) {
-		t.Errorf("%d faults, want %d", len(file.Study.Faults), len(want))
+	if !slices.Equal(file.Study.Faults, want) {
+		t.Errorf("faults %+v, want %+v", file.Study.Faults, want)
 	}
 }
 
