@@ -146,8 +146,9 @@ func (c *Conductor) Preflight(ctx context.Context, plan lab.Plan) error {
 	return err
 }
 
-// Lacks returns everything that this host lacks for a plan, by variant, the largest layouts first. It leaves
-// out twins, which need the same as their originals. Its error is a PlanError: no host could play the plan.
+// Lacks returns everything that this host lacks for a plan, by variant. Those with the largest layouts, which
+// need most, come first. It leaves out twins, which need the same as their originals. Its error is a
+// PlanError: no host could play the plan.
 func (c *Conductor) Lacks(ctx context.Context, plan lab.Plan) ([]lab.Lack, error) {
 	e := experiment{Conductor: c, plan: plan}
 	points := map[string][]string{} // by variant
