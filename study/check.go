@@ -129,10 +129,7 @@ func (f *File) checkVariant(r *yamlfile.Reader, v *lab.Variant) {
 	case f.info.Foreign && v.Architecture == "url":
 		deployments = []string{lab.Process}
 	}
-	if !slices.Contains(deployments, v.Deployment) {
-		r.Problem(line, "variant %s: there is no deployment %s", v.Name,
-			unknown(v.Deployment, deployments, "there is:"))
-	}
+	checkDeployment(r, line, "variant "+v.Name, v.Deployment, deployments)
 	scaled := len(v.Replicas) + len(v.Limits)
 	if slices.Contains([]string{"services", "image", "command"}, v.Architecture) {
 		scaled = 0 // Cleave starts their units itself, and can scale them

@@ -17,9 +17,10 @@ type deployed struct {
 	allowed  map[string][]string               // the only deployments in which the variant is played; none: all
 }
 
-// checkDeployment refuses an unknown deployment. what is the key that names it.
-func checkDeployment(r *yamlfile.Reader, line int, what, deployment string) {
-	if known := lab.Deployments(); !slices.Contains(known, deployment) {
+// checkDeployment refuses a deployment that is not among the known ones. what says in messages where it
+// stands.
+func checkDeployment(r *yamlfile.Reader, line int, what, deployment string, known []string) {
+	if !slices.Contains(known, deployment) {
 		r.Problem(line, "%s: there is no deployment %s", what, unknown(deployment, known, "there is:"))
 	}
 }

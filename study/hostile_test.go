@@ -66,8 +66,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestAPlanOfTooManyVariantsIsCheckedNoFurther, since the time of further checks grows with the square of their
-// number.
+// TestAPlanOfTooManyVariantsIsCheckedNoFurther, since the time of further checks grows with the square of
+// their number.
 func TestAPlanOfTooManyVariantsIsCheckedNoFurther(t *testing.T) {
 	s := stallStudy(t)
 	for i := range 200 {

@@ -174,11 +174,11 @@ func (f *File) readVariants(r *yamlfile.Reader, node *yaml.Node) {
 			own, line := v.Deployed[deployment], f.lines[place+".deployed."+deployment]
 			settings[deployment] = lab.Variant{Name: v.Name, Replicas: own.Replicas, Limits: own.Limits,
 				Nodes: own.Nodes}
-			checkDeployment(r, line, "deployed", deployment)
+			checkDeployment(r, line, "deployed", deployment, lab.Deployments())
 			f.checkUnits(r, place+".deployed."+deployment, settings[deployment])
 		}
 		for i, deployment := range v.Only {
-			checkDeployment(r, f.lines[fmt.Sprintf("%s.only[%d]", place, i)], "only", deployment)
+			checkDeployment(r, f.lines[fmt.Sprintf("%s.only[%d]", place, i)], "only", deployment, lab.Deployments())
 		}
 		f.deployed.settings[v.Name], f.deployed.allowed[v.Name] = settings, v.Only
 		f.optional[v.Name] = v.Optional

@@ -307,11 +307,6 @@ func playsAtSome(v lab.Variant, points []string) bool {
 	return len(points) == 0 || slices.ContainsFunc(points, v.RunsAt)
 }
 
-// playsIn reports whether a variant plays at a point of the study.
-func playsIn(s lab.Study, v lab.Variant) bool {
-	return slices.ContainsFunc(s.Points, func(p lab.Point) bool { return v.RunsAt(p.Name) })
-}
-
 // intersection returns the names that are also in with. Where no points mean all points, callers must not use
 // an empty result as a list of points.
 func intersection(names, with []string) []string {
@@ -323,7 +318,7 @@ func intersection(names, with []string) []string {
 func chooseVariants(s *lab.Study) {
 	var chosen []lab.Variant
 	for _, v := range s.Variants {
-		if !playsIn(*s, v) {
+		if len(pointsOf(*s, v)) == 0 {
 			s.Absent = append(s.Absent, lab.AbsentVariant{Name: v.Name, Summary: v.Summary,
 				Reason:  "it plays at none of the points that are played",
 				Unasked: slices.ContainsFunc(s.Unasked, v.RunsAt)})
@@ -331,7 +326,7 @@ func chooseVariants(s *lab.Study) {
 		}
 		chosen = append(chosen, v)
 		paired := slices.Contains(s.Design.NoiseFloor, v.Name) && playsAtSome(v, s.Design.NoiseFloorPoints)
-		if second := twin(v, s.Design.NoiseFloorPoints); paired && playsIn(*s, second) {
+		if second := twin(v, s.Design.NoiseFloorPoints); paired && len(pointsOf(*s, second)) > 0 {
 			chosen = append(chosen, second)
 		}
 	}
@@ -372,10 +367,7 @@ func twin(v lab.Variant, points []string) lab.Variant {
 
 // playedPoints returns those of the names that are points of the study.
 func playedPoints(s lab.Study, names []string) []string {
-	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		_, played := s.Point(name)
-		return !played
-	})
+	return intersection(names, NamesOf(s.Points, func(p lab.Point) string { return p.Name }))
 }
 
 // minTrendPoints is the number of points that a line with a standard error needs.
