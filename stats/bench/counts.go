@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-
-	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/stats"
 )
@@ -84,14 +81,4 @@ func (all outcomes) slower(variant, within int) []float64 {
 	return all.share([]int{variant}, func(o outcome) bool {
 		return o.verdict == lab.Slower && o.blocks <= within
 	})
-}
-
-// mean returns a figure with the mean over experiments and its interval.
-func mean(name string, better lab.Direction, values []float64) (figures.Figure, error) {
-	e, err := stats.MeanInterval(values, figures.Confidence)
-	if err != nil {
-		return figures.Figure{}, fmt.Errorf("%s: %w", name, err)
-	}
-	return figures.Figure{Figure: name, Value: e.Value, Low: e.Low, High: e.High, Unit: "1", N: e.N,
-		Better: better}, nil
 }

@@ -16,10 +16,12 @@ type list struct {
 
 // add appends the mean of a value per experiment, with a goal unless that is zero.
 func (l *list) add(name string, better lab.Direction, values []float64, goal figures.Goal) {
-	f, err := mean(name, better, values)
-	if l.err == nil {
-		l.err = err
+	e, err := stats.MeanInterval(values, figures.Confidence)
+	if err != nil && l.err == nil {
+		l.err = fmt.Errorf("%s: %w", name, err)
 	}
+	f := figures.Figure{Figure: name, Value: e.Value, Low: e.Low, High: e.High, Unit: "1", N: e.N,
+		Better: better}
 	if goal != (figures.Goal{}) {
 		f = f.To(goal)
 	}
