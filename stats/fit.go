@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"math"
 	"slices"
 )
@@ -49,11 +50,7 @@ func FitLine(x, y []float64) (Line, error) {
 // at zero work cannot be negative: the straight line is then the wrong model,
 // whatever R2 says.
 func (l Line) ImpossibleFixedCost(confidence float64) (negative, beyondError bool) {
-	if l.Intercept >= 0 {
-		return false, false
-	}
-	high := l.Intercept + tQuantile(confidence, float64(l.N-2))*l.InterceptSE
-	return true, high < 0
+	return l.Intercept < 0, l.InterceptInterval(confidence).High < 0
 }
 
 // SlopeInterval returns the slope with its Student t interval.
@@ -141,10 +138,7 @@ func checkPoints(name string, x, y []float64, need int) error {
 	if len(x) < need {
 		return &TooFewError{name, len(x), need}
 	}
-	if err := checkFinite(name+", x", x); err != nil {
-		return err
-	}
-	if err := checkFinite(name+", y", y); err != nil {
+	if err := errors.Join(checkFinite(name+", x", x), checkFinite(name+", y", y)); err != nil {
 		return err
 	}
 	for _, v := range x {

@@ -37,8 +37,8 @@ func PairedRatio(numerator, denominator []float64, confidence float64) (Ratio, e
 		return Ratio{}, &TooFewError{"ratio by block", len(differences), 2}
 	}
 	degrees := float64(len(differences) - 1)
-	return newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence).
-		withSpread(OfPair), nil
+	return newRatio(Mean(differences), standardError(differences), degrees, len(differences), confidence,
+		OfPair), nil
 }
 
 // LogRatios returns ln(numerator/denominator) of each pair.
@@ -78,20 +78,14 @@ func LogWelch(numerator, denominator []float64, confidence float64) (Ratio, erro
 		return Ratio{}, &TooFewError{name, n, 2}
 	}
 	se := math.Hypot(standardError(up), standardError(down))
-	return newRatio(Mean(up)-Mean(down), se, welchDegrees(up, down), n, confidence), nil
+	return newRatio(Mean(up)-Mean(down), se, welchDegrees(up, down), n, confidence, ""), nil
 }
 
 // newRatio builds a ratio from its mean and standard error on the log scale.
-func newRatio(mean, se, degrees float64, n int, confidence float64) Ratio {
-	r := Ratio{LogMean: mean, LogSE: se, Degrees: degrees, P: tTest(mean, se, degrees)}
+func newRatio(mean, se, degrees float64, n int, confidence float64, spread Spread) Ratio {
+	r := Ratio{LogMean: mean, LogSE: se, Degrees: degrees, P: tTest(mean, se, degrees), Spread: spread}
 	r.Estimate = Estimate{Value: math.Exp(mean), N: n}
 	r.Estimate = r.At(confidence)
-	return r
-}
-
-// withSpread returns the ratio with its Spread set.
-func (r Ratio) withSpread(spread Spread) Ratio {
-	r.Spread = spread
 	return r
 }
 

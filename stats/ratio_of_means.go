@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -13,10 +14,8 @@ import (
 // coverage is the confidence or more (97.9 % for 95 % at n = 5).
 func KaliberaJones(numerator, denominator []float64, confidence float64) (Estimate, error) {
 	const name = "Kalibera-Jones interval"
-	if err := checkFinite(name+", numerator", numerator); err != nil {
-		return Estimate{}, err
-	}
-	if err := checkFinite(name+", denominator", denominator); err != nil {
+	if err := errors.Join(checkFinite(name+", numerator", numerator),
+		checkFinite(name+", denominator", denominator)); err != nil {
 		return Estimate{}, err
 	}
 	n := len(numerator)

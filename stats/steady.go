@@ -22,8 +22,6 @@ const (
 // Course describes a series of times.
 type Course struct {
 	Kind SteadyKind
-	// Changes holds the indexes at which a new level begins.
-	Changes []int
 	// Factor is the highest level over the lowest, 1 if there is only one. Later is the same of the last
 	// half.
 	Factor, Later float64
@@ -62,7 +60,7 @@ func Steadiness(times []float64, margin float64) (Course, error) {
 	if most-least <= tolerance {
 		return course, nil
 	}
-	course.Changes, course.Factor = bounds[1:len(bounds)-1], math.Exp(most-least)
+	course.Factor = math.Exp(most - least)
 	later := levels[len(levels)/2:]
 	last := levels[len(levels)-1]
 	switch apart := slices.Max(later) - slices.Min(later); {

@@ -85,8 +85,7 @@ func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, err
 			return Ratio{}, err
 		}
 		degrees := min(all.degrees, mostUnchecked)
-		return newRatio(difference, math.Sqrt(scale*all.variance()), degrees, len(up), confidence).
-			withSpread(OfTable), nil
+		return newRatio(difference, math.Sqrt(scale*all.variance()), degrees, len(up), confidence, OfTable), nil
 	}
 	// The difference of two trials has twice the variance of one.
 	pair := noise{own.LogSE * own.LogSE * n * (n - 1) / 2, n - 1}
@@ -100,13 +99,12 @@ func (t Table) Ratio(numerator, denominator int, confidence float64) (Ratio, err
 	case more < scattersMore && gaps && len(up) == 2:
 		variance = max(variance, pair.variance())
 	case more < scattersMore:
-		wide := newRatio(difference, own.LogSE, own.Degrees, own.N, confidence).withSpread(OfPair)
+		wide := newRatio(difference, own.LogSE, own.Degrees, own.N, confidence, OfPair)
 		return t.separateNoise(wide, numerator, denominator, confidence), nil
 	case less < scattersLess:
 		return own, nil
 	}
-	return newRatio(difference, math.Sqrt(scale*variance), all.degrees, own.N, confidence).
-		withSpread(OfTable), nil
+	return newRatio(difference, math.Sqrt(scale*variance), all.degrees, own.N, confidence, OfTable), nil
 }
 
 // lacksOne reports whether some block has one of two columns and lacks the other.
@@ -207,7 +205,7 @@ func (t Table) separateNoise(own Ratio, a, b int, confidence float64) Ratio {
 	// The variance of va + vb, as a multiple of 2/(n-1).
 	ofSum := (va+added)*(va+added) + (vb+added)*(vb+added) + 2*added*added + 4*added*added*(n-1)/base.degrees
 	degrees := max(n-1, (n-1)*(va+vb)*(va+vb)/ofSum)
-	return newRatio(own.LogMean, math.Sqrt((va+vb)/n), degrees, own.N, confidence).withSpread(OfVariants)
+	return newRatio(own.LogMean, math.Sqrt((va+vb)/n), degrees, own.N, confidence, OfVariants)
 }
 
 // noise returns the residual of the table after the effects of blocks and variants. A full table of b blocks

@@ -36,10 +36,10 @@ type Gates struct {
 // Widest returns the larger of the two.
 func (g Gates) Widest() float64 { return max(g.Margin, g.Bias) }
 
-// Judge returns the verdict on a ratio, by the first of these rules that applies to its interval. Wholly beyond
-// margin and bias: slower or faster, by at least its nearer end. Wholly within [1/(1+margin), 1+margin]:
-// equivalent (two one-sided tests, Schuirmann 1987), whatever the bias. Wholly within the bias: undecided.
-// Without 1: slower or faster, by anything from one end to the other. Else: undecided.
+// Judge returns the verdict on a ratio, by the first of these rules that applies to its interval. Wholly
+// beyond margin and bias: slower or faster, by at least its nearer end. Wholly within [1/(1+margin),
+// 1+margin]: equivalent (two one-sided tests, Schuirmann 1987), whatever the bias. Wholly within the bias:
+// undecided. Without 1: slower or faster, by anything from one end to the other. Else: undecided.
 func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	beyond := 1 + gates.Widest()
 	switch {
