@@ -142,12 +142,9 @@ func changesToBaseline(
 		was, is := results[seriesKey{a.Baseline, p.Name, m.Name}], results[seriesKey{variant, p.Name, m.Name}]
 		c := lab.Change{Metric: m.Name, Variant: variant, Point: p.Name, Before: was.Mean, After: is.Mean,
 			Verdict: lab.Undecided, Words: "undecided: no block has a ratio to " + a.Baseline}
-		i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
-			return c.Metric == m.Name && c.Variant == variant && c.Baseline == a.Baseline && c.Point.Name == p.Name
-		})
+		found := comparisonOf(a.Comparisons, m.Name, p.Name, pair{variant, a.Baseline})
 		switch {
-		case i >= 0:
-			found := a.Comparisons[i]
+		case found != nil:
 			c.Ratio, c.Verdict, c.Words, c.Unsteady = found.Ratio, found.Verdict, found.Words, found.Unsteady
 			if c.Unsteady != "" {
 				c.Instability = math.Inf(1) // by how much it is off is not known: the gate stays open
@@ -298,8 +295,8 @@ func withholdZeros(c *lab.Change, follows string, before, after lab.Analysis) {
 	}
 }
 
-// withholdZerosWithin withholds a verdict on a change from 0 or to 0 within a run if what the metric follows was
-// not steady in the variant or the baseline.
+// withholdZerosWithin withholds a verdict on a change from 0 or to 0 within a run if what the metric follows
+// was not steady in the variant or the baseline.
 func withholdZerosWithin(c *lab.Change, follows string, run lab.Analysis) {
 	if follows == "" || !c.Verdict.Differs() {
 		return
@@ -352,9 +349,9 @@ func otherLength(c lab.Change, before, after lab.Analysis) string {
 	return fmt.Sprintf("loads of %s, then of %s", seconds(was), seconds(is))
 }
 
-// followedBy returns the steadiness of a quantity and of the warm-up of a variant at a point. If the operations
-// were too few for the 99th percentile, it is that of the percentile that was followed, or of the median if
-// none was (followSteadiness).
+// followedBy returns the steadiness of a quantity and of the warm-up of a variant at a point. If the
+// operations were too few for the 99th percentile, it is that of the percentile that was followed, or of the
+// median if none was (followSteadiness).
 func followedBy(run lab.Analysis, variant, point, quantity string) []lab.Steadiness {
 	isTail := func(s lab.Steadiness) bool {
 		return s.Quantity != stats.FollowMedian && s.Quantity != stats.FollowRate && s.Quantity != warmUpQuantity

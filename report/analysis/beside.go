@@ -97,13 +97,10 @@ func newSideFigure(
 	if len(broke) > 0 {
 		f.Words = figure.And(broke) + " broke a rule of the system"
 	}
-	at := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
-		return c.Metric == m.Name && c.Point.Name == point && c.Baseline == names[0] && c.Variant == names[1]
-	})
+	c := comparisonOf(a.Comparisons, m.Name, point, pair{names[1], names[0]})
 	switch {
 	case f.Words != "" || f.Each[0] == nil || f.Each[1] == nil:
-	case at >= 0:
-		c := a.Comparisons[at]
+	case c != nil:
 		f.Ratio, f.Verdict, f.Words = &c.Ratio, c.Verdict, c.Words
 	default:
 		f.Ratio = ratioByBlock(results[1], results[0], a.Confidence)
@@ -180,7 +177,8 @@ func CompareTrials(trials [2]lab.Trial, names [2]string, metrics []lab.Metric) S
 		Note: "One trial each: the ratios have no intervals, and there are no verdicts."}
 	values := [2]map[string]float64{trials[0].Values(), trials[1].Values()}
 	for _, m := range metrics {
-		f, reasons := SideFigure{Metric: m}, []string(nil)
+		f := SideFigure{Metric: m}
+		var reasons []string
 		for i := range trials {
 			if value, measured := values[i][m.Name]; measured {
 				f.Each[i] = &lab.Estimate{Value: value}

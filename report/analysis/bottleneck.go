@@ -30,14 +30,12 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 		b := lab.Bottleneck{Metric: metric, Point: point, Variant: base.Name}
 		for _, v := range e.variants() {
 			unit := scaledUnit(base, v)
-			i := slices.IndexFunc(a.Comparisons, func(c lab.Comparison) bool {
-				return c.Metric == metric && c.Point.Name == point.Name && c.Variant == v.Name && c.Baseline == base.Name
-			})
-			if unit == "" || i < 0 {
+			c := comparisonOf(a.Comparisons, metric, point.Name, pair{v.Name, base.Name})
+			if unit == "" || c == nil {
 				continue
 			}
-			d := lab.Doubled{Unit: unit, Replicas: max(1, v.Replicas[unit]), Variant: v.Name,
-				Ratio: a.Comparisons[i].Ratio, Verdict: a.Comparisons[i].Verdict}
+			d := lab.Doubled{Unit: unit, Replicas: max(1, v.Replicas[unit]), Variant: v.Name, Ratio: c.Ratio,
+				Verdict: c.Verdict}
 			if limit := v.LimitsOf(unit).CPU; limit != base.LimitsOf(unit).CPU {
 				d.CPU = limit
 			}
@@ -282,10 +280,7 @@ func signalSentence(b lab.Bottleneck, s lab.Signal, read sign) string {
 	if s.Unit == "" {
 		return name + " tells nothing: it was not measured, or was of no unit that can be scaled."
 	}
-	find := func(unit string) lab.Doubled {
-		return b.Doubled[slices.IndexFunc(b.Doubled, func(d lab.Doubled) bool { return d.Unit == unit })]
-	}
-	pointed := find(s.Unit)
+	pointed := b.Doubled[slices.IndexFunc(b.Doubled, func(d lab.Doubled) bool { return d.Unit == s.Unit })]
 	text := fmt.Sprintf("%s, which %s", s.Unit, read.describe(*read.of(pointed)))
 	switch {
 	case s.Right == nil:

@@ -65,11 +65,8 @@ func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	over, under := e.series[seriesKey{p.variant, point, metric}], e.series[seriesKey{p.against, point, below}]
 	for i, block := range over.blocks {
 		value, found := under.at(block)
-		if !found {
+		if !found || over.values[i] <= 0 || value <= 0 { // noteZeros counts those that are not positive
 			continue
-		}
-		if over.values[i] <= 0 || value <= 0 {
-			continue // noteZeros counts it
 		}
 		c.up, c.down = append(c.up, over.values[i]), append(c.down, value)
 	}
@@ -231,6 +228,17 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	out.P, out.Spread, out.Degrees = number(c.ratio.P), string(c.ratio.Spread), number(c.ratio.Degrees)
 	e.withhold(&out, metric, p, c)
 	return out
+}
+
+// comparisonOf returns the comparison of a pair in a metric at a point, or nil if it is not among all.
+func comparisonOf(all []lab.Comparison, metric, point string, p pair) *lab.Comparison {
+	i := slices.IndexFunc(all, func(c lab.Comparison) bool {
+		return c.Metric == metric && c.Point.Name == point && c.Variant == p.variant && c.Baseline == p.against
+	})
+	if i < 0 {
+		return nil
+	}
+	return &all[i]
 }
 
 // onVariant converts a verdict on a ratio to one on the variant: if more is better, a variant with a ratio

@@ -138,6 +138,23 @@ func (e *experiment) explainVariants(a lab.Analysis, c *lab.Conclusion) subject 
 	return s
 }
 
+// widest returns the variants, without the baseline, that ran at the largest number of points.
+func (e *experiment) widest() []string {
+	var names []string
+	most := 0
+	for _, v := range e.variants() {
+		n := len(e.pointsOf(v.Name))
+		if v.Name == e.study.Baseline || n < most {
+			continue
+		}
+		if n > most {
+			names, most = nil, n
+		}
+		names = append(names, v.Name)
+	}
+	return names
+}
+
 // explainScaling sets headline and findings for a study that scales one unit at a time, and puts the unit
 // that limits the system at the beginning of the sentence.
 func (e *experiment) explainScaling(a lab.Analysis, c *lab.Conclusion) {
@@ -222,7 +239,6 @@ func (s Silent) String() string {
 		what = "gave no valid trial"
 	}
 	return fmt.Sprintf("%s %s (%s): nothing can be said of it. The last attempt: %s (record and logs: "+
-		"trials/%04d-%d).", s.Variant, what,
-		figure.Count(s.Attempts, "attempt"), strings.Join(strings.Fields(s.Last.Reason), " "), s.Last.Number,
-		s.Last.Attempt)
+		"trials/%04d-%d).", s.Variant, what, figure.Count(s.Attempts, "attempt"),
+		strings.Join(strings.Fields(s.Last.Reason), " "), s.Last.Number, s.Last.Attempt)
 }

@@ -327,7 +327,7 @@ func TestFindingsOnStartAndMemory(t *testing.T) {
 func TestATwinIntervalThatExcludesOneIsMentioned(t *testing.T) {
 	e := newExperiment(shopUnderLoad())
 	m, _ := e.metric("completion_time_p50")
-	e.bias, e.twinTests = nil, map[string]twinTest{m.Name: {p: 0.3, family: 12}}
+	e.bias, e.twinTests = nil, map[string]lab.Bias{m.Name: {PHolm: 0.3, Family: 12}}
 	low, high := 1.07, 2.07
 	a := lab.Analysis{NoiseFloor: map[string]lab.Ratio{m.Name: {Ratio: 1.49, Low: &low, High: &high, N: 3}}}
 	said := e.twinSentence(a, m)

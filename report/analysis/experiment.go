@@ -29,7 +29,7 @@ type experiment struct {
 	struck map[string]string
 	noise  map[string]lab.Ratio // noise floor by metric
 	// twinTests holds, by metric, the tests of the ratios in noise.
-	twinTests map[string]twinTest
+	twinTests map[string]lab.Bias
 	margins   map[string]float64 // by metric
 	// bias holds the largest bias of each variant with a twin, by metric, over all points: 0 if none was found.
 	// The points of its keys are empty.

@@ -185,10 +185,10 @@ func (e *experiment) earlyAnswerSentence(s subject) string {
 	var parts []string
 	for _, name := range s.variants {
 		early := e.contrastOf(completed, answered, s.point, pair{name, name})
-		value, measured := e.median(name, s.point, answered)
-		if !measured || !early.decided || early.ratio.Low <= 1+e.design.Margin {
+		if !early.decided || early.ratio.Low <= 1+e.design.Margin {
 			continue
 		}
+		value := stats.Median(e.series[seriesKey{name, s.point, answered}].values)
 		parts = append(parts, fmt.Sprintf("%s answers after %s, and the %s is done after %s times as long", name,
 			figure.Amount(value, m.Unit), e.operation(),
 			figure.Factor(figure.Between(early.ratio.Value, early.ratio.Low, early.ratio.High))))
@@ -259,13 +259,11 @@ func (e *experiment) averageSentence(a lab.Analysis) string {
 	over := fmt.Sprintf("Over %s %s takes", figure.Count(len(x.Points), "point"), x.Variant)
 	if x.Homogeneous {
 		return fmt.Sprintf("%s %s as long as %s (elapsed time, random-effects mean; the points do not differ "+
-			"much, I2 %s).", over,
-			figure.Times(x.Mean.Estimate()), x.Baseline, figure.Percent(*x.I2))
+			"much, I2 %s).", over, figure.Times(x.Mean.Estimate()), x.Baseline, figure.Percent(*x.I2))
 	}
 	low, high := extremes(a, x)
 	text := fmt.Sprintf("%s from %s to %s as long as %s, depending on the point (elapsed time, I2 %s): no "+
-		"single factor stands for all", over,
-		low, high, x.Baseline, figure.Percent(*x.I2))
+		"single factor stands for all", over, low, high, x.Baseline, figure.Percent(*x.I2))
 	if x.PredictionLow != nil && x.PredictionHigh != nil {
 		text += fmt.Sprintf("; a new point is expected between %s and %s",
 			figure.Times(figure.Alone(*x.PredictionLow)), figure.Times(figure.Alone(*x.PredictionHigh)))

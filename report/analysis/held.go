@@ -202,20 +202,3 @@ func (e *experiment) behind(variant, point string) (share float64, late bool) {
 	share, measured := e.mean(variant, point, e.metricName(lab.Unfinished, 0, ""))
 	return share, measured && share*e.study.Load.Duration > mostBehind
 }
-
-// widest returns the variants, without the baseline, that ran at the largest number of points.
-func (e *experiment) widest() []string {
-	var names []string
-	most := 0
-	for _, v := range e.variants() {
-		n := len(e.pointsOf(v.Name))
-		if v.Name == e.study.Baseline || n < most {
-			continue
-		}
-		if n > most {
-			names, most = nil, n
-		}
-		names = append(names, v.Name)
-	}
-	return names
-}

@@ -58,11 +58,9 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 
 // ratioIn returns the ratio of a bar in a run, or nil if the run has none.
 func ratioIn(run lab.PastRun, bar lab.Bar) *lab.Ratio {
-	for _, c := range run.Comparisons {
-		if c.Metric == bar.Metric && c.Point.Name == bar.Point && c.Variant == bar.Variant &&
-			c.Baseline == bar.Baseline && c.Ratio.Ratio > 0 {
-			return &c.Ratio
-		}
+	c := comparisonOf(run.Comparisons, bar.Metric, bar.Point, pair{bar.Variant, bar.Baseline})
+	if c != nil && c.Ratio.Ratio > 0 {
+		return &c.Ratio
 	}
 	if run.Headline == nil {
 		return nil

@@ -58,12 +58,6 @@ func (e *experiment) mean(variant, point, metric string) (float64, bool) {
 	return stats.Mean(s.values), len(s.values) > 0
 }
 
-// median returns the median of a series, as the curves show it, or false if nothing was measured.
-func (e *experiment) median(variant, point, metric string) (float64, bool) {
-	s := e.series[seriesKey{variant, point, metric}]
-	return stats.Median(s.values), len(s.values) > 0
-}
-
 // ladder returns the variants by the CPU time of an operation, the most expensive first, at the point where
 // most variants ran.
 func (e *experiment) ladder() []lab.Rung {

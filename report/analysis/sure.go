@@ -75,7 +75,7 @@ func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 	}
 	return fmt.Sprintf("%s. That interval excludes 1; among all %s of this kind one such may be chance "+
 		"(Holm p %s), so no bias is counted.",
-		text, figure.Count(test.family, "comparison"), figure.Number(figure.Alone(test.p)))
+		text, figure.Count(test.Family, "comparison"), figure.Number(figure.Alone(test.PHolm)))
 }
 
 // countUndecided counts the undecided verdicts on a metric, and all of them: those on steps or effects if the

@@ -183,7 +183,7 @@ func (e *experiment) disturbedSentence() string {
 // matter: intervals of other comparisons contain that noise already.
 func (e *experiment) measureNoise() {
 	e.noise, e.margins, e.bias = map[string]lab.Ratio{}, map[string]float64{}, map[seriesKey]float64{}
-	e.twinTests = map[string]twinTest{}
+	e.twinTests = map[string]lab.Bias{}
 	for _, b := range e.testTwins() {
 		if b.PHolm > 1-e.design.Confidence || b.Low == nil {
 			continue
@@ -240,17 +240,10 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 	}
 	for metric, i := range testOfWidest {
 		if i < len(tests) && tests[i].Metric == metric {
-			e.twinTests[metric] = twinTest{p: tests[i].PHolm, family: len(p)}
+			e.twinTests[metric] = tests[i]
 		}
 	}
 	return tests
-}
-
-// twinTest is the test of a twin against its original for a bias: its p-value, adjusted over
-// the family of all such tests.
-type twinTest struct {
-	p      float64
-	family int
 }
 
 // twins returns the pairs of a twin and its original, without those that were struck out.
