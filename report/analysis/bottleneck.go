@@ -339,8 +339,9 @@ func added(unit string, trials []lab.Trial) string {
 	if len(asked) == 0 {
 		return "no replica"
 	}
+	byNumber := func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) }
 	var parts []string
-	for _, replica := range slices.Sorted(maps.Keys(asked)) {
+	for _, replica := range slices.SortedFunc(maps.Keys(asked), byNumber) {
 		parts = append(parts,
 			fmt.Sprintf("%s %.0f s after the load had begun, ready at %.1f s (medians; %d of %s)", replica,
 				stats.Median(asked[replica]), stats.Median(ready[replica]), len(asked[replica]),

@@ -226,11 +226,11 @@ func TestAtAnOfferedRateThereIsNoBottleneck(t *testing.T) {
 func TestReplicasThatAPlatformAddsAreNamed(t *testing.T) {
 	trials := []lab.Trial{
 		{Arrivals: []lab.Arrival{{Unit: "milk-2", Asked: 14, Ready: 16},
-			{Unit: "milk-3", Asked: 30, Ready: 33.04}}},
+			{Unit: "milk-10", Asked: 30, Ready: 33.04}}},
 		{Arrivals: []lab.Arrival{{Unit: "milk-2", Asked: 16, Ready: 17}, {Unit: "bread-2", Asked: 1, Ready: 2},
 			{Unit: "milk-shake-2", Asked: 1, Ready: 2}}},
 	}
-	want := "milk-2 15 s after the load had begun, ready at 16.5 s (medians; 2 of 2 trials), milk-3 30 s " +
+	want := "milk-2 15 s after the load had begun, ready at 16.5 s (medians; 2 of 2 trials), milk-10 30 s " +
 		"after the load had begun, ready at 33.0 s (medians; 1 of 2 trials)"
 	if got := added("milk", trials); got != want {
 		t.Errorf("added %q, want %q", got, want)
