@@ -111,8 +111,8 @@ func resultsByKey(a lab.Analysis) map[seriesKey]lab.Result {
 	return results
 }
 
-// Hold judges the variants of one run by gates, each by its ratio to the baseline. A gate stays open for a
-// variant that should have been compared at a point and was not, and for a ratio that depends on the length
+// Hold judges the variants of one run by gates, each by its change from the baseline. A gate stays open for a
+// variant that should have been compared at a point and was not, and for a change that depends on the length
 // of the trials.
 func Hold(a lab.Analysis, gates []Gate) ([]lab.GateVerdict, error) {
 	var changes []lab.Change
@@ -388,7 +388,7 @@ func workload(before, after lab.Analysis) []lab.EnvironmentChange {
 // seconds formats a number of seconds: "2.5 s".
 func seconds(s float64) string { return fmt.Sprintf("%g s", s) }
 
-// judge returns the changes that fail the gate, and those that may. A metric that is 0 in both runs keeps it.
+// judge returns the changes that fail the gate, and those that may. A metric that is 0 in both runs passes.
 func (g Gate) judge(metrics []lab.Metric, changes []lab.Change) (lab.GateVerdict, error) {
 	v := lab.GateVerdict{Gate: g.Text, Failed: []lab.Change{}, Open: []lab.Change{}}
 	metric, err := g.metricOf(metrics)

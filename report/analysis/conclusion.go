@@ -18,8 +18,8 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	c := lab.Conclusion{Findings: []lab.Finding{}, Withheld: e.withheld(a), Sure: []string{},
 		NotTested: []string{}}
 	if a.Trials.Valid == 0 {
-		c.Sentence = fmt.Sprintf("No trial counted (%d planned, %d attempts not valid): nothing can be said.",
-			a.Trials.Planned, len(a.Trials.Invalid))
+		c.Sentence = fmt.Sprintf("No trial counted (%d planned, %s not valid): nothing can be said.",
+			a.Trials.Planned, figure.Count(len(a.Trials.Invalid), "attempt"))
 		return c
 	}
 	var s subject

@@ -195,6 +195,12 @@ func TestTheFirstScreenIsInPlainWords(t *testing.T) {
 	if s := Analyse(Input{Plan: silent.Plan}).Answer; !strings.HasPrefix(s.Sentence, "No trial counted (") {
 		t.Errorf("without a trial: %+v", s)
 	}
+	lost := slices.Clone(silent.Trials[:1])
+	lost[0].Valid = false
+	if s := Analyse(Input{Plan: silent.Plan, Trials: lost}).Answer; !strings.Contains(s.Sentence,
+		" planned, 1 attempt not valid)") {
+		t.Errorf("with one lost trial: %q", s.Sentence)
+	}
 }
 
 func TestTheFirstSentenceNamesPlaceAndWhoDidNotHoldIt(t *testing.T) {

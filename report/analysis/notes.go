@@ -166,7 +166,7 @@ func (e *experiment) noteRemarks() {
 			texts[i] = fmt.Sprintf("%s (%s)", text, figure.Count(trials[text], "trial"))
 		}
 		if more := len(texts) - mostNamed; more > 0 {
-			texts = append(texts[:mostNamed], fmt.Sprintf("and %d more remarks", more))
+			texts = append(texts[:mostNamed], "and "+figure.Count(more, "more remark"))
 		}
 		if len(texts) > 0 {
 			e.note("%s: %s.", v.Name, strings.Join(texts, "; "))
