@@ -259,7 +259,7 @@ func (f *File) checkStepNames(r *yamlfile.Reader) {
 	for _, step := range f.Study.Steps {
 		for _, name := range []string{step.Before, step.Variant} {
 			if _, found := f.Study.Variant(name); !found {
-				r.Problem(0, "a step names the variant %q, which the study has not", name)
+				r.Problem(0, "a step names %q, which is no variant of the study", name)
 			}
 		}
 	}
