@@ -249,7 +249,7 @@ func (f *File) checkTwins(r *yamlfile.Reader) {
 		same := original
 		same.Name, same.TwinOf, same.Points = v.Name, v.TwinOf, v.Points
 		if v.TwinOf != "" && (!found || original.TwinOf != "" || !reflect.DeepEqual(v, same)) {
-			r.Problem(0, "variant %s is no twin of %q", v.Name, v.TwinOf)
+			r.Problem(0, "variant %s is no twin of %q, expected a copy of it under another name", v.Name, v.TwinOf)
 		}
 	}
 }

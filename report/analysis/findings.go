@@ -12,8 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// findings adds the findings that follow the sentence: the levels of its metrics, other differences, and those
-// that belong to the kind of the study.
+// findings adds the findings that follow the sentence: the levels of its metrics, other differences, and
+// those that belong to the kind of the study.
 func (e *experiment) findings(a lab.Analysis, s subject, c *lab.Conclusion) {
 	add := func(section string, texts ...string) {
 		for _, text := range texts {
