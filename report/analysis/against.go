@@ -142,7 +142,7 @@ func changesToBaseline(
 		was, is := results[seriesKey{a.Baseline, p.Name, m.Name}], results[seriesKey{variant, p.Name, m.Name}]
 		c := lab.Change{Metric: m.Name, Variant: variant, Point: p.Name, Before: was.Mean, After: is.Mean,
 			Verdict: lab.Undecided, Words: "undecided: no block has a ratio to " + a.Baseline}
-		found := comparisonOf(a.Comparisons, m.Name, p.Name, pair{variant, a.Baseline})
+		found := findComparison(a.Comparisons, m.Name, p.Name, pair{variant, a.Baseline})
 		switch {
 		case found != nil:
 			c.Ratio, c.Verdict, c.Words, c.Unsteady = found.Ratio, found.Verdict, found.Words, found.Unsteady

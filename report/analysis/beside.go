@@ -97,7 +97,7 @@ func newSideFigure(
 	if len(broke) > 0 {
 		f.Words = figure.And(broke) + " broke a rule of the system"
 	}
-	c := comparisonOf(a.Comparisons, m.Name, point, pair{names[1], names[0]})
+	c := findComparison(a.Comparisons, m.Name, point, pair{names[1], names[0]})
 	switch {
 	case f.Words != "" || f.Each[0] == nil || f.Each[1] == nil:
 	case c != nil:

@@ -30,7 +30,7 @@ func (e *experiment) bottlenecks(a lab.Analysis) []lab.Bottleneck {
 		b := lab.Bottleneck{Metric: metric, Point: point, Variant: base.Name}
 		for _, v := range e.variants() {
 			unit := scaledUnit(base, v)
-			c := comparisonOf(a.Comparisons, metric, point.Name, pair{v.Name, base.Name})
+			c := findComparison(a.Comparisons, metric, point.Name, pair{v.Name, base.Name})
 			if unit == "" || c == nil {
 				continue
 			}

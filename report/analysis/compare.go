@@ -230,8 +230,8 @@ func (e *experiment) comparison(metric lab.Metric, point lab.Point, p pair, c co
 	return out
 }
 
-// comparisonOf returns the comparison of a pair in a metric at a point, or nil if it is not among all.
-func comparisonOf(all []lab.Comparison, metric, point string, p pair) *lab.Comparison {
+// findComparison returns the comparison of a pair in a metric at a point, or nil if it is not among all.
+func findComparison(all []lab.Comparison, metric, point string, p pair) *lab.Comparison {
 	i := slices.IndexFunc(all, func(c lab.Comparison) bool {
 		return c.Metric == metric && c.Point.Name == point && c.Variant == p.variant && c.Baseline == p.against
 	})

@@ -58,7 +58,7 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 
 // ratioIn returns the ratio of a bar in a run, or nil if the run has none.
 func ratioIn(run lab.PastRun, bar lab.Bar) *lab.Ratio {
-	c := comparisonOf(run.Comparisons, bar.Metric, bar.Point, pair{bar.Variant, bar.Baseline})
+	c := findComparison(run.Comparisons, bar.Metric, bar.Point, pair{bar.Variant, bar.Baseline})
 	if c != nil && c.Ratio.Ratio > 0 {
 		return &c.Ratio
 	}

@@ -44,7 +44,7 @@ func (e *experiment) traced() []lab.TracedVariant {
 	var all []lab.TracedVariant
 	for v, point := range e.settings() {
 		before, after := e.tracedBlocks(e.study.Baseline, v.Name, point.Name)
-		if v.Name == e.study.Baseline || len(before) < 2 {
+		if v.Name == e.study.Baseline || !e.comparable(e.study.Baseline) || len(before) < 2 {
 			continue
 		}
 		by := sampling{n: len(before), confidence: e.confidence(e.design.Confidence, len(before)),

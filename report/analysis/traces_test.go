@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -56,6 +57,23 @@ func TestTracesHoldTheTruth(t *testing.T) {
 	if most := rounds * 8 / 100; missed > most || false95 > most {
 		t.Errorf("of %d intervals of 95 %% %d miss the truth and %d call equal different: want at most %d", rounds,
 			missed, false95, most)
+	}
+}
+
+// TestABaselineThatIsStruckOutIsNotComparedByItsSpans: as in every other comparison.
+func TestABaselineThatIsStruckOutIsNotComparedByItsSpans(t *testing.T) {
+	in := loaded()
+	for i := range in.Trials {
+		in.Trials[i].Traced = &lab.TraceSet{Operations: []lab.TracedOperation{{Service: "front", Traces: 5,
+			Batches: []lab.TraceBatch{{Seconds: 1 + float64(i%7)/10}}}}}
+	}
+	if a := Analyse(in); len(a.Traced) != 2 {
+		t.Errorf("%d comparisons by spans, want those of b at two points", len(a.Traced))
+	}
+	broken := slices.IndexFunc(in.Trials, func(t lab.Trial) bool { return t.Variant == "a" })
+	in.Trials[broken].Valid, in.Trials[broken].Audit.Verdict = false, lab.AuditInvalid
+	if a := Analyse(in); len(a.Traced) != 0 {
+		t.Errorf("the baseline broke an invariant, and %d comparisons have it", len(a.Traced))
 	}
 }
 
