@@ -63,7 +63,8 @@ func TestAFurtherBlockOfOneTrial(t *testing.T) {
 	r, p := &rooms{spoil: lose(2, 3)}, plan(0)
 	p.Study.Variants, p.Study.Design.Blocks = p.Study.Variants[:1], 2
 	p.Trials = append(p.Study.Block(1, 0), p.Study.Block(2, 1)...)
-	testset.Must(t, r.conductor(t).Play(t.Context(), p))
+	c := r.conductor(t)
+	testset.Must(t, c.Play(t.Context(), p))
 	if text := strings.Join(r.notes, "\n"); !strings.Contains(text, "block is played there (1 trial)") {
 		t.Errorf("notes: %s\nwant a further block of 1 trial", text)
 	}

@@ -349,25 +349,6 @@ func otherLength(c lab.Change, before, after lab.Analysis) string {
 	return fmt.Sprintf("loads of %s, then of %s", seconds(was), seconds(is))
 }
 
-// followedBy returns the steadiness of a quantity and of the warm-up of a variant at a point. If the
-// operations were too few for the 99th percentile, it is that of the percentile that was followed, or of the
-// median if none was (followSteadiness).
-func followedBy(run lab.Analysis, variant, point, quantity string) []lab.Steadiness {
-	isTail := func(s lab.Steadiness) bool {
-		return s.Quantity != stats.FollowMedian && s.Quantity != stats.FollowRate && s.Quantity != warmUpQuantity
-	}
-	there := slices.DeleteFunc(slices.Clone(run.Steadiness), func(s lab.Steadiness) bool {
-		return s.Variant != variant || s.Point.Name != point
-	})
-	ofTail := quantity == stats.FollowTail
-	if ofTail && !slices.ContainsFunc(there, isTail) {
-		quantity, ofTail = stats.FollowMedian, false
-	}
-	return slices.DeleteFunc(there, func(s lab.Steadiness) bool {
-		return s.Quantity != quantity && s.Quantity != warmUpQuantity && !(ofTail && isTail(s))
-	})
-}
-
 // workload returns the differences between two runs in the scale of the work and the length of the loads.
 func workload(before, after lab.Analysis) []lab.EnvironmentChange {
 	var all []lab.EnvironmentChange
