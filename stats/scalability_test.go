@@ -101,6 +101,7 @@ func TestWhatIsNotScalableByTheLawIsRefused(t *testing.T) {
 		why    string
 	}{
 		"too few levels": {upTo32()[:5], whole[:5], "5 levels, and the law needs 6"},
+		"one level":      {upTo32()[:1], whole[:1], "1 level, and the law needs 6"},
 		"a level twice":  {append(upTo32(), 2), append(whole[:6:6], whole[1]), "twice"},
 		"too few blocks": {upTo32(), scaled(law{100, 0.05, 0.002}.at, upTo32(), 4, 0, 0.01, 1), "4 blocks"},
 		"more than linear": {upTo32(), scaled(func(n float64) float64 { return 10 * math.Pow(n, 1.3) }, upTo32(),
