@@ -1,20 +1,21 @@
 package scenario
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 )
 
 // Limits of a scenario.
 const (
 	maxFlows  = 1000
-	maxSteps  = 1000 // in a flow
-	maxNames  = 1000 // values and data
-	maxLength = 1 << 20
+	maxSteps  = 1000    // in a flow
+	maxNames  = 1000    // values and data
+	maxLength = 1 << 20 // bytes of a generated text, and of a line of JSON data
 	maxSpan   = 1 << 53 // numbers of a zipf; float64 has no larger whole numbers without gaps
+
+	// maxWeight is low enough that the weights of all flows have a finite sum.
+	maxWeight = 1e300
 
 	// MaxBody is the size of the largest body, in bytes.
 	MaxBody = 16 << 20
@@ -97,7 +98,7 @@ func (c *compiler) readValues() {
 // checkName refuses a name that cannot be written between ${ and }.
 func (c *compiler) checkName(place, name string) {
 	if !namePattern.MatchString(name) {
-		c.problem(place, "the name %q: use letters, digits, dashes and underlines, beginning with a letter", name)
+		c.problem(place, "name %q: use 1 to 64 letters, digits, - and _, beginning with a letter or _", name)
 	}
 }
 
@@ -109,13 +110,16 @@ func (c *compiler) readFlows() {
 	}
 	total := 0.0
 	for i := range flows {
-		weight := cmp.Or(flows[i].Weight, 1)
-		if !(weight > 0) || math.IsInf(weight, 0) {
-			c.problem(at("flows", i)+".weight", "flow %q: weight %g: give a number above zero", flows[i].Name, weight)
+		place, weight := at("flows", i), flows[i].Weight
+		if weight == 0 && !c.file.origin.has(place+".weight") {
 			weight = 1
 		}
+		if !(weight > 0 && weight <= maxWeight) {
+			c.problem(place+".weight", "flow %q: weight %g: give a number above zero, and at most %g", flows[i].Name,
+				weight, maxWeight)
+		}
 		total += weight
-		compiled := c.readFlow(at("flows", i), &flows[i])
+		compiled := c.readFlow(place, &flows[i])
 		compiled.share = total
 		c.plan.flows = append(c.plan.flows, compiled)
 	}

@@ -84,6 +84,7 @@ func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 		{"two files", "csv: customers.csv", "csv: customers.csv, jsonl: customers.csv"},
 		{"order", "order: random", "order: reverse"},
 		{"weight", "weight: 4", "weight: -4"},
+		{"weight of zero", "weight: 4", "weight: 0"},
 		{"request", "POST /login", "POST login"},
 		{"two requests", "request: POST /login", "request: POST /login\n        grpc: a.B/C"},
 		{"two bodies", "request: POST /login", "request: POST /login\n        body: a"},

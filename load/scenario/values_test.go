@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -214,5 +215,22 @@ func TestWeights(t *testing.T) {
 	const limit = 13.82 // 2 degrees of freedom, one in a thousand
 	if got := chiSquared(counts, []float64{0.1, 0.2, 0.7}); got > limit {
 		t.Errorf("counts %v: chi squared %.1f", counts, got)
+	}
+}
+
+// TestWeightsHaveAFiniteSum: otherwise the first flow would have no share, and the last one all of it.
+func TestWeightsHaveAFiniteSum(t *testing.T) {
+	f := Single(Step{Request: "GET /0"})
+	f.Flows = append(f.Flows, Flow{Name: "x", Steps: []Step{{Request: "GET /1"}}})
+	for weight, want := range map[float64]string{maxWeight: "", 1e308: "weight 1e+308: give a number above zero"} {
+		f.Flows[0].Weight, f.Flows[1].Weight = weight, weight
+		plan, err := f.Compile("")
+		if want != "" {
+			if err == nil || strings.Count(err.Error(), want) != 2 {
+				t.Errorf("weight %g: error %v, want twice: %s", weight, err, want)
+			}
+		} else if err != nil || plan.flows[0].share != 0.5 || plan.flows[1].share != 1 {
+			t.Errorf("weight %g: error %v, shares %+v", weight, err, plan)
+		}
 	}
 }
