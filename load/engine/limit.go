@@ -1,16 +1,21 @@
 package engine
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
-// Limit keeps flows from beginning faster than permitted. It lets n flows begin in any n/rate seconds,
-// about one second, where n is the whole part of the rate. The zero value permits any rate.
+// Limit keeps flows from beginning faster than permitted. It lets n flows begin in any n/rate seconds, where n
+// is the rate rounded up: n flows in any second at most, and the rate on average. The zero value permits any
+// rate.
 type Limit struct {
 	window time.Duration
 	begun  []time.Duration // the last n, as a ring
 	next   int             // place of the oldest
 }
 
-// maxBurst bounds the memory of a limit; for higher rates the window is shorter.
+// maxBurst bounds the memory of a limit. Higher rates are permitted in equal parts of a second, each part
+// rounded up.
 const maxBurst = 10_000
 
 // NewLimit permits a rate in flows per second; zero or less permits any rate.
@@ -18,8 +23,9 @@ func NewLimit(rate float64) Limit {
 	if rate <= 0 {
 		return Limit{}
 	}
-	n := int(min(max(rate, 1), maxBurst))
-	l := Limit{window: time.Duration(float64(n) / rate * 1e9), begun: make([]time.Duration, n)}
+	parts := math.Ceil(rate / maxBurst)
+	n := math.Ceil(rate / parts)
+	l := Limit{window: time.Duration(n / rate * 1e9), begun: make([]time.Duration, int(n))}
 	for i := range l.begun {
 		l.begun[i] = -l.window
 	}

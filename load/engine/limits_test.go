@@ -14,15 +14,15 @@ import (
 	"github.com/cleave-lab/cleave/load/schedule"
 )
 
-// TestTheLimitHoldsInEveryWindow: although all flows are due at once, at most n begin in any n/rate
-// seconds.
+// TestTheLimitHoldsInEveryWindow: although all flows are due at once, at most n begin in any n/rate seconds,
+// which are a whole second or more, or a whole part of one.
 func TestTheLimitHoldsInEveryWindow(t *testing.T) {
 	for _, c := range []struct {
 		rate   float64
 		n      int
 		window time.Duration
-	}{{100, 100, time.Second}, {2.5, 2, 800 * time.Millisecond}, {0.5, 1, 2 * time.Second},
-		{1e5, maxBurst, 100 * time.Millisecond}} {
+	}{{100, 100, time.Second}, {2.5, 3, 1200 * time.Millisecond}, {10.5, 11, 1047619047},
+		{0.5, 1, 2 * time.Second}, {1e5, maxBurst, 100 * time.Millisecond}, {15_000, 7500, time.Second / 2}} {
 		l := NewLimit(c.rate)
 		var begun []time.Duration
 		for now := time.Duration(0); len(begun) < 3*c.n; {

@@ -41,8 +41,8 @@ type Load struct {
 	// Timeout.
 	Grace  time.Duration
 	Pacing Pacing
-	// MaxRate is the highest rate at which flows begin, measured over about a second. Flows that are due
-	// faster are held back, and count as unsent if they have not begun at the end. Zero: no limit.
+	// MaxRate is the highest rate at which flows begin; in one second it is rounded up to a whole flow. Flows
+	// that are due faster are held back, and count as unsent if they have not begun at the end. Zero: no limit.
 	MaxRate float64
 	// Until is the time from which on no operation begins, regardless of the duration. Zero: never.
 	Until time.Time
