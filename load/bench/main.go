@@ -46,28 +46,29 @@ func main() {
 func serve(arguments []string) error {
 	var config target.Config
 	flags := flag.NewFlagSet("target", flag.ContinueOnError)
-	flags.IntVar(&config.Port, "port", 0, "on 127.0.0.1; 0 lets the kernel choose")
-	flags.DurationVar(&config.StallAt, "stall-at", 0, "when everything stops, after the first request")
-	flags.DurationVar(&config.StallFor, "stall-for", 0, "how long")
+	flags.IntVar(&config.Port, "port", 0, "port on 127.0.0.1; 0: the kernel chooses one")
+	flags.DurationVar(&config.StallAt, "stall-at", 0, "time from the first request to the stall")
+	flags.DurationVar(&config.StallFor, "stall-for", 0, "length of the stall")
 	flags.DurationVar(&config.Service.Mean, "service", 0,
-		"mean time of a queue with one server in front of the answers; 0: none")
-	flags.BoolVar(&config.Service.Exponential, "exponential", false,
-		"its times are random, exponentially distributed")
-	flags.Uint64Var(&config.Service.Seed, "seed", 1, "of random times")
-	calls := flags.Bool("grpc", false, "answer unary calls of gRPC instead")
+		"mean service time of a queue with one server in front of the answers; 0: no queue")
+	flags.BoolVar(&config.Service.Exponential, "exponential", false, "draw exponential service times")
+	flags.Uint64Var(&config.Service.Seed, "seed", 1, "seed of the exponential service times")
+	grpc := flags.Bool("grpc", false, "answer unary calls of gRPC instead")
 	stamps := flags.String("stamps", "", "write the receive times of all requests to this file")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	config.Stamps = *stamps != ""
+	config.Stamps = *stamps != "" && !*grpc
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if *calls {
-		calls, err := serveGRPC(ctx, func(port int) { fmt.Println(port) })
-		fmt.Println(calls)
-		return err
+	printPort := func(port int) { fmt.Println(port) }
+	var count target.Count
+	var err error
+	if *grpc {
+		count.Requests, err = serveGRPC(ctx, printPort)
+	} else {
+		count, err = target.Serve(ctx, config, printPort)
 	}
-	count, err := target.Serve(ctx, config, func(port int) { fmt.Println(port) })
 	if err != nil {
 		return err
 	}

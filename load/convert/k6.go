@@ -333,8 +333,11 @@ func (s *script) resolve(_ any, name string) (sobek.ModuleRecord, error) {
 		return nil, fmt.Errorf("it imports %s, which has no counterpart and is not fetched", name)
 	}
 	module, err := s.parse(name, source)
+	if err != nil {
+		return nil, err
+	}
 	s.modules[name] = module
-	return module, err
+	return module, nil
 }
 
 // read returns a file of the script's folder.
@@ -343,8 +346,8 @@ func (s *script) read(name string) (string, error) {
 	return string(text), err
 }
 
-// k6Modules returns the source of the modules that scripts import, by name. Each exports objects of
-// k6.js.
+// k6Modules returns the source of the modules that a script may import, by name: they export objects of k6.js,
+// and stand-ins for what does not change the requests.
 func k6Modules() map[string]string {
 	return map[string]string{
 		"k6": `export const {sleep, check, group, fail} = k6; export const randomSeed = () => {}; export ` +
