@@ -1,10 +1,11 @@
 // Package inputfile opens files that users name or units leave: only regular files up to a size limit. A pipe
 // without a writer would block a program for ever, and an endless device would exhaust its memory.
 //
-// Entry points: Read, Open, Folder.
+// Entry points: Read, Open, Folder, Within.
 package inputfile
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -24,7 +25,7 @@ type File struct {
 }
 
 // Read returns the content of a file. It fails if the file has more than most bytes.
-func Read(path string, most int64) (data []byte, err error) {
+func Read(path string, most int64) ([]byte, error) {
 	file, err := Open(path, most)
 	if err != nil {
 		return nil, err
@@ -59,6 +60,7 @@ func check(file *os.File, most int64) (*File, error) {
 	return &File{file: file, most: most}, nil
 }
 
+// kindOf returns what a file that is not regular is, for an error message.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
@@ -86,6 +88,13 @@ func (f *File) Close() error { return f.file.Close() }
 
 // Stat implements fs.File.
 func (f *File) Stat() (fs.FileInfo, error) { return f.file.Stat() }
+
+// SkipByteOrderMark skips the mark that spreadsheets and editors on Windows put before a text.
+func SkipByteOrderMark(text *bufio.Reader) {
+	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
+		_, _ = text.Discard(len(mark)) // they are in the buffer
+	}
+}
 
 // Root is an fs.FS of a folder. It opens files as Open does, each with the same limit, and refuses files
 // outside of the folder, also through links.

@@ -1,6 +1,7 @@
 package inputfile
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"io/fs"
@@ -96,5 +97,17 @@ func TestTheLimitHoldsForWhatGrows(t *testing.T) {
 	if _, err := Read("/proc/self/status", 10); err == nil ||
 		!strings.Contains(err.Error(), "more than 10 bytes") {
 		t.Errorf("a file without a size was read beyond its limit: %v", err)
+	}
+}
+
+// TestTheByteOrderMarkIsSkipped once, at the beginning only.
+func TestTheByteOrderMarkIsSkipped(t *testing.T) {
+	for text, want := range map[string]string{"\ufeffa": "a", "\ufeff": "", "\ufeff\ufeff": "\ufeff", "a\ufeff": "a\ufeff",
+		"ab": "ab", "": ""} {
+		in := bufio.NewReader(strings.NewReader(text))
+		SkipByteOrderMark(in)
+		if got, err := io.ReadAll(in); err != nil || string(got) != want {
+			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
+		}
 	}
 }

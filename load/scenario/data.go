@@ -101,9 +101,7 @@ func (t *table) read(folder string, d Data) (err error) {
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	text := bufio.NewReader(file)
-	if mark, _ := text.Peek(3); string(mark) == "\ufeff" {
-		_, _ = text.Discard(len(mark)) // the byte order mark of spreadsheets and editors
-	}
+	inputfile.SkipByteOrderMark(text)
 	if d.CSV != "" {
 		err = t.readCSV(text)
 	} else {

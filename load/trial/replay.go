@@ -92,9 +92,7 @@ const (
 // file marks them.
 func readArrivals(in io.Reader) ([]time.Duration, error) {
 	buffered := bufio.NewReaderSize(in, maxLine)
-	if mark, _ := buffered.Peek(3); string(mark) == "\ufeff" {
-		_, _ = buffered.Discard(len(mark)) // the byte order mark of spreadsheets and editors
-	}
+	inputfile.SkipByteOrderMark(buffered)
 	first, err := buffered.Peek(1)
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("the file is empty")
