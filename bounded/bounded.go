@@ -1,5 +1,5 @@
 // Package bounded limits the size of messages from hosts, agents, units, daemons and registries: any of them
-// may send without end. Of output without end it keeps the last bytes.
+// may send without end. A Tail keeps only the last bytes of an output.
 //
 // Entry points: New, ReadAll; Tail.
 package bounded

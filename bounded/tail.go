@@ -1,6 +1,9 @@
 package bounded
 
-import "sync"
+import (
+	"cmp"
+	"sync"
+)
 
 // mostKept is the number of bytes that a Tail keeps unless it says otherwise.
 const mostKept = 64 << 10
@@ -27,11 +30,7 @@ func (t *Tail) Write(data []byte) (int, error) {
 
 // surplus returns the number of bytes at the beginning of data that are more than what is kept.
 func (t *Tail) surplus() int {
-	most := t.Most
-	if most == 0 {
-		most = mostKept
-	}
-	return max(0, len(t.data)-most)
+	return max(0, len(t.data)-cmp.Or(t.Most, mostKept))
 }
 
 // End returns what is kept, and the number of bytes that were written before it.

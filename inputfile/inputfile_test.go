@@ -102,8 +102,8 @@ func TestTheLimitHoldsForWhatGrows(t *testing.T) {
 
 // TestTheByteOrderMarkIsSkipped once, at the beginning only.
 func TestTheByteOrderMarkIsSkipped(t *testing.T) {
-	for text, want := range map[string]string{"\ufeffa": "a", "\ufeff": "", "\ufeff\ufeff": "\ufeff", "a\ufeff": "a\ufeff",
-		"ab": "ab", "": ""} {
+	for text, want := range map[string]string{"\ufeffa": "a", "\ufeff": "", "\ufeff\ufeff": "\ufeff",
+		"a\ufeff": "a\ufeff", "ab": "ab", "": ""} {
 		in := bufio.NewReader(strings.NewReader(text))
 		SkipByteOrderMark(in)
 		if got, err := io.ReadAll(in); err != nil || string(got) != want {

@@ -124,6 +124,11 @@ func ParseJob(text string) (Job, error) {
 			return Job{}, fmt.Errorf("job: %w", err)
 		}
 	}
+	return decodeJob(data)
+}
+
+// decodeJob decodes a job and checks it.
+func decodeJob(data []byte) (Job, error) {
 	var job Job
 	if err := json.Unmarshal(data, &job); err != nil {
 		return job, fmt.Errorf("job: %w", err)

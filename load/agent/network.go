@@ -17,10 +17,10 @@ type network struct {
 	proof  string // the measured duration of a probe
 }
 
-// before puts the network that the environment asks for in front of each address of a unit. Each gets an
-// equal share of the rate, since connections are spread evenly. before returns the addresses to dial;
-// these are the unit's own if the environment asks for no network.
-func (n *network) before(ctx context.Context, unit string, addresses []string) ([]string, error) {
+// simulate puts the network that the environment asks for in front of each address of a unit, and returns the
+// addresses to dial: the unit's own if the environment asks for none. Each address gets an equal share of the
+// rate, since connections are spread evenly.
+func (n *network) simulate(ctx context.Context, unit string, addresses []string) ([]string, error) {
 	text := os.Getenv(lab.NetworkVariable)
 	if text == "" {
 		return addresses, nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -44,8 +43,8 @@ type served struct {
 	channel *unit.Channel
 	host    lab.Host
 	trial   *trial.Trial
-	limit   objective.Objective
-	dir     string    // temporary; empty: none
+	limit   objective.Objective // the parsed Job.Objective
+	dir     string              // temporary; empty: none
 	begin   sync.Once // for connected
 	begun   time.Time // when the command start came
 	stop    context.CancelCauseFunc
@@ -110,11 +109,8 @@ func readJob(lines *bufio.Reader) (*Job, error) {
 	if errors.Is(err, io.EOF) && len(line) == 0 {
 		return nil, unit.ErrGone
 	}
-	var job Job
-	if wrong := json.Unmarshal(line, &job); wrong != nil {
-		return nil, fmt.Errorf("job: %w", wrong)
-	}
-	return &job, job.check()
+	job, err := decodeJob(line)
+	return &job, err
 }
 
 // prepare makes the load and the target ready.
@@ -174,7 +170,7 @@ func (s *served) findTarget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dialed, err := s.network.before(ctx, s.Unit, strings.Split(text, lab.AddressSeparator))
+	dialed, err := s.network.simulate(ctx, s.Unit, strings.Split(text, lab.AddressSeparator))
 	if err != nil {
 		return err
 	}

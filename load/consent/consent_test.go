@@ -291,7 +291,7 @@ func TestMistakesInTheList(t *testing.T) {
 		`mistakes.yaml:2: max_rate: rate "fast"`, `mistakes.yaml:2: hours "at night"`,
 		`mistakes.yaml:2: expires "tomorrow"`,
 		`mistakes.yaml:9: host "169.254.169.254" is the metadata service`,
-		"mistakes.yaml:9: token has 18 characters", `mistakes.yaml:9: hours "10:00-10:00"`,
+		"mistakes.yaml:9: token has blanks", `mistakes.yaml:9: hours "10:00-10:00"`,
 		`mistakes.yaml:16: host "0x7f.1": it looks like a number`, `mistakes.yaml:16: max_rate: rate "-1/s"`,
 		`mistakes.yaml:16: hours "10:00-11:00 Mars/Base": unknown time zone`,
 	}

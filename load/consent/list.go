@@ -138,12 +138,13 @@ func checkHost(host string) error {
 
 // checkToken refuses a token that could be guessed or that could be cut off on its way.
 func checkToken(token string) error {
-	if len(token) < minToken || len(token) > maxToken ||
-		strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return fmt.Errorf("token has %d characters: use %d to %d random ones, letters and digits", len(token),
-			minToken, maxToken)
+	wrong := fmt.Sprintf("%d characters", len(token))
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		wrong = "blanks or characters outside of ASCII"
+	} else if len(token) >= minToken && len(token) <= maxToken {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("token has %s: use %d to %d random letters and digits", wrong, minToken, maxToken)
 }
 
 // check compares a request with the permission and returns when the load must end.

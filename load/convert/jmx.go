@@ -15,7 +15,7 @@ type testPlan struct {
 	target    string             // scheme and host of most requests; "" if the plan names none
 	constants map[string]string  // user-defined variables as written
 	resolved  map[string][]piece // their resolved values
-	flow      *threads           // the thread group that is being converted
+	group     *threads           // the thread group that is being converted
 	redirects []string           // samplers that follow redirects
 	cookieJar bool               // some sampler has a cookie manager
 	unknown   string             // the server that the user has to name, as the plan writes it
@@ -38,7 +38,7 @@ func (p *testPlan) convert(data []byte) error {
 	if err != nil {
 		return err
 	}
-	p.constants, p.resolved, p.flow = map[string]string{}, map[string][]piece{}, &threads{element: root}
+	p.constants, p.resolved, p.group = map[string]string{}, map[string][]piece{}, &threads{element: root}
 	elements, err := p.threadGroups(root)
 	if err != nil {
 		return err

@@ -11,10 +11,10 @@ import (
 // extractor converts a post-processor to an extraction of the step, or lists it.
 func (p *testPlan) extractor(e *element, step *scenario.Step) {
 	take := func(variable string, how scenario.Extraction) {
-		if _, known := p.flow.names[variable]; !known {
-			p.flow.names[variable] = p.name(variable)
+		if _, known := p.group.names[variable]; !known {
+			p.group.names[variable] = p.name(variable)
 		}
-		step.Extract = with(step.Extract, p.flow.names[variable], how)
+		step.Extract = with(step.Extract, p.group.names[variable], how)
 	}
 	switch {
 	case !inAnswer(e, "Sample.scope"):

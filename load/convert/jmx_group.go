@@ -35,7 +35,7 @@ func isGroup(class string) bool { return class == "ThreadGroup" || class == conc
 func (p *testPlan) threadGroup(e *element) *threads {
 	e.reached = true
 	g := &threads{element: e, names: map[string]string{}}
-	p.flow = g
+	p.group = g
 	users, ramp, unit := "ThreadGroup.num_threads", "ThreadGroup.ramp_time", time.Second
 	if e.class == concurrencyGroup {
 		users, ramp = "TargetLevel", "RampUp"

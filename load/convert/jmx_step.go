@@ -70,8 +70,8 @@ func (p *testPlan) sampler(e *element) {
 			p.skip(e, "stopping or skipping from within a flow has no counterpart")
 			return
 		}
-		p.flow.pending += before + time.Duration(p.span(e, "ActionProcessor.duration", time.Millisecond))
-		p.flow.timers = append(p.flow.timers, throttles...)
+		p.group.pending += before + time.Duration(p.span(e, "ActionProcessor.duration", time.Millisecond))
+		p.group.timers = append(p.group.timers, throttles...)
 		return
 	}
 	settings := append([]*element{e}, defaults(scope)...)
@@ -94,13 +94,13 @@ func (p *testPlan) sampler(e *element) {
 			"a flow keeps its connection; the command line can give every flow a new one")
 	}
 	p.checks(scope, &step)
-	if len(p.flow.steps) == maxSteps {
-		p.flow.lost++
+	if len(p.group.steps) == maxSteps {
+		p.group.lost++
 		return
 	}
-	p.flow.steps = append(p.flow.steps, step)
-	p.flow.before, p.flow.pending = append(p.flow.before, p.flow.pending+before), 0
-	p.flow.timers = append(p.flow.timers, throttles...)
+	p.group.steps = append(p.group.steps, step)
+	p.group.before, p.group.pending = append(p.group.before, p.group.pending+before), 0
+	p.group.timers = append(p.group.timers, throttles...)
 }
 
 // scope returns the elements that apply to a sampler, from the outside in: those beside it, those beside

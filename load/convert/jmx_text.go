@@ -126,7 +126,7 @@ func (p *testPlan) reference(e *element, name string, depth int) []piece {
 	if strings.HasPrefix(name, "__") {
 		return p.function(e, name, depth)
 	}
-	if ref, known := p.flow.names[name]; known {
+	if ref, known := p.group.names[name]; known {
 		return []piece{{ref: ref}}
 	}
 	for at := e; at != nil; at = at.parent {
@@ -161,7 +161,7 @@ func (p *testPlan) function(e *element, call string, depth int) []piece {
 	drawn := func(preferred, variable string, v scenario.Value) []piece {
 		ref := p.newValue(cmp.Or(variable, preferred), v)
 		if variable != "" {
-			p.flow.setVariable(variable, ref)
+			p.group.setVariable(variable, ref)
 		}
 		return []piece{{ref: ref}}
 	}
@@ -185,7 +185,7 @@ func (p *testPlan) function(e *element, call string, depth int) []piece {
 	case name == "__threadNum":
 		p.note(e.where(), "${"+call+"}",
 			"a flow does not know its user: drawn from the users' numbers for every flow")
-		users := int64(max(1, p.flow.load.Users))
+		users := int64(max(1, p.group.load.Users))
 		return drawn("thread", "", scenario.Value{Integer: &scenario.Range{From: 1, To: users}})
 	case name == "__P" || name == "__property":
 		value, at := "1", 1 // JMeter's own default of __P, and the index of the argument that replaces it

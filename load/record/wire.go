@@ -105,7 +105,7 @@ func (r *Results) unpack(operation int, one wireOperation) error {
 	return nil
 }
 
-// packed returns a histogram as text, or "" for nil.
+// packed returns a histogram as text, or "" if it is nil or empty.
 func packed(h *hdrhistogram.Histogram) (string, error) {
 	if h == nil || h.TotalCount() == 0 {
 		return "", nil

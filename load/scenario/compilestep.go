@@ -136,7 +136,7 @@ func (c *compiler) readBody(place string, s *Step, compiled *step, names *scope)
 
 // newJSONTemplate returns a template that writes a body as JSON. A text that consists of one value is
 // written with the type of the value.
-func newJSONTemplate(body any, find names) (template, error) {
+func newJSONTemplate(body any, find lookup) (template, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)

@@ -26,8 +26,9 @@ func format() yamlfile.Format {
 // error.
 type Problems = yamlfile.Problems
 
-// Parse reads a scenario file. path is for messages only. The error is of type Problems and names all
-// mistakes, including those that Compile finds.
+// Parse reads a scenario file; Compile checks what it says. The error is of type Problems and names all
+// mistakes, also those that Compile would find in the rest of the file. Their lines are of path, in whose
+// folder data files are looked for.
 func Parse(path string, data []byte) (*File, error) {
 	r := &yamlfile.Reader{Format: format(), File: path}
 	root := r.Root(data)
@@ -42,7 +43,7 @@ func Parse(path string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// withCompiled adds the mistakes that Compile finds.
+// withCompiled returns the mistakes of the reader, with those that Compile finds in what could be read.
 func withCompiled(r *yamlfile.Reader, f *File) error {
 	seen := map[int]bool{}
 	for _, p := range r.Problems {

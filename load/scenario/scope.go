@@ -22,7 +22,7 @@ type scope struct {
 	columns   map[int]map[int]int // data by index: slot by column
 }
 
-// find implements names.
+// find is the lookup for the templates of a flow.
 func (s *scope) find(name string) (slot int, of kind, err error) {
 	if index, found := s.values[name]; found {
 		s.used[index] = true

@@ -43,11 +43,11 @@ const (
 	number       // a whole number
 )
 
-// names returns the slot and the kind of a name.
-type names func(name string) (slot int, of kind, err error)
+// lookup returns the slot and the kind of a name.
+type lookup func(name string) (slot int, of kind, err error)
 
 // newTemplate parses a text with values, which are written in the form as.
-func newTemplate(text string, as form, find names) (template, error) {
+func newTemplate(text string, as form, find lookup) (template, error) {
 	var t template
 	var literal []byte
 	for {

@@ -56,20 +56,20 @@ func (w *walk) next() (time.Duration, bool) {
 	case w.jittered:
 		n += w.gaps.uniform()
 	}
-	return w.when(w.profile, n)
+	return w.when(n)
 }
 
 // when returns the time before which n arrivals are expected. It finds the phase and inverts its
 // equation. Rounding must not move a time out of its phase.
-func (w *walk) when(p profile, n float64) (time.Duration, bool) {
+func (w *walk) when(n float64) (time.Duration, bool) {
 	for n >= w.limit {
-		if w.phase++; w.phase == len(p) {
+		if w.phase++; w.phase == len(w.profile) {
 			w.phase--
 			return 0, false
 		}
-		w.limit = p[w.phase].first + p[w.phase].total()
+		w.limit = w.profile[w.phase].first + w.profile[w.phase].total()
 	}
-	ph := p[w.phase]
+	ph := w.profile[w.phase]
 	in := time.Duration(math.Round(ph.at(max(0, n-ph.first)) * 1e9))
 	return ph.start + min(in, ph.duration), true
 }

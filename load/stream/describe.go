@@ -91,8 +91,8 @@ func namesOf(methods protoreflect.MethodDescriptors) []string {
 	return names
 }
 
-// inquiry asks a server for descriptions (grpc.reflection.v1).
-type inquiry struct {
+// reflectionStream is a conversation with the reflection service of a server (grpc.reflection.v1).
+type reflectionStream struct {
 	stream grpc.ClientStream
 	files  map[string]*descriptorpb.FileDescriptorProto
 }
@@ -143,7 +143,7 @@ func ask(
 	if err != nil {
 		return nil, statusError{status.Convert(err)}
 	}
-	r := &inquiry{stream: stream, files: make(map[string]*descriptorpb.FileDescriptorProto)}
+	r := &reflectionStream{stream: stream, files: make(map[string]*descriptorpb.FileDescriptorProto)}
 	services, err := r.services()
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func ask(
 }
 
 // call sends a request and returns its answer.
-func (r *inquiry) call(
+func (r *reflectionStream) call(
 	request *grpc_reflection_v1.ServerReflectionRequest,
 ) (*grpc_reflection_v1.ServerReflectionResponse, error) {
 	answer := new(grpc_reflection_v1.ServerReflectionResponse)
@@ -187,7 +187,7 @@ func (r *inquiry) call(
 }
 
 // services returns the names of all services of the server, in order.
-func (r *inquiry) services() ([]string, error) {
+func (r *reflectionStream) services() ([]string, error) {
 	answer, err := r.call(&grpc_reflection_v1.ServerReflectionRequest{
 		MessageRequest: &grpc_reflection_v1.ServerReflectionRequest_ListServices{},
 	})
@@ -203,7 +203,7 @@ func (r *inquiry) services() ([]string, error) {
 }
 
 // fetch requests a file and all that it imports, unless they are known.
-func (r *inquiry) fetch(request *grpc_reflection_v1.ServerReflectionRequest) error {
+func (r *reflectionStream) fetch(request *grpc_reflection_v1.ServerReflectionRequest) error {
 	answer, err := r.call(request)
 	if err != nil {
 		return err

@@ -149,8 +149,8 @@ func (l *loop) permits() bool {
 	return true
 }
 
-// turn wakes the workers that have something to do, and returns the time of the next turn. over: no step
-// begins any more, since again.
+// turn wakes the workers that have something to do, and returns the time of the next turn. If over is true,
+// there is none, and no step begins any more from that time on.
 func (l *loop) turn() (again time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

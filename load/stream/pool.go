@@ -112,11 +112,9 @@ func (p *pool) describe(ctx context.Context) (map[string]*method, error) {
 func (p *pool) open(caller context.Context) error {
 	ctx, cancel := context.WithTimeout(caller, max(patience, p.config.Timeout))
 	defer cancel()
-	if !p.config.KeepAlive {
-		return p.try(ctx, p.links[0])
-	}
-	if err := p.try(ctx, p.links[0]); err != nil {
-		return err // the others would fail alike
+	// If the first one fails, the others would fail alike; without keep-alive each flow makes its own.
+	if err := p.try(ctx, p.links[0]); err != nil || !p.config.KeepAlive {
+		return err
 	}
 	rest := make(chan link)
 	var all sync.WaitGroup
