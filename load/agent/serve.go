@@ -45,8 +45,8 @@ type served struct {
 	trial   *trial.Trial
 	limit   objective.Objective // the parsed Job.Objective
 	dir     string              // temporary; empty: none
-	begin   sync.Once // for connected
-	begun   time.Time // when the command start came
+	begin   sync.Once           // for connected
+	begun   time.Time           // when the command start came
 	stop    context.CancelCauseFunc
 	started chan struct{} // closed by the command start
 	stopped chan error    // receives nil after the command stop

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -109,8 +108,8 @@ func startNginx(scene, scratch string, workers int, cores string) (*running, err
 }
 
 // nginxCount returns the number of requests that nginx has answered, with the one that asks for the
-// count. The last line but one of nginx's status begins with the numbers of connections accepted and
-// handled, and ends with requests.
+// count. In nginx's status, the numbers of accepted and handled connections and of requests follow the line
+// that names them.
 func nginxCount(url string) (int64, error) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	answer, err := client.Get(url)
@@ -121,15 +120,12 @@ func nginxCount(url string) (int64, error) {
 	if err := errors.Join(err, answer.Body.Close()); err != nil {
 		return 0, err
 	}
-	lines := bytes.Split(text, []byte("\n"))
-	if len(lines) < 3 {
-		return 0, fmt.Errorf("the status of nginx reads %q", text)
+	var accepted, handled, requests int64
+	_, counts, _ := strings.Cut(string(text), "requests\n")
+	if _, err := fmt.Sscan(counts, &accepted, &handled, &requests); err != nil {
+		return 0, fmt.Errorf("the status of nginx reads %q: %w", text, err)
 	}
-	words := bytes.Fields(lines[2])
-	if len(words) != 3 {
-		return 0, fmt.Errorf("the status of nginx reads %q", text)
-	}
-	return strconv.ParseInt(string(words[2]), 10, 64)
+	return requests, nil
 }
 
 // writeCertificate writes a key and a self-signed certificate into one file.

@@ -109,7 +109,7 @@ func (d *draft) har(data []byte, options Options) error {
 	}
 	for i, item := range entries {
 		e := newEntry(i+1, item)
-		d.keep(&e.recorded, d.unusable(e))
+		d.keep(&e.recorded, d.complete(e))
 	}
 	slices.SortStableFunc(d.found, func(a, b *recorded) int { return a.start.Compare(b.start) })
 	name := "recording"
@@ -119,8 +119,8 @@ func (d *draft) har(data []byte, options Options) error {
 	return d.flow("recording", name, options)
 }
 
-// unusable completes an entry, and returns the reason why it cannot be a step, or "".
-func (d *draft) unusable(e *entry) string {
+// complete fills in the rest of an entry, and returns the reason why it cannot be a step, or "".
+func (d *draft) complete(e *entry) string {
 	body, bodyUnknown := e.sentBody()
 	e.body = body
 	unknown := e.recorded.unusable()

@@ -148,7 +148,7 @@ func (l *loop) startAt(start time.Time) error {
 // conclude completes the report at the end. whole: the load was not ended early.
 func (l *loop) conclude(whole bool) {
 	l.report.Start, l.report.Elapsed = l.start, l.now
-	l.report.Skipped = slices.Clone(l.config.Player.Skipped())
+	l.report.Skipped = l.config.Player.Skipped()
 	l.report.Statuses = make(map[int]int64)
 	for status, n := range l.statuses {
 		if n > 0 {

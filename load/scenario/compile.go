@@ -111,7 +111,7 @@ func (c *compiler) readFlows() {
 	total := 0.0
 	for i := range flows {
 		place, weight := at("flows", i), flows[i].Weight
-		if weight == 0 && !c.file.origin.has(place+".weight") {
+		if _, written := c.file.origin.lines[place+".weight"]; weight == 0 && !written {
 			weight = 1
 		}
 		if !(weight > 0 && weight <= maxWeight) {

@@ -9,12 +9,6 @@ type position struct {
 	lines map[string]int // by place, such as flows[0].steps[1].request
 }
 
-// has reports whether a part is written in the file.
-func (p *position) has(place string) bool {
-	_, found := p.lines[place]
-	return found
-}
-
 // problem returns a mistake at a place, or at the top of the file if the place is missing.
 func (p *position) problem(place, format string, args ...any) yamlfile.Problem {
 	message := yamlfile.Message(format, args...)

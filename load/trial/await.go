@@ -79,8 +79,8 @@ func (t *Trial) probe(ctx context.Context, path string, limit time.Duration) err
 
 // badStatus returns the error for an answer to a GET of a path, with the beginning of its body.
 func badStatus(path string, answer *http.Response, body string) error {
-	body = cmp.Or(body, "nothing more")
-	return fmt.Errorf("GET %s: status %s, and the answer says: %s", path, answer.Status, body)
+	return fmt.Errorf("GET %s: status %s, and the answer says: %s", path, answer.Status,
+		cmp.Or(body, "nothing more"))
 }
 
 // get sends a GET of a path. It returns the answer and the beginning of its body.

@@ -140,14 +140,13 @@ func (m *model) setArrivals(kind string, seed uint64) error {
 }
 
 // ramp reads a rate that changes linearly. One end may be zero.
-func (m *model) ramp(r scenario.Ramp) error {
+func (m *model) ramp(r scenario.Ramp) (err error) {
 	from, errFrom := rateFromZero("ramp: from", r.From)
 	to, errTo := rateFromZero("ramp: to", r.To)
 	if err := errors.Join(errFrom, errTo); err != nil {
 		return err
 	}
 	m.peak, m.text = max(from, to), fmt.Sprintf("ramp from %s/s to %s/s", lab.Plain(from), lab.Plain(to))
-	var err error
 	m.open, err = schedule.Ramp(from, to, m.duration)
 	return err
 }
@@ -156,7 +155,7 @@ func (m *model) ramp(r scenario.Ramp) error {
 const maxStairs = 10_000
 
 // stairs reads constant rates, each higher than the one before. Their total time replaces the duration.
-func (m *model) stairs(s scenario.Stairs) error {
+func (m *model) stairs(s scenario.Stairs) (err error) {
 	from, errFrom := rateFromZero("steps: from", s.From)
 	by, errBy := rateFromZero("steps: by", s.By)
 	var errCount error
@@ -179,13 +178,12 @@ func (m *model) stairs(s scenario.Stairs) error {
 	m.peak = steps[s.Count-1].Rate
 	m.text = fmt.Sprintf("%d steps of %v from %s/s by %s/s to %s/s", s.Count, each, lab.Plain(from),
 		lab.Plain(by), lab.Plain(m.peak))
-	var err error
 	m.open, err = schedule.Steps(steps)
 	return err
 }
 
 // spike reads a base rate with one period of a higher rate.
-func (m *model) spike(s scenario.Spike) error {
+func (m *model) spike(s scenario.Spike) (err error) {
 	base, errBase := rateFromZero("spike: base", s.Base)
 	peak, errPeak := schedule.ParseRate(s.Peak)
 	at, length := time.Duration(s.At), time.Duration(s.For)
@@ -206,7 +204,6 @@ func (m *model) spike(s scenario.Spike) error {
 	m.peak = max(base, peak)
 	m.text = fmt.Sprintf("%s/s with a spike of %s/s from %v on for %v", lab.Plain(base), lab.Plain(peak), at,
 		length)
-	var err error
 	m.open, err = schedule.Steps(steps)
 	return err
 }
