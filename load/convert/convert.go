@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/cleave-lab/cleave/inputfile"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -48,6 +49,26 @@ type Conversion struct {
 	// NotConverted lists everything in the input that the scenario lacks or does
 	// differently, in the order of the input.
 	NotConverted []Note
+}
+
+// YAML returns the scenario as a file. Comments at its top list what is missing. from is the name of the
+// input.
+func (c *Conversion) YAML(from string) ([]byte, error) {
+	var out bytes.Buffer
+	fmt.Fprintf(&out, "# Made from %s by cleave load import. Read it before you play it.\n", oneLine(from))
+	if len(c.NotConverted) > 0 {
+		fmt.Fprintf(&out, "#\n# Not converted, or different from the original (%d):\n", len(c.NotConverted))
+		for _, n := range c.NotConverted {
+			fmt.Fprintf(&out, "# - %s\n", n)
+		}
+	}
+	out.WriteByte('\n')
+	encoder := yaml.NewEncoder(&out)
+	encoder.SetIndent(2)
+	if err := errors.Join(encoder.Encode(c.File), encoder.Close()); err != nil {
+		return nil, fmt.Errorf("write the scenario: %w", err)
+	}
+	return out.Bytes(), nil
 }
 
 // Note is one thing of the input that the scenario lacks or does differently.
