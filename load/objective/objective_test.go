@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		{"p99.9<1m", []Term{{Metric: "p99.9", Op: "<", Limit: 60}}},
 		{"service.p999>200us", []Term{{Metric: "service.p99.9", Op: ">", Limit: 0.0002}}},
 		{"unsent<=0", []Term{{Metric: "unsent", Op: "<=", Limit: 0}}},
-		{"late<2%", []Term{{Metric: "late", Op: "<", Limit: 0.02}}},
+		{"late<2%", []Term{{Metric: "late", Op: "<", Limit: 0.02, Share: true}}},
 		{"errors<=0.001", []Term{{Metric: "errors", Op: "<=", Limit: 0.001}}},
 		{"rate>300/m", []Term{{Metric: "rate", Op: ">", Limit: 5}}},
 		{"rate>=5000", []Term{{Metric: "rate", Op: ">=", Limit: 5000}}},
@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 			continue
 		}
 		same := slices.EqualFunc(got.Terms, c.want, func(a, b Term) bool {
-			return a.Metric == b.Metric && a.Op == b.Op && a.Limit == b.Limit
+			return a.Metric == b.Metric && a.Op == b.Op && a.Limit == b.Limit && a.Share == b.Share
 		})
 		if !same {
 			t.Errorf("%q = %+v, want %+v", c.text, got.Terms, c.want)
