@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
 )
@@ -241,11 +240,4 @@ func (p *Player) Skipped() []int64 {
 		counts[i] = p.skipped[i].Load()
 	}
 	return counts
-}
-
-// appendLength appends the header Content-Length.
-func appendLength(out []byte, length int) []byte {
-	out = append(out, "Content-Length: "...)
-	out = strconv.AppendInt(out, int64(length), 10)
-	return append(out, "\r\n"...)
 }

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/cleave-lab/cleave/load/oracle"
@@ -77,7 +78,9 @@ func (s *Session) write(r *request) []byte {
 		out = append(out, "\r\n"...)
 	}
 	if r.sized {
-		out = appendLength(out, len(body))
+		out = append(out, "Content-Length: "...)
+		out = strconv.AppendInt(out, int64(len(body)), 10)
+		out = append(out, "\r\n"...)
 	}
 	if r.traced {
 		out = append(out, traceparent+": "...)

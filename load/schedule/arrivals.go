@@ -14,7 +14,8 @@ func (s Schedule) Arrivals() Arrivals {
 		w.limit = s.profile[0].total()
 	}
 	if s.random || s.jittered {
-		w.gaps = newGaps(s.seed)
+		const stream = 0x9e3779b97f4a7c15 // any constant; it separates our numbers from other uses of the seed
+		w.gaps = gaps{rand.NewPCG(s.seed, stream)}
 	}
 	if s.random {
 		w.expected.add(w.gaps.next())
@@ -78,12 +79,6 @@ func (w *walk) when(n float64) (time.Duration, bool) {
 // that one gap takes exactly one draw.
 type gaps struct {
 	source *rand.PCG
-}
-
-// newGaps returns the gaps of a seed.
-func newGaps(seed uint64) gaps {
-	const stream = 0x9e3779b97f4a7c15 // any constant; it separates our numbers from other uses of the seed
-	return gaps{rand.NewPCG(seed, stream)}
 }
 
 // next returns a gap: -ln(1-u), with u uniform in [0, 1).
