@@ -40,21 +40,21 @@ type Listeners struct {
 // names an agent that fails, ends early, disagrees with the others or does not send all of its rows, and
 // quotes the end of its output. If the context ends early, Play stops the agents, and the outcome holds
 // the results until then. No agent is left running.
-func (c Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, error) {
-	whole, err := c.Job.Spec.Check()
+func (g Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, error) {
+	whole, err := g.Job.Spec.Check()
 	if err != nil {
 		return trial.Outcome{}, err
 	}
 	// An agent that fails ends the others, too.
 	working, giveUp := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer giveUp(nil)
-	c.Job.Rows = listeners.Row != nil
-	agents, err := c.startAll(working)
+	g.Job.Rows = listeners.Row != nil
+	agents, err := g.startAll(working)
 	defer func() { stopAll(agents) }()
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	limit := readyTimeout + time.Duration(c.Job.Await.For+max(c.Job.Warmup, c.Job.WarmupLimit))
+	limit := readyTimeout + time.Duration(g.Job.Await.For+max(g.Job.Warmup, g.Job.WarmupLimit))
 	err = forAll(agents, giveUp, func(a *member) error {
 		_, err := a.await(ctx, lab.EventReady, limit)
 		return err
@@ -62,11 +62,11 @@ func (c Group) Play(ctx context.Context, listeners Listeners) (trial.Outcome, er
 	if err != nil {
 		return trial.Outcome{}, err
 	}
-	return c.lead(ctx, whole, agents, giveUp, listeners)
+	return lead(ctx, whole, agents, giveUp, listeners)
 }
 
 // lead plays the load with agents that are ready.
-func (c Group) lead(
+func lead(
 	ctx context.Context, whole *trial.Trial, agents []*member, giveUp context.CancelCauseFunc,
 	listeners Listeners,
 ) (trial.Outcome, error) {
@@ -93,16 +93,16 @@ func (c Group) lead(
 }
 
 // startAll starts the agents and sends each its part of the job.
-func (c Group) startAll(ctx context.Context) ([]*member, error) {
+func (g Group) startAll(ctx context.Context) ([]*member, error) {
 	var agents []*member
-	whole := c.Job
-	if c.Remote {
+	whole := g.Job
+	if g.Remote {
 		var err error
 		if whole, err = whole.Pack(); err != nil {
 			return nil, err
 		}
 	}
-	for i, command := range c.Commands {
+	for i, command := range g.Commands {
 		a, err := start(ctx, i, command)
 		if err != nil {
 			return agents, err
@@ -110,7 +110,7 @@ func (c Group) startAll(ctx context.Context) ([]*member, error) {
 		agents = append(agents, a)
 		job := whole
 		job.Schema, job.Seconds = Schema, true
-		job.Spec.Part, job.Spec.Of = i, len(c.Commands)
+		job.Spec.Part, job.Spec.Of = i, len(g.Commands)
 		go a.send(job) // a long job may block until the agent reads it; ready shows that it has done so
 	}
 	return agents, nil

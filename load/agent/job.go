@@ -44,8 +44,8 @@ type Job struct {
 	Made []netip.Prefix `json:"made,omitempty"`
 	// Await is what the agent waits for before it is ready.
 	Await Await `json:"await,omitzero"`
-	// Settle is what the agent waits for after the last answer of a load. The load is
-	// over when it comes. See trial.Settle.
+	// Settle is what the agent waits for after the last answer of a load, which is over when it comes; see
+	// trial.Trial.Settle. Without a path the agent does not wait.
 	Settle Await `json:"settle,omitzero"`
 	// Between is the path to ask for instead of Settle.Path if another load follows at once, as after a
 	// warm-up and after a probe of a search. Empty: the same path.

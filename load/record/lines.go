@@ -12,19 +12,8 @@ import (
 // members are left out.
 type LineWriter struct{ jsonLines }
 
-// jsonLines writes values as lines of JSON.
-type jsonLines struct {
-	out *bufio.Writer
-	enc *json.Encoder
-}
-
-func newJSONLines(w io.Writer) jsonLines {
-	out := bufio.NewWriter(w)
-	return jsonLines{out, json.NewEncoder(out)}
-}
-
-// Flush writes what is still buffered.
-func (l jsonLines) Flush() error { return l.out.Flush() }
+// NewLineWriter returns a writer of lines to w.
+func NewLineWriter(w io.Writer) *LineWriter { return &LineWriter{newJSONLines(w)} }
 
 // line is a Row in JSON.
 type line struct {
@@ -47,9 +36,6 @@ type line struct {
 	Noted   json.RawMessage `json:"noted,omitempty"`
 }
 
-// NewLineWriter returns a writer of lines to w.
-func NewLineWriter(w io.Writer) *LineWriter { return &LineWriter{newJSONLines(w)} }
-
 // Write writes a row as a line.
 func (l *LineWriter) Write(r Row) error {
 	err := l.enc.Encode(line{
@@ -64,3 +50,17 @@ func (l *LineWriter) Write(r Row) error {
 	}
 	return nil
 }
+
+// jsonLines writes values as lines of JSON.
+type jsonLines struct {
+	out *bufio.Writer
+	enc *json.Encoder
+}
+
+func newJSONLines(w io.Writer) jsonLines {
+	out := bufio.NewWriter(w)
+	return jsonLines{out, json.NewEncoder(out)}
+}
+
+// Flush writes what is still buffered.
+func (l jsonLines) Flush() error { return l.out.Flush() }

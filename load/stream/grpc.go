@@ -73,7 +73,7 @@ func (l *grpcLink) establish() error {
 			conn.Connect()
 		case connectivity.TransientFailure, connectivity.Shutdown:
 			l.abort()
-			return l.why()
+			return l.lastFailure()
 		}
 		if !conn.WaitForStateChange(ctx, state) {
 			err = ctx.Err()
@@ -125,8 +125,8 @@ func (l *grpcLink) dial(ctx context.Context, _ string) (net.Conn, error) {
 	return w, nil
 }
 
-// why returns the error of the last failure, which the library reports as text only.
-func (l *grpcLink) why() error {
+// lastFailure returns the error of the last failure, which the library reports as text only.
+func (l *grpcLink) lastFailure() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {

@@ -87,20 +87,20 @@ func newLoop(config *Config, pool *pool) (*loop, error) {
 	return l, nil
 }
 
-// running holds all workers, and a channel that is closed when all of them have ended.
-type running struct {
+// workerGroup holds all workers, and a channel that is closed when all of them have ended.
+type workerGroup struct {
 	workers []*worker
 	ended   chan struct{}
 }
 
 // begin starts the goroutines of all workers.
-func (l *loop) begin(pool *pool) running {
-	c := running{ended: make(chan struct{})}
+func (l *loop) begin(pool *pool) workerGroup {
+	g := workerGroup{ended: make(chan struct{})}
 	var all sync.WaitGroup
 	for i := range l.config.workers() {
 		number := i % len(pool.links) // so that neighbours in the list of idle workers use different connections
 		w := newWorker(l, pool.links[number], number)
-		c.workers = append(c.workers, w)
+		g.workers = append(g.workers, w)
 		if users := l.config.Users; users != nil {
 			all.Go(func() { w.playUser(users.Begins(i), users.Think) })
 		} else {
@@ -109,9 +109,9 @@ func (l *loop) begin(pool *pool) running {
 	}
 	go func() {
 		all.Wait()
-		close(c.ended)
+		close(g.ended)
 	}()
-	return c
+	return g
 }
 
 // pace wakes workers at their times, on a thread of its own, and returns when no step begins any more.
@@ -153,22 +153,22 @@ func (l *loop) waitUntil(at time.Duration) error {
 }
 
 // drain waits for operations in flight as long as they may take, and then aborts them.
-func (l *loop) drain(ctx context.Context, c running, pool *pool) {
+func (l *loop) drain(ctx context.Context, g workerGroup, pool *pool) {
 	grace := time.NewTimer(l.config.Grace)
 	defer grace.Stop()
 	select {
-	case <-c.ended:
+	case <-g.ended:
 		return
 	case <-grace.C:
 	case <-ctx.Done():
 	}
 	l.abandoned.Store(true)
 	pool.abort()
-	<-c.ended
+	<-g.ended
 }
 
 // report returns the report, after all goroutines have ended.
-func (l *loop) report(c running, stopped time.Duration) engine.Report {
+func (l *loop) report(g workerGroup, stopped time.Duration) engine.Report {
 	r := engine.Report{
 		Start: l.start, Elapsed: l.clock(), Window: min(stopped, l.config.Duration),
 		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example,
@@ -182,7 +182,7 @@ func (l *loop) report(c running, stopped time.Duration) engine.Report {
 		r.Window = l.config.Duration // even if the schedule was empty at its end
 		l.config.CountUnsent(&r, l.next, l.hasNext, l.limit.From() > stopped)
 	}
-	for _, w := range c.workers {
+	for _, w := range g.workers {
 		for status, n := range w.statuses {
 			r.Statuses[status] += n
 		}
