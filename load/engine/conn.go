@@ -127,7 +127,7 @@ func (l *loop) unreached(c *conn, err error) {
 	if l.connectError == nil {
 		l.connectError = err
 	}
-	l.hangUp(c)
+	c.hangUp()
 	if c.assigned {
 		l.finish(c, connectOutcome(err), l.now)
 		return
@@ -161,7 +161,7 @@ func (l *loop) delist(c *conn) {
 }
 
 // hangUp closes a connection on this side, if it is open.
-func (l *loop) hangUp(c *conn) {
+func (c *conn) hangUp() {
 	if c.fd >= 0 {
 		_ = unix.Close(c.fd) // this also ends the watch; a failure would be about data that nobody needs
 		c.fd = -1
@@ -216,7 +216,7 @@ func (l *loop) rewatch(c *conn) {
 // lose ends the connection, and its operation if there is one. A flow that thinks, and a user, continue
 // with another connection.
 func (l *loop) lose(c *conn, outcome record.Outcome) {
-	l.hangUp(c)
+	c.hangUp()
 	switch {
 	case c.assigned && l.repeats(c, outcome):
 		c.resent, c.sent = true, l.now // the time of connecting and the time limit begin anew

@@ -93,7 +93,7 @@ func (l *loop) reset(start time.Time) error {
 // close closes all connections and the poller.
 func (l *loop) close() error {
 	for i := range l.conns {
-		l.hangUp(&l.conns[i])
+		l.conns[i].hangUp()
 	}
 	return l.poller.close()
 }

@@ -216,7 +216,7 @@ func (l *loop) continueFlow(c *conn, at, due time.Duration) {
 // release returns the connection of a flow to the pool.
 func (l *loop) release(c *conn) {
 	if !l.config.KeepAlive {
-		l.hangUp(c)
+		c.hangUp()
 	}
 	if c.fd >= 0 {
 		c.state = idle

@@ -145,7 +145,7 @@ func (l *loop) answered(c *conn, reuse bool) {
 		l.now = l.clock() // reading has taken time
 	}
 	if !reuse {
-		l.hangUp(c)
+		c.hangUp()
 	}
 	l.finish(c, outcome, l.arrived)
 }

@@ -115,7 +115,7 @@ func (o *Oracle) Judge(a *Answer, explain bool) (record.Outcome, string) {
 	}
 	for i := range o.headers {
 		if !o.headers[i].match(a) {
-			return o.wrongHeader(a, explain, &o.headers[i])
+			return wrongHeader(a, explain, &o.headers[i])
 		}
 	}
 	for i := range o.bodies {
@@ -161,7 +161,7 @@ func WrongBody(a *Answer, explain bool, expected fmt.Stringer) (record.Outcome, 
 }
 
 // wrongHeader returns the outcome of an answer whose header is not as expected.
-func (o *Oracle) wrongHeader(a *Answer, explain bool, check *textCheck) (record.Outcome, string) {
+func wrongHeader(a *Answer, explain bool, check *textCheck) (record.Outcome, string) {
 	if !explain {
 		return record.Failed, ""
 	}
