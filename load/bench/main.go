@@ -48,7 +48,7 @@ func serve(arguments []string) error {
 	flags := flag.NewFlagSet("target", flag.ContinueOnError)
 	flags.IntVar(&config.Port, "port", 0, "port on 127.0.0.1; 0: the kernel chooses one")
 	flags.DurationVar(&config.StallAt, "stall-at", 0, "time from the first request to the stall")
-	flags.DurationVar(&config.StallFor, "stall-for", 0, "length of the stall")
+	flags.DurationVar(&config.StallFor, "stall-for", 0, "length of the stall; 0: none")
 	flags.DurationVar(&config.Service.Mean, "service", 0,
 		"mean service time of a queue with one server in front of the answers; 0: no queue")
 	flags.BoolVar(&config.Service.Exponential, "exponential", false, "draw exponential service times")
