@@ -346,8 +346,8 @@ func (s *script) read(name string) (string, error) {
 	return string(text), err
 }
 
-// k6Modules returns the source of the modules that a script may import, by name: they export objects of k6.js,
-// and stand-ins for what does not change the requests.
+// k6Modules returns the source of the modules that a script may import, by name. They export objects of
+// k6.js, and stand-ins for what does not change the requests.
 func k6Modules() map[string]string {
 	return map[string]string{
 		"k6": `export const {sleep, check, group, fail} = k6; export const randomSeed = () => {}; export ` +

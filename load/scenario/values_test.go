@@ -222,7 +222,7 @@ func TestWeights(t *testing.T) {
 func TestWeightsHaveAFiniteSum(t *testing.T) {
 	f := Single(Step{Request: "GET /0"})
 	f.Flows = append(f.Flows, Flow{Name: "x", Steps: []Step{{Request: "GET /1"}}})
-	for weight, want := range map[float64]string{maxWeight: "", 1e308: "weight 1e+308: give a number above zero"} {
+	for weight, want := range map[float64]string{maxWeight: "", 1e308: "weight 1e+308: give a number"} {
 		f.Flows[0].Weight, f.Flows[1].Weight = weight, weight
 		plan, err := f.Compile("")
 		if want != "" {
