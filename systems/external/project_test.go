@@ -289,6 +289,19 @@ func TestWhatCannotBeAUnitRunsThroughTheCommand(t *testing.T) {
 	}
 }
 
+// TestManyPorts: a service that publishes too many ports runs through the compose command, at the chosen one.
+func TestManyPorts(t *testing.T) {
+	const file = `services: {a: {image: a, ports: ["9000-10000:9000-10000"]}, b: {image: b, ports: ["8080:80"]}}`
+	const many = "service a: ports (more than 1000 ports: name those that others call)"
+	d, err := ofCompose(t, file, "http://127.0.0.1:9500/")
+	if err != nil || d.Kind() != kindCompose || !strings.Contains(strings.Join(d.Notes, "\n"), many) {
+		t.Errorf("it is %s with %q, %v; want it to say %q", d.Kind(), d.Notes, err, many)
+	}
+	if d, err := ofCompose(t, file, ""); err == nil {
+		t.Errorf("without a URL it is loaded at %s, although two services publish ports", d.URL)
+	}
+}
+
 // TestAddressesOfAFileGiveWayToNames: services that call each other by name can be units.
 func TestAddressesOfAFileGiveWayToNames(t *testing.T) {
 	d, err := ofCompose(t, `

@@ -162,7 +162,12 @@ func (s *serviceReader) readPorts() {
 		}
 		s.expose(ports)
 	}
-	for _, port := range s.Ports {
+	ports := s.Ports
+	if len(s.unit.Container.Ports)+len(ports) > maxPorts {
+		s.addObstacle("ports", fmt.Sprintf("more than %d ports: name those that others call", maxPorts))
+		ports, s.anyPort = ports[:1], true // the first shows that there are more entry points than one
+	}
+	for _, port := range ports {
 		if s.noteIfNotTCP(s.Name, strconv.Itoa(int(port.Target)), port.Protocol) {
 			continue
 		}
@@ -178,8 +183,8 @@ func (s *serviceReader) readPorts() {
 	}
 }
 
-// maxExposed limits the exposed ports of a service.
-const maxExposed = 1000
+// maxPorts limits the ports of a service, exposed and published.
+const maxPorts = 1000
 
 // expose adds an exposed port, or a range of them such as 7-9.
 func (s *serviceReader) expose(ports string) {
@@ -193,9 +198,9 @@ func (s *serviceReader) expose(ports string) {
 	case last < first:
 		s.addObstacle("expose", fmt.Sprintf("%s ends before it begins: write %s-%s", ports, high, low))
 		return
-	case len(s.unit.Container.Ports)+int(last-first) >= maxExposed:
+	case len(s.unit.Container.Ports)+int(last-first) >= maxPorts:
 		s.addObstacle("expose", fmt.Sprintf("with %s more than %d ports: name those that others call", ports,
-			maxExposed))
+			maxPorts))
 		return
 	}
 	for port := int(first); port <= int(last); port++ {
