@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -407,7 +408,12 @@ func (m *manifests) add(r *yamlfile.Reader, root *yaml.Node) {
 	case "Service":
 		m.services = append(m.services, read[servedFile](r, root))
 	case "ConfigMap", "Secret":
-		m.configs[kind+" "+name] = read[configData](r, root)
+		config := read[configData](r, root)
+		known, exists := m.configs[kind+" "+name]
+		if exists && !(maps.Equal(known.Data, config.Data) && maps.Equal(known.StringData, config.StringData)) {
+			r.Problem(root.Line, "there is another %s %s with other values: leave one out, or rename it", kind, name)
+		}
+		m.configs[kind+" "+name] = config
 	case "PersistentVolumeClaim":
 		read[claim](r, root)
 		m.claims[name] = true

@@ -220,7 +220,7 @@ spec:
 	for name, c := range map[string]struct{ more, address, entry, message string }{
 		"a Service":  {"", "", "web", ""},
 		"an Ingress": {ingress, "", "cart", ""},
-		"chosen":     {"", "http://db:5432/", "db-1", ""},
+		"chosen":     {"", "http://db:5432/", "db-0", ""},
 		"no Service": {"", "http://shop:1/", "", "leads to no service"},
 	} {
 		d, err := OfServices(manifestFolder(t, shopManifests, shopConfig, c.more), c.address)
@@ -243,6 +243,10 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 			"{app: a}}, spec: {" + spec + "}}}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\n" +
 			"spec: {type: NodePort, selector: {app: a}, ports: [{port: 80}]}\n"
 	}
+	config := func(namespace, value string) string {
+		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: " + namespace + "}\ndata: {A: \"" +
+			value + "\"}\n---\n"
+	}
 	for text, message := range map[string]string{
 		workload("containers: [{name: a, image: a}, {name: b, image: b}]"): "Deployment a: its pods have 2 " +
 			"containers",
@@ -264,6 +268,11 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 		workload("containers: [{name: a, image: a}]") + "---\napiVersion: v1\nkind: Service\n" +
 			"metadata: {name: lost}\nspec: {selector: {app: x}, ports: [{port: 1}]}\n": "Service lost selects no " +
 			"workload",
+		workload("containers: [{name: a, image: a}]") + "---\napiVersion: v1\nkind: Service\n" +
+			"metadata: {name: s, namespace: b}\nspec: {selector: {app: a}, ports: [{port: 1}]}\n": "two Services are " +
+			"called s",
+		config("a", "1") + config("b", "1") + config("b", "2") +
+			workload("containers: [{name: a, image: a}]"): "a.yaml:11: there is another ConfigMap c with other values",
 	} {
 		_, err := OfServices(manifestFolder(t, text), "")
 		if err == nil || !strings.Contains(err.Error(), message) {

@@ -29,12 +29,17 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 			t.units()
 		}
 	}
+	names := map[string]bool{}
 	for _, s := range m.services {
 		if !slices.ContainsFunc(m.workloads, func(w workload) bool { return selects(s, w) }) {
 			p.addObstacle("Service %s selects no workload", s.Metadata.Name)
 		}
+		if names[s.Metadata.Name] {
+			p.addObstacle("two Services are called %s", s.Metadata.Name)
+		}
+		names[s.Metadata.Name] = true
 	}
-	names := map[string]bool{}
+	clear(names)
 	for _, unit := range p.services {
 		if names[unit.Name] {
 			p.addObstacle("two workloads are called %s", unit.Name)
@@ -240,7 +245,10 @@ func (t *translation) serve(unit *lab.SystemService, c podContainer) {
 			addPort(unit, at.Port, at.Target)
 			unit.Port = cmp.Or(unit.Port, target)
 			for _, word := range []string{strconv.Itoa(port.Port), port.Name} {
-				t.served[s.Metadata.Name+":"+word] = entryPoint{service: unit.Name, port: target}
+				name := s.Metadata.Name + ":" + word
+				if _, known := t.served[name]; !known { // the load enters a StatefulSet at its first pod
+					t.served[name] = entryPoint{service: unit.Name, port: target}
+				}
 			}
 		}
 	}
