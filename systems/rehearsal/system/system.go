@@ -227,8 +227,8 @@ func (s System) Explanation() lab.Explanation {
 // usualRate is the rate of explanations of models that were never measured, in operations per second.
 const usualRate = 50
 
-// Steps implements lab.Explainable: groups of components leave their units one after the other; then the
-// other knobs turn.
+// Steps implements lab.Explainable: groups of components leave their units, or join in one, one after the
+// other; then the other knobs turn.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := rehearsal.Catalogue().Between(from, to)
 	groups, errFrom := s.groups(from)
@@ -240,7 +240,7 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	for _, group := range wanted {
 		next := moveApart(groups, group)
 		if placement := formatGroups(next); placement != formatGroups(groups) {
-			steps = append(steps, loaded.Step{Name: strings.Join(group, "-") + "-apart",
+			steps = append(steps, loaded.Step{Name: strings.Join(group, "-") + howMoved(groups, group),
 				Sets: []loaded.Setting{{Name: rehearsal.KnobPlacement, Value: placement}}})
 		}
 		groups = next
@@ -279,6 +279,17 @@ func moveApart(groups [][]string, group []string) [][]string {
 		}
 	}
 	return append(all, group)
+}
+
+// howMoved returns the end of the name of a step: "-apart" if the components of group leave one of groups,
+// "-together" if they come from several.
+func howMoved(groups [][]string, group []string) string {
+	for _, g := range groups {
+		if !slices.ContainsFunc(group, func(c string) bool { return !slices.Contains(g, c) }) {
+			return "-apart"
+		}
+	}
+	return "-together"
 }
 
 // formatGroups returns groups as a value of the placement knob, sorted, so that equal groups have equal

@@ -108,6 +108,16 @@ func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 	}
 }
 
+// TestComponentsJoinInOneStep: a step is named for what it does to the units.
+func TestComponentsJoinInOneStep(t *testing.T) {
+	s, _ := newSystem(t)
+	stops, got := loadedtest.Steps(t, s, variant(rehearsal.Apart),
+		variant(rehearsal.AsIs, "placement=front+orders,stock,payments,mail"))
+	if len(stops) < 2 || stops[1].Name != "front-orders-together" {
+		t.Errorf("the stops are %+v: %s", stops, got)
+	}
+}
+
 // TestExplanationsHaveARateOfTheModel: the lowest rate at which it was measured, without capacities.
 func TestExplanationsHaveARateOfTheModel(t *testing.T) {
 	s, _ := newSystem(t)
