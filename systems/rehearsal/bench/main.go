@@ -16,6 +16,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -50,7 +51,9 @@ func chosen(systems string, long bool) (all []subject, how effort, err error) {
 	if long {
 		how = effort{blocks: 8, seconds: 4, rehearsed: 12}
 	}
+	known := map[string]bool{}
 	for _, s := range subjects() {
+		known[s.system] = true
 		if systems != "" && !slices.Contains(strings.Split(systems, ","), s.system) {
 			continue
 		}
@@ -59,8 +62,11 @@ func chosen(systems string, long bool) (all []subject, how effort, err error) {
 		}
 		all = append(all, s)
 	}
-	if len(all) == 0 {
-		return nil, how, fmt.Errorf("none of the systems %q is held against anything", systems)
+	for system := range strings.SplitSeq(systems, ",") {
+		if systems != "" && !known[system] {
+			return nil, how, fmt.Errorf("there is no system %q for -systems; there are: %s", system,
+				strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+		}
 	}
 	return all, how, nil
 }

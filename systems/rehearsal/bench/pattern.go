@@ -83,7 +83,7 @@ func (p player) hop(ctx context.Context, m model.Model, of pattern, rates []floa
 		step += "-" + number(rate)
 	}
 	path := filepath.Join(p.results, step+".model.yaml")
-	if err := written(of.model(m, rates), path); err != nil {
+	if err := writeModel(of.model(m, rates), path); err != nil {
 		return nil, err
 	}
 	folder, err := p.rehearsal(ctx, step, path, target{placement: of.placement()}, rates[0])

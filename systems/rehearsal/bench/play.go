@@ -113,8 +113,8 @@ func (p player) rehearsal(ctx context.Context, step, path string, to target, rat
 		"--capacity"}, p.gates)...)
 }
 
-// folder plays a command of cleave as a step, and opens its result folder, also if a run was cut short. A
-// step that an earlier bench has played to its end, with the same command, is not played again.
+// folder plays a command of cleave as a step, and opens its result folder, also if the end of the context cut
+// a run short. A step that an earlier bench has played to its end, with the same command, is not played again.
 func (p player) folder(ctx context.Context, step string, arguments ...string) (*store.Folder, error) {
 	results := filepath.Join(p.results, step)
 	whole := filepath.Join(results, "played-as-a-whole")
@@ -127,7 +127,7 @@ func (p player) folder(ctx context.Context, step string, arguments ...string) (*
 		}
 	}
 	latest, _ := fs.Glob(os.DirFS(results), "*/latest") // the pattern is right
-	if len(latest) == 0 || played != nil && arguments[0] != "run" {
+	if len(latest) == 0 || played != nil && (arguments[0] != "run" || ctx.Err() == nil) {
 		return nil, cmp.Or(played, fmt.Errorf("cleave %s left nothing in %s", arguments[0], results))
 	}
 	return store.Open(filepath.Join(results, latest[0]))
@@ -359,7 +359,7 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 	path := filepath.Join(p.results, "rehearsed.model.yaml")
 	m.Measured = slices.DeleteFunc(slices.Clone(m.Measured), // cleave rehearse plays every rate that is left
 		func(of model.Measurement) bool { return of.Users == 0 && of.Rate != rate && of.Rate != p.rate })
-	if err := written(m, path); err != nil {
+	if err := writeModel(m, path); err != nil {
 		return err
 	}
 	for i := range rows {
@@ -377,11 +377,13 @@ func (p player) rehearse(ctx context.Context, rows []row, m model.Model, rate fl
 	return nil
 }
 
-// written writes a model to a file.
-func written(m model.Model, path string) error {
+// writeModel writes a model to a file.
+func writeModel(m model.Model, path string) error {
 	var text bytes.Buffer
-	err := m.Write(&text)
-	return errors.Join(err, os.WriteFile(path, text.Bytes(), 0o600))
+	if err := m.Write(&text); err != nil {
+		return err
+	}
+	return os.WriteFile(path, text.Bytes(), 0o600)
 }
 
 // rehearsed returns what cleave rehearse answers of the changed placement, at a rate and at its capacity.

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
 	"github.com/cleave-lab/cleave/systems/kit"
@@ -75,7 +76,7 @@ func TestAPatternHasTheCallsOfItsTarget(t *testing.T) {
 		{Rate: 401, CPU: takes(600), Time: takes(900)}, {Rate: 90, CPU: takes(1), Time: takes(1)},
 		{Rate: 950, Users: 64, CPU: takes(500), Time: takes(900)}}
 	path = filepath.Join(t.TempDir(), "pattern.model.yaml")
-	if err = written(of.model(m, rates), path); err == nil {
+	if err = writeModel(of.model(m, rates), path); err == nil {
 		text, err = os.ReadFile(path)
 	}
 	if err != nil {
@@ -104,5 +105,30 @@ func TestAPatternHasTheCallsOfItsTarget(t *testing.T) {
 	}
 	if !slices.Equal(placed, []float64{20, 401}) {
 		t.Errorf("the callees apart are rehearsed at %v/s, want 20 and 401", placed)
+	}
+}
+
+// TestAnUnknownSystem: a bench without it would look like a whole one.
+func TestAnUnknownSystem(t *testing.T) {
+	if _, _, err := chosen("shop,peeple", false); err == nil || !strings.Contains(err.Error(),
+		`no system "peeple" for -systems; there are: people, shop, social`) {
+		t.Errorf("a system that is not there: %v", err)
+	}
+	if all, _, err := chosen("people,social", false); err != nil || len(all) != 4 {
+		t.Errorf("two systems: %d subjects, %v", len(all), err)
+	}
+}
+
+// TestAFailedRunIsNotComplete: it may leave a folder, but only what the end of its context has cut short is
+// used. The program for cleave plays a run that fails.
+func TestAFailedRunIsNotComplete(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "cleave")
+	testset.Must(t, os.WriteFile(program, []byte("#!/bin/sh\nwhile [ \"$1\" != --results ]; do shift; done\n"+
+		"mkdir -p \"$2/truth/latest\"\necho a disk is full\nexit 1\n"), 0o700))
+	p := player{cleave: program, results: dir}
+	if _, err := p.folder(t.Context(), "truth", "run", "truth.yaml"); err == nil ||
+		!strings.Contains(err.Error(), "a disk is full") {
+		t.Errorf("a failed run: %v", err)
 	}
 }
