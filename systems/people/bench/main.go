@@ -13,6 +13,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,7 +122,7 @@ func playStore(ctx context.Context, store string, o options) (all []figures.Figu
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	address := "sqlite://" + filepath.Join(dir, "files")
+	address := (&url.URL{Scheme: architecture.SQLite, Path: filepath.Join(dir, "files")}).String()
 	if store != architecture.SQLite {
 		instance, err := servers.Start(ctx, server.Kind(store), filepath.Join(dir, "server"), server.Settings{})
 		if err != nil {

@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
 
 // TestAnUnknownStore: a run without any store would look like a whole one.
@@ -32,4 +36,13 @@ func TestTrialsEndWithTheirContext(t *testing.T) {
 			t.Errorf("%s after the end of its context: %v", name, err)
 		}
 	}
+}
+
+// TestAnyTemporaryFolder: its name may have characters that URLs escape.
+func TestAnyTemporaryFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "100%")
+	testset.Must(t, os.Mkdir(folder, 0o700))
+	t.Setenv("TMPDIR", folder)
+	_, err := playStore(t.Context(), architecture.SQLite, options{rounds: 2, records: 10, clients: 2})
+	testset.Must(t, err)
 }

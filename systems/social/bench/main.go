@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -77,9 +78,10 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	address, name := "sqlite://"+filepath.Join(dir, "files"), store
+	folder, name := filepath.Join(dir, "files"), store
+	address := (&url.URL{Scheme: architecture.SQLite, Path: folder}).String()
 	if store == architecture.SQLite {
-		if err := os.Mkdir(filepath.Join(dir, "files"), 0o755); err != nil {
+		if err := os.Mkdir(folder, 0o755); err != nil {
 			return nil, err
 		}
 	} else {

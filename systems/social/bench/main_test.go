@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
+	"github.com/cleave-lab/cleave/systems/social/architecture"
 )
 
 // TestMain lets this program run as the processes that a benchmark starts: otherwise the janitor of a server
@@ -31,4 +32,13 @@ func TestABrokenStoreIsNotSkipped(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "mongo") {
 		t.Errorf("with a server that ends at once: %v", err)
 	}
+}
+
+// TestAnyTemporaryFolder: its name may have characters that URLs escape.
+func TestAnyTemporaryFolder(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "100%")
+	testset.Must(t, os.Mkdir(folder, 0o700))
+	t.Setenv("TMPDIR", folder)
+	_, err := playStore(t.Context(), architecture.SQLite, settings{rounds: 2, reads: 10, clients: 2, posts: 5})
+	testset.Must(t, err)
 }
