@@ -46,7 +46,8 @@ func (t *Texts) Prepare(ctx context.Context, in *pb.Text) (*pb.PreparedText, err
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the text has %d bytes: use 1 to %d of UTF-8",
 			len(text), social.MaxText)
 	}
-	urls, names := link.FindAllString(text, -1), mention.FindAllString(text, -1)
+	urls := link.FindAllString(text, -1)
+	names := mention.FindAllString(link.ReplaceAllString(text, " "), -1) // an @ in a link mentions nobody
 	switch {
 	case len(urls) > social.MaxLinks:
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the text has %d links: use at most %d", len(urls),

@@ -42,3 +42,12 @@ func TestLinksAreShortenedInPlace(t *testing.T) {
 		t.Errorf("the text is %q, want %q", got.GetText(), want)
 	}
 }
+
+// TestALinkMentionsNobody: nobody is looked up, so the component needs no users.
+func TestALinkMentionsNobody(t *testing.T) {
+	texts := NewTexts(nil, NewShortURLs(open(t, ShortURLsCollection)))
+	got, err := texts.Prepare(t.Context(), &pb.Text{Text: "see https://a.example/@ada/1"})
+	if err != nil || len(got.GetMentions()) != 0 || len(got.GetLinks()) != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
