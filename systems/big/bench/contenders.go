@@ -81,21 +81,16 @@ func contenders() []contender {
 	}
 }
 
-// choose returns the contenders with the given names, or all.
+// choose returns those of all contenders that are named, or all if names is empty. It changes the list.
 func choose(all []contender, names string) ([]contender, error) {
 	if names == "" {
 		return all, nil
 	}
-	var chosen []contender
-	for name := range strings.SplitSeq(names, ",") {
+	chosen := strings.Split(names, ",")
+	for _, name := range chosen {
 		if !slices.ContainsFunc(all, func(c contender) bool { return c.name == name }) {
 			return nil, fmt.Errorf("-only: there is no contender %q", name)
 		}
 	}
-	for _, c := range all {
-		if slices.Contains(strings.Split(names, ","), c.name) {
-			chosen = append(chosen, c)
-		}
-	}
-	return chosen, nil
+	return slices.DeleteFunc(all, func(c contender) bool { return !slices.Contains(chosen, c.name) }), nil
 }

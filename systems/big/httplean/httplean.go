@@ -80,22 +80,14 @@ func (w *worker) run() error {
 	if err != nil {
 		return err
 	}
-	if err := w.postToCore("/register", httpservice.RegisterMessage{Address: w.address}); err != nil {
+	registration, err := json.Marshal(httpservice.RegisterMessage{Address: w.address})
+	if err != nil {
+		return fmt.Errorf("encode the registration: %w", err)
+	}
+	if err := w.core.Send(http.MethodPost, "/register", jsonType, registration); err != nil {
 		return err
 	}
 	return w.loop.Run()
-}
-
-// postToCore posts a message as JSON to the core; nil stands for an empty body.
-func (w *worker) postToCore(path string, message any) error {
-	if message == nil {
-		return w.core.Send(http.MethodPost, path, jsonType, nil)
-	}
-	body, err := json.Marshal(message)
-	if err != nil {
-		return fmt.Errorf("encode body of %s: %w", path, err)
-	}
-	return w.core.Send(http.MethodPost, path, jsonType, body)
 }
 
 // Handle implements leanhttp.Handler. It serves the endpoints of a worker.
@@ -149,7 +141,7 @@ func (w *worker) next() {
 	if more {
 		err = w.neighbours[target].ping()
 	} else {
-		err = w.postToCore("/finish", nil)
+		err = w.core.Send(http.MethodPost, "/finish", jsonType, nil)
 	}
 	if err != nil {
 		w.loop.Fail(err)

@@ -20,7 +20,7 @@
 //     progress; figures of the audit say how evenly.
 //   - One goroutine and no allocation per message; waiting does not go through
 //     the Go scheduler, and the wake-ups of the runtime's monitor are delayed
-//     (monitor.go).
+//     (worker.go).
 //   - The memory of a round trip is on few pages: after every switch of processes
 //     the processor has to translate their addresses again.
 //

@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cleave-lab/cleave/binding/ring"
 	"github.com/cleave-lab/cleave/systems/big"
-	"golang.org/x/sys/unix"
 )
 
 const (

@@ -45,13 +45,9 @@ func eachLine(data []byte, handle func(udsservice.Message) error) (consumed int,
 
 // sendLine sends a control message.
 func sendLine(conn *eventloop.Conn, op string, content any) error {
-	message, err := udsservice.NewMessage(op, content)
+	data, err := udsservice.Encode(op, content)
 	if err != nil {
 		return err
-	}
-	data, err := json.Marshal(message)
-	if err != nil {
-		return fmt.Errorf("encode %s message: %w", op, err)
 	}
 	if err := conn.Write(append(data, '\n')); err != nil {
 		return fmt.Errorf("send %s: %w", op, err)

@@ -126,7 +126,7 @@ func (w *worker) connected() error {
 func (w *worker) codecFor(index int) (codec, error) {
 	switch encoding := w.job.Knob(big.KnobEncoding); encoding {
 	case "json":
-		return newJSONCodec(w.address, w.neighbourhood[index])
+		return newJSONCodec(w.address, w.neighbourhood[index]), nil
 	case "binary":
 		return &binaryCodec{own: w.rules.Index(), peer: index}, nil
 	default:

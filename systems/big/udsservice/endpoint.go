@@ -48,13 +48,9 @@ func receive(listener net.Listener) (Message, error) {
 
 // send opens a connection, writes one message and closes the connection.
 func send(address, op string, content any) error {
-	message, err := NewMessage(op, content)
+	data, err := Encode(op, content)
 	if err != nil {
 		return err
-	}
-	data, err := json.Marshal(message)
-	if err != nil {
-		return fmt.Errorf("encode %s message: %w", op, err)
 	}
 	conn, err := net.Dial("unix", address)
 	if err != nil {

@@ -21,16 +21,19 @@ type Message struct {
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// NewMessage returns a message with content as JSON; nil: without content.
-func NewMessage(op string, content any) (Message, error) {
-	if content == nil {
-		return Message{Op: op}, nil
+// Encode returns a message as JSON. It has no content if content is nil.
+func Encode(op string, content any) (data []byte, err error) {
+	message := Message{Op: op}
+	if content != nil {
+		message.Content, err = json.Marshal(content)
 	}
-	data, err := json.Marshal(content)
+	if err == nil {
+		data, err = json.Marshal(message)
+	}
 	if err != nil {
-		return Message{}, fmt.Errorf("encode content of %s message: %w", op, err)
+		return nil, fmt.Errorf("encode %s message: %w", op, err)
 	}
-	return Message{Op: op, Content: data}, nil
+	return data, nil
 }
 
 // Address returns the content of a message whose content is an address.
