@@ -51,42 +51,6 @@ func Run(channel *unit.Channel, _ string) error {
 	return errors.Join(err, log.Close())
 }
 
-// Report implements hosting.Served. It hands over the bookings, for the audit. All replicas have the same
-// bookings, in their server: the first one hands them over.
-func (u *Unit) Report(channel *unit.Channel) error {
-	name, err := unit.Name()
-	if err != nil {
-		return err
-	}
-	if u.parts.Bookings != nil && name == u.kind {
-		dir, err := unit.Dir()
-		if err != nil {
-			return err
-		}
-		path := filepath.Join(dir, BookingsFile)
-		if err := u.writeBookings(path); err != nil {
-			return fmt.Errorf("write %s: %w", path, err)
-		}
-		if err := channel.HandOver(path); err != nil {
-			return err
-		}
-	}
-	if err := hosting.HandOverSpans(channel, u.spans); err != nil {
-		return err
-	}
-	return channel.Report(hosting.ReportOf(u.guards, u.spans))
-}
-
-func (u *Unit) writeBookings(path string) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	encoder := json.NewEncoder(file)
-	err = u.parts.Bookings.Each(context.Background(), func(b airline.Booking) error { return encoder.Encode(b) })
-	return errors.Join(err, file.Close())
-}
-
 // Unit is an open unit of the airline.
 type Unit struct {
 	kind    string
@@ -249,6 +213,42 @@ func (u *Unit) serveUnits(ctx context.Context, listener net.Listener) error {
 
 // drain limits the time that calls in flight have to finish when the unit ends.
 const drain = 5 * time.Second
+
+// Report implements hosting.Served. It hands over the bookings, for the audit. All replicas have the same
+// bookings, in their server: the first one, which has the name of the unit, hands them over.
+func (u *Unit) Report(channel *unit.Channel) error {
+	name, err := unit.Name()
+	if err != nil {
+		return err
+	}
+	if u.parts.Bookings != nil && name == u.kind {
+		dir, err := unit.Dir()
+		if err != nil {
+			return err
+		}
+		path := filepath.Join(dir, BookingsFile)
+		if err := u.writeBookings(path); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		if err := channel.HandOver(path); err != nil {
+			return err
+		}
+	}
+	if err := hosting.HandOverSpans(channel, u.spans); err != nil {
+		return err
+	}
+	return channel.Report(hosting.ReportOf(u.guards, u.spans))
+}
+
+func (u *Unit) writeBookings(path string) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	encoder := json.NewEncoder(file)
+	err = u.parts.Bookings.Each(context.Background(), func(b airline.Booking) error { return encoder.Encode(b) })
+	return errors.Join(err, file.Close())
+}
 
 // Close closes what the unit uses. It serves no more.
 func (u *Unit) Close() error {

@@ -60,9 +60,8 @@ type accountDocument struct {
 }
 
 func (d accountDocument) account() airline.Account {
-	return airline.Account{Customer: airline.Customer{Login: d.Login, FirstName: d.FirstName,
-		LastName: d.LastName,
-		Phone:    d.Phone, Miles: d.Miles, Address: d.Address}, Password: d.Password}
+	return airline.Account{Password: d.Password, Customer: airline.Customer{Login: d.Login,
+		FirstName: d.FirstName, LastName: d.LastName, Phone: d.Phone, Miles: d.Miles, Address: d.Address}}
 }
 
 // sessionDocument is a session.
@@ -136,6 +135,7 @@ func OpenMongo(ctx context.Context, url string) (Store, error) {
 	return m, nil
 }
 
+// keys returns the fields of an index, each in ascending order.
 func keys(names ...string) bson.D {
 	var all bson.D
 	for _, name := range names {

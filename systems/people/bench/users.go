@@ -70,6 +70,7 @@ func (u *users) send(c *eventloop.Conn, method, path, contentType, body string) 
 	return c.Write(u.sent)
 }
 
+// user handles the answers on the connection of one client.
 type user struct {
 	*users
 	created bool // its record exists and is being fetched

@@ -80,8 +80,8 @@ func bench(ctx context.Context, arguments []string) error {
 	results := flags.String("results", "", "the `folder` that keeps what is measured; what it has by the "+
 		"same commands is not measured again, and its rates are kept (default: a temporary one)")
 	systems := flags.String("systems", "", "the `systems` to play, as in shop,people (default: all)")
-	keep := flags.String("past", "", "the `file` that gets how predictions met what was measured, and what is "+
-		"known of the systems that are not played: predict/past.json, of which cleave predict learns")
+	pastFile := flags.String("past", "", "the `file` to write with the errors of these predictions and the known "+
+		"ones of the systems that are not played: predict/past.json, from which cleave predict learns")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -115,11 +115,11 @@ func bench(ctx context.Context, arguments []string) error {
 		return err
 	}
 	switch {
-	case *keep == "":
+	case *pastFile == "":
 	case !complete || ctx.Err() != nil:
-		err = fmt.Errorf("%s stays as it was: not all that was to be measured is known", *keep)
+		err = fmt.Errorf("%s stays as it was: not all that was to be measured is known", *pastFile)
 	default:
-		err = writePast(*keep, past)
+		err = writePast(*pastFile, past)
 	}
 	return errors.Join(ctx.Err(), err, publish(os.Stdout, *out, rows, past))
 }

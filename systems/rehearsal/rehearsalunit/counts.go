@@ -19,7 +19,8 @@ type counts struct {
 	numbers []atomic.Int64
 }
 
-// The counters of each call. After those of all calls comes one for all: see demanded.
+// The counters of each call: how often this unit has made it, begun to play it, and played it to its end.
+// After those of all calls comes one for all: see demanded.
 const (
 	made = iota
 	served

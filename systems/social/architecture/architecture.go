@@ -158,10 +158,10 @@ func New(name string, turned map[string]string) (Design, error) {
 		}
 		d.Broker = settings[KnobBroker]
 	}
-	d.Units, err = kit.PlaceBehind(settings[KnobPlacement], UnitFront, social.Name, parts.Names())
-	var untraceable error
-	d.Settings, untraceable = kit.ReadSettings(settings)
-	if err := errors.Join(err, untraceable, kit.CheckCalls(settings, len(d.Units))); err != nil {
+	var unplaced, unread error
+	d.Units, unplaced = kit.PlaceBehind(settings[KnobPlacement], UnitFront, social.Name, parts.Names())
+	d.Settings, unread = kit.ReadSettings(settings)
+	if err := errors.Join(unplaced, unread, kit.CheckCalls(settings, len(d.Units))); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	return d, nil

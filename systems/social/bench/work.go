@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// The size of the network whose timelines are read.
+	// The size of the network whose timelines are read. Users have as many links as in the benchmark's data.
 	users, links = 100, 1955
 	// page is the number of posts that a read asks for.
 	page = 10

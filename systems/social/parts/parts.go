@@ -21,8 +21,7 @@ const (
 func Names() []string {
 	return []string{
 		UsersName, SocialGraphName, UniqueIDsName, ShortURLsName, TextsName, MediaName, PostsName,
-		UserTimelinesName, HomeTimelinesName,
-		ComposerName,
+		UserTimelinesName, HomeTimelinesName, ComposerName,
 	}
 }
 

@@ -19,7 +19,7 @@ import java.time.Instant;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** Another unit, over one connection that all calls share. */
+/** Another unit, which is called over gRPC, on one connection that all calls share. */
 public final class Callee implements Other, AutoCloseable {
   static final MethodDescriptor<Fields, Fields> FIND_SESSION = method("Auth/FindSession");
   static final MethodDescriptor<Fields, Fields> CHECK_PASSWORD = method("Customers/CheckPassword");
@@ -31,7 +31,7 @@ public final class Callee implements Other, AutoCloseable {
   private final ManagedChannel channel;
 
   /**
-   * @param name for people
+   * @param name for messages
    * @param address host:port
    */
   public Callee(String name, String address) {

@@ -19,8 +19,9 @@ import java.time.Instant;
 import java.util.Optional;
 
 /**
- * Another unit. What was sent is never repeated: the client opens another connection only where it
- * knows that nothing of the request was carried out, or that it only reads.
+ * Another unit, which is called over HTTP. What was sent is never repeated: the client opens
+ * another connection only where it knows that nothing of the request was carried out, or that it
+ * only reads.
  */
 public final class Peer implements Other {
   private static final Duration TIMEOUT = Duration.ofSeconds(5);
@@ -35,7 +36,7 @@ public final class Peer implements Other {
   private final boolean pool;
 
   /**
-   * @param name for people
+   * @param name for messages
    * @param address host:port
    * @param pool whether connections stay open for further requests
    */

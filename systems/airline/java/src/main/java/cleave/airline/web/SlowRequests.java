@@ -86,7 +86,8 @@ final class SlowRequests extends Handler.Wrapper implements Connection.Listener 
     /** Bytes that belonged to complete requests; written by the thread that handles one. */
     private volatile long complete;
 
-    // Used by the watching thread only.
+    // Used by the watching thread only: the value of complete when it last looked, and the time at
+    // which it first saw bytes of a further request; 0 if there are none.
     private long seen;
     private long since;
 
