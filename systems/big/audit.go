@@ -22,7 +22,8 @@ const (
 // worker sent exactly its limit of pings and got as many pongs, every ping was answered by the pinged worker
 // inside the neighbourhood, targets are uniform, and every worker was a process of its own.
 func (System) Audit(v lab.Variant, p lab.Point, reports []lab.UnitReport) lab.Audit {
-	a := auditor{job: jobAt(p, 0), workers: map[int]WorkerAccount{}, counts: map[string]int64{}}
+	a := auditor{job: jobAt(p, 0), workers: map[int]WorkerAccount{}, counts: map[string]int64{},
+		figures: map[string]float64{}}
 	chosen, err := familyNamed(v.Architecture)
 	if err != nil {
 		a.problem("architecture", "%v", err)
@@ -175,7 +176,7 @@ func (a *auditor) checkUniformity() {
 	}
 	df := float64(a.job.Total() * (choices - 1))
 	z := (math.Cbrt(sum/df) - (1 - 2/(9*df))) / math.Sqrt(2/(9*df))
-	a.figure("targets_chi_square_z", z)
+	a.figures["targets_chi_square_z"] = z
 	if math.Abs(z) > maxUniformityZ {
 		a.problem("uniformity", "targets are not uniform: chi-square %.1f on %.0f degrees of freedom (z = %.1f)",
 			sum, df, z)
@@ -221,18 +222,10 @@ func (a *auditor) measureFairness() {
 		half = append(half, float64(w.HalfNs-a.core.StartNs)/elapsed)
 		finish = append(finish, float64(w.FinishNs-a.core.StartNs)/elapsed)
 	}
-	a.figure("first_half_share", slices.Min(half))
-	a.figure("last_half_share", slices.Max(half))
-	a.figure("first_finish_share", slices.Min(finish))
-	a.figure("last_finish_share", slices.Max(finish))
-}
-
-// figure sets a figure of the audit.
-func (a *auditor) figure(name string, value float64) {
-	if a.figures == nil {
-		a.figures = map[string]float64{}
-	}
-	a.figures[name] = value
+	a.figures["first_half_share"] = slices.Min(half)
+	a.figures["last_half_share"] = slices.Max(half)
+	a.figures["first_finish_share"] = slices.Min(finish)
+	a.figures["last_finish_share"] = slices.Max(finish)
 }
 
 // verdict returns the audit.

@@ -240,7 +240,11 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	for _, group := range wanted {
 		next := moveApart(groups, group)
 		if placement := formatGroups(next); placement != formatGroups(groups) {
-			steps = append(steps, loaded.Step{Name: strings.Join(group, "-") + howMoved(groups, group),
+			how := "-apart"
+			if len(next) <= len(groups) { // its components come from several units
+				how = "-together"
+			}
+			steps = append(steps, loaded.Step{Name: strings.Join(group, "-") + how,
 				Sets: []loaded.Setting{{Name: rehearsal.KnobPlacement, Value: placement}}})
 		}
 		groups = next
@@ -279,17 +283,6 @@ func moveApart(groups [][]string, group []string) [][]string {
 		}
 	}
 	return append(all, group)
-}
-
-// howMoved returns the end of the name of a step: "-apart" if the components of group leave one of groups,
-// "-together" if they come from several.
-func howMoved(groups [][]string, group []string) string {
-	for _, g := range groups {
-		if !slices.ContainsFunc(group, func(c string) bool { return !slices.Contains(g, c) }) {
-			return "-apart"
-		}
-	}
-	return "-together"
 }
 
 // formatGroups returns groups as a value of the placement knob, sorted, so that equal groups have equal

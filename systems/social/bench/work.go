@@ -192,24 +192,18 @@ func query(user int) document.Query {
 	return document.Query{Field: "owner", Value: fmt.Sprint(user), Descending: true, Limit: page}
 }
 
-// openStores opens the two stores that a home timeline is read from.
-func openStores(ctx context.Context, address string) (entries, texts document.Store, err error) {
-	if entries, err = socialunit.OpenStore(ctx, address, parts.HomeTimelinesName); err != nil {
-		return nil, nil, err
-	}
-	if texts, err = socialunit.OpenStore(ctx, address, parts.PostsName); err != nil {
-		return nil, nil, errors.Join(err, entries.Close())
-	}
-	return entries, texts, nil
-}
-
 // statements returns the rate of reading the same documents with the client of the store.
 func (w *work) statements(ctx context.Context, _ uint64) (rate float64, err error) {
-	entries, texts, err := openStores(ctx, w.address)
+	entries, err := socialunit.OpenStore(ctx, w.address, parts.HomeTimelinesName)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, entries.Close(), texts.Close()) }()
+	defer func() { err = errors.Join(err, entries.Close()) }()
+	texts, err := socialunit.OpenStore(ctx, w.address, parts.PostsName)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, texts.Close()) }()
 	return w.rate(ctx, func(ctx context.Context, user int) error {
 		found, err := entries.Find(ctx, timelines.HomeCollection.Name, query(user))
 		if err != nil {

@@ -8,6 +8,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,13 +70,8 @@ func NewUsers(store document.Store, signer *session.Signer) *Users { return &Use
 
 // Register makes a user with a new name and id.
 func (u *Users) Register(ctx context.Context, in *pb.RegisterRequest) (*pb.User, error) {
-	if err := social.CheckName(in.GetName()); err != nil {
-		return nil, err
-	}
-	if err := social.CheckUser(in.GetId()); err != nil {
-		return nil, err
-	}
-	if err := social.CheckPassword(in.GetPassword()); err != nil {
+	if err := cmp.Or(social.CheckName(in.GetName()), social.CheckUser(in.GetId()),
+		social.CheckPassword(in.GetPassword())); err != nil {
 		return nil, err
 	}
 	same, err := u.store.Find(ctx, usersName, document.Query{Field: byID, Value: in.GetId(), Limit: 1})

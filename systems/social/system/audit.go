@@ -225,17 +225,17 @@ func (j *judge) addStored(d document.Document) error {
 	}
 	p := j.posts[d.ID]
 	switch {
+	case p != nil && p.author != author:
+		j.Breach(countMisplaced, "the post %s of user %d is stored as one of user %d", d.ID, p.author, author)
 	case p == nil && j.open[author] > 0:
 		j.open[author]--
 		j.Counts[loaded.CountRecovered]++
-		j.posts[d.ID] = &post{id: d.ID, author: author, stored: true, home: map[int]bool{}}
-		return nil
 	case p == nil:
 		j.Breach(countMadeUp, "no client asked for the post %s of user %d, or it was refused", d.ID, author)
-		j.posts[d.ID] = &post{id: d.ID, author: author, stored: true, home: map[int]bool{}}
-		return nil
-	case p.author != author:
-		j.Breach(countMisplaced, "the post %s of user %d is stored as one of user %d", d.ID, p.author, author)
+	}
+	if p == nil {
+		p = &post{id: d.ID, author: author, home: map[int]bool{}}
+		j.posts[d.ID] = p
 	}
 	p.stored = true
 	return nil
