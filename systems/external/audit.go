@@ -83,18 +83,15 @@ func (d *Definition) AuditWith(command string) error {
 	if err != nil {
 		return fmt.Errorf("--audit %q: expected a command and its arguments: %w", command, err)
 	}
-	own := lab.SystemAudit{}
-	if d.Audit != nil {
-		own = *d.Audit
-	}
+	own := *cmp.Or(d.Audit, &lab.SystemAudit{})
 	own.Command, d.Audit = argv, &own
 	own.Dir, err = os.Getwd()
 	return err
 }
 
 // AuditLive implements lab.LiveAuditor. It audits the generator's report, and then the running system with
-// the requests, the queries and the command of its definition. The worst verdict counts. If the
-// report is invalid already, or the point searches for the capacity, the system is not asked.
+// the requests, the queries and the command of its definition. The worst verdict counts. If the report is
+// invalid already, or the point searches for the capacity, the system is not asked.
 func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) lab.Audit {
 	audit := s.Audit(v, p, left.Reports)
 	x := v.External

@@ -57,11 +57,8 @@ func (d *Definition) Change(name string, written []string) error {
 		return fmt.Errorf("system %s: only services of a compose file or of manifests can be changed: leave out %s",
 			d.Name, strings.Join(written, " "))
 	}
-	changes := maps.Clone(d.changes)
-	if changes == nil {
-		changes = map[string]*change{}
-	}
-	full := d.Name
+	changes, full := map[string]*change{}, d.Name
+	maps.Copy(changes, d.changes)
 	for _, word := range written {
 		if err := addChange(changes, word); err != nil {
 			return fmt.Errorf("system %s: %w", d.Name, err)
@@ -108,10 +105,7 @@ func addChange(changes map[string]*change, word string) error {
 		return nil
 	}
 	service, variable, key := found[1], found[2], found[3]
-	c := change{}
-	if known := changes[service]; known != nil {
-		c = *known
-	}
+	c := *cmp.Or(changes[service], &change{})
 	var err error
 	switch key {
 	case "image":
@@ -127,11 +121,9 @@ func addChange(changes map[string]*change, word string) error {
 		cpu, err = strconv.ParseFloat(value, 64)
 		c.CPU = &cpu
 	default:
-		c.Env = maps.Clone(c.Env)
-		if c.Env == nil {
-			c.Env = map[string]*string{}
-		}
-		c.Env[variable] = &value
+		env := map[string]*string{}
+		maps.Copy(env, c.Env)
+		env[variable], c.Env = &value, env
 	}
 	changes[service] = &c
 	if err != nil {

@@ -202,15 +202,12 @@ func (f *file) definition(folder string) (Definition, []error) {
 func (d *Definition) addEnvFile(path string) error {
 	d.EnvFile = path
 	values, err := readEnvFile(path)
-	d.Env = maps.Clone(d.Env)
-	if d.Env == nil {
-		d.Env = map[string]string{}
-	}
+	env := map[string]string{}
 	for name := range values {
-		if _, set := d.Env[name]; !set {
-			d.Env[name] = secret.Reference(name)
-		}
+		env[name] = secret.Reference(name)
 	}
+	maps.Copy(env, d.Env)
+	d.Env = env
 	return err
 }
 

@@ -96,7 +96,7 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, w.close()) }()
+	defer func() { err = errors.Join(err, w.network.stop()) }()
 	statements := w.statements
 	if store == architecture.Mongo {
 		statements = w.driver

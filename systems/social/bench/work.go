@@ -171,8 +171,6 @@ func prepare(ctx context.Context, o settings, address string, turned map[string]
 	return &work{o, address, n}, nil
 }
 
-func (w *work) close() error { return w.network.stop() }
-
 // rate has clients read home timelines of all users in turn and returns the reads per second.
 func (w *work) rate(ctx context.Context, read func(ctx context.Context, user int) error) (float64, error) {
 	began := time.Now()

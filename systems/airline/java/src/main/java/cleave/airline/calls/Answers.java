@@ -39,8 +39,9 @@ public final class Answers extends Handler.Wrapper {
 
   private final Map<String, UnaryOperator<Fields>> methods = new HashMap<>();
 
-  public Answers sessions(Sessions sessions) {
-    return add(
+  /** Answers calls to auth. */
+  public void sessions(Sessions sessions) {
+    add(
         Callee.FIND_SESSION,
         question ->
             found(
@@ -49,15 +50,17 @@ public final class Answers extends Handler.Wrapper {
                     .map(s -> new Fields().put(1, s.login()).put(2, s.expires().toString()))));
   }
 
-  public Answers customers(Customers customers) {
-    return add(
+  /** Answers calls to customers. */
+  public void customers(Customers customers) {
+    add(
         Callee.CHECK_PASSWORD,
         question ->
             new Fields().put(1, customers.accepts(question.text(1), question.text(2)) ? 1 : 0));
   }
 
-  public Answers flights(Flights flights) {
-    return add(
+  /** Answers calls to flights. */
+  public void flights(Flights flights) {
+    add(
         Callee.FIND_FLIGHT,
         question -> found(flights.flight(question.text(1)).map(Answers::fields)));
   }
@@ -77,9 +80,8 @@ public final class Answers extends Handler.Wrapper {
     return inside.map(message -> new Fields().put(1, message)).orElseGet(Fields::new);
   }
 
-  private Answers add(MethodDescriptor<Fields, Fields> method, UnaryOperator<Fields> answer) {
+  private void add(MethodDescriptor<Fields, Fields> method, UnaryOperator<Fields> answer) {
     methods.put("/" + method.getFullMethodName(), answer);
-    return this;
   }
 
   @Override
@@ -110,12 +112,15 @@ public final class Answers extends Handler.Wrapper {
     return true;
   }
 
-  private ByteBuffer answer(String path, ByteBuffer body) {
+  ByteBuffer answer(String path, ByteBuffer body) {
     UnaryOperator<Fields> method = methods.get(path);
-    if (method == null || body.remaining() < PREFIX || body.get() != 0) {
+    if (method == null
+        || body.remaining() < PREFIX
+        || body.get() != 0
+        || body.getInt() != body.remaining()) {
       throw new IllegalArgumentException("there is no call of one plain message at " + path);
     }
-    byte[] question = new byte[body.getInt()];
+    byte[] question = new byte[body.remaining()];
     body.get(question);
     byte[] answer = method.apply(Fields.read(question)).write();
     return ByteBuffer.allocate(PREFIX + answer.length)
