@@ -55,7 +55,7 @@ func (s System) auditDatabases(
 			undecided("audit: %s: in %s: %v", q.Rule, q.In, err)
 			continue
 		}
-		asked := question{AuditQuery: q, text: text, db: db, driver: x.Audit.Databases[q.In].Driver,
+		asked := preparedQuery{AuditQuery: q, text: text, db: db, driver: x.Audit.Databases[q.In].Driver,
 			attempts: attempts}
 		answer, violation, err := asked.poll(ctx)
 		switch place := fmt.Sprintf("%s (%s at %s, asked: %s)", q.Rule, q.In, db.address, shortened(q.SQL)); {
@@ -149,8 +149,8 @@ func countOutcomes(dir string) (map[string]outcomes, error) {
 	return all, err
 }
 
-// question is a query of an audit with all that it takes to run it.
-type question struct {
+// preparedQuery is a query of an audit with all that it takes to run it.
+type preparedQuery struct {
 	lab.AuditQuery
 	text     string // the SQL with its secrets
 	db       connected
@@ -175,7 +175,7 @@ const onlyReads = "SET SESSION TRANSACTION READ ONLY"
 
 // poll repeats the query until its answer is right or its time is over. It returns the right answer as a
 // text, or what is wrong with the last answer. An error means that the query decides nothing.
-func (q question) poll(ctx context.Context) (answer, violation string, err error) {
+func (q preparedQuery) poll(ctx context.Context) (answer, violation string, err error) {
 	if _, known := q.attempts[q.Counts]; q.Counts != "" && !known {
 		return "", "", fmt.Errorf("the load has no operation %q to be counted: it has %s", q.Counts,
 			strings.Join(slices.Sorted(maps.Keys(q.attempts)), ", "))
@@ -213,7 +213,7 @@ type table struct {
 }
 
 // begin begins a read-only transaction.
-func (q question) begin(ctx context.Context) (*sql.Tx, error) {
+func (q preparedQuery) begin(ctx context.Context) (*sql.Tx, error) {
 	if q.driver == driverMySQL { // the transaction uses the same session: there is one connection
 		if _, err := q.db.ExecContext(ctx, onlyReads); err != nil {
 			return nil, err
@@ -223,7 +223,7 @@ func (q question) begin(ctx context.Context) (*sql.Tx, error) {
 }
 
 // ask runs the query once, in a read-only transaction of its own.
-func (q question) ask(ctx context.Context) (found table, err error) {
+func (q preparedQuery) ask(ctx context.Context) (found table, err error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	q.db.received.Store(0)
@@ -287,7 +287,7 @@ func cellText(value any) string {
 }
 
 // judge compares an answer with the expected one. It returns the same as poll.
-func (q question) judge(found table) (answer, violation string, err error) {
+func (q preparedQuery) judge(found table) (answer, violation string, err error) {
 	if q.NoRows {
 		if len(found.rows) == 0 {
 			return "no rows", "", nil

@@ -246,7 +246,7 @@ type (
 		DefaultMode int  `yaml:"defaultMode,omitempty"`
 		Optional    bool `yaml:"optional,omitempty"`
 	}
-	servedFile struct {
+	serviceManifest struct {
 		object
 		Spec struct {
 			Type     string            `yaml:"type,omitempty"`
@@ -312,7 +312,7 @@ type (
 // manifests holds the objects of a file or a folder of manifests.
 type manifests struct {
 	workloads []workload
-	services  []servedFile
+	services  []serviceManifest
 	configs   map[string]configData // by kind and name
 	claims    map[string]bool
 	ingresses []ingress
@@ -406,7 +406,7 @@ func (m *manifests) add(r *yamlfile.Reader, root *yaml.Node) {
 	case "Deployment", "StatefulSet", "DaemonSet", "Job":
 		m.workloads = append(m.workloads, read[workload](r, root))
 	case "Service":
-		m.services = append(m.services, read[servedFile](r, root))
+		m.services = append(m.services, read[serviceManifest](r, root))
 	case "ConfigMap", "Secret":
 		config := read[configData](r, root)
 		known, exists := m.configs[kind+" "+name]

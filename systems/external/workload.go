@@ -55,7 +55,7 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 }
 
 // selects reports whether a Service leads to a workload.
-func selects(s servedFile, w workload) bool {
+func selects(s serviceManifest, w workload) bool {
 	for key, value := range s.Spec.Selector {
 		if w.Spec.Template.Metadata.Labels[key] != value {
 			return false

@@ -34,37 +34,36 @@ func (m measure) of(c cost) float64 {
 // values returns a measure of a contender per round, in seconds.
 func (c costs) values(name string, m measure) []float64 { return figures.Each(c[name], m.of) }
 
-// question is a ratio of two contenders, with its goals.
-type question struct {
+// ratio is the ratio of the costs of two contenders, with its goals.
+type ratio struct {
 	name         string // of the figure, with measure and size
 	above, below string // contender and size
 	measure      measure
 	goal         figures.Goal
 }
 
-// questions lists the ratios. best is the architecture with a process per worker that takes the least CPU
-// time.
-func questions(best string) []question {
-	var all []question
-	ask := func(name, above, below string, s size, m measure, must, stretch float64) {
-		all = append(all, question{
+// ratios lists the ratios. best is the architecture with a process per worker that takes the least CPU time.
+func ratios(best string) []ratio {
+	var all []ratio
+	add := func(name, above, below string, s size, m measure, must, stretch float64) {
+		all = append(all, ratio{
 			fmt.Sprintf("%s, %s, %s", name, m, s), named(above, s), named(below, s), m,
 			figures.Goal{Must: must, Stretch: stretch},
 		})
 	}
 	for _, s := range []size{small(), large()} {
 		for _, m := range []measure{cpu, wall} {
-			ask("threads-fast / threads", threadsFast, threads, s, m, 1.0/4, 1.0/8)
-			ask("threads-fast / tokio mpsc", threadsFast, tokio, s, m, 1.0/2, 1.0/4)
+			add("threads-fast / threads", threadsFast, threads, s, m, 1.0/4, 1.0/8)
+			add("threads-fast / tokio mpsc", threadsFast, tokio, s, m, 1.0/2, 1.0/4)
 		}
 	}
-	ask("http-lean / http keep-alive", httpLean, httpKeep, small(), cpu, 1.0/4, 1.0/8)
-	ask("uds-persistent binary / uds", udsBinary, uds, small(), cpu, 1.0/8, 1.0/16)
+	add("http-lean / http keep-alive", httpLean, httpKeep, small(), cpu, 1.0/4, 1.0/8)
+	add("uds-persistent binary / uds", udsBinary, uds, small(), cpu, 1.0/8, 1.0/16)
 	for _, s := range []size{small(), large()} {
-		ask("best process per worker / uds", best, uds, s, cpu, 1.0/30, 1.0/60)
-		ask("best process per worker / threads", best, threads, s, cpu, 8, 3.5)
+		add("best process per worker / uds", best, uds, s, cpu, 1.0/30, 1.0/60)
+		add("best process per worker / threads", best, threads, s, cpu, 8, 3.5)
 	}
-	return append(all, question{
+	return append(all, ratio{
 		fmt.Sprintf("best process per worker, %s / %s, %s", large(), small(), cpu),
 		named(best, large()), named(best, small()), cpu, figures.Goal{Must: 2, Stretch: 1.2},
 	})
@@ -84,12 +83,12 @@ func derive(c costs) ([]figures.Figure, error) {
 			}
 		}
 	}
-	for _, q := range questions(cheapest(c)) {
-		above, below := c.values(q.above, q.measure), c.values(q.below, q.measure)
+	for _, r := range ratios(cheapest(c)) {
+		above, below := c.values(r.above, r.measure), c.values(r.below, r.measure)
 		if len(above) == 0 || len(below) == 0 {
 			continue
 		}
-		f, err := q.answer(above, below)
+		f, err := r.figure(above, below)
 		if err != nil {
 			return nil, err
 		}
@@ -117,13 +116,13 @@ func cheapest(c costs) string {
 		func(a, b string) int { return cmp.Compare(total(a), total(b)) })
 }
 
-// answer returns the ratio by rounds. Its note names numerator and denominator with their costs.
-func (q question) answer(above, below []float64) (figures.Figure, error) {
-	ratio, err := figures.Ratio(q.name, lab.LowerIsBetter, above, below)
+// figure returns the ratio by rounds. Its note names numerator and denominator with their costs.
+func (r ratio) figure(above, below []float64) (figures.Figure, error) {
+	found, err := figures.Ratio(r.name, lab.LowerIsBetter, above, below)
 	if err != nil {
 		return figures.Figure{}, err
 	}
 	median := func(values []float64) string { return figure.Amount(stats.Median(values), "s") }
-	ratio.Note = fmt.Sprintf("%s %s over %s %s", q.above, median(above), q.below, median(below))
-	return ratio.To(q.goal), nil
+	found.Note = fmt.Sprintf("%s %s over %s %s", r.above, median(above), r.below, median(below))
+	return found.To(r.goal), nil
 }

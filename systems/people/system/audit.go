@@ -30,8 +30,8 @@ const (
 	countReadable = "readable" // stored in plain text
 )
 
-// broken returns the counts that must be zero.
-func broken() []string {
+// rules returns the counts that must be zero.
+func rules() []string {
 	return []string{countLost, countChanged, countDoubled, countMadeUp, countReadable}
 }
 
@@ -48,7 +48,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 		if err == nil {
 			err = j.read(ctx, v, left)
 		}
-		return j.Audit(broken(), countCreated, "no record was acknowledged"), err
+		return j.Audit(rules(), countCreated, "no record was acknowledged"), err
 	})
 }
 

@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// About probes probes are distributed over the entries of a unit, but each gets at least minProbes, after
+	// About allProbes probes are distributed over the entries of a unit, but each gets at least minProbes, after
 	// warmUpProbes that are not measured. Between them are the pauses of the load, but at most maxPause: a
 	// program that was idle takes more CPU time for the same work.
-	probes, minProbes, warmUpProbes = 100, 20, 5
-	maxPause                        = 10 * time.Millisecond
+	allProbes, minProbes, warmUpProbes = 100, 20, 5
+	maxPause                           = 10 * time.Millisecond
 	// An entry is an operation, or a call by another unit. The first probedEntries of each kind are measured.
 	// The others get the mean of these, since a unit must start within seconds.
 	probedEntries = 20
@@ -43,7 +43,7 @@ func (u *Unit) calibrate(ctx context.Context) error {
 	if isFront {
 		probed += min(probedEntries, len(u.design.Roots))
 	}
-	u.probesEach = max(minProbes, probes/max(1, probed))
+	u.probesEach = max(minProbes, allProbes/max(1, probed))
 	u.probing = true
 	defer func() {
 		u.finish()
@@ -216,7 +216,7 @@ func (u *Unit) probeStore(ctx context.Context, address string) (err error) {
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	part, waited, begun := rehearsalpb.CallPart(client), time.Duration(0), time.Duration(0)
-	for i := range probes + warmUpProbes {
+	for i := range allProbes + warmUpProbes {
 		if i == warmUpProbes {
 			begun = clock(unix.CLOCK_PROCESS_CPUTIME_ID)
 		}
@@ -229,7 +229,7 @@ func (u *Unit) probeStore(ctx context.Context, address string) (err error) {
 			waited += time.Since(sent)
 		}
 	}
-	u.storeCPU = (clock(unix.CLOCK_PROCESS_CPUTIME_ID) - begun) / (2 * probes)
-	u.storeWait = waited / probes
+	u.storeCPU = (clock(unix.CLOCK_PROCESS_CPUTIME_ID) - begun) / (2 * allProbes)
+	u.storeWait = waited / allProbes
 	return nil
 }

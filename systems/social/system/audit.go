@@ -33,8 +33,8 @@ const (
 	countLoggedIn  = "logged_in" // successful logins
 )
 
-// broken returns the counts that must be zero.
-func broken() []string {
+// rules returns the counts that must be zero.
+func rules() []string {
 	return []string{countLost, countMisplaced, countMadeUp, countWrong, countShort}
 }
 
@@ -50,12 +50,12 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 			return lab.Audit{}, err
 		}
 		j.judgeReads()
-		audit := j.Audit(broken(), countRead, "no timeline was read")
+		audit := j.Audit(rules(), countRead, "no timeline was read")
 		switch only, _ := p.Level(Only); only { // with one of these nobody reads: other work must have been done
 		case onlyPosts:
-			audit = j.Audit(broken(), countPosted, "no post was acknowledged")
+			audit = j.Audit(rules(), countPosted, "no post was acknowledged")
 		case onlyLogins:
-			audit = j.Audit(broken(), countLoggedIn, "nobody has logged in")
+			audit = j.Audit(rules(), countLoggedIn, "nobody has logged in")
 		}
 		least, median, greatest := j.people.Degrees()
 		audit.Figures = map[string]float64{"least_links": float64(least), "median_links": float64(median),

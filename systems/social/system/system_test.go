@@ -247,7 +247,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			if audit.Verdict != want {
 				t.Errorf("the verdict is %s: %q", audit.Verdict, audit.Problems)
 			}
-			for _, rule := range broken() {
+			for _, rule := range rules() {
 				if (audit.Counts[rule] > 0) != (rule == c.count) {
 					t.Errorf("%s is %d: %q", rule, audit.Counts[rule], audit.Problems)
 				}
@@ -291,7 +291,7 @@ func TestReadsMayBeStaleWhereEventsFillTimelines(t *testing.T) {
 
 // TestACheckShowsEveryRule: a variant that breaks one is not valid, and its row must say why.
 func TestACheckShowsEveryRule(t *testing.T) {
-	for _, rule := range broken() {
+	for _, rule := range rules() {
 		if !slices.ContainsFunc(System{}.CheckTable().Columns,
 			func(c lab.CheckColumn) bool { return c.Count == rule }) {
 			t.Errorf("the table of a check has no column %s", rule)
