@@ -1,7 +1,7 @@
 // Package store keeps the data of the airline: in a file of the unit's own (OpenEmbedded), or on a server
-// of MongoDB's protocol (OpenMongo). It enforces only the rules that need a store: that a customer books a
-// flight once, and that two flights are booked together or not at all. Such refusals are problems
-// (rpc.Problem); other errors are failures of the store.
+// of MongoDB's protocol (OpenMongo). It enforces only the rules that need a store: that customers book a
+// flight once and cancel only what they have booked, and that two flights are booked together or not at all.
+// Such refusals are problems (rpc.Problem); other errors are failures of the store.
 //
 // Entry points: OpenEmbedded, OpenMongo.
 package store

@@ -4,7 +4,7 @@
 // the reports. It is a small deployer for tests.
 //
 // Entry points: Main for TestMain, WholeTrials and Run for whole trials, Start for tests that
-// interfere with the units of a trial.
+// interfere with the units of a trial; RunWorkers for architectures with one process.
 package bigtest
 
 import (

@@ -77,7 +77,8 @@ func (c *core) KickOff() error { return c.sendAll(udsservice.OpPong, c.address) 
 // AwaitFinish implements big.Workers.
 func (c *core) AwaitFinish() error { return c.loop.Run() }
 
-// Dismiss implements big.Workers.
+// Dismiss implements big.Workers. The sockets take the stop messages at once: a worker that has finished has
+// read all that the core sent before. So none is unsent when the loop closes.
 func (c *core) Dismiss() error {
 	c.dismissed = true
 	if err := c.sendAll(udsservice.OpStop, nil); err != nil {
