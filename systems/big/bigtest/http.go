@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
@@ -90,11 +91,15 @@ func acceptRegistration(address string) error {
 		registered <- r.Method + " " + r.URL.Path + " " + strings.TrimSpace(string(body))
 	})}
 	go func() { _ = server.Serve(listener) }() // ends with the test binary: the worker needs its core
-	got := <-registered
-	if !strings.HasPrefix(got, `POST /register {"address":`) {
-		return fmt.Errorf("registration %q", got)
+	select {
+	case got := <-registered:
+		if !strings.HasPrefix(got, `POST /register {"address":`) {
+			return fmt.Errorf("registration %q", got)
+		}
+		return nil
+	case <-time.After(eventTimeout):
+		return fmt.Errorf("no worker has registered for %s", eventTimeout)
 	}
-	return nil
 }
 
 // answerAll answers every request at an address with the same bytes and closes the connection. The answer
