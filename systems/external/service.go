@@ -162,12 +162,7 @@ func (s *serviceReader) readPorts() {
 		}
 		s.expose(ports)
 	}
-	ports := s.Ports
-	if len(s.unit.Container.Ports)+len(ports) > maxPorts {
-		s.addObstacle("ports", fmt.Sprintf("more than %d ports: name those that others call", maxPorts))
-		ports, s.anyPort = ports[:1], true // the first shows that there are more entry points than one
-	}
-	for _, port := range ports {
+	for _, port := range s.Ports {
 		if s.noteIfNotTCP(s.Name, strconv.Itoa(int(port.Target)), port.Protocol) {
 			continue
 		}
@@ -180,10 +175,15 @@ func (s *serviceReader) readPorts() {
 		}
 		s.unit.Port = cmp.Or(s.unit.Port, entry.port)
 		addPort(&s.unit, entry.port, entry.port)
+		if len(s.unit.Container.Ports) > maxPorts {
+			s.addObstacle("ports", fmt.Sprintf("more than %d ports: name those that others call", maxPorts))
+			s.anyPort = true
+			return
+		}
 	}
 }
 
-// maxPorts limits the ports of a service, exposed and published.
+// maxPorts limits the TCP ports of a service, exposed and published.
 const maxPorts = 1000
 
 // expose adds an exposed port, or a range of them such as 7-9.
