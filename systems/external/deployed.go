@@ -169,9 +169,13 @@ func (d Definition) IsRemote() bool {
 	return slices.Contains([]string{lab.Swarm, lab.Kubernetes, lab.SSH}, d.Deployment)
 }
 
-// loopbackHint returns a hint for users whose system cannot be reached, or "". By default many programs
-// listen on the loopback address alone, which other hosts and containers cannot reach.
-func loopbackHint(v lab.Variant) string {
+// unreachedHint returns a hint for users whose system cannot be reached, or "". A compose file that only the
+// compose command can read is not checked for the port. By default many programs listen on the loopback
+// address alone, which other hosts and containers cannot reach.
+func unreachedHint(v lab.Variant) string {
+	if v.External.Compose != nil {
+		return `look whether a service publishes the port of the url: ports: ["127.0.0.1:PORT:..."]`
+	}
 	here := v.Deployment == lab.Process || v.Deployment == lab.DockerHost
 	if here || len(v.External.Command) == 0 || strings.Contains(strings.Join(v.External.Command, " "),
 		"{host}") {

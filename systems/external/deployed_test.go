@@ -90,8 +90,13 @@ func TestImpossibleDeploymentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestLoopbackHint: it is given if the command may listen on the loopback address alone.
-func TestLoopbackHint(t *testing.T) {
+// TestUnreachedHint: it is given if the command may listen on the loopback address alone, or a compose file may
+// not publish the port.
+func TestUnreachedHint(t *testing.T) {
+	compose := lab.Variant{Deployment: kindCompose, External: &lab.ExternalSystem{Compose: &lab.Compose{}}}
+	if hint := unreachedHint(compose); !strings.Contains(hint, "publishes the port of the url") {
+		t.Errorf("of a compose file: the hint is %q", hint)
+	}
 	for _, c := range []struct {
 		deployment, command string
 		hinted              bool
@@ -102,7 +107,7 @@ func TestLoopbackHint(t *testing.T) {
 	} {
 		v := lab.Variant{Deployment: c.deployment,
 			External: &lab.ExternalSystem{Command: strings.Fields(c.command)}}
-		if hint := loopbackHint(v); (hint != "") != c.hinted {
+		if hint := unreachedHint(v); (hint != "") != c.hinted {
 			t.Errorf("%s of %q: the hint is %q", c.deployment, c.command, hint)
 		}
 	}

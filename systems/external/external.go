@@ -102,7 +102,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 	}
 	x := v.External
 	job := lab.LoadJob{
-		Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: loopbackHint(v),
+		Load: s.Load, Target: x.URL, Seed: seed, Variant: v.Name, Ready: x.Ready.ReadyCheck, Look: unreachedHint(v),
 	}
 	if s.Faults || readsHistory(x.Audit) {
 		job.History = loaded.History

@@ -241,7 +241,7 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 		next := moveApart(groups, group)
 		if placement := formatGroups(next); placement != formatGroups(groups) {
 			how := "-apart"
-			if len(next) <= len(groups) { // its components come from several units
+			if len(next) <= len(groups) { // components of several units have joined
 				how = "-together"
 			}
 			steps = append(steps, loaded.Step{Name: strings.Join(group, "-") + how,
