@@ -90,8 +90,8 @@ func TestImpossibleDeploymentsAreRefused(t *testing.T) {
 	}
 }
 
-// TestUnreachedHint: it is given if the command may listen on the loopback address alone, or a compose file may
-// not publish the port.
+// TestUnreachedHint: it is given if the command may listen on the loopback address alone, or a compose file
+// may not publish the port.
 func TestUnreachedHint(t *testing.T) {
 	compose := lab.Variant{Deployment: kindCompose, External: &lab.ExternalSystem{Compose: &lab.Compose{}}}
 	if hint := unreachedHint(compose); !strings.Contains(hint, "publishes the port of the url") {

@@ -269,8 +269,8 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 			"metadata: {name: lost}\nspec: {selector: {app: x}, ports: [{port: 1}]}\n": "Service lost selects no " +
 			"workload",
 		workload("containers: [{name: a, image: a}]") + "---\napiVersion: v1\nkind: Service\n" +
-			"metadata: {name: s, namespace: b}\nspec: {selector: {app: a}, ports: [{port: 1}]}\n": "two Services are " +
-			"called s",
+			"metadata: {name: s, namespace: b}\nspec: {selector: {app: a}, ports: [{port: 1}]}\n": "two Services " +
+			"are called s",
 		config("a", "1") + config("b", "1") + config("b", "2") +
 			workload("containers: [{name: a, image: a}]"): "a.yaml:11: there is another ConfigMap c with other values",
 	} {
@@ -389,20 +389,6 @@ spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: "808
 	if !slices.Equal(c.Ports, []lab.ContainerPort{{Port: 80, Target: 8080}}) ||
 		!reflect.DeepEqual(c.Health, &lab.HealthCheck{Port: 8080}) {
 		t.Errorf("it is called at %+v, and waited for by %+v", c.Ports, c.Health)
-	}
-}
-
-// TestAnOrderIsFoundAlongEachUnitOnce: many units that each depend on all units before them take little time.
-func TestAnOrderIsFoundAlongEachUnitOnce(t *testing.T) {
-	after, all := map[string][]string{}, []string(nil)
-	for i := range 60 {
-		name := fmt.Sprintf("unit-%d", i)
-		after[name] = slices.Clone(all)
-		all = append(all, name)
-	}
-	if waits(after, "unit-59", "none") || !waits(after, "unit-59", "unit-0") ||
-		waits(after, "unit-0", "unit-59") {
-		t.Error("who waits for whom is wrong")
 	}
 }
 

@@ -80,8 +80,8 @@ func bench(ctx context.Context, arguments []string) error {
 	results := flags.String("results", "", "the `folder` that keeps what is measured; what it has by the "+
 		"same commands is not measured again, and its rates are kept (default: a temporary one)")
 	systems := flags.String("systems", "", "the `systems` to play, as in shop,people (default: all)")
-	pastFile := flags.String("past", "", "the `file` to write with the errors of these predictions and the known "+
-		"ones of the systems that are not played: predict/past.json, from which cleave predict learns")
+	pastFile := flags.String("past", "", "the `file` to write with the errors of these predictions and the "+
+		"known ones of the systems that are not played: predict/past.json, from which cleave predict learns")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}

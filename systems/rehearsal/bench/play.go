@@ -114,7 +114,8 @@ func (p player) rehearsal(ctx context.Context, step, path string, to target, rat
 }
 
 // folder plays a command of cleave as a step, and opens its result folder, also if the end of the context cut
-// a run short. A step that an earlier bench has played to its end, with the same command, is not played again.
+// a run short. A step that an earlier bench has played to its end, with the same command, is not played
+// again.
 func (p player) folder(ctx context.Context, step string, arguments ...string) (*store.Folder, error) {
 	results := filepath.Join(p.results, step)
 	whole := filepath.Join(results, "played-as-a-whole")
