@@ -18,11 +18,8 @@ func code(d architecture.Design) map[string]int {
 	}
 	packages := []string{"systems/airline", own + "airlineunit", own + "service", own + "store", own + "web",
 		"systems/kit/hosting", "systems/kit/front"}
-	if len(d.Units) > 1 {
-		packages = append(packages, own+"calls")
-	}
-	if d.Calls == architecture.GRPC {
-		packages = append(packages, "binding/grpcgo")
+	if d.Calls == architecture.GRPC && len(d.Units) > 1 {
+		packages = append(packages, own+"calls", "binding/grpcgo")
 	}
 	if d.Security != kit.Plain {
 		packages = append(packages, "binding/secure")
