@@ -112,7 +112,7 @@ func TestComponentsLeaveOneAfterAnother(t *testing.T) {
 func TestComponentsJoinInOneStep(t *testing.T) {
 	s, _ := newSystem(t)
 	stops, got := loadedtest.Steps(t, s, variant(rehearsal.Apart),
-		variant(rehearsal.AsIs, "placement=front+orders,stock,payments,mail"))
+		variant(rehearsal.Apart, "placement=front+orders,stock,payments,mail"))
 	if len(stops) < 2 || stops[1].Name != "front-orders-together" {
 		t.Errorf("the stops are %+v: %s", stops, got)
 	}
