@@ -16,7 +16,8 @@ class AnswersTest {
     answers.customers((login, password) -> login.equals("c1") && password.equals("right"));
     byte[] message = new Fields().put(1, "c1").put(2, "right").write();
     assertEquals(5 + 2, answers.answer(PATH, request(message.length, message)).remaining());
-    for (int length : new int[] {-1, 0, message.length - 1, message.length + 1, Integer.MAX_VALUE}) {
+    for (int length :
+        new int[] {-1, 0, message.length - 1, message.length + 1, Integer.MAX_VALUE}) {
       assertThrows(
           IllegalArgumentException.class,
           () -> answers.answer(PATH, request(length, message)),
@@ -29,10 +30,6 @@ class AnswersTest {
 
   /** A request with a message that is said to have this length. */
   private static ByteBuffer request(int length, byte[] message) {
-    return ByteBuffer.allocate(5 + message.length)
-        .put((byte) 0)
-        .putInt(length)
-        .put(message)
-        .flip();
+    return ByteBuffer.allocate(5 + message.length).put((byte) 0).putInt(length).put(message).flip();
   }
 }
