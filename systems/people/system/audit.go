@@ -44,7 +44,7 @@ func (s System) AuditLive(ctx context.Context, v lab.Variant, p lab.Point, left 
 		for _, kind := range people.Kinds() {
 			j.created[kind] = map[string]*created{}
 		}
-		err := loaded.EachAttempt(left.Dir, j.take)
+		err := loaded.EachAttempt(left.Dir, j.addAttempt)
 		if err == nil {
 			err = j.read(ctx, v, left)
 		}
@@ -72,9 +72,8 @@ type judge struct {
 	created map[people.Kind]map[string]*created // by tag
 }
 
-// take adds a line of the history. The generator has compared every answer with the created
-// record.
-func (j *judge) take(a loaded.Attempt[noted]) {
+// addAttempt adds a line of the history. The generator has compared every answer with the created record.
+func (j *judge) addAttempt(a loaded.Attempt[noted]) {
 	for _, kind := range people.Kinds() {
 		switch {
 		case a.Operation == createOf(kind):
@@ -107,6 +106,7 @@ func (j *judge) read(ctx context.Context, v lab.Variant, left lab.Leftover) erro
 	return nil
 }
 
+// readKind reads all stored records of a kind, and compares them with the creations.
 func (j *judge) readKind(
 	ctx context.Context, kind people.Kind, database string, sealer *seal.Sealer, address string,
 ) (err error) {
@@ -120,7 +120,7 @@ func (j *judge) readKind(
 		return err
 	}
 	if err := store.Each(ctx, records.Table(kind).Name, func(key [16]byte, stored [][]byte) error {
-		j.record(kind, uuid.UUID(key).String(), sealer, key, stored)
+		j.addStored(kind, uuid.UUID(key).String(), sealer, key, stored)
 		return nil
 	}); err != nil {
 		return err
@@ -143,8 +143,8 @@ func (j *judge) readKind(
 	return nil
 }
 
-// record checks a stored record, and counts it for the creation with its tag.
-func (j *judge) record(kind people.Kind, id string, sealer *seal.Sealer, key [16]byte, stored [][]byte) {
+// addStored checks a stored record, and counts it for the creation with its tag.
+func (j *judge) addStored(kind people.Kind, id string, sealer *seal.Sealer, key [16]byte, stored [][]byte) {
 	j.Counts[countStored]++
 	values, err := records.Unseal(sealer, kind, key, stored)
 	if err != nil {

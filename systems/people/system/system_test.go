@@ -248,7 +248,7 @@ func TestAnIDIsChangedOnlyIfNoStoredRecordHasIt(t *testing.T) {
 	testset.Must(t, err)
 	for _, id := range []string{"22222222-2222-4222-8222-222222222222", firstID,
 		"33333333-3333-4333-8333-333333333333"} {
-		j.record(people.Persons, id, sealer, uuid.MustParse(id), [][]byte{sealed(t, id, tag)})
+		j.addStored(people.Persons, id, sealer, uuid.MustParse(id), [][]byte{sealed(t, id, tag)})
 	}
 	if len(j.Problems) > 0 || c.stored != 3 || c.storedID != firstID {
 		t.Errorf("%v, %d stored, as %s; want 3 as %s", j.Problems, c.stored, c.storedID, firstID)
@@ -271,7 +271,7 @@ func TestPlainTextInTheDatabaseIsFound(t *testing.T) {
 	sealer, err := seal.New(seal.GCM, keyOf(7))
 	testset.Must(t, err)
 	key := uuid.MustParse(firstID)
-	j.record(people.Persons, firstID, sealer, key, [][]byte{sealed(t, firstID, tag)})
+	j.addStored(people.Persons, firstID, sealer, key, [][]byte{sealed(t, firstID, tag)})
 	if j.Counts[countReadable] != 0 || len(j.Problems) > 0 {
 		t.Errorf("%v", j.Problems)
 	}

@@ -83,6 +83,7 @@ public final class MongoStores implements Stores {
     return database.getCollection(name);
   }
 
+  /** The collection with the time limit of slow operations. */
   static MongoCollection<Document> patient(MongoCollection<Document> collection) {
     return collection.withTimeout(LONG_PATIENCE_SECONDS, TimeUnit.SECONDS);
   }
