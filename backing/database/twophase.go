@@ -74,15 +74,16 @@ func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Co
 func (db *DB) prepareOn(
 	ctx context.Context, conn *sql.Conn, name string, work func(ctx context.Context) error,
 ) error {
+	if err := db.execPlain(ctx, conn, KindBegin, db.beginStatements(name)...); err != nil {
+		spoil(conn) // undo could roll back an earlier transaction: in MariaDB the name of a prepared one is taken
+		return err
+	}
 	current, finished := &transaction{tx: conn}, false
 	defer func() {
-		if !finished { // work has failed or panicked, or a statement of Prepare itself has failed
+		if !finished { // work has failed or panicked, or the transaction cannot be prepared
 			db.undo(ctx, conn, name)
 		}
 	}()
-	if err := db.execPlain(ctx, conn, KindBegin, db.beginStatements(name)...); err != nil {
-		return err
-	}
 	err := work(context.WithValue(ctx, carried{db}, current))
 	if err == nil && current.doomed != nil {
 		err = fmt.Errorf("%w: %w", ErrDoomed, current.doomed)
@@ -104,7 +105,7 @@ func (db *DB) prepareOn(
 	return nil
 }
 
-// undo rolls back a transaction that prepareOn could not begin, fill or prepare. If that fails, it closes the
+// undo rolls back a transaction that prepareOn could not fill or prepare. If that fails, it closes the
 // connection, which rolls back a transaction that is not prepared.
 func (db *DB) undo(ctx context.Context, conn *sql.Conn, name string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)

@@ -24,7 +24,7 @@ func change(db *database.DB, name string, to int64) func(context.Context) error 
 
 // checkPrepared checks that the changes of a prepared transaction are invisible, that it keeps its locks and
 // outlives its client, and that another client can commit it or roll it back. Work that fails prepares
-// nothing.
+// nothing. Another transaction that asks for the name of a prepared one fails and leaves that one alone.
 func checkPrepared(t *testing.T, config database.Config) {
 	ctx, db := t.Context(), table(t, config)
 	if config.Driver == database.SQLite {
@@ -63,6 +63,9 @@ func checkPrepared(t *testing.T, config database.Config) {
 	// Ending a transaction again changes nothing.
 	must(t, db.End(ctx, "back", false), db.End(ctx, "on", true), db.End(ctx, "on", true), client.Close())
 	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) { // the server must notice the close
+		if db.Prepare(ctx, "orphan", func(context.Context) error { return nil }) == nil {
+			t.Fatal("the name of a prepared transaction is given to another one")
+		}
 		if err = db.End(ctx, "orphan", true); err == nil || time.Now().After(end) {
 			break
 		}
