@@ -35,7 +35,7 @@ func (p Pool) QueryContext(ctx context.Context, text string, args ...any) (*sql.
 	return rows, p.db.observe(ctx, Statement{Kind: KindQuery, Text: text, Args: args, Err: err}, began)
 }
 
-// QueryRowContext runs a query for one row.
+// QueryRowContext runs a query for one row. The caller must then call Read, as after QueryContext.
 func (p Pool) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
 	ctx, began := p.db.begin(ctx)
 	row := p.db.executor(ctx, p.db.readers).QueryRowContext(ctx, text, args...)
