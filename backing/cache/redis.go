@@ -87,11 +87,14 @@ func (r redisCache) do(ctx context.Context, command string, arguments ...any) (a
 		}
 	}
 	var refused redis.Error
+	limit, limited := ctx.Deadline()
 	switch {
 	case errors.As(err, &refused):
 		return nil, err
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case limited && !time.Now().Before(limit): // the connection may notice it before ctx does
+		return nil, context.DeadlineExceeded
 	}
 	r.lost.Store(time.Now().UnixNano())
 	return nil, fmt.Errorf("%w: %v", ErrUnavailable, err)
