@@ -51,7 +51,8 @@ func describePostgres(s *Server, unit *lab.UnitSpec) {
 	unit.Server.Setup = []lab.ServerSetup{{Program: filepath.Join(filepath.Dir(s.Path), "initdb"),
 		Args: []string{
 			"-D", "{dir}/" + dataFolder, "-U", s.user, "--pwfile={dir}/postgres-password",
-			// Texts compare by their bytes, as in the other databases.
+			// Texts compare by their bytes, as in the other databases. The new files need not survive a crash of
+			// the host (--no-sync): nobody uses them after their trial.
 			"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"}}}
 	unit.Args = []string{"-D", "{dir}/" + dataFolder, "-c", "config_file={dir}/postgresql.conf"}
 }
