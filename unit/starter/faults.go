@@ -93,7 +93,7 @@ func (c *container) carryOut(request string) (result string, err error) {
 		return "", errors.New("the unit's processes were ended before")
 	case request == lab.StarterEnd:
 		// If this fails, the later end of the program ends the container, as the conductor expects.
-		result, err = c.signalAll(unix.SIGKILL, "have ended, with none left", hasEnded)
+		result, err = c.signalAll(unix.SIGKILL, "have ended, all of them", hasEnded)
 		if err == nil {
 			c.program = 0 // so that its end does not end the container
 			c.reap()

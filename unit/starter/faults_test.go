@@ -172,12 +172,12 @@ func TestFaults(t *testing.T) {
 		{"token", lab.StarterStop, "done: processes of its container that are stopped, with all their threads: 2",
 			""},
 		{"token", lab.StarterContinue, "done: processes of its container that go on: 2", "1"},
-		{"token", lab.StarterEnd, "done: processes of its container that have ended, with none left: 2", ""},
+		{"token", lab.StarterEnd, "done: processes of its container that have ended, all of them: 2", ""},
 		{"token", lab.StarterEnd, "the unit's processes were ended before", ""},
 		{"token", lab.StarterStart, "done: its program runs again", "2"},
 		{"token", lab.StarterStop, "done: processes of its container that are stopped, with all their threads: 2",
 			""},
-		{"token", lab.StarterEnd, "done: processes of its container that have ended, with none left: 2", ""},
+		{"token", lab.StarterEnd, "done: processes of its container that have ended, all of them: 2", ""},
 		{"token", lab.StarterStart, "done: its program runs again", "3"},
 	} {
 		if answer := c.request(step.token, step.request); answer != step.answer+"\n" {

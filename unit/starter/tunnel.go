@@ -22,12 +22,12 @@ const (
 )
 
 // ServeTunnel connects units with the conductor, whose host they cannot reach themselves. Units connect to
-// one of its addresses, the conductor in advance to the other one, where it must send the key in keyFile.
+// one of its addresses, the conductor in advance to the other one, where it must send the token in tokenFile.
 // ServeTunnel joins one connection of each. It closes the connection of a unit if none of the conductor's is
 // available in time, or if units have too many connections, and says so on standard error. It returns when it
 // can no longer listen.
-func ServeTunnel(units, conductor, keyFile string) error {
-	key, err := os.ReadFile(keyFile)
+func ServeTunnel(units, conductor, tokenFile string) error {
+	token, err := os.ReadFile(tokenFile)
 	if err != nil {
 		return err
 	}
@@ -39,15 +39,15 @@ func ServeTunnel(units, conductor, keyFile string) error {
 	if err != nil {
 		return errors.Join(err, outside.Close())
 	}
-	return serveTunnel(inside, outside, string(key), os.Stderr)
+	return serveTunnel(inside, outside, string(token), os.Stderr)
 }
 
 // serveTunnel serves the units that connect to inside with the conductor's connections to outside. It writes
 // messages to log.
-func serveTunnel(inside, outside net.Listener, key string, log io.Writer) error {
+func serveTunnel(inside, outside net.Listener, token string, log io.Writer) error {
 	waiting, serving := make(chan offered), make(chan struct{}, maxCallers)
 	go func() { // ends when outside is closed
-		_ = serveEach(outside, func(conductor net.Conn) error { return offer(conductor, key, waiting) })
+		_ = serveEach(outside, func(conductor net.Conn) error { return offer(conductor, token, waiting) })
 	}()
 	for {
 		unit, err := accept.Next(inside)
@@ -79,8 +79,8 @@ type offered struct {
 }
 
 // offer offers a connection of the conductor to units, and returns after its use.
-func offer(conductor net.Conn, key string, waiting chan<- offered) error {
-	if request, err := readRequest(conductor, key); err != nil || request != lab.StarterWaits {
+func offer(conductor net.Conn, token string, waiting chan<- offered) error {
+	if request, err := readRequest(conductor, token); err != nil || request != lab.StarterWaits {
 		return errors.Join(errors.New("this is no connection that waits for a unit"), err)
 	}
 	if err := conductor.SetDeadline(time.Time{}); err != nil {
