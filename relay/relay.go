@@ -332,11 +332,10 @@ func InFront(units []lab.UnitSpec, endpoints map[string]lab.Endpoint, host strin
 	return all, nil
 }
 
-// Behind returns the address of a unit itself, for callers that must not use its relay, which accepts
-// connections even if the unit does not listen. endpoint is the unit's name. If it has no relay, Behind
-// returns known.
-func (r Relays) Behind(endpoint, known string) string {
-	if relay := r[endpoint]; relay != nil {
+// UnitAddress returns the address of a unit itself, for callers that must not use its relay, which accepts
+// connections even if the unit does not listen. If it has no relay, UnitAddress returns known.
+func (r Relays) UnitAddress(unit, known string) string {
+	if relay := r[unit]; relay != nil {
 		return relay.Target()
 	}
 	return known

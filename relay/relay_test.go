@@ -179,7 +179,7 @@ func slowedUnits() []lab.UnitSpec {
 }
 
 // TestOnlyWhoListensCanBeSlowed: InFront puts a relay in front of the unit that is to be slowed and of no
-// other, and refuses if that unit does not listen. Behind returns the addresses behind the relays.
+// other, and refuses if that unit does not listen. UnitAddress returns the addresses behind the relays.
 func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 	if _, err := InFront(slowedUnits(), map[string]lab.Endpoint{}, "127.0.0.1"); err == nil ||
 		!strings.Contains(err.Error(), "does not listen") {
@@ -189,10 +189,10 @@ func TestOnlyWhoListensCanBeSlowed(t *testing.T) {
 		"front": {Dial: "198.18.0.2:80"}}
 	relays, err := InFront(slowedUnits(), endpoints, "127.0.0.1")
 	testset.Must(t, err)
-	if behind := relays.Behind("stock", endpoints["stock"].Dial); behind != "198.18.0.1:80" {
+	if behind := relays.UnitAddress("stock", endpoints["stock"].Dial); behind != "198.18.0.1:80" {
 		t.Errorf("behind its relay stock is at %q", behind)
 	}
-	if behind := relays.Behind("front", "198.18.0.2:80"); behind != "198.18.0.2:80" {
+	if behind := relays.UnitAddress("front", "198.18.0.2:80"); behind != "198.18.0.2:80" {
 		t.Errorf("front, which has no relay, is at %q", behind)
 	}
 	if endpoints["stock"].Bind != "198.18.0.1:80" || endpoints["stock"].Dial != relays["stock"].Address() ||

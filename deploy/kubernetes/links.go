@@ -16,7 +16,7 @@ func (d *deployment) host(name string) *hosts.Host { return d.cluster.Named(d.pl
 func (d *deployment) trialOf(spec lab.UnitSpec) containers.Trial {
 	seen := d.shared()
 	seen.Endpoints = d.Wanted.SeenBy(spec, d.Endpoints,
-		func(unit string) string { return d.Relays.Behind(unit, "") })
+		func(unit string) string { return d.Relays.UnitAddress(unit, "") })
 	return seen
 }
 

@@ -136,7 +136,7 @@ func (s *privateSite) complete(d *deployment, p *fleet.Platform[*pod]) {
 	p.Refuse, p.Cut, p.Gone, p.Nodes, p.Images = refuse, cut, gone, d.nodes(), images.Sizes
 	p.Vacate = func(ctx context.Context, p *pod) error { return p.leave(ctx, p.End) }
 	p.Describe = func(p *pod) string { return "pod " + p.name + " on " + p.nodeName }
-	p.Reach = func(unit string) string { return d.Relays.Behind(unit, d.Endpoints[unit].Dial) }
+	p.Reach = func(unit string) string { return d.Relays.UnitAddress(unit, d.Endpoints[unit].Dial) }
 	p.Next = func(ctx context.Context, ended *pod, _ bool) (*pod, error) {
 		return d.newPod(ended.Spec), ended.remove(ctx)
 	}

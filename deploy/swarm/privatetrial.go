@@ -172,7 +172,7 @@ func (t *privateTrial) recordNode(spec lab.UnitSpec, n *private.Node) {
 func (t *privateTrial) dialOf(unit string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.Relays.Behind(unit, t.outside[unit].Dial)
+	return t.Relays.UnitAddress(unit, t.outside[unit].Dial)
 }
 
 // dial returns the address at which this host calls an endpoint, through its relay if it has one.
