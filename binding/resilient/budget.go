@@ -9,32 +9,27 @@ const budgetCalls = 50
 // The budget of failsafe-go bounds the share of retries among the calls in flight, but counts calls that wait
 // for their retry as in flight: if calls fail fast, it lets nearly all retries through.
 type budget struct {
+	part    float64 // of a retry, that each call adds
 	mu      sync.Mutex
-	retries float64
+	retries float64 // that are left
 }
 
-// earn adds a call's part of a retry, up to the size of the budget. A nil budget ignores it.
-func (b *budget) earn(part float64) {
+// newBudget returns a full budget.
+func newBudget(part float64) *budget { return &budget{part: part, retries: budgetCalls * part} }
+
+// add adds retries, up to the size of the budget: the part of a call, or a retry that was taken but not sent.
+// A nil budget ignores it.
+func (b *budget) add(retries float64) {
 	if b == nil {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.retries = min(b.retries+part, budgetCalls*part)
+	b.retries = min(b.retries+retries, budgetCalls*b.part)
 }
 
-// refund returns a retry that was taken but not sent. A nil budget ignores it.
-func (b *budget) refund() {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.retries++
-}
-
-// pay takes a retry and reports whether there was one.
-func (b *budget) pay() bool {
+// take takes a retry and reports whether there was one.
+func (b *budget) take() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.retries < 1 {

@@ -106,11 +106,11 @@ func (g *Guards) ForUnit() *Guard {
 	if s := g.settings; s.Retries > 0 {
 		retries := retrypolicy.NewBuilder[any]().HandleIf(failed).WithMaxRetries(s.Retries).ReturnLastFailure()
 		if s.Budget > 0 {
-			guard.budget = &budget{retries: s.Budget * budgetCalls}
+			guard.budget = newBudget(s.Budget)
 			// AbortIf is also asked after the last attempt. Then no retry follows: it is refunded.
 			retries = retries.WithBackoff(firstPause, longestPause).WithJitterFactor(jitter).
-				AbortIf(func(any, error) bool { return !guard.budget.pay() }).
-				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { guard.budget.refund() })
+				AbortIf(func(any, error) bool { return !guard.budget.take() }).
+				OnRetriesExceeded(func(failsafe.ExecutionEvent[any]) { guard.budget.add(1) })
 		}
 		guard.retrying = failsafe.With(append([]failsafe.Policy[any]{retries.Build()}, policies...)...)
 	}
@@ -130,7 +130,7 @@ func (g *Guard) Do(ctx context.Context, method string, attempt func(context.Cont
 	if executor == nil {
 		return g.attempt(ctx, attempt)
 	}
-	g.budget.earn(g.guards.settings.Budget)
+	g.budget.add(g.guards.settings.Budget)
 	var failed error // of the last attempt that was sent
 	sent := false    // there was an attempt
 	late := false    // the context ended during the last one
@@ -144,10 +144,10 @@ func (g *Guard) Do(ctx context.Context, method string, attempt func(context.Cont
 	case late, sent && failed == nil:
 		return failed
 	case refused && failed != nil: // only a retry was not sent: the call may have been carried out
-		g.budget.refund()
+		g.budget.add(1)
 		return failed
 	case failed != nil && !errors.Is(err, failed): // the context ended in the pause before a retry
-		g.budget.refund()
+		g.budget.add(1)
 	case refused:
 		return g.guards.faults.Decode(rpc.Fault{Kind: rpc.Unavailable,
 			Detail: "not sent: too many calls have failed or are in progress"}, err)

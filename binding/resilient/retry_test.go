@@ -87,3 +87,17 @@ func TestTheContextEndsAfterASuccess(t *testing.T) {
 		t.Errorf("%v, and the context ended with %v, want no error and an ended context", err, ctx.Err())
 	}
 }
+
+// TestABudgetHoldsNoMoreThanItsSize, also if calls fill it before a retry goes back.
+func TestABudgetHoldsNoMoreThanItsSize(t *testing.T) {
+	b := newBudget(0.2)
+	if !b.take() {
+		t.Fatal("a full budget has no retry")
+	}
+	for range budgetCalls {
+		b.add(0.2)
+	}
+	if b.add(1); b.retries != 0.2*budgetCalls {
+		t.Errorf("%g retries are left, want %g", b.retries, 0.2*budgetCalls)
+	}
+}
