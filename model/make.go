@@ -32,7 +32,7 @@ type Evidence struct {
 	// server; nil: it was not metered.
 	CPU map[string]float64
 	// StoreOf returns the store that a component of a unit uses in a span; nil: foreignStore is used.
-	StoreOf func(unit, component, span string) Store
+	StoreOf func(unit, component string, span *lab.SpanNode) Store
 	// Transactions: BEGIN and COMMIT have spans, so a change outside of a transaction is a commit of its
 	// own.
 	Transactions bool
@@ -40,21 +40,8 @@ type Evidence struct {
 }
 
 // foreignStore returns the store that a client's span names, or else a database of the unit.
-func foreignStore(unit, _, span string) Store {
-	if _, peer := SplitPeer(span); peer != "" {
-		return Store{Name: peer, Kind: "database", Server: true}
-	}
-	return Store{Name: unit + "-database", Kind: "database", Server: true}
-}
-
-// SplitPeer splits the name of a client's span, such as "GET to bank", into what it asks for and the service
-// that it calls, which is empty if the name has none.
-func SplitPeer(span string) (asked, peer string) {
-	at := strings.LastIndex(span, " to ") // the last: statements may contain one
-	if at < 0 {
-		return span, ""
-	}
-	return span[:at], span[at+len(" to "):]
+func foreignStore(unit, _ string, span *lab.SpanNode) Store {
+	return Store{Name: cmp.Or(span.Peer, unit+"-database"), Kind: "database", Server: true}
 }
 
 // Make returns the model of a system. It converts every trace to executions of calls. A span begins a call if
@@ -91,9 +78,9 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 		m.Stores = append(m.Stores, b.stores[name])
 	}
 	for _, root := range operations {
-		m.Operations = append(m.Operations, Operation{Name: root.operationName(operations), Source: from.Source,
-			Weight: float64(len(root.seen)), N: len(root.seen), Time: Summarise(root.times, from.Source),
-			Call: b.call(root, nil)})
+		m.Operations = append(m.Operations, Operation{Name: operationName(root, operations, m.Operations),
+			Source: from.Source, Weight: float64(len(root.seen)), N: len(root.seen),
+			Time: Summarise(root.times, from.Source), Call: b.call(root, nil)})
 	}
 	return m, b.notes, nil
 }
@@ -212,15 +199,19 @@ func (b *builder) root(roots map[string]*node, t *lab.SpanNode) *node {
 	return roots[key]
 }
 
-// operationName returns the name of the operation that begins with a node: that of the call, preceded by
-// its component if another operation has the same name.
-func (n *node) operationName(all []*node) string {
-	for _, other := range all {
-		if other != n && other.name == n.name {
-			return tidy(n.component + " " + n.name)
-		}
+// operationName returns the name of the operation that begins with a node: that of the call, preceded by its
+// component if another operation of all begins with a call of that name. It is followed by a number if one of
+// the named operations has it nevertheless.
+func operationName(n *node, all []*node, named []Operation) string {
+	name := n.name
+	if slices.ContainsFunc(all, func(other *node) bool { return other != n && other.name == n.name }) {
+		name = tidy(n.component + " " + n.name)
 	}
-	return n.name
+	whole := name
+	for i := 2; slices.ContainsFunc(named, func(o Operation) bool { return o.Name == name }); i++ {
+		name = tidy(fmt.Sprint(whole, " ", i))
+	}
+	return name
 }
 
 // frequent returns the operations that were seen most often, the most frequent first.
@@ -296,7 +287,7 @@ func (b *builder) walk(s *lab.SpanNode, e *execution, by *clientSpan) {
 
 // visit adds a statement or a commit to an execution.
 func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
-	store := b.StoreOf(e.of.unit, e.of.component, s.Name)
+	store := b.StoreOf(e.of.unit, e.of.component, s)
 	store.Name, store.Kind = tidy(store.Name), tidy(store.Kind)
 	b.stores[store.Name] = store
 	if e.visits == nil {
@@ -313,8 +304,8 @@ func (b *builder) visit(s *lab.SpanNode, e *execution, own float64) {
 	verb, _, _ := strings.Cut(strings.ToUpper(s.Name), " ")
 	commits := verb == "COMMIT" ||
 		b.Transactions && !b.within[store.Name] && slices.Contains([]string{"INSERT", "UPDATE", "DELETE"}, verb)
-	// The name of a client's span includes the store. ROLLBACK TO a savepoint does not end the transaction.
-	statement, _ := SplitPeer(s.Name)
+	// The name of a client's span ends with the store. ROLLBACK TO a savepoint does not end the transaction.
+	statement := strings.TrimSuffix(s.Name, " to "+s.Peer)
 	if rollback := strings.EqualFold(statement, "ROLLBACK"); rollback || verb == "BEGIN" || verb == "COMMIT" {
 		b.within[store.Name] = verb == "BEGIN"
 	} else {

@@ -29,6 +29,12 @@ func span(
 	return s
 }
 
+// to makes a span one of a client that calls a peer.
+func to(peer string, s *lab.SpanNode) *lab.SpanNode {
+	s.Name, s.Peer = s.Name+" to "+peer, peer
+	return s
+}
+
 func serves(s *lab.SpanNode) *lab.SpanNode {
 	s.Serves = true
 	return s
@@ -210,6 +216,19 @@ func TestMeteredCPUIsDividedWithoutRemainder(t *testing.T) {
 	}
 }
 
+// TestAHopIsMeteredIfBothSidesAre: otherwise its CPU time holds self times, which are an upper bound.
+func TestAHopIsMeteredIfBothSidesAre(t *testing.T) {
+	for want, cpu := range map[Source]map[string]float64{
+		Trace: {"stock": 196e-6}, Meter: {"shop": 510e-6, "stock": 196e-6}} {
+		m, _ := made(t, Evidence{Name: "metered", Traces: orders(4), CPU: cpu})
+		reserve := m.Operations[0].Call.Calls[0].Calls[0]
+		if reserve.CPU.Source != Meter || reserve.Hop.CPU.Source != want {
+			t.Errorf("the sources of a call and its hop are %s and %s, want meter and %s", reserve.CPU.Source,
+				reserve.Hop.CPU.Source, want)
+		}
+	}
+}
+
 // TestAServersCPUGoesToItsVisits in proportion to their time.
 func TestAServersCPUGoesToItsVisits(t *testing.T) {
 	visits := func() *lab.SpanNode {
@@ -218,8 +237,10 @@ func TestAServersCPUGoesToItsVisits(t *testing.T) {
 				span("shop", "SELECT b", database, 200, 500))))
 	}
 	m, _ := made(t, Evidence{Name: "served", Traces: []*lab.SpanNode{visits(), visits()},
-		CPU:     map[string]float64{"shop": 100e-6, "database": 60e-6},
-		StoreOf: func(_, _, _ string) Store { return Store{Name: "database", Kind: "mariadb", Server: true} }})
+		CPU: map[string]float64{"shop": 100e-6, "database": 60e-6},
+		StoreOf: func(_, _ string, _ *lab.SpanNode) Store {
+			return Store{Name: "database", Kind: "mariadb", Server: true}
+		}})
 	front := m.Operations[0].Call
 	expectTime(t, "the first visit", front.Visits[0].CPU, 15)
 	expectTime(t, "the second visit", front.Calls[0].Visits[0].CPU, 45)
@@ -259,20 +280,34 @@ func TestCallsAreInTheirOrder(t *testing.T) {
 // TestWhatATraceLacks is reported, or does not matter: callees without spans, commits, calls for metered CPU
 // time, calls or operations beyond a limit, dropped spans, or any trace.
 func TestWhatATraceLacks(t *testing.T) {
-	unanswered := span("shop", "GET /", code, 0, 500, span("shop", "GET to bank", transport, 100, 400),
-		span("shop", "SELECT to postgresql", database, 400, 450))
+	unanswered := span("shop", "GET /", code, 0, 500, to("bank", span("shop", "GET", transport, 100, 400)),
+		to("postgresql", span("shop", "SELECT", database, 400, 450)))
 	m, _ := made(t, Evidence{Name: "unanswered", Traces: []*lab.SpanNode{unanswered}})
 	expectTime(t, "the bank", m.Operations[0].Call.Wait, 300)
 	if len(m.Stores) != 1 || m.Stores[0] != (Store{Name: "postgresql", Kind: "database", Server: true}) {
 		t.Errorf("stores %+v", m.Stores)
 	}
 
-	undone := span("shop", "GET /", code, 0, 500, span("shop", "UPDATE to mysql", database, 100, 200),
-		span("shop", "rollback to before to mysql", database, 150, 200),
-		span("shop", "ROLLBACK to mysql", database, 200, 300))
+	undone := span("shop", "GET /", code, 0, 500, to("mysql", span("shop", "UPDATE", database, 100, 200)),
+		to("mysql", span("shop", "rollback to before", database, 150, 200)),
+		to("mysql", span("shop", "ROLLBACK", database, 200, 300)))
 	m, _ = made(t, Evidence{Name: "undone", Traces: []*lab.SpanNode{undone}})
 	if v := m.Operations[0].Call.Visits[0]; v.Store != "mysql" || v.Statements != 2 || v.Commits != 0 {
 		t.Errorf("a rollback, and one to a savepoint: %+v, want two statements", v)
+	}
+
+	idle := span("shop", "GET /", code, 0, 500, span("shop", "BEGIN", database, 100, 200),
+		span("shop", "ROLLBACK", database, 200, 300))
+	m, _ = made(t, Evidence{Name: "idle", Traces: []*lab.SpanNode{idle}})
+	if v := m.Operations[0].Call.Visits; len(v) != 1 || v[0].Statements != 0 || v[0].Wait.Mean != 2e5 {
+		t.Errorf("a transaction without statements: %+v, want its 200 us", v)
+	}
+
+	copied := span("shop", "GET /", code, 0, 500, span("shop", "COPY prices to archive", database, 100, 200),
+		span("shop", "rollback to before", database, 200, 300))
+	m, _ = made(t, Evidence{Name: "copied", Traces: []*lab.SpanNode{copied}})
+	if v := m.Operations[0].Call.Visits; len(v) != 1 || v[0].Store != "shop-database" || v[0].Statements != 2 {
+		t.Errorf("statements of a database that no span names: %+v, want two of shop-database", v)
 	}
 
 	_, notes := made(t, Evidence{Name: "beside", Traces: []*lab.SpanNode{unanswered},
@@ -323,6 +358,11 @@ func TestNamesOfMadeModelsAreValid(t *testing.T) {
 		span(long+"2", long+"1", code, 0, 9)}
 	if m, _ = made(t, Evidence{Name: "long", Traces: ends}); len(m.Units) != 2 || len(m.Operations) != 3 {
 		t.Errorf("%d units and %d operations with long names, want 2 and 3", len(m.Units), len(m.Operations))
+	}
+	alike := []*lab.SpanNode{span("a", "b c", code, 0, 9), span("a b", "c", code, 0, 9),
+		span("x", "b c", code, 0, 9), span("x", "c", code, 0, 9)}
+	if m, _ = made(t, Evidence{Name: "alike", Traces: alike}); m.Operations[1].Name != "a b c 2" {
+		t.Errorf("the operation c of a b is called %q", m.Operations[1].Name)
 	}
 	if m, _ = made(t, Evidence{Name: "two\nlines", Traces: orders(1)}); m.Name != "two lines" {
 		t.Errorf("the model is called %q", m.Name)

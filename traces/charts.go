@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -35,9 +34,8 @@ func (c *chartData) add(t tree, path []criticalpath.Stretch) {
 				c.counts[lab.Traffic{From: s.Unit, To: child.Unit, What: counted(child)}]++
 			}
 		}
-		// newSpan adds " to " and the called service to the name of a client's span.
-		if at := strings.LastIndex(s.Name, " to "); !answered && s.Role == trace.SpanKindClient && at >= 0 {
-			c.counts[lab.Traffic{From: s.Unit, To: s.Name[at+len(" to "):], What: counted(s)}]++
+		if !answered && s.Peer != "" {
+			c.counts[lab.Traffic{From: s.Unit, To: s.Peer, What: counted(s)}]++
 		}
 	}
 }

@@ -91,6 +91,10 @@ func toOTLP(all []Span) ptrace.Traces {
 		if s.Component != "" {
 			to.Attributes().PutStr(lab.ComponentAttribute, s.Component)
 		}
+		if s.Peer != "" {
+			to.SetName(strings.TrimSuffix(s.Name, toPeer(s.Peer))) // Read adds it again
+			to.Attributes().PutStr(peerAttribute, s.Peer)
+		}
 		if s.Failed {
 			to.Status().SetCode(ptrace.StatusCodeError)
 		}

@@ -92,10 +92,13 @@ func attribute(of pcommon.Map, keys ...string) string {
 	return ""
 }
 
+// peerAttribute is the attribute of a client's span that names the service which it calls.
+const peerAttribute = "peer.service"
+
 // peerOf returns the service that a client calls, by the old and the new semantic conventions of
 // OpenTelemetry.
 func peerOf(attribute attributes) string {
-	return attribute("peer.service", "server.address", "net.peer.name", "db.system.name", "db.system")
+	return attribute(peerAttribute, "server.address", "net.peer.name", "db.system.name", "db.system")
 }
 
 // kindOf returns the kind of a span's self time: the kind that the span itself names, as spans of our

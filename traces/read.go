@@ -36,6 +36,7 @@ type Span struct {
 	Failed    bool   // its status is an error
 	Follows   bool   // its caller does not wait for it, though it is no message: Jaeger's FOLLOWS_FROM
 	Component string // the part of the service, by the attribute that the caller of Read names
+	Peer      string // the service that a client's span calls, which its name ends with; "": unknown
 }
 
 // Set holds the spans of files, or those that were received in a trial.
@@ -165,19 +166,29 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 type attributes func(keys ...string) string
 
 // newSpan returns a span from a record that holds IDs, times, the service and the role. The name of a
-// client's span includes the service that it calls. component is the attribute that names a component.
+// client's span ends with the service that it calls. component is the attribute that names a component.
 func newSpan(record spans.Record, name, peer, component string, attribute attributes) Span {
-	if record.Role == trace.SpanKindClient && peer != "" {
-		name += " to " + peer
+	if record.Role != trace.SpanKindClient {
+		peer = ""
+	}
+	if peer != "" {
+		peer = cut(peer, maxName/2)
+		name = cut(name, maxName-len(toPeer(peer))) + toPeer(peer)
 	}
 	record.Unit, record.Name, record.Kind = shared(record.Unit), shared(name), kindOf(record.Role, attribute)
-	return Span{Record: record, Component: shared(attribute(component))}
+	return Span{Record: record, Component: shared(attribute(component)), Peer: shared(peer)}
 }
 
+// toPeer returns the end of the name of a client's span that calls a service.
+func toPeer(peer string) string { return " to " + peer }
+
 // shared returns one copy of a text for all spans, cut to the kept length.
-func shared(text string) string {
-	if len(text) > maxName {
-		text = strings.ToValidUTF8(text[:maxName], "") // the cut may be within a character
+func shared(text string) string { return unique.Make(cut(text, maxName)).Value() }
+
+// cut returns the beginning of a text, with at most so many bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	return unique.Make(text).Value()
+	return strings.ToValidUTF8(text[:most], "") // the cut may be within a character
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/cleave-lab/cleave/binding/spans"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -337,4 +339,29 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPeers: a client's span has a peer only if an attribute names it, and keeps it although a long name is
+// cut. The file of a trial has it, too.
+func TestPeers(t *testing.T) {
+	long := strings.Repeat("x", 2*maxName)
+	for _, c := range []struct{ name, peer, want string }{
+		{"COPY prices to archive", "", "COPY prices to archive"},
+		{"COPY prices to archive", "mysql", "COPY prices to archive to mysql"},
+		{long, "mysql", long[:maxName-len(" to mysql")] + " to mysql"},
+	} {
+		s := newSpan(spans.Record{Role: trace.SpanKindClient, Unit: "shop"}, c.name, c.peer, "",
+			func(...string) string { return "" })
+		if s.Name != c.want || s.Peer != c.peer {
+			t.Errorf("%.30q is named %q and has the peer %q", c.name, s.Name, s.Peer)
+		}
+		if again := spansOf(toOTLP([]Span{s}), lab.ComponentAttribute); !reflect.DeepEqual(again, []Span{s}) {
+			t.Errorf("%+v is read after %+v was written", again, s)
+		}
+		var charts chartData
+		charts.add(tree{root: &s, spans: []*Span{&s}}, nil)
+		if calls := charts.traffic(); (len(calls) == 1) != (c.peer != "") {
+			t.Errorf("%.30q counts as %+v", c.name, calls)
+		}
+	}
 }

@@ -113,8 +113,8 @@ func (t *tree) self(s *Span) int64 {
 
 // node returns a span with all spans below it.
 func (t *tree) node(s *Span) *lab.SpanNode {
-	n := &lab.SpanNode{Service: s.Unit, Component: s.Component, Name: s.Name, Kind: s.Kind, Start: s.Start,
-		End: s.End, Self: t.self(s), Async: isAsynchronous(s),
+	n := &lab.SpanNode{Service: s.Unit, Component: s.Component, Name: s.Name, Peer: s.Peer, Kind: s.Kind,
+		Start: s.Start, End: s.End, Self: t.self(s), Async: isAsynchronous(s),
 		Serves: s.Role == trace.SpanKindServer || s.Role == trace.SpanKindConsumer ||
 			s.Follows && s.Role == trace.SpanKindInternal} // work of its own, like that of a message
 	for _, child := range t.children[s.ID] {

@@ -89,8 +89,8 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 		for _, child := range s.Children {
 			walk(child)
 		}
-		_, called := model.SplitPeer(s.Name) // such as a database
-		unknown = slices.DeleteFunc(unknown, func(unit string) bool { return unit == name || unit == called })
+		// The peer may be a database.
+		unknown = slices.DeleteFunc(unknown, func(unit string) bool { return unit == name || unit == s.Peer })
 	}
 	for unit := range cpu {
 		unknown = append(unknown, unit)

@@ -217,12 +217,12 @@ func cpuByRole(trials []lab.Trial, metrics []lab.Metric) map[string]float64 {
 
 // storeOf returns a function that returns the store of a component, by the links between the parts of a
 // trial. owned is set if each component has its own store.
-func storeOf(parts []lab.Part, owned bool) func(unit, component, span string) model.Store {
+func storeOf(parts []lab.Part, owned bool) func(unit, component string, _ *lab.SpanNode) model.Store {
 	byName := map[string]lab.Part{}
 	for _, p := range parts {
 		byName[p.Name] = p
 	}
-	return func(unit, component, _ string) model.Store {
+	return func(unit, component string, _ *lab.SpanNode) model.Store {
 		found := lab.Part{Name: "database", Service: "database"} // if no link of the unit leads to a store
 		links := slices.DeleteFunc(slices.Clone(byName[unit].Links),
 			func(l lab.Link) bool { return byName[l.To].Service == "" })
