@@ -32,8 +32,8 @@ const (
 	maxReceived = 500_000
 	// maxExports is the number of exports that are decoded at once, to bound memory. The others wait.
 	maxExports = 4
-	// exportPatience is the time in which an exporter must send its data, and read the answer. It is also the
-	// longest time that an export waits for its turn; the time for sending and reading runs meanwhile.
+	// exportPatience is the longest time that an export waits for its turn, and the time that is left then, at
+	// least, to send its data and to read the answer.
 	exportPatience = 10 * time.Second
 )
 
@@ -91,8 +91,8 @@ func (c Collector) Receive() lab.SpanReceiver {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetUnencryptedHTTP2(true)
-	r.http = &http.Server{Handler: handler, Protocols: protocols, ReadTimeout: exportPatience,
-		WriteTimeout: exportPatience}
+	r.http = &http.Server{Handler: handler, Protocols: protocols, ReadTimeout: 2 * exportPatience,
+		WriteTimeout: 2 * exportPatience} // both begin before the export waits
 	return r
 }
 
@@ -171,9 +171,14 @@ func readExport(request *http.Request) (ptraceotlp.ExportRequest, error) {
 	case len(text) > maxExport:
 		return export, fmt.Errorf("the export has over %d bytes", maxExport)
 	case isJSON(request):
-		return export, export.UnmarshalJSON(text)
+		err = export.UnmarshalJSON(text)
+	default:
+		err = export.UnmarshalProto(text)
 	}
-	return export, export.UnmarshalProto(text)
+	if err != nil {
+		return export, fmt.Errorf("the export is no OTLP: %w", err)
+	}
+	return export, nil
 }
 
 // Export handles an export over gRPC.

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.opentelemetry.io/collector/pdata/pcommon"
@@ -167,7 +168,7 @@ func TestWhatIsNoExportIsRefused(t *testing.T) {
 		{"gzip", []byte("x"), "the export is no gzip"},
 		{"gzip", packed(t, large), "the export has over 16777216"},
 		{"", large, "the export has over 16777216"},
-		{"", []byte("\x0a\xff"), "EOF"},
+		{"", []byte("\x0a\xff"), "the export is no OTLP: unexpected EOF"},
 	} {
 		status, said := post(t, "http://"+address+"/v1/traces", "application/x-protobuf", c.encoding, c.body)
 		if status != http.StatusBadRequest || !strings.Contains(said, c.want) {
@@ -238,6 +239,66 @@ func TestExportsWait(t *testing.T) {
 	if _, err := r.Close(time.Unix(0, 0), time.Now()); err != nil {
 		t.Error(err)
 	}
+}
+
+// pipes is a listener whose connections are pipes in memory.
+type pipes chan net.Conn
+
+// Accept implements net.Listener.
+func (p pipes) Accept() (net.Conn, error) {
+	if connection, open := <-p; open {
+		return connection, nil
+	}
+	return nil, net.ErrClosed
+}
+
+// Close implements net.Listener.
+func (p pipes) Close() error { close(p); return nil }
+
+// Addr implements net.Listener.
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// TestWaitingTakesNoTimeFromSending: an export that has waited for its turn has the whole time for its data,
+// and one that has waited in vain gets an answer.
+func TestWaitingTakesNoTimeFromSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, listener := Collector{}.Receive().(*receiver), make(pipes)
+		r.Serve(listener, "")
+		for range maxExports {
+			r.reading <- struct{}{}
+		}
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				listener <- far
+				return near, nil
+			}}}
+		for _, c := range []struct {
+			turn, sent time.Duration // after which it is its turn, and after which all data is sent
+			want       int
+		}{{exportPatience * 2, exportPatience / 2, http.StatusServiceUnavailable},
+			{exportPatience * 9 / 10, exportPatience * 3 / 2, http.StatusOK}} {
+			turn := time.AfterFunc(c.turn, func() { <-r.reading })
+			body, sending := io.Pipe()
+			go func() {
+				time.Sleep(c.sent)
+				data, _ := export(1).MarshalProto()
+				_, _ = sending.Write(data) // the answer tells whether it has come
+				_ = sending.Close()
+			}()
+			answer, err := client.Post("http://receiver/v1/traces", "application/x-protobuf", body)
+			if err != nil || answer.StatusCode != c.want {
+				t.Errorf("its turn comes after %v, all is sent after %v: %+v (%v)", c.turn, c.sent, answer, err)
+			}
+			if err == nil {
+				_ = answer.Body.Close()
+			}
+			turn.Stop()
+		}
+		if _, err := r.Close(time.Unix(0, 0), time.Now()); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestSpansOfKnownTruth: spans of OpenTelemetry's SDK, of services with known times, give these times. A
