@@ -11,7 +11,8 @@ import (
 
 // Change is another placement of the components of a model.
 type Change struct {
-	// Split names groups of components; each becomes a unit with one replica.
+	// Split names groups of components; each becomes a unit with one replica. A group that is a unit already
+	// keeps its replicas.
 	Split [][]string
 	// Merge names units, by their own name or that of a component; together they become one.
 	Merge []string
@@ -107,10 +108,20 @@ func unitOf(units []model.Unit, component string) int {
 	return model.Model{Units: units}.UnitOf(component)
 }
 
-// split moves components into a unit of their own, with one replica. It gets the limits of the unit that its
-// first component leaves.
+// isUnit reports whether a group has exactly the components of a unit.
+func isUnit(u model.Unit, group []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(u.Components)), slices.Sorted(slices.Values(group)))
+}
+
+// split moves components into a unit of their own, with one replica, or as many as the unit has of which they
+// are all. It gets the limits of the unit that its first component leaves.
 func split(units []model.Unit, group []string) ([]model.Unit, error) {
 	apart := model.Unit{Name: strings.Join(group, "+"), Components: group, Replicas: 1}
+	for _, u := range units {
+		if isUnit(u, group) {
+			apart.Replicas = u.Replicas
+		}
+	}
 	for i, component := range group {
 		from := unitOf(units, component)
 		if from < 0 || slices.Contains(group[:i], component) {

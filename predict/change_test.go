@@ -36,6 +36,8 @@ func TestChanges(t *testing.T) {
 			"stock[3 1 4]: inventory; orders+payments[1 2 8]: orders payments", ""},
 		"all of it": {Change{Split: ParseGroups("payments")}, "shop[1 2 8]: front orders mail; " +
 			"stock[3 1 4]: inventory; payments[1 0 0]: payments", ""},
+		"all of it, with replicas": {Change{Split: ParseGroups("inventory")}, "shop[1 2 8]: front orders mail; " +
+			"pay[1 0 0]: payments; inventory[3 1 4]: inventory", ""},
 		"merge": {Change{Merge: []string{"shop", "inventory"}}, "pay[1 0 0]: payments; " +
 			"shop+stock[3 3 12]: front orders mail inventory", ""},
 		"without limit": {Change{Merge: []string{"stock", "pay"}}, "shop[1 2 8]: front orders mail; " +

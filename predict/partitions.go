@@ -217,9 +217,7 @@ func (r *Ranking) simulate(ctx context.Context) error {
 // moved returns the groups that are not units already.
 func (p Partition) moved(units []model.Unit) [][]string {
 	return slices.DeleteFunc(slices.Clone(p.Groups), func(group []string) bool {
-		return slices.ContainsFunc(units, func(u model.Unit) bool {
-			return slices.Equal(slices.Sorted(slices.Values(u.Components)), slices.Sorted(slices.Values(group)))
-		})
+		return slices.ContainsFunc(units, func(u model.Unit) bool { return isUnit(u, group) })
 	})
 }
 
