@@ -94,9 +94,9 @@ func (p Past) text() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("both ends of intervals are moved by what those of past predictions of splits and "+
-		"merges lacked when these were measured (%s): they hold as often as they say, if this one is missed as "+
-		"those were", strings.Join(parts, "; "))
+	return fmt.Sprintf("both ends of intervals are moved outwards by factors with which 90 %% of the intervals "+
+		"of past predictions of splits and merges hold what was measured then (%s): this one is covered as often "+
+		"if it is as far off as those were", strings.Join(parts, "; "))
 }
 
 // widen widens the intervals of the changed system and of the ratios, but not those of the system as it is,
