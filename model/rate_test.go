@@ -54,7 +54,8 @@ func TestCPUTimesAtARate(t *testing.T) {
 func TestRatesThatAreTheSame(t *testing.T) {
 	m := rated(map[float64]float64{59: 3, 60: 2, 61: 1, 120: 1})
 	got := m.RatedCPU()
-	if len(got) != 2 || math.Abs(got[0].Value-0.002) > 1e-9 || got[1].Rate != 120 {
-		t.Errorf("%+v, want 2 ms at 60/s and 1 ms at 120/s", got)
+	if len(got) != 2 || got[0].Rate != 59 || math.Abs(got[0].Value-0.002) > 1e-9 || got[1].Rate != 120 ||
+		math.Abs(got[1].Value-0.001) > 1e-9 {
+		t.Errorf("%+v, want 2 ms at 59/s and 1 ms at 120/s", got)
 	}
 }

@@ -59,21 +59,27 @@ func TestProcessorIsSharedEvenly(t *testing.T) {
 	}
 }
 
-// TestRatesAreGivenBack: four tasks that share a core evenly end at the same time, one after the other. Then
-// the processor is idle.
+// TestRatesAreGivenBack: four tasks that share a core evenly end at the same time, one after the other. Of two
+// tasks the longer one gets the whole core after the end of the other. Then the processor is idle.
 func TestRatesAreGivenBack(t *testing.T) {
-	s, _ := sharing(t, 1, []float64{0, 0.25}, []int{3, 1})
-	var ends []float64
-	for len(s.busy.entries) > 0 {
-		s.now = s.busy.entries[0].at
-		s.finish(s.busy.entries[0].id)
-		ends = append(ends, s.now)
-	}
-	if want := []float64{4, 4, 4, 4}; !slices.Equal(ends, want) {
-		t.Errorf("four tasks of 1 s on one core end at %v, want %v", ends, want)
-	}
-	if p := s.processors[0]; p.wanted != 0 || p.saturated {
-		t.Errorf("an idle processor: %+v", p)
+	alike, _ := sharing(t, 1, []float64{0, 0.25}, []int{3, 1})
+	differing, shares := sharing(t, 1, []float64{0, 0}, []int{1, 0})
+	differing.use(0, shares[1], 2)
+	for _, c := range []struct {
+		s    *simulation
+		want []float64
+	}{{alike, []float64{4, 4, 4, 4}}, {differing, []float64{2, 3}}} {
+		var ends []float64
+		for s := c.s; len(s.busy.entries) > 0; ends = append(ends, s.now) {
+			s.now = s.busy.entries[0].at
+			s.finish(s.busy.entries[0].id)
+		}
+		if !slices.Equal(ends, c.want) {
+			t.Errorf("tasks on one core end at %v, want %v", ends, c.want)
+		}
+		if p := c.s.processors[0]; p.wanted != 0 || p.saturated {
+			t.Errorf("an idle processor: %+v", p)
+		}
 	}
 }
 
