@@ -22,13 +22,13 @@ type cpuShares struct {
 	message float64
 }
 
-// sharesOf returns the shares of a unit. All times of business code of a unit that was not metered are taken
-// for CPU time, which is an upper bound.
-func (b *builder) sharesOf(unit string) cpuShares {
+// sharesOf returns the shares of a unit, and the source of CPU times that are computed with them. All times of
+// business code of a unit that was not metered are taken for CPU time, which is an upper bound.
+func (b *builder) sharesOf(unit string) (cpuShares, Source) {
 	if s, metered := b.shares[unit]; metered {
-		return s
+		return s, Meter
 	}
-	return cpuShares{run: 1}
+	return cpuShares{run: 1}, Trace
 }
 
 // spanTimes holds the times of the spans of a unit, in seconds, divided as in cpuShares, and the number of
@@ -125,10 +125,7 @@ func eachNode(operations []*node) iter.Seq[*node] {
 
 // call returns the call of the model for a node. caller is nil for the first call of an operation.
 func (b *builder) call(n, caller *node) Call {
-	own, source := b.sharesOf(n.unit), Trace
-	if _, metered := b.shares[n.unit]; metered {
-		source = Meter
-	}
+	own, source := b.sharesOf(n.unit)
 	c := Call{Component: n.component, Name: n.name, Count: 1, Async: n.async, Parallel: n.together > n.apart,
 		Source: b.Source, N: len(n.seen)}
 	c.CPU = n.distribution(source, func(e *execution) float64 {
@@ -146,7 +143,11 @@ func (b *builder) call(n, caller *node) Call {
 		c.Count = float64(len(n.seen)) / float64(len(caller.seen))
 	}
 	if n.crosses {
-		c.Hop = n.hopCost(source, own, b.sharesOf(caller.unit))
+		callers, of := b.sharesOf(caller.unit)
+		if source == Trace { // both sides have to be metered
+			of = Trace
+		}
+		c.Hop = n.hopCost(of, own, callers)
 	}
 	// In the order in which the caller makes them, by the mean number of calls before each.
 	slices.SortStableFunc(n.calls, func(x, y *node) int {
@@ -174,13 +175,13 @@ func (n *node) distribution(source Source, value func(*execution) float64) Distr
 // visits returns the work of a node at each store.
 func (b *builder) visits(n *node, own cpuShares) (all []Visit) {
 	for _, name := range slices.Sorted(maps.Keys(b.stores)) {
-		v := Visit{Store: name}
+		v, visited := Visit{Store: name}, false // there may be no statement, but the time of a BEGIN
 		for _, e := range n.seen {
 			if at := e.visits[name]; at != nil {
-				v.Statements, v.Commits = v.Statements+at.statements, v.Commits+at.commits
+				v.Statements, v.Commits, visited = v.Statements+at.statements, v.Commits+at.commits, true
 			}
 		}
-		if v.Statements+v.Commits == 0 {
+		if !visited {
 			continue
 		}
 		v.Statements, v.Commits = v.Statements/float64(len(n.seen)), v.Commits/float64(len(n.seen))

@@ -12,7 +12,7 @@ import (
 )
 
 // TestTheDeadlineOfACallerIsNoOutage: a call fails with the deadline of its caller, not with ErrUnavailable,
-// even if the connection notices the deadline before the context does. The client keeps using its connections.
+// even if the connection notices the deadline before the context does. The client keeps its connections.
 func TestTheDeadlineOfACallerIsNoOutage(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	testset.Must(t, err)
