@@ -22,8 +22,8 @@ type cpuShares struct {
 	message float64
 }
 
-// sharesOf returns the shares of a unit, and the source of CPU times that are computed with them. All times of
-// business code of a unit that was not metered are taken for CPU time, which is an upper bound.
+// sharesOf returns the shares of a unit, and the source of CPU times that are computed with them. All times
+// of business code of a unit that was not metered are taken for CPU time, which is an upper bound.
 func (b *builder) sharesOf(unit string) (cpuShares, Source) {
 	if s, metered := b.shares[unit]; metered {
 		return s, Meter

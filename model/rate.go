@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// Rated is a measured value at a rate: the mean of all measurements at about that rate, which is the lowest
-// of theirs.
+// Rated is a measured value at a rate. Measurements at nearly the same rate (see SameRate) are one Rated.
 type Rated struct {
-	Rate  float64 // operations per second
-	Value float64
+	Rate  float64 // operations per second: the lowest of their rates
+	Value float64 // the mean of their values
 }
 
 // SameRate reports whether two rates are so close that they count as the same: the rates of trials with

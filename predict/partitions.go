@@ -68,11 +68,11 @@ func Rank(ctx context.Context, q Question) (Ranking, error) {
 	if err != nil {
 		return r, err
 	}
-	now, _, err := r.play(ctx, asIs, asIs)
+	now, err := r.play(ctx, "as it is", asIs)
 	if err != nil {
 		return r, err
 	}
-	r.withhold(now, now)
+	r.withhold(now)
 	if len(r.Withheld) > 0 {
 		return r, nil
 	}

@@ -176,3 +176,12 @@ func TestTheHighestRateIsThatOfTheory(t *testing.T) {
 		t.Errorf("a wrong 99th percentile leaves %+v", a.AsIs.Held)
 	}
 }
+
+// TestAnOverloadedPartitionIsShown without a share of use, which nobody knows.
+func TestAnOverloadedPartitionIsShown(t *testing.T) {
+	var out strings.Builder
+	Ranking{Partitions: []Partition{{Groups: [][]string{{"a"}}, Withheld: "overloaded"}}}.writePartitions(&out)
+	if text := out.String(); !strings.Contains(text, "withheld: overloaded") || strings.Contains(text, ": 0") {
+		t.Errorf("it is shown as\n%s", text)
+	}
+}

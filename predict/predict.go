@@ -123,7 +123,11 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 		return a, err
 	}
 	a.Limits = append(a.Limits, a.capacityLimits()...)
-	before, after, err := a.play(ctx, asIs, changed)
+	before, err := a.play(ctx, "as it is", asIs)
+	if err != nil {
+		return a, err
+	}
+	after, err := a.play(ctx, "with the change", changed)
 	if err != nil {
 		return a, err
 	}
@@ -166,27 +170,18 @@ func (a *Answer) prepare(ctx context.Context, change Change) (asIs, changed plac
 	return asIs, changed, err
 }
 
-// play simulates both placements.
-func (a *Answer) play(ctx context.Context, asIs, changed placement) (before, after figures, err error) {
-	for _, side := range []struct {
-		name string
-		placement
-		of *figures
-	}{{"as it is", asIs, &before}, {"with the change", changed, &after}} {
-		*side.of, err = side.play(ctx, a.Question.Rate, a.Question.Operations, a.Question.Seed)
-		if overloaded(err) {
-			a.Withheld = append(a.Withheld, fmt.Sprintf("the system %s: %v", side.name, err))
-			err = nil
-		}
-		if err != nil {
-			return before, after, err
-		}
+// play simulates a placement. If the system cannot keep up, it notes that as a reason to withhold the answer.
+func (a *Answer) play(ctx context.Context, name string, p placement) (figures, error) {
+	f, err := p.play(ctx, a.Question.Rate, a.Question.Operations, a.Question.Seed)
+	if overloaded(err) {
+		a.Withheld = append(a.Withheld, fmt.Sprintf("the system %s: %v", name, err))
+		return f, nil
 	}
-	return before, after, nil
+	return f, err
 }
 
-// withhold notes the reasons to withhold the answer.
-func (a *Answer) withhold(before, after figures) {
+// withhold notes the reasons to withhold the answer, which has the figures of these placements.
+func (a *Answer) withhold(placements ...figures) {
 	add := func(reason string) {
 		if reason != "" && !slices.Contains(a.Withheld, reason) {
 			a.Withheld = append(a.Withheld, reason)
@@ -201,7 +196,7 @@ func (a *Answer) withhold(before, after figures) {
 			add(beyond)
 		}
 	}
-	for _, f := range []figures{before, after} {
+	for _, f := range placements {
 		if f.utilization > MostUsed {
 			add(fmt.Sprintf("%s would be used to %.0f %%: beyond %.0f %% small errors of the model become large "+
 				"ones of its answers", f.busiest, 100*f.utilization, 100*MostUsed))

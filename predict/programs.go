@@ -119,13 +119,13 @@ func (p *programmer) add(steps ...sim.Step) int {
 func (p *programmer) program(c *model.Call, from int, times float64) int {
 	at := unitOf(p.units, c.Component)
 	var steps []sim.Step
-	entered, crosses := from != at, p.hopCost(c, from, at)
+	entered, hop := from != at, p.hopCost(c, from, at)
 	if entered && from >= 0 {
 		p.made.hops += times
 	}
-	half, aside := crosses.cpu.Scaled(0.5), crosses.aside.Scaled(0.5)
-	if crosses.known {
-		steps = append(steps, sim.Work(from, half, hopCPU, contention), sim.Wait(crosses.wait, hopWait))
+	half, aside := hop.cpu.Scaled(0.5), hop.aside.Scaled(0.5)
+	if hop.known {
+		steps = append(steps, sim.Work(from, half, hopCPU, contention), sim.Wait(hop.wait, hopWait))
 	}
 	if aside.Mean() > 0 {
 		steps = append(steps, sim.Spawn(p.once(sim.Work(from, aside, hopCPU, contention)),
@@ -136,7 +136,7 @@ func (p *programmer) program(c *model.Call, from int, times float64) int {
 	if bounded {
 		steps = append(steps, sim.Acquire(pool, queueing))
 	}
-	if crosses.known {
+	if hop.known {
 		steps = append(steps, sim.Work(at, half, hopCPU, contention))
 	}
 	steps = p.body(steps, c, at, times)
@@ -242,10 +242,12 @@ func (p *programmer) children(steps []sim.Step, calls []model.Call, at int, time
 	return steps
 }
 
-// cost is the cost of a hop, if it has one: cpu is what the caller waits for, aside what nobody waits for.
+// cost is the cost of a hop; known is false if there is no hop.
 type cost struct {
-	known            bool
-	cpu, wait, aside sim.Dist
+	known bool
+	cpu   sim.Dist // of both sides, which the caller waits for
+	wait  sim.Dist // on the way
+	aside sim.Dist // CPU time of both sides that nobody waits for
 }
 
 // errUnknownHop means that a call would cross units, and neither the model nor the question has its cost.

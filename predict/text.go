@@ -128,7 +128,7 @@ func (a Answer) andPast() string {
 	if len(a.Question.Past) == 0 {
 		return ""
 	}
-	return ",\nand by what those of past predictions lacked"
+	return ",\nand by the errors of past predictions"
 }
 
 // text writes the rate, or why there is none.
@@ -269,8 +269,12 @@ func (r Ranking) writePartitions(w io.Writer) {
 		if p.Withheld != "" {
 			median = "withheld: " + p.Withheld
 		}
+		used := "" // unknown if the partition is overloaded
+		if p.Busiest != "" {
+			used = p.Busiest + ": " + figure.Percent(p.Utilization)
+		}
 		rows = append(rows, []string{strconv.Itoa(i + 1), units, quantity(p.CPU, "s"), times(p.Ratio),
-			figure.Number(figure.Alone(p.Hops)), median, p.Busiest + ": " + figure.Percent(p.Utilization)})
+			figure.Number(figure.Alone(p.Hops)), median, used})
 	}
 	figure.Columns(w, rows)
 	fmt.Fprintf(w, "\n%.0f %% intervals of CPU times: %d resampled models, widened by the largest error of the "+

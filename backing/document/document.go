@@ -169,7 +169,7 @@ func looksInPath(options url.Values) bool {
 	return mechanism == "" || strings.HasPrefix(mechanism, "SCRAM-")
 }
 
-// check returns an error if a name of a collection is not allowed.
+// check returns an error if the name of the collection or of an indexed field is not allowed.
 func (c Collection) check() error {
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 	field := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]{0,39}$`)

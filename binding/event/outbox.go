@@ -7,6 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/backing/database"
+	"github.com/cleave-lab/cleave/binding/spans"
 )
 
 // Outbox stores the messages of the components that share a database, until its Relay
@@ -57,7 +58,8 @@ func routesOf(topology broker.Topology) routes {
 	return r
 }
 
-// routed returns the messages whose type has a queue, each with the traceparent of the context.
+// routed returns the messages whose type has a queue, each with the traceparent of the operation that sends
+// it.
 func (r routes) routed(ctx context.Context, messages []broker.Message) ([]broker.Message, error) {
 	wanted := make([]broker.Message, 0, len(messages))
 	for _, m := range messages {
@@ -67,7 +69,10 @@ func (r routes) routed(ctx context.Context, messages []broker.Message) ([]broker
 		if m.ID == "" {
 			return nil, fmt.Errorf("a message of type %s has no id: repetitions would go unnoticed", m.Type)
 		}
-		m.Headers = withTrace(ctx, m)
+		// In a batch it is the operation whose key equals the message's.
+		if header := spans.Traceparent(ctx, m.Key); header != "" {
+			m.Headers = withTraceparent(m.Headers, header)
+		}
 		wanted = append(wanted, m)
 	}
 	return wanted, nil

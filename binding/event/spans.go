@@ -16,16 +16,6 @@ import (
 // through outbox and broker, with the transaction that handles it. The gaps between their
 // spans are its waiting times in the outbox and in the broker.
 
-// withTrace returns the headers of a message, with the traceparent of the operation that
-// sends it. In a batch that is the operation whose key equals the message's.
-func withTrace(ctx context.Context, m broker.Message) map[string]string {
-	header := spans.Traceparent(ctx, m.Key)
-	if header == "" {
-		return m.Headers
-	}
-	return withTraceparent(m.Headers, header)
-}
-
 // withTraceparent returns a copy of headers with a traceparent. headers may be nil.
 func withTraceparent(headers map[string]string, value string) map[string]string {
 	all := maps.Clone(headers)

@@ -26,22 +26,6 @@ func (f Fault) Status() *status.Status {
 	return detailed
 }
 
-// CheckGRPCType returns nil if a server whose encoding is own accepts the content type sent, else the status
-// to refuse it with. A content type without an encoding means Protocol Buffers; its parameters are ignored.
-func CheckGRPCType(sent string, own Codec) *status.Status {
-	name, isGRPC := strings.CutPrefix(sent, GRPCType)
-	if i := strings.IndexByte(name, ';'); i >= 0 {
-		name = name[:i]
-	}
-	switch {
-	case !isGRPC || name != "" && name[0] != '+':
-		return status.Newf(codes.InvalidArgument, "%q is no gRPC call", sent)
-	case name == "" && own == Codec(Protobuf{}), name != "" && name[1:] == GRPCName(own):
-		return nil
-	}
-	return status.Newf(codes.Unimplemented, "the request is %q: send %s+%s", sent, GRPCType, GRPCName(own))
-}
-
 // code returns the gRPC code that is nearest to the kind.
 func (f Fault) code() codes.Code {
 	switch f.Kind {
@@ -57,6 +41,22 @@ func (f Fault) code() codes.Code {
 		return codes.Internal
 	}
 	return codes.FailedPrecondition
+}
+
+// CheckGRPCType returns nil if a server whose encoding is own accepts the content type sent, else the status
+// to refuse it with. A content type without an encoding means Protocol Buffers; its parameters are ignored.
+func CheckGRPCType(sent string, own Codec) *status.Status {
+	name, isGRPC := strings.CutPrefix(sent, GRPCType)
+	if i := strings.IndexByte(name, ';'); i >= 0 {
+		name = name[:i]
+	}
+	switch {
+	case !isGRPC || name != "" && name[0] != '+':
+		return status.Newf(codes.InvalidArgument, "%q is no gRPC call", sent)
+	case name == "" && own == Codec(Protobuf{}), name != "" && name[1:] == GRPCName(own):
+		return nil
+	}
+	return status.Newf(codes.Unimplemented, "the request is %q: send %s+%s", sent, GRPCType, GRPCName(own))
 }
 
 // DecodeStatus returns the caller's error for the status of a failed call. A status

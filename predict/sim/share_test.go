@@ -59,8 +59,8 @@ func TestProcessorIsSharedEvenly(t *testing.T) {
 	}
 }
 
-// TestRatesAreGivenBack: four tasks that share a core evenly end at the same time, one after the other. Of two
-// tasks the longer one gets the whole core after the end of the other. Then the processor is idle.
+// TestRatesAreGivenBack: four tasks that share a core evenly end at the same time, one after the other. Of
+// two tasks the longer one gets the whole core after the end of the other. Then the processor is idle.
 func TestRatesAreGivenBack(t *testing.T) {
 	alike, _ := sharing(t, 1, []float64{0, 0.25}, []int{3, 1})
 	differing, shares := sharing(t, 1, []float64{0, 0}, []int{1, 0})

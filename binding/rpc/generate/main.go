@@ -63,7 +63,7 @@ func writeComponent(g *protogen.GeneratedFile, service *protogen.Service) {
 		g.P("}")
 	}
 	begin := "func(ctx " + ctx + ", method string) (inside " + ctx + ", end func())"
-	g.P("// Follow", name, " returns a component that calls begin before each call, and the returned end after it.")
+	g.P("// Follow", name, " returns a component that calls begin before each call and end after it.")
 	g.P("func Follow", name, "(component ", name, ", begin ", begin, ") ", name, " {")
 	g.P("return follows", name, "{component, begin}")
 	g.P("}")

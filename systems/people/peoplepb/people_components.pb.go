@@ -38,7 +38,7 @@ func (c callsRecords) Fetch(ctx context.Context, in *FetchRequest) (*FetchRespon
 	return c.client.Fetch(ctx, in)
 }
 
-// FollowRecords returns a component that calls begin before each call, and the returned end after it.
+// FollowRecords returns a component that calls begin before each call and end after it.
 func FollowRecords(component Records, begin func(ctx context.Context, method string) (inside context.Context, end func())) Records {
 	return followsRecords{component, begin}
 }

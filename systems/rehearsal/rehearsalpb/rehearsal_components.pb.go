@@ -38,7 +38,7 @@ func (c callsPart) Settle(ctx context.Context, in *SettleRequest) (*SettleRespon
 	return c.client.Settle(ctx, in)
 }
 
-// FollowPart returns a component that calls begin before each call, and the returned end after it.
+// FollowPart returns a component that calls begin before each call and end after it.
 func FollowPart(component Part, begin func(ctx context.Context, method string) (inside context.Context, end func())) Part {
 	return followsPart{component, begin}
 }

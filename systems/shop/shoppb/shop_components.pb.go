@@ -49,7 +49,7 @@ func (c callsCatalog) Reprice(ctx context.Context, in *RepriceRequest) (*Price, 
 	return c.client.Reprice(ctx, in)
 }
 
-// FollowCatalog returns a component that calls begin before each call, and the returned end after it.
+// FollowCatalog returns a component that calls begin before each call and end after it.
 func FollowCatalog(component Catalog, begin func(ctx context.Context, method string) (inside context.Context, end func())) Catalog {
 	return followsCatalog{component, begin}
 }
@@ -111,7 +111,7 @@ func (c callsCustomers) GetCustomers(ctx context.Context, in *GetCustomersReques
 	return c.client.GetCustomers(ctx, in)
 }
 
-// FollowCustomers returns a component that calls begin before each call, and the returned end after it.
+// FollowCustomers returns a component that calls begin before each call and end after it.
 func FollowCustomers(component Customers, begin func(ctx context.Context, method string) (inside context.Context, end func())) Customers {
 	return followsCustomers{component, begin}
 }
@@ -173,7 +173,7 @@ func (c callsInventory) Restock(ctx context.Context, in *StepRequest) (*StepResp
 	return c.client.Restock(ctx, in)
 }
 
-// FollowInventory returns a component that calls begin before each call, and the returned end after it.
+// FollowInventory returns a component that calls begin before each call and end after it.
 func FollowInventory(component Inventory, begin func(ctx context.Context, method string) (inside context.Context, end func())) Inventory {
 	return followsInventory{component, begin}
 }
@@ -244,7 +244,7 @@ func (c callsPayments) GetAccount(ctx context.Context, in *GetAccountRequest) (*
 	return c.client.GetAccount(ctx, in)
 }
 
-// FollowPayments returns a component that calls begin before each call, and the returned end after it.
+// FollowPayments returns a component that calls begin before each call and end after it.
 func FollowPayments(component Payments, begin func(ctx context.Context, method string) (inside context.Context, end func())) Payments {
 	return followsPayments{component, begin}
 }
@@ -309,7 +309,7 @@ func (c callsShipping) GetShipment(ctx context.Context, in *GetShipmentRequest) 
 	return c.client.GetShipment(ctx, in)
 }
 
-// FollowShipping returns a component that calls begin before each call, and the returned end after it.
+// FollowShipping returns a component that calls begin before each call and end after it.
 func FollowShipping(component Shipping, begin func(ctx context.Context, method string) (inside context.Context, end func())) Shipping {
 	return followsShipping{component, begin}
 }
@@ -371,7 +371,7 @@ func (c callsOrders) CancelOrder(ctx context.Context, in *CancelOrderRequest) (*
 	return c.client.CancelOrder(ctx, in)
 }
 
-// FollowOrders returns a component that calls begin before each call, and the returned end after it.
+// FollowOrders returns a component that calls begin before each call and end after it.
 func FollowOrders(component Orders, begin func(ctx context.Context, method string) (inside context.Context, end func())) Orders {
 	return followsOrders{component, begin}
 }
@@ -421,7 +421,7 @@ func (c callsOrderViews) ListOrders(ctx context.Context, in *ListOrdersRequest) 
 	return c.client.ListOrders(ctx, in)
 }
 
-// FollowOrderViews returns a component that calls begin before each call, and the returned end after it.
+// FollowOrderViews returns a component that calls begin before each call and end after it.
 func FollowOrderViews(component OrderViews, begin func(ctx context.Context, method string) (inside context.Context, end func())) OrderViews {
 	return followsOrderViews{component, begin}
 }
@@ -467,7 +467,7 @@ func (c callsStockViews) GetStock(ctx context.Context, in *GetStockRequest) (*St
 	return c.client.GetStock(ctx, in)
 }
 
-// FollowStockViews returns a component that calls begin before each call, and the returned end after it.
+// FollowStockViews returns a component that calls begin before each call and end after it.
 func FollowStockViews(component StockViews, begin func(ctx context.Context, method string) (inside context.Context, end func())) StockViews {
 	return followsStockViews{component, begin}
 }
@@ -521,7 +521,7 @@ func (c callsParticipant) InDoubt(ctx context.Context, in *InDoubtRequest) (*InD
 	return c.client.InDoubt(ctx, in)
 }
 
-// FollowParticipant returns a component that calls begin before each call, and the returned end after it.
+// FollowParticipant returns a component that calls begin before each call and end after it.
 func FollowParticipant(component Participant, begin func(ctx context.Context, method string) (inside context.Context, end func())) Participant {
 	return followsParticipant{component, begin}
 }

@@ -43,7 +43,7 @@ func (c callsUsers) Find(ctx context.Context, in *FindRequest) (*FoundUsers, err
 	return c.client.Find(ctx, in)
 }
 
-// FollowUsers returns a component that calls begin before each call, and the returned end after it.
+// FollowUsers returns a component that calls begin before each call and end after it.
 func FollowUsers(component Users, begin func(ctx context.Context, method string) (inside context.Context, end func())) Users {
 	return followsUsers{component, begin}
 }
@@ -105,7 +105,7 @@ func (c callsSocialGraph) Following(ctx context.Context, in *EdgeRequest) (*User
 	return c.client.Following(ctx, in)
 }
 
-// FollowSocialGraph returns a component that calls begin before each call, and the returned end after it.
+// FollowSocialGraph returns a component that calls begin before each call and end after it.
 func FollowSocialGraph(component SocialGraph, begin func(ctx context.Context, method string) (inside context.Context, end func())) SocialGraph {
 	return followsSocialGraph{component, begin}
 }
@@ -160,7 +160,7 @@ func (c callsUniqueIDs) Next(ctx context.Context, in *Empty) (*PostID, error) {
 	return c.client.Next(ctx, in)
 }
 
-// FollowUniqueIDs returns a component that calls begin before each call, and the returned end after it.
+// FollowUniqueIDs returns a component that calls begin before each call and end after it.
 func FollowUniqueIDs(component UniqueIDs, begin func(ctx context.Context, method string) (inside context.Context, end func())) UniqueIDs {
 	return followsUniqueIDs{component, begin}
 }
@@ -200,7 +200,7 @@ func (c callsTexts) Prepare(ctx context.Context, in *Text) (*PreparedText, error
 	return c.client.Prepare(ctx, in)
 }
 
-// FollowTexts returns a component that calls begin before each call, and the returned end after it.
+// FollowTexts returns a component that calls begin before each call and end after it.
 func FollowTexts(component Texts, begin func(ctx context.Context, method string) (inside context.Context, end func())) Texts {
 	return followsTexts{component, begin}
 }
@@ -244,7 +244,7 @@ func (c callsShortURLs) Resolve(ctx context.Context, in *Link) (*Link, error) {
 	return c.client.Resolve(ctx, in)
 }
 
-// FollowShortURLs returns a component that calls begin before each call, and the returned end after it.
+// FollowShortURLs returns a component that calls begin before each call and end after it.
 func FollowShortURLs(component ShortURLs, begin func(ctx context.Context, method string) (inside context.Context, end func())) ShortURLs {
 	return followsShortURLs{component, begin}
 }
@@ -289,7 +289,7 @@ func (c callsMedia) Attach(ctx context.Context, in *MediaList) (*MediaList, erro
 	return c.client.Attach(ctx, in)
 }
 
-// FollowMedia returns a component that calls begin before each call, and the returned end after it.
+// FollowMedia returns a component that calls begin before each call and end after it.
 func FollowMedia(component Media, begin func(ctx context.Context, method string) (inside context.Context, end func())) Media {
 	return followsMedia{component, begin}
 }
@@ -334,7 +334,7 @@ func (c callsPosts) Read(ctx context.Context, in *PostIDs) (*PostList, error) {
 	return c.client.Read(ctx, in)
 }
 
-// FollowPosts returns a component that calls begin before each call, and the returned end after it.
+// FollowPosts returns a component that calls begin before each call and end after it.
 func FollowPosts(component Posts, begin func(ctx context.Context, method string) (inside context.Context, end func())) Posts {
 	return followsPosts{component, begin}
 }
@@ -388,7 +388,7 @@ func (c callsUserTimelines) Latest(ctx context.Context, in *LatestRequest) (*Pos
 	return c.client.Latest(ctx, in)
 }
 
-// FollowUserTimelines returns a component that calls begin before each call, and the returned end after it.
+// FollowUserTimelines returns a component that calls begin before each call and end after it.
 func FollowUserTimelines(component UserTimelines, begin func(ctx context.Context, method string) (inside context.Context, end func())) UserTimelines {
 	return followsUserTimelines{component, begin}
 }
@@ -443,7 +443,7 @@ func (c callsHomeTimelines) Read(ctx context.Context, in *TimelineRequest) (*Pos
 	return c.client.Read(ctx, in)
 }
 
-// FollowHomeTimelines returns a component that calls begin before each call, and the returned end after it.
+// FollowHomeTimelines returns a component that calls begin before each call and end after it.
 func FollowHomeTimelines(component HomeTimelines, begin func(ctx context.Context, method string) (inside context.Context, end func())) HomeTimelines {
 	return followsHomeTimelines{component, begin}
 }
@@ -488,7 +488,7 @@ func (c callsComposer) Compose(ctx context.Context, in *ComposeRequest) (*Post, 
 	return c.client.Compose(ctx, in)
 }
 
-// FollowComposer returns a component that calls begin before each call, and the returned end after it.
+// FollowComposer returns a component that calls begin before each call and end after it.
 func FollowComposer(component Composer, begin func(ctx context.Context, method string) (inside context.Context, end func())) Composer {
 	return followsComposer{component, begin}
 }
