@@ -117,10 +117,8 @@ func isUnit(u model.Unit, group []string) bool {
 // are all. It gets the limits of the unit that its first component leaves.
 func split(units []model.Unit, group []string) ([]model.Unit, error) {
 	apart := model.Unit{Name: strings.Join(group, "+"), Components: group, Replicas: 1}
-	for _, u := range units {
-		if isUnit(u, group) {
-			apart.Replicas = u.Replicas
-		}
+	if i := slices.IndexFunc(units, func(u model.Unit) bool { return isUnit(u, group) }); i >= 0 {
+		apart.Replicas = units[i].Replicas
 	}
 	for i, component := range group {
 		from := unitOf(units, component)

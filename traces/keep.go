@@ -92,7 +92,7 @@ func toOTLP(all []Span) ptrace.Traces {
 			to.Attributes().PutStr(lab.ComponentAttribute, s.Component)
 		}
 		if s.Peer != "" {
-			to.SetName(strings.TrimSuffix(s.Name, toPeer(s.Peer))) // Read adds it again
+			to.SetName(strings.TrimSuffix(s.Name, " to "+s.Peer)) // Read adds it again
 			to.Attributes().PutStr(peerAttribute, s.Peer)
 		}
 		if s.Failed {

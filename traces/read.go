@@ -173,14 +173,11 @@ func newSpan(record spans.Record, name, peer, component string, attribute attrib
 	}
 	if peer != "" {
 		peer = cut(peer, maxName/2)
-		name = cut(name, maxName-len(toPeer(peer))) + toPeer(peer)
+		name = cut(name, maxName-len(" to "+peer)) + " to " + peer
 	}
 	record.Unit, record.Name, record.Kind = shared(record.Unit), shared(name), kindOf(record.Role, attribute)
 	return Span{Record: record, Component: shared(attribute(component)), Peer: shared(peer)}
 }
-
-// toPeer returns the end of the name of a client's span that calls a service.
-func toPeer(peer string) string { return " to " + peer }
 
 // shared returns one copy of a text for all spans, cut to the kept length.
 func shared(text string) string { return unique.Make(cut(text, maxName)).Value() }

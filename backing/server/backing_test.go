@@ -42,7 +42,7 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 				}
 				passwords = append(passwords, password)
 			}
-			if passwords[0] == passwords[1] || len(passwords[0]) != 32 {
+			if passwords[0] == passwords[1] || len(passwords[0]) != 26 {
 				t.Errorf("two servers have passwords of %d characters, the same: %v", len(passwords[0]),
 					passwords[0] == passwords[1])
 			}

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"database/sql"
 	"net/url"
 	"time"
 
@@ -55,6 +57,19 @@ func (s *Server) URL(at string) string {
 		return s.address(string(s.Kind), at, "")
 	}
 	return s.DSN(at, "")
+}
+
+// sqlReady returns a check whether a client can log in to a database with a driver and execute a query.
+func sqlReady(driver, database string) func(context.Context, *Server, string) error {
+	return func(ctx context.Context, s *Server, address string) error {
+		db, err := sql.Open(driver, s.DSN(address, database))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = db.Close() }() // nothing is lost by an error
+		var one int
+		return db.QueryRowContext(ctx, "SELECT 1").Scan(&one)
+	}
 }
 
 // attemptWithin bounds parts of a check whether a server is ready: the connection to NATS, each

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"context"
-	"database/sql"
 	"fmt"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -64,19 +62,4 @@ func describeMariaDB(s *Server, unit *lab.UnitSpec) {
 		"--no-defaults", "--datadir={dir}/" + dataFolder, "--skip-test-db", "--skip-name-resolve",
 		"--auth-root-authentication-method=normal"}}}
 	unit.Args = []string{"--defaults-file={dir}/mariadb.cnf", "--init-file={dir}/mariadb-init.sql"}
-}
-
-func mariadbReady(ctx context.Context, s *Server, address string) error {
-	return pingSQL(ctx, "mysql", s.DSN(address, "mysql"))
-}
-
-// pingSQL logs in and executes a query.
-func pingSQL(ctx context.Context, driver, dsn string) error {
-	database, err := sql.Open(driver, dsn)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = database.Close() }() // nothing is lost by an error
-	var one int
-	return database.QueryRowContext(ctx, "SELECT 1").Scan(&one)
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 
@@ -55,8 +54,4 @@ func describePostgres(s *Server, unit *lab.UnitSpec) {
 			// the host (--no-sync): nobody uses them after their trial.
 			"--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync", "--no-instructions"}}}
 	unit.Args = []string{"-D", "{dir}/" + dataFolder, "-c", "config_file={dir}/postgresql.conf"}
-}
-
-func postgresReady(ctx context.Context, s *Server, address string) error {
-	return pingSQL(ctx, "pgx", s.DSN(address, "postgres"))
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -47,7 +48,7 @@ func describeRabbit(s *Server, unit *lab.UnitSpec) {
 	for _, folder := range []string{dataFolder, "log"} {
 		unit.Files[folder+"/"] = nil
 	}
-	unit.Files["home/.erlang.cookie"] = []byte(secret())
+	unit.Files["home/.erlang.cookie"] = []byte(rand.Text())
 	unit.Files["enabled_plugins"] = lines("[].")
 	unit.Files["rabbitmq.conf"] = lines(
 		"listeners.tcp.default = {host}:{port}",

@@ -17,7 +17,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"strings"
@@ -83,8 +82,8 @@ type program struct {
 // programOf returns the program of a kind of server.
 func programOf(kind Kind) (program, error) {
 	found, known := map[Kind]program{
-		MariaDB:   {installedMariaDB, describeMariaDB, mariadbReady},
-		Postgres:  {installedPostgres, describePostgres, postgresReady},
+		MariaDB:   {installedMariaDB, describeMariaDB, sqlReady("mysql", "mysql")},
+		Postgres:  {installedPostgres, describePostgres, sqlReady("pgx", "postgres")},
 		RabbitMQ:  {installedRabbit, describeRabbit, rabbitReady},
 		NATS:      {installedNATS, describeNATS, natsReady},
 		Mongo:     {installedMongo, describeMongo, mongoReady},
@@ -111,7 +110,7 @@ func New(kind Kind, settings Settings) (*Server, error) {
 	}
 	settings.Memory, settings.Connections = cmp.Or(settings.Memory, 64<<20), cmp.Or(settings.Connections, 200)
 	return &Server{Kind: kind, Installed: installed, program: program, settings: settings, user: "cleave",
-		password: secret()}, nil
+		password: rand.Text()}, nil
 }
 
 // About returns the name and version of the server, including that of a stand-in.
@@ -152,10 +151,3 @@ func environment() []string {
 
 // lines returns the content of a file with these lines.
 func lines(text ...string) []byte { return []byte(strings.Join(text, "\n") + "\n") }
-
-// secret returns 128 random bits in hexadecimal.
-func secret() string {
-	bits := make([]byte, 16)
-	_, _ = rand.Read(bits) // never fails: crypto/rand
-	return hex.EncodeToString(bits)
-}
