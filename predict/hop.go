@@ -38,7 +38,8 @@ type HopSample struct {
 // MeasuredHop returns the hop of the medians of some trials.
 func MeasuredHop(samples []HopSample, source string) *Hop {
 	h := &Hop{Source: source, samples: samples}
-	h.set(stats.Median(h.values(false, HopSample.cpu)), stats.Median(h.values(false, HopSample.elapsed)))
+	cpu, elapsed, _ := h.values(false)
+	h.set(stats.Median(cpu), stats.Median(elapsed))
 	return h
 }
 
@@ -49,18 +50,14 @@ func (h *Hop) set(cpu, elapsed float64) {
 	h.CPU, h.Wait, h.Aside = cpu, max(0, elapsed-cpu), max(0, cpu-elapsed)
 }
 
-func (s HopSample) cpu() float64     { return s.CPU }
-func (s HopSample) elapsed() float64 { return s.Elapsed }
-func (s HopSample) used() float64    { return s.Used }
-
-// values returns a quantity of the samples of users who never pause, or of the others.
-func (h *Hop) values(closed bool, of func(HopSample) float64) (all []float64) {
+// values returns the figures of the samples of users who never pause, or of the others.
+func (h *Hop) values(closed bool) (cpu, elapsed, used []float64) {
 	for _, s := range h.samples {
 		if s.Closed == closed {
-			all = append(all, of(s))
+			cpu, elapsed, used = append(cpu, s.CPU), append(elapsed, s.Elapsed), append(used, s.Used)
 		}
 	}
-	return all
+	return cpu, elapsed, used
 }
 
 // at returns the hop while the system uses a share of the host's cores: the CPU time, and the time until the
@@ -69,16 +66,16 @@ func (h *Hop) at(used float64) *Hop {
 	if h == nil || len(h.samples) == 0 {
 		return h
 	}
-	there, shares := *h, h.values(false, HopSample.used)
-	there.set(valueOnLine(shares, h.values(false, HopSample.cpu), used, h.CPU),
-		valueOnLine(shares, h.values(false, HopSample.elapsed), used, h.CPU-h.Aside+h.Wait))
+	there := *h
+	cpu, elapsed, shares := h.values(false)
+	there.set(valueOnLine(shares, cpu, used, h.CPU), valueOnLine(shares, elapsed, used, h.CPU-h.Aside+h.Wait))
 	return &there
 }
 
 // cpuAtCapacity returns the median CPU time of a call in the trials with users who never pause, and whether
 // there were some.
 func (h *Hop) cpuAtCapacity() (cpu float64, known bool) {
-	all := h.values(true, HopSample.cpu)
+	all, _, _ := h.values(true)
 	if len(all) == 0 {
 		return 0, false
 	}

@@ -81,12 +81,10 @@ func (s jaegerSpan) span(service, component string) (Span, error) {
 	if err != nil {
 		return Span{}, err
 	}
-	tag := func(keys ...string) string {
-		for _, key := range keys {
-			for _, t := range s.Tags {
-				if t.Key == key {
-					return fmt.Sprint(t.Value)
-				}
+	tag := func(key string) string {
+		for _, t := range s.Tags {
+			if t.Key == key {
+				return fmt.Sprint(t.Value)
 			}
 		}
 		return ""

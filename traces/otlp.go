@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -73,7 +74,7 @@ func spansOf(export ptrace.Traces, component string) []Span {
 // spanOf returns a span of OTLP as a Span. The roles (span kinds) have the same numbers in the
 // protocol and in the API.
 func spanOf(service string, s ptrace.Span, component string) Span {
-	own := func(keys ...string) string { return attribute(s.Attributes(), keys...) }
+	own := func(key string) string { return attribute(s.Attributes(), key) }
 	span := newSpan(spans.Record{
 		Trace: trace.TraceID(s.TraceID()), ID: trace.SpanID(s.SpanID()), Parent: trace.SpanID(s.ParentSpanID()),
 		Unit: service, Role: trace.SpanKind(s.Kind()), Start: int64(s.StartTimestamp()),
@@ -82,12 +83,10 @@ func spanOf(service string, s ptrace.Span, component string) Span {
 	return span
 }
 
-// attribute returns the value of the first of some attributes that a span or a resource has, or "".
-func attribute(of pcommon.Map, keys ...string) string {
-	for _, key := range keys {
-		if value, is := of.Get(key); is {
-			return value.AsString()
-		}
+// attribute returns the value of an attribute of a span or a resource, or "".
+func attribute(of pcommon.Map, key string) string {
+	if value, is := of.Get(key); is {
+		return value.AsString()
 	}
 	return ""
 }
@@ -98,7 +97,14 @@ const peerAttribute = "peer.service"
 // peerOf returns the service that a client calls, by the old and the new semantic conventions of
 // OpenTelemetry.
 func peerOf(attribute attributes) string {
-	return attribute(peerAttribute, "server.address", "net.peer.name", "db.system.name", "db.system")
+	return cmp.Or(attribute(peerAttribute), attribute("server.address"), attribute("net.peer.name"),
+		databaseOf(attribute))
+}
+
+// databaseOf returns the kind of database that a client calls, by the new and the old conventions; "" if it
+// calls none.
+func databaseOf(attribute attributes) string {
+	return cmp.Or(attribute("db.system.name"), attribute("db.system"))
 }
 
 // kindOf returns the kind of a span's self time: the kind that the span itself names, as spans of our
@@ -108,7 +114,7 @@ func kindOf(role trace.SpanKind, attribute attributes) lab.SegmentKind {
 	switch {
 	case slices.Contains(lab.SegmentKinds(), own):
 		return own
-	case role == trace.SpanKindClient && attribute("db.system.name", "db.system") != "":
+	case role == trace.SpanKindClient && databaseOf(attribute) != "":
 		return lab.SegmentDatabase
 	case role == trace.SpanKindClient:
 		return lab.SegmentTransport

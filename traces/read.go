@@ -162,8 +162,8 @@ func readDocument(document []byte, component string) (all []Span, dropped int, e
 		`(Tempo), "result" or "data" (Jaeger)`)
 }
 
-// attributes is a function that returns the value of the first of some attributes that a span has, or "".
-type attributes func(keys ...string) string
+// attributes is a function that returns the value of an attribute of a span, or "".
+type attributes func(key string) string
 
 // newSpan returns a span from a record that holds IDs, times, the service and the role. The name of a
 // client's span ends with the service that it calls. component is the attribute that names a component.

@@ -351,7 +351,7 @@ func TestPeers(t *testing.T) {
 		{long, "mysql", long[:maxName-len(" to mysql")] + " to mysql"},
 	} {
 		s := newSpan(spans.Record{Role: trace.SpanKindClient, Unit: "shop"}, c.name, c.peer, "",
-			func(...string) string { return "" })
+			func(string) string { return "" })
 		if s.Name != c.want || s.Peer != c.peer {
 			t.Errorf("%.30q is named %q and has the peer %q", c.name, s.Name, s.Peer)
 		}

@@ -52,14 +52,7 @@ func (s zipkinSpan) span(component string) (Span, error) {
 	if err != nil {
 		return Span{}, err
 	}
-	tag := func(keys ...string) string {
-		for _, key := range keys {
-			if value := s.Tags[key]; value != "" {
-				return value
-			}
-		}
-		return ""
-	}
+	tag := func(key string) string { return s.Tags[key] }
 	record.Start, record.End = s.Timestamp*1000, (s.Timestamp+s.Duration)*1000
 	record.Unit, record.Role = s.LocalEndpoint.ServiceName, roleNamed(s.Kind)
 	span := newSpan(record, s.Name, s.RemoteEndpoint.ServiceName, component, tag)
