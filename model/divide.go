@@ -143,11 +143,11 @@ func (b *builder) call(n, caller *node) Call {
 		c.Count = float64(len(n.seen)) / float64(len(caller.seen))
 	}
 	if n.crosses {
-		callers, of := b.sharesOf(caller.unit)
+		callers, hopSource := b.sharesOf(caller.unit)
 		if source == Trace { // both sides have to be metered
-			of = Trace
+			hopSource = Trace
 		}
-		c.Hop = n.hopCost(of, own, callers)
+		c.Hop = n.hopCost(hopSource, own, callers)
 	}
 	// In the order in which the caller makes them, by the mean number of calls before each.
 	slices.SortStableFunc(n.calls, func(x, y *node) int {

@@ -23,10 +23,6 @@ const removeWithin = 30 * time.Second
 // answersWithin is the time for a server to accept a connection.
 const answersWithin = 5 * time.Second
 
-// variablePrefix is the prefix of the environment variables with the addresses of the user's
-// servers. Addresses hold credentials, and other users could read arguments.
-const variablePrefix = "CLEAVE_USE_"
-
 // The servers that package database does not support.
 const (
 	mongodb  = "mongo"
@@ -50,8 +46,9 @@ func products() []product {
 	}
 }
 
-// variable returns the name of the server's environment variable.
-func (s product) variable() string { return variablePrefix + strings.ToUpper(s.name) }
+// variable returns the name of the environment variable with the address of the user's server. Addresses hold
+// credentials, and other users could read arguments.
+func (s product) variable() string { return "CLEAVE_USE_" + strings.ToUpper(s.name) }
 
 // parse parses and completes an address. Its errors do not contain the password.
 func (s product) parse(text string) (*url.URL, error) {
