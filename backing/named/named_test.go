@@ -30,7 +30,7 @@ func running(t *testing.T, kind server.Kind) (Backing, *servers.Instance) {
 	t.Helper()
 	instance := servers.Started(t, kind, server.Settings{})
 	found, err := FromEnvironment(func(name string) (string, bool) {
-		return instance.URL(), name == variablePrefix+strings.ToUpper(string(kind))
+		return instance.URL(), name == "CLEAVE_USE_"+strings.ToUpper(string(kind))
 	})
 	testset.Must(t, err)
 	b, ok := found[string(kind)]
