@@ -31,10 +31,10 @@ type explanation struct{ stores, correction float64 }
 
 // capacities returns the capacities of both placements, with the CPU times that users who never pause cause.
 //
-// If the capacity of the system as it is was measured, there are two explanations of it: what slows the
-// system down beside its CPU time is its stores, which the change leaves as they are; or it grows with the
-// CPU time, such as locks that are held meanwhile. The truth lies between them. The capacities that were
-// measured in other placements check that.
+// If the capacity of the system as it is was measured, there are two explanations of what its CPU time leaves
+// unexplained: the time at its stores, which the change leaves as it is; or something that grows with the CPU
+// time, such as locks that are held meanwhile. The truth lies between them. The capacities that were measured
+// in other placements check that.
 func (a *Answer) capacities(ctx context.Context) (asIs, changed bound, err error) {
 	q := a.Question
 	users, rate, used := measuredCapacity(q.Model, q.MeasuredCores)
@@ -123,8 +123,8 @@ func (a *Answer) explain(ctx context.Context, m model.Model, at site, users int,
 	return all, nil
 }
 
-// CapacityCheck is a capacity that was measured in another placement, in operations per second, beside the
-// predicted one.
+// CapacityCheck compares the predicted with the measured capacity of another placement, in operations per
+// second.
 type CapacityCheck struct {
 	Placement string
 	Users     int // who never paused
@@ -132,7 +132,7 @@ type CapacityCheck struct {
 }
 
 // checkCapacities predicts the capacities that were measured in other placements than the system as it is.
-// Those that need a hop that nobody knows are left out.
+// Those that need an unknown hop are left out.
 func (a *Answer) checkCapacities(
 	ctx context.Context, explanations []explanation, m model.Model, at site,
 ) error {

@@ -18,16 +18,17 @@ type Change struct {
 	Merge []string
 	// Replicas of units by their name.
 	Replicas map[string]int
-	// Stores says who has stores of its own afterwards; empty is SharedStores.
+	// Stores says what has stores of its own afterwards; empty is SharedStores.
 	Stores Stores
 }
 
-// Stores says who has stores of its own. Each has the workers of the store that it is a copy of.
+// Stores is the part of a system that has a copy of each store that it visits. A copy has as many workers as
+// the store.
 type Stores string
 
-// Who has stores of its own.
+// The values of Stores.
 const (
-	SharedStores      Stores = "shared"    // nobody: they stay as the model has them
+	SharedStores      Stores = "shared"    // none: the stores stay as the model has them
 	StorePerUnit      Stores = "unit"      // every unit
 	StorePerComponent Stores = "component" // every component
 )

@@ -24,7 +24,7 @@ const (
 // MostUsed is the highest utilisation at which there is an answer.
 const MostUsed = 0.8
 
-// Compared is a prediction beside what was measured; 0 where nothing was.
+// Compared is a prediction and the measured value, which is 0 if nothing was measured.
 type Compared struct {
 	Predicted float64
 	Measured  float64
@@ -83,7 +83,7 @@ type Check struct {
 }
 
 // checks predicts every measurement at a rate; capacities have checks of their own. defaultHop is the cost of
-// the hops that the model lacks; nil: nobody knows it, and placements that need one are left out. The stores
+// the hops that the model lacks; nil: it is unknown, and placements that need one are left out. The stores
 // of other placements are taken to be those of the question's change.
 func (q Question) checks(ctx context.Context, defaultHop *Hop) ([]Check, error) {
 	var all []Check
@@ -217,7 +217,7 @@ func (q Question) leavesOut(rate float64) bool {
 	return model.SameRate(rate, below) || model.SameRate(rate, above)
 }
 
-// fill puts predictions beside what was measured.
+// fill sets the predicted and the measured values.
 func (c *Check) fill(f figures, m model.Measurement) {
 	c.Utilization = f.utilization
 	c.CPU = Compared{f.cpu, m.CPU.Seconds()}

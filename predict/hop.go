@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// Hop is the cost of a call between two units where the model has none. Nil: nobody knows. Times are in
+// Hop is the cost of a call between two units where the model has none; nil: it is unknown. Times are in
 // seconds.
 type Hop struct {
 	CPU    float64 // of both sides

@@ -75,8 +75,8 @@ type Answer struct {
 	// rate of the question. StoreFactor does so for the measured capacity. Both are 1 if stores do not explain
 	// what was measured.
 	Stores, StoreFactor float64
-	// Capacity is the simulated capacity of the system as it is beside the measured one, by which those of the
-	// answer are corrected.
+	// Capacity compares the simulated with the measured capacity of the system as it is. Their ratio corrects
+	// the capacities of the answer.
 	Capacity Compared
 	// CapacityChecks are those of capacities that were measured in other placements.
 	CapacityChecks []CapacityCheck

@@ -200,7 +200,7 @@ func (c Compared) text() string {
 	return fmt.Sprintf("%s, measured %s (%+.1f %%)", seconds(c.Predicted), seconds(c.Measured), 100*c.Error())
 }
 
-// noise is the share of the whole below which a change is not told from the noise of simulations.
+// noise is the share of the whole below which a change may be the noise of simulations.
 const noise = 0.005
 
 // writeCauses prints a waterfall from one placement to the other.
