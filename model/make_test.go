@@ -296,20 +296,6 @@ func TestWhatATraceLacks(t *testing.T) {
 		t.Errorf("a rollback, and one to a savepoint: %+v, want two statements", v)
 	}
 
-	idle := span("shop", "GET /", code, 0, 500, span("shop", "BEGIN", database, 100, 200),
-		span("shop", "ROLLBACK", database, 200, 300))
-	m, _ = made(t, Evidence{Name: "idle", Traces: []*lab.SpanNode{idle}})
-	if v := m.Operations[0].Call.Visits; len(v) != 1 || v[0].Statements != 0 || v[0].Wait.Mean != 2e5 {
-		t.Errorf("a transaction without statements: %+v, want its 200 us", v)
-	}
-
-	copied := span("shop", "GET /", code, 0, 500, span("shop", "COPY prices to archive", database, 100, 200),
-		span("shop", "rollback to before", database, 200, 300))
-	m, _ = made(t, Evidence{Name: "copied", Traces: []*lab.SpanNode{copied}})
-	if v := m.Operations[0].Call.Visits; len(v) != 1 || v[0].Store != "shop-database" || v[0].Statements != 2 {
-		t.Errorf("statements of a database that no span names: %+v, want two of shop-database", v)
-	}
-
 	_, notes := made(t, Evidence{Name: "beside", Traces: []*lab.SpanNode{unanswered},
 		CPU: map[string]float64{"shop": 1e-3, "broker": 2e-3}})
 	want := "broker used 2 ms CPU time per operation, which is in no call"
@@ -340,6 +326,24 @@ func TestWhatATraceLacks(t *testing.T) {
 	}
 	if _, _, err := Make(Evidence{Name: "none"}); err == nil {
 		t.Error("a model of nothing")
+	}
+}
+
+// TestStatementsOfAnUnknownDatabase belong to a database of the unit, whatever their names are. A transaction
+// without statements takes its time there, too.
+func TestStatementsOfAnUnknownDatabase(t *testing.T) {
+	idle := span("shop", "GET /", code, 0, 500, span("shop", "BEGIN", database, 100, 200),
+		span("shop", "ROLLBACK", database, 200, 300))
+	m, _ := made(t, Evidence{Name: "idle", Traces: []*lab.SpanNode{idle}})
+	if v := m.Operations[0].Call.Visits; len(v) != 1 || v[0].Statements != 0 || v[0].Wait.Mean != 2e5 {
+		t.Errorf("a transaction without statements: %+v, want its 200 us", v)
+	}
+
+	copied := span("shop", "GET /", code, 0, 500, span("shop", "COPY prices to archive", database, 100, 200),
+		span("shop", "rollback to before", database, 200, 300))
+	m, _ = made(t, Evidence{Name: "copied", Traces: []*lab.SpanNode{copied}})
+	if v := m.Operations[0].Call.Visits; len(v) != 1 || v[0].Store != "shop-database" || v[0].Statements != 2 {
+		t.Errorf("statements of a database that no span names: %+v, want two of shop-database", v)
 	}
 }
 
