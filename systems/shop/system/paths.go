@@ -87,8 +87,9 @@ func (f *followed) follow(t criticalpath.Trace) bool {
 	inside, whole := t.Until(f.final, func(r spans.Record) bool {
 		return r.Name == spans.Process+shop.ComponentOrders
 	})
-	if !whole || f.sent > first.Start || f.intended > f.sent || inside[len(inside)-1].End < f.final {
-		return false // a unit that was killed has taken spans with it
+	if !whole || len(inside) == 0 || f.sent > first.Start || f.intended > f.sent ||
+		inside[len(inside)-1].End < f.final {
+		return false // a unit that was killed has taken spans with it, or a clock was set back
 	}
 	all := []criticalpath.Stretch{
 		{Start: f.intended, End: f.sent, Unit: lab.RoleGenerator, Kind: lab.SegmentQueueing,

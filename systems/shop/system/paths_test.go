@@ -122,9 +122,10 @@ func TestWhatIsTooShortIsNotShown(t *testing.T) {
 // TestOrdersThatCannotBeFollowed: without a whole trace there is no path.
 func TestOrdersThatCannotBeFollowed(t *testing.T) {
 	for name, order := range map[string]followed{
-		"not traced":              measured("b", 0, 1, 20),
-		"sent after it was taken": measured("a", 0, 19, 20),
-		"final after all spans":   measured("a", 0, 1, 50),
+		"not traced":                measured("b", 0, 1, 20),
+		"sent after it was taken":   measured("a", 0, 19, 20),
+		"final before it was taken": measured("a", 0, 1, 12),
+		"final after all spans":     measured("a", 0, 1, 50),
 	} {
 		got, err := paths(written(t, map[string]int64{"a": 12}), []followed{order})
 		if err != nil || len(got) != 0 {
