@@ -273,7 +273,7 @@ const moreFollow = "orders=follow"
 // withSettled puts SettledPath in front of the public interface until ctx ends.
 func (u *unit) withSettled(ctx context.Context, public http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == takenPath && r.Method == http.MethodGet {
+		if r.URL.Path == takenPath && r.Method == http.MethodGet && u.around.Broker != nil {
 			u.answerTaken(w, r)
 			return
 		}

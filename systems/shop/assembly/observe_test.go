@@ -256,6 +256,14 @@ func TestSettledIsHeldBack(t *testing.T) {
 	}
 }
 
+// TestAShopWithoutABrokerCountsNoMessages: the path at which units of other shops are asked does not exist.
+func TestAShopWithoutABrokerCountsNoMessages(t *testing.T) {
+	s := runUnits(t, architecture.Monolith, nil)
+	got := s.do(t, http.MethodGet, assembly.SettledPath+"/taken", nil, "")
+	expectProblem(t, got, http.StatusNotFound, "no-such-resource")
+	s.end(t)
+}
+
 // TestSettledMeansThatNoUnitWorks: RabbitMQ has delivered a cancellation to the unit of the payments, whose
 // database is locked. The answer needs a request to that unit, which does not count as a call.
 func TestSettledMeansThatNoUnitWorks(t *testing.T) {
