@@ -21,6 +21,12 @@ const (
 	KeyReused rpc.Kind = "key-reused"
 )
 
+// NoProduct returns the refusal of a product that does not exist.
+func NoProduct(id int64) error { return rpc.Problemf(UnknownProduct, "there is no product %d", id) }
+
+// NoCustomer returns the refusal of a customer who does not exist.
+func NoCustomer(id int64) error { return rpc.Problemf(UnknownCustomer, "there is no customer %d", id) }
+
 // ProblemOf makes a problem of any error; see rpc.ProblemOf. It is nil for nil.
 func ProblemOf(err error) *rpc.Problem {
 	if err == nil {

@@ -45,7 +45,7 @@ func (c *Catalog) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 	products := make([]*shoppb.Product, len(ids))
 	for i, id := range ids {
 		if products[i] = found[id]; products[i] == nil {
-			return nil, unknown(id)
+			return nil, shop.NoProduct(id)
 		}
 	}
 	return &shoppb.QuoteResponse{Products: products}, nil
@@ -58,7 +58,7 @@ func (c *Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) 
 		return nil, fmt.Errorf("get product %d: %w", in.GetProductId(), err)
 	}
 	if !found {
-		return nil, unknown(in.GetProductId())
+		return nil, shop.NoProduct(in.GetProductId())
 	}
 	return product.message(), nil
 }
@@ -126,9 +126,4 @@ func parseCursor(text, prefix string) (cursor, error) {
 		return cursor{}, wrong
 	}
 	return cursor{name, product}, nil
-}
-
-// unknown returns the refusal of a product that does not exist.
-func unknown(id int64) error {
-	return rpc.Problemf(shop.UnknownProduct, "there is no product %d", id)
 }

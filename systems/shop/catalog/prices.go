@@ -29,9 +29,9 @@ func (c *Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 	return price, err
 }
 
-// reprice locks the product's row, if its price is another, before it reads: changes of
-// one product are published in the order of their versions. The clock is read first, so
-// that no order with the new price is older.
+// reprice writes before it reads: a row that has changed is locked, so that changes of one
+// product are published in the order of their versions. The clock is read first, so that
+// no order with the new price is older than the price.
 func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
 	id, cents, now := in.GetProductId(), in.GetPriceCents(), time.Now().UnixMicro()
 	changed, err := c.tables.Reprice(ctx, id, cents)
@@ -44,7 +44,7 @@ func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 	case err != nil:
 		return nil, fmt.Errorf("reprice product %d: %w", id, err)
 	case !found:
-		return nil, unknown(id)
+		return nil, shop.NoProduct(id)
 	case changed == 0 && product.PriceCents != cents:
 		return nil, c.db.Contended("the price has changed since it was looked for")
 	case changed == 0:

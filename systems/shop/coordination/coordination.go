@@ -10,30 +10,29 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/orders"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// The components that are in this process also take steps for a batch of orders, as
-// package steps says.
+// The components that orders change, as they are in their own process: there they also take a step for a
+// batch of orders; see package steps.
 type (
-	// Inventory is one of them.
+	// Inventory holds the stock.
 	Inventory interface {
 		shop.Inventory
 		ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest) ([]steps.Outcome, error)
 		CommitAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error)
 		ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error)
 	}
-	// Payments is one of them.
+	// Payments holds the accounts.
 	Payments interface {
 		shop.Payments
 		ChargeAll(ctx context.Context, all []*shoppb.ChargeRequest) ([]steps.Outcome, error)
 		VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error)
 	}
-	// Shipping is one of them.
+	// Shipping sends orders.
 	Shipping interface {
 		shop.Shipping
 		ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]steps.Outcome, error)
@@ -76,12 +75,12 @@ func About(orders []*shoppb.Order) Known {
 func (k Known) Price(order *shoppb.Order) (*shoppb.Order, *shoppb.Customer, error) {
 	customer := k.Customers[order.GetCustomerId()]
 	if customer == nil {
-		return nil, nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", order.GetCustomerId())
+		return nil, nil, shop.NoCustomer(order.GetCustomerId())
 	}
 	products := make([]*shoppb.Product, len(order.GetLines()))
 	for i, id := range productIDs(order) {
 		if products[i] = k.Products[id]; products[i] == nil {
-			return nil, nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", id)
+			return nil, nil, shop.NoProduct(id)
 		}
 	}
 	return withPrices(order, products), customer, nil
@@ -103,7 +102,7 @@ func Advanced(order *shoppb.Order, state shop.State, reason *shoppb.Rejection) *
 }
 
 // LookUp asks for the customer and the products of an order, and returns the order with its prices, and its
-// customer.
+// customer. It is for coordinators that take orders one by one; Asked looks up those of a batch.
 func LookUp(
 	ctx context.Context, catalog shop.Catalog, customers shop.Customers, order *shoppb.Order,
 ) (*shoppb.Order, *shoppb.Customer, error) {
@@ -148,8 +147,6 @@ func productIDs(order *shoppb.Order) []int64 {
 	}
 	return ids
 }
-
-// Requests for the steps of an order.
 
 // Reservation returns the request to reserve an order's lines.
 func Reservation(order *shoppb.Order) *shoppb.ReserveRequest {

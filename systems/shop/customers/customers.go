@@ -27,7 +27,7 @@ func (c *Customers) GetCustomer(
 		return nil, fmt.Errorf("get customer %d: %w", in.GetCustomerId(), err)
 	}
 	if !found {
-		return nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
+		return nil, shop.NoCustomer(in.GetCustomerId())
 	}
 	return customer.message(), nil
 }

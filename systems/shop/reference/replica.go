@@ -90,7 +90,7 @@ func (r *Replica) Quote(ctx context.Context, in *shoppb.QuoteRequest) (*shoppb.Q
 	quote := &shoppb.QuoteResponse{}
 	for _, id := range in.GetProductIds() {
 		if known[id] == nil {
-			return nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", id)
+			return nil, shop.NoProduct(id)
 		}
 		quote.Products = append(quote.Products, known[id])
 	}
@@ -104,7 +104,7 @@ func (r *Replica) GetCustomer(ctx context.Context, in *shoppb.GetCustomerRequest
 		return nil, err
 	}
 	if known[in.GetCustomerId()] == nil {
-		return nil, rpc.Problemf(shop.UnknownCustomer, "there is no customer %d", in.GetCustomerId())
+		return nil, shop.NoCustomer(in.GetCustomerId())
 	}
 	return known[in.GetCustomerId()], nil
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/document"
-	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/events"
 	"github.com/cleave-lab/cleave/systems/shop/readmodel"
@@ -58,7 +57,7 @@ func id(product int64) string { return strconv.FormatInt(product, 10) }
 func (v Documents) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*shoppb.Stock, error) {
 	d, found, err := v.Get(ctx, id(in.GetProductId()))
 	if err == nil && !found {
-		err = rpc.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
+		err = shop.NoProduct(in.GetProductId())
 	}
 	if err != nil {
 		return nil, err

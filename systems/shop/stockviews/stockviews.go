@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/systems/shop"
 	"github.com/cleave-lab/cleave/systems/shop/inventory"
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
@@ -29,7 +28,7 @@ func (v Direct) GetStock(ctx context.Context, in *shoppb.GetStockRequest) (*shop
 		return nil, fmt.Errorf("get stock of product %d: %w", in.GetProductId(), err)
 	}
 	if len(rows) == 0 {
-		return nil, rpc.Problemf(shop.UnknownProduct, "there is no product %d", in.GetProductId())
+		return nil, shop.NoProduct(in.GetProductId())
 	}
 	return &shoppb.Stock{ProductId: in.GetProductId(), OnHand: rows[0].OnHand, Reserved: rows[0].Reserved,
 		Sold: rows[0].Sold}, nil
