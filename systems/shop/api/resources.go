@@ -27,9 +27,6 @@ func (a api) createOrder(ctx context.Context, r *http.Request) (front.Answer, er
 		return front.Answer{}, err
 	}
 	request.IdempotencyKey = keys[0]
-	if err := shop.CheckNewOrder(request); err != nil {
-		return front.Answer{}, err
-	}
 	created, err := a.Orders.CreateOrder(ctx, request)
 	if err != nil {
 		return front.Answer{}, err

@@ -85,7 +85,7 @@ func (t book) Hold(ctx context.Context, id string, in shop.State, lease int64) (
 func (t book) Standing(ctx context.Context, id string) (orders.Underway, error) {
 	var order orders.Order
 	known, err := found(t.read(ctx).Take(&order, "order_id = ?", id).Error)
-	if err != nil || !known {
+	if !known {
 		return orders.Underway{Order: id}, err
 	}
 	return order.Underway(), nil
