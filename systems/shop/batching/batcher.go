@@ -30,22 +30,18 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-const (
-	// most is the greatest number of calls in a batch.
-	most = 32
-	// underWay is the number of calls or batches of one kind at a time. With one, batches are largest: with two,
-	// each call took half again as many statements.
-	underWay = 1
-)
+// most is the greatest number of calls in a batch.
+const most = 32
 
-// Batcher carries out calls of one kind, with requests of type Q.
+// Batcher carries out calls of one kind, with requests of type Q: one call or batch at a time. With two,
+// batches were smaller, and each call took half again as many statements.
 type Batcher[Q any] struct {
 	db  *database.DB  // nil: the calls are reads of another unit
 	all steps.Step[Q] // carries out a batch
 
 	mu      sync.Mutex
 	waiting []*call[Q]
-	busy    int
+	busy    bool
 }
 
 // call is a call that waits for its batch.
@@ -56,7 +52,7 @@ type call[Q any] struct {
 	outcome chan steps.Outcome
 }
 
-// ErrAlone is the outcome of a call that is to be carried out once more, alone.
+// ErrAlone is the outcome of a call that its caller is to carry out alone, in Do, beside later batches.
 var ErrAlone = errors.New("the batch could not be carried out as one")
 
 // New returns a batcher of steps on a database, or, if db is nil, of reads of another unit.
@@ -64,15 +60,15 @@ func New[Q any](db *database.DB, all steps.Step[Q]) *Batcher[Q] {
 	return &Batcher[Q]{db: db, all: all}
 }
 
-// Do carries out a call together with others, or alone: as a batch of one. After its
-// context has ended, the call may still be carried out.
+// Do carries out a call together with others, or alone: as a batch of one. A call whose context ends while it
+// waits may still be carried out.
 func (b *Batcher[Q]) Do(ctx context.Context, asks Q) (*shoppb.StepResponse, error) {
 	if b.db != nil && b.db.InTransaction(ctx) {
 		return steps.One(ctx, asks, b.all)
 	}
 	b.mu.Lock()
-	if b.busy < underWay {
-		b.busy++
+	if !b.busy {
+		b.busy = true
 		b.mu.Unlock()
 		defer b.next()
 		return steps.One(ctx, asks, b.all)
@@ -92,7 +88,7 @@ func (b *Batcher[Q]) Do(ctx context.Context, asks Q) (*shoppb.StepResponse, erro
 	}
 }
 
-// next carries out the calls that wait, if there are any, and ends the turn.
+// next carries out the calls that have come meanwhile, in the background, and then ends the turn.
 func (b *Batcher[Q]) next() {
 	group := b.take()
 	if group == nil {
@@ -111,17 +107,13 @@ func (b *Batcher[Q]) take() []*call[Q] {
 	defer b.mu.Unlock()
 	n := min(len(b.waiting), most)
 	if n == 0 {
-		b.busy--
+		b.busy = false
 		return nil
 	}
 	group := b.waiting[:n:n]
 	b.waiting = b.waiting[n:]
 	return group
 }
-
-// Keyed is a request with a key: the parts of the batch about this key, such as a message
-// that it publishes, belong to the trace of its call.
-type Keyed interface{ Key() string }
 
 // carryOut carries out a batch and hands every call its outcome.
 func (b *Batcher[Q]) carryOut(group []*call[Q]) {
@@ -163,18 +155,19 @@ func longest[Q any](group []*call[Q]) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(context.Background(), latest)
 }
 
-// attempt carries out a batch.
+// attempt carries out a batch. A message about an order that the batch publishes belongs to the trace of the
+// order's call.
 func (b *Batcher[Q]) attempt(ctx context.Context, group []*call[Q]) ([]steps.Outcome, error) {
 	var traced spans.Batch
 	asked := make([]Q, len(group))
 	for i, c := range group {
 		asked[i] = c.asks
 		_, part := spans.Begin(c.ctx, "carry out with others", lab.SegmentBusiness)
-		key := ""
-		if keyed, is := any(c.asks).(Keyed); is {
-			key = keyed.Key()
+		order := ""
+		if in, is := any(c.asks).(steps.OfOrder); is {
+			order = in.GetOrderId()
 		}
-		traced.Add(key, part)
+		traced.Add(order, part)
 	}
 	defer traced.End()
 	return b.all(traced.Join(ctx), asked)

@@ -65,14 +65,12 @@ func (b *Batcher[Q]) count() int {
 	return len(b.waiting)
 }
 
-// occupy starts as many calls as may be under way. They last until release.
+// occupy starts a call, which lasts until release, so that other calls wait.
 func (c *callers) occupy(t *testing.T) *sync.WaitGroup {
-	var firsts sync.WaitGroup
-	for range underWay {
-		firsts.Go(func() { _ = c.call(t.Context(), first) })
-		<-c.arrived
-	}
-	return &firsts
+	var calls sync.WaitGroup
+	calls.Go(func() { _ = c.call(t.Context(), first) })
+	<-c.arrived
+	return &calls
 }
 
 // awaitCalls waits until this number of calls wait.

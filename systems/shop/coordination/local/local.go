@@ -60,9 +60,6 @@ type placing struct {
 	err      error         // or why there is none
 }
 
-// Key names the order among those of a batch; see batching.Keyed.
-func (p *placing) Key() string { return p.order.GetOrderId() }
-
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	p := &placing{order: order}

@@ -73,9 +73,6 @@ type placing struct {
 // GetOrderId implements steps.OfOrder.
 func (p *placing) GetOrderId() string { return p.order.GetOrderId() }
 
-// Key names the order among those of a batch; see batching.Keyed.
-func (p *placing) Key() string { return p.order.GetOrderId() }
-
 // Place implements orders.Coordinator.
 func (c *Coordinator) Place(ctx context.Context, order *shoppb.Order) (*shoppb.Order, error) {
 	p := &placing{order: order}
