@@ -134,7 +134,7 @@ func TestBadIsFound(t *testing.T) {
 			func(in *Input) { in.State.Orders["C"].State = shop.StateReserved; in.History[2].State = "" },
 			lab.AuditInvalid, "I4: order C is still reserved"},
 		{"a message is left", func(in *Input) { in.Left = map[string]int64{"ready messages": 3, "outbox rows": 0} },
-			lab.AuditInvalid, "I4: 3 of ready messages are left"},
+			lab.AuditInvalid, "I4: 3 ready messages are left"},
 		{"stock is reserved", func(in *Input) {
 			in.State.Reservations["X"] = []Line{{Product: 2, Quantity: 4, State: "reserved", Journal: "reserved50"}}
 			in.State.Stock[1] = Stock{2, 5, 4, 1, 3}

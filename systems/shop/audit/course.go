@@ -66,7 +66,7 @@ func (c Coordination) chains() ([][]string, bool) {
 }
 
 // predecessors returns for each word of a step's journal the words that it may follow
-// there; "" for none.
+// there; "" for none. For compensations see forbids, too.
 func predecessors() map[string][]string {
 	return map[string][]string{
 		"reserved": {""}, "committed": {"reserved"}, "released": {"reserved"}, "restocked": {"committed"},

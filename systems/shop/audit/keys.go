@@ -8,10 +8,11 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// answers counts the answers to clients about one idempotency key.
+// answers holds what clients know of one idempotency key.
 type answers struct {
-	ok, fail, info int64
-	orders         map[string]bool // ids in answers
+	accepted bool            // an attempt was carried out
+	unknown  bool            // an attempt had no answer
+	orders   map[string]bool // ids in answers
 }
 
 // checkKeys compares the attempts with the orders on record: rules 1, 2, 3, 11.
@@ -43,39 +44,33 @@ func (j *judge) answersByKey() map[string]*answers {
 			known = &answers{orders: map[string]bool{}}
 			attempted[attempt.Key] = known
 		}
-		known.add(attempt)
+		switch attempt.Outcome {
+		case OutcomeOK:
+			known.accepted = true
+			if attempt.Order != "" {
+				known.orders[attempt.Order] = true
+			}
+		case OutcomeInfo:
+			known.unknown = true
+		}
 	}
 	return attempted
-}
-
-func (k *answers) add(attempt Attempt) {
-	switch attempt.Outcome {
-	case OutcomeOK:
-		k.ok++
-	case OutcomeFail:
-		k.fail++
-	case OutcomeInfo:
-		k.info++
-	}
-	if attempt.Order != "" && attempt.Outcome == OutcomeOK {
-		k.orders[attempt.Order] = true
-	}
 }
 
 // checkKey judges one key.
 func (j *judge) checkKey(key string, known answers) {
 	present := j.byKey[key]
 	switch {
-	case known.ok > 0 && len(present) == 0:
+	case known.accepted && len(present) == 0:
 		j.counts["lost"]++
 		j.breach(1, "key %q was accepted and has no order", key)
 	case len(present) > 1:
 		j.counts["duplicated"]++
 		j.breach(2, "key %q has %d orders", key, len(present))
-	case known.ok == 0 && known.info == 0 && len(present) > 0:
+	case !known.accepted && !known.unknown && len(present) > 0:
 		j.counts["unexpected"]++
 		j.breach(3, "key %q was refused and has the order %s", key, present[0].ID)
-	case known.ok == 0 && len(present) == 1:
+	case !known.accepted && len(present) == 1:
 		j.counts["recovered"]++
 	}
 	if len(known.orders) > 1 {
@@ -129,7 +124,7 @@ func follows(before, after Attempt) bool {
 func (j *judge) checkLeft() {
 	for _, name := range slices.Sorted(maps.Keys(j.Left)) {
 		if n := j.Left[name]; n != 0 {
-			j.stuck("%d of %s are left", n, name)
+			j.stuck("%d %s are left", n, name)
 		}
 	}
 }
