@@ -249,15 +249,15 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 			continue
 		}
 		depth, err := u.around.Broker.Depth(ctx, queue.Name)
-		if err != nil || waiting(depth) > 0 {
-			return waiting(depth) > 0, err
+		if err != nil || Waiting(depth) > 0 {
+			return Waiting(depth) > 0, err
 		}
 	}
 	return false, nil
 }
 
-// waiting returns the number of messages in a queue: some brokers do not count unacknowledged ones.
-func waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
+// Waiting returns the number of messages in a queue: some brokers do not count unacknowledged ones.
+func Waiting(d broker.Depth) int64 { return int64(d.Ready + max(d.Unacked, 0)) }
 
 // SettledPath is a path of the units that take orders, for measurements. The answer, 204, comes as soon as
 // every order is final and no saga and no message is under way, as far as the unit can see, those for read

@@ -206,7 +206,7 @@ func countMessages(
 			if err != nil {
 				return err
 			}
-			counts["messages in "+name] = int64(depth.Ready + max(depth.Unacked, 0))
+			counts["messages in "+name] = assembly.Waiting(depth)
 		}
 	}
 	return nil
