@@ -19,7 +19,7 @@ package shop
 // Name is the name of the system in study files.
 const Name = "shop"
 
-// The components, as units, databases and tables are named after them.
+// The names of the components. Units, and databases of one component, are named after theirs.
 const (
 	ComponentCatalog   = "catalog"
 	ComponentCustomers = "customers"

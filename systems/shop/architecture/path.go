@@ -63,7 +63,8 @@ func asTyped(v lab.Variant) string {
 
 // order returns the settings in the order in which teams change a shop: first what needs no other code, then
 // one transaction becomes a saga, the data are divided, the units are split, and events and read models are
-// added; tuning comes last. A setting with a value is the step to that value only.
+// added; tuning comes last. A setting with a value is the step to that value only; lean is the step from a
+// binding to its lean one.
 func order() []setting {
 	first := []setting{
 		{kit.KnobLogging, ""}, {kit.KnobSpans, ""},

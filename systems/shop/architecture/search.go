@@ -158,7 +158,7 @@ func (s *search) best(weigh func(done, turn int) (int, int)) []int {
 func (s *search) turns(done int) []int {
 	var found []int
 	for i := range s.changes {
-		for j := range i + 1 {
+		for j := range i + 1 { // j == i: the change alone
 			turn := 1<<i | 1<<j
 			if _, stands := s.stops[done|turn]; stands && done&turn == 0 {
 				found = append(found, turn)

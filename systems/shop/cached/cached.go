@@ -2,9 +2,10 @@
 // clients ask, and asks the owners for what is not there (cache-aside). It does not keep
 // orders and shipments: few customers read the same one, and those need its current state.
 //
-// An entry is asked for again after TimeToLive, counted from before its owner was asked:
-// so an answer was true at some moment of the last TimeToLive. A change of a price by
-// this unit's own catalog drops the entry at once.
+// An entry is asked for again after TimeToLive, counted from before its owner was asked: so
+// an answer may be that old, and no older. If the catalog is in this unit, too, a change
+// of a price drops its entry at once. Else nothing tells the cache of a change, even if the
+// unit has passed it on. Orders are not priced from the cache.
 //
 // Entry points: NewCatalog, NewStockViews.
 package cached
@@ -46,7 +47,7 @@ func (c Catalog) GetProduct(ctx context.Context, in *shoppb.GetProductRequest) (
 	})
 }
 
-// Reprice implements shop.Catalog. Even after an error the price may have changed.
+// Reprice implements shop.Catalog. It drops the entry after an error, too: the price may have changed.
 func (c Catalog) Reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shoppb.Price, error) {
 	price, err := c.Catalog.Reprice(ctx, in)
 	if c.here {

@@ -17,8 +17,8 @@ import (
 // ledger implements steps.Rows on the table of R.
 type ledger[R steps.Row] struct{ store }
 
-// together is the number of rows in one INSERT: databases limit the values of a statement.
-const together = 500
+// mostRows is the most rows in one INSERT: databases limit the values of a statement.
+const mostRows = 500
 
 // Insert implements steps.Rows.
 func (l ledger[R]) Insert(ctx context.Context, rows []steps.Row) (added int64, err error) {
@@ -26,7 +26,7 @@ func (l ledger[R]) Insert(ctx context.Context, rows []steps.Row) (added int64, e
 	for i, row := range rows {
 		entities[i] = row.(R)
 	}
-	for some := range slices.Chunk(entities, together) {
+	for some := range slices.Chunk(entities, mostRows) {
 		fresh, err := l.change(ctx, func(tx *gorm.DB) *gorm.DB {
 			return tx.Clauses(clause.OnConflict{DoNothing: true}).Create(&some)
 		})

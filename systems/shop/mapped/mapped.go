@@ -77,7 +77,7 @@ func open(db *database.DB) store {
 		dialect = postgres.New(postgres.Config{Conn: pool})
 	}
 	// gorm's transactions around single writes are off, since change makes them. gorm's own log is on standard
-	// output, which belongs to the control protocol.
+	// output, which belongs to the control protocol. The callback has the pool count the rows of queries.
 	orm, err := gorm.Open(dialect, &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true,
 		Logger: logger.Discard})
 	if err == nil {

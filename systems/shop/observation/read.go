@@ -86,9 +86,10 @@ func (o *Observations) take(words []string) bool {
 	return false
 }
 
-// digits has every moment between 2001 and 2286: one with fewer is torn.
+// digits is the number of digits of a moment between 2001 and 2286. A torn one has fewer.
 const digits = 19
 
+// moment reads a moment, and reports whether it is whole.
 func moment(word string) (int64, bool) {
 	if len(word) != digits {
 		return 0, false

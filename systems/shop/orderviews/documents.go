@@ -87,7 +87,7 @@ func write(e events.Event, now time.Time) (document.Document, error) {
 	return document.Document{ID: order.GetOrderId(), Version: order.GetVersion(), Body: text}, nil
 }
 
-// read returns the reverse of write.
+// read returns the order in a document: the reverse of write.
 func read(d document.Document) (*shoppb.Order, error) {
 	var body Body
 	if err := json.Unmarshal(d.Body, &body); err != nil {
@@ -99,8 +99,8 @@ func read(d document.Document) (*shoppb.Order, error) {
 	}
 	order := &shoppb.Order{
 		OrderId: d.ID, IdempotencyKey: body.IdempotencyKey, CustomerId: customer, TotalCents: body.TotalCents,
-		State:   body.State,
-		Version: d.Version, CreatedUnixUs: body.CreatedUnixUs, Lines: make([]*shoppb.OrderLine, len(body.Lines)),
+		State: body.State, Version: d.Version, CreatedUnixUs: body.CreatedUnixUs,
+		Lines: make([]*shoppb.OrderLine, len(body.Lines)),
 	}
 	for i, line := range body.Lines {
 		order.Lines[i] = &shoppb.OrderLine{ProductId: line.ProductID, Name: line.Name, Quantity: line.Quantity,

@@ -2,7 +2,7 @@
 // the shop. Only a newer version of a document replaces an older one, so events may
 // come late, twice and in any order, and no inbox is needed.
 //
-// It knows neither the events nor the contents of the documents.
+// It knows neither the types of events nor what is in the documents.
 //
 // Entry points: New, and Times for the documents.
 package readmodel

@@ -21,9 +21,10 @@ type object = map[string]any
 
 // workload returns the scenario of clients, as cleave-scenario/1: orders of one or two
 // lines, by a customer chosen evenly, of popular products. An order is answered rightly
-// if it is confirmed, or accepted if the answer comes before it is final. The point sets
-// the share of orders that are cancelled and read again, the share whose product gets
-// another price first, and how often the page of each order is read.
+// if it is confirmed, or accepted if the answer comes before it is final; where orders
+// are cancelled, as in a check, whose shelves sell out, also if it is rejected. The point
+// sets the share of orders that are cancelled and read again, the share whose product
+// gets another price first, and how often the page of each order is read.
 // Long because it is one table of flows.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
@@ -58,6 +59,7 @@ func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMes
 	if reads != math.Trunc(reads) {
 		return nil, fmt.Errorf("point %s has %s %g: expected a whole number", p.Name, Reads, reads)
 	}
+	// flow adds the reads of the page. A counted load has no pause before them: it is as fast as answers come.
 	flow := func(name, product string, weight float64, steps ...object) object {
 		if _, counted := p.Level(Orders); reads > 0 && !counted {
 			steps[len(steps)-1]["think"] = thinkTime
