@@ -3,6 +3,7 @@ package system
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/loaded"
 	"github.com/cleave-lab/cleave/systems/shop"
-	"github.com/cleave-lab/cleave/systems/shop/assembly"
 	"github.com/cleave-lab/cleave/systems/shop/audit"
 	"github.com/cleave-lab/cleave/systems/shop/observation"
 	"github.com/cleave-lab/cleave/systems/shop/reference"
@@ -94,9 +94,14 @@ func (t *tally) addOrder(a attempt, ids map[string]string, finals map[string]int
 }
 
 // idsByKey returns the ids of all orders on record, by their idempotency key.
-func idsByKey(ctx context.Context, databases assembly.Databases) (map[string]string, error) {
-	ids := map[string]string{}
-	err := databases[shop.ComponentOrders].Each(ctx, func(row database.Row) error {
+func idsByKey(ctx context.Context, v lab.Variant, left lab.Leftover) (ids map[string]string, err error) {
+	databases, err := openAll(ctx, v, left)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, databases.Close()) }()
+	ids = map[string]string{}
+	err = databases[shop.ComponentOrders].Each(ctx, func(row database.Row) error {
 		var key, id string
 		err := row.Scan(&key, &id)
 		ids[key] = id

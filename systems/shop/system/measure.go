@@ -91,26 +91,20 @@ func (s System) Measure(
 
 // tallyOf returns the tally of a trial. It asks the databases only for the ids of orders
 // whose clients had no answer.
-func tallyOf(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (t tally, err error) {
+func tallyOf(ctx context.Context, v lab.Variant, p lab.Point, left lab.Leftover) (tally, error) {
 	attempts, err := readAttempts(left.Dir)
 	if err != nil {
-		return t, err
+		return tally{}, err
 	}
-	defer func() { t.pages, t.stale = ages(attempts, seed(p, left.Seed)) }()
-	t, err = newTally(attempts, left.Dir, nil)
-	if err != nil || t.unknown == 0 {
-		return t, err
+	t, err := newTally(attempts, left.Dir, nil)
+	if err == nil && t.unknown > 0 {
+		var ids map[string]string
+		if ids, err = idsByKey(ctx, v, left); err == nil {
+			t, err = newTally(attempts, left.Dir, ids)
+		}
 	}
-	databases, err := openAll(ctx, v, left)
-	if err != nil {
-		return t, err
-	}
-	defer func() { err = errors.Join(err, databases.Close()) }()
-	ids, err := idsByKey(ctx, databases)
-	if err != nil {
-		return t, err
-	}
-	return newTally(attempts, left.Dir, ids)
+	t.pages, t.stale = ages(attempts, seed(p, left.Seed))
+	return t, err
 }
 
 // addTimes adds the times of orders to completion, the lags of read models, and the ages of replaced prices
