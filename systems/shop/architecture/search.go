@@ -13,7 +13,8 @@ import (
 )
 
 // search holds the possible stops between two variants. Every stop is a set of changes
-// that are done, as bits in the order of the changes.
+// that are done, as bits in the order of the changes. A way is a list of stops from no
+// changes to all of them; a Path describes one.
 type search struct {
 	from, to lab.Variant
 	settings map[string]string   // of from; idle knobs have their values of to
@@ -127,8 +128,8 @@ type reached struct {
 	from  int
 }
 
-// best returns the cheapest way from no changes to all of them, as its stops; nil if there is none. A change
-// only adds bits to a mask, so one pass in rising order sees every way.
+// best returns the cheapest way; nil if there is none. A change only adds bits to a mask, so one pass in
+// rising order sees every way.
 func (s *search) best(weigh func(done, turn int) (int, int)) []int {
 	ways := map[int]reached{0: {}}
 	for done := range s.all() {
