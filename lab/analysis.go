@@ -44,8 +44,8 @@ type Analysis struct {
 	Ladder      []Rung            `json:"ladder"`
 	Claims      []Judgement       `json:"claims"`
 	Published   []PublishedFigure `json:"published"`
-	// LoadSeconds holds the measured seconds under load of the trials that count, by point. Jobs, which last
-	// until they are done, have none.
+	// LoadSeconds holds the duration of the measured load of each trial, in seconds, by the name of the point.
+	// It is absent for jobs, which last until they are done.
 	LoadSeconds map[string]float64 `json:"load_seconds,omitempty"`
 	// Held lists the offered rates of a system under load, and whether it held them.
 	Held []HeldRate `json:"held,omitempty"`
@@ -203,7 +203,7 @@ type Comparison struct {
 	// blocks, the two "variants" if they scatter unlike the others, or the "pair" alone. Degrees holds the
 	// degrees of freedom.
 	Spread  string   `json:"spread,omitempty"`
-	Degrees *float64 `json:"degrees,omitempty"`
+	Degrees *float64 `json:"degrees,omitempty"` // see Spread; absent without an interval
 	// Margin is the margin that the verdict used: the study's, or the bias of these two variants if that is
 	// larger. 0 without an interval.
 	Margin float64 `json:"margin"`
@@ -235,15 +235,13 @@ type Average struct {
 	Geometric  float64  `json:"geometric"`
 	Harmonic   float64  `json:"harmonic"`
 	OfSums     float64  `json:"of_sums"` // the sum of the variant's means over that of the baseline's
-	// Q, P and I2 say whether the points share one ratio: Cochran's Q, its p-value if they do, and I squared,
-	// the share of the variation between points that is not chance.
+	// Q is Cochran's Q, which says with P and I2 whether the points share one ratio.
 	Q  *float64 `json:"q"`
-	P  *float64 `json:"p"`
-	I2 *float64 `json:"i2"`
-	// Mean is the mean of a model in which each point has a ratio of its own (random effects). PredictionLow and
-	// PredictionHigh are the interval in which the ratio of a new point is expected.
+	P  *float64 `json:"p"`  // p-value of Q if they do
+	I2 *float64 `json:"i2"` // I squared: the share of the variation between points that is not chance
+	// Mean is the mean of a model in which each point has a ratio of its own (random effects).
 	Mean           *Ratio   `json:"mean"`
-	PredictionLow  *float64 `json:"prediction_low"`
+	PredictionLow  *float64 `json:"prediction_low"` // of the interval for the ratio of a new point
 	PredictionHigh *float64 `json:"prediction_high"`
 	// Homogeneous is set if one number may stand for all points, since I2 is at most 0.5.
 	Homogeneous bool `json:"homogeneous"`
@@ -276,11 +274,11 @@ type TrendLine struct {
 type Rung struct {
 	Variant    string  `json:"variant"`
 	Point      string  `json:"point"`
-	Summary    string  `json:"summary"`
-	CPU        float64 `json:"cpu_per_operation"`
-	Elapsed    float64 `json:"elapsed_per_operation"`
-	ToBaseline *Ratio  `json:"to_baseline"` // CPU per operation, this / baseline
-	ToNext     *Ratio  `json:"to_next"`     // CPU per operation, this / next cheaper rung
+	Summary    string  `json:"summary"`               // of the variant
+	CPU        float64 `json:"cpu_per_operation"`     // mean, in seconds
+	Elapsed    float64 `json:"elapsed_per_operation"` // mean, in seconds
+	ToBaseline *Ratio  `json:"to_baseline"`           // CPU per operation, this / baseline
+	ToNext     *Ratio  `json:"to_next"`               // CPU per operation, this / next cheaper rung
 }
 
 // ClaimVerdict says whether the data support a claim.
@@ -355,9 +353,9 @@ type PublishedFigure struct {
 type AuditSum struct {
 	Verdict  AuditVerdict     `json:"verdict"`
 	Trials   int              `json:"trials"`
-	Counts   map[string]int64 `json:"counts"`
-	Problems []string         `json:"problems,omitempty"`
-	Said     []string         `json:"said,omitempty"` // last lines of the output of a user's own audit
+	Counts   map[string]int64 `json:"counts"`             // sums over the trials, by what was counted
+	Problems []string         `json:"problems,omitempty"` // rules that were broken, or why there is no verdict
+	Said     []string         `json:"said,omitempty"`     // last lines of the output of a user's own audit
 	// Figures are medians over the trials.
 	Figures map[string]float64 `json:"figures,omitempty"`
 }

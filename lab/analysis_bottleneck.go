@@ -22,12 +22,11 @@ type Doubled struct {
 	Variant  string            `json:"variant"`
 	Ratio    Ratio             `json:"throughput"` // this / the base variant
 	Verdict  ComparisonVerdict `json:"verdict"`
-	// The figures of the unit in trials of the base variant; absent if unknown: its CPU time as a share of its
-	// limit, or else of one processor; the mean time of an operation in its queues, in seconds; its share of
-	// the critical path.
+	// CPUShare is the CPU time of the unit as a share of its limit, or else of one processor. Like the next two
+	// figures, it is from trials of the base variant, and absent if unknown.
 	CPUShare  *float64 `json:"cpu_share,omitempty"`
-	Queueing  *float64 `json:"queueing_seconds,omitempty"`
-	PathShare *float64 `json:"path_share,omitempty"`
+	Queueing  *float64 `json:"queueing_seconds,omitempty"` // mean time of an operation in the unit's queues
+	PathShare *float64 `json:"path_share,omitempty"`       // the unit's share of the critical path
 }
 
 // Signal is a figure that is commonly used to find the bottleneck.

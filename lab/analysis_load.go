@@ -13,10 +13,8 @@ type HeldRate struct {
 	Rate    float64 `json:"rate"` // flows per second
 	Held    int     `json:"held"` // trials
 	Trials  int     `json:"trials"`
-	// Begun is the share of due flows that were begun, and Wrong the share of wrong answers:
-	// medians over the trials.
-	Begun float64 `json:"begun"`
-	Wrong float64 `json:"wrong"`
+	Begun   float64 `json:"begun"` // share of the due flows that were begun: median over the trials
+	Wrong   float64 `json:"wrong"` // share of wrong answers: median over the trials
 	// Missed is the reason why the other trials did not hold it.
 	Missed string `json:"missed,omitempty"`
 }
@@ -90,7 +88,7 @@ type OperationTimes struct {
 	Sent    int64            `json:"sent"`
 	Wrong   float64          `json:"wrong"`            // share of wrong answers
 	Errors  map[string]int64 `json:"errors,omitempty"` // by kind
-	Median  float64          `json:"median"`
+	Median  float64          `json:"median"`           // of the response times, as P99 and Longest
 	P99     float64          `json:"p99"`
 	Longest float64          `json:"longest"`
 }

@@ -41,7 +41,7 @@ type Arrived struct {
 // since the beginning of the load.
 type Arrival struct {
 	Unit  string  `json:"unit"`
-	Asked float64 `json:"asked_seconds"`
+	Asked float64 `json:"asked_seconds"` // when the platform decided to add it
 	Ready float64 `json:"ready_seconds"`
 }
 

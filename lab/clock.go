@@ -9,8 +9,8 @@ type ClockReading struct {
 	Unit string `json:"unit"`
 	// Shared: the unit runs on the conductor's kernel and has the same clock.
 	Shared        bool    `json:"shared,omitempty"`
-	OffsetSeconds float64 `json:"offset_seconds"`
-	BoundSeconds  float64 `json:"bound_seconds"`
+	OffsetSeconds float64 `json:"offset_seconds"` // above 0: the unit's clock is ahead
+	BoundSeconds  float64 `json:"bound_seconds"`  // largest error of the offset
 }
 
 // Clocks holds the clock readings of a trial, before and after its load.

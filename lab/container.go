@@ -56,7 +56,8 @@ const (
 	// MountFiles is a folder with the files of ContainerMount.Files, or only the one that is named as the
 	// source. The container can only read them.
 	MountFiles MountKind = "files"
-	// MountLeaves is the folder Storage.Leaves of the unit. All users in the container may write to it.
+	// MountLeaves is the folder for files that the unit writes for the conductor (Storage.Leaves). All users in
+	// the container may write to it.
 	MountLeaves MountKind = "leaves"
 )
 

@@ -11,18 +11,16 @@ type Slice struct {
 	P99    *float64 `json:"p99"`
 }
 
-// TrialCourse is the course of one trial, with four digits. Its lists have an element for
-// each slice: its end, right answers per second, and response times in seconds, which are
-// null if there were none.
+// TrialCourse is the course of one trial, with four digits. Its lists have an element for each slice.
 type TrialCourse struct {
 	Variant string     `json:"variant"`
 	Point   string     `json:"point"`
 	Trial   int        `json:"trial"`
 	Block   int        `json:"block"`
-	End     []float64  `json:"end"`
-	Rate    []float64  `json:"rate"`
-	Median  []*float64 `json:"median"`
-	P99     []*float64 `json:"p99"`
+	End     []float64  `json:"end"`    // seconds since the beginning of the load
+	Rate    []float64  `json:"rate"`   // right answers per second
+	Median  []*float64 `json:"median"` // of the response times, in seconds; null: there were none
+	P99     []*float64 `json:"p99"`    // likewise in seconds
 	// Used holds the usage of the system during the trial, at other times than the slices; nil: it was not
 	// metered.
 	Used *UsageCourse `json:"used,omitempty"`
@@ -34,15 +32,12 @@ type WarmUp struct {
 	Seconds float64 `json:"seconds"`
 	// Steady is set if the rate of right answers and the median response time were level in
 	// the last half of the warm-up. Otherwise it ended at its limit.
-	Steady bool `json:"steady"`
-	// Course is one of the courses in Steadiness.Courses. Quantity is the quantity with this course: "median" or
-	// "rate".
-	Course   string `json:"course"`
-	Quantity string `json:"quantity,omitempty"`
-	// Factor is the ratio of the levels of the quantity. Left is the factor by which it still changed in the
-	// last half; 1: it was steady.
+	Steady   bool   `json:"steady"`
+	Course   string `json:"course"`             // one of the courses in Steadiness.Courses
+	Quantity string `json:"quantity,omitempty"` // with this course: "median" or "rate"
+	// Factor is the ratio of the levels of the quantity.
 	Factor float64 `json:"factor"`
-	Left   float64 `json:"left"`
+	Left   float64 `json:"left"` // factor by which it still changed in the last half; 1: it was steady
 	// Slices holds the observations of the generator in each quarter of a second.
 	Slices []Slice `json:"slices"`
 }
@@ -60,11 +55,11 @@ type WarmUps struct {
 	Point   Point  `json:"point"`
 	Trials  int    `json:"trials"`
 	Steady  int    `json:"steady"` // the number of trials whose warm-up became steady
-	// Seconds and Factor are medians over the trials (see WarmUp), and Longest is the longest time.
+	// Seconds is the length of a warm-up, the median over the trials, and Longest that of the longest one.
 	Seconds float64 `json:"seconds"`
-	Longest float64 `json:"longest"`
-	Factor  float64 `json:"factor"`
-	// Courses holds the number of trials by the course of their warm-up.
+	Longest float64 `json:"longest"` // in seconds
+	Factor  float64 `json:"factor"`  // the median of WarmUp.Factor: the ratio of the levels of the load
+	// Courses holds the number of trials by the course of their warm-up, with the names of Steadiness.Courses.
 	Courses map[string]int `json:"courses"`
 }
 

@@ -235,13 +235,13 @@ const (
 	SpanHost Span = "host"
 )
 
-// programs is the prefix of a SpanPrograms.
+// programs is the prefix of a span that SpanPrograms returns; the names follow.
 const programs = "host: "
 
-// SpanPrograms returns a SpanHost limited to programs with these names.
+// SpanPrograms returns a SpanHost limited to programs with these names: "host: dockerd,runc".
 func SpanPrograms(names ...string) Span { return Span(programs + strings.Join(names, ",")) }
 
-// Programs returns the names of a SpanPrograms, or nil for another span.
+// Programs returns the names in a span of SpanPrograms, or nil for another span.
 func (s Span) Programs() []string {
 	list, is := strings.CutPrefix(string(s), programs)
 	if !is {

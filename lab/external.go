@@ -40,7 +40,9 @@ type ExternalSystem struct {
 	Cores []int `json:"cores,omitempty"`
 	// Audit checks the state of the system after a load; nil: only the answers are checked.
 	Audit *SystemAudit `json:"audit,omitempty"`
-	// NameBy is Unit.NameBy for the processes of a command.
+	// NameBy selects how processes of the same program are named: "folder", "port", an argument by its name
+	// ("--service": the value of that flag) or by its number, counted from 1; absent: by their folders if these
+	// differ, else by their ports.
 	NameBy string `json:"name_by,omitempty"`
 }
 
@@ -120,11 +122,11 @@ type AuditRequest struct {
 	JSON map[string]json.RawMessage `json:"json,omitempty"`
 }
 
-// SystemReady is the readiness check of a system that Cleave starts: its Log, its Command and
-// its ReadyCheck, one after the other, each within the Timeout.
+// SystemReady is the readiness check of a system that Cleave starts: the system first has to write its Log,
+// then to pass its Command, then to answer its ReadyCheck, each within the Timeout.
 type SystemReady struct {
 	ReadyCheck
-	// Log is a part of a line that the system writes when it is ready; empty: none.
+	// Log is a part of a line that the system writes when it is ready; empty: no line is awaited.
 	Log string `json:"log,omitempty"`
 	// Command is a program of the conductor's host with its arguments, which is run until it
 	// exits with 0; {host} and {port} in it are replaced by the system's address.

@@ -111,18 +111,15 @@ func (l Layout) Readied(faults []Fault) Layout {
 // FaultRecord records a fault and its effects.
 type FaultRecord struct {
 	Fault
-	// Began and Healed are seconds since the start of the load: when the fault had
-	// taken effect, and when the target could be used again.
+	// Began is the time at which the fault had taken effect, in seconds since the start of the load.
 	Began  float64 `json:"began_seconds"`
-	Healed float64 `json:"healed_seconds"`
+	Healed float64 `json:"healed_seconds"` // when the target could be used again; 0: never
 	// Noticed is the time until the platform reported the loss of a node that was killed or cut off, in
 	// seconds; 0: it did not report it, or reports no losses.
-	Noticed float64 `json:"noticed_seconds,omitempty"`
-	// Effective reports whether the fault has been observed to take effect. Proof describes the
-	// observation; Error is what went wrong.
-	Effective bool   `json:"effective"`
-	Proof     string `json:"proof,omitempty"`
-	Error     string `json:"error,omitempty"`
+	Noticed   float64 `json:"noticed_seconds,omitempty"`
+	Effective bool    `json:"effective"`       // the fault has been observed to take effect
+	Proof     string  `json:"proof,omitempty"` // describes this observation
+	Error     string  `json:"error,omitempty"` // what went wrong; absent: nothing
 }
 
 // Harmer injects faults into units and nodes. The Target of a fault is the name of one of them. The caller
@@ -156,10 +153,10 @@ type Injection interface {
 	End() []FaultRecord
 }
 
-// FaultTarget is a part of a trial into which faults can be injected.
+// FaultTarget is a unit, a backing service or a node of a trial into which faults can be injected.
 type FaultTarget struct {
-	Name string
-	// Unit is true for units of the system, false for backing services.
+	Name string // as in Fault.Target
+	// Unit is true for units of the system, false for backing services and nodes.
 	Unit bool
 	// Group is the unit of which the target is a further replica; "": it is the first, or has none.
 	Group string

@@ -39,9 +39,9 @@ type HistoryCourse struct {
 
 // HistoryChange is a change of the level of a course.
 type HistoryChange struct {
-	Run    int     `json:"run"` // index of the first run on the new level
-	Factor float64 `json:"factor"`
-	P      float64 `json:"p"`
+	Run    int     `json:"run"`    // index of the first run on the new level
+	Factor float64 `json:"factor"` // the new level divided by the one before
+	P      float64 `json:"p"`      // p-value against no change
 	// Elsewhere means that the environment has changed since the last run before it that has the ratio, so that
 	// the change may not come from the system.
 	Elsewhere bool `json:"elsewhere"`

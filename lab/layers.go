@@ -43,11 +43,10 @@ type RoleLayers struct {
 	// Unsampled says why there are no samples.
 	Unsampled string `json:"unsampled,omitempty"`
 	Samples   int    `json:"samples"`
-	// Instructions and Cycles are counts of the processor, with those of the profiler itself. Uncounted says why
-	// there are none.
+	// Instructions and Cycles are counts of the processor, with those of the profiler itself.
 	Instructions float64 `json:"instructions,omitempty"`
-	Cycles       float64 `json:"cycles,omitempty"`
-	Uncounted    string  `json:"uncounted,omitempty"`
+	Cycles       float64 `json:"cycles,omitempty"`    // as Instructions
+	Uncounted    string  `json:"uncounted,omitempty"` // why neither was counted
 	// Seconds is the CPU time by layer. The sum is the metered CPU time without the threads of
 	// the profiler itself.
 	Seconds map[Layer]float64 `json:"seconds"`

@@ -187,8 +187,8 @@ func (j LoadJob) Rest() time.Duration {
 // with a status below 400 or, without a path, as soon as it accepts a connection. After
 // Timeout it counts as failed.
 type ReadyCheck struct {
-	Path    string  `json:"path,omitempty"`
-	Timeout float64 `json:"timeout_seconds"`
+	Path    string  `json:"path,omitempty"`  // of the URL; absent: a connection is enough
+	Timeout float64 `json:"timeout_seconds"` // for the whole wait
 }
 
 // OperationOutcome holds the results of one operation of a load: a step of its scenario.

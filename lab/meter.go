@@ -34,7 +34,7 @@ const ShortestIdle = 150 * time.Millisecond
 // Metered holds the usage of a trial between its marks.
 type Metered struct {
 	Total Usage            `json:"total"`
-	Roles map[string]Usage `json:"roles"`
+	Roles map[string]Usage `json:"roles"` // the usage of the units of each role
 	// Units has one row per unit, in the order given to Watch.
 	Units []UnitUsage `json:"-"`
 	// Processes holds the processes of units with several processes, summed by name.
@@ -46,13 +46,10 @@ type Metered struct {
 	Course *UsageCourse `json:"course,omitempty"`
 	// OwnCPUSeconds is the CPU time of the meter itself from Watch to Stop. Most of it falls to the marks,
 	// outside the measured window.
-	OwnCPUSeconds float64 `json:"own_cpu_seconds"`
-	// WindowSeconds is the wall time between the marks, OwnWindowCPUSeconds the CPU
-	// time of the meter in it, and OwnShare the latter divided by the former: the share
-	// of one core that the meter took from the trial.
-	WindowSeconds       float64 `json:"window_seconds"`
-	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"`
-	OwnShare            float64 `json:"own_share"`
+	OwnCPUSeconds       float64 `json:"own_cpu_seconds"`
+	WindowSeconds       float64 `json:"window_seconds"`         // wall time between the marks
+	OwnWindowCPUSeconds float64 `json:"own_window_cpu_seconds"` // of the meter itself, between the marks
+	OwnShare            float64 `json:"own_share"`              // share of one core that this is
 	// IdleSeconds is the time before the first mark in which the units were metered while they were ready and
 	// idle (see UnitSpec.Rest); 0: they were not.
 	IdleSeconds float64 `json:"idle_seconds,omitempty"`
@@ -98,46 +95,46 @@ func (m Metered) Used(apart ...string) Usage {
 // PlatformUsage compares a platform's figure for the CPU usage of a unit, or of a role, with that of the
 // control group in the same windows.
 type PlatformUsage struct {
-	Unit   string `json:"unit,omitempty"` // empty: all of the role
-	Role   string `json:"role"`
-	Source string `json:"source"` // of the platform's figure
-	// Samples is the number of new figures, and WindowSeconds the mean length of their windows.
-	Samples       int     `json:"samples"`
-	WindowSeconds float64 `json:"window_seconds"`
-	// Millicores is the mean of the platform's figures, MostMillicores the largest, and
-	// GroupMillicores the mean of the control group in these windows.
+	Unit          string  `json:"unit,omitempty"` // empty: all of the role
+	Role          string  `json:"role"`
+	Source        string  `json:"source"`         // of the platform's figure
+	Samples       int     `json:"samples"`        // number of new figures of the platform
+	WindowSeconds float64 `json:"window_seconds"` // mean length of their windows
+	// Millicores is the mean of the platform's figures, in thousandths of a processor.
 	Millicores      float64 `json:"millicores"`
-	MostMillicores  float64 `json:"most_millicores"`
-	GroupMillicores float64 `json:"group_millicores"`
+	MostMillicores  float64 `json:"most_millicores"`  // the largest of them
+	GroupMillicores float64 `json:"group_millicores"` // the mean of the control group in the same windows
 	// LagSeconds is the mean time from the middle of a window until its figure was reported.
 	LagSeconds float64 `json:"lag_seconds"`
 }
 
 // Usage holds the usage of a group of units between two marks.
 type Usage struct {
-	Units                      int     `json:"units"`
-	CPUSeconds                 float64 `json:"cpu_seconds"`
-	UserSeconds                float64 `json:"user_seconds"`
-	SystemSeconds              float64 `json:"system_seconds"`
-	VoluntaryContextSwitches   int64   `json:"voluntary_context_switches"`
-	InvoluntaryContextSwitches int64   `json:"involuntary_context_switches"`
-	Threads                    int     `json:"threads"`
+	Units         int     `json:"units"` // in the group
+	CPUSeconds    float64 `json:"cpu_seconds"`
+	UserSeconds   float64 `json:"user_seconds"`   // of CPUSeconds, in programs
+	SystemSeconds float64 `json:"system_seconds"` // of CPUSeconds, in the kernel
+	// The context switches are those of the threads that still ran at the second mark.
+	VoluntaryContextSwitches   int64 `json:"voluntary_context_switches"`
+	InvoluntaryContextSwitches int64 `json:"involuntary_context_switches"`
+	Threads                    int   `json:"threads"` // at the second mark
 	// IdleCores is the number of processors in use during the IdleSeconds of Metered.
 	IdleCores float64 `json:"idle_cores,omitempty"`
 	// Memory is the proportional set size: shared pages count once in total. It
 	// is sampled at both marks and between them: the peak is that of the sum over
 	// the group, the mean is over the samples.
 	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
-	MeanMemoryBytes int64 `json:"mean_memory_bytes"`
+	MeanMemoryBytes int64 `json:"mean_memory_bytes"` // see PeakMemoryBytes
 	// PeakResidentBytes is the sum of the units' largest resident sets since
 	// they started. Unlike the sampled peak it misses no short peak, but it counts
 	// shared pages in every unit.
 	PeakResidentBytes int64 `json:"peak_resident_bytes"`
 	// ReadBytes and WrittenBytes count read and write calls, of files and sockets.
 	// Calls such as sendmsg and memory-mapped transfers are not included.
-	ReadBytes    int64             `json:"read_bytes"`
-	WrittenBytes int64             `json:"written_bytes"`
-	Unavailable  map[string]string `json:"unavailable,omitempty"`
+	ReadBytes    int64 `json:"read_bytes"`
+	WrittenBytes int64 `json:"written_bytes"`
+	// Unavailable has the reasons why figures are missing or lack some units, by their names in JSON.
+	Unavailable map[string]string `json:"unavailable,omitempty"`
 }
 
 // NodeUsage holds the usage of the units of a node between two marks, without the generator.
@@ -234,8 +231,12 @@ type Conditions struct {
 	StealShare float64 `json:"steal_share"`
 	// OthersShare is the share of all processors used by other processes.
 	OthersShare float64 `json:"others_share"`
-	// PressureShares holds the share of the trial in which some task waited, by resource.
+	// PressureShares holds the share of the job's time in which some task waited for a resource: "cpu",
+	// "memory" or "io".
 	PressureShares map[string]float64 `json:"pressure_shares,omitempty"`
-	LoadBefore     float64            `json:"load_before"`
-	Unavailable    map[string]string  `json:"unavailable,omitempty"`
+	// LoadBefore is the mean number of runnable tasks over the minute before the trial (/proc/loadavg).
+	LoadBefore float64 `json:"load_before"`
+	// Unavailable has the reasons why conditions are missing, by their names in JSON, such as "steal_share" or
+	// "pressure_shares.io".
+	Unavailable map[string]string `json:"unavailable,omitempty"`
 }

@@ -26,8 +26,8 @@ type Metric struct {
 	// Per is the divisor of the quantity: PerOperation; empty: none.
 	Per    string       `json:"per,omitempty"`
 	Source MetricSource `json:"source,omitempty"`
-	// Clocks is set if the metric is a time between moments on the clocks of two units. It is not available if
-	// the clocks may differ too much (see Clocks.CanMeasure).
+	// Clocks is set if the metric is a time that begins on the clock of one unit and ends on that of another. A
+	// trial does not have it if the clocks may differ by more than a tenth of it (see Clocks.CanMeasure).
 	Clocks bool `json:"clocks,omitempty"`
 	// Phrase is the name of the quantity in a sentence about the cost of an operation: "one order costs 11.0
 	// statements". Empty: the sentence leaves it out.

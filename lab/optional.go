@@ -39,9 +39,9 @@ type Lengthenable interface {
 // steps. It is under load: its points have FactorRate and FactorSearchFrom.
 type Explainable interface {
 	System
-	// Steps returns the steps from one variant to another, one knob at a time, and their variants, beginning
-	// with from, each with a unique name. The steps of the shown order have Order 1; if the same changes are
-	// possible in another order, its steps have Order 2.
+	// Steps returns the steps that lead from one variant to another, one knob at a time, and all variants on the
+	// way, beginning with from, each with a unique name. The steps of the order that is shown have Order 1. If
+	// the same changes can be made in another order, the steps of that one follow, with Order 2.
 	Steps(from, to Variant) (variants []Variant, steps []PathStep, err error)
 	// Explanation returns the defaults of `cleave explain`.
 	Explanation() Explanation

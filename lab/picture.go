@@ -9,8 +9,8 @@ type Use struct {
 // Part is a box in the picture of a trial's architecture: all units of a role, or a
 // backing service.
 type Part struct {
-	Name  string `json:"name"` // the role, or what the system calls the service
-	Units int    `json:"units"`
+	Name  string `json:"name"`  // the role, or what the system calls the service
+	Units int    `json:"units"` // their number; 0 for an Embedded service
 	// Service is the kind of a backing service: "mariadb". An embedded one runs inside of the
 	// units that use it, and has no units of its own.
 	Service  string `json:"service,omitempty"`
@@ -22,9 +22,10 @@ type Part struct {
 
 // Link is an arrow of that picture: the units of a part use another part.
 type Link struct {
-	To  string `json:"to"`
-	How string `json:"how,omitempty"`
-	// Traffic holds counts per operation, by what is counted: "calls". It is absent if nothing is counted.
+	To  string `json:"to"`            // the name of the other part
+	How string `json:"how,omitempty"` // the protocol, as in Use: "http"; absent if the other part implies it
+	// Traffic holds numbers per operation, by what is counted: "calls", "statements", "messages out". It is
+	// absent if nothing is counted.
 	Traffic map[string]float64 `json:"traffic,omitempty"`
 }
 

@@ -14,13 +14,14 @@ type PlatformCost struct {
 	// Starts lists the start times of units, if known.
 	Starts []UnitStart `json:"starts,omitempty"`
 	// Used holds the usage of the platform's own processes between the marks of the trial; nil: there are
-	// none, or Unmetered is the reason why they were not metered.
+	// none, or they were not metered.
 	Used *Usage `json:"used,omitempty"`
 	// Parts divides Used, for example by nodes, and Processes by the names of programs.
 	Parts     map[string]Usage `json:"parts,omitempty"`
 	Processes []ProcessUsage   `json:"processes,omitempty"`
 	// Source describes the source of these figures, and what they do not include.
-	Source    string `json:"source,omitempty"`
+	Source string `json:"source,omitempty"`
+	// Unmetered says why the platform's own processes were not metered; absent: they were, or there are none.
 	Unmetered string `json:"unmetered,omitempty"`
 }
 
@@ -43,13 +44,12 @@ type PlatformTake struct {
 	Variant    string `json:"variant"`
 	Point      Point  `json:"point"`
 	Deployment string `json:"deployment"`
-	Trials     int    `json:"trials"`
-	// MadeSeconds, ImagesSeconds and ReadySeconds are as in PlatformCost; NothingSeconds is
-	// their sum, the time from nothing to ready.
+	Trials     int    `json:"trials"` // whose medians these are
+	// MadeSeconds is the time to create the platform; 0: it existed already, or there is none.
 	MadeSeconds    float64 `json:"made_seconds"`
-	ImagesSeconds  float64 `json:"images_seconds"`
-	ReadySeconds   float64 `json:"ready_seconds"`
-	NothingSeconds float64 `json:"nothing_seconds"`
+	ImagesSeconds  float64 `json:"images_seconds"`  // to build images and to copy them to the hosts
+	ReadySeconds   float64 `json:"ready_seconds"`   // until the lead unit was ready, on an existing platform
+	NothingSeconds float64 `json:"nothing_seconds"` // the sum of these three: from nothing to ready
 	// BackSeconds is the time from the end of a killing fault until its target was usable again; 0: nothing was
 	// killed.
 	BackSeconds float64 `json:"back_seconds,omitempty"`
@@ -66,8 +66,8 @@ type PlatformTake struct {
 	PeakMemory      float64 `json:"peak_memory"`       // bytes
 	// Processes lists the platform's programs, the one with the most CPU first.
 	Processes []PlatformProgram `json:"processes,omitempty"`
-	Source    string            `json:"source,omitempty"`
-	Unmetered string            `json:"unmetered,omitempty"`
+	Source    string            `json:"source,omitempty"`    // of the usage, and what that does not include
+	Unmetered string            `json:"unmetered,omitempty"` // why there is no usage; absent: there is
 }
 
 // PlatformProgram holds the usage of all processes of one program of a platform.

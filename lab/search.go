@@ -10,7 +10,7 @@ type Search struct {
 // SearchLoad is one load of a search.
 type SearchLoad struct {
 	Rate float64 `json:"rate"` // offered, flows per second
-	Pass bool    `json:"pass"`
+	Pass bool    `json:"pass"` // it met the objective
 	// Longer is set if this is a longer load that confirms the rate found by the others.
 	Longer bool   `json:"longer,omitempty"`
 	Why    string `json:"why,omitempty"` // the reason of a failure
@@ -54,10 +54,10 @@ type TrialSearch struct {
 	Point   string `json:"point"`
 	Trial   int    `json:"trial"`
 	Block   int    `json:"block"`
-	Loads   int    `json:"loads"` // number of loads
-	// Passed is a load at the capacity, and Failed one at the lowest rate above it that
-	// failed; null: there is none. See Search.Ends.
+	Loads   int    `json:"loads"` // how many the search played
+	// Passed is the last load at the capacity that passed; null: no rate passed.
 	Passed *SearchLoad `json:"passed"`
+	// Failed is the last load that failed at the lowest rate above the capacity; null: none failed there.
 	Failed *SearchLoad `json:"failed"`
-	Reason string      `json:"reason,omitempty"` // as in Search
+	Reason string      `json:"reason,omitempty"` // what is uncertain about the capacity; absent: nothing
 }

@@ -1,7 +1,6 @@
 package lab
 
-// StaticCost holds the cost of a trial's layout even without load. It is no score. Unknown values are absent;
-// Unknown says why, by the name of the field in JSON.
+// StaticCost holds the cost of a trial's layout even without load. It is no score. Unknown values are absent.
 type StaticCost struct {
 	// Units counts the units that run when the load begins and the servers of backing services, without the
 	// generator; Processes counts their processes.
@@ -17,7 +16,8 @@ type StaticCost struct {
 	// Images lists the images of the unit programs, and the user's images that units run.
 	Images []ProgramImage `json:"images,omitempty"`
 	// Code holds the lines of code of the packages of the variant, by package.
-	Code    map[string]int    `json:"code,omitempty"`
+	Code map[string]int `json:"code,omitempty"`
+	// Unknown says why values are absent, by the name of the field in JSON.
 	Unknown map[string]string `json:"unknown,omitempty"`
 }
 
@@ -30,14 +30,11 @@ type VariantStatics struct {
 	Tables             *int   `json:"tables,omitempty"`
 	Queues             *int   `json:"queues,omitempty"`
 	ConfigurationLines *int   `json:"configuration_lines,omitempty"`
-	// Images counts the images of the units, and ImageBytes adds up their sizes.
-	Images     *int   `json:"images,omitempty"`
-	ImageBytes *int64 `json:"image_bytes,omitempty"`
-	// CodeLines counts the lines of code of the variant. CodeAdded counts those in packages that the baseline
-	// does not have, and CodeSaved those in packages that only the baseline has. Both are 0 for the baseline.
-	CodeLines *int `json:"code_lines,omitempty"`
-	CodeAdded *int `json:"code_added,omitempty"`
-	CodeSaved *int `json:"code_saved,omitempty"`
-	// Unknown says why values are unknown, as in StaticCost.
+	Images             *int   `json:"images,omitempty"`      // number of different images of the units
+	ImageBytes         *int64 `json:"image_bytes,omitempty"` // sum of their uncompressed sizes
+	CodeLines          *int   `json:"code_lines,omitempty"`  // of all packages of the variant
+	CodeAdded          *int   `json:"code_added,omitempty"`  // in packages that the baseline does not have
+	CodeSaved          *int   `json:"code_saved,omitempty"`  // in packages that only the baseline has
+	// Unknown says why values are absent, by the name of the field in JSON.
 	Unknown map[string]string `json:"unknown,omitempty"`
 }

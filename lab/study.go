@@ -120,10 +120,10 @@ type Explained struct {
 // answered by the claims, and its steps are additional.
 func (s Study) Explains() bool { return len(s.Steps) > 0 && len(s.Claims) == 0 }
 
-// Trend requests a line through the means at Points along Factor.
+// Trend requests a line through the means at some points along a factor.
 type Trend struct {
-	Factor string   `json:"factor" yaml:"factor"`
-	Points []string `json:"points" yaml:"points"`
+	Factor string   `json:"factor" yaml:"factor"` // the name of a factor of the points
+	Points []string `json:"points" yaml:"points"` // names of points with different levels of the factor
 }
 
 // AbsentVariant is a variant that is not played, with the reason.

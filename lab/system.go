@@ -100,11 +100,11 @@ type Measured struct {
 	Search     *Search  // likewise
 	Network    string   // likewise
 	Remarks    []string // likewise
-	// Late lists the response times that may be wrong because operations were sent late; see LoadReport.
+	// Late says by quantile why that response time may be wrong; see LoadReport.
 	Late map[float64]string
-	// Paths holds the critical paths of single operations.
+	// Paths holds the critical paths of a median and of a slow operation, and the mean path of all traced ones.
 	Paths []Path
-	// Traffic holds counts of what units sent to each other and to backing services.
+	// Traffic counts what units sent to each other and to backing services.
 	Traffic []Traffic
 }
 

@@ -5,12 +5,13 @@ import (
 	"time"
 )
 
-// TraceSet holds the traced operations of a set of files, as the spans describe them.
+// TraceSet holds the traced operations of a set of files, of a trial, or of all trials of a variant, as the
+// spans describe them.
 type TraceSet struct {
-	Name   string `json:"name,omitempty"` // of the file or folder
-	Files  int    `json:"files,omitempty"`
-	Spans  int    `json:"spans"`
-	Traces int    `json:"traces"` // complete ones: every span has its caller; only they count
+	Name   string `json:"name,omitempty"`  // of the file or folder, or of the variant; absent in a trial
+	Files  int    `json:"files,omitempty"` // their number; absent if the units sent the spans
+	Spans  int    `json:"spans"`           // that were read or received, with Duplicates
+	Traces int    `json:"traces"`          // complete ones: every span has its caller; only they count
 	// Broken counts traces that do not count, because spans are missing or have no end, or because a trace has
 	// over 100,000 spans.
 	Broken int `json:"broken_traces"`
