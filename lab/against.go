@@ -42,9 +42,9 @@ type EnvironmentChange struct {
 type Change struct {
 	Metric  string  `json:"metric"`
 	Variant string  `json:"variant"`
-	Point   string  `json:"point"`
+	Point   string  `json:"point"`  // empty in a GateVerdict: the variant is not compared at all
 	Before  float64 `json:"before"` // mean over the trials
-	After   float64 `json:"after"`
+	After   float64 `json:"after"`  // likewise
 	Ratio
 	Verdict ComparisonVerdict `json:"verdict"`
 	Words   string            `json:"words"`
@@ -55,7 +55,7 @@ type Change struct {
 	Instability float64 `json:"instability,omitempty"`
 }
 
-// GateVerdict reports the changes beyond the limit of a gate.
+// GateVerdict reports the changes beyond the limit of a gate. The gate is kept if both lists are empty.
 type GateVerdict struct {
 	Gate string `json:"gate"` // as the user wrote it: "p99>1.05x"
 	// Failed lists the changes that are beyond the limit, Open those that may be.

@@ -20,7 +20,7 @@ type TrialCourse struct {
 	End     []float64  `json:"end"`    // seconds since the beginning of the load
 	Rate    []float64  `json:"rate"`   // right answers per second
 	Median  []*float64 `json:"median"` // of the response times, in seconds; null: there were none
-	P99     []*float64 `json:"p99"`    // likewise in seconds
+	P99     []*float64 `json:"p99"`    // 99th percentile of the response times, likewise
 	// Used holds the usage of the system during the trial, at other times than the slices; nil: it was not
 	// metered.
 	Used *UsageCourse `json:"used,omitempty"`

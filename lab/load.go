@@ -80,7 +80,7 @@ type Load struct {
 	Client LoadClient `json:"client,omitzero"`
 }
 
-// Lengthened returns the load with its times, those of the warm-up included, multiplied by a factor.
+// Lengthened returns the load with its duration and its warm-up multiplied by a factor.
 func (l Load) Lengthened(times float64) Load {
 	l.Duration, l.WarmUp, l.WarmUpLimit = times*l.Duration, times*l.WarmUp, times*l.WarmUpLimit
 	return l

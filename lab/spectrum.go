@@ -29,14 +29,15 @@ func SpectrumShares() []float64 {
 		0.9999, 1}
 }
 
-// Path is the critical path of one operation: what it waited for, from its
-// intended start to its final state. Between segments there are neither gaps nor overlaps.
+// Path is the critical path of one operation: what it waited for, from its intended start to its final state
+// or, in the traces of a user's system, from the start of its first span to the end of that. Between segments
+// there are neither gaps nor overlaps.
 type Path struct {
 	// Share is the quantile that the operation represents: 0.5 or 0.99. PathMean represents
 	// no single operation.
 	Share     float64 `json:"share"`
 	Operation string  `json:"operation"` // its id, for the logs
-	Seconds   float64 `json:"seconds"`   // from intended start to final state
+	Seconds   float64 `json:"seconds"`   // from start to end
 	// Sampled counts the traced operations from which it was chosen.
 	Sampled int `json:"sampled"`
 	// Segments add up to Seconds. Except in the mean, segments shorter than a two-thousandth
@@ -52,7 +53,7 @@ const PathMean = 0
 
 // Segment is a part of a path.
 type Segment struct {
-	Start   float64     `json:"start"` // seconds since the intended start
+	Start   float64     `json:"start"` // seconds since the start of the path
 	Seconds float64     `json:"seconds"`
 	Unit    string      `json:"unit"` // such as "orders", "generator"
 	Kind    SegmentKind `json:"kind"`

@@ -115,7 +115,7 @@ export interface Metric {
   /** Per is the divisor of the quantity: PerOperation; empty: none. */
   per?: string;
   source?: "generator" | "system" | "meter" | "profiler";
-  /** Clocks is set if the metric is a time between moments on the clocks of two units. It is not available if the clocks may differ too much (see Clocks.CanMeasure). */
+  /** Clocks is set if the metric is a time that begins on the clock of one unit and ends on that of another. A trial does not have it if the clocks may differ by more than a tenth of it (see Clocks.CanMeasure). */
   clocks?: boolean;
   /** Phrase is the name of the quantity in a sentence about the cost of an operation: "one order costs 11.0 statements". Empty: the sentence leaves it out. */
   phrase?: string;
@@ -250,11 +250,13 @@ export interface SystemService {
   container: ContainerSpec;
 }
 
-/** SystemReady is the readiness check of a system that Cleave starts: its Log, its Command and its ReadyCheck, one after the other, each within the Timeout. */
+/** SystemReady is the readiness check of a system that Cleave starts: the system first has to write its Log, then to pass its Command, then to answer its ReadyCheck, each within the Timeout. */
 export interface SystemReady {
+  /** of the URL; absent: a connection is enough */
   path?: string;
+  /** for the whole wait */
   timeout_seconds: Figure;
-  /** Log is a part of a line that the system writes when it is ready; empty: none. */
+  /** Log is a part of a line that the system writes when it is ready; empty: no line is awaited. */
   log?: string;
   /** Command is a program of the conductor's host with its arguments, which is run until it exits with 0; {host} and {port} in it are replaced by the system's address. */
   command?: Array<string>;
@@ -339,7 +341,7 @@ export interface ExternalSystem {
   cores?: Array<number>;
   /** Audit checks the state of the system after a load; nil: only the answers are checked. */
   audit?: SystemAudit;
-  /** NameBy is Unit.NameBy for the processes of a command. */
+  /** NameBy selects how processes of the same program are named: "folder", "port", an argument by its name ("--service": the value of that flag) or by its number, counted from 1; absent: by their folders if these differ, else by their ports. */
   name_by?: string;
 }
 
@@ -438,6 +440,7 @@ export interface Comparison {
   ratio_of_means: Ratio | null;
   /** Spread names the data that the width of the interval is estimated from: the "table" of all variants and blocks, the two "variants" if they scatter unlike the others, or the "pair" alone. Degrees holds the degrees of freedom. */
   spread?: string;
+  /** see Spread; absent without an interval */
   degrees?: Figure;
   /** Margin is the margin that the verdict used: the study's, or the bias of these two variants if that is larger. 0 without an interval. */
   margin: Figure;
@@ -472,12 +475,15 @@ export interface Average {
   harmonic: Figure;
   /** the sum of the variant's means over that of the baseline's */
   of_sums: Figure;
-  /** Q, P and I2 say whether the points share one ratio: Cochran's Q, its p-value if they do, and I squared, the share of the variation between points that is not chance. */
+  /** Q is Cochran's Q, which says with P and I2 whether the points share one ratio. */
   q: Figure | null;
+  /** p-value of Q if they do */
   p: Figure | null;
+  /** I squared: the share of the variation between points that is not chance */
   i2: Figure | null;
-  /** Mean is the mean of a model in which each point has a ratio of its own (random effects). PredictionLow and PredictionHigh are the interval in which the ratio of a new point is expected. */
+  /** Mean is the mean of a model in which each point has a ratio of its own (random effects). */
   mean: Ratio | null;
+  /** of the interval for the ratio of a new point */
   prediction_low: Figure | null;
   prediction_high: Figure | null;
   /** Homogeneous is set if one number may stand for all points, since I2 is at most 0.5. */
@@ -554,8 +560,11 @@ export interface ScalingFit {
 export interface Rung {
   variant: string;
   point: string;
+  /** of the variant */
   summary: string;
+  /** mean, in seconds */
   cpu_per_operation: Figure;
+  /** mean, in seconds */
   elapsed_per_operation: Figure;
   /** CPU per operation, this / baseline */
   to_baseline: Ratio | null;
@@ -615,8 +624,9 @@ export interface HeldRate {
   /** trials */
   held: number;
   trials: number;
-  /** Begun is the share of due flows that were begun, and Wrong the share of wrong answers: medians over the trials. */
+  /** share of the due flows that were begun: median over the trials */
   begun: Figure;
+  /** share of wrong answers: median over the trials */
   wrong: Figure;
   /** Missed is the reason why the other trials did not hold it. */
   missed?: string;
@@ -647,11 +657,13 @@ export interface WarmUps {
   trials: number;
   /** the number of trials whose warm-up became steady */
   steady: number;
-  /** Seconds and Factor are medians over the trials (see WarmUp), and Longest is the longest time. */
+  /** Seconds is the length of a warm-up, the median over the trials, and Longest that of the longest one. */
   seconds: Figure;
+  /** in seconds */
   longest: Figure;
+  /** the median of WarmUp.Factor: the ratio of the levels of the load */
   factor: Figure;
-  /** Courses holds the number of trials by the course of their warm-up. */
+  /** Courses holds the number of trials by the course of their warm-up, with the names of Steadiness.Courses. */
   courses: Record<string, number> | null;
 }
 
@@ -705,12 +717,15 @@ export interface PlatformUsage {
   role: string;
   /** of the platform's figure */
   source: string;
-  /** Samples is the number of new figures, and WindowSeconds the mean length of their windows. */
+  /** number of new figures of the platform */
   samples: number;
+  /** mean length of their windows */
   window_seconds: Figure;
-  /** Millicores is the mean of the platform's figures, MostMillicores the largest, and GroupMillicores the mean of the control group in these windows. */
+  /** Millicores is the mean of the platform's figures, in thousandths of a processor. */
   millicores: Figure;
+  /** the largest of them */
   most_millicores: Figure;
+  /** the mean of the control group in the same windows */
   group_millicores: Figure;
   /** LagSeconds is the mean time from the middle of a window until its figure was reported. */
   lag_seconds: Figure;
@@ -735,7 +750,7 @@ export interface RoleUsage {
 
 /** Segment is a part of a path. */
 export interface Segment {
-  /** seconds since the intended start */
+  /** seconds since the start of the path */
   start: Figure;
   seconds: Figure;
   /** such as "orders", "generator" */
@@ -760,7 +775,7 @@ export interface TrialPath {
   share: Figure;
   /** its id, for the logs */
   operation: string;
-  /** from intended start to final state */
+  /** from start to end */
   seconds: Figure;
   /** Sampled counts the traced operations from which it was chosen. */
   sampled: number;
@@ -805,11 +820,13 @@ export interface TracedOperation {
   batches: Array<TraceBatch> | null;
 }
 
-/** TraceSet holds the traced operations of a set of files, as the spans describe them. */
+/** TraceSet holds the traced operations of a set of files, of a trial, or of all trials of a variant, as the spans describe them. */
 export interface TraceSet {
-  /** of the file or folder */
+  /** of the file or folder, or of the variant; absent in a trial */
   name?: string;
+  /** their number; absent if the units sent the spans */
   files?: number;
+  /** that were read or received, with Duplicates */
   spans: number;
   /** complete ones: every span has its caller; only they count */
   traces: number;
@@ -922,11 +939,15 @@ export interface PlatformTake {
   variant: string;
   point: Point;
   deployment: string;
+  /** whose medians these are */
   trials: number;
-  /** MadeSeconds, ImagesSeconds and ReadySeconds are as in PlatformCost; NothingSeconds is their sum, the time from nothing to ready. */
+  /** MadeSeconds is the time to create the platform; 0: it existed already, or there is none. */
   made_seconds: Figure;
+  /** to build images and to copy them to the hosts */
   images_seconds: Figure;
+  /** until the lead unit was ready, on an existing platform */
   ready_seconds: Figure;
+  /** the sum of these three: from nothing to ready */
   nothing_seconds: Figure;
   /** BackSeconds is the time from the end of a killing fault until its target was usable again; 0: nothing was killed. */
   back_seconds?: Figure;
@@ -945,7 +966,9 @@ export interface PlatformTake {
   peak_memory: Figure;
   /** Processes lists the platform's programs, the one with the most CPU first. */
   processes?: Array<PlatformProgram>;
+  /** of the usage, and what that does not include */
   source?: string;
+  /** why there is no usage; absent: there is */
   unmetered?: string;
 }
 
@@ -958,14 +981,17 @@ export interface VariantStatics {
   tables?: number;
   queues?: number;
   configuration_lines?: number;
-  /** Images counts the images of the units, and ImageBytes adds up their sizes. */
+  /** number of different images of the units */
   images?: number;
+  /** sum of their uncompressed sizes */
   image_bytes?: number;
-  /** CodeLines counts the lines of code of the variant. CodeAdded counts those in packages that the baseline does not have, and CodeSaved those in packages that only the baseline has. Both are 0 for the baseline. */
+  /** of all packages of the variant */
   code_lines?: number;
+  /** in packages that the baseline does not have */
   code_added?: number;
+  /** in packages that only the baseline has */
   code_saved?: number;
-  /** Unknown says why values are unknown, as in StaticCost. */
+  /** Unknown says why values are absent, by the name of the field in JSON. */
   unknown?: Record<string, string>;
 }
 
@@ -980,15 +1006,19 @@ export interface UsageCourse {
   unavailable?: Record<string, string>;
 }
 
-/** TrialCourse is the course of one trial, with four digits. Its lists have an element for each slice: its end, right answers per second, and response times in seconds, which are null if there were none. */
+/** TrialCourse is the course of one trial, with four digits. Its lists have an element for each slice. */
 export interface TrialCourse {
   variant: string;
   point: string;
   trial: number;
   block: number;
+  /** seconds since the beginning of the load */
   end: Array<Figure> | null;
+  /** right answers per second */
   rate: Array<Figure> | null;
+  /** of the response times, in seconds; null: there were none */
   median: Array<Figure | null> | null;
+  /** 99th percentile of the response times, likewise */
   p99: Array<Figure | null> | null;
   /** Used holds the usage of the system during the trial, at other times than the slices; nil: it was not metered. */
   used?: UsageCourse;
@@ -998,6 +1028,7 @@ export interface TrialCourse {
 export interface SearchLoad {
   /** offered, flows per second */
   rate: Figure;
+  /** it met the objective */
   pass: boolean;
   /** Longer is set if this is a longer load that confirms the rate found by the others. */
   longer?: boolean;
@@ -1017,12 +1048,13 @@ export interface TrialSearch {
   point: string;
   trial: number;
   block: number;
-  /** number of loads */
+  /** how many the search played */
   loads: number;
-  /** Passed is a load at the capacity, and Failed one at the lowest rate above it that failed; null: there is none. See Search.Ends. */
+  /** Passed is the last load at the capacity that passed; null: no rate passed. */
   passed: SearchLoad | null;
+  /** Failed is the last load that failed at the lowest rate above the capacity; null: none failed there. */
   failed: SearchLoad | null;
-  /** as in Search */
+  /** what is uncertain about the capacity; absent: nothing */
   reason?: string;
 }
 
@@ -1036,6 +1068,7 @@ export interface OperationTimes {
   wrong: Figure;
   /** by kind */
   errors?: Record<string, number>;
+  /** of the response times, as P99 and Longest */
   median: Figure;
   p99: Figure;
   longest: Figure;
@@ -1081,9 +1114,11 @@ export interface LayerShare {
 
 /** Link is an arrow of that picture: the units of a part use another part. */
 export interface Link {
+  /** the name of the other part */
   to: string;
+  /** the protocol, as in Use: "http"; absent if the other part implies it */
   how?: string;
-  /** Traffic holds counts per operation, by what is counted: "calls". It is absent if nothing is counted. */
+  /** Traffic holds numbers per operation, by what is counted: "calls", "statements", "messages out". It is absent if nothing is counted. */
   traffic?: Record<string, Figure>;
 }
 
@@ -1091,6 +1126,7 @@ export interface Link {
 export interface PicturePart {
   /** the role, or what the system calls the service */
   name: string;
+  /** their number; 0 for an Embedded service */
   units: number;
   /** Service is the kind of a backing service: "mariadb". An embedded one runs inside of the units that use it, and has no units of its own. */
   service?: string;
@@ -1257,9 +1293,11 @@ export interface Doubled {
   /** this / the base variant */
   throughput: Ratio;
   verdict: "slower" | "faster" | "equivalent" | "undecided";
-  /** The figures of the unit in trials of the base variant; absent if unknown: its CPU time as a share of its limit, or else of one processor; the mean time of an operation in its queues, in seconds; its share of the critical path. */
+  /** CPUShare is the CPU time of the unit as a share of its limit, or else of one processor. Like the next two figures, it is from trials of the base variant, and absent if unknown. */
   cpu_share?: Figure;
+  /** mean time of an operation in the unit's queues */
   queueing_seconds?: Figure;
+  /** the unit's share of the critical path */
   path_share?: Figure;
 }
 
@@ -1306,7 +1344,9 @@ export interface RehearsedFigure {
 export interface AuditSum {
   verdict: "valid" | "invalid" | "unknown";
   trials: number;
+  /** sums over the trials, by what was counted */
   counts: Record<string, number> | null;
+  /** rules that were broken, or why there is no verdict */
   problems?: Array<string>;
   /** last lines of the output of a user's own audit */
   said?: Array<string>;
@@ -1373,7 +1413,7 @@ export interface Analysis {
   ladder: Array<Rung>;
   claims: Array<Judgement>;
   published: Array<PublishedFigure>;
-  /** LoadSeconds holds the measured seconds under load of the trials that count, by point. Jobs, which last until they are done, have none. */
+  /** LoadSeconds holds the duration of the measured load of each trial, in seconds, by the name of the point. It is absent for jobs, which last until they are done. */
   load_seconds?: Record<string, Figure>;
   /** Held lists the offered rates of a system under load, and whether it held them. */
   held?: Array<HeldRate>;
