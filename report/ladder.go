@@ -20,18 +20,21 @@ func (v view) ladderSection() section {
 	return s
 }
 
-// ladderTable shows the cost of an operation in every variant, the cheapest first.
+// ladderTable shows the cost of an operation in every variant, the cheapest first. All rungs are of one
+// point, which need not be that of the answer.
 func (v view) ladderTable() table {
-	t := table{ID: "ladder", Title: fmt.Sprintf("Ladder: cost of one %s at %s", clean(v.Operation),
-		clean(v.reference())), Keys: 1,
+	if len(v.Ladder) == 0 {
+		return table{}
+	}
+	t := table{ID: "ladder", Keys: 1,
+		Title: fmt.Sprintf("Ladder: cost of one %s at %s", v.Operation, v.Ladder[0].Point),
 		Columns: []column{textCol("variant"), numberCol("CPU"), numberCol("wall"), numberCol("CPU to base"),
 			numberCol("CPU to next cheaper"), proseCol("what it is")},
-		Note: fmt.Sprintf("means per %s over all units; base: %s; %s", clean(v.Operation), clean(v.Baseline),
-			v.sample())}
+		Note: fmt.Sprintf("means per %s over all units; base: %s; %s", v.Operation, v.Baseline, v.sample())}
 	before := ""
 	for _, r := range v.Ladder {
 		cpu, wall := seconds(r.CPU), seconds(r.Elapsed)
-		base, next := rung(r.ToBaseline), rung(r.ToNext)
+		base, next := timesCell(r.ToBaseline), timesCell(r.ToNext)
 		if r.Variant == v.Baseline {
 			base = toned("base", toneMuted)
 		}
@@ -46,8 +49,8 @@ func (v view) ladderTable() table {
 	return t
 }
 
-// rung shows a ratio between two rungs of the ladder.
-func rung(r *lab.Ratio) cell {
+// timesCell shows a ratio, or that there is none.
+func timesCell(r *lab.Ratio) cell {
 	if r == nil {
 		return none()
 	}

@@ -260,6 +260,15 @@ func TestAPlotHasMoreThanOnePoint(t *testing.T) {
 	}
 }
 
+// TestTheLadderNamesItsOwnPoint, which need not be that of the answer.
+func TestTheLadderNamesItsOwnPoint(t *testing.T) {
+	a := fixture(t, "three-variants.json")
+	a.Answer.Point = "s5"
+	if got := newView(a).ladderTable().Title; !strings.HasSuffix(got, " at s1") {
+		t.Errorf("the rungs are of s1, and the title is %q", got)
+	}
+}
+
 // TestTwinsAreNoVariants: a twin is audited with its variant and not counted.
 func TestTwinsAreNoVariants(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")

@@ -49,7 +49,7 @@ func (v view) averagesTable() table {
 			verdict = toned("yes", toneGood)
 		}
 		t.add(a.Variant+" / "+a.Baseline, a.Metric, len(a.Points), ratio(a.Arithmetic), ratio(a.Geometric),
-			ratio(a.Harmonic), ratio(a.OfSums), unlessNil(a.I2, figure.Percent), rung(a.Mean),
+			ratio(a.Harmonic), ratio(a.OfSums), unlessNil(a.I2, figure.Percent), timesCell(a.Mean),
 			span(a.PredictionLow, a.PredictionHigh), verdict)
 	}
 	return t
