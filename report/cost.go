@@ -22,10 +22,8 @@ func (v view) costSection() section {
 			figure.Setting(v.Confidence), v.sample())
 	}
 	s.Shown = []table{v.costTable()}
-	for _, metric := range v.costMetrics() {
-		s.Folded = append(s.Folded, v.meansTable(metric))
-	}
 	for i, metric := range v.costMetrics() {
+		s.Folded = append(s.Folded, v.meansTable(metric))
 		measured := func(p lab.Point) bool {
 			return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
 				return r.Metric == metric && r.Point.Name == p.Name && !v.StruckOut(r.Variant)
@@ -38,16 +36,21 @@ func (v view) costSection() section {
 	}
 	if len(s.Plots) == 0 { // nothing was measured at two points
 		s.Shown, s.Folded = append(s.Shown, s.Folded...), nil
-		s.HowTo = "One point was measured: the tables have what " + figure.Article(v.Operation) + " costs there."
+		s.HowTo = "No cost was measured at several points: the tables have what " + figure.Article(v.Operation) +
+			" costs where it was measured."
 	}
 	return s
 }
 
-// costTable shows the whole cost of an operation at the reference point: CPU by role, in all, what the system
-// has counted per operation, and memory. It has no rows if the system counts nothing per operation: the
-// tables of means show its costs then.
+// costTable shows the whole cost of an operation at one point: CPU by role, in all, what the system has
+// counted per operation, and memory. It has no rows if the system counts nothing per operation: the tables of
+// means show its costs then.
 func (v view) costTable() table {
-	at := v.reference()
+	at, _ := v.shownAt(func(point string) bool {
+		return slices.ContainsFunc(v.Results, func(r lab.Result) bool {
+			return r.Point.Name == point && v.metric(r.Metric).Per == lab.PerOperation
+		})
+	})
 	t := table{ID: "per-operation", Title: fmt.Sprintf("What one %s costs at %s", v.Operation, v.at(at)),
 		Keys: 1, Columns: []column{textCol("cost")},
 		Note: "CPU by unit: medians over trials; all else: means with intervals; " + v.sample()}

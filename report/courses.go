@@ -11,11 +11,8 @@ import (
 
 // coursesSection shows the courses of all trials at a point, as small plots with one scale.
 func (v view) coursesSection() section {
-	at, ok := v.shownAt(func(point string) bool {
-		return slices.ContainsFunc(v.Courses, func(c lab.TrialCourse) bool {
-			return c.Point == point && !v.StruckOut(c.Variant) && len(c.End) > 1
-		})
-	})
+	long := filter(v.Courses, func(c lab.TrialCourse) bool { return len(c.End) > 1 })
+	at, ok := shownWhere(v, long, func(c lab.TrialCourse) (string, string) { return c.Variant, c.Point })
 	if !ok {
 		return section{}
 	}

@@ -238,6 +238,23 @@ func TestCostTableAddsUp(t *testing.T) {
 	}
 }
 
+// TestTheTerminalShowsTablesAtAPointThatHasThem, as the page does, if the point of the answer has only a
+// capacity.
+func TestTheTerminalShowsTablesAtAPointThatHasThem(t *testing.T) {
+	a := fixture(t, "shop-under-load.json")
+	a.Operations = []lab.OperationTimes{{Variant: a.Baseline, Point: a.Points[0], Name: "write", Sent: 60}}
+	a.Answer.Point = "capacity"
+	var got []string
+	for _, table := range newView(a).loadTables(true) {
+		got = append(got, table.ID)
+	}
+	for _, want := range []string{"kinds", "usage-at-20", "operations-at-20", "per-operation"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("no table %q among %q", want, got)
+		}
+	}
+}
+
 // TestAPlotHasMoreThanOnePoint: with one point or one trial there are only tables.
 func TestAPlotHasMoreThanOnePoint(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")

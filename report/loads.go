@@ -74,6 +74,16 @@ func (v view) shownAt(has func(point string) bool) (string, bool) {
 	return p.Name, found
 }
 
+// shownWhere returns the point at which a list is shown first: it has an element there of a shown variant.
+func shownWhere[T any](v view, list []T, where func(T) (variant, point string)) (string, bool) {
+	return v.shownAt(func(at string) bool {
+		return slices.ContainsFunc(list, func(one T) bool {
+			variant, point := where(one)
+			return point == at && v.drawsVariant(variant)
+		})
+	})
+}
+
 // otherPoints returns tables of the points that are not shown first.
 func (v view) otherPoints(shown string, tables ...func(point string) table) []table {
 	var all []table
@@ -107,10 +117,12 @@ func (v view) loadTables(full bool) []table {
 				tables = append(tables, v.spectrumTable(quantity, at))
 			}
 		}
-		tables = append(tables, v.interactionTable(), v.kindsTable(v.reference()))
+		at, _ := v.pathsPoint()
+		tables = append(tables, v.interactionTable(), v.kindsTable(at))
 	}
-	tables = append(tables, v.operationsTable(v.reference()))
-	if at := v.reference(); full || v.foreign() && len(v.rolesAt(at)) > 0 {
+	at, _ := v.operationsPoint()
+	tables = append(tables, v.operationsTable(at))
+	if at, metered := v.usagePoint(); metered && (full || v.foreign() && len(v.rolesAt(at)) > 0) {
 		tables = append(tables, v.usageTable(at), v.platformTable(at))
 	}
 	if at, profiled := v.profiledPoint(); profiled {

@@ -10,22 +10,19 @@ import (
 
 // pathsSection shows the critical paths of operations.
 func (v view) pathsSection() section {
+	at, ok := v.pathsPoint()
+	if !ok {
+		return section{}
+	}
 	s := section{ID: "paths", Title: "Where the time goes", Wide: true,
+		Caption: fmt.Sprintf("Critical paths at %s, %s; every plot has a scale of its own. Each is the path of "+
+			"the trial whose value is the median of %s.", v.at(at), v.pathReach(), v.counting),
 		HowTo: "The bars of " + figure.Article(v.Operation) +
 			" lie end to end: at every moment it waited for exactly one thing, in the unit of that row. Long bars " +
 			"of one colour are what to work on first; " +
 			"what runs beside the path is not drawn, because it costs no time. A median " + v.Operation +
-			" is a typical one, not a mean; the 99th percentile shows what goes wrong when it goes wrong."}
-	at, ok := v.shownAt(func(point string) bool {
-		return slices.ContainsFunc(v.Paths, func(p lab.TrialPath) bool {
-			return p.Point.Name == point && v.drawsVariant(p.Variant)
-		})
-	})
-	if !ok {
-		return section{}
-	}
-	s.Caption = fmt.Sprintf("Critical paths at %s, %s; every plot has a scale of its own. Each is the path of "+
-		"the trial whose value is the median of %s.", v.at(at), v.pathReach(), v.counting)
+			" is a typical one, not a mean; the 99th percentile shows what goes wrong when it goes wrong.",
+		Shown: []table{v.kindsTable(at)}, Folded: v.pathTables(at)}
 	if slices.ContainsFunc(v.Paths, func(p lab.TrialPath) bool {
 		return p.Point.Name == at && p.Share == lab.PathMean
 	}) {
@@ -41,9 +38,12 @@ func (v view) pathsSection() section {
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-path-%d", i), Kind: "path", Index: i, Title: title,
 			Label: "Critical path of " + title + ", by unit and kind"})
 	}
-	s.Shown = []table{v.kindsTable(at)}
-	s.Folded = v.pathTables(at)
 	return s
+}
+
+// pathsPoint returns the point whose critical paths are shown first.
+func (v view) pathsPoint() (string, bool) {
+	return shownWhere(v, v.Paths, func(p lab.TrialPath) (string, string) { return p.Variant, p.Point.Name })
 }
 
 // kindsTable shows the paths of a point by kind.
@@ -75,7 +75,7 @@ func partCell(part, whole float64) cell {
 	return unlessZero(part, fmt.Sprintf("%s (%s)", seconds(part), figure.Percent(part/whole)))
 }
 
-// pathReach describes the begin and the end of paths.
+// pathReach describes the beginning and the end of paths.
 func (v view) pathReach() string {
 	if v.foreign() {
 		return "from the start of the first span to its end"

@@ -119,6 +119,13 @@ func (v view) lightSpectra() []lab.Spectrum {
 	return light
 }
 
+// operationsPoint returns the point whose operations are shown first.
+func (v view) operationsPoint() (string, bool) {
+	return shownWhere(v, v.Operations, func(o lab.OperationTimes) (string, string) {
+		return o.Variant, o.Point.Name
+	})
+}
+
 // operationsTable shows the times and errors of each operation at a point, with a row per variant.
 func (v view) operationsTable(at string) table {
 	t := table{ID: "operations-" + at, Title: "Times and errors by operation at " + v.at(at), Keys: 2,

@@ -12,11 +12,7 @@ import (
 
 // usageSection shows CPU and memory by unit.
 func (v view) usageSection() section {
-	at, ok := v.shownAt(func(point string) bool {
-		return slices.ContainsFunc(v.Usages, func(u lab.RoleUsage) bool {
-			return u.Point.Name == point && v.drawsVariant(u.Variant)
-		})
-	})
+	at, ok := v.usagePoint()
 	if !ok {
 		return section{}
 	}
@@ -36,6 +32,11 @@ func (v view) usageSection() section {
 	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()},
 		v.otherPoints(at, v.usageTable, v.platformTable)...)
 	return s
+}
+
+// usagePoint returns the point whose usage is shown first.
+func (v view) usagePoint() (string, bool) {
+	return shownWhere(v, v.Usages, func(u lab.RoleUsage) (string, string) { return u.Variant, u.Point.Name })
 }
 
 // usageTable shows the usage of each unit at a point, with the network if that is known.
