@@ -37,11 +37,9 @@ func (v view) bottleneckSection() section {
 	if len(v.Bottlenecks) == 0 {
 		return section{}
 	}
-	b := v.Bottlenecks[0]
-	tables := v.bottleneckTables()
-	return section{ID: "bottleneck", Title: "Which unit to scale", Caption: tables[0].Note, Shown: tables,
+	return section{ID: "bottleneck", Title: "Which unit to scale", Shown: v.bottleneckTables(),
 		HowTo: fmt.Sprintf("Every row is %s with more of one unit and nothing else changed. Above 1 the unit "+
 			"held the system back; at 1 it did not; below 1 one more of it takes more from the others than it gives. "+
 			"The columns behind are what is commonly asked instead, before anything is scaled: a signal is good "+
-			"where its largest value stands in the first row.", b.Variant)}
+			"where its largest value stands in the first row.", v.Bottlenecks[0].Variant)}
 }

@@ -9,9 +9,7 @@ import (
 
 // claimsSection shows the verdicts on the claims.
 func (v view) claimsSection() section {
-	t := v.claimsTable()
-	return section{ID: "claims", Title: "Claims", Caption: t.Note,
-		Shown: []table{t},
+	return section{ID: "claims", Title: "Claims", Shown: []table{v.claimsTable()},
 		HowTo: "Supported and contradicted need the whole interval on one side of what the claim says. Undecided " +
 			"is an answer: more blocks might tell. Untestable claims say what this host lacks; what was not asked " +
 			"for may well be possible here."}

@@ -196,10 +196,10 @@ func (v view) tracedSection() section {
 		return section{}
 	}
 	return section{ID: "traced", Title: "Where spans say the time goes", Shown: tables,
-		Caption: fmt.Sprintf("Spans that the units have sent, of the flows that were sampled; %s intervals over "+
-			"blocks.", figure.Setting(v.Confidence)),
-		HowTo: "At every moment an operation waits for exactly one part: their times add up to its own. Large " +
-			"changes are what to look at first; small ones that are grey may be chance."}
+		HowTo: fmt.Sprintf("The units have sent spans of the flows that were sampled; intervals are %s, over "+
+			"blocks. At every moment an operation waits for exactly one part: their times add up to its own. Large "+
+			"changes are what to look at first; small ones that are grey may be chance.",
+			figure.Setting(v.Confidence))}
 }
 
 // tracesTrust returns sentences on the limits of a comparison of traces.

@@ -11,9 +11,7 @@ import (
 
 // verdictSection shows the ratios of every variant to the baseline in every metric, at one point.
 func (v view) verdictSection() section {
-	t := v.matrixTable(true)
-	return section{ID: "verdicts", Title: "Verdicts", Caption: t.Note,
-		Shown: []table{t},
+	return section{ID: "verdicts", Title: "Verdicts", Shown: []table{v.matrixTable(true)},
 		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red is worse, "+
 			"green is better, both by more than the margin of %s. "+
 			"A ~ says that the two are equivalent: the whole interval lies within the margin. A ? says that the "+
@@ -24,11 +22,10 @@ func (v view) verdictSection() section {
 // only in the metrics that the headline's bars do not show.
 func (v view) matrixTable(all bool) table {
 	at := v.reference()
-	t := table{ID: "matrix", Title: "Verdicts at " + clean(v.at(at)), Keys: 1,
+	t := table{ID: "matrix", Title: "Verdicts at " + v.at(at), Keys: 1,
 		Columns: []column{textCol("variant")},
 		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided, x "+
-			"broke a rule of its system; %s",
-			clean(v.Baseline), figure.Setting(v.Margin), v.sample())}
+			"broke a rule of its system; %s", v.Baseline, figure.Setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
 	if !all {
 		metrics = slices.DeleteFunc(metrics, func(m lab.Metric) bool { return v.allDrawn(m.Name, at) })
