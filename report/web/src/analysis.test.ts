@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { clean, comparedVariants, ratiosToBaseline, readAnalysis, resultsOf, struckOut } from "./analysis";
+import {
+  type Analysis,
+  clean,
+  comparedVariants,
+  ratiosToBaseline,
+  readDocument,
+  resultsOf,
+  struckOut,
+} from "./analysis";
 import { smallAnalysis } from "./fixture";
 
 describe("the analysis", () => {
@@ -21,7 +29,7 @@ describe("the analysis", () => {
     ]);
   });
   it("is cleaned, keys and all", () => {
-    const dirty = readAnalysis(
+    const dirty = readDocument<Analysis>(
       JSON.stringify({ study: "a\u202eb\u001b[31m", audit: { "x\u0007": { verdict: "valid" } } }),
     );
     expect(dirty.study).toBe("ab[31m");

@@ -4,20 +4,15 @@ import type { Analysis, Comparison, Metric, Point, Result } from "./document";
 
 export type * from "./document";
 
+/** The role of the unit that makes the load (lab.RoleGenerator). */
+export const GENERATOR = "generator";
+
 /** The text of the embedded document, unchanged. */
 export function embeddedText(page: Document): string {
   return page.getElementById("analysis")?.textContent ?? "";
 }
 
-/**
- * Reads the embedded document and cleans its texts like those of the tables (clean in table.go).
- * The report writes every list, so none is null.
- */
-export function readAnalysis(text: string): Analysis {
-  return cleanDeep(JSON.parse(text)) as Analysis;
-}
-
-/** Reads a document from an attribute of the page. */
+/** Reads a document that the page holds, and cleans its texts like those of the tables (table.go). */
 export function readDocument<T>(text: string): T {
   return cleanDeep(JSON.parse(text)) as T;
 }
@@ -59,10 +54,9 @@ export function struckOut(a: Analysis, variant: string): boolean {
 
 /** Comparisons of a metric with the baseline, without struck-out variants, in the order of the points. */
 export function ratiosToBaseline(a: Analysis, metric: string): Comparison[] {
-  const shown = new Set(comparedVariants(a).filter((v) => !struckOut(a, v)));
   const order = new Map(a.points.map((p, i) => [p.name, i]));
   return a.comparisons
-    .filter((c) => c.metric === metric && c.baseline === a.baseline && shown.has(c.variant))
+    .filter((c) => c.metric === metric && c.baseline === a.baseline && shown(a, c.variant))
     .filter((c) => Number.isFinite(c.ratio) && c.ratio > 0)
     .sort((x, y) => (order.get(x.point.name) ?? 0) - (order.get(y.point.name) ?? 0));
 }

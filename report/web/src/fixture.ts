@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
-import { type Analysis, type Figure, type Headline, readAnalysis } from "./analysis";
+import { type Analysis, type Figure, type Headline, readDocument } from "./analysis";
 
 /** The small analysis that the Go tests use, too. For tests only. */
 export function smallAnalysis(): Analysis {
-  return readAnalysis(readFileSync("../testdata/three-variants.json", "utf8"));
+  return readDocument<Analysis>(readFileSync("../testdata/three-variants.json", "utf8"));
 }
 
 /** The analysis of a system under load that the Go tests use, too. For tests only. */
 export function loadedAnalysis(): Analysis {
-  return readAnalysis(readFileSync("../testdata/shop-under-load.json", "utf8"));
+  return readDocument<Analysis>(readFileSync("../testdata/shop-under-load.json", "utf8"));
 }
 
 /** A made-up figure. For tests only. */

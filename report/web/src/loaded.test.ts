@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { addControls, type Filled } from "./controls";
-import { type Analysis, type Bar, type CurvePoint, type Headline, readAnalysis } from "./analysis";
+import { type Analysis, type Bar, type CurvePoint, type Headline, readDocument } from "./analysis";
 import { drawing, type Wish } from "./drawings";
 import { altered, figure, headlineOf, loadedAnalysis } from "./fixture";
 import { render } from "./frame";
@@ -40,6 +40,13 @@ const wishes: Record<string, Wish> = {
 function svg(a: Analysis, w: Wish, width: number): SVGSVGElement {
   return render(drawing(a, looks(a), w, width), width, "what it shows");
 }
+
+describe("a critical path", () => {
+  it("begins at its own start, since traces have no intended one", () => {
+    const made = svg(loadedAnalysis(), wish({ kind: "path", index: 1 }), 800);
+    expect(made.textContent).toContain("since the start of the path");
+  });
+});
 
 describe("layers", () => {
   const time = (layer: string, per_operation: number) => ({
@@ -331,7 +338,9 @@ describe("controls", () => {
   });
   it("are absent where nothing is to be chosen", () => {
     document.body.innerHTML = '<figure><div id="one"></div></figure>';
-    const none = readAnalysis('{"metrics":[],"variants":[],"points":[],"comparisons":[],"audit":{}}');
+    const none = readDocument<Analysis>(
+      '{"metrics":[],"variants":[],"points":[],"comparisons":[],"audit":{}}',
+    );
     addControls(document, none, [
       {
         place: document.getElementById("one") as HTMLElement,

@@ -1,4 +1,4 @@
-import { type Analysis, embeddedText, readAnalysis } from "./analysis";
+import { type Analysis, embeddedText, readDocument } from "./analysis";
 import { addControls, type Filled } from "./controls";
 import { button, fileName, save, standalone } from "./download";
 import { drawing, wishOf } from "./drawings";
@@ -76,7 +76,7 @@ function openAll(page: Document): void {
 
 function start(page: Document): void {
   const text = embeddedText(page);
-  const a = readAnalysis(text);
+  const a = readDocument<Analysis>(text);
   const all = looks(a);
   addTools(page, a, text);
   const filled = [...page.querySelectorAll<HTMLElement>(".plot")].map((place) => fill(place, a, all));

@@ -1,9 +1,8 @@
-import type { Analysis, Figure, Link, PicturePart } from "../analysis";
+import { type Analysis, type Figure, GENERATOR, type Link, type PicturePart } from "../analysis";
 import { type Drawing, SVG, textWidth, widest } from "../frame";
 import { alone, quantity } from "../number";
 import { shorten } from "../style";
 
-const GENERATOR = "generator";
 const LINE = 15;
 const PAD = 8;
 /** The width beside the labels in which arrows bend. */
@@ -140,9 +139,8 @@ function inColumns(boxes: Box[], width: number): number | undefined {
       Math.max(room(column.flatMap((b) => b.lines)), 1.1 * room(column.map((b) => b.lines[0] ?? ""))) +
       2 * PAD,
   );
-  const gaps = columns
-    .slice(0, -1)
-    .map((column) => room(column.flatMap((b) => b.arrows.flatMap((x) => x.lines))) + BEND);
+  const labels = columns.map((column) => room(column.flatMap((b) => b.arrows.flatMap((x) => x.lines))));
+  const gaps = labels.slice(0, -1).map((width) => width + BEND);
   const needs = [...widths, ...gaps].reduce((sum, w) => sum + w, 8);
   if (needs > width) return undefined;
   const spare = gaps.length === 0 ? 0 : Math.min(60, (width - needs) / gaps.length);
@@ -175,8 +173,7 @@ function inColumns(boxes: Box[], width: number): number | undefined {
     let y = 6 + (highest - (heights[i] ?? 0)) / 2;
     for (const l of above[i] ?? []) {
       const left = lefts[i] ?? 0;
-      const labels = room(column.flatMap((b) => b.arrows.flatMap((x) => x.lines)));
-      l.arrow.passes.push({ from: left, to: left + (widths[i] ?? 0) + labels, y: y + 4 });
+      l.arrow.passes.push({ from: left, to: left + (widths[i] ?? 0) + (labels[i] ?? 0), y: y + 4 });
       y += LINE;
     }
     for (const b of column) {

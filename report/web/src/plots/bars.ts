@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type Figure, type RoleUsage, comparedVariants, shown } from "../analysis";
+import { type Analysis, type Figure, GENERATOR, type RoleUsage, comparedVariants, shown } from "../analysis";
 import { type Drawing, type LegendEntry, textWidth, widest } from "../frame";
 import { alone, percent, quantity, scaleFor } from "../number";
 import { type Look, partLook, PARTS, restLook } from "../style";
@@ -14,11 +14,6 @@ interface Part {
   look: Look;
   aside?: boolean;
 }
-
-/** The totals of the rows, from the document. */
-type Sums = Map<string, Figure>;
-
-const GENERATOR = "generator";
 
 /** The kinds of usage. */
 export type UsageKind = "cpu" | "share" | "memory";
@@ -113,11 +108,11 @@ export function layerBars(a: Analysis, width: number, point: string): Drawing {
   return stacked(comparedVariants(a), parts, sums, width, "s", legendOf(parts));
 }
 
-/** Rows of parts from zero on, with the total at the end of each row. */
+/** Rows of parts from zero on, with the total at the end of each row: sums are those of the document. */
 function stacked(
   rows: string[],
   parts: Part[],
-  sums: Sums,
+  sums: Map<string, Figure>,
   width: number,
   unit: string,
   legend: LegendEntry[],

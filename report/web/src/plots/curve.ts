@@ -231,7 +231,7 @@ export function capacities(a: Analysis): Result[] {
  */
 function layStrip(times: [number, number], rows: number): { bottom: number; rows: number[]; half: number } {
   const [low, high] = times;
-  const inner = HEIGHT - 26 - 40 - rows * STRIP;
+  const inner = HEIGHT - 26 - 40 - rows * STRIP; // without the margins at the top and the bottom
   const pixel = (high / low) ** (1 / inner);
   const row = (i: number): number => low / pixel ** (STRIP * (i + 0.6));
   return {

@@ -6,7 +6,7 @@ import { type Look, lookOf } from "../style";
 
 interface Trial {
   block: number;
-  relative: Figure;
+  relative: Figure; // to the mean of its variant and point
   title: string;
 }
 

@@ -37,7 +37,7 @@ export function path(a: Analysis, width: number, index: number): Drawing {
     end,
     factor: scale.factor,
     ticks: width > 420 ? 6 : 4,
-    label: `${scale.unit} since the intended start`,
+    label: `${scale.unit} since the start of the path`,
     right: 14,
     padding: 0.2,
   };

@@ -4,6 +4,7 @@ import { bottomLogAxis, type Drawing, leftLogAxis, widest } from "../frame";
 import { alone, logDomain, logTicks, positive, quantity, tick } from "../number";
 import { look } from "../style";
 
+/** A figure that was published and measured here, too. */
 interface Both {
   variant: string;
   published: number;

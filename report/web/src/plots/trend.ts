@@ -8,19 +8,19 @@ import { along, type At, meansAlong } from "./along";
 export function trend(a: Analysis, looks: Map<string, Look>, index: number): Drawing {
   const line = a.trends[index];
   if (!line) return { options: { marks: [] } };
-  const { colour } = lookOf(looks, line.variant);
+  const look = lookOf(looks, line.variant);
   const levels = meansAlong(line).map((m) => m.x);
   const last = Math.max(...levels, 0);
   const at = (x: number): At => ({ x, y: line.intercept + line.slope * x });
   const [zero, first, end] = [at(0), at(Math.min(...levels, last)), at(last)];
   return along(
     a,
-    lookOf(looks, line.variant),
+    look,
     line,
     [zero, end],
     [
-      Plot.line([zero, first], { x: "x", y: "y", stroke: colour, strokeDasharray: "2 3" }),
-      Plot.line([first, end], { x: "x", y: "y", stroke: colour, strokeWidth: 1.6 }),
+      Plot.line([zero, first], { x: "x", y: "y", stroke: look.colour, strokeDasharray: "2 3" }),
+      Plot.line([first, end], { x: "x", y: "y", stroke: look.colour, strokeWidth: 1.6 }),
     ],
   );
 }
