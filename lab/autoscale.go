@@ -63,7 +63,7 @@ func (v Variant) checkAutoscale(l Layout) error {
 	var mistakes []error
 	for _, name := range slices.Sorted(maps.Keys(v.Autoscale)) {
 		a := v.Autoscale[name]
-		at := slices.IndexFunc(l.Units, func(u UnitSpec) bool { return u.Name == name })
+		unit, known := first(l.Units, func(u UnitSpec) bool { return u.Name == name })
 		switch _, fixed := v.Replicas[name]; {
 		case fixed:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has a number of replicas, too: choose one", name))
@@ -75,13 +75,14 @@ func (v Variant) checkAutoscale(l Layout) error {
 		}):
 			mistakes = append(mistakes, fmt.Errorf("autoscale: the generator connects to %s before replicas are "+
 				"added: put a proxy in front of it that connects for each call, such as nginx", name))
-		case at >= 0 && l.Units[at].Foreign:
+		case !known: // checkReplicas refuses it
+		case unit.Foreign:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s is not a program of Cleave's, and replicas of "+
 				"others send no reports: give it a number of replicas", name))
-		case at >= 0 && l.Units[at].Reached != ReachUsual:
+		case unit.Reached != ReachUsual:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s shall be called at its %s address, but replicas "+
-				"that the platform adds share one: give it a number of replicas", name, l.Units[at].Reached))
-		case at >= 0 && l.Units[at].Limits.CPU <= 0:
+				"that the platform adds share one: give it a number of replicas", name, unit.Reached))
+		case unit.Limits.CPU <= 0:
 			mistakes = append(mistakes, fmt.Errorf("autoscale: %s has no limit of processors, of which cpu is a "+
 				"share: give it one under limits", name))
 		}

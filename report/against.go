@@ -143,8 +143,7 @@ func againstTrust(a lab.Against) []string {
 	}
 	if a.Before.Study != a.After.Study {
 		sentences = append(sentences, fmt.Sprintf("The studies have different names: %s, then %s.",
-			clean(a.Before.Study),
-			clean(a.After.Study)))
+			clean(a.Before.Study), clean(a.After.Study)))
 	}
 	return slices.Concat(sentences, cleanAll(a.Missing))
 }

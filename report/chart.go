@@ -20,8 +20,8 @@ type textBar struct {
 // end returns the end of a bar on the axis.
 func end(b lab.Bar) float64 { return b.Begin * b.Ratio.Ratio }
 
-// chart writes the headline as bars: "a saga  |######   3.9x [1.8, 8.5]". A long label takes
-// several lines. Without a difference it writes nothing.
+// chart writes the headline as bars: "a saga  |######   3.9x [1.8, 8.5]". A long label takes several lines.
+// It writes nothing if all ratios are 1.
 func (p *printer) chart(v view, h *lab.Headline) {
 	if h == nil {
 		return

@@ -42,17 +42,17 @@ func (v view) curvesSection() section {
 	return s
 }
 
-// capacityCaption explains the brackets and the line of the objective.
+// capacityCaption explains the brackets and the line of the objective, if the plots have them.
 func (v view) capacityCaption() string {
-	var parts []string
-	if len(v.capacityTable().Rows) > 0 {
-		parts = append(parts, fmt.Sprintf(" Brackets below the curves: capacity with its %s interval.",
-			figure.Setting(v.Confidence)))
+	caption := ""
+	if len(v.capacities()) > 0 {
+		caption = fmt.Sprintf(" Brackets below the curves: capacity with its %s interval.",
+			figure.Setting(v.Confidence))
 	}
 	if v.Objective != "" {
-		parts = append(parts, fmt.Sprintf(" Dashed line: the limit of the objective (%s).", v.Objective))
+		caption += fmt.Sprintf(" Dashed line: the limit of the objective (%s).", v.Objective)
 	}
-	return strings.Join(parts, "")
+	return caption
 }
 
 // heldTable shows the offered rates that each variant held or missed, with the shares of operations that were
@@ -85,12 +85,9 @@ func (v view) heldTable() table {
 // capacityTable shows the highest rates that met the objective.
 func (v view) capacityTable() table {
 	t := table{ID: "capacity", Title: "Capacity", Keys: 1,
-		Note: "highest rate that meets the objective; " + v.sample(),
+		Note: "highest rate that meets " + cmp.Or(v.Objective, "the objective") + "; " + v.sample(),
 		Columns: []column{textCol("variant"), textCol("point"), numberCol("capacity"),
 			numberCol("to " + v.Baseline), numberCol("trials")}}
-	if v.Objective != "" {
-		t.Note = "highest rate that meets " + v.Objective + "; " + v.sample()
-	}
 	for _, r := range v.capacities() {
 		base := toned("base", toneMuted)
 		if r.Variant != v.Baseline {

@@ -6,9 +6,10 @@
 // analysis are never trusted: control characters are removed everywhere, and each
 // format is escaped.
 //
-// Entry points: Terminal, JSON, CSV and HTML. Both the terminal and the HTML
-// page show the same tables (type table), so that a number is rounded in one
-// place only. The plots of the page are drawn by the script in report/web from
-// the analysis that the page embeds; without JavaScript all text and tables
-// are still there.
+// Entry points: Terminal, JSON, CSV and HTML for a run; AgainstTerminal, AgainstJSON,
+// AgainstHTML and GatesTerminal for one run against another; TracesTerminal and
+// TracesJSON for two sets of traces. Both the terminal and the HTML page show the
+// same tables (type table), so that a number is rounded in one place only. The plots
+// of the page are drawn by the script in report/web from the analysis that the page
+// embeds; without JavaScript all text and tables are still there.
 package report

@@ -61,20 +61,18 @@ func (v view) factorsSection() section {
 		return section{}
 	}
 	s := section{ID: "factors", Title: "Factors", Wide: true,
+		Shown: []table{v.factorsTable()}, Folded: v.effectTables(true),
 		Caption: fmt.Sprintf("Ratio of every effect on a log axis; whiskers: %s intervals; %s. Red: worse, green: "+
 			"better, grey: equivalent or undecided.", figure.Setting(v.Confidence), v.sample()),
 		HowTo: "The bar of a factor is what its second level changes, averaged over the levels of the others. " +
 			"The bar of a pair (x) shows whether the two act alone: at 1 they do, to the right they cost more " +
 			"together than the product of what each costs, to the left less. A factor in such a pair has no " +
 			"effect of its own that holds at both levels of the other."}
-	explained := lab.ExplainedEffects(v.FactorEffects)
-	for i, on := range explained {
+	for i, on := range lab.ExplainedEffects(v.FactorEffects) {
 		title := v.metric(on.Metric).Title + " at " + v.at(on.Point.Name)
 		if p := barsPlot(fmt.Sprintf("plot-effects-%d", i), on.Chart(title, v.Baseline)); p != nil {
 			s.Plots = append(s.Plots, *p)
 		}
 	}
-	s.Shown = []table{v.factorsTable()}
-	s.Folded = v.effectTables(true)
 	return s
 }

@@ -122,12 +122,11 @@ func (v view) pathLength() string {
 		return "instructions and cycles of all units, in the kernel too, are those that the processor counted " +
 			"in the profiled trials, the profiler's own among them"
 	}
-	note := "path length (instructions per " + v.Operation + ") is not measured: CPU time stands in its place"
+	why := "is not measured: CPU time stands in its place"
 	if reason := v.Environment["hardware_counters"].Unavailable; reason != "" {
-		note = "path length (instructions per " + v.Operation +
-			") is not available here, CPU time stands in its place: " + reason
+		why = "is not available here, CPU time stands in its place: " + reason
 	}
-	return note
+	return "path length (instructions per " + v.Operation + ") " + why
 }
 
 // libraryText formats the time in libraries with its share, "" without a profile.
@@ -157,14 +156,13 @@ func (v view) layersSection() section {
 	if len(parts) > 0 {
 		libraries = fmt.Sprintf(" Libraries and runtime take %s.", strings.Join(parts, ", "))
 	}
-	s := section{ID: "layers", Title: "Time by layer", Shown: []table{v.layersTable(at)},
+	return section{ID: "layers", Title: "Time by layer",
+		Plots: []plot{{ID: "plot-layers", Kind: "layers", Point: at, Label: "Time by layer", Whole: true}},
+		Shown: []table{v.layersTable(at)}, Folded: v.otherPoints(at, v.layersTable),
 		Caption: fmt.Sprintf("CPU time per %s at %s. Shares come from %d profiled trials, which are compared "+
 			"with nothing else; the length of a bar from the trials that were timed without a profiler.%s",
 			v.Operation, v.at(at), trials, libraries),
 		HowTo: "A sample counts for the code that ran, not for who called it: what JSON costs is in its bar, not " +
 			"in the application's. Kernel time is what system calls and page faults took, as the kernel counts it. " +
 			"Not profiled are threads and programs that no profiler looks at. " + sentenceCase(v.pathLength()) + "."}
-	s.Plots = []plot{{ID: "plot-layers", Kind: "layers", Point: at, Label: s.Title, Whole: true}}
-	s.Folded = v.otherPoints(at, v.layersTable)
-	return s
 }

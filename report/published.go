@@ -32,8 +32,7 @@ func (v view) publishedSection() section {
 func (v view) publishedTable() table {
 	t := table{ID: "published", Title: "Published figures", Keys: 1,
 		Note: "as printed, what recomputation says of it, and the same quantity measured here (scale " +
-			plainNumber(v.Scale) +
-			"); per " + clean(v.Operation) + " where scales differ",
+			plainNumber(v.Scale) + "); per " + v.Operation + " where scales differ",
 		Columns: []column{textCol("source"), proseCol("figure"), numberCol("published"), numberCol("measured"),
 			numberCol("per " + v.Operation + ", study / here"), textCol("status"), proseCol("recomputed, note")}}
 	for _, f := range v.Published {

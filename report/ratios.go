@@ -35,8 +35,8 @@ func (v view) forestSection() section {
 // ratiosTable shows the ratio of every variant to the baseline at every point (Table 4 of rego2021).
 func (v view) ratiosTable(metric string) table {
 	m := v.metric(metric)
-	t := table{ID: "ratios-" + metric, Title: "Ratio to " + clean(v.Baseline) + ": " + m.Title,
-		Note: "variant / " + clean(v.Baseline) + " (base), geometric mean over blocks; " + v.sample()}
+	t := table{ID: "ratios-" + metric, Title: "Ratio to " + v.Baseline + ": " + m.Title,
+		Note: "variant / " + v.Baseline + " (base), geometric mean over blocks; " + v.sample()}
 	return v.byPoint(t, v.challengers(), func(variant, point string) (cell, bool) {
 		c, ok := v.ratio(metric, variant, point)
 		return v.ratioCell(c, ok), ok

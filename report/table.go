@@ -51,7 +51,7 @@ type cell struct {
 // table is a table that the terminal and the page both show.
 type table struct {
 	ID      string
-	Title   string
+	Title   string // like Note, cleaned by those who show it
 	Note    string // unit, base and n, which all its numbers share
 	Columns []column
 	// Keys is the number of leading columns that name a row. They are repeated if a wide table is divided.

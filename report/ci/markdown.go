@@ -41,7 +41,7 @@ func markdown(w io.Writer, r Run) error {
 	d.line("**%s**", escaped(a.Answer.Sentence))
 	d.table(headlineRows(a.Answer.Headline))
 	for _, f := range a.Answer.Findings {
-		d.item(f.Text)
+		fmt.Fprintf(&d, "- %s\n", escaped(f.Text))
 	}
 	d.line("")
 	d.gates(r.Gates, r.MustKnow)
@@ -106,9 +106,6 @@ func (d *document) part(lead, text string) {
 		d.line("**%s:** %s", lead, escaped(text))
 	}
 }
-
-// item writes an entry of a list.
-func (d *document) item(text string) { fmt.Fprintf(d, "- %s\n", escaped(text)) }
 
 // table writes rows, the first of which is the head. It writes nothing if there are no others.
 func (d *document) table(rows [][]string) {

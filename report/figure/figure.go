@@ -69,7 +69,7 @@ func Times(e lab.Estimate) string {
 // IsWide reports whether a ratio has an interval that spans more than a factor of ten, or reaches 0.
 func IsWide(e lab.Estimate) bool {
 	const wide = 10
-	return e.Low != nil && e.High != nil && *e.High > wide**e.Low
+	return e.Low != nil && e.High != nil && *e.High > wide*(*e.Low)
 }
 
 // Factor returns the ratio that Times prints, without its interval, for a sentence: "3.68".
@@ -96,12 +96,13 @@ func After(unit string) string {
 	return " " + unit
 }
 
-// Percent formats a share with two significant digits, but never rounds beyond whole percents: "1.2 %".
+// Percent formats a share with two significant digits, but never rounds beyond whole percents, and prints at
+// most six digits after the point: "1.2 %".
 func Percent(share float64) string {
 	if !Finite(share) {
 		return Absent
 	}
-	return Fixed(share*100, min(2*mostDigits, max(0, 1-magnitude(share*100)))) + " %"
+	return Fixed(share*100, min(6, max(0, 1-magnitude(share*100)))) + " %"
 }
 
 // Percentile returns the short name of a quantile: "p50", and "p999" for 0.999.
