@@ -163,7 +163,7 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		r.Error = fmt.Sprintf("%s after %.1f s, and it was due after %.1f s%s", end, p.now(), f.After, advice)
 		return
 	}
-	proof, err := target.Parts.Harm(p.ctx, f)
+	proof, err := target.Harm(p.ctx, f)
 	if err != nil {
 		r.Error = err.Error()
 		return
@@ -173,8 +173,8 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		r.Error = "it was not healed, because the trial ended early"
 		return
 	}
-	err = target.Parts.Heal(p.ctx, f)
-	r.Noticed = target.Parts.Noticed(f.Target).Seconds()
+	err = target.Heal(p.ctx, f)
+	r.Noticed = target.Noticed(f.Target).Seconds()
 	if err != nil {
 		r.Error = fmt.Sprintf("it could not be healed: %v", err)
 		return

@@ -46,7 +46,7 @@ func (p *parts) Noticed(string) time.Duration { return 0 }
 func (p *parts) targets(names ...string) []lab.FaultTarget {
 	var all []lab.FaultTarget
 	for _, name := range names {
-		all = append(all, lab.FaultTarget{Name: name, Unit: name != "database", Parts: p})
+		all = append(all, lab.FaultTarget{Name: name, Unit: name != "database", Harmer: p})
 	}
 	return all
 }
@@ -74,7 +74,7 @@ func TestFaultsArePlayedByTheClock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &parts{begun: time.Now(), takes: c.takes}
 				injection := Injector{}.Begin(t.Context(), c.faults,
-					append(p.targets("a", "b", "database"), lab.FaultTarget{Name: "b-2", Group: "b", Parts: p}))
+					append(p.targets("a", "b", "database"), lab.FaultTarget{Name: "b-2", Group: "b", Harmer: p}))
 				time.Sleep(time.Minute)
 				records := injection.End()
 				if got := strings.Join(p.log, ", "); got != c.want || len(records) < len(c.faults) {

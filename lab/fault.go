@@ -159,7 +159,6 @@ type FaultTarget struct {
 	// Unit is true for units of the system, false for backing services and nodes.
 	Unit bool
 	// Group is the unit of which the target is a further replica; "": it is the first, or has none.
-	Group string
-	// Parts harms and heals the target.
-	Parts Harmer
+	Group  string
+	Harmer // harms and heals the target
 }

@@ -59,12 +59,12 @@ func (c *Conductor) checkFaults(faults []lab.Fault, layout lab.Layout, deployer 
 // unit, which controls the trial.
 func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering) []lab.FaultTarget {
 	var all []lab.FaultTarget
-	parts := &metered{Deployment: deployment, metering: metering}
+	harmer := &metered{Deployment: deployment, metering: metering}
 	for _, unit := range deployment.Units() {
 		if unit.Name == layout.Lead {
 			continue
 		}
-		target := lab.FaultTarget{Name: unit.Name, Parts: parts}
+		target := lab.FaultTarget{Name: unit.Name, Harmer: harmer}
 		i := slices.IndexFunc(layout.Units, func(spec lab.UnitSpec) bool { return spec.Name == unit.Name })
 		if i >= 0 { // otherwise it is the server of a service
 			target.Unit, target.Group = true, layout.Units[i].Group
@@ -75,7 +75,7 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 		if slices.ContainsFunc(all, func(t lab.FaultTarget) bool { return t.Name == node.Name }) {
 			continue // a brick of the replicated disk is a node and metered as a unit
 		}
-		all = append(all, lab.FaultTarget{Name: node.Name, Parts: parts})
+		all = append(all, lab.FaultTarget{Name: node.Name, Harmer: harmer})
 	}
 	return all
 }

@@ -89,8 +89,8 @@ func (s *faultyShop) Begin(ctx context.Context, faults []lab.Fault, targets []la
 		i := slices.IndexFunc(targets, func(t lab.FaultTarget) bool { return t.Name == f.Target })
 		if i >= 0 && !s.late {
 			r.Effective, r.Error = true, ""
-			_, err := targets[i].Parts.Harm(ctx, f)
-			if err = errors.Join(err, targets[i].Parts.Heal(ctx, f)); err != nil {
+			_, err := targets[i].Harmer.Harm(ctx, f)
+			if err = errors.Join(err, targets[i].Harmer.Heal(ctx, f)); err != nil {
 				r.Error = err.Error()
 			}
 		}
