@@ -35,7 +35,7 @@ func aliases(spec lab.UnitSpec) []string {
 	return slices.Compact(all)
 }
 
-// stopGrace is the time between SIGTERM and SIGKILL for doors, our own units and servers on a swarm of the
+// stopGrace is the time between SIGTERM and SIGKILL for proxies, our own units and servers on a swarm of the
 // user's. Only the removal of their service ends them, and they have nothing to clean up.
 const stopGrace = time.Second
 

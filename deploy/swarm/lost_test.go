@@ -38,7 +38,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		d := with(t, registry.Variable, deploytest.NewForwarder(t, "tcp", f.Registry).Addr().String()+"/team")
 		defer closeUnchanged(t, d)
 		_, err := d.Deploy(t.Context(), deploytest.Layout("front"), deploytest.Folder(t))
-		deploytest.Says(t, err, "the door on node-", "look whether the nodes reach the registry")
+		deploytest.Says(t, err, "the proxy on node-", "look whether the nodes reach the registry")
 	})
 	t.Run("a port that is taken", func(t *testing.T) {
 		d := deployerOf(t, f, program)
@@ -47,7 +47,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Must(t, err)
 		deploytest.Must(t, f.Nodes[2].Run(t.Context(), "sh", "-c",
 			`mkdir -p /run/secrets && printf %s "$0" >`+lab.StarterKeyFile, string(key)))
-		// The program that has the port is a door itself, as that of another conductor would be.
+		// The program that has the port is a proxy itself, as that of another conductor would be.
 		taken := f.Nodes[2].Command(t.Context(), "sh", "-c",
 			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterProxy+" 0.0.0.0:10000 198.18.0.0/22")
 		deploytest.Must(t, f.Nodes[2].Start(taken))
@@ -58,7 +58,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 			deploytest.NoError(t, f.Nodes[2].Run(t.Context(), "sh", "-c", "kill -9 $(cat /run/taken)"))
 		}()
 		_, err = d.Deploy(t.Context(), deploytest.Layout("front"), deploytest.Folder(t))
-		deploytest.Says(t, err, "the door on node-3", "a program of that node has the port")
+		deploytest.Says(t, err, "the proxy on node-3", "a program of that node has the port")
 	})
 	t.Run("a manager that is gone", func(t *testing.T) {
 		manager := deploytest.NewForwarder(t, "unix", strings.TrimPrefix(f.Nodes[0].Socket, "unix://"))

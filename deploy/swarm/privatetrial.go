@@ -61,7 +61,7 @@ func (t *privateTrial) complete(p *fleet.Platform[*service]) {
 	p.Daemons = func() ([]lab.Unit, string) { return t.cluster.Hosts.Units(), "" }
 }
 
-// firstPublished is the first port that nodes publish, for units or doors. No two units of a trial share a
+// firstPublished is the first port that nodes publish, for units or proxies. No two units of a trial share a
 // published port, so each unit can run on every node.
 const firstPublished = 10000
 

@@ -124,9 +124,9 @@ func describe(t engine.Task) error {
 		message += ": look whether the nodes reach the registry, trust it, and may read there"
 	case strings.Contains(lower, "address already in use"), strings.Contains(lower, "port is already allocated"),
 		strings.Contains(lower, "host-mode port already in use"):
-		// On a swarm of the user's only doors have ports, on the first that no service publishes (userSite.open).
-		message += ": a program of that node has the port: end it, or publish it as a service, and another one " +
-			"is taken"
+		// On a swarm of the user's only proxies have ports, on the first that no service publishes (userSite.open).
+		message += ": a program of that node has the port: end it, or run it as a service that publishes the " +
+			"port, since Cleave then uses the next one"
 	case strings.Contains(lower, "no suitable node"):
 		message += ": look at docker node ls, and at what the nodes have left"
 	}

@@ -46,7 +46,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 		deploytest.Must(t, err)
 		var left []string
 		for _, k := range kept {
-			isForAllTrials := k.Name == site.name || k.Name == site.name+"-doors" || k.Name == site.name+"-key"
+			isForAllTrials := k.Name == site.name || k.Name == site.name+"-proxies" || k.Name == site.name+"-key"
 			if k.Label == f.Label && !isForAllTrials {
 				left = append(left, k.Kind+" "+k.Name)
 			}
@@ -62,9 +62,9 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 	f.Unchanged(t, before)
 }
 
-// TestDoorsOfNodesThatHaveJoined checks that the doors are complete when every node has one, also a node that
-// has joined the swarm since it was inspected. Tasks that have ended are no doors.
-func TestDoorsOfNodesThatHaveJoined(t *testing.T) {
+// TestProxiesOfNodesThatHaveJoined checks that the proxies are complete when every node has one, also a node
+// that has joined the swarm since it was inspected. Tasks that have ended are no proxies.
+func TestProxiesOfNodesThatHaveJoined(t *testing.T) {
 	manager := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 		_, _ = w.Write([]byte(`[{"ID":"a","Status":{"State":"running"}},{"ID":"b","Status":{"State":"running"}},
@@ -76,8 +76,8 @@ func TestDoorsOfNodesThatHaveJoined(t *testing.T) {
 	site := &userSite{swarm: &Users{nodes: make([]engine.SwarmNode, 1)}, manager: client}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if tasks, err := site.awaitDoors(ctx, "doors"); err != nil || len(tasks) != 2 {
-		t.Errorf("the doors are %v, %v, want those of two nodes", tasks, err)
+	if tasks, err := site.awaitProxies(ctx, "proxies"); err != nil || len(tasks) != 2 {
+		t.Errorf("the proxies are %v, %v, want those of two nodes", tasks, err)
 	}
 }
 

@@ -23,30 +23,29 @@ import (
 const (
 	// prefix begins the names of all objects that we make; the conductor's label follows.
 	prefix = "cleave-"
-	// doorPatience limits how long doors may take to start, with the pull of their image, and nodes to learn
-	// of each other.
-	doorPatience = 2 * time.Minute
+	// proxyPatience limits how long proxies may take to start, with the pull of their image, and nodes to
+	// learn of each other.
+	proxyPatience = 2 * time.Minute
 	// leavePatience limits how long a swarm may take to remove all our objects.
 	leavePatience = time.Minute
 	// pollInterval is the pause between two requests to the swarm while we wait for a state.
 	pollInterval = 100 * time.Millisecond
 )
 
-// userSite keeps the objects of Cleave on a swarm of the user's between trials: a network for units, and
-// doors. A door is a proxy on each node (lab.StarterProxy) through which the conductor reaches that network.
-// The doors also keep all nodes in the network: a node is in a network only while it runs a task that is.
-// When several nodes enter at once, with their first units, they may not learn of each other's units for
-// minutes.
+// userSite keeps the objects of Cleave on a swarm of the user's between trials: a network for units, and a
+// proxy on each node (lab.StarterProxy), through which the conductor reaches that network. The proxies also
+// keep all nodes in the network: a node is in a network only while it runs a task that is. When several nodes
+// enter at once, with their first units, they may not learn of each other's units for minutes.
 type userSite struct {
 	deployer *Deployer
 	swarm    *Users
 	manager  *engine.Client // nil until enter
 	name     string         // of the network; begins the names of all other objects
 	network  string         // its ID; "" until it is made
-	key      []byte         // proves doors and conductor to each other
+	key      []byte         // proves proxies and conductor to each other
 	secured  *tls.Config    // made of the key
-	doors    []string       // host:port, published by the nodes
-	inside   []string       // host:port of the doors in the network of the units
+	proxies  []string       // host:port, published by the nodes
+	inside   []string       // host:port of the proxies in the network of the units
 }
 
 // can returns the capabilities of a swarm of the user's: the faults that starters do.
@@ -74,7 +73,7 @@ func (u *userSite) load(
 	return image, len(layer), err
 }
 
-// enter makes the network and the doors, with the first trial.
+// enter makes the network and the proxies, with the first trial.
 func (u *userSite) enter(ctx context.Context) (err error) {
 	if err := u.swarm.inspect(ctx); err != nil { // there may have been no Preflight
 		return err
@@ -110,7 +109,7 @@ func (u *userSite) enter(ctx context.Context) (err error) {
 	return u.open(ctx, bare, subnet)
 }
 
-// open makes the doors and waits until each is reached and sees all others. Their image holds only the
+// open makes the proxies and waits until each is reached and sees all others. Their image holds only the
 // starter.
 func (u *userSite) open(ctx context.Context, image, subnet string) error {
 	secret, err := u.manager.MakeSecret(ctx, u.name+"-key", u.deployer.labels(), u.key)
@@ -126,9 +125,9 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 		port++
 	}
 	user := strconv.Itoa(containers.Nobody)
-	doors := u.name + "-doors"
+	proxies := u.name + "-proxies"
 	service, err := u.manager.CreateService(ctx, engine.Service{
-		Name: doors, Labels: u.deployer.labels(),
+		Name: proxies, Labels: u.deployer.labels(),
 		TaskTemplate: engine.TaskTemplate{
 			ContainerSpec: engine.ServiceContainer{
 				Image: image, Labels: u.deployer.labels(), ReadOnly: true, User: user + ":" + user,
@@ -148,9 +147,9 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, doorPatience, fmt.Errorf("not ready after %v", doorPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, proxyPatience, fmt.Errorf("not ready after %v", proxyPatience))
 	defer cancel()
-	tasks, err := u.awaitDoors(ctx, service)
+	tasks, err := u.awaitProxies(ctx, service)
 	if err != nil {
 		return err
 	}
@@ -159,10 +158,10 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 		return err
 	}
 	for _, address := range addresses {
-		u.doors = append(u.doors, net.JoinHostPort(address, strconv.Itoa(port)))
+		u.proxies = append(u.proxies, net.JoinHostPort(address, strconv.Itoa(port)))
 	}
 	for _, task := range tasks {
-		if err := u.awaitPeers(ctx, task, doors, len(tasks)); err != nil {
+		if err := u.awaitPeers(ctx, task, proxies, len(tasks)); err != nil {
 			return err
 		}
 		u.inside = append(u.inside, u.insideOf(task))
@@ -173,11 +172,11 @@ func (u *userSite) open(ctx context.Context, image, subnet string) error {
 // awaitKnown waits until every node can resolve the name of a unit. Nodes learn the names of other nodes'
 // units with a delay, and foreign programs may look a name up only once.
 func (u *userSite) awaitKnown(ctx context.Context, unit string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, doorPatience, fmt.Errorf("not known after %v", doorPatience))
+	ctx, cancel := context.WithTimeoutCause(ctx, proxyPatience, fmt.Errorf("not known after %v", proxyPatience))
 	defer cancel()
-	for _, door := range u.inside {
+	for _, proxy := range u.inside {
 		if err := fleet.Until(ctx, pollInterval, func() (bool, error) {
-			count, err := u.countAddresses(ctx, door, unit)
+			count, err := u.countAddresses(ctx, proxy, unit)
 			return err == nil && count > 0, err
 		}); err != nil {
 			return fmt.Errorf("unit %s in the network %s: %w", unit, u.name, err)
@@ -186,8 +185,8 @@ func (u *userSite) awaitKnown(ctx context.Context, unit string) error {
 	return nil
 }
 
-// awaitDoors waits until every node runs its door, and returns their tasks.
-func (u *userSite) awaitDoors(ctx context.Context, service string) (tasks []engine.Task, err error) {
+// awaitProxies waits until every node runs its proxy, and returns the tasks of the proxies.
+func (u *userSite) awaitProxies(ctx context.Context, service string) (tasks []engine.Task, err error) {
 	err = fleet.Until(ctx, pollInterval, func() (done bool, err error) {
 		if tasks, err = u.manager.Tasks(ctx, "service", service); err != nil {
 			return true, err
@@ -195,7 +194,7 @@ func (u *userSite) awaitDoors(ctx context.Context, service string) (tasks []engi
 		running := 0
 		for _, task := range tasks {
 			if task.Status.State == "rejected" || task.Status.State == "failed" { // it will never run
-				return true, fmt.Errorf("the door on %s cannot run: %w", u.nodeName(task.NodeID), describe(task))
+				return true, fmt.Errorf("the proxy on %s cannot run: %w", u.nodeName(task.NodeID), describe(task))
 			}
 			if task.Status.State == "running" {
 				running++
@@ -206,7 +205,7 @@ func (u *userSite) awaitDoors(ctx context.Context, service string) (tasks []engi
 		if running == wanted {
 			return true, nil
 		}
-		return false, fmt.Errorf("%d of %d nodes have their door: see docker service ps %s-doors", running,
+		return false, fmt.Errorf("%d of %d nodes run their proxy: see docker service ps %s-proxies", running,
 			wanted, u.name)
 	})
 	return tasks, err
@@ -222,23 +221,23 @@ func (u *userSite) nodeName(id string) string {
 	return id
 }
 
-// awaitPeers waits until a door can be reached through the network of the units and resolves the name of the
-// doors to the addresses of all of them.
-func (u *userSite) awaitPeers(ctx context.Context, door engine.Task, name string, all int) error {
+// awaitPeers waits until a proxy can be reached through the network of the units and resolves the name of the
+// proxies to the addresses of all of them.
+func (u *userSite) awaitPeers(ctx context.Context, proxy engine.Task, name string, all int) error {
 	return fleet.Until(ctx, pollInterval, func() (bool, error) {
-		count, err := u.countAddresses(ctx, u.insideOf(door), name)
+		count, err := u.countAddresses(ctx, u.insideOf(proxy), name)
 		if err == nil && count == all {
 			return true, nil
 		}
 		return false, errors.Join(fmt.Errorf("%s sees %d of %d nodes in the network %s: look whether the nodes "+
-			"let each other's ports 4789/udp, 7946/tcp and 7946/udp through", u.nodeName(door.NodeID), count, all,
+			"let each other's ports 4789/udp, 7946/tcp and 7946/udp through", u.nodeName(proxy.NodeID), count, all,
 			u.name), err)
 	})
 }
 
-// insideOf returns the host:port of a door in the network of the units.
-func (u *userSite) insideOf(door engine.Task) string {
-	return net.JoinHostPort(u.addressOf(door), strconv.Itoa(containers.ControlPort))
+// insideOf returns the host:port of a proxy in the network of the units.
+func (u *userSite) insideOf(proxy engine.Task) string {
+	return net.JoinHostPort(u.addressOf(proxy), strconv.Itoa(containers.ControlPort))
 }
 
 // addressOf returns the IP address of a task in the network of the units; "" if it has none.
@@ -252,9 +251,9 @@ func (u *userSite) addressOf(task engine.Task) string {
 	return ""
 }
 
-// countAddresses asks a door, at its address in the network of the units, how many addresses a name has.
-func (u *userSite) countAddresses(ctx context.Context, door, name string) (int, error) {
-	plain, err := u.through(ctx, door)
+// countAddresses asks a proxy, at its address in the network of the units, how many addresses a name has.
+func (u *userSite) countAddresses(ctx context.Context, proxy, name string) (int, error) {
+	plain, err := u.through(ctx, proxy)
 	if err != nil {
 		return 0, err
 	}
@@ -268,17 +267,18 @@ func (u *userSite) countAddresses(ctx context.Context, door, name string) (int, 
 }
 
 const (
-	// dialPatience limits how long a node may take to accept, and answerPatience a door to answer.
+	// dialPatience limits how long a node may take to accept, and answerPatience a proxy to answer.
 	dialPatience   = 3 * time.Second
 	answerPatience = 10 * time.Second
 	longestAnswer  = 512 // bytes
 )
 
-// through connects to an address in the network of the units, through the first door that accepts.
+// through connects to an address in the network of the units, through the first proxy that accepts. Each node
+// that is down takes up to dialPatience.
 func (u *userSite) through(ctx context.Context, address string) (net.Conn, error) {
 	var problems []error
-	for _, door := range u.doors {
-		plain, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", door)
+	for _, proxy := range u.proxies {
+		plain, err := (&net.Dialer{Timeout: dialPatience}).DialContext(ctx, "tcp", proxy)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -289,15 +289,15 @@ func (u *userSite) through(ctx context.Context, address string) (net.Conn, error
 			err = errors.New(answer)
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("through the door at %s: %w", door, err), connection.Close())
+			return nil, errors.Join(fmt.Errorf("through the proxy at %s: %w", proxy, err), connection.Close())
 		}
 		return connection, nil
 	}
-	return nil, fmt.Errorf("this host cannot connect to the door of any node: %w", errors.Join(problems...))
+	return nil, fmt.Errorf("this host cannot connect to the proxy of any node: %w", errors.Join(problems...))
 }
 
-// request sends a line to a door and returns the line that it answers. It reads byte by byte, since the bytes
-// after that line are for the caller.
+// request sends a line to a proxy and returns the line that it answers. It reads byte by byte, since the
+// bytes after that line are for the caller.
 func request(connection net.Conn, wanted string) (string, error) {
 	if err := connection.SetDeadline(time.Now().Add(answerPatience)); err != nil {
 		return "", err
@@ -320,7 +320,7 @@ func request(connection net.Conn, wanted string) (string, error) {
 // leave removes all objects of this conductor and waits until they are gone.
 func (u *userSite) leave() error {
 	manager := u.manager
-	u.manager, u.network, u.doors, u.inside = nil, "", nil, nil
+	u.manager, u.network, u.proxies, u.inside = nil, "", nil, nil
 	if manager == nil { // nothing was made
 		return nil
 	}
