@@ -60,8 +60,8 @@ type recorded struct {
 func newRecorded(t *testing.T, layout lab.Layout, platform Platform[*life]) *recorded {
 	t.Helper()
 	b := &recorded{}
-	platform.Next = func(_ context.Context, ended *life, elsewhere bool) (*life, error) {
-		return &life{NewUnit(ended.Spec), b}, b.note(fmt.Sprintf("next %s %t", ended.Spec.Name, elsewhere))
+	platform.Next = func(_ context.Context, ended *life, mayMove bool) (*life, error) {
+		return &life{NewUnit(ended.Spec), b}, b.note(fmt.Sprintf("next %s %t", ended.Spec.Name, mayMove))
 	}
 	platform.New = func(spec lab.UnitSpec) *life { return &life{NewUnit(spec), b} }
 	platform.Reach = func(string) string { return "" }

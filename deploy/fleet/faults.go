@@ -36,7 +36,6 @@ func (f *Fleet[L]) Harm(ctx context.Context, asked lab.Fault) (proof string, err
 	if err != nil {
 		return "", fmt.Errorf("%s %s %s: %w", asked.Kind, what, asked.Target, err)
 	}
-	f.note(asked, true)
 	return proof, nil
 }
 
@@ -58,28 +57,37 @@ func (f *Fleet[L]) Heal(ctx context.Context, asked lab.Fault) (err error) {
 	if err != nil {
 		return fmt.Errorf("heal %s after %s: %w", asked.Target, asked.Kind, err)
 	}
-	f.note(asked, false)
+	f.forget(asked)
 	return nil
 }
 
-// note records that a target has a fault, or no longer has it.
-func (f *Fleet[L]) note(asked lab.Fault, harmed bool) {
+// note records that a target has a fault, before the attempt: it must not be done twice at once. It fails if
+// the target has a fault that excludes this one.
+func (f *Fleet[L]) note(asked lab.Fault) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if harmed {
-		f.harmed[fault{asked.Target, asked.Kind}] = struct{}{}
-	} else {
-		delete(f.harmed, fault{asked.Target, asked.Kind})
+	for done := range f.harmed {
+		if done.target == asked.Target && excludes(done.kind, asked.Kind) {
+			return fmt.Errorf("it has the fault %s already: let this one begin after that is healed", done.kind)
+		}
 	}
+	f.harmed[fault{asked.Target, asked.Kind}] = struct{}{}
+	return nil
 }
 
-// noteNew records that a target has a fault, and returns true; it returns false if the target has it already.
-func (f *Fleet[L]) noteNew(asked lab.Fault) bool {
+// excludes reports whether a target that has a fault cannot get another one. While it is paused or cut off it
+// cannot be started again: its next life would be neither. While it is killed it has no link to cut.
+func excludes(present, asked lab.FaultKind) bool {
+	endsWithLife := present == lab.FaultPause || present == lab.FaultCut
+	return asked == present || endsWithLife && (asked.Ends() || asked.Replaces()) ||
+		present == lab.FaultKill && asked == lab.FaultCut
+}
+
+// forget records that a target no longer has a fault.
+func (f *Fleet[L]) forget(healed lab.Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, has := f.harmed[fault{asked.Target, asked.Kind}]
-	f.harmed[fault{asked.Target, asked.Kind}] = struct{}{}
-	return !has
+	delete(f.harmed, fault{healed.Target, healed.Kind})
 }
 
 // has reports whether a target has a fault that is not healed yet.
@@ -90,26 +98,42 @@ func (f *Fleet[L]) has(asked lab.Fault) bool {
 	return has
 }
 
-// harm does a fault to a unit.
+// harm does a fault to a unit, if it can have that.
 func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof string, err error) {
+	if err := f.checkHarm(life, asked.Kind); err != nil {
+		return "", err
+	}
+	if err := f.note(asked); err != nil {
+		return "", err
+	}
+	if proof, err = f.do(ctx, life, asked); err != nil {
+		f.forget(asked)
+	}
+	return proof, err
+}
+
+// checkHarm returns why a unit cannot have a fault, whatever other faults it has.
+func (f *Fleet[L]) checkHarm(life L, kind lab.FaultKind) error {
 	u, p := life.unit(), f.platform
 	switch {
 	case u.Spec.Name == f.lead:
-		return "", errors.New("it leads the trial and cannot have a fault in it")
-	case !slices.Contains(p.Faults, asked.Kind):
-		return "", fmt.Errorf("the deployment %s can do only these to a unit: %v", p.Name, p.Faults)
-	case u.HasEnded() && !asked.Kind.Ends(): // a kill of it fails below, with a message of its own
-		return "", fmt.Errorf("it has ended%s", u.Log.LastWords())
-	case !u.HasEnded() && f.has(asked):
-		return "", errors.New("it has this fault already")
-	case p.SharesMemory && (asked.Kind.Ends() || asked.Kind.Replaces()):
-		return "", errors.New("it shares memory with others, which it would not find as it was when it is " +
+		return errors.New("it leads the trial and cannot have a fault in it")
+	case !slices.Contains(p.Faults, kind):
+		return fmt.Errorf("the deployment %s can do only these to a unit: %v", p.Name, p.Faults)
+	case u.HasEnded():
+		return fmt.Errorf("it has ended%s", u.Log.LastWords())
+	case p.SharesMemory && (kind.Ends() || kind.Replaces()):
+		return errors.New("it shares memory with others, which it would not find as it was when it is " +
 			"started again")
 	case p.Refuse != nil:
-		if err := p.Refuse(life); err != nil {
-			return "", err
-		}
+		return p.Refuse(life)
 	}
+	return nil
+}
+
+// do does a fault to a unit.
+func (f *Fleet[L]) do(ctx context.Context, life L, asked lab.Fault) (proof string, err error) {
+	u := life.unit()
 	switch asked.Kind {
 	case lab.FaultPause:
 		return life.Pause(ctx)
@@ -146,7 +170,7 @@ func (f *Fleet[L]) heal(ctx context.Context, life L, asked lab.Fault) error {
 	case lab.FaultUpdate:
 		return nil // an update is complete once it is done
 	}
-	return f.again(ctx, life, !elsewhere) // after a kill or a restart
+	return f.again(ctx, life, onSameNode) // after a kill or a restart
 }
 
 // onPurpose calls end, which ends units, and keeps their ends from failing the trial. If end fails, the
@@ -175,7 +199,8 @@ func (f *Fleet[L]) ended(ctx context.Context, life L) error {
 	return f.platform.Gone(ctx, life)
 }
 
-// cut disconnects a unit from its network, and proves that it cannot be reached if it listens.
+// cut disconnects a unit from its network, and proves that it cannot be reached if it listens. Without a proof
+// it connects the unit again, since nobody heals a fault that failed.
 func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
 	if err := f.platform.Cut(ctx, life, true); err != nil {
 		return "", err
@@ -184,7 +209,10 @@ func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
 	if address == "" {
 		return "its network lets nothing through", nil
 	}
-	return hosts.Unreached(address)
+	if proof, err = hosts.Unreached(address); err != nil {
+		err = errors.Join(err, f.platform.Cut(ctx, life, false))
+	}
+	return proof, err
 }
 
 // update replaces a life by a new one. The old one ends before, by Platform.Vacate or by the start of the new
@@ -197,7 +225,7 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 				return err
 			}
 		}
-		if err := f.again(ctx, old, elsewhere); err != nil {
+		if err := f.again(ctx, old, onAnyNode); err != nil {
 			return err
 		}
 		return f.ended(ctx, old)
@@ -208,11 +236,10 @@ func (f *Fleet[L]) update(ctx context.Context, old L) (proof string, err error) 
 	return fmt.Sprintf("its %s has ended, and %s runs", p.Describe(old), p.Describe(f.Named(name))), nil
 }
 
-// elsewhere is the value of mayMove with which the next life of a unit may run on another node.
-const elsewhere = true
+// Values of mayMove, which says whether the next life of a unit may run on another node.
+const onSameNode, onAnyNode = false, true
 
-// next returns the next life of a unit that has ended, before its start. It continues the log. If mayMove is
-// true, it may run on another node.
+// next returns the next life of a unit that has ended, before its start. It continues the log.
 func (f *Fleet[L]) next(ctx context.Context, ended L, mayMove bool) (life L, err error) {
 	old := ended.unit()
 	if f.platform.Next == nil {
@@ -226,8 +253,7 @@ func (f *Fleet[L]) next(ctx context.Context, ended L, mayMove bool) (life L, err
 	return life, nil
 }
 
-// again starts the next life of a unit that has ended, on another node if mayMove is true and the platform
-// wants that, and returns when it can be used.
+// again starts the next life of a unit that has ended, and returns when it can be used.
 func (f *Fleet[L]) again(ctx context.Context, ended L, mayMove bool) error {
 	name := ended.unit().Spec.Name
 	next, err := f.next(ctx, ended, mayMove)

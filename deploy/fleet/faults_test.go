@@ -80,11 +80,14 @@ func TestFaultsOfUnits(t *testing.T) {
 		"killed": {nil, []faultStep{{harms, "front", lab.FaultKill, ""}, {heals, "front", lab.FaultKill, ""}},
 			"kill front, next front false, start front, open front"},
 		"killed twice": {nil, []faultStep{{harms, "front", lab.FaultKill, ""},
-			{harms, "front", lab.FaultKill, "unit front has ended before it was killed"},
+			{harms, "front", lab.FaultKill, "kill unit front: it has ended"},
 			{harms, "front", lab.FaultPause, "pause unit front: it has ended"}}, "kill front"},
 		"paused": {nil, []faultStep{{harms, "db", lab.FaultPause, ""},
-			{harms, "db", lab.FaultPause, "it has this fault already"}, {heals, "db", lab.FaultPause, ""},
+			{harms, "db", lab.FaultPause, "it has the fault pause already"}, {heals, "db", lab.FaultPause, ""},
 			{heals, "db", lab.FaultPause, "heal db after pause: it has no such fault"}}, "pause db, resume db"},
+		"killed while it is paused": {nil, []faultStep{{harms, "db", lab.FaultPause, ""},
+			{harms, "db", lab.FaultKill, "it has the fault pause already: let this one begin after that is healed"},
+			{heals, "db", lab.FaultPause, ""}, {harms, "db", lab.FaultKill, ""}}, "pause db, resume db, kill db"},
 		"updated": {func(p *Platform[*life]) {
 			p.Vacate = func(_ context.Context, l *life) error { close(l.Ended); return nil }
 		}, []faultStep{{harms, "front", lab.FaultUpdate, ""}, {heals, "front", lab.FaultUpdate, ""}},
@@ -224,7 +227,7 @@ func TestFaultsOfNodes(t *testing.T) {
 		"still reached": {func(p *Platform[*life]) {
 			nodeOf := p.NodeOf // the lead would be on west, and have the fault refused
 			p.NodeOf = func(l *life) string { return strings.Replace(nodeOf(l), "west", "", 1) }
-		}, "west", lab.FaultCut, 1, "still answers", "link false"},
+		}, "west", lab.FaultCut, 1, "still answers", "link false, link true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := onNodes(t, c.change)
@@ -250,7 +253,7 @@ func TestFaultsOfNodes(t *testing.T) {
 func TestANodeHasAFaultOnce(t *testing.T) {
 	b := onNodes(t, nil)
 	deploytest.Must(t, b.doHarm(t, "east", lab.FaultKill, 1))
-	deploytest.Says(t, b.doHarm(t, "east", lab.FaultKill, 1), "kill node east: it has this fault already")
+	deploytest.Says(t, b.doHarm(t, "east", lab.FaultKill, 1), "kill node east: it has the fault kill already")
 	if did := strings.Join(b.noted, ", "); did != "kill node" {
 		t.Errorf("it did %q, want one kill", did)
 	}
@@ -271,7 +274,53 @@ func TestANodeHasAFaultFromItsBeginning(t *testing.T) {
 		p.Nodes.Named = func(string) Node { return slowHost{host{b}, again} }
 	})
 	deploytest.Must(t, b.doHarm(t, "east", lab.FaultKill, 1))
-	deploytest.Says(t, second, "it has this fault already")
+	deploytest.Says(t, second, "it has the fault kill already")
+}
+
+// TestAUnitHasAFaultFromItsBeginning checks that a unit that is being updated is not updated a second time.
+func TestAUnitHasAFaultFromItsBeginning(t *testing.T) {
+	var b *recorded
+	var second error
+	b = harmed(t, func(p *Platform[*life]) {
+		p.Vacate = func(_ context.Context, l *life) error {
+			if second == nil {
+				second = b.doHarm(t, "front", lab.FaultUpdate, 0)
+			}
+			close(l.Ended)
+			return nil
+		}
+	})
+	deploytest.Must(t, b.doHarm(t, "front", lab.FaultUpdate, 0))
+	deploytest.Says(t, second, "it has the fault update already")
+}
+
+// TestACutAndAKillOfANode checks that neither begins before the other is healed: the boot of a killed node
+// would connect it, and its loss would be watched twice.
+func TestACutAndAKillOfANode(t *testing.T) {
+	b := onNodes(t, nil)
+	for _, kinds := range [][2]lab.FaultKind{{lab.FaultCut, lab.FaultKill}, {lab.FaultKill, lab.FaultCut}} {
+		deploytest.Must(t, b.doHarm(t, "east", kinds[0], 1))
+		deploytest.Says(t, b.doHarm(t, "east", kinds[1], 1), "it has the fault "+string(kinds[0])+" already")
+		deploytest.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: kinds[0]}))
+	}
+}
+
+// TestACutWithoutAProofIsUndone checks that a unit that still answers is connected again.
+func TestACutWithoutAProofIsUndone(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	deploytest.Must(t, err)
+	defer func() { _ = listener.Close() }()
+	var b *recorded
+	b = harmed(t, func(p *Platform[*life]) {
+		p.Faults = append(p.Faults, lab.FaultCut)
+		p.Cut = func(_ context.Context, _ *life, off bool) error { return b.note(fmt.Sprint("cut ", off)) }
+	})
+	b.platform.Reach = func(string) string { return listener.Addr().String() }
+	deploytest.Says(t, b.doHarm(t, "front", lab.FaultCut, 1), "still answers")
+	deploytest.Says(t, b.Heal(t.Context(), lab.Fault{Target: "front", Kind: lab.FaultCut}), "it has no such fault")
+	if did := strings.Join(b.noted, ", "); did != "cut true, cut false" {
+		t.Errorf("it did %q, want that the cut is undone", did)
+	}
 }
 
 // TestANodeThatWasNotTouchedHasNoFault checks that a fault that failed before anything was done to its node

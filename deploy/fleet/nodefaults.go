@@ -51,8 +51,8 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	if err := f.checkLoss(there, asked.Kind); err != nil {
 		return "", err
 	}
-	if !f.noteNew(asked) { // before the attempt: a node that was harmed in part must be healed
-		return "", errors.New("it has this fault already")
+	if err := f.note(asked); err != nil { // it stays after a failure: Stop heals a node that was harmed in part
+		return "", err
 	}
 	switch asked.Kind {
 	case lab.FaultDrain:
@@ -66,7 +66,11 @@ func (f *Fleet[L]) harmNode(ctx context.Context, asked lab.Fault) (proof string,
 	if err != nil {
 		return "", err
 	}
-	return hosts.Unreached(n.Probe(asked.Target))
+	proof, err = hosts.Unreached(n.Probe(asked.Target))
+	if err != nil && asked.Kind == lab.FaultCut {
+		err = errors.Join(err, f.Heal(ctx, asked)) // nobody else heals a fault that failed
+	}
+	return proof, err
 }
 
 // endOnPurpose calls end, which ends the units of a node on purpose. If one of them had ended before, it
@@ -78,7 +82,7 @@ func (f *Fleet[L]) endOnPurpose(noted lab.Fault, units []L, end func() error) er
 		return end()
 	})
 	if !called {
-		f.note(noted, false)
+		f.forget(noted)
 	}
 	return err
 }
@@ -162,7 +166,7 @@ const againAtOnce = 16
 // againAll starts the next lives of units that ended together. Servers come first: others need them at their
 // start.
 func (f *Fleet[L]) againAll(ctx context.Context, ended []L) error {
-	again := func(ctx context.Context, life L) error { return f.again(ctx, life, elsewhere) }
+	again := func(ctx context.Context, life L) error { return f.again(ctx, life, onAnyNode) }
 	isServer := func(life L) bool { return life.unit().Spec.Server != nil }
 	servers := slices.DeleteFunc(slices.Clone(ended), func(life L) bool { return !isServer(life) })
 	if err := SideBySide(ctx, againAtOnce, servers, again); err != nil {
@@ -217,7 +221,7 @@ func (f *Fleet[L]) restoreNodes(ctx context.Context) error {
 	for _, done := range harmed {
 		if f.node(done.target) != nil {
 			problems = append(problems, f.restore(ctx, done.target, done.kind))
-			f.note(lab.Fault{Target: done.target, Kind: done.kind}, false)
+			f.forget(lab.Fault{Target: done.target, Kind: done.kind})
 		}
 	}
 	return errors.Join(problems...)

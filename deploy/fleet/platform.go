@@ -70,9 +70,9 @@ type Platform[L Instance] struct {
 	Dial func(endpoint string) string
 	// Clear removes everything of the trial from the platform, and fails if something is left.
 	Clear func() error
-	// Next returns the next life of a unit that has ended, before its start. If elsewhere is true, it may run
-	// on another node. nil: New returns it.
-	Next func(ctx context.Context, ended L, elsewhere bool) (L, error)
+	// Next returns the next life of a unit that has ended, before its start. If mayMove is true, it may run on
+	// another node. nil: New returns it.
+	Next func(ctx context.Context, ended L, mayMove bool) (L, error)
 	// Reach returns the address at which this host reaches a unit, without a relay; "" if it does not listen.
 	Reach func(unit string) string
 	// AwaitOpen waits until a unit accepts connections again after a fault; nil: the fleet tries the address of

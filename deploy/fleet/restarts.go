@@ -80,7 +80,7 @@ func (f *Fleet[L]) keepUp(life L) {
 		case <-f.starting.Done():
 			return
 		}
-		next, err := f.next(f.starting, life, !elsewhere)
+		next, err := f.next(f.starting, life, onSameNode)
 		if err == nil {
 			err = f.restart(next)
 		}

@@ -244,12 +244,12 @@ func (t *privateTrial) cut(ctx context.Context, s *service, off bool) error {
 }
 
 // next returns the next life of a unit, with the same service, environment and volume: on the node where it
-// was, or, with elsewhere, where the layout or else the scheduler of the swarm places it.
-func (t *privateTrial) next(_ context.Context, ended *service, elsewhere bool) (*service, error) {
+// was, or, if it may move, where the layout or else the scheduler of the swarm places it.
+func (t *privateTrial) next(_ context.Context, ended *service, mayMove bool) (*service, error) {
 	s := t.newService(ended.Spec)
 	s.id, s.made, s.former, s.token = ended.id, ended.made, ended.former, ended.token
 	s.made.TaskTemplate.Placement = on(t.life(ended).node)
-	if elsewhere {
+	if mayMove {
 		s.made.TaskTemplate.Placement = t.wanted(ended.Spec)
 	}
 	return s, nil
