@@ -66,6 +66,8 @@ func TestPlaces(t *testing.T) {
 		!strings.Contains(err.Error(), "node-3, and there are 2 hosts") {
 		t.Errorf("the third of two hosts: %v", err)
 	}
+	_, err = place([]lab.UnitSpec{unit("a", "node-1", "goods"), unit("b", "node-2", "goods")}, 2)
+	deploytest.Says(t, err, "unit b on node-2 shares the volume goods with a unit on another host")
 	if _, err := place([]lab.UnitSpec{unit("a", "", "")}, 0); err == nil ||
 		!strings.Contains(err.Error(), "--hosts") {
 		t.Errorf("no hosts: %v", err)

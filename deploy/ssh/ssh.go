@@ -161,8 +161,8 @@ func check(spec lab.UnitSpec) error {
 
 // place returns the index of the host of each unit, by its name. The node "node-1" is the first host; nodes
 // with other names get the hosts that are left, in the order of their first unit. A unit without a node gets
-// the host of the units with which it shares a volume; the others are distributed round robin. Nothing keeps
-// units with a common volume together if they have different nodes.
+// the host of the units with which it shares a volume; the others are distributed round robin. It fails if
+// units with a common volume are on different nodes.
 func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	if hosts == 0 {
 		return nil, errors.New("no hosts are named: name them (--hosts user@a,user@b)")
@@ -190,8 +190,13 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 			return nil, fmt.Errorf("unit %s names the node %s, and there are %d hosts: name more (--hosts)", spec.Name,
 				spec.Node, hosts)
 		}
+		volume := fleet.Volume("", spec)
+		if other, shared := volumes[volume]; shared && other != number {
+			return nil, fmt.Errorf("unit %s on %s shares the volume %s with a unit on another host, and hosts have no "+
+				"common folder: place both on one node", spec.Name, spec.Node, volume)
+		}
 		taken[number] = true
-		nodes[spec.Node], places[spec.Name], volumes[fleet.Volume("", spec)] = number, number, number
+		nodes[spec.Node], places[spec.Name], volumes[volume] = number, number, number
 	}
 	for _, spec := range specs {
 		if _, known := places[spec.Name]; known {
