@@ -8,6 +8,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -16,6 +17,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/bounded"
@@ -64,7 +66,7 @@ type Refusal struct {
 
 // Error implements error.
 func (r *Refusal) Error() string {
-	return fmt.Sprintf("%s (status %d %s)", r.Message, r.Code, r.Reason)
+	return fmt.Sprintf("%s (status %d %s)", r.Message, r.Code, cmp.Or(r.Reason, http.StatusText(r.Code)))
 }
 
 // NotFound reports whether the server has answered that the object does not exist.
@@ -146,7 +148,7 @@ func (c *Client) ask(ctx context.Context, method, path string, send any) (io.Rea
 	err = errors.Join(err, response.Body.Close())
 	refusal := &Refusal{Code: response.StatusCode}
 	if json.Unmarshal(text, refusal) != nil || refusal.Message == "" {
-		refusal.Message = string(text)
+		refusal.Message = strings.TrimSpace(string(text))
 	}
 	return nil, errors.Join(fmt.Errorf("%s %s: %w", method, path, refusal), err)
 }

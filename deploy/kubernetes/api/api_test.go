@@ -156,8 +156,8 @@ func TestServersThatAnswerBadly(t *testing.T) {
 	defer client.Close()
 	for path, want := range map[string]string{
 		"/not-json": "read the answer of Kubernetes to GET /not-json: invalid character",
-		"/gateway":  "no such upstream\n (status 502 )",
-		"/nothing":  "(status 503 )", "/cut-short": "unexpected EOF",
+		"/gateway":  "no such upstream (status 502 Bad Gateway)",
+		"/nothing":  "(status 503 Service Unavailable)", "/cut-short": "unexpected EOF",
 		"/endless": "more than 67108864 bytes",
 	} {
 		var answer api.Pod
