@@ -84,14 +84,14 @@ const (
 	hostname   = "kubernetes.io/hostname" // of nodes
 )
 
-// connect makes a service for every unit that listens: peers call the unit at the address of its service. It
+// connect makes a service for every unit that has endpoints: peers call the unit at the address of its service. It
 // then makes what links and faults of the units need.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
-		if !spec.Listens {
+		listens := containers.PortsOf(spec)
+		if len(listens) == 0 {
 			continue
 		}
-		listens := containers.PortsOf(spec)
 		var ports []lab.ContainerPort
 		for _, port := range listens {
 			ports = append(ports, lab.ContainerPort{Port: port})

@@ -3,10 +3,12 @@ package kubernetes
 import (
 	"crypto/tls"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/lab"
@@ -31,6 +33,23 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 		}
 		deploytest.Await(t, made, lab.EventReady) // it has called
 		deploytest.NoError(t, made.Stop())
+	}
+}
+
+// TestFurtherPortsHaveAService checks that peers get the address of a unit's further port although the unit does
+// not listen at its own.
+func TestFurtherPortsHaveAService(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"spec":{"clusterIP":"10.0.0.7"}}`)) // the test fails if the client lacks it
+	}))
+	defer server.Close()
+	d := &deployment{deployer: &Deployer{site: &userSite{}},
+		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
+	broker := lab.UnitSpec{Name: "broker", Networking: lab.Networking{Ports: []string{"mapper"}}}
+	deploytest.Must(t, d.connect(t.Context(), []lab.UnitSpec{broker}))
+	if at := d.Endpoints[lab.PortOf("broker", "mapper")].Dial; at != "10.0.0.7:8081" {
+		t.Errorf("its port is called at %q, want the address of a service", at)
 	}
 }
 
