@@ -91,7 +91,8 @@ func (v *Volume) Kill(ctx context.Context, brick string) (proof string, err erro
 	return "", fmt.Errorf("%s does not run", brick)
 }
 
-// Heal starts the server process of a brick again and waits until the brick has all writes that it missed.
+// Heal starts the server process of a brick again and waits until the brick has all writes that it missed. It
+// starts all other bricks that were killed, too: GlusterFS has no command for one.
 func (v *Volume) Heal(ctx context.Context, brick string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, healPatience, fmt.Errorf("not healed after %v", healPatience))
 	defer cancel()
