@@ -89,7 +89,11 @@ func Fill(folder string) (proof string, err error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, root.Close()) }()
+	defer func() {
+		if err = errors.Join(err, root.Close()); err != nil { // nobody heals a fault that failed
+			err = errors.Join(err, Drain(folder))
+		}
+	}()
 	for range fillAttempts {
 		var now unix.Statfs_t
 		if err := unix.Statfs(folder, &now); err != nil {

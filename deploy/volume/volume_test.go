@@ -3,6 +3,7 @@ package volume
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,23 @@ func TestFilledAndDrained(t *testing.T) {
 		t.Error("a volume was removed while it was mounted: UnmountBelow is not needed")
 	}
 	deploytest.NoError(t, errors.Join(UnmountBelow(dir), os.RemoveAll(dir)))
+}
+
+// TestAFailedFillIsUndone checks that a volume that could not be proved to be full has room again.
+func TestAFailedFillIsUndone(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a volume: run the tests as root")
+	}
+	folder := filepath.Join(t.TempDir(), "stock")
+	deploytest.Must(t, mount(folder))
+	t.Cleanup(func() { deploytest.NoError(t, UnmountBelow(folder)) })
+	if text, err := exec.Command("chattr", "+i", folder).CombinedOutput(); err != nil {
+		t.Skipf("this kernel cannot keep files out of a tmpfs: %v: %s", err, text)
+	}
+	_, err := Fill(folder)
+	deploytest.Says(t, err, "operation not permitted")
+	deploytest.Must(t, exec.Command("chattr", "-i", folder).Run())
+	deploytest.NoError(t, os.WriteFile(filepath.Join(folder, "more"), make([]byte, 1<<20), 0o600))
 }
 
 func TestAFolderThatIsNoVolume(t *testing.T) {
