@@ -11,7 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fault identifies a fault that was done.
+// fault identifies a fault of a target.
 type fault struct {
 	target string
 	kind   lab.FaultKind
@@ -47,7 +47,7 @@ func (f *Fleet[L]) Heal(ctx context.Context, asked lab.Fault) (err error) {
 		return f.Beside.Heal(ctx, asked)
 	}
 	switch {
-	case !f.has(asked):
+	case !f.Has(asked.Target, asked.Kind):
 		err = errors.New("it has no such fault")
 	case runs:
 		err = f.heal(ctx, life, asked)
@@ -57,7 +57,7 @@ func (f *Fleet[L]) Heal(ctx context.Context, asked lab.Fault) (err error) {
 	if err != nil {
 		return fmt.Errorf("heal %s after %s: %w", asked.Target, asked.Kind, err)
 	}
-	f.forget(asked)
+	f.forget(fault{asked.Target, asked.Kind})
 	return nil
 }
 
@@ -84,17 +84,17 @@ func excludes(present, asked lab.FaultKind) bool {
 }
 
 // forget records that a target no longer has a fault.
-func (f *Fleet[L]) forget(healed lab.Fault) {
+func (f *Fleet[L]) forget(healed fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.harmed, fault{healed.Target, healed.Kind})
+	delete(f.harmed, healed)
 }
 
-// has reports whether a target has a fault that is not healed yet.
-func (f *Fleet[L]) has(asked lab.Fault) bool {
+// Has reports whether a target has a fault that is not healed yet.
+func (f *Fleet[L]) Has(target string, kind lab.FaultKind) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, has := f.harmed[fault{asked.Target, asked.Kind}]
+	_, has := f.harmed[fault{target, kind}]
 	return has
 }
 
@@ -107,7 +107,7 @@ func (f *Fleet[L]) harm(ctx context.Context, life L, asked lab.Fault) (proof str
 		return "", err
 	}
 	if proof, err = f.do(ctx, life, asked); err != nil {
-		f.forget(asked)
+		f.forget(fault{asked.Target, asked.Kind})
 	}
 	return proof, err
 }
@@ -136,7 +136,10 @@ func (f *Fleet[L]) do(ctx context.Context, life L, asked lab.Fault) (proof strin
 	u := life.unit()
 	switch asked.Kind {
 	case lab.FaultPause:
-		return life.Pause(ctx)
+		if proof, err = life.Pause(ctx); err != nil {
+			_ = life.Resume(ctx) // some processes may be stopped, and nobody heals a fault that failed
+		}
+		return proof, err
 	case lab.FaultCut:
 		return f.cut(ctx, life)
 	case lab.FaultSlow:
@@ -199,8 +202,8 @@ func (f *Fleet[L]) ended(ctx context.Context, life L) error {
 	return f.platform.Gone(ctx, life)
 }
 
-// cut disconnects a unit from its network, and proves that it cannot be reached if it listens. Without a proof
-// it connects the unit again, since nobody heals a fault that failed.
+// cut disconnects a unit from its network, and proves that it cannot be reached if it listens. Without a
+// proof it connects the unit again, since nobody heals a fault that failed.
 func (f *Fleet[L]) cut(ctx context.Context, life L) (proof string, err error) {
 	if err := f.platform.Cut(ctx, life, true); err != nil {
 		return "", err

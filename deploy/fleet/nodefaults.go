@@ -82,7 +82,7 @@ func (f *Fleet[L]) endOnPurpose(noted lab.Fault, units []L, end func() error) er
 		return end()
 	})
 	if !called {
-		f.forget(noted)
+		f.forget(fault{noted.Target, noted.Kind})
 	}
 	return err
 }
@@ -221,7 +221,7 @@ func (f *Fleet[L]) restoreNodes(ctx context.Context) error {
 	for _, done := range harmed {
 		if f.node(done.target) != nil {
 			problems = append(problems, f.restore(ctx, done.target, done.kind))
-			f.forget(lab.Fault{Target: done.target, Kind: done.kind})
+			f.forget(done)
 		}
 	}
 	return errors.Join(problems...)

@@ -108,14 +108,13 @@ func (d *deployment) cutByFilter(ctx context.Context, p *pod, off bool) error {
 			err = fmt.Errorf("its pod still gets answers from that of %s", d.lead)
 		}
 	}
-	if err != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerPatience)
-		defer cancel()
-		_, again := d.command(ctx, p, dropNothing)
-		return errors.Join(err, again)
+	if err == nil {
+		return nil
 	}
-	d.markCut(p, true)
-	return nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerPatience)
+	defer cancel()
+	_, again := d.command(ctx, p, dropNothing)
+	return errors.Join(err, again)
 }
 
 // join connects a pod again that was cut off. Kubernetes may meanwhile have taken a pod with a health check
@@ -125,7 +124,6 @@ func (d *deployment) join(ctx context.Context, p *pod) error {
 	if _, err := d.command(ctx, p, dropNothing); err != nil {
 		return err
 	}
-	d.markCut(p, false)
 	err := d.awaitAnswer(ctx, p)
 	if err != nil || p.Spec.Container == nil || p.probe(p.Spec.Container.Health) == nil {
 		return err
@@ -159,24 +157,10 @@ func (d *deployment) command(ctx context.Context, p *pod, script string) (printe
 	return d.cluster.API.Exec(ctx, d.cluster.namespace, p.name, cutter, shell, "-c", script)
 }
 
-// markCut records whether a unit is cut off.
-func (d *deployment) markCut(p *pod, off bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.cutOff[p.Spec.Name] = off
-}
-
-// isCut reports whether a unit is cut off.
-func (d *deployment) isCut(unit string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.cutOff[unit]
-}
-
 // reachUncut returns the address at which this host reaches a unit, or "" if the unit is cut off: a forward
 // accepts connections all the same, so that dialling it would prove nothing.
 func (d *deployment) reachUncut(unit string) string {
-	if d.isCut(unit) {
+	if d.Has(unit, lab.FaultCut) {
 		return ""
 	}
 	return d.reach(unit)

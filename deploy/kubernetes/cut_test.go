@@ -106,7 +106,6 @@ func TestAHealedCutWaitsForRoutesOnce(t *testing.T) {
 	}})
 	defer server.Close()
 	d := &deployment{pods: newPodCache(), deployer: &Deployer{site: &userSite{}}, lead: "front",
-		cutOff:  map[string]bool{},
 		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
 	opened := 0
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{
@@ -124,8 +123,8 @@ func TestAHealedCutWaitsForRoutesOnce(t *testing.T) {
 	_, err := d.Harm(deploytest.Within(t), fault)
 	deploytest.Must(t, err)
 	deploytest.Must(t, d.Heal(deploytest.Within(t), fault))
-	if opened != 1 || d.isCut("boxed") || isCut.Load() {
-		t.Errorf("it waits %d times; it is cut off: %t, %t", opened, d.isCut("boxed"), isCut.Load())
+	if opened != 1 || d.Has("boxed", lab.FaultCut) || isCut.Load() {
+		t.Errorf("it waits %d times; it is cut off: %t, %t", opened, d.Has("boxed", lab.FaultCut), isCut.Load())
 	}
 }
 

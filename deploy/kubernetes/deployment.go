@@ -41,9 +41,8 @@ type deployment struct {
 	aliases  []api.HostAlias         // the names of described containers, for all pods
 	configs  map[string]engine.Image // configurations of the images of described containers
 
-	mu     sync.Mutex
-	lives  int             // pods named so far
-	cutOff map[string]bool // units that are cut off on a cluster of the user's
+	mu    sync.Mutex
+	lives int // pods named so far
 }
 
 // endNotice is the longest delay until the cluster reports that a program has ended. The kubelet checks
@@ -59,7 +58,7 @@ func newDeployment(
 		deployer: d, cluster: cluster, lead: layout.Lead, dir: dir,
 		trial: strings.ToLower(filepath.Base(dir)),
 		pods:  newPodCache(), accounts: newAccounts(), configs: map[string]engine.Image{},
-		arrived: make(chan lab.Arrived, arrivals), cutOff: map[string]bool{},
+		arrived: make(chan lab.Arrived, arrivals),
 	}
 	platform := fleet.Platform[*pod]{
 		Name: d.Name(), Faults: d.Can().Faults, SharesMemory: layout.SharedMemory > 0,
@@ -84,8 +83,8 @@ const (
 	hostname   = "kubernetes.io/hostname" // of nodes
 )
 
-// connect makes a service for every unit that has endpoints: peers call the unit at the address of its service. It
-// then makes what links and faults of the units need.
+// connect makes a service for every unit that has endpoints: peers call the unit at the address of its
+// service. It then makes what links and faults of the units need.
 func (d *deployment) connect(ctx context.Context, specs []lab.UnitSpec) error {
 	for _, spec := range specs {
 		listens := containers.PortsOf(spec)

@@ -285,7 +285,7 @@ func (d *deployment) connectTo(name string) (net.Conn, error) {
 	if err != nil || p == nil {
 		return nil, errors.Join(err, errors.New("it has no pod"))
 	}
-	if d.isCut(p.Spec.Name) { // the API server would reach it all the same
+	if d.Has(p.Spec.Name, lab.FaultCut) { // the API server would reach it all the same
 		return nil, errors.New("it is cut off")
 	}
 	return d.cluster.API.Forward(d.Watching, d.cluster.namespace, p.name, port)
