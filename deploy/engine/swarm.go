@@ -9,29 +9,26 @@ import (
 	"time"
 )
 
-// SwarmOptions are the settings of a new swarm.
-type SwarmOptions struct {
-	Address   string        // of its first node, without a port
-	Pool      string        // range of the addresses of its networks, such as 198.18.0.0/16
-	Heartbeat time.Duration // period of a node's heartbeats; without three of them it is down
-}
-
 // swarmPort is the port at which managers of a swarm listen.
 const swarmPort = "2377"
 
-// InitSwarm makes the daemon the first manager of a swarm and returns the token with which workers join.
-func (c *Client) InitSwarm(ctx context.Context, o SwarmOptions) (token string, err error) {
+// InitSwarm makes the daemon, at its own address, the first manager of a swarm and returns the token with
+// which workers join. Networks get ranges of pool, such as 198.18.0.0/16. A node that misses three heartbeats
+// is down.
+func (c *Client) InitSwarm(
+	ctx context.Context, address, pool string, heartbeat time.Duration,
+) (token string, err error) {
 	body := map[string]any{
-		"ListenAddr": o.Address + ":" + swarmPort, "AdvertiseAddr": o.Address, "DefaultAddrPool": []string{o.Pool},
+		"ListenAddr": address + ":" + swarmPort, "AdvertiseAddr": address, "DefaultAddrPool": []string{pool},
 		"SubnetSize": 24,
-		"Spec":       map[string]any{"Dispatcher": map[string]any{"HeartbeatPeriod": o.Heartbeat}},
+		"Spec":       map[string]any{"Dispatcher": map[string]any{"HeartbeatPeriod": heartbeat}},
 	}
 	if err := c.call(ctx, http.MethodPost, "/swarm/init", nil, body, nil); err != nil {
 		return "", fmt.Errorf("make a swarm: %w", err)
 	}
 	var swarm struct{ JoinTokens struct{ Worker string } }
 	err = c.call(ctx, http.MethodGet, "/swarm", nil, nil, &swarm)
-	return swarm.JoinTokens.Worker, named("read the token of the swarm", o.Address, err)
+	return swarm.JoinTokens.Worker, named("read the token of the swarm", address, err)
 }
 
 // JoinSwarm makes the daemon a worker, at its own address, of a manager's swarm.
@@ -62,19 +59,11 @@ func (c *Client) SwarmNodes(ctx context.Context) ([]SwarmNode, error) {
 	return nodes, named("list the nodes of", "the swarm", err)
 }
 
-// Availability says whether a node takes tasks.
-type Availability string
-
-// The availabilities of nodes that are set here.
-const (
-	Active Availability = "active"
-	Drain  Availability = "drain" // the tasks that the node has end, too
-)
-
-// SetAvailability changes the availability of a node.
-func (c *Client) SetAvailability(ctx context.Context, id string, to Availability) error {
+// Drain ends the tasks of a node, which then takes no new ones, or makes it take tasks again if drained is
+// false.
+func (c *Client) Drain(ctx context.Context, id string, drained bool) error {
 	return c.update(ctx, "node", id, id, func(spec map[string]any) any {
-		spec["Availability"] = to
+		spec["Availability"] = map[bool]string{true: "drain", false: "active"}[drained]
 		return spec
 	})
 }

@@ -62,11 +62,7 @@ func (t *privateTrial) isDown(ctx context.Context, name string) (bool, error) {
 // close drains a node if closed is true. Otherwise it makes the node available again, and waits until all
 // nodes without a fault are in the network of the units, so that units on this node can be called.
 func (t *privateTrial) close(ctx context.Context, name string, closed bool) error {
-	id := t.cluster.Named(name).ID
-	if closed {
-		return t.cluster.Manager().SetAvailability(ctx, id, engine.Drain)
-	}
-	if err := t.cluster.Manager().SetAvailability(ctx, id, engine.Active); err != nil {
+	if err := t.cluster.Manager().Drain(ctx, t.cluster.Named(name).ID, closed); err != nil || closed {
 		return err
 	}
 	return t.cluster.AwaitPeers(ctx)

@@ -177,8 +177,7 @@ func (c *Cluster) form(ctx context.Context) error {
 		return err
 	}
 	first := c.Nodes[0]
-	token, err := first.Engine.InitSwarm(ctx, engine.SwarmOptions{Address: first.Address,
-		Pool: c.Hosts.Range(4) + "0/22", Heartbeat: heartbeat})
+	token, err := first.Engine.InitSwarm(ctx, first.Address, c.Hosts.Range(4)+"0/22", heartbeat)
 	if err != nil {
 		return err
 	}
