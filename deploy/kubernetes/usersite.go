@@ -10,7 +10,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
-	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -120,19 +119,11 @@ func (s *userSite) leave(c *cluster) error {
 	return nil
 }
 
-// load pushes the image of a program, with the starter, to the registry. Nodes pull images of the user's by
-// their names.
+// load implements site.
 func (s *userSite) load(
 	ctx context.Context, content string, isUsers bool,
 ) (image string, bytes int, err error) {
-	if isUsers {
-		return content, 0, nil
-	}
-	name, config, layer, err := containers.RegistryImage(content, s.Starter)
-	if err == nil {
-		image, err = s.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
-	}
-	return image, len(layer), err
+	return s.images.Load(ctx, s.Starter, content, isUsers)
 }
 
 // places implements site: layouts name the nodes of the user's cluster as the cluster does.

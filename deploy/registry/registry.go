@@ -1,7 +1,7 @@
 // Package registry puts images into a registry that the user names, over its HTTP API, so
 // that the nodes of a cluster can pull them.
 //
-// Entry points: Parse, Repository.Push.
+// Entry points: Parse, Repository.Load.
 package registry
 
 import (
@@ -27,6 +27,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/credentials"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
+	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/engine"
 )
 
@@ -157,6 +158,22 @@ func (r *Repository) account() (name, password string, exists bool) {
 		return "", "", false
 	}
 	return strings.Cut(string(plain), ":")
+}
+
+// Load does what containers.Images.Load does for the nodes of a user's cluster: it puts the image of a
+// content, with the starter beside its program, into the registry. Nodes pull users' images by their own
+// names.
+func (r *Repository) Load(
+	ctx context.Context, starter, content string, isUsers bool,
+) (image string, bytes int, err error) {
+	if isUsers {
+		return content, 0, nil
+	}
+	name, config, layer, err := containers.RegistryImage(content, starter)
+	if err == nil {
+		image, err = r.Push(ctx, Image{Name: name, Config: config, Layer: layer})
+	}
+	return image, len(layer), err
 }
 
 // Image is an image with a single layer.

@@ -16,7 +16,6 @@ import (
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
-	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -58,19 +57,11 @@ func (u *userSite) preflight(ctx context.Context, layout lab.Layout) error {
 		containers.CheckDescribed("Swarm", layout.Units, lacks), containers.CheckPorts(layout.Units))
 }
 
-// load implements site: it pushes an image with the starter, and a program if content names one, to the
-// registry. Nodes pull images of the user's by their names. See containers.Images.Load.
+// load implements site.
 func (u *userSite) load(
 	ctx context.Context, content string, isUsers bool,
 ) (image string, bytes int, err error) {
-	if isUsers {
-		return content, 0, nil
-	}
-	name, config, layer, err := containers.RegistryImage(content, u.swarm.Starter)
-	if err == nil {
-		image, err = u.swarm.images.Push(ctx, registry.Image{Name: name, Config: config, Layer: layer})
-	}
-	return image, len(layer), err
+	return u.swarm.images.Load(ctx, u.swarm.Starter, content, isUsers)
 }
 
 // enter makes the network and the proxies, with the first trial.
