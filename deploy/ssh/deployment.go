@@ -120,15 +120,15 @@ func (d *deployment) open(ctx context.Context, specs []lab.UnitSpec) error {
 	}
 	for i, h := range d.hosts {
 		trial := agent.Trial{Name: filepath.Base(d.dir), Ports: len(listeners[i])}
-		opened, err := call[agent.Opened](ctx, h, "Open", trial)
-		if err == nil && len(opened.Ports) != trial.Ports {
-			err = fmt.Errorf("its agent has reserved %d ports, expected %d", len(opened.Ports), trial.Ports)
+		ports, err := call[[]int](ctx, h, "Open", trial)
+		if err == nil && len(ports) != trial.Ports {
+			err = fmt.Errorf("its agent has reserved %d ports, expected %d", len(ports), trial.Ports)
 		}
 		if err != nil {
 			return fmt.Errorf("begin the trial on host %s: %w", h.name, err)
 		}
 		for n, name := range listeners[i] {
-			address := net.JoinHostPort(h.address, strconv.Itoa(opened.Ports[n]))
+			address := net.JoinHostPort(h.address, strconv.Itoa(ports[n]))
 			d.Endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
 		}
 	}

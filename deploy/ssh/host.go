@@ -325,17 +325,18 @@ func Proof(ctx context.Context, host string) ([]byte, error) {
 // learnAddress asks the agent for the address of its host, and checks that units there can be reached from
 // here.
 func (h *host) learnAddress(ctx context.Context, addresses []netip.Addr) error {
-	about, err := call[agent.About](ctx, h, "About", agent.None{})
-	if err != nil {
+	var err error
+	if h.probe, err = call[string](ctx, h, "Address", agent.None{}); err != nil {
 		return err
 	}
-	address, err := netip.ParseAddr(about.Address)
+	if h.address, _, err = net.SplitHostPort(h.probe); err != nil {
+		return err
+	}
+	address, err := netip.ParseAddr(h.address)
 	if err != nil || !slices.Contains(addresses, address.Unmap()) {
 		return fmt.Errorf("it says that its address is %s, and here it is called at %v: units there are reached "+
-			"only without a relay (ProxyJump, port forwarding, NAT) between",
-			about.Address, addresses)
+			"only without a relay (ProxyJump, port forwarding, NAT) between", h.address, addresses)
 	}
-	h.address, h.probe = about.Address, net.JoinHostPort(about.Address, strconv.Itoa(about.Port))
 	probe, err := (&net.Dialer{Timeout: probePatience}).DialContext(ctx, "tcp", h.probe)
 	if err != nil {
 		return fmt.Errorf("programs there are not reached from here: %w: let its firewall pass ports 10000 to "+

@@ -102,7 +102,7 @@ func (d *Deployer) Can() lab.Capabilities {
 
 // Preflight implements lab.Deployer. The agent of each host checks the units of that host.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
-	servers, units, rest := containers.Part(layout)
+	servers, units, rest := containers.Split(layout)
 	problems := []error{Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),
 		containers.CheckServices(layout.Services, "process or docker-host"),
 		containers.CheckFolders(layout.Services, "others"), fleet.CheckUnpublished(units)}
@@ -192,8 +192,8 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 		}
 		volume := fleet.Volume("", spec)
 		if other, shared := volumes[volume]; shared && other != number {
-			return nil, fmt.Errorf("unit %s on %s shares the volume %s with a unit on another host, and hosts have no "+
-				"common folder: place both on one node", spec.Name, spec.Node, volume)
+			return nil, fmt.Errorf("unit %s on %s shares the volume %s with a unit on another host, and hosts have "+
+				"no common folder: place both on one node", spec.Name, spec.Node, volume)
 		}
 		taken[number] = true
 		nodes[spec.Node], places[spec.Name], volumes[volume] = number, number, number

@@ -38,8 +38,8 @@ type Host struct {
 	meter    lab.Meter
 	scratch  *leftovers.Scratch
 	deployer *process.Deployer
-	about    About
-	probe    net.Listener  // until the first trial
+	address  string        // see Address
+	probe    net.Listener  // at address, until the first trial
 	renewals chan struct{} // of the lease
 	gone     chan struct{} // closed when the conductor is gone
 
@@ -136,8 +136,8 @@ func (h *Host) listen() error {
 		return err
 	}
 	defer ports.Close()
-	h.about = About{Address: connection[2], Port: ports.Numbers[0]}
-	h.probe, err = net.Listen("tcp", net.JoinHostPort(connection[2], fmt.Sprint(ports.Numbers[0])))
+	h.address = net.JoinHostPort(connection[2], fmt.Sprint(ports.Numbers[0]))
+	h.probe, err = net.Listen("tcp", h.address)
 	return err
 }
 
@@ -159,9 +159,10 @@ func (h *Host) Renew(None, *None) error {
 	return nil
 }
 
-// About returns the address of the host.
-func (h *Host) About(_ None, about *About) error {
-	*about = h.about
+// Address returns the address at which the conductor has called this host, with the port at which the agent
+// listens until the first trial.
+func (h *Host) Address(_ None, address *string) error {
+	*address = h.address
 	return nil
 }
 

@@ -13,12 +13,6 @@ const SystemPrefix = "cleave: host "
 // None is an empty message.
 type None struct{}
 
-// About describes the host of an agent.
-type About struct {
-	Address string // at which the conductor has called
-	Port    int    // at which the agent listens until the first trial
-}
-
 // Piece is a piece of a program that is copied to the host. The pieces are sent in order.
 type Piece struct {
 	Name string // of the file: the hash of the program
@@ -32,9 +26,6 @@ type Trial struct {
 	Name  string // of its folder
 	Ports int    // number of ports on which units of this host listen
 }
-
-// Opened holds the ports that a host has reserved for a trial.
-type Opened struct{ Ports []int }
 
 // Started describes one life of a unit that has started.
 type Started struct {

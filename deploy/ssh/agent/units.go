@@ -43,7 +43,7 @@ func (w writer) Write(data []byte) (int, error) {
 }
 
 // Open begins a trial and reserves its ports.
-func (h *Host) Open(trial Trial, opened *Opened) (err error) {
+func (h *Host) Open(trial Trial, ports *[]int) (err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.trial != nil {
@@ -60,7 +60,7 @@ func (h *Host) Open(trial Trial, opened *Opened) (err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
-	h.trial, opened.Ports, err = h.deployer.OpenRemote(dir, trial.Ports)
+	h.trial, *ports, err = h.deployer.OpenRemote(dir, trial.Ports)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
