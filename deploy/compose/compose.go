@@ -43,9 +43,14 @@ func New(processes *process.Deployer, label string) *Deployer {
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return "compose" }
 
+// Can implements lab.Deployer.
+func (d *Deployer) Can() lab.Capabilities {
+	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}}
+}
+
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
-	services, rest := part(layout)
+	services, rest := split(layout)
 	_, err := findTool(ctx)
 	if len(services) == 0 {
 		err = errors.Join(err, errors.New("the layout has no service of a compose file: deploy it in another way"))
@@ -53,8 +58,8 @@ func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
 	return errors.Join(err, d.processes.Preflight(ctx, rest))
 }
 
-// part splits a layout into the services of the compose file and the rest.
-func part(layout lab.Layout) (services []lab.UnitSpec, rest lab.Layout) {
+// split splits a layout into the services of the compose file and the rest.
+func split(layout lab.Layout) (services []lab.UnitSpec, rest lab.Layout) {
 	isService := func(spec lab.UnitSpec) bool { return spec.Compose != nil }
 	isOther := func(spec lab.UnitSpec) bool { return !isService(spec) }
 	rest = layout
@@ -72,9 +77,9 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	services, rest := part(layout)
+	services, rest := split(layout)
 	running := &deployment{deployer: d, engine: client,
-		project: &project{tool: tool, services: services, label: d.label, dir: dir}}
+		project: &project{tool: tool, spec: services[0], label: d.label, dir: dir}}
 	running.Fleet = fleet.New(ctx, fleet.NewSupervisor(layout, fleet.HandedOver(dir)), dir, running.platform())
 	rest.Prepare = nil // open runs the commands, before the services
 	open := func() error {

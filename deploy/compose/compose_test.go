@@ -117,9 +117,9 @@ func TestServicesAreBoundLikeProcesses(t *testing.T) {
 	cores := []int{1001}
 	processors, err := launch.Processors(cores)
 	deploytest.Must(t, err)
-	p := &project{tool: []string{"true"}, label: "7-8", dir: t.TempDir(), services: []lab.UnitSpec{{Name: "web",
+	p := &project{tool: []string{"true"}, label: "7-8", dir: t.TempDir(), spec: lab.UnitSpec{Name: "web",
 		Runnable:  lab.Runnable{Compose: &lab.Compose{Text: "services: {web: {image: web}}"}},
-		Placement: lab.Placement{Cores: cores}}}}
+		Placement: lab.Placement{Cores: cores}}}
 	deploytest.Must(t, p.up(t.Context()))
 	text, err := os.ReadFile(filepath.Join(p.dir, "cleave.yaml"))
 	deploytest.Must(t, err)
@@ -218,10 +218,10 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 func TestPartSeparatesServicesFromTheRest(t *testing.T) {
 	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{
 		{Name: "web", Runnable: lab.Runnable{Compose: &lab.Compose{}}}, {Name: "generator"}}}
-	services, rest := part(l)
+	services, rest := split(l)
 	if len(services) != 1 || len(rest.Units) != 1 || rest.Units[0].Name != "generator" ||
 		rest.Lead != "generator" || len(l.Units) != 2 {
-		t.Errorf("part = %+v, %+v", services, rest)
+		t.Errorf("split = %+v, %+v", services, rest)
 	}
 }
 

@@ -105,7 +105,7 @@ func numberOf(seen engine.Inspection) int {
 // the layout; further ones have a number behind it.
 func (d *deployment) specOf(seen engine.Inspection) lab.UnitSpec {
 	service := seen.Config.Labels[labelService]
-	spec := d.project.services[0]
+	spec := d.project.spec
 	spec.Name = service
 	for n := 2; d.Named(spec.Name) != nil; n++ {
 		spec.Name = fmt.Sprintf("%s-%d", service, n)
@@ -148,11 +148,6 @@ func (d *deployment) clear() error {
 		<-c.Ended
 	}
 	return err
-}
-
-// Can implements lab.Deployer.
-func (d *Deployer) Can() lab.Capabilities {
-	return lab.Capabilities{Faults: []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause}}
 }
 
 // platform returns the platform of the trial's fleet.

@@ -21,11 +21,11 @@ import (
 
 // project runs the compose command on the compose file of a trial.
 type project struct {
-	tool     []string       // the compose command
-	services []lab.UnitSpec // all of the same file, at least one
-	label    string
-	dir      string // of the trial
-	begun    bool   // the compose command may have made containers
+	tool  []string     // the compose command
+	spec  lab.UnitSpec // of any service: all have the same file
+	label string
+	dir   string // of the trial
+	begun bool   // the compose command may have made containers
 }
 
 // name returns the name of the project, which no other trial has.
@@ -35,16 +35,15 @@ func (p *project) name() string {
 
 // up starts the containers.
 func (p *project) up(ctx context.Context) error {
-	first := p.services[0] // all have the same file
-	processors, err := launch.Processors(first.Cores)
+	processors, err := launch.Processors(p.spec.Cores)
 	if err != nil {
 		return err
 	}
-	extra, err := override(*first.Compose, p.label, processors)
+	extra, err := override(*p.spec.Compose, p.label, processors)
 	if err != nil {
 		return err
 	}
-	for file, text := range map[string]string{"compose.yaml": first.Compose.Text, "cleave.yaml": extra} {
+	for file, text := range map[string]string{"compose.yaml": p.spec.Compose.Text, "cleave.yaml": extra} {
 		if err := os.WriteFile(filepath.Join(p.dir, file), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("write the compose file: %w", err)
 		}
@@ -78,13 +77,12 @@ func (p *project) down(containers int) error {
 
 // run runs the compose command on the project.
 func (p *project) run(ctx context.Context, patience time.Duration, args ...string) error {
-	first := p.services[0] // all have the same file
 	words := slices.Concat(p.tool, []string{
-		"-p", p.name(), "--project-directory", first.Compose.Dir,
+		"-p", p.name(), "--project-directory", p.spec.Compose.Dir,
 		"-f", filepath.Join(p.dir, "compose.yaml"), "-f", filepath.Join(p.dir, "cleave.yaml"),
 	}, args)
 	label := "CLEAVE_RUN=" + p.label // by which the sweeper ends the command if the conductor dies
-	return run(ctx, patience, slices.Concat(environment(), first.Env, []string{label}), words...)
+	return run(ctx, patience, slices.Concat(environment(), p.spec.Env, []string{label}), words...)
 }
 
 // run runs a command of Docker's in an environment; nil: ours. Its error has the command and the end of its
