@@ -4,7 +4,7 @@
 //
 // It speaks to no daemon and no cluster.
 //
-// Entry points: Part, Trial.Describe, WriteImage.
+// Entry points: Split, Trial.Describe, WriteImage.
 package containers
 
 import (
@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,9 +21,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Part splits a layout into the servers and the other units that run in containers, and the rest, whose units
-// are processes of this host.
-func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
+// Split splits a layout into the servers and the other units that run in containers, and the rest, whose
+// units are processes of this host.
+func Split(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layout) {
 	rest = layout
 	rest.Units, rest.Prepare, rest.Links = nil, nil, nil // preparations and links belong to the containers
 	for _, spec := range layout.Units {
@@ -43,7 +42,7 @@ func Part(layout lab.Layout) (servers, containers []lab.UnitSpec, rest lab.Layou
 // Parts splits a layout for fleet. On nodes that are not ours (isRemote) the conductor's programs run in
 // containers, too, and start last.
 func Parts(layout lab.Layout, isRemote bool) fleet.Parts {
-	servers, contained, rest := Part(layout)
+	servers, contained, rest := Split(layout)
 	p := fleet.Parts{Units: append(servers, contained...), Prepare: layout.Prepare, Rest: rest}
 	if isRemote {
 		p.Last, p.Rest.Units = rest.Units, nil
@@ -172,14 +171,7 @@ func (t Trial) Environment(spec lab.UnitSpec) map[string]string {
 	if t.Memory != "" {
 		all[lab.MemoryVariable] = t.Memory
 	}
-	maps.Copy(all, assigned(fleet.Environment(spec, t.Label, t.Dir, t.Endpoints)))
-	return all
-}
-
-// assigned returns the values of variables, such as "GOGC=off", by their names.
-func assigned(environment []string) map[string]string {
-	all := map[string]string{}
-	for _, variable := range environment {
+	for _, variable := range fleet.Environment(spec, t.Label, t.Dir, t.Endpoints) {
 		name, value, _ := strings.Cut(variable, "=")
 		all[name] = value
 	}
@@ -234,7 +226,7 @@ func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 			return nil, err
 		}
 	}
-	fill := fleet.Fill(spec, t.Dir, t.Endpoints)
+	fill := fleet.Placeholders(spec, t.Dir, t.Endpoints)
 	for _, argument := range spec.Args {
 		command = append(command, fill.Replace(argument))
 	}

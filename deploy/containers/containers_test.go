@@ -35,8 +35,8 @@ func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
 	}
 }
 
-func TestPartSeparatesContainersFromTheRest(t *testing.T) {
-	servers, contained, rest := Part(lab.Layout{Lead: "load", Units: []lab.UnitSpec{
+func TestSplitSeparatesContainersFromTheRest(t *testing.T) {
+	servers, contained, rest := Split(lab.Layout{Lead: "load", Units: []lab.UnitSpec{
 		{Name: "front"},
 		{Name: "store", Runnable: lab.Runnable{Foreign: true, Server: &lab.Server{}}},
 		{Name: "load", Runnable: lab.Runnable{Program: "cleave"}},

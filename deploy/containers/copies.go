@@ -1,7 +1,6 @@
 package containers
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -102,32 +101,3 @@ func readMount(m lab.ContainerMount) (all []FileCopy, err error) {
 // errTooMuch is the error for mounts with more than maxCopied bytes or maxCopiedFiles files.
 var errTooMuch = fmt.Errorf("at most %d files with %d KiB in all are brought to nodes", maxCopiedFiles,
 	maxCopied>>10)
-
-// checkDescribed returns why a described container cannot run on the cluster's nodes. users maps the volumes
-// seen so far to their units.
-func (u UserCluster) checkDescribed(spec lab.UnitSpec, users map[string]string) error {
-	refuse := func(format string, args ...any) error {
-		return &lab.Incapable{Why: fmt.Sprintf("unit %s %s", spec.Name, fmt.Sprintf(format, args...))}
-	}
-	if len(spec.Faults) > 0 {
-		return refuse("shall have the faults %v, for which it would need a first process of Cleave's: on %s leave "+
-			"them out, or use the private %s", spec.Faults, u.Name, u.Ours)
-	}
-	var problems []error
-	for _, m := range spec.Container.Mounts {
-		if m.Kind != lab.MountVolume || m.Source == "" {
-			continue
-		}
-		const named = "volume " // keeps these apart from the folders of units, which have no space
-		if other := users[named+m.Source]; other != "" {
-			problems = append(problems, refuse("shares the volume %s with %s, and %s of %s have no common folder: "+
-				"leave one of them out, or use the private %s", m.Source, other, u.Units, u.Name, u.Ours))
-		}
-		users[named+m.Source] = spec.Name
-	}
-	if _, err := CopyMounts(spec); err != nil {
-		problems = append(problems, refuse("has files of this host that cannot come to the nodes of %s: %v: put "+
-			"them into its image, or use the private %s", u.Name, err, u.Ours))
-	}
-	return errors.Join(problems...)
-}

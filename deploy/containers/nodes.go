@@ -29,7 +29,7 @@ func Faults() []lab.FaultKind {
 // there. These are all nodes except the first: it is the manager of a private swarm, and this host reaches
 // the services of a private Kubernetes cluster through it.
 func Nodes(layout lab.Layout, names []string) []lab.Node {
-	servers, contained, _ := Part(layout)
+	servers, contained, _ := Split(layout)
 	specs := slices.Concat(servers, contained, layout.Prepare)
 	places, _ := Places(names, specs, layout.Links) // Preflight says why there can be none
 	nodes := lab.Nodes(names[1:], NodeFaults()...)

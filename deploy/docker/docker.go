@@ -92,7 +92,7 @@ const (
 
 // Preflight implements lab.Deployer.
 func (d *Deployer) Preflight(ctx context.Context, layout lab.Layout) error {
-	servers, contained, rest := containers.Part(layout)
+	servers, contained, rest := containers.Split(layout)
 	noDocker := missing(ctx)
 	problems := []error{
 		noDocker, d.processes.Preflight(ctx, rest), containers.CheckBeside(rest),

@@ -39,31 +39,6 @@ func Dial(ctx context.Context, ended <-chan struct{}, address, token string) (ne
 	}, token)
 }
 
-// Connect connects to a unit whose program runs, or has run, by dial. From then on it sends commands to the
-// unit and handles its events, until the unit closes its side; then it calls await, which waits for the end
-// of the unit. Foreign units and commands that prepare have no control connection: it only calls await.
-func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func()) error {
-	if u.Spec.Foreign || u.Prepares {
-		go await()
-		return nil
-	}
-	connection, err := dial()
-	if err != nil {
-		if u.ReadLog != nil {
-			u.ReadLog(f.Watching)
-		}
-		return fmt.Errorf("start unit %s: %w%s", u.Spec.Name, err, u.Log.LastWords())
-	}
-	u.Commands = connection
-	go func() {
-		// authenticate has read the empty line with which the unit began.
-		f.HandleEvents(u, io.MultiReader(strings.NewReader("\n"), connection))
-		_ = connection.Close() // the unit has closed its side
-		await()
-	}()
-	return nil
-}
-
 // DialThrough repeats through until it connects to a unit and the unit accepts the token. A forwarder on
 // the way may accept connections before the unit listens, so only an answer proves that the unit is
 // reached.
@@ -100,5 +75,30 @@ func authenticate(ctx context.Context, connection net.Conn, token string) error 
 	if line[0] != '\n' {
 		return fmt.Errorf("it answers with %q, not with an empty line", line)
 	}
+	return nil
+}
+
+// Connect connects to a unit whose program runs, or has run, by dial. From then on it sends commands to the
+// unit and handles its events, until the unit closes its side; then it calls await, which waits for the end
+// of the unit. Foreign units and commands that prepare have no control connection: it only calls await.
+func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func()) error {
+	if u.Spec.Foreign || u.Prepares {
+		go await()
+		return nil
+	}
+	connection, err := dial()
+	if err != nil {
+		if u.ReadLog != nil {
+			u.ReadLog(f.Watching)
+		}
+		return fmt.Errorf("start unit %s: %w%s", u.Spec.Name, err, u.Log.LastWords())
+	}
+	u.Commands = connection
+	go func() {
+		// authenticate has read the empty line with which the unit began.
+		f.HandleEvents(u, io.MultiReader(strings.NewReader("\n"), connection))
+		_ = connection.Close() // the unit has closed its side
+		await()
+	}()
 	return nil
 }

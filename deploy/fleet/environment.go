@@ -25,9 +25,9 @@ func Volume(dir string, spec lab.UnitSpec) string {
 	return filepath.Join(dir, cmp.Or(spec.Volume, spec.Name))
 }
 
-// Fill returns a replacer of the placeholders in arguments and variables of a foreign unit: its folder and
-// its own addresses.
-func Fill(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *strings.Replacer {
+// Placeholders returns a replacer of the placeholders in arguments and variables of a foreign unit: its
+// folder and its own addresses.
+func Placeholders(spec lab.UnitSpec, dir string, endpoints map[string]lab.Endpoint) *strings.Replacer {
 	pairs := []string{"{dir}", Volume(dir, spec)}
 	if host, port, err := net.SplitHostPort(endpoints[spec.Name].Bind); err == nil {
 		pairs = append(pairs, "{host}", host, "{port}", port)
@@ -49,7 +49,7 @@ func fillFile(text string, spec lab.UnitSpec, dir string, endpoints map[string]l
 			pairs = append(pairs, "{host:"+peer+"}", host, "{port:"+peer+"}", port)
 		}
 	}
-	return strings.NewReplacer(pairs...).Replace(Fill(spec, dir, endpoints).Replace(text))
+	return strings.NewReplacer(pairs...).Replace(Placeholders(spec, dir, endpoints).Replace(text))
 }
 
 // MakeVolume makes the folder of a unit if it does not exist, and writes the unit's files into it. It does
@@ -143,7 +143,7 @@ func Environment(spec lab.UnitSpec, label, dir string, endpoints map[string]lab.
 	}
 	peers, own := strings.NewReplacer(pairs...), strings.NewReplacer("{dir}", Volume(dir, spec))
 	if spec.Foreign {
-		own = Fill(spec, dir, endpoints)
+		own = Placeholders(spec, dir, endpoints)
 	}
 	for _, variable := range spec.Env {
 		environment = append(environment, peers.Replace(own.Replace(variable)))

@@ -45,7 +45,7 @@ func (u *Unit) PollListening(
 			return fmt.Errorf("unit %s ended at once%s", u.Spec.Name, u.Log.LastWords())
 		case <-ctx.Done():
 			return fmt.Errorf("unit %s: %w", u.Spec.Name, context.Cause(ctx))
-		case <-time.After(Pause(begun, lookAgain, longest)):
+		case <-time.After(Backoff(begun, lookAgain, longest)):
 		}
 	}
 	return nil

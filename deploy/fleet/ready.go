@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// readyPatience bounds the start of a server. RabbitMQ, ready in four seconds on a
-	// quiet machine, took over two minutes on one that had ten times its processors' work.
+	// readyPatience bounds the start of a server. RabbitMQ, which is ready in four seconds on a quiet machine,
+	// took over two minutes on an overloaded one.
 	readyPatience = 5 * time.Minute
 	// lookAgain is the pause between two checks of a server that starts.
 	lookAgain = 10 * time.Millisecond
@@ -24,9 +24,9 @@ const (
 	firstRead, longestRead = 100 * time.Millisecond, 2 * time.Second
 )
 
-// Pause returns the time to wait before the next look at a state that is expensive to read: a twentieth of
+// Backoff returns the time to wait before the next look at a state that is expensive to read: a twentieth of
 // the time since begun, within limits. The awaited event is seen late by at most that.
-func Pause(begun time.Time, shortest, longest time.Duration) time.Duration {
+func Backoff(begun time.Time, shortest, longest time.Duration) time.Duration {
 	return min(max(time.Since(begun)/20, shortest), longest)
 }
 
@@ -143,7 +143,7 @@ func (u *Unit) awaitText(ctx context.Context) error {
 		pause := lookAgain
 		if u.ReadLog != nil {
 			u.ReadLog(ctx)
-			pause = Pause(begun, firstRead, longestRead)
+			pause = Backoff(begun, firstRead, longestRead)
 		}
 		select {
 		case <-u.written:

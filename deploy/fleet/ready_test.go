@@ -116,13 +116,13 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-// TestPause checks that an event within a minute is seen at most a twentieth of its time late, with a few
+// TestBackoff checks that an event within a minute is seen at most a twentieth of its time late, with a few
 // hundred looks.
-func TestPause(t *testing.T) {
+func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, looks := time.Now(), 0
 		for time.Since(begun) < time.Minute {
-			pause := Pause(begun, 5*time.Millisecond, 200*time.Millisecond)
+			pause := Backoff(begun, 5*time.Millisecond, 200*time.Millisecond)
 			if since := time.Since(begun); pause > max(since/20, 5*time.Millisecond) {
 				t.Errorf("after %v it waits %v", since, pause)
 			}

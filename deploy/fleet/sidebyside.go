@@ -35,5 +35,6 @@ func ForAll[T any](ctx context.Context, atOnce int, all []T, do func(context.Con
 			return nil
 		})
 	}
-	return errors.Join(append(problems, group.Wait())...)
+	_ = group.Wait() // problems has the errors
+	return errors.Join(problems...)
 }

@@ -39,7 +39,7 @@ const (
 // preflight implements site.
 func (s *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
 	d := s.deployer
-	servers, contained, rest := containers.Part(layout)
+	servers, contained, rest := containers.Split(layout)
 	pods := slices.Concat(servers, contained)
 	problems := []error{
 		Missing(), d.processes.Preflight(ctx, rest), containers.CheckBeside(rest), fleet.CheckLimits(pods),

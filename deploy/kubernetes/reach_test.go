@@ -36,8 +36,8 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 	}
 }
 
-// TestFurtherPortsHaveAService checks that peers get the address of a unit's further port although the unit does
-// not listen at its own.
+// TestFurtherPortsHaveAService checks that peers get the address of a unit's further port although the unit
+// does not listen at its own.
 func TestFurtherPortsHaveAService(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"spec":{"clusterIP":"10.0.0.7"}}`)) // the test fails if the client lacks it

@@ -36,7 +36,7 @@ func (d *deployment) keeperCommand(spec lab.UnitSpec, grace time.Duration) (*exe
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", spec.Name, err)
 	}
-	fill := fleet.Fill(spec, d.group.dir, d.Endpoints)
+	fill := fleet.Placeholders(spec, d.group.dir, d.Endpoints)
 	kept := Kept{Grace: grace, Unprivileged: spec.Server != nil, Program: []string{program}}
 	for _, argument := range spec.Args {
 		kept.Program = append(kept.Program, fill.Replace(argument))

@@ -39,8 +39,8 @@ func (u *unit) signalUntil(signal syscall.Signal, done func(entry) bool) (int, e
 	case len(all) == 0:
 		return 0, fmt.Errorf("it has ended%s", u.Log.LastWords())
 	case len(waiting) > 0:
-		return 0, fmt.Errorf("after %v and signal %v %d of its %d processes are not as they shall be",
-			pausePatience, signal, len(waiting), len(all))
+		return 0, fmt.Errorf("%d of its %d processes have not reacted to the signal %v within %v", len(waiting),
+			len(all), signal, pausePatience)
 	}
 	return len(all), nil
 }

@@ -65,7 +65,7 @@ func (u *unit) Kill(context.Context) (proof string, err error) {
 				return "", fmt.Errorf("kill unit %s: processes %v still run", u.Spec.Name, left)
 			}
 			return fmt.Sprintf("%d processes, of which none is left", len(killed)), u.Unkept
-		case <-time.After(fleet.Pause(begun, firstWait, longestWait)): // again, for processes that have forked
+		case <-time.After(fleet.Backoff(begun, firstWait, longestWait)): // again, for processes that have forked
 		}
 	}
 	return "", fmt.Errorf("unit %s does not end after kill -9", u.Spec.Name)

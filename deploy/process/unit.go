@@ -19,7 +19,6 @@ type unit struct {
 	*fleet.Unit
 	deployment *deployment
 	command    *exec.Cmd
-	commands   io.Closer     // the same pipe as Unit.Commands, for closing it; nil before the start
 	limits     *cgroup.Group // nil: none
 	output     *Output       // of a remote unit; nil: the supervisor reads the output
 }
@@ -58,10 +57,8 @@ func (u *unit) begin() (err error) {
 // End implements fleet.Instance. It closes the standard input: a keeper then ends its program, and a unit
 // of our own, which has lost its conductor, ends itself.
 func (u *unit) End(context.Context) error {
-	if u.commands == nil {
-		return nil // it was not started
-	}
-	return u.commands.Close()
+	u.HangUp()
+	return nil
 }
 
 // launch starts a process and begins to read its events. A unit of our own is in the
@@ -91,7 +88,7 @@ func (d *deployment) launch(u *unit) error {
 			return err
 		}
 	}
-	u.commands, u.Commands = commands, commands
+	u.Commands = commands
 	limits, err := d.limitsOf(u.Spec)
 	if err != nil {
 		return err

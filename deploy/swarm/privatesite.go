@@ -42,7 +42,7 @@ const (
 // preflight implements site.
 func (p *privateSite) preflight(ctx context.Context, layout lab.Layout) error {
 	programs := p.deployer.programs
-	servers, contained, rest := containers.Part(layout)
+	servers, contained, rest := containers.Split(layout)
 	all := slices.Concat(servers, contained)
 	_, err := containers.Places(private.Names(), slices.Concat(all, layout.Prepare), layout.Links)
 	return errors.Join(

@@ -12,9 +12,9 @@
 // The nodes of a user's swarm share nothing with this host. Images come from a registry, volumes belong to
 // the services, and programs of the conductor, such as the load generator, are services, too. A starter
 // (package unit/starter) in each container writes files and does faults. The conductor talks to one manager,
-// and reaches units through a proxy on every node. Layouts that need control over nodes are
-// refused. All objects that Cleave makes there carry the conductor's label and a name that begins with it.
-// Cleave changes nothing else.
+// and reaches units through a proxy on every node. Layouts that need control over nodes are refused. All
+// objects that Cleave makes there carry the conductor's label and a name that begins with it. Cleave changes
+// nothing else.
 //
 // Package containers has what all deployers of containers share.
 //

@@ -75,6 +75,7 @@ func NotFound(err error) bool { return isRefused(err, http.StatusNotFound) }
 // Forbidden reports whether the server has answered that the user lacks the right.
 func Forbidden(err error) bool { return isRefused(err, http.StatusForbidden) }
 
+// isRefused reports whether the server has answered with a status.
 func isRefused(err error, code int) bool {
 	var refusal *Refusal
 	return errors.As(err, &refusal) && refusal.Code == code

@@ -246,6 +246,7 @@ type credentials struct {
 	expires time.Time // zero: never
 }
 
+// token returns the last token, or a new one if that expires too soon.
 func (c *credentials) token(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -25,12 +25,7 @@ type Node struct {
 }
 
 // Ready reports whether the node takes pods: it is ready and has no taints.
-func (n Node) Ready() bool {
-	if len(n.Spec.Taints) > 0 {
-		return false
-	}
-	return n.readiness() == "True"
-}
+func (n Node) Ready() bool { return len(n.Spec.Taints) == 0 && n.readiness() == "True" }
 
 // Lost reports whether Kubernetes has heard nothing from the node for so long that it has declared the node
 // lost.
