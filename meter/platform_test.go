@@ -2,6 +2,7 @@ package meter
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,29 +58,34 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	}
 	testset.Must(t, os.WriteFile(filepath.Join(filepath.Dir(program), "apiserver"), []byte(burns), 0o600))
 	t.Chdir(filepath.Dir(program))
-	begin(t, &syscall.SysProcAttr{}, program, "apiserver", "--token=topsecret")
+	stays := begin(t, &syscall.SysProcAttr{}, program, "apiserver", "--token=topsecret")
 	begin(t, &syscall.SysProcAttr{}, "sh", "-c", burns)
 	ends := begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
 	wantThreads(t, unit, "cleave-busy", 2)
-	often := &Meter{share: 0.5, shortest: 50 * time.Millisecond} // often enough to read the one that ends
-	metering, err := often.Watch(t.Context(), []lab.Unit{unit})
+	halt(t, stays)
+	halt(t, ends)
+	running, err := New().Watch(t.Context(), []lab.Unit{unit})
 	if err == nil {
-		err = metering.Mark()
+		err = running.Mark()
 	}
 	testset.Must(t, err)
-	time.Sleep(800 * time.Millisecond)
+	want, lost := burnMore(t, stays), burnMore(t, ends)
+	read := running.(*metering)
+	testset.Must(t, read.ask(func() error { _, err := read.work.cpu(); return err })) // the last one of ends
 	testset.Must(t, ends.Process.Kill())
 	_ = ends.Wait() // it was killed, so Wait returns an error
-	begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
-	time.Sleep(800 * time.Millisecond)
-	err = metering.Mark()
-	metered, stopped := metering.Stop()
+	begins := begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
+	awaitClock(t, begins.Process.Pid, 0.1)
+	want += lost + halt(t, begins)
+	err = running.Mark()
+	metered, stopped := running.Stop()
 	if err != nil || stopped != nil {
 		t.Fatal(err, stopped)
 	}
+	const precision = 0.005 // seconds: a process runs a little longer after it looks stopped
 	used := metered.Roles["Docker"]
-	if used.CPUSeconds < 0.1 || used.CPUSeconds > 2.1*metered.WindowSeconds {
-		t.Errorf("two programs at a time have used %g s in %g s", used.CPUSeconds, metered.WindowSeconds)
+	if math.Abs(used.CPUSeconds-want) > precision {
+		t.Errorf("the processes have used %g s, want %g", used.CPUSeconds, want)
 	}
 	if used.PeakMemoryBytes < 100<<10 || used.MeanMemoryBytes > used.PeakMemoryBytes {
 		t.Errorf("their memory is %+v", used)
@@ -96,9 +102,36 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 		func(p lab.ProcessUsage) bool { return p.Name == "cleave-busy apiserver" }) {
 		t.Errorf("%d processes are there at the end, want 2: %+v", living, metered.Processes)
 	}
-	if ended < 0.05 {
-		t.Errorf("the one that has ended had used %g s: %+v", ended, metered.Processes)
+	if math.Abs(ended-lost) > precision {
+		t.Errorf("the one that has ended has used %g s, want %g: %+v", ended, lost, metered.Processes)
 	}
+}
+
+// halt stops a process until burnMore, and returns its processor time in seconds. So a test knows what the
+// process has used, however little of the processors it gets on a busy host.
+func halt(t *testing.T, command *exec.Cmd) float64 {
+	t.Helper()
+	testset.Must(t, command.Process.Signal(syscall.SIGSTOP))
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", command.Process.Pid))
+		testset.Must(t, err)
+		now, err := parseStat(text)
+		testset.Must(t, err)
+		if now.state == 'T' {
+			return clockOf(t, command.Process.Pid)
+		}
+	}
+	t.Fatalf("process %d has not stopped after a minute", command.Process.Pid)
+	return 0
+}
+
+// burnMore lets a stopped process run, stops it again, and returns the processor time that it used.
+func burnMore(t *testing.T, command *exec.Cmd) float64 {
+	t.Helper()
+	before := clockOf(t, command.Process.Pid)
+	testset.Must(t, command.Process.Signal(syscall.SIGCONT))
+	awaitClock(t, command.Process.Pid, before+0.2)
+	return halt(t, command) - before
 }
 
 // wantThreads checks the number of threads of a unit, and that all have one name.
