@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is a unit whose processes are those of a host, such as the daemons of a platform: all processes in
+// hostUnit is a unit whose processes are those of a host, such as the daemons of a platform: all processes in
 // the PID namespace of its process, or those of some names. It excludes processes in namespaces below,
-// such as those of containers. It has nothing to do with Host, which describes this machine.
+// such as those of containers.
 //
 // It does not count the accounts of ended children: a program that has waited for the first process of a
 // container has the time of the container in them.
-type host struct {
+type hostUnit struct {
 	tree
 	programs  []string // names of its processes; none: all
 	namespace string
@@ -24,9 +24,9 @@ type host struct {
 	ended     int64         // CPU time of ended processes whose number was reused, nanoseconds
 }
 
-// openHost opens the processes of a host.
-func openHost(whole tree) (*host, error) {
-	h := &host{tree: whole, programs: whole.root.unit.Span.Programs(), seen: map[int]int64{}}
+// openHostUnit opens the processes of a host.
+func openHostUnit(whole tree) (*hostUnit, error) {
+	h := &hostUnit{tree: whole, programs: whole.root.unit.Span.Programs(), seen: map[int]int64{}}
 	h.find = h.processes
 	s := newScratch()
 	h.namespace = namespaceOf(whole.root.dir, "", s)
@@ -36,10 +36,14 @@ func openHost(whole tree) (*host, error) {
 	if err := h.refresh(s); err != nil {
 		return nil, err
 	}
-	if len(h.members) == 0 {
-		return nil, fmt.Errorf("no process called %s can be seen here", strings.Join(h.programs, ", "))
+	switch {
+	case len(h.members) > 0:
+		return h, nil
+	case h.programs == nil:
+		return nil, gone(whole.root.unit)
 	}
-	return h, nil
+	return nil, fmt.Errorf("unit %q: no process called %s can be seen here: start it, or deploy in another way",
+		whole.root.unit.Name, strings.Join(h.programs, ", "))
 }
 
 // namespaceOf returns the name of the PID namespace of a process. process is the path of its folder below
@@ -54,7 +58,7 @@ func namespaceOf(dir int, process string, s *scratch) string {
 }
 
 // processes returns the processes of the host that have one of the names.
-func (h *host) processes(s *scratch) (map[int]bool, error) {
+func (h *hostUnit) processes(s *scratch) (map[int]bool, error) {
 	children, err := families(s)
 	if err != nil {
 		return nil, err
@@ -77,7 +81,7 @@ func (h *host) processes(s *scratch) (map[int]bool, error) {
 
 // called reports whether a process has one of the names, or true if there are none. The kernel keeps the
 // first 15 bytes of a name, so a longer name in programs matches nothing.
-func (h *host) called(proc int, folder string, s *scratch) bool {
+func (h *hostUnit) called(proc int, folder string, s *scratch) bool {
 	if len(h.programs) == 0 {
 		return true
 	}
@@ -86,7 +90,7 @@ func (h *host) called(proc int, folder string, s *scratch) bool {
 }
 
 // cpu implements source. A process that has ended counts with its last reading.
-func (h *host) cpu(s *scratch) (int64, error) {
+func (h *hostUnit) cpu(s *scratch) (int64, error) {
 	if err := h.refresh(s); err != nil {
 		return 0, err
 	}
@@ -108,7 +112,7 @@ func (h *host) cpu(s *scratch) (int64, error) {
 }
 
 // accounts implements source.
-func (h *host) accounts(s *scratch, c *counters) error {
+func (h *hostUnit) accounts(s *scratch, c *counters) error {
 	if err := h.addAll(s, c); err != nil {
 		return err
 	}

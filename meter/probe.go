@@ -69,7 +69,7 @@ func openSource(unit lab.Unit) (_ source, about string, _ error) {
 	whole := tree{root: p, members: map[int]*probe{}}
 	whole.find = whole.descendants
 	if unit.Span == lab.SpanHost || unit.Span.Programs() != nil {
-		h, err := openHost(whole)
+		h, err := openHostUnit(whole)
 		if err != nil {
 			whole.close()
 			return nil, "", err

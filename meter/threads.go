@@ -51,7 +51,7 @@ func processesOf(unit lab.Unit) ([]int, error) {
 		whole = s
 	case *container:
 		whole = &s.tree
-	case *host:
+	case *hostUnit:
 		whole = &s.tree
 	default:
 		return []int{unit.PID}, nil

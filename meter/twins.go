@@ -104,7 +104,8 @@ func argumentsOf(twins []*process, argument string) map[*process]string {
 
 // portsOf returns " at :PORT" for the processes that listen, with the lowest of their ports. If the
 // command or the environment of the root contains exactly one of these ports, it is left out: the root was
-// given it, and it may differ between trials.
+// given it, and it may differ between trials. Of several such ports it cannot tell which one was given, so it
+// leaves out none: the others may be the only difference between the processes.
 func portsOf(root *probe, all []process) map[*process]string {
 	words, found := map[*process]string{}, map[*process]int{}
 	listening := map[string]int{}
