@@ -46,7 +46,8 @@ func openProgram(pid int) (*program, error) {
 		return nil, fmt.Errorf("read its table of functions: %w", err)
 	}
 	p := &program{module: info.Main.Path}
-	if p.table, err = gosym.NewTable(nil, gosym.NewLineTable(data, text.Addr)); err != nil {
+	goCode := gosym.NewLineTable(data, startOfGoCode(file, lines, text))
+	if p.table, err = gosym.NewTable(nil, goCode); err != nil {
 		return nil, fmt.Errorf("read its table of functions: %w", err)
 	}
 	for _, header := range file.Progs {
@@ -56,6 +57,40 @@ func openProgram(pid int) (*program, error) {
 	}
 	p.mapped, err = executableOf(pid)
 	return p, err
+}
+
+// startOfGoCode returns the address to which the table of functions, lines, refers (runtime.text). With cgo, a
+// C linker puts functions of C before it, at the start of the section text.
+func startOfGoCode(file *elf.File, lines, text *elf.Section) uint64 {
+	section, at := lines, uint64(3*pointer) // the field textStart of runtime.pcHeader, before Go 1.26
+	if module := file.Section(".go.module"); module != nil {
+		section, at = module, 22*pointer // the field text of runtime.moduledata
+	}
+	if start := pointerAt(file, section, at); start-text.Addr < text.Size {
+		return start
+	}
+	return text.Addr
+}
+
+// pointer is the size of a pointer, in bytes.
+const pointer = 8
+
+// pointerAt returns a pointer in a section, or 0 if there is none. The table of relocations has the pointers
+// of a position-independent executable.
+func pointerAt(file *elf.File, section *elf.Section, at uint64) uint64 {
+	word := make([]byte, pointer)
+	if _, err := section.ReadAt(word, int64(at)); err == nil && file.ByteOrder.Uint64(word) != 0 {
+		return file.ByteOrder.Uint64(word)
+	}
+	if relocations := file.Section(".rela.dyn"); relocations != nil {
+		data, _ := relocations.Data()                           // without them there is no pointer
+		for ; len(data) >= 3*pointer; data = data[3*pointer:] { // address, kind and value
+			if file.ByteOrder.Uint64(data) == section.Addr+at {
+				return file.ByteOrder.Uint64(data[2*pointer:])
+			}
+		}
+	}
+	return 0
 }
 
 // executableOf returns the parts of memory that hold the executable's file.

@@ -54,11 +54,13 @@ func main() {
 }
 `
 
-// TestAForeignProgramIsSampled samples a stripped program, and one that the kernel loads at a random
-// address.
+// TestAForeignProgramIsSampled samples a stripped program, one that the kernel loads at a random address, and
+// both kinds with C code before that of Go.
 func TestAForeignProgramIsSampled(t *testing.T) {
-	for name, flags := range map[string][]string{"stripped": {"-ldflags=-s -w"},
-		"position-independent": {"-buildmode=pie"}} {
+	const stripped = "-ldflags=-s -w"
+	for name, flags := range map[string][]string{"stripped": {stripped},
+		"position-independent": {"-buildmode=pie"}, "with C": {stripped, "-tags=c"},
+		"with C, position-independent": {stripped, "-tags=c", "-buildmode=pie"}} {
 		t.Run(name, func(t *testing.T) {
 			if name != "stripped" {
 				testset.Need(t, "it compiles the standard library once more")
@@ -136,13 +138,20 @@ func waitUntilBurned(t *testing.T, pid int, more float64) {
 func run(t *testing.T, flags []string) int {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"main.go": burner, "go.mod": "module burner\n\ngo 1.24\n"} {
+	for name, text := range map[string]string{"main.go": burner, "go.mod": "module burner\n\ngo 1.24\n",
+		"c.go": "//go:build c\n\npackage main\n\nimport \"C\"\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	build := exec.Command("go", append(append([]string{"build"}, flags...), "-o", "burner", ".")...)
 	build.Dir = dir
+	if slices.Contains(flags, "-tags=c") {
+		build.Env = append(os.Environ(), "CGO_ENABLED=1")
+		if _, err := exec.LookPath("gcc"); err != nil {
+			t.Skip(err)
+		}
+	}
 	if text, err := build.CombinedOutput(); err != nil {
 		if strings.Contains(string(text), "requires external") {
 			t.Skipf("no such program can be built here: %s", text)
