@@ -36,8 +36,7 @@ type countedThread struct {
 }
 
 // Start begins to count the events of the processes that have these threads, in user mode and in the
-// kernel. Threads and processes that they start later are included. The error wraps that of the kernel:
-// ENOENT if this host has no counters of the processor, EACCES or EPERM if this user may not use them.
+// kernel. Threads and processes that they start later are included. The error wraps that of the kernel.
 func Start(threads []lab.ThreadUse) (*Counting, error) {
 	return start(threads, [2]event{
 		{unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS},
@@ -92,7 +91,14 @@ func (e event) open(thread int) (fd int, err error) {
 		Read_format: unix.PERF_FORMAT_TOTAL_TIME_ENABLED | unix.PERF_FORMAT_TOTAL_TIME_RUNNING,
 		Bits:        unix.PerfBitInherit | unix.PerfBitExcludeHv}
 	attributes.Size = uint32(unsafe.Sizeof(attributes))
-	return unix.PerfEventOpen(&attributes, thread, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	fd, err = unix.PerfEventOpen(&attributes, thread, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	switch {
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENODEV):
+		err = fmt.Errorf("%w: the processor, or the hypervisor above it, shows no performance counters", err)
+	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
+		err = fmt.Errorf("%w: lower kernel.perf_event_paranoid or run with CAP_PERFMON", err)
+	}
+	return fd, err
 }
 
 // End ends the counting and returns what was counted since Start, by role.
