@@ -107,7 +107,8 @@ install_optional() {
 }
 
 # pip_install PACKAGE VERSION FOLDER PROGRAM TESTS installs a package with its program into a
-# folder of the cache, with pip. If it fails, it reports that the tests will be skipped.
+# folder of the cache, with pip. The folder's name has the version, so that a new version is installed.
+# If it fails, it reports that the tests will be skipped.
 pip_install() {
   local folder="${XDG_CACHE_HOME:-$HOME/.cache}/cleave/$3"
   if [ -x "$folder/bin/$4" ]; then
@@ -239,7 +240,7 @@ if [ "$1" = test-all ]; then
   # Its folder and version must be those of backing/server/mongo.go, Otava's and zod's
   # those of report/ci/ci_test.go.
   command -v mongod >/dev/null || command -v secantusd-py >/dev/null ||
-    pip_install secantusdb 0.7.0b3 secantusdb secantusd-py "the tests over MongoDB's protocol"
+    pip_install secantusdb 0.7.0b3 secantusdb-0.7.0b3 secantusd-py "the tests over MongoDB's protocol"
   pip_install apache-otava 0.8.0 otava-0.8.0 otava "the tests of the series for Otava"
   install_zod
   install_cassandra

@@ -115,12 +115,21 @@ func TestNeedScriptInstallsTheseVersions(t *testing.T) {
 	testset.Must(t, err)
 	t.Setenv("XDG_CACHE_HOME", "/cache")
 	for _, want := range []string{
-		"pip_install secantusdb " + secantusVersion + " " + filepath.Base(standInFolder()) + " " + secantusProgram,
+		// The folder has the version in its name: otherwise a new version would not be installed.
+		"pip_install secantusdb " + secantusVersion + " secantusdb-" + secantusVersion + " " + secantusProgram,
 		"version=" + cassandraVersion + " ", strings.TrimSuffix(strings.TrimPrefix(cassandraFolder(), "/cache/"),
 			cassandraVersion) + `$version"`,
 	} {
 		if !strings.Contains(string(script), want) {
 			t.Errorf("scripts/need.sh has no %q", want)
 		}
+	}
+	if want := "/cache/cleave/secantusdb-" + secantusVersion; standInFolder() != want {
+		t.Errorf("the stand-in is looked for in %s, want %s", standInFolder(), want)
+	}
+	recipe, err := os.ReadFile("../../docs/recipes/hotel.sh")
+	testset.Must(t, err)
+	if want := "secantus=" + secantusVersion + "\n"; !strings.Contains(string(recipe), want) {
+		t.Errorf("docs/recipes/hotel.sh has no %q", want)
 	}
 }

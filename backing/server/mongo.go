@@ -21,7 +21,7 @@ const (
 )
 
 // standInFolder returns the folder of the stand-in for MongoDB.
-func standInFolder() string { return filepath.Join(cacheFolder(), "secantusdb") }
+func standInFolder() string { return filepath.Join(cacheFolder(), "secantusdb-"+secantusVersion) }
 
 // standInInstall returns the command that installs the stand-in.
 func standInInstall() string {
