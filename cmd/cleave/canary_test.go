@@ -95,9 +95,12 @@ func watchCommandLines(t *testing.T, root int) func() map[string]bool {
 	return func() map[string]bool { close(stopped); watching.Wait(); return seen }
 }
 
-// runWatched runs cleave to its end. It checks that no secret is in its output, nor in the
-// process list while it runs.
-func runWatched(t *testing.T, dir string, environment []string, args ...string) (code int, errOut string) {
+// runWatched runs cleave to its end. It checks that no secret is in its output, nor in the process list,
+// which it reads every 20 ms. seen is a text that must be in a command line of the list, to prove that they are
+// read; empty: none, because cleave may end before the first reading.
+func runWatched(
+	t *testing.T, dir, seen string, environment []string, args ...string,
+) (code int, errOut string) {
 	t.Helper()
 	command := program(dir, args...)
 	command.Env = environment
@@ -106,10 +109,14 @@ func runWatched(t *testing.T, dir string, environment []string, args ...string) 
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines := watchCommandLines(t, command.Process.Pid)
+	commandLines := watchCommandLines(t, command.Process.Pid)
 	_ = command.Wait() // the exit code is checked
-	for line := range lines() {
+	lines := slices.Sorted(maps.Keys(commandLines()))
+	for _, line := range lines {
 		expectNoCanary(t, "a command line", []byte(line), true)
+	}
+	if !strings.Contains(strings.Join(lines, "\n"), seen) {
+		t.Errorf("no command line holds %q: %q", seen, lines)
 	}
 	expectNoCanary(t, "standard output of cleave "+args[0], out.Bytes(), false)
 	expectNoCanary(t, "standard error of cleave "+args[0], said.Bytes(), false)
@@ -129,8 +136,8 @@ func TestNoSecretIsPublished(t *testing.T) {
 	unset := append(os.Environ(), "PATH="+servers+string(os.PathListSeparator)+os.Getenv("PATH"))
 	set := append(slices.Clone(unset), "CANARY_REFERENCE=canary-env-reference",
 		"CANARY_HEADER=canary-header-reference")
-	_, errOut := runWatched(t, dir, set, "compare", "a.yaml", "b.yaml", "--scenario", "scenario.yaml", "--rate",
-		"20", "--blocks", "1",
+	_, errOut := runWatched(t, dir, "canary-argument-pair", set, "compare", "a.yaml", "b.yaml",
+		"--scenario", "scenario.yaml", "--rate", "20", "--blocks", "1",
 		"-d", "2s", "--warm-up", "0s", "--no-gates", "--cores", "none", "--json", "out.json", "--full")
 	expectTexts(t, "standard error", errOut, "warning: system a: the value of API_TOKEN",
 		"CLEAVE_MASKED_API_TOKEN", "the value of Authorization", "the value of password", "exit status 3",
@@ -141,7 +148,7 @@ func TestNoSecretIsPublished(t *testing.T) {
 	expectCleanFolder(t, dir)
 
 	latest := filepath.Join(dir, "results", "compare", "latest")
-	code, errOut := runWatched(t, dir, unset, "run", latest)
+	code, errOut := runWatched(t, dir, "", unset, "run", latest)
 	if code != exitBadPlan {
 		t.Errorf("without the values it ends with %d, want %d", code, exitBadPlan)
 	}
@@ -155,7 +162,7 @@ func TestNoSecretIsPublished(t *testing.T) {
 		"CLEAVE_MASKED_COOKIE=session=canary-step-cookie", "CLEAVE_MASKED_URL_PASSWORD=canary-target-url",
 		"CLEAVE_MASKED_URL_PASSWORD_2=canary-choice-url", "CLEAVE_MASKED_URL_PASSWORD_3=canary-request-url",
 		"CLEAVE_MASKED_URL_PASSWORD_4=canary-expected-url")
-	_, errOut = runWatched(t, dir, unmasked, "run", latest, "--results", "again")
+	_, errOut = runWatched(t, dir, "canary-argument-pair", unmasked, "run", latest, "--results", "again")
 	if !strings.Contains(errOut, "told: ***") {
 		t.Errorf("with the values the server was not started:\n%s", errOut)
 	}
@@ -190,11 +197,11 @@ func TestTypedHeadersAreNotPublished(t *testing.T) {
 			"--blocks", "1", "--warm-up", "0s", "--cores", "none", "--plan"},
 	} {
 		args := append(what, "-H", "Authorization: Bearer canary-typed-header", "-H", "X-Api-Key: ${CANARY_HEADER}")
-		_, errOut := runWatched(t, dir, environment, args...)
+		_, errOut := runWatched(t, dir, "", environment, args...)
 		if !strings.Contains(errOut, "warning: ") || !strings.Contains(errOut, "Authorization") {
 			t.Errorf("%s does not warn of the header:\n%s", name, errOut)
 		}
-		code, errOut := runWatched(t, dir, os.Environ(), args...)
+		code, errOut := runWatched(t, dir, "", os.Environ(), args...)
 		if code != exitBadPlan || !strings.Contains(errOut, "CANARY_HEADER is not set") {
 			t.Errorf("%s without the variable ends with %d:\n%s", name, code, errOut)
 		}

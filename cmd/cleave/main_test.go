@@ -52,9 +52,10 @@ func withBinaries(run func() int) int {
 		return 1
 	}
 	binaries = dir
-	// Remove leftovers of killed runs: tests must find only their own.
+	// Remove leftovers of killed runs. If that fails, tests that look for their own leftovers fail, and this says
+	// why.
 	if text, err := exec.Command(filepath.Join(dir, "cleave"), "clean").CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "clean this host before the tests: %v: %s", err, text)
+		fmt.Fprintf(os.Stderr, "clean this host before the tests: %v: %s\n", err, text)
 	}
 	code := run()
 	if err := os.RemoveAll(dir); err != nil {
