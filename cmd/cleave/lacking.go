@@ -22,23 +22,7 @@ import (
 func (a app) prepare(
 	ctx context.Context, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, lab.Plan, error) {
-	conductor, err := a.conductor(plan, flags)
-	if err == nil {
-		err = missingPrograms()
-	}
-	if err == nil {
-		err = leftovers.CheckRoot(leftovers.Root())
-		if err != nil {
-			err = withCode(exitMissingPart, "%w", err)
-		}
-	}
-	if err == nil {
-		err = askConsent(ctx, plan, conductor.Deployers) // before Lacks contacts hosts of others
-	}
-	if err != nil {
-		return nil, plan, err
-	}
-	lacks, err := conductor.Lacks(ctx, plan)
+	conductor, lacks, err := a.examine(ctx, plan, flags)
 	if err != nil || len(lacks) == 0 {
 		return conductor, plan, err
 	}
@@ -57,6 +41,30 @@ func (a app) prepare(
 		conductor.Stopping = stopping(plan, conductor.System.Describe())
 	}
 	return conductor, plan, err
+}
+
+// examine returns the conductor of a plan, and what this host lacks for the plan.
+func (a app) examine(
+	ctx context.Context, plan lab.Plan, flags *experimentFlags,
+) (*run.Conductor, []lab.Lack, error) {
+	conductor, err := a.conductor(plan, flags)
+	if err == nil {
+		err = missingPrograms()
+	}
+	if err == nil {
+		err = leftovers.CheckRoot(leftovers.Root())
+		if err != nil {
+			err = withCode(exitMissingPart, "%w", err)
+		}
+	}
+	if err == nil {
+		err = askConsent(ctx, plan, conductor.Deployers) // before Lacks contacts hosts of others
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	lacks, err := conductor.Lacks(ctx, plan)
+	return conductor, lacks, err
 }
 
 // noteLacks prints notes about what keeps this host from playing a plan, or parts of it. These are no errors,
@@ -146,14 +154,7 @@ func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
-	conductor, err := a.conductor(plan, &flags)
-	if err == nil {
-		err = missingPrograms()
-	}
-	if err != nil {
-		return err
-	}
-	lacks, err := conductor.Lacks(ctx, plan)
+	_, lacks, err := a.examine(ctx, plan, &flags)
 	if err != nil {
 		return err
 	}

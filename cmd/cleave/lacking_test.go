@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/kubernetes"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/study"
 )
@@ -59,4 +61,27 @@ func TestADesignNeedsAllOfItsRuns(t *testing.T) {
 			t.Errorf("without %s the design is played", run.Variant)
 		}
 	}
+}
+
+// TestDoctorAsksForConsent: of a study on a cluster of somebody else, doctor examines the cluster only with
+// the consent of its owner, as run does.
+func TestDoctorAsksForConsent(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{
+		"there.yaml": `schema: cleave-study/1
+name: there
+system: shop
+variants:
+  sync: {architecture: sync, deployment: kubernetes}
+points:
+  p: {rate: 10}
+load: {duration: 1s}
+design: {blocks: 1, noise_floor: []}
+`,
+		"config": `{current-context: theirs, contexts: [{name: theirs, context: {cluster: c, user: u}}],
+ clusters: [{name: c, cluster: {server: "https://203.0.113.7:6443"}}], users: [{name: u}]}`,
+	})
+	command := with(program(dir, "doctor", "there.yaml"), kubernetes.ContextVariable+"=theirs",
+		kubernetes.ConfigVariable+"="+filepath.Join(dir, "config"))
+	expectRun(t, command, exitBadPlan, []string{`the cluster theirs: no load on "203.0.113.7:6443"`})
 }
