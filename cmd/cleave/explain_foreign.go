@@ -16,7 +16,6 @@ import (
 func (f *explainFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
-	changes := f.to
 	f.applyDefaults(lab.Explanation{})
 	// The default objective is only for the search for the capacity.
 	if f.request.objective = f.objective; !f.isSet("objective") && !f.capacity {
@@ -26,7 +25,7 @@ func (f *explainFlags) foreignPlan(
 		return lab.Plan{}, errors.New("give --rate for an open loop, or --users for a closed one")
 	}
 	load, dir, loadErr := f.load(secrets)
-	from, to, err := f.ends(args, changes, secrets)
+	from, to, err := f.ends(args, secrets)
 	if err := errors.Join(err, loadErr, f.mistakes()); err != nil {
 		return lab.Plan{}, err
 	}
@@ -52,19 +51,19 @@ func (f *explainFlags) foreignPlan(
 // ends returns the first and the last system of the steps. They are two arguments, or one argument and its
 // changes by --to. Each is returned once for each deployment of the steps.
 func (f *explainFlags) ends(
-	args []string, changes string, secrets *secret.Vault,
+	args []string, secrets *secret.Vault,
 ) (from, to []external.Definition, err error) {
 	switch {
-	case len(args) > 2 || len(args) == 2 && changes != "":
+	case len(args) > 2 || len(args) == 2 && f.to != "":
 		return nil, nil, errors.New("give two systems, or one and what changes in it with --to: see cleave help " +
 			"explain")
-	case len(args) == 1 && changes == "":
+	case len(args) == 1 && f.to == "":
 		return nil, nil, fmt.Errorf("say what %s becomes: name a second system, or what changes in it: --to "+
 			"\"cart.replicas=2 deployment=docker-host\"", args[0])
 	}
 	deployments, end := f.onlyDeployment(), ""
 	var settings []string
-	for _, setting := range strings.Fields(changes) {
+	for _, setting := range strings.Fields(f.to) {
 		if name, is := strings.CutPrefix(setting, "deployment="); is {
 			end = name
 		} else {

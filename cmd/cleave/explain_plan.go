@@ -160,9 +160,8 @@ func (f *explainFlags) mistakes() error {
 		mistakes = append(mistakes, errors.New("--connections: every one of --users has a connection of its own: "+
 			"leave it out"))
 	}
-	if f.users == 0 && !(f.rate > 0 && f.rate <= 1e5) {
-		mistakes = append(mistakes,
-			fmt.Errorf("--rate is %g, expected operations per second above 0 and at most 100000", f.rate))
+	if f.users == 0 {
+		mistakes = append(mistakes, checkRate(f.rate))
 	}
 	mistakes = append(mistakes, f.checkDesign())
 	if _, err := newGenerator(f.objective); err != nil {

@@ -113,13 +113,14 @@ func (f *foreignFlags) pin() (system, generator []int, err error) {
 		}
 		return system, []int{n - 1}, nil
 	}
-	left, right, both := strings.Cut(f.cores, "/")
+	left, right, _ := strings.Cut(f.cores, "/") // without a slash, right is no list of processors
 	system, err = coreList(left)
-	if err == nil && both {
+	if err == nil {
 		generator, err = coreList(right)
 	}
-	if err != nil || !both {
-		return nil, nil, fmt.Errorf("--cores is %q, expected SYSTEM/GENERATOR such as 0,1/2, auto or none", f.cores)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--cores is %q, expected SYSTEM/GENERATOR such as 0,1/2, auto or none: %w",
+			f.cores, err)
 	}
 	return system, generator, nil
 }

@@ -61,9 +61,9 @@ type moment struct {
 	cpu            float64 // percent of one processor
 }
 
-// take adds a second to the totals, and returns its figures. It returns false if the interval is too short to
-// be shown.
-func (v *liveView) take(s trial.Second) (moment, bool) {
+// take adds a second to the totals, and returns its figures. shown is false if the interval is too short to be
+// shown.
+func (v *liveView) take(s trial.Second) (_ moment, shown bool) {
 	r := s.Results
 	m := moment{at: r.To, length: r.To - r.From}
 	v.sent += r.Sent(record.All)
@@ -89,8 +89,8 @@ func (v *liveView) take(s trial.Second) (moment, bool) {
 
 // line writes a second as a line of text.
 func (v *liveView) line(s trial.Second) {
-	m, long := v.take(s)
-	if !long {
+	m, shown := v.take(s)
+	if !shown {
 		return
 	}
 	fmt.Fprintf(v.out, "%6.0f s  %8.0f/s  p50 %s  p99 %s  errors %s  sent late p99 %s  own cpu %.0f %%  %s\n",
@@ -114,8 +114,8 @@ type secondLine struct {
 
 // object writes a second as a line of JSON.
 func (v *liveView) object(s trial.Second) {
-	m, long := v.take(s)
-	if !long {
+	m, shown := v.take(s)
+	if !shown {
 		return
 	}
 	line := secondLine{Event: "second", Second: m.at.Seconds(), Sent: m.sent, Due: m.due, P50: m.response.P50,
@@ -129,8 +129,8 @@ func (v *liveView) object(s trial.Second) {
 
 // draw draws the view in place of the last one.
 func (v *liveView) draw(s trial.Second) {
-	m, long := v.take(s)
-	if !long {
+	m, shown := v.take(s)
+	if !shown {
 		return
 	}
 	due := ""

@@ -147,7 +147,7 @@ func (a app) model(command *cobra.Command, args []string, flags *modelFlags) err
 	}
 	system, ours := systemNamed[lab.Modelled](args[0], systemSettings{})
 	if ours && len(args) == 1 {
-		return a.modelSystem(command, system, flags)
+		return a.modelOurs(command, system, flags)
 	}
 	folder, notRun := store.Open(args[0])
 	if notRun != nil && len(args) == 1 && namesForeignSystem(args[0]) {
@@ -226,8 +226,8 @@ func (a app) writeModel(from model.Evidence, out string) error {
 	return err
 }
 
-// modelSystem plays the trials of a system, and makes a model.
-func (a app) modelSystem(command *cobra.Command, system lab.Modelled, flags *modelFlags) error {
+// modelOurs plays the trials of a system of Cleave, and makes a model.
+func (a app) modelOurs(command *cobra.Command, system lab.Modelled, flags *modelFlags) error {
 	if flags.isSet("component") {
 		return withCode(exitBadPlan, "--component is for your own systems and for files with spans: our systems "+
 			"name their components")
@@ -288,7 +288,7 @@ func (f *modelFlags) plan(system lab.Modelled) (lab.Plan, error) {
 	if !f.isSet("rate") {
 		f.rate = usual.Rate
 	}
-	if err := f.checkRate(); err != nil {
+	if err := f.checkRates(); err != nil {
 		return lab.Plan{}, err
 	}
 	onBackings, err := backingKnobsOf(info.Name, f.backings)
@@ -346,15 +346,15 @@ func (f *modelFlags) modelDesign() lab.Design {
 	return d
 }
 
-// checkRate returns an error for a rate that cannot be played.
-func (f *modelFlags) checkRate() error {
-	if !(f.rate > 0 && f.rate <= 1e5) {
-		return fmt.Errorf("--rate is %g, expected operations per second above 0 and at most 100000", f.rate)
+// checkRates returns an error for a rate that cannot be played.
+func (f *modelFlags) checkRates() error {
+	if err := checkRate(f.rate); err != nil {
+		return err
 	}
 	for _, rate := range f.further {
-		if !(rate > f.rate && rate <= 1e5) {
+		if !(rate > f.rate && rate <= mostRate) {
 			return fmt.Errorf("--further-rates has %g, expected operations per second above --rate, %g, and at most "+
-				"100000", rate, f.rate)
+				"%g", rate, f.rate, mostRate)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (f *modelFlags) foreignPlan(
 ) (lab.Plan, error) {
 	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
 	load, dir, loadErr := f.load(secrets)
-	if err := errors.Join(err, loadErr, f.checkRate(), f.checkDesign()); err != nil {
+	if err := errors.Join(err, loadErr, f.checkRates(), f.checkDesign()); err != nil {
 		return lab.Plan{}, err
 	}
 	d := definitions[0]

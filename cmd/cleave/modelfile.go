@@ -26,8 +26,7 @@ func modelText(argument string) (string, bool) {
 }
 
 // modelSystem returns the system that plays a model file if it implements T. what completes the message of
-// the error otherwise, "... is a model, which cannot be ...", such as "checked". The method app.modelSystem
-// does something else: it makes a model of a system.
+// the error otherwise, "... is a model, which cannot be ...", such as "checked".
 func modelSystem[T lab.System](path, text, what string) (found T, err error) {
 	if _, err := readModel(path); err != nil {
 		return found, err // its mistakes, with their lines

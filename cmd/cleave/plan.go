@@ -174,6 +174,17 @@ func (f *designFlags) checkDesign() error {
 	return errors.Join(mistakes...)
 }
 
+// mostRate is the highest rate of a load that these commands play, in operations per second.
+const mostRate = 1e5
+
+// checkRate returns an error for a value of --rate that cannot be played.
+func checkRate(rate float64) error {
+	if !(rate > 0 && rate <= mostRate) {
+		return fmt.Errorf("--rate is %g, expected operations per second above 0 and at most %g", rate, mostRate)
+	}
+	return nil
+}
+
 // measuredLoad returns a load with the length of the flags.
 func (f *designFlags) measuredLoad() lab.Load {
 	return lab.Load{Duration: f.duration.Seconds(), WarmUp: f.warmUp.least.Seconds(),

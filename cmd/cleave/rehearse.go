@@ -105,8 +105,8 @@ func (f *rehearseFlags) plan(path string) (lab.Plan, error) {
 	case err != nil:
 	case f.rate == 0 && !f.isSet("rate"):
 		err = errors.New("the model does not say at which rate it was measured: give --rate")
-	case !(f.rate > 0 && f.rate <= 1e5):
-		err = fmt.Errorf("--rate is %g, expected operations per second above 0 and at most 100000", f.rate)
+	default:
+		err = checkRate(f.rate)
 	}
 	if err := errors.Join(err, applyErr, f.checkDesign()); err != nil {
 		return lab.Plan{}, err

@@ -87,7 +87,7 @@ func spansIn(folder string) func(send func(document []byte)) error {
 func (r *loadRun) secondReporter(outs outs) func(trial.Second) {
 	view := r.view()
 	return func(s trial.Second) {
-		if m, long := view.take(s); long {
+		if m, shown := view.take(s); shown {
 			outs.Show(view.figures(m))
 		}
 	}
