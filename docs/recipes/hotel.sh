@@ -5,9 +5,10 @@
 #
 # Its services are built with Go, from the clone and the Go module proxy; memcached is this host's; MongoDB
 # and Consul have stand-ins: SecantusDB, from PyPI, and hotel-consul.py beside this. An image that is here
-# already is kept: to use the real servers, `docker pull` mongo:5.0, memcached and hashicorp/consul first.
-# Needs Go, Docker, memcached, Python 3 with venv and 2 GB of disk space. Exit code 2: no such clone, 3: one
-# of the programs is not here.
+# already is kept: to use the real servers, `docker pull` mongo:5.0, memcached and hashicorp/consul first. To
+# make an image again, remove it first (`docker rmi`).
+# Needs Docker, Go, 2 GB of disk space and, for images that are not here, memcached and Python 3 with venv.
+# Exit code 2: no such clone, 3: one of the programs is not here, or Docker does not answer.
 set -euo pipefail
 secantus=0.7.0b3
 beside=$(cd "$(dirname "$0")" && pwd)
@@ -16,11 +17,19 @@ if [ ! -f "${1:-}/docker-compose.yml" ] || [ ! -d "${1:-}/cmd/frontend" ]; then
   exit 2
 fi
 clone=$(cd "$1" && pwd)
-for program in go docker memcached python3 ldd; do
-  command -v "$program" >/dev/null || { echo "hotel.sh: there is no $program here" >&2; exit 3; }
-done
+
+# need PROGRAM...: ends the script if one of the programs is not here.
+need() {
+  local program
+  for program; do
+    command -v "$program" >/dev/null || { echo "hotel.sh: there is no $program here: install it" >&2; exit 3; }
+  done
+}
+
+need docker go
+docker version >/dev/null || { echo "hotel.sh: start Docker, or ask for the right to use it" >&2; exit 3; }
 folder=$(mktemp -d)
-trap 'chmod -R u+w "$folder"; rm -r "$folder"' EXIT
+trap 'chmod -R u+w "$folder"; rm -r "$folder"' EXIT # some copied files and folders are read-only
 
 # lacks IMAGE: succeeds if Docker has no such image.
 lacks() { ! docker image inspect "$1" >/dev/null 2>&1; }
@@ -51,11 +60,15 @@ if lacks deathstarbench/hotel-reservation:latest; then
   make_image deathstarbench/hotel-reservation:latest scratch "$folder/hotel" 'WORKDIR /workspace' \
     'ENV PATH=/workspace'
 fi
+# The compose file builds these two images of the same folder. A new build replaces them, too.
 for image in hotel_reserv_review_single_node hotel_reserv_attractions_single_node; do
-  docker tag deathstarbench/hotel-reservation:latest "$image" # built of the same folder
+  if [ -d "$folder/hotel" ] || lacks "$image"; then
+    docker tag deathstarbench/hotel-reservation:latest "$image"
+  fi
 done
 
 if lacks memcached:latest; then
+  need memcached ldd
   mkdir "$folder/memcached"
   copy "$folder/memcached" "$(command -v memcached)"
   make_image memcached:latest scratch "$folder/memcached" "ENTRYPOINT [\"$(command -v memcached)\"]" \
@@ -63,10 +76,13 @@ if lacks memcached:latest; then
 fi
 
 # The images of the stand-ins contain this host's Python, with its standard library.
-python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
-if lacks recipes/stand-ins:latest; then
+if lacks mongo:5.0 || lacks hashicorp/consul:latest; then
+  need python3 ldd
+  python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
+fi
+if [ -n "${python:-}" ] && lacks recipes/stand-ins:latest; then
   library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
-  mkdir -p "$folder/python/tmp" "$folder/python$library"
+  mkdir -p "$folder/python/tmp" "$folder/python$library" # /tmp is for the servers' temporary files
   python3 -m venv "$folder/venv"
   "$folder/venv/bin/pip" install --quiet --disable-pip-version-check --target "$folder/python/opt/secantus" \
     "secantusdb==$secantus"
