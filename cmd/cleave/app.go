@@ -57,13 +57,7 @@ func backings(scratch string) (map[string]lab.Backing, error) {
 
 // namedServers returns the servers that the user names, by the kinds that they replace. It returns the valid
 // ones even with an error, so that doctor shows them and clean reaches them.
-func namedServers() (map[string]named.Backing, error) {
-	all, err := named.FromEnvironment(os.LookupEnv)
-	if err != nil {
-		return all, withCode(exitBadPlan, "%w", err)
-	}
-	return all, nil
-}
+func namedServers() (map[string]named.Backing, error) { return fromEnvironment(named.FromEnvironment) }
 
 // systemOf returns the system of a plan: one of Cleave's, or external.System for the systems of the user.
 // spans is the folder for the spans of all trials; empty: they are not kept.

@@ -17,15 +17,14 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fromEnvironment returns the settings that a function reads from the environment. The flags --context,
-// --kubeconfig, --swarm and --hosts set the same variables (variableFlag). Its error has exitBadPlan.
+// fromEnvironment returns what a function reads from the environment, with exitBadPlan for its error. The flags
+// --context, --kubeconfig, --swarm and --hosts set the same variables (variableFlag).
 func fromEnvironment[T any](read func(lookup func(string) (string, bool)) (T, error)) (T, error) {
 	named, err := read(os.LookupEnv)
 	if err != nil {
-		var none T
-		return none, withCode(exitBadPlan, "%w", err)
+		err = withCode(exitBadPlan, "%w", err)
 	}
-	return named, nil
+	return named, err
 }
 
 // usersCluster returns the Kubernetes cluster that the user names, or nil.

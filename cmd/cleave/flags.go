@@ -103,16 +103,16 @@ func (f *experimentFlags) addDeployment(flags *pflag.FlagSet) {
 
 // addClusters adds the flags that name clusters and hosts of the user.
 func addClusters(flags *pflag.FlagSet) {
-	add := func(name, variable, with, text string) {
-		flags.Var(variableFlag{variable: variable, with: with}, name, text+" ("+variable+")")
+	add := func(name, variable, text string) {
+		flags.Var(variableFlag(variable), name, text+" ("+variable+")")
 	}
-	add("context", kubernetes.ContextVariable, "", "`context` of your cluster, for --deploy kubernetes")
-	add("kubeconfig", kubernetes.ConfigVariable, kubernetes.ContextVariable,
+	add("context", kubernetes.ContextVariable, "`context` of your cluster, for --deploy kubernetes")
+	add("kubeconfig", kubernetes.ConfigVariable,
 		"`file` with the context of your cluster, for --deploy kubernetes")
-	add("swarm", swarm.Variable, "",
+	add("swarm", swarm.Variable,
 		"`address` of a manager of your swarm, or its context of docker, for --deploy swarm")
-	add("registry", registry.Variable, "", "`HOST/PATH` from which the nodes of your cluster pull images")
-	add("hosts", ssh.Variable, "", "your `hosts` as ssh takes them, comma-separated, for --deploy ssh")
+	add("registry", registry.Variable, "`HOST/PATH` from which the nodes of your cluster pull images")
+	add("hosts", ssh.Variable, "your `hosts` as ssh takes them, comma-separated, for --deploy ssh")
 }
 
 // choice is a flag with a list of possible values.
@@ -137,36 +137,31 @@ func (c choice) Set(value string) error {
 	return nil
 }
 
-// variableFlag is a flag that sets an environment variable, because the janitor, the sweeper and a later
-// `cleave clean` also read it.
-type variableFlag struct {
-	variable string
-	// with is another variable, which is set to "" unless it is set: an empty ContextVariable selects the
-	// current context of the kubeconfig.
-	with string
-}
+// variableFlag is a flag that sets the environment variable of this name, because the janitor, the sweeper and
+// a later `cleave clean` also read it.
+type variableFlag string
 
 // String implements pflag.Value.
-func (f variableFlag) String() string { return os.Getenv(f.variable) }
+func (f variableFlag) String() string { return os.Getenv(string(f)) }
 
 // Type implements pflag.Value.
 func (f variableFlag) Type() string { return "text" }
 
 // Set implements pflag.Value.
-func (f variableFlag) Set(text string) error {
-	if _, set := os.LookupEnv(f.with); f.with != "" && !set {
-		if err := os.Setenv(f.with, ""); err != nil {
-			return err
+func (f variableFlag) Set(text string) (err error) {
+	if f == kubernetes.ConfigVariable && text != "" { // rejectEmptyFlags refuses an empty one
+		// An empty ContextVariable selects the current context of the kubeconfig.
+		if _, set := os.LookupEnv(kubernetes.ContextVariable); !set {
+			err = os.Setenv(kubernetes.ContextVariable, "")
+		}
+		if err == nil {
+			text, err = filepath.Abs(text) // the sweeper reads it, too, from another folder
 		}
 	}
-	// The sweeper reads the path, too, from another folder. rejectEmptyFlags refuses an empty one.
-	if f.variable == kubernetes.ConfigVariable && text != "" {
-		var err error
-		if text, err = filepath.Abs(text); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
-	return os.Setenv(f.variable, text)
+	return os.Setenv(string(f), text)
 }
 
 // addBackings adds the flag that selects other backing services for every variant.

@@ -62,29 +62,23 @@ func (f *loadFlags) read(source string) (trial.Spec, objective.Objective, error)
 }
 
 // limit returns the objective, and checks the flags that need one.
-func (f *loadFlags) limit() (objective.Objective, error) {
-	if f.isSet("resolution") && !f.search {
-		return objective.Objective{}, errors.New("--resolution belongs to --search")
-	}
-	if !(f.resolution >= search.FinestResolution && f.resolution <= search.CoarsestResolution) {
-		return objective.Objective{}, fmt.Errorf("--resolution is %g, expected a ratio from %g to %g", f.resolution,
+func (f *loadFlags) limit() (limit objective.Objective, err error) {
+	switch {
+	case f.isSet("resolution") && !f.search:
+		err = errors.New("--resolution belongs to --search")
+	case !(f.resolution >= search.FinestResolution && f.resolution <= search.CoarsestResolution):
+		err = fmt.Errorf("--resolution is %g, expected a ratio from %g to %g", f.resolution,
 			search.FinestResolution, search.CoarsestResolution)
+	case f.search && f.objective == "":
+		err = errors.New("--search needs --objective: the highest rate that meets it is looked for")
+	case f.search && f.abort:
+		err = errors.New("--abort belongs to one load: a --search plays every trial to its end")
+	case f.abort && f.objective == "":
+		err = errors.New("--abort needs --objective: it says when a load is lost")
+	case f.objective != "":
+		limit, err = objective.Parse(f.objective)
 	}
-	if f.search && f.objective == "" {
-		return objective.Objective{},
-			errors.New("--search needs --objective: the highest rate that meets it is looked for")
-	}
-	if f.search && f.abort {
-		return objective.Objective{},
-			errors.New("--abort belongs to one load: a --search plays every trial to its end")
-	}
-	if f.abort && f.objective == "" {
-		return objective.Objective{}, errors.New("--abort needs --objective: it says when a load is lost")
-	}
-	if f.objective == "" {
-		return objective.Objective{}, nil
-	}
-	return objective.Parse(f.objective)
+	return limit, err
 }
 
 // scenario returns the scenario of a file, or one for a URL, and the folder to which its paths are relative.
