@@ -55,15 +55,13 @@ func (h *Host) coresOnline() lab.Fact {
 	count := 0
 	for part := range strings.SplitSeq(text, ",") {
 		low, high, isRange := strings.Cut(part, "-")
-		first, err := strconv.Atoi(low)
-		if err != nil {
-			return unavailable("/sys/devices/system/cpu/online holds %q, want ranges of numbers", text)
+		if !isRange {
+			high = low
 		}
-		last := first
-		if isRange {
-			if last, err = strconv.Atoi(high); err != nil {
-				return unavailable("/sys/devices/system/cpu/online holds %q, want ranges of numbers", text)
-			}
+		first, errFirst := strconv.Atoi(low)
+		last, errLast := strconv.Atoi(high)
+		if errFirst != nil || errLast != nil {
+			return unavailable("/sys/devices/system/cpu/online holds %q, want ranges of numbers", text)
 		}
 		count += last - first + 1
 	}

@@ -3,10 +3,8 @@ package meter
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -45,19 +43,10 @@ func processesOf(unit lab.Unit) ([]int, error) {
 		return nil, err
 	}
 	defer source.close()
-	var whole *tree
-	switch s := source.(type) {
-	case *tree:
-		whole = s
-	case *container:
-		whole = &s.tree
-	case *hostUnit:
-		whole = &s.tree
-	default:
-		return []int{unit.PID}, nil
+	if several, is := source.(interface{ pids() ([]int, error) }); is {
+		return several.pids()
 	}
-	err = whole.refresh(newScratch())
-	return slices.Collect(maps.Keys(whole.members)), err
+	return []int{unit.PID}, nil
 }
 
 // threadsOf returns the threads of a process. It skips threads that have ended since they were listed.

@@ -2,7 +2,9 @@ package meter
 
 import (
 	"errors"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -85,6 +87,12 @@ func (t *tree) refresh(s *scratch) error {
 		}
 	}
 	return nil
+}
+
+// pids returns the numbers of the current processes of the unit.
+func (t *tree) pids() ([]int, error) {
+	err := t.refresh(newScratch())
+	return slices.Collect(maps.Keys(t.members)), err
 }
 
 // admit adds a process to the members, unless it has ended.

@@ -52,13 +52,10 @@ type mark struct {
 func newWorker(m *Meter, units []lab.Unit) *worker {
 	w := &worker{meter: m, units: slices.Clone(units), scratch: newScratch(), wait: m.shortest,
 		sources: map[string]string{}}
-	index := make(map[string]int)
 	for _, unit := range units {
-		at, known := index[unit.Role]
-		if !known {
-			at = len(w.roles)
-			index[unit.Role] = at
-			w.roles = append(w.roles, unit.Role)
+		at := slices.Index(w.roles, unit.Role)
+		if at < 0 {
+			at, w.roles = len(w.roles), append(w.roles, unit.Role)
 		}
 		w.roleOf = append(w.roleOf, at)
 	}
