@@ -89,6 +89,7 @@ func Read(data []byte) ([]Sample, error) {
 	return all, nil
 }
 
+// readChunk reads the samples of a chunk.
 func readChunk(data []byte) ([]Sample, error) {
 	if version := int(data[4])<<8 | int(data[5]); version != 2 {
 		return nil, fmt.Errorf("its format has version %d, and 2 is read here", version)
@@ -169,6 +170,7 @@ func (c *chunk) readPools(data []byte, at int64) error {
 	}
 }
 
+// readPool reads the constants of one class.
 func (c *chunk) readPool(b *decoder) {
 	id := b.number()
 	of, known := c.classes[id]

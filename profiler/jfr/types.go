@@ -8,7 +8,6 @@ import (
 
 // class is a type of values, by the description in the recording.
 type class struct {
-	id     int64
 	name   string
 	fields []field
 }
@@ -48,24 +47,26 @@ func readClasses(b *decoder) map[int64]*class {
 			if e.name != "class" {
 				continue
 			}
-			c := &class{id: integer(e.attributes["id"]), name: e.attributes["name"]}
+			c := &class{name: e.attributes["name"]}
 			for _, f := range e.children {
 				if f.name == "field" {
 					c.fields = append(c.fields, field{name: f.attributes["name"], class: integer(f.attributes["class"]),
 						constant: f.attributes["constantPool"] == "true", array: f.attributes["dimension"] == "1"})
 				}
 			}
-			classes[c.id] = c
+			classes[integer(e.attributes["id"])] = c
 		}
 	}
 	return classes
 }
 
+// integer returns the id of a class, or 0, which is none, for a text that is no number.
 func integer(text string) int64 {
-	n, _ := strconv.ParseInt(text, 10, 64) // no number is 0, which is no class
+	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
 }
 
+// readElement reads a node of the metadata tree, with its children.
 func readElement(b *decoder, texts []string, depth int) element {
 	if depth > mostDepth {
 		b.fail(fmt.Errorf("the metadata nest deeper than %d", mostDepth))
@@ -140,6 +141,7 @@ func (c *chunk) read(b *decoder, of *class, depth int) value {
 	return v
 }
 
+// readField reads the value of a field, or the keys of its constants.
 func (c *chunk) readField(b *decoder, f field, depth int) value {
 	of, known := c.classes[f.class]
 	if !known {
