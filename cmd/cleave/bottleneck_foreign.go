@@ -18,7 +18,7 @@ import (
 func (f *bottleneckFlags) foreignPlan(
 	ctx context.Context, args []string, secrets *secret.Vault,
 ) (lab.Plan, error) {
-	f.applyQuick(2*time.Second, f.warmUp.least)
+	f.applyQuick(2*time.Second, f.warmUp.least) // the warm-up is not shortened
 	definitions, err := f.systems(args, f.onlyDeployment(), secrets)
 	load, dir, loadErr := f.load(secrets)
 	point, pointErr := f.point(external.System{}.Describe())

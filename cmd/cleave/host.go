@@ -51,9 +51,10 @@ func (a app) cleanCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clean",
 		Short: "remove what an earlier cleave has left on this host",
-		Long: "Ends processes and removes directories that belong to a cleave that has died, what\n" +
-			"it has in Docker, and what it has made on servers, hosts and clusters that\n" +
-			"CLEAVE_USE_... name. Results are kept, and so is what may belong to a cleave that\nruns: it is named.",
+		Long: `Ends processes and removes directories that belong to a cleave that has died, what
+it has in Docker, and what it has made on servers, hosts and clusters that
+CLEAVE_USE_... name. Results are kept, and so is what may belong to a cleave that
+runs: it is named.`,
 		Example: "  cleave clean",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(command *cobra.Command, _ []string) error { return a.clean(command.Context()) },
@@ -107,7 +108,7 @@ type diagnosis struct {
 	Leftovers []string                `json:"leftovers"`
 }
 
-// backingState describes a backing service on this host.
+// backingState describes a backing service, or a further requirement of a system, on this host.
 type backingState struct {
 	Is      string `json:"is,omitempty"` // program and version, and whether it is a stand-in
 	Missing string `json:"missing,omitempty"`
@@ -122,14 +123,6 @@ func programState(program, packaged, use string) backingState {
 			Install: lab.AptInstall(packaged)}
 	}
 	return backingState{Is: program + ", " + use}
-}
-
-// serverState returns the state of a server that Cleave would start.
-func serverState(b server.Availability) backingState {
-	if b.Missing != nil {
-		return backingState{Missing: b.Missing.What, Install: b.Missing.Install}
-	}
-	return backingState{Is: b.Server.About()}
 }
 
 // serverPatience is the longest time that a server of the user may take to return its version.
@@ -155,9 +148,10 @@ func (a app) doctorCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "doctor [STUDY | FILE]",
 		Short: "say what this host can do, and how to get the rest",
-		Long: "Prints the facts that every experiment records about this host, which parts are\nmissing and " +
-			"why, and what earlier runs have left. Of a built-in study, or a study file, it\nsays what would be " +
-			"left out here, and prints one line that installs all that is\nmissing. Exit code 3: a part is missing.",
+		Long: `Prints the facts that every experiment records about this host, which parts are
+missing and why, and what earlier runs have left. Of a built-in study, or a study file, it
+says what would be left out here, and prints one line that installs all that is
+missing. Exit code 3: a part is missing.`,
 		Example:           "  cleave doctor\n  cleave doctor costa2022",
 		Args:              arguments(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveDefault),
@@ -197,7 +191,11 @@ func diagnose(ctx context.Context) (diagnosis, error) {
 		sqlite.Kind: {Is: "SQLite, embedded"}, cache.Memory: {Is: "a cache in the units, embedded"},
 	}
 	for _, b := range server.Available() {
-		found.Backings[string(b.Kind)] = serverState(b)
+		if b.Missing != nil {
+			found.Backings[string(b.Kind)] = backingState{Missing: b.Missing.What, Install: b.Missing.Install}
+		} else {
+			found.Backings[string(b.Kind)] = backingState{Is: b.Server.About()}
+		}
 	}
 	found.Backings["haproxy"] = programState("haproxy", "haproxy", "for load balancing between replicas")
 	found.Backings["keepalived"] = programState("keepalived", "keepalived", "for two balancers with one address")

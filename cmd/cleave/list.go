@@ -106,7 +106,7 @@ const (
 func (a app) row(width int, name string, texts ...string) {
 	indent := ""
 	for _, text := range texts {
-		for _, line := range report.Wrap(text, listWidth-width-5) {
+		for _, line := range report.Wrap(text, listWidth-width-5) { // 5: the blanks of the format, and an indent
 			fmt.Fprintf(a.out, "  %-*s %s%s\n", width, name, indent, line)
 			name, indent = "", "  "
 		}

@@ -1,4 +1,4 @@
-// Command host-agent runs units on the hosts of a deployment by SSH (see package agent).
+// Command host-agent runs units on the hosts of a deployment by SSH (see package deploy/ssh/agent).
 // cleave copies it there and starts it.
 package main
 

@@ -12,7 +12,7 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == rehearsalunit.ProbeCommand {
-		rehearsalunit.ProbeMain()
+		rehearsalunit.ProbeMain() // does not return
 	}
 	unit.Main(rehearsalunit.Run)
 }
