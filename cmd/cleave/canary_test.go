@@ -96,8 +96,8 @@ func watchCommandLines(t *testing.T, root int) func() map[string]bool {
 }
 
 // runWatched runs cleave to its end. It checks that no secret is in its output, nor in the process list,
-// which it reads every 20 ms. seen is a text that must be in a command line of the list, to prove that they are
-// read; empty: none, because cleave may end before the first reading.
+// which it reads every 20 ms. seen is a text that must be in a command line of the list, to prove that they
+// are read; empty: none, because cleave may end before the first reading.
 func runWatched(
 	t *testing.T, dir, seen string, environment []string, args ...string,
 ) (code int, errOut string) {

@@ -17,8 +17,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// fromEnvironment returns what a function reads from the environment, with exitBadPlan for its error. The flags
-// --context, --kubeconfig, --swarm and --hosts set the same variables (variableFlag).
+// fromEnvironment returns what a function reads from the environment, with exitBadPlan for its error. The
+// flags --context, --kubeconfig, --swarm and --hosts set the same variables (variableFlag).
 func fromEnvironment[T any](read func(lookup func(string) (string, bool)) (T, error)) (T, error) {
 	named, err := read(os.LookupEnv)
 	if err != nil {

@@ -137,8 +137,8 @@ func (c choice) Set(value string) error {
 	return nil
 }
 
-// variableFlag is a flag that sets the environment variable of this name, because the janitor, the sweeper and
-// a later `cleave clean` also read it.
+// variableFlag is a flag that sets the environment variable of this name, because the janitor, the sweeper
+// and a later `cleave clean` also read it.
 type variableFlag string
 
 // String implements pflag.Value.

@@ -61,8 +61,8 @@ type moment struct {
 	cpu            float64 // percent of one processor
 }
 
-// take adds a second to the totals, and returns its figures. shown is false if the interval is too short to be
-// shown.
+// take adds a second to the totals, and returns its figures. shown is false if the interval is too short to
+// be shown.
 func (v *liveView) take(s trial.Second) (_ moment, shown bool) {
 	r := s.Results
 	m := moment{at: r.To, length: r.To - r.From}
