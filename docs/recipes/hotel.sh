@@ -22,7 +22,7 @@ clone=$(cd "$1" && pwd)
 need() {
   local program
   for program; do
-    command -v "$program" >/dev/null || { echo "hotel.sh: there is no $program here: install it" >&2; exit 3; }
+    command -v "$program" >/dev/null || { echo "hotel.sh: install $program, which is not here" >&2; exit 3; }
   done
 }
 

@@ -59,8 +59,8 @@ func openProgram(pid int) (*program, error) {
 	return p, err
 }
 
-// startOfGoCode returns the address to which the table of functions, lines, refers (runtime.text). With cgo, a
-// C linker puts functions of C before it, at the start of the section text.
+// startOfGoCode returns the address to which the table of functions, lines, refers (runtime.text). With cgo,
+// a C linker puts functions of C before it, at the start of the section text.
 func startOfGoCode(file *elf.File, lines, text *elf.Section) uint64 {
 	section, at := lines, uint64(3*pointer) // the field textStart of runtime.pcHeader, before Go 1.26
 	if module := file.Section(".go.module"); module != nil {
