@@ -128,8 +128,8 @@ func TestProcessorTicks(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	open := reading{processors: ticks{busy: 100, steal: 10, total: 1000}, own: time.Second}
-	closing := reading{processors: ticks{busy: 250, steal: 30, total: 1400}, own: 1250 * time.Millisecond}
+	open := &reading{processors: ticks{busy: 100, steal: 10, total: 1000}, own: time.Second}
+	closing := &reading{processors: ticks{busy: 250, steal: 30, total: 1400}, own: 1250 * time.Millisecond}
 	var c lab.Conditions
 	shares(&c, open, closing, 0.75)
 	// 4 s of processors: 0.2 s stolen; 1.5 s busy less 0.75 s units and 0.25 s own.
@@ -152,9 +152,9 @@ func TestShares(t *testing.T) {
 
 func TestStalls(t *testing.T) {
 	start := time.Unix(1000, 0)
-	open := reading{at: start, stalled: map[string]int64{"cpu": 500, "io": 0},
+	open := &reading{at: start, stalled: map[string]int64{"cpu": 500, "io": 0},
 		reasons: map[string]string{"memory": "no file"}}
-	closing := reading{at: start.Add(2 * time.Second), stalled: map[string]int64{"cpu": 500_500, "io": 0},
+	closing := &reading{at: start.Add(2 * time.Second), stalled: map[string]int64{"cpu": 500_500, "io": 0},
 		reasons: open.reasons}
 	var c lab.Conditions
 	stalls(&c, open, closing)

@@ -68,16 +68,10 @@ func (h *Host) calibrate() {
 }
 
 // Open implements lab.Observation.
-func (o *observation) Open() {
-	now := o.host.take()
-	o.open = &now
-}
+func (o *observation) Open() { o.open = o.host.take() }
 
 // Close implements lab.Observation.
-func (o *observation) Close() {
-	now := o.host.take()
-	o.closing = &now
-}
+func (o *observation) Close() { o.closing = o.host.take() }
 
 // End calibrates again and returns the conditions in the window. unitCPUSeconds is the CPU time of the
 // trial's own units in it.
@@ -96,13 +90,13 @@ func (o *observation) End(unitCPUSeconds float64) lab.Conditions {
 			"pressure_shares")
 		return c
 	}
-	shares(&c, *o.open, *o.closing, unitCPUSeconds)
-	stalls(&c, *o.open, *o.closing)
+	shares(&c, o.open, o.closing, unitCPUSeconds)
+	stalls(&c, o.open, o.closing)
 	return c
 }
 
 // shares fills in the shares of processor time that the hypervisor withheld and that others used.
-func shares(c *lab.Conditions, open, closing reading, unitCPUSeconds float64) {
+func shares(c *lab.Conditions, open, closing *reading, unitCPUSeconds float64) {
 	if err := errors.Join(open.err, closing.err); err != nil {
 		note(&c.Unavailable, err.Error(), "steal_share", "others_share")
 		return
@@ -123,7 +117,7 @@ func shares(c *lab.Conditions, open, closing reading, unitCPUSeconds float64) {
 }
 
 // stalls fills in the share of the window in which at least one task waited, by resource.
-func stalls(c *lab.Conditions, open, closing reading) {
+func stalls(c *lab.Conditions, open, closing *reading) {
 	window := closing.at.Sub(open.at)
 	c.PressureShares = make(map[string]float64)
 	for _, resource := range pressures() {
@@ -143,8 +137,8 @@ func stalls(c *lab.Conditions, open, closing reading) {
 }
 
 // take reads all accounts of the host.
-func (h *Host) take() reading {
-	r := reading{stalled: make(map[string]int64), reasons: make(map[string]string)}
+func (h *Host) take() *reading {
+	r := &reading{stalled: make(map[string]int64), reasons: make(map[string]string)}
 	r.processors, r.err = h.processorTicks()
 	for _, resource := range pressures() {
 		stalled, err := h.stalled(resource)
