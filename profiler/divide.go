@@ -128,29 +128,24 @@ func threadsOf(runtime, role string, all []lab.ThreadUse) threads {
 		if thread.Role != role {
 			continue
 		}
-		whole := thread.UserSeconds + thread.SystemSeconds
-		layer := lab.Layer("")
+		profiles, layer := false, lab.Layer("")
 		switch runtime {
 		case runtimeJava:
-			if strings.HasPrefix(thread.Name, "JFR ") {
-				t.profiler += whole
-				continue
-			}
-			layer = layerOfThread(thread.Name)
+			profiles, layer = strings.HasPrefix(thread.Name, "JFR "), layerOfThread(thread.Name)
 		case runtimeNode:
-			if strings.HasPrefix(thread.Name, "v8:Prof") {
-				t.profiler += whole
-				continue
-			}
+			profiles = strings.HasPrefix(thread.Name, "v8:Prof")
 			if !thread.First {
 				layer = lab.LayerUnseen
 			}
 		}
-		if layer != "" {
+		switch whole := thread.UserSeconds + thread.SystemSeconds; {
+		case profiles:
+			t.profiler += whole
+		case layer != "":
 			t.others[layer] += whole
-			continue
+		default:
+			t.user, t.system = t.user+thread.UserSeconds, t.system+thread.SystemSeconds
 		}
-		t.user, t.system = t.user+thread.UserSeconds, t.system+thread.SystemSeconds
 	}
 	return t
 }

@@ -77,7 +77,7 @@ func (f Figure) To(goal Goal) Figure {
 // Reached returns the goal that the whole range or interval meets, "stretch" or "must". It returns
 // "undecided" if only a part of it meets the must goal, "missed" if no part does, and "" without a goal.
 func (f Figure) Reached() string {
-	if f.Must == nil || f.Stretch == nil {
+	if f.Must == nil {
 		return ""
 	}
 	worst, best := f.Low, f.High
