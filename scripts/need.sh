@@ -38,28 +38,14 @@ at_least() {
   [ "$(printf '%s\n%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]
 }
 
-# check_go adds a problem if Go is missing or too old.
-check_go() {
-  local have page=https://go.dev/dl/
-  if ! command -v go >/dev/null 2>&1; then
-    problems+=("Go is missing: install Go $go_least or later from $page and put its bin folder into PATH")
-    return
+# check_version NAME HAVE WANT PAGE adds a problem if the installed version HAVE is empty, or older than WANT.
+check_version() {
+  local how="install $3 or later from $4 and put its bin folder into PATH"
+  if [ -z "$2" ]; then
+    problems+=("$1 is missing: $how")
+  elif ! at_least "$2" "$3"; then
+    problems+=("$1 is $2: $how")
   fi
-  have=$(go env GOVERSION)
-  at_least "${have#go}" "$go_least" ||
-    problems+=("Go is $have, need $go_least or later: install it from $page")
-}
-
-# check_node adds a problem if Node.js or npm is missing, or Node.js is too old.
-check_node() {
-  local have
-  if ! command -v node >/dev/null 2>&1 || ! command -v npm >/dev/null 2>&1; then
-    problems+=("Node.js or npm is missing: install Node.js $node_least or later from https://nodejs.org/")
-    return
-  fi
-  have=$(node --version)
-  at_least "${have#v}" "$node_least" ||
-    problems+=("Node.js is $have, need $node_least or later: install it from https://nodejs.org/")
 }
 
 # install_missing installs the missing packages, or adds a problem if it cannot.
@@ -248,8 +234,10 @@ if [ "$1" = test-all ]; then
   "$(dirname "${BASH_SOURCE[0]}")/airline-fuzz.sh" install ||
     echo "need: the fuzz tests of the airline will be skipped" >&2
 fi
-check_go
-check_node
+go_version=$(go env GOVERSION 2>/dev/null || true)
+node_version=$({ command -v npm >/dev/null && node --version; } 2>/dev/null || true)
+check_version Go "${go_version#go}" "$go_least" https://go.dev/dl/
+check_version "Node.js with npm" "${node_version#v}" "$node_least" https://nodejs.org/
 if [ "${#problems[@]}" -gt 0 ]; then
   printf 'need: %s\n' "${problems[@]}" >&2
   exit 3
