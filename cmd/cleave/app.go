@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -164,12 +165,10 @@ func missingPrograms() error {
 // folder of the unit programs. All that they start gets the label. With empty arguments, the deployers only
 // report their capabilities and check layouts.
 func deployers(own, units, label string) (map[string]lab.Deployer, error) {
-	userCluster, err := usersCluster()
-	if err != nil {
-		return nil, err
-	}
-	userSwarm, err := usersSwarm()
-	if err != nil {
+	userCluster, clusterErr := usersCluster()
+	userSwarm, swarmErr := usersSwarm()
+	hosts, hostsErr := usersHosts()
+	if err := errors.Join(clusterErr, swarmErr, hostsErr); err != nil {
 		return nil, err
 	}
 	starter := filepath.Join(units, lab.StarterProgram)
@@ -178,10 +177,6 @@ func deployers(own, units, label string) (map[string]lab.Deployer, error) {
 	}
 	if userSwarm != nil {
 		userSwarm.Starter = starter
-	}
-	hosts, err := usersHosts()
-	if err != nil {
-		return nil, err
 	}
 	agentPath := hostAgent(own)
 	processes := process.New(units, []string{agentPath, agent.JanitorCommand},

@@ -38,28 +38,17 @@ func main() {
 	flag.Parse()
 	switch {
 	case *check != "":
-		if err := ask(*check, ""); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
+		exitOn(ask(*check, ""), 1)
 		return
 	case *get != "":
-		if err := show(*get); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
+		exitOn(show(*get), 1)
 		return
 	case *keep != "":
-		if err := os.WriteFile(*keep, nil, 0o600); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
+		exitOn(os.WriteFile(*keep, nil, 0o600), 1)
 		return
 	case *needs != "":
-		if _, err := os.Stat(*needs); err != nil {
-			fmt.Println(err)
-			os.Exit(4)
-		}
+		_, err := os.Stat(*needs)
+		exitOn(err, 4)
 	case *sleeps:
 		time.Sleep(time.Hour)
 	case *stubborn:
@@ -99,6 +88,14 @@ func main() {
 	})
 	fmt.Println(http.ListenAndServe(net.JoinHostPort(*host, strconv.Itoa(*port)), nil))
 	os.Exit(1)
+}
+
+// exitOn ends the program with a status if err is not nil.
+func exitOn(err error, status int) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(status)
+	}
 }
 
 // burn uses this processor time.
@@ -159,8 +156,5 @@ func startDaemon(file string) {
 	if err == nil {
 		err = os.Rename(file+".part", file)
 	}
-	if err != nil {
-		fmt.Println(err)
-		os.Exit(1)
-	}
+	exitOn(err, 1)
 }
