@@ -26,8 +26,8 @@ func spin(steps int) uint64 {
 	return x
 }
 
-// calibrate returns the wall time in seconds of the fixed computation.
-func calibrate() float64 {
+// calibrate keeps the wall time of the fixed computation.
+func (h *Host) calibrate() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	fastest := time.Duration(1<<63 - 1)
@@ -36,5 +36,5 @@ func calibrate() float64 {
 		runtime.KeepAlive(spin(calibrationSteps))
 		fastest = min(fastest, time.Since(start))
 	}
-	return fastest.Seconds()
+	h.calibrated.seconds, h.calibrated.at = fastest.Seconds(), time.Now()
 }

@@ -62,11 +62,6 @@ func (h *Host) Observe() (lab.Observation, error) {
 	return o, nil
 }
 
-func (h *Host) calibrate() {
-	h.calibrated.seconds = calibrate()
-	h.calibrated.at = time.Now()
-}
-
 // Open implements lab.Observation.
 func (o *observation) Open() { o.open = o.host.take() }
 

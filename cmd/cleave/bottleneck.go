@@ -148,10 +148,8 @@ func (f *bottleneckFlags) scaledPlan(s lab.Study, base lab.Variant, units []stri
 			more.Limits[unit] = limits
 		} else {
 			n := f.replicas * max(1, base.Replicas[unit])
-			more.Name, more.Replicas = fmt.Sprintf("%s-x%d", unit, n), maps.Clone(base.Replicas)
-			if more.Replicas == nil {
-				more.Replicas = map[string]int{}
-			}
+			more.Name, more.Replicas = fmt.Sprintf("%s-x%d", unit, n), map[string]int{}
+			maps.Copy(more.Replicas, base.Replicas)
 			more.Replicas[unit] = n
 		}
 		more.Summary = more.Scaling()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,21 +51,16 @@ func (f *bottleneckFlags) foreignPlan(
 	return f.scaledPlan(s, base, units)
 }
 
-// withCPULimit returns a copy of the limits of a file, with --cpu for units without a CPU limit in it. Units
+// withCPULimit returns the limits of a file, with --cpu for units without a CPU limit in it. Units
 // with a memory limit get --cpu one by one, because a unit's own limits replace those of AllUnits.
 func (f *bottleneckFlags) withCPULimit(own map[string]lab.Limits) map[string]lab.Limits {
-	all := maps.Clone(own)
 	if f.cpu == 0 {
-		return all
+		return own
 	}
-	if all == nil {
-		all = map[string]lab.Limits{}
-	}
-	for name, limits := range all {
-		if limits.CPU == 0 {
-			limits.CPU = f.cpu
-			all[name] = limits
-		}
+	all := map[string]lab.Limits{}
+	for name, limits := range own {
+		limits.CPU = cmp.Or(limits.CPU, f.cpu)
+		all[name] = limits
 	}
 	all[lab.AllUnits] = lab.Limits{CPU: f.cpu}
 	return all

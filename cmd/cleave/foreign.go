@@ -72,11 +72,9 @@ func isForeign(args []string) bool {
 	known := systemInfos("")
 	return slices.ContainsFunc(args, func(argument string) bool {
 		_, ours := known[argument]
-		if _, isModel := modelText(argument); isModel {
-			ours = true
-		}
+		_, isModel := modelText(argument)
 		info, err := os.Stat(argument)
-		return !ours && (strings.ContainsAny(argument, "./= ") ||
+		return !ours && !isModel && (strings.ContainsAny(argument, "./= ") ||
 			err == nil && (info.Mode().IsRegular() || info.IsDir()))
 	})
 }

@@ -256,7 +256,12 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 	if r.group != nil {
 		outcome, err = r.playWithAgents(ctx, load, r.spec.Scenario.Seed)
 	} else {
-		outcome, err = r.playHere(ctx, load)
+		spec := r.spec
+		spec.Load = load
+		var prepared *trial.Trial
+		if prepared, err = spec.Prepare(ctx); err == nil {
+			outcome, err = prepared.Play(ctx, trial.Hooks{})
+		}
 	}
 	if err != nil {
 		return err
@@ -274,17 +279,6 @@ func (r *loadRun) findFirstRate(ctx context.Context) error {
 	}
 	r.trial, err = r.spec.Prepare(ctx)
 	return err
-}
-
-// playHere plays one load in this process.
-func (r *loadRun) playHere(ctx context.Context, load scenario.Load) (trial.Outcome, error) {
-	spec := r.spec
-	spec.Load = load
-	prepared, err := spec.Prepare(ctx)
-	if err != nil {
-		return trial.Outcome{}, err
-	}
-	return prepared.Play(ctx, trial.Hooks{})
 }
 
 // leastAchieved is the smallest achieved share of the offered rate with which a load counts
