@@ -58,24 +58,24 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	}
 	testset.Must(t, os.WriteFile(filepath.Join(filepath.Dir(program), "apiserver"), []byte(burns), 0o600))
 	t.Chdir(filepath.Dir(program))
-	stays := begin(t, &syscall.SysProcAttr{}, program, "apiserver", "--token=topsecret")
+	stays := begin(t, &syscall.SysProcAttr{}, program, "apiserver", "--token=topsecret").Process.Pid
 	begin(t, &syscall.SysProcAttr{}, "sh", "-c", burns)
 	ends := begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
 	wantThreads(t, unit, "cleave-busy", 2)
 	halt(t, stays)
-	halt(t, ends)
+	halt(t, ends.Process.Pid)
 	running, err := New().Watch(t.Context(), []lab.Unit{unit})
 	if err == nil {
 		err = running.Mark()
 	}
 	testset.Must(t, err)
-	want, lost := burnMore(t, stays), burnMore(t, ends)
+	want, lost := burnMore(t, stays), burnMore(t, ends.Process.Pid)
 	read := running.(*metering)
 	testset.Must(t, read.ask(func() error { _, err := read.work.cpu(); return err })) // the last one of ends
 	testset.Must(t, ends.Process.Kill())
 	_ = ends.Wait() // it was killed, so Wait returns an error
-	begins := begin(t, &syscall.SysProcAttr{}, program, "-c", burns)
-	awaitClock(t, begins.Process.Pid, 0.1)
+	begins := begin(t, &syscall.SysProcAttr{}, program, "-c", burns).Process.Pid
+	awaitClock(t, begins, 0.1)
 	want += lost + halt(t, begins)
 	err = running.Mark()
 	metered, stopped := running.Stop()
@@ -109,29 +109,29 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 
 // halt stops a process until burnMore, and returns its processor time in seconds. So a test knows what the
 // process has used, however little of the processors it gets on a busy host.
-func halt(t *testing.T, command *exec.Cmd) float64 {
+func halt(t *testing.T, pid int) float64 {
 	t.Helper()
-	testset.Must(t, command.Process.Signal(syscall.SIGSTOP))
+	testset.Must(t, syscall.Kill(pid, syscall.SIGSTOP))
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(time.Millisecond) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", command.Process.Pid))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		testset.Must(t, err)
 		now, err := parseStat(text)
 		testset.Must(t, err)
 		if now.state == 'T' {
-			return clockOf(t, command.Process.Pid)
+			return clockOf(t, pid)
 		}
 	}
-	t.Fatalf("process %d has not stopped after a minute", command.Process.Pid)
+	t.Fatalf("process %d has not stopped after a minute", pid)
 	return 0
 }
 
 // burnMore lets a stopped process run, stops it again, and returns the processor time that it used.
-func burnMore(t *testing.T, command *exec.Cmd) float64 {
+func burnMore(t *testing.T, pid int) float64 {
 	t.Helper()
-	before := clockOf(t, command.Process.Pid)
-	testset.Must(t, command.Process.Signal(syscall.SIGCONT))
-	awaitClock(t, command.Process.Pid, before+0.2)
-	return halt(t, command) - before
+	before := clockOf(t, pid)
+	testset.Must(t, syscall.Kill(pid, syscall.SIGCONT))
+	awaitClock(t, pid, before+0.2)
+	return halt(t, pid) - before
 }
 
 // wantThreads checks the number of threads of a unit, and that all have one name.
@@ -157,56 +157,58 @@ func TestAHostIsMeteredWithoutItsContainers(t *testing.T) {
 		"unshare --pid --fork "+inner+" & sleep 60 & wait")
 	unit := &child{unit: lab.Unit{Name: "node-1", Role: "node-1", PID: first.Process.Pid, Span: lab.SpanHost}}
 	contained := burner(t, program, first.Process.Pid)
-	for _, c := range []struct {
-		name   string
-		beside string
-	}{{"idle", ""}, {"busy", burns}} {
-		t.Run(c.name, func(t *testing.T) {
-			burns := contained
-			if c.beside != "" {
-				first := "--target=" + strconv.Itoa(first.Process.Pid)
+	for name, beside := range map[string]bool{"idle": false, "busy": true} {
+		t.Run(name, func(t *testing.T) {
+			process := 0 // on the host
+			if beside {
+				target := "--target=" + strconv.Itoa(first.Process.Pid)
 				//nolint:noctx // ends with the namespace
-				command := exec.Command("nsenter", first, "--pid", program, "-c", c.beside)
+				command := exec.Command("nsenter", target, "--pid", program, "-c", burns)
 				if err := command.Start(); err != nil {
 					t.Skip(err)
 				}
 				t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
-				burns = burner(t, program, command.Process.Pid)
+				process = burner(t, program, command.Process.Pid)
+				halt(t, process)
 			}
-			before, after := 0.0, 0.0
+			want := 0.0
 			metered := between(t, func() {
-				before = clockOf(t, burns)
-				after = awaitClock(t, burns, before+0.3)
+				awaitClock(t, contained, clockOf(t, contained)+0.3)
+				if beside {
+					want = burnMore(t, process)
+				}
 			}, unit)
-			// The marks are a little apart from the readings; with the container it would be twice as much.
-			low, high := 0.9*(after-before), 1.5*(after-before)
-			if c.beside == "" {
-				low, high = 0, 0.1
-			}
-			if used := metered.Total.CPUSeconds; used < low || used > high {
-				t.Errorf("the host has used %g s, want %g to %g, where process %d has used %g s: %+v", used, low, high,
-					burns, after-before, metered.Processes)
+			if used := metered.Total.CPUSeconds; math.Abs(used-want) > 0.02 {
+				t.Errorf("the host has used %g s, want %g: %+v", used, want, metered.Processes)
 			}
 		})
 	}
 }
 
-// burner returns the process of a program that descends from another process, as soon as it burns.
-func burner(t *testing.T, program string, from int) int {
+// descendant returns the process that descends from another one and whose command line begins with these
+// words, which are separated by zero bytes, as soon as it is there.
+func descendant(t *testing.T, words string, from int) int {
 	t.Helper()
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(5 * time.Millisecond) {
 		names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
 		for _, name := range names {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-			if line, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(line), program+"\x00") &&
+			if line, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(line), words+"\x00") &&
 				descends(pid, from) {
-				awaitClock(t, pid, 0.01)
 				return pid
 			}
 		}
 	}
-	t.Fatalf("no %s descends from process %d after a minute", program, from)
+	t.Fatalf("no %q descends from process %d after a minute", words, from)
 	return 0
+}
+
+// burner returns the process of a program that descends from another process, as soon as it burns.
+func burner(t *testing.T, program string, from int) int {
+	t.Helper()
+	pid := descendant(t, program, from)
+	awaitClock(t, pid, 0.01)
+	return pid
 }
 
 // descends reports whether a process descends from another one.

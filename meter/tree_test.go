@@ -72,17 +72,19 @@ func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "worker.sh")
 	testset.Must(t, os.WriteFile(script, []byte("while :; do :; done\n"), 0o600))
 	//nolint:noctx // ends with the test
-	command := exec.Command("sh", "-c", "sh "+script+" --token topsecret & sleep 60 & wait")
+	command := exec.Command("sh", "-c", "sleep 60 & sh "+script+" --token topsecret & wait")
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	testset.Must(t, command.Start())
 	t.Cleanup(func() {
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 	})
-	time.Sleep(300 * time.Millisecond) // until the shell has started the others
+	descendant(t, "sleep", command.Process.Pid)
+	burns := burner(t, "sh\x00"+script, command.Process.Pid)
 	unit := lab.Unit{Name: "system", Role: "system", PID: command.Process.Pid, Span: lab.SpanTree}
 	system := &child{unit: unit}
-	metered := between(t, func() { time.Sleep(300 * time.Millisecond) }, system)
+	const used = 0.3 // seconds
+	metered := between(t, func() { awaitClock(t, burns, clockOf(t, burns)+used) }, system)
 	rows := map[string]lab.ProcessUsage{}
 	for _, row := range metered.Processes {
 		rows[row.Name] = row
@@ -91,7 +93,7 @@ func TestTheProcessesOfATreeAreToldApart(t *testing.T) {
 	if len(rows) != 3 || worker.Processes != 1 || worker.Unit != "system" || waiting.Processes != 1 {
 		t.Fatalf("the tree has %+v, want sh, sh worker.sh and sleep", metered.Processes)
 	}
-	if whole := metered.Roles["system"].CPUSeconds; worker.CPUSeconds < 0.9*whole || worker.CPUSeconds == 0 ||
+	if whole := metered.Roles["system"].CPUSeconds; worker.CPUSeconds < 0.9*whole || worker.CPUSeconds < used ||
 		waiting.CPUSeconds > 0.01 {
 		t.Errorf("of %g s the worker has %g s and the sleeper %g s", whole, worker.CPUSeconds, waiting.CPUSeconds)
 	}
