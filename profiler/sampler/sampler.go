@@ -47,7 +47,7 @@ type stack struct {
 	count int
 }
 
-// Start begins to sample all processors. The error names the missing privilege.
+// Start begins to sample all processors. Its error names a missing privilege.
 func Start() (*Sampling, error) {
 	processors, err := online()
 	if err != nil {
@@ -107,9 +107,11 @@ func open(processor int) (*ring, error) {
 	}
 	attributes.Size = uint32(unsafe.Sizeof(attributes))
 	fd, err := unix.PerfEventOpen(&attributes, -1, processor, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
+		err = fmt.Errorf("%w: it needs root, or CAP_PERFMON", err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("sample processor %d by the kernel's clock: %w: it needs root, or CAP_PERFMON",
-			processor, err)
+		return nil, fmt.Errorf("sample processor %d by the kernel's clock: %w", processor, err)
 	}
 	memory, err := unix.Mmap(fd, 0, (1+pages)*os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
