@@ -28,6 +28,7 @@ func newSamples(runtime string) samples {
 	return samples{runtime: runtime, all: map[lab.Layer]float64{}, native: map[lab.Layer]float64{}}
 }
 
+// add adds a sample with its weight. native says that it was in native code.
 func (s *samples) add(layer lab.Layer, weight float64, native bool) {
 	s.count++
 	s.all[layer] += weight
@@ -98,6 +99,7 @@ type v8Profile struct {
 	Began      float64   `json:"began"`
 }
 
+// v8Frame is a function. URL is empty for code without a file.
 type v8Frame struct {
 	Function string `json:"functionName"`
 	URL      string `json:"url"`

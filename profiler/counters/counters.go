@@ -35,6 +35,9 @@ type countedThread struct {
 	descriptors [2]int
 }
 
+// closed is the descriptor of an event that was not opened.
+const closed = -1
+
 // Start begins to count the events of the processes that have these threads, in user mode and in the
 // kernel. Threads and processes that they start later are included. The error wraps that of the kernel.
 func Start(threads []lab.ThreadUse) (*Counting, error) {
@@ -44,6 +47,7 @@ func Start(threads []lab.ThreadUse) (*Counting, error) {
 	})
 }
 
+// start begins to count two events. Tests count events that every kernel has.
 func start(threads []lab.ThreadUse, events [2]event) (*Counting, error) {
 	c := &Counting{}
 	seen := map[int]bool{}
@@ -81,9 +85,6 @@ func (c *Counting) add(of lab.ThreadUse, events [2]event) error {
 	}
 	return nil
 }
-
-// closed is the descriptor of an event that was not opened.
-const closed = -1
 
 // open begins to count for a thread, and for the threads and processes that it starts later.
 func (e event) open(thread int) (fd int, err error) {
