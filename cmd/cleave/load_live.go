@@ -23,12 +23,12 @@ func (r *loadRun) progress() func(trial.Second) {
 	switch r.progressForm(r.flags.outputs.progress) {
 	case progress.Terminal:
 		view.out = plain.Raw(r.errOut) // all text is our own, and need not be cleaned
-		return view.draw
+		return view.each(view.draw)
 	case progress.Plain:
-		return view.line
+		return view.each(view.line)
 	case progress.JSON:
 		view.out = plain.Raw(r.errOut)
-		return view.object
+		return view.each(view.object)
 	}
 	return func(trial.Second) {}
 }
@@ -61,9 +61,17 @@ type moment struct {
 	cpu            float64 // percent of one processor
 }
 
-// take adds a second to the totals, and returns its figures. shown is false if the interval is too short to
-// be shown.
-func (v *liveView) take(s trial.Second) (_ moment, shown bool) {
+// each returns a function that calls show with the figures of a second, unless it is too short to be shown.
+func (v *liveView) each(show func(moment)) func(trial.Second) {
+	return func(s trial.Second) {
+		if m := v.take(s); m.length >= shortestShown {
+			show(m)
+		}
+	}
+}
+
+// take adds a second to the totals, and returns its figures. Of one that is not shown they are incomplete.
+func (v *liveView) take(s trial.Second) moment {
 	r := s.Results
 	m := moment{at: r.To, length: r.To - r.From}
 	v.sent += r.Sent(record.All)
@@ -73,7 +81,7 @@ func (v *liveView) take(s trial.Second) (_ moment, shown bool) {
 		}
 	}
 	if m.length < shortestShown {
-		return m, false
+		return m
 	}
 	seconds := m.length.Seconds()
 	m.sent = float64(r.Sent(record.All)) / seconds
@@ -84,15 +92,11 @@ func (v *liveView) take(s trial.Second) (_ moment, shown bool) {
 	m.response = record.PercentilesOf(r.Times(record.Response, record.All))
 	m.late = record.PercentilesOf(r.Times(record.Lateness, record.All))
 	m.cpu = 100 * s.CPU.Seconds() / seconds
-	return m, true
+	return m
 }
 
 // line writes a second as a line of text.
-func (v *liveView) line(s trial.Second) {
-	m, shown := v.take(s)
-	if !shown {
-		return
-	}
+func (v *liveView) line(m moment) {
 	fmt.Fprintf(v.out, "%6.0f s  %8.0f/s  p50 %s  p99 %s  errors %s  sent late p99 %s  own cpu %.0f %%  %s\n",
 		m.at.Seconds(), m.sent, timeText(m.response.P50), timeText(m.response.P99), v.errorText(),
 		timeText(m.late.P99), m.cpu, v.left(m.at))
@@ -113,11 +117,7 @@ type secondLine struct {
 }
 
 // object writes a second as a line of JSON.
-func (v *liveView) object(s trial.Second) {
-	m, shown := v.take(s)
-	if !shown {
-		return
-	}
+func (v *liveView) object(m moment) {
 	line := secondLine{Event: "second", Second: m.at.Seconds(), Sent: m.sent, Due: m.due, P50: m.response.P50,
 		P99: m.response.P99, SendLateness: m.late.P99, Errors: map[string]int64{}, CPU: m.cpu / 100,
 		Left: max(0, v.duration-m.at).Seconds()}
@@ -128,11 +128,7 @@ func (v *liveView) object(s trial.Second) {
 }
 
 // draw draws the view in place of the last one.
-func (v *liveView) draw(s trial.Second) {
-	m, shown := v.take(s)
-	if !shown {
-		return
-	}
+func (v *liveView) draw(m moment) {
 	due := ""
 	if v.due != nil {
 		due = fmt.Sprintf(", %.0f/s due", m.due)

@@ -86,11 +86,7 @@ func spansIn(folder string) func(send func(document []byte)) error {
 // secondReporter returns a function that sends the figures of each second of a load to outs.
 func (r *loadRun) secondReporter(outs outs) func(trial.Second) {
 	view := r.view()
-	return func(s trial.Second) {
-		if m, shown := view.take(s); shown {
-			outs.Show(view.figures(m))
-		}
-	}
+	return view.each(func(m moment) { outs.Show(view.figures(m)) })
 }
 
 // figures returns the figures of a second for other programs.
