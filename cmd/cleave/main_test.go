@@ -52,8 +52,8 @@ func withBinaries(run func() int) int {
 		return 1
 	}
 	binaries = dir
-	// Remove leftovers of killed runs. If that fails, tests that look for their own leftovers fail, and this says
-	// why.
+	// Remove leftovers of killed runs. If that fails, tests that look for their own leftovers fail, and this
+	// says why.
 	if text, err := exec.Command(filepath.Join(dir, "cleave"), "clean").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "clean this host before the tests: %v: %s\n", err, text)
 	}
