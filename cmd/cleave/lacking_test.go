@@ -70,7 +70,9 @@ func TestDoctorAsksForConsent(t *testing.T) {
 	writeFiles(t, dir, map[string]string{
 		"there.yaml": `schema: cleave-study/1
 name: there
+title: A study on a cluster of somebody else
 system: shop
+baseline: sync
 variants:
   sync: {architecture: sync, deployment: kubernetes}
 points:
