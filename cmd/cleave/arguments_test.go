@@ -166,6 +166,7 @@ check shop --architecture ''                     | --architecture is empty
 check shop --architecture sync,sync              | there are two variants "sync"
 bottleneck people --units persons,persons        | there are two variants "persons-x2"
 check shop --deploy kubernetes --kubeconfig ''   | --kubeconfig is empty
+check shop --hosts a,,b                          | "" is no host
 check shop --plan --progress bogus               | expected auto, terminal, plain, json, none
 check shop --fault kill:every-unit@2562047h      | no time span
 check shop --fault kill:every-unit+-1s           | no time span

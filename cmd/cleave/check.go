@@ -113,7 +113,8 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	var mistakes []error
-	for _, name := range f.names(info) {
+	names, refused := f.names(info)
+	for _, name := range names {
 		v := lab.Variant{Name: name, System: info.Name, Architecture: name, Deployment: f.deployment(),
 			Replicas: f.replicas, Knobs: map[string]string{}}
 		maps.Copy(v.Knobs, f.knobs)
@@ -124,7 +125,8 @@ func (f *checkFlags) plan(name string) (lab.Plan, error) {
 		return lab.Plan{}, err
 	}
 	if len(s.Variants) == 0 {
-		return lab.Plan{}, fmt.Errorf("no architecture of %s can be deployed with %s", info.Name, f.deployment())
+		return lab.Plan{}, fmt.Errorf("no architecture of %s can be deployed with %s: %w", info.Name,
+			f.deployment(), refused)
 	}
 	s.Baseline = s.Variants[0].Name
 	if err := f.addFaultPoints(system, &s, nil); err != nil {
@@ -187,19 +189,20 @@ func (f *checkFlags) foreignPlan(
 func (f *checkFlags) all() bool { return slices.Equal(f.architectures, []string{"all"}) }
 
 // names returns the architectures to check: those of --architecture, or all that can be deployed with the
-// deployment of the flags.
-func (f *checkFlags) names(info lab.SystemInfo) []string {
+// deployment of the flags. refused is why the last of the others cannot.
+func (f *checkFlags) names(info lab.SystemInfo) (names []string, refused error) {
 	if !f.all() {
-		return f.architectures
+		return f.architectures, nil
 	}
-	var names []string
 	for _, a := range info.Architectures {
 		v := lab.Variant{System: info.Name, Architecture: a.Name, Deployment: f.deployment()}
-		if checkVariant(info, v) == nil && checkDeployment(v) == nil {
+		if err := errors.Join(checkVariant(info, v), checkDeployment(v)); err != nil {
+			refused = err
+		} else {
 			names = append(names, a.Name)
 		}
 	}
-	return names
+	return names, refused
 }
 
 // reportCheck is the reporter of check: it prints a line for every architecture, and the problems of the
