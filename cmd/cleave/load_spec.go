@@ -229,8 +229,11 @@ func (f *loadFlags) load(own *scenario.Load) (scenario.Load, error) {
 }
 
 // splitParts splits the text of a flag by colons. It returns an error unless the text has as many parts as
-// form.
+// form, and nothing for an empty text.
 func splitParts(flag, text, form string) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
 	parts := strings.Split(text, ":")
 	if len(parts) != len(strings.Split(form, ":")) {
 		return nil, fmt.Errorf("--%s is %q, expected %s", flag, text, form)
@@ -240,11 +243,8 @@ func splitParts(flag, text, form string) ([]string, error) {
 
 // setRamp sets the ramp of --ramp, if any.
 func (f *loadFlags) setRamp(l *scenario.Load) error {
-	if f.ramp == "" {
-		return nil
-	}
 	parts, err := splitParts("ramp", f.ramp, "FROM:TO")
-	if err == nil {
+	if len(parts) > 0 {
 		l.Ramp = &scenario.Ramp{From: parts[0], To: parts[1]}
 	}
 	return err
@@ -252,11 +252,8 @@ func (f *loadFlags) setRamp(l *scenario.Load) error {
 
 // setSteps sets the steps of --steps, if any.
 func (f *loadFlags) setSteps(l *scenario.Load) error {
-	if f.steps == "" {
-		return nil
-	}
 	parts, err := splitParts("steps", f.steps, "FROM:BY:COUNT:EACH")
-	if err != nil {
+	if len(parts) == 0 {
 		return err
 	}
 	count, countErr := strconv.Atoi(parts[2])
@@ -271,11 +268,8 @@ func (f *loadFlags) setSteps(l *scenario.Load) error {
 
 // setSpike sets the peak of --spike, if any.
 func (f *loadFlags) setSpike(l *scenario.Load) error {
-	if f.spike == "" {
-		return nil
-	}
 	parts, err := splitParts("spike", f.spike, "BASE:PEAK:AT:FOR")
-	if err != nil {
+	if len(parts) == 0 {
 		return err
 	}
 	at, atErr := time.ParseDuration(parts[2])

@@ -13,13 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/traces"
 )
 
-type tracesFlags struct {
-	json string
-	full bool
-}
-
 func (a app) tracesCommand() *cobra.Command {
-	var flags tracesFlags
+	var json string
+	var full bool
 	command := &cobra.Command{
 		Use:   "traces BEFORE AFTER",
 		Short: "compare two sets of traces: which service changed the time of an operation",
@@ -35,20 +31,20 @@ divided.`,
   cleave traces spans-of-v1/ spans-of-v2/ --full --json changes.json`,
 		Args: arguments(cobra.ExactArgs(2)),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if err := checkOutput("--json", flags.json); err != nil {
+			if err := checkOutput("--json", json); err != nil {
 				return err
 			}
-			return a.compareTraces(args[0], args[1], flags)
+			return a.compareTraces(args[0], args[1], json, full)
 		},
 	}
 	f := command.Flags()
-	f.StringVar(&flags.json, "json", "", "write the comparison as JSON to this `file`, - for standard output")
-	f.BoolVar(&flags.full, "full", false, "show every part")
+	f.StringVar(&json, "json", "", "write the comparison as JSON to this `file`, - for standard output")
+	f.BoolVar(&full, "full", false, "show every part")
 	return command
 }
 
-// compareTraces reads two sets of traces and shows how they differ.
-func (a app) compareTraces(before, after string, flags tracesFlags) error {
+// compareTraces reads two sets of traces and shows how they differ. json is the file of --json; empty: none.
+func (a app) compareTraces(before, after, json string, full bool) error {
 	var sets [2]lab.TraceSet
 	for i, path := range []string{before, after} {
 		const component = "" // times are compared by service
@@ -62,11 +58,11 @@ func (a app) compareTraces(before, after string, flags tracesFlags) error {
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
-	err = a.writeDocument(flags.json, func(w io.Writer) error { return report.TracesJSON(w, compared) })
+	err = a.writeDocument(json, func(w io.Writer) error { return report.TracesJSON(w, compared) })
 	if err != nil {
 		return err
 	}
-	shown := a.textStream(isOutput(flags.json))
+	shown := a.textStream(isOutput(json))
 	return report.TracesTerminal(plain.Raw(shown), compared,
-		report.Options{Colour: useColour(shown), Full: flags.full})
+		report.Options{Colour: useColour(shown), Full: full})
 }
