@@ -50,11 +50,11 @@ func startFront(t *testing.T, unit lab.UnitSpec, endpoints map[string]lab.Endpoi
 	dir := t.TempDir()
 	testset.Must(t, fleet.MakeVolume(dir, unit, endpoints))
 	var stderr bytes.Buffer
-	fill := fleet.Fill(unit, dir, endpoints)
+	placeholders := fleet.Placeholders(unit, dir, endpoints)
 	command := exec.Command(program)
 	command.Env = append(os.Environ(), fleet.Environment(unit, "", dir, endpoints)...)
 	for _, argument := range unit.Args {
-		command.Args = append(command.Args, fill.Replace(argument))
+		command.Args = append(command.Args, placeholders.Replace(argument))
 	}
 	command.Stderr, command.SysProcAttr = &stderr, &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	testset.Must(t, command.Start())
