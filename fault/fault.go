@@ -8,6 +8,7 @@
 package fault
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,25 @@ func (Injector) Check(faults []lab.Fault, layout lab.Layout) error {
 			problems = append(problems, fmt.Errorf("fault %s of %q: %w", f.Kind, f.Target, err))
 		}
 	}
-	return errors.Join(problems...)
+	return errors.Join(append(problems, overlaps(faults)...)...)
+}
+
+// overlaps returns an error for each fault that begins while its target has another one that excludes it.
+// It does not know when a fault of lab.EveryUnit reaches which unit.
+func overlaps(faults []lab.Fault) (problems []error) {
+	inOrder := slices.SortedStableFunc(slices.Values(faults),
+		func(a, b lab.Fault) int { return cmp.Compare(a.After, b.After) })
+	for i, f := range inOrder {
+		for _, before := range inOrder[:i] {
+			healed := before.After + before.Heal
+			if f.Target == before.Target && f.Target != lab.EveryUnit && f.After < healed &&
+				before.Kind.Excludes(f.Kind) {
+				problems = append(problems, fmt.Errorf("fault %s of %q: it begins after %g s, and until %g s that "+
+					"has the fault %s: let it begin later", f.Kind, f.Target, f.After, healed, before.Kind))
+			}
+		}
+	}
+	return problems
 }
 
 // unknownTarget is the error of a fault whose target does not exist.

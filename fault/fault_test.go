@@ -192,3 +192,26 @@ func TestFaultsThatCannotBeDone(t *testing.T) {
 		}
 	}
 }
+
+// TestFaultsThatExcludeEachOther: a fault that its target cannot have beside an earlier one is refused before
+// the trial.
+func TestFaultsThatExcludeEachOther(t *testing.T) {
+	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "a"}, {Name: "b"}}}
+	cut := lab.Fault{Target: "a", Kind: lab.FaultCut, After: 1, Heal: 2}
+	for _, c := range []struct {
+		later lab.Fault
+		want  string
+	}{
+		{lab.Fault{Target: "a", Kind: lab.FaultKill, After: 2, Heal: 1},
+			`kill of "a": it begins after 2 s, and until 3 s that has the fault cut: let it begin later`},
+		{lab.Fault{Target: "a", Kind: lab.FaultCut, After: 1, Heal: 1}, "the fault cut"},
+		{lab.Fault{Target: "a", Kind: lab.FaultKill, After: 3, Heal: 1}, ""},
+		{lab.Fault{Target: "a", Kind: lab.FaultPause, After: 2, Heal: 2}, ""},
+		{lab.Fault{Target: "b", Kind: lab.FaultKill, After: 2, Heal: 1}, ""},
+	} {
+		err := Injector{}.Check([]lab.Fault{c.later, cut}, layout)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.later, err, c.want)
+		}
+	}
+}

@@ -72,6 +72,14 @@ func (k FaultKind) Replaces() bool { return k == FaultDrain || k == FaultUpdate 
 // Passes reports whether the fault ends without healing: it has no Heal.
 func (k FaultKind) Passes() bool { return k == FaultRestart || k == FaultUpdate }
 
+// Excludes reports whether a target that has a fault of kind k cannot get one of kind next. While it is
+// paused or cut off it cannot be started again: its next life would be neither. While it is killed it has no
+// link to cut.
+func (k FaultKind) Excludes(next FaultKind) bool {
+	endsWithLife := k == FaultPause || k == FaultCut
+	return next == k || endsWithLife && (next.Ends() || next.Replaces()) || k == FaultKill && next == FaultCut
+}
+
 // DefaultHeal returns the default duration of a fault, in seconds.
 func (k FaultKind) DefaultHeal() float64 {
 	if k.Passes() {

@@ -67,20 +67,12 @@ func (f *Fleet[L]) note(asked lab.Fault) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for done := range f.harmed {
-		if done.target == asked.Target && excludes(done.kind, asked.Kind) {
+		if done.target == asked.Target && done.kind.Excludes(asked.Kind) {
 			return fmt.Errorf("it has the fault %s already: let this one begin after that is healed", done.kind)
 		}
 	}
 	f.harmed[fault{asked.Target, asked.Kind}] = struct{}{}
 	return nil
-}
-
-// excludes reports whether a target that has a fault cannot get another one. While it is paused or cut off it
-// cannot be started again: its next life would be neither. While it is killed it has no link to cut.
-func excludes(present, asked lab.FaultKind) bool {
-	endsWithLife := present == lab.FaultPause || present == lab.FaultCut
-	return asked == present || endsWithLife && (asked.Ends() || asked.Replaces()) ||
-		present == lab.FaultKill && asked == lab.FaultCut
 }
 
 // forget records that a target no longer has a fault.
