@@ -27,16 +27,3 @@ func SetClient(job *lab.LoadJob, p lab.Point) {
 		job.Client.TraceShare = share
 	}
 }
-
-// CheckTable returns the table of a check with these columns. Trials with faults also have the columns faults
-// and the longest time without a right answer.
-func CheckTable(columns []lab.CheckColumn, faults ...lab.CheckColumn) lab.CheckTable {
-	return lab.CheckTable{Most: MaxCount, Columns: columns, Faults: append(faults,
-		lab.CheckColumn{Title: "longest without an answer, s", Metric: lab.Outage, Digits: 2})}
-}
-
-// OutcomeColumns returns the columns for attempts that did not succeed, in trials with faults.
-func OutcomeColumns() []lab.CheckColumn {
-	return []lab.CheckColumn{{Title: "refused", Count: CountRefused},
-		{Title: "of unknown outcome", Count: CountUnknown}, {Title: "found done", Count: CountRecovered}}
-}

@@ -34,6 +34,19 @@ const (
 	CountRecovered = "recovered" // the client does not know, but the audit found that it happened
 )
 
+// CheckTable returns the table of a check with these columns. Trials with faults also have the columns faults
+// and the longest time without a right answer.
+func CheckTable(columns []lab.CheckColumn, faults ...lab.CheckColumn) lab.CheckTable {
+	return lab.CheckTable{Most: MaxCount, Columns: columns, Faults: append(faults,
+		lab.CheckColumn{Title: "longest without an answer, s", Metric: lab.Outage, Digits: 2})}
+}
+
+// OutcomeColumns returns the columns for attempts that did not succeed, in trials with faults.
+func OutcomeColumns() []lab.CheckColumn {
+	return []lab.CheckColumn{{Title: "refused", Count: CountRefused},
+		{Title: "of unknown outcome", Count: CountUnknown}, {Title: "found done", Count: CountRecovered}}
+}
+
 // Ended counts an attempt by its end. right is the name of the count for successful attempts.
 func (f *Findings) Ended(end, right string) {
 	switch end {

@@ -28,8 +28,8 @@ const (
 type Attempt[N any] struct {
 	Operation string `json:"operation"`
 	End       string `json:"end"`
-	Outcome   string `json:"outcome"`
-	Status    string `json:"status"` // of the protocol, where there was an answer
+	Outcome   string `json:"outcome"` // how the request ended, such as "timeout"; see package load/record
+	Status    string `json:"status"`  // of the protocol, where there was an answer
 	Intended  int64  `json:"intended_ns"`
 	Sent      int64  `json:"sent_ns"`
 	Finished  int64  `json:"finished_ns"`

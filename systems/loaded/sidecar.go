@@ -41,13 +41,13 @@ func sidecarOf(unit string) string { return unit + "-" + RoleSidecar }
 // callThrough makes a unit call some of its peers at the ports of its own proxy, by changing its peers, uses
 // and environment.
 func callThrough(u *lab.UnitSpec, called []string) {
-	var addresses, others []string
+	var addresses, variables []string
 	u.Peers, u.Uses, u.Env = slices.Clone(u.Peers), slices.Clone(u.Uses), slices.Clone(u.Env)
 	for _, peer := range called {
 		port := lab.PortOf(sidecarOf(u.Name), peer)
 		u.Peers[slices.Index(u.Peers, peer)] = port
 		addresses = append(addresses, lab.AddressOf(peer), lab.AddressOf(port))
-		others = append(others, lab.PeerVariable(peer)+"="+lab.AddressOf(port),
+		variables = append(variables, lab.PeerVariable(peer)+"="+lab.AddressOf(port),
 			lab.PeerVariable(lab.Direct(peer))+"="+lab.AddressOf(peer))
 		for i := range u.Uses {
 			if u.Uses[i].To == peer {
@@ -59,7 +59,7 @@ func callThrough(u *lab.UnitSpec, called []string) {
 	for i, variable := range u.Env {
 		u.Env[i] = redirect.Replace(variable)
 	}
-	u.Env, u.Peers = append(u.Env, others...), append(u.Peers, called...)
+	u.Env, u.Peers = append(u.Env, variables...), append(u.Peers, called...)
 	u.Scalable = false // each replica would need a proxy of its own
 }
 

@@ -41,7 +41,7 @@ func NewHandler(
 ) http.Handler {
 	a := api{parts}
 	f := front.New(front.Config{Timeout: RequestTimeout, MaxBody: maxBody, Healthy: healthy,
-		Problems: front.Problems{Types: types, Of: shop.ProblemOf, Meanings: meanings(), LogError: logError}})
+		Problems: front.Problems{Types: typePrefix, Of: shop.ProblemOf, Meanings: meanings(), LogError: logError}})
 	f.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
 		_, _ = w.Write(document) // a client that has disconnected is no failure

@@ -118,6 +118,25 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// TestWrongTypes: the message names the field, or says that the body itself is wrong.
+func TestWrongTypes(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"customerId":7,"lines":"all"}`: "takes: field lines cannot be a string",
+		`"all"`:                          "takes: it cannot be a string",
+	} {
+		request := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(text))
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set(keyHeader, "key")
+		got := httptest.NewRecorder()
+		NewHandler(shop.Parts{}, nil, nil).ServeHTTP(got, request)
+		var document front.Document
+		testset.Must(t, json.Unmarshal(got.Body.Bytes(), &document))
+		if got.Code != http.StatusBadRequest || !strings.HasSuffix(document.Detail, want) {
+			t.Errorf("%s: %d %q, want ... %q", text, got.Code, document.Detail, want)
+		}
+	}
+}
+
 func TestHealth(t *testing.T) {
 	for _, c := range []struct {
 		healthy func(context.Context) error

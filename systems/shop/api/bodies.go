@@ -10,14 +10,15 @@ import (
 
 // The bodies below are the public contract. They follow the messages of shoppb,
 // with numbers as numbers, but are types of their own: what components say to each
-// other may change without clients noticing.
+// other may change without clients noticing. The numbers of requests are pointers, so
+// that a missing one is not taken for zero.
 
 type newOrder struct {
-	CustomerID *int64     `json:"customerId"`
-	Lines      []newLines `json:"lines"`
+	CustomerID *int64    `json:"customerId"`
+	Lines      []newLine `json:"lines"`
 }
 
-type newLines struct {
+type newLine struct {
 	ProductID *int64 `json:"productId"`
 	Quantity  *int64 `json:"quantity"`
 }

@@ -22,8 +22,8 @@ func meanings() map[rpc.Kind]front.Meaning {
 	}
 }
 
-// types is the prefix of the types of problems.
-const types = "urn:cleave:shop:"
+// typePrefix is the prefix of the types of problems.
+const typePrefix = "urn:cleave:shop:"
 
 // TypeOf returns the type of a problem as clients see it.
-func TypeOf(kind rpc.Kind) string { return types + string(kind) }
+func TypeOf(kind rpc.Kind) string { return typePrefix + string(kind) }

@@ -53,7 +53,11 @@ func readJSON(ctx context.Context, r *http.Request, into any) error {
 func withoutPackage(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return "field " + kind.Field + " cannot be a " + kind.Value
+		what := "it"
+		if kind.Field != "" {
+			what = "field " + kind.Field
+		}
+		return what + " cannot be a " + kind.Value
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

@@ -1,7 +1,5 @@
 // Package assembly joins the components of the shop into units. It is the only
-// place that knows which component is made how; everything is typed, and nothing
-// is looked up by name. Monolith puts all of them into one process on one
-// database.
+// place that knows how each component is made.
 //
 // Entry points: Prepare and Run for the processes of a trial, Host for the components of one unit, Monolith
 // for all components in this process.

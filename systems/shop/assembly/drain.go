@@ -29,8 +29,8 @@ const (
 	// units: a message that another unit works on is in no queue.
 	drainLooks = 10
 	// settledLooks is the number of looks in a row that must find nothing left and nothing newly taken in before
-	// the shop has settled: a message between broker and unit is visible nowhere. If more orders follow at once,
-	// followedLooks are enough.
+	// the shop has settled: a message between broker and unit is visible nowhere. The first look only learns
+	// what has been taken in. If more orders follow at once, followedLooks are enough.
 	settledLooks, followedLooks = 3, 2
 	// stuckLooks is the number of looks in a row that must find no message on its way before open orders count
 	// as stuck, in designs that may lose events: no unit will complete these orders.
@@ -90,7 +90,8 @@ func (u *unit) drain(ctx context.Context) error {
 	return u.await(limited, quiet, (&look{unit: u, last: front}).left)
 }
 
-// await calls left again and again, until it has returned false quiet times in a row or ctx ends.
+// await calls left again and again, until it has returned false quiet times in a row or ctx ends. It fails if
+// left does more often than failedLooks.
 func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) (bool, error)) error {
 	failed := 0
 	for looks := 1; ; looks++ {
@@ -123,7 +124,7 @@ type look struct {
 	unit   *unit
 	last   int
 	orders orderLook
-	final  time.Time // when all orders were first found final; zero: some are not
+	final  time.Time // when all orders were first found final, or stuck; zero: some are open
 	asks   bool      // whether all units are asked how many messages they have taken in
 	before int64     // their number at the last look
 	still  int       // looks in a row in which orders were open and nothing was on its way
@@ -195,7 +196,7 @@ func (l *look) onItsWay(ctx context.Context) (bool, error) {
 // goes through all of them once more, because one may be recorded late.
 type orderLook struct {
 	from string // all orders before it were final
-	sure bool   // whether the present look has begun with the first order
+	sure bool   // a look through all orders has found none; only new ones are looked at since
 }
 
 // open reports whether there may be an order that is not final.
@@ -234,14 +235,8 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 	if u.around.Broker.Held() > 0 {
 		return true, nil
 	}
-	for name := range u.opened {
-		db, err := u.looker(ctx, name)
-		if err != nil {
-			return false, err
-		}
-		if n, err := event.Pending(ctx, db); err != nil || n > 0 {
-			return n > 0, err
-		}
+	if more, err := u.unpublished(ctx); err != nil || more {
+		return more, err
 	}
 	for _, queue := range u.design.Topology().Queues {
 		isView := !slices.Contains(shop.Components(), queue.Name)
@@ -251,6 +246,20 @@ func (u *unit) messagesLeft(ctx context.Context, last int) (bool, error) {
 		depth, err := u.around.Broker.Depth(ctx, queue.Name)
 		if err != nil || Waiting(depth) > 0 {
 			return Waiting(depth) > 0, err
+		}
+	}
+	return false, nil
+}
+
+// unpublished reports whether a database of the unit has events that are not published yet.
+func (u *unit) unpublished(ctx context.Context) (bool, error) {
+	for name := range u.opened {
+		db, err := u.looker(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		if n, err := event.Pending(ctx, db); err != nil || n > 0 {
+			return n > 0, err
 		}
 	}
 	return false, nil

@@ -3,7 +3,6 @@ package assembly
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -53,7 +52,10 @@ func PrepareComponent(
 			return err
 		}
 	}
-	return errors.Join(schema.Create(ctx, db, of...), schema.Load(ctx, db, seed, of...))
+	if err := schema.Create(ctx, db, of...); err != nil {
+		return err
+	}
+	return schema.Load(ctx, db, seed, of...)
 }
 
 // PrepareDocuments makes the read models of a fresh shop, once, before any unit
@@ -162,7 +164,7 @@ func (h *host) listen() {
 			return react.shipping(db, h.parcels, sender)
 		}},
 		{shop.ComponentOrders, func(db *database.DB, sender reacting.Sender) event.Handler {
-			return react.orders(db, h.book(db), sender, h.replica(db).Keep)
+			return react.orders(db, h.book(db), sender, h.replica(db).Keep) // without a replica no price comes
 		}},
 	} {
 		if h.Hosts(c.name) {

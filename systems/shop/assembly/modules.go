@@ -35,7 +35,7 @@ func (h *host) together() local.Components {
 		Charge:  follow(h, shop.ComponentPayments, shoppb.Payments_Charge_FullMethodName, h.accounts.ChargeAll),
 		Commit:  follow(h, shop.ComponentInventory, shoppb.Inventory_Commit_FullMethodName, h.stock.CommitAll),
 		Ship:    follow(h, shop.ComponentShipping, shoppb.Shipping_Ship_FullMethodName, h.parcels.ShipAll),
-		Recall:  h.parcels.Recall, Restock: h.stock.Restock, Refund: h.accounts.Refund,
+		Recall:  h.Shipping.Recall, Restock: h.Inventory.Restock, Refund: h.Payments.Refund,
 	}
 }
 

@@ -84,11 +84,11 @@ func Host(design architecture.Design, unit architecture.Unit, around Surrounding
 		return Hosted{}, fmt.Errorf("unit %s: its broker %q or document store %q was not opened", unit.Name,
 			design.Broker, design.Documents)
 	}
-	h.Catalog = place(&h, shop.ComponentCatalog, h.catalog, shoppb.OfferCatalog, h.prices,
+	h.Catalog = place(&h, shop.ComponentCatalog, h.catalog, shoppb.OfferCatalog, h.callCatalog,
 		shoppb.FollowCatalog)
 	h.Customers = place(&h, shop.ComponentCustomers,
 		func(db *database.DB) shop.Customers { return customers.New(stores.Customers(db)) },
-		shoppb.OfferCustomers, h.buyers, shoppb.FollowCustomers)
+		shoppb.OfferCustomers, h.callCustomers, shoppb.FollowCustomers)
 	h.Inventory = place(&h, shop.ComponentInventory, h.inventory, shoppb.OfferInventory, shoppb.CallInventory,
 		shoppb.FollowInventory)
 	h.Payments = place(&h, shop.ComponentPayments, h.payments, shoppb.OfferPayments, shoppb.CallPayments,
@@ -151,17 +151,17 @@ func (h *host) shipping(db *database.DB) shop.Shipping {
 	return h.parcels
 }
 
-// prices returns a client of the catalog in another unit, which joins quotes to batches if the design has
-// them.
-func (h *host) prices(binding grpc.ClientConnInterface) shop.Catalog {
+// callCatalog returns a client of the catalog in another unit. It joins quotes to batches if the design has
+// batches.
+func (h *host) callCatalog(binding grpc.ClientConnInterface) shop.Catalog {
 	if h.batches() {
 		return batching.NewCatalog(shoppb.CallCatalog(binding))
 	}
 	return shoppb.CallCatalog(binding)
 }
 
-// buyers does the same for the customers.
-func (h *host) buyers(binding grpc.ClientConnInterface) shop.Customers {
+// callCustomers does the same for the customers.
+func (h *host) callCustomers(binding grpc.ClientConnInterface) shop.Customers {
 	if h.batches() {
 		return batching.NewCustomers(shoppb.CallCustomers(binding))
 	}

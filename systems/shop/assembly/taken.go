@@ -21,14 +21,8 @@ const takenPath = SettledPath + "/taken"
 
 // taken returns the unit's answer at takenPath.
 func (u *unit) taken(ctx context.Context) (int64, error) {
-	for name := range u.opened {
-		db, err := u.looker(ctx, name)
-		if err != nil {
-			return event.Working, err
-		}
-		if n, err := event.Pending(ctx, db); err != nil || n > 0 {
-			return event.Working, err
-		}
+	if more, err := u.unpublished(ctx); err != nil || more {
+		return event.Working, err
 	}
 	return event.Taken(u.around.Broker), nil
 }

@@ -82,6 +82,8 @@ func (c *Inventory) ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest
 	return steps.Do(ctx, c.db, "reserve", all, check, c.reserve)
 }
 
+// reserve takes the lines of orders from the shelf; see steps.Take for look. Without a look there is one
+// order: if it turns out to be known, reserve starts again with a look.
 func (c *Inventory) reserve(
 	ctx context.Context, all []*shoppb.ReserveRequest, look bool,
 ) ([]steps.Outcome, error) {

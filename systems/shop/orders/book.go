@@ -22,7 +22,7 @@ type Book struct {
 	db     *database.DB
 	tables Tables
 	ledger steps.Ledger
-	final  func(order string)
+	final  func(order string) // see Watch; may be nil
 }
 
 // NewBook makes the book on the tables of its database.

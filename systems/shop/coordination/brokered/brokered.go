@@ -108,7 +108,7 @@ func reply[E events.OfOrder](
 		Asks: func(e E) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) }}.Reaction()
 }
 
-// rejection makes the reaction to the last reply of an order that is rejected. There are few of them.
+// rejection makes the reaction to the last reply of an order that is rejected. They are too few for batches.
 func rejection[E reacting.Refusal](all sagas, from string, book *orders.Book) reacting.Reaction {
 	return reacting.Single(func(ctx context.Context, s reacting.Scope, e E) (events.Event, error) {
 		moved, err := s.Take(ctx, e.GetOrder(), steps.Alone(all.move(from, rejected)))

@@ -54,7 +54,7 @@ func Shipping(db *database.DB, component coordination.Shipping, sender reacting.
 	)
 }
 
-// compensation makes the reaction to commands that undo a step. There are few of them.
+// compensation makes the reaction to commands that undo a step. They are too few for batches.
 func compensation[E events.OfOrder](
 	undo steps.Ask[*shoppb.StepRequest], done func(e E) events.Event,
 ) reacting.Reaction {

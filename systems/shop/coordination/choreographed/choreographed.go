@@ -34,9 +34,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// scope is the transaction of a reaction.
-type scope = reacting.Scope
-
 // New returns the coordinator. The book and the sender use the database db.
 func New(
 	db *database.DB, book *orders.Book, sender reacting.Sender, known reacting.Reference,
@@ -66,7 +63,9 @@ func Inventory(
 			Take: component.CommitAll,
 			Asks: func(e *shoppb.OrderConfirmed) *shoppb.StepRequest { return coordination.Step(e.GetOrder()) },
 		}.Reaction(),
-		reacting.Single(func(ctx context.Context, s scope, e *shoppb.PaymentDeclined) (events.Event, error) {
+		reacting.Single(func(
+			ctx context.Context, s reacting.Scope, e *shoppb.PaymentDeclined,
+		) (events.Event, error) {
 			_, err := s.Take(ctx, e.GetOrder(), component.Release)
 			return nil, err
 		}),
@@ -96,7 +95,9 @@ func Shipping(db *database.DB, component coordination.Shipping, sender reacting.
 func cancellation(
 	forbid steps.Ask[*shoppb.StepRequest], undo ...steps.Ask[*shoppb.StepRequest],
 ) reacting.Reaction {
-	return reacting.Single(func(ctx context.Context, s scope, e *shoppb.OrderCancelled) (events.Event, error) {
+	return reacting.Single(func(
+		ctx context.Context, s reacting.Scope, e *shoppb.OrderCancelled,
+	) (events.Event, error) {
 		taken, err := s.Take(ctx, e.GetOrder(), undo...)
 		if err == nil && !taken && forbid != nil {
 			_, err = s.Take(ctx, e.GetOrder(), forbid)
@@ -125,7 +126,7 @@ func Orders(
 
 // rejection makes the reaction to events of a refusal: the order is rejected.
 func rejection[E reacting.Refusal](book *orders.Book) reacting.Reaction {
-	return reacting.Single(func(ctx context.Context, s scope, e E) (events.Event, error) {
+	return reacting.Single(func(ctx context.Context, s reacting.Scope, e E) (events.Event, error) {
 		return s.Reject(ctx, book, e.GetOrder(), e.GetRejection())
 	})
 }
