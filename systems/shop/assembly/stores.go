@@ -29,10 +29,10 @@ type Stores interface {
 
 // stores returns the Stores of a design.
 func (s Surroundings) stores(design architecture.Design) (Stores, error) {
-	switch {
-	case design.Access == architecture.SQL:
+	if design.Access == architecture.SQL {
 		return bySQL{}, nil
-	case s.Mapped == nil:
+	}
+	if s.Mapped == nil {
 		return nil, fmt.Errorf("%s %s: this program has no such access to tables: %w", architecture.KnobAccess,
 			design.Access, errors.ErrUnsupported)
 	}

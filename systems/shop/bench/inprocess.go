@@ -49,15 +49,10 @@ func playInProcess(ctx context.Context, o options) ([]figures.Figure, error) {
 		figures.Median("in-process binding, CPU per call", "s", lab.LowerIsBetter,
 			figures.Each(results[0], seconds)).
 			To(figures.Goal{Must: 50e-9, Stretch: directCall.High}),
-		allocations(results[0]),
+		figures.Median("in-process binding, allocations per call", "1", lab.LowerIsBetter,
+			figures.Each(results[0], func(c inside) float64 { return c.allocations })).
+			To(figures.Goal{}), // none
 	}, nil
-}
-
-// allocations returns the figure of allocations per call, whose goal is none.
-func allocations(trials []inside) figures.Figure {
-	counts := figures.Each(trials, func(c inside) float64 { return c.allocations })
-	return figures.Median("in-process binding, allocations per call", "1", lab.LowerIsBetter,
-		counts).To(figures.Goal{})
 }
 
 // nothingBetween returns an error unless a monolith's components call each other directly.

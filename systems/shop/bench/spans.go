@@ -11,12 +11,6 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/architecture"
 )
 
-// The goals for the share of the CPU of an order that spans take.
-const (
-	mostForSpans  = 0.03
-	idealForSpans = 0.01
-)
-
 // playSpans measures the cost of tracing orders: CPU per order with the default share of traced orders, and
 // with every order traced, against none.
 func playSpans(ctx context.Context, o options) ([]figures.Figure, error) {
@@ -75,5 +69,5 @@ func taken(name string, every figures.Figure, share float64) figures.Figure {
 		Figure: fmt.Sprintf("%s, share of CPU for spans of 1 order in %.0f", name, 1/share),
 		Value:  of(every.Value), Low: of(every.Low), High: of(every.High), Unit: "1", N: every.N,
 		Better: lab.LowerIsBetter,
-	}.To(figures.Goal{Must: mostForSpans, Stretch: idealForSpans})
+	}.To(figures.Goal{Must: 0.03, Stretch: 0.01})
 }

@@ -125,16 +125,14 @@ func (r *Replica) Keep(ctx context.Context, changes []*shoppb.ProductRepriced) e
 		}
 	}
 	if r.shown != nil {
-		r.db.AfterCommit(ctx, func() { r.notify(changes) })
+		r.db.AfterCommit(ctx, func() {
+			for _, change := range changes {
+				r.shown(Products+strconv.FormatInt(change.GetPrice().GetProductId(), 10),
+					change.GetPrice().GetVersion(), change.GetHappening().GetOccurredUnixUs())
+			}
+		})
 	}
 	return nil
-}
-
-func (r *Replica) notify(changes []*shoppb.ProductRepriced) {
-	for _, change := range changes {
-		r.shown(Products+strconv.FormatInt(change.GetPrice().GetProductId(), 10), change.GetPrice().GetVersion(),
-			change.GetHappening().GetOccurredUnixUs())
-	}
 }
 
 // Handle is Keep for the messages of a queue that has no other events.
