@@ -33,9 +33,9 @@ const RequestTimeout = 30 * time.Second
 // api holds the handlers of the resources, in front of the components.
 type api struct{ shop.Parts }
 
-// NewHandler returns the handler of all resources. healthy returns nil if everything that requests need
-// answers; without it the shop always counts as healthy. logError receives the failures of the shop itself;
-// it may be nil.
+// NewHandler returns the handler of all resources. healthy returns an error if a part that requests need does
+// not answer; without it the shop always counts as healthy. logError gets the failures of the shop itself; it
+// may be nil.
 func NewHandler(
 	parts shop.Parts, healthy func(ctx context.Context) error, logError func(error),
 ) http.Handler {

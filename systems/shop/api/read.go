@@ -117,7 +117,7 @@ func query(r *http.Request, names ...string) (url.Values, error) {
 	return values, nil
 }
 
-// page reads pageSize and cursor.
+// page reads pageSize, 0 if it is missing, and cursor.
 func page(values url.Values) (int32, string, error) {
 	cursor := values.Get("cursor")
 	if len(cursor) > shop.MaxCursor {

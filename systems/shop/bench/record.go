@@ -13,10 +13,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shoppb"
 )
 
-// makeJobs returns orders of one to three products, always the same ones for a chance: the seed of the random
-// numbers.
-func makeJobs(chance uint64, count int) []*shoppb.CreateOrderRequest {
-	random := rand.New(rand.NewPCG(chance, 1))
+// makeJobs returns orders of one to three products, the same ones for the same random seed.
+func makeJobs(randomSeed uint64, count int) []*shoppb.CreateOrderRequest {
+	random := rand.New(rand.NewPCG(randomSeed, 1))
 	jobs := make([]*shoppb.CreateOrderRequest, count)
 	for n := range jobs {
 		job := &shoppb.CreateOrderRequest{IdempotencyKey: fmt.Sprintf("bench-%d", n),

@@ -115,7 +115,7 @@ func (b *Book) begin(ctx context.Context, all []Beginning, _ bool) ([]steps.Outc
 }
 
 // Advance moves an order from one state to a later one, and skips the states between. It
-// reports false if the order is in that state already. Any other state is a Conflict.
+// reports false if the order is in the later one already. Any other state is a Conflict.
 // rejection is the reason if the order becomes rejected.
 func (b *Book) Advance(
 	ctx context.Context, id string, from, to shop.State, rejection *shoppb.Rejection,
@@ -158,17 +158,17 @@ func (b *Book) advanceAll(
 			}
 			moved, err := b.ledger.Move(ctx, moving, string(from), string(to), rejection.GetKind(),
 				rejection.GetDetail(), lease)
-			if err == nil && moved < int64(len(moving)) {
-				if !look {
+			if err != nil {
+				return nil, err
+			}
+			if moved < int64(len(moving)) {
+				if !look { // a single order: why has it not moved?
 					moving, err = b.inState(ctx, ids, from, to, outcomes)
 				}
 				if err == nil && len(moving) > 0 {
 					err = b.db.Contended("an order has moved since it was looked for")
 				}
 				return outcomes, err
-			}
-			if err != nil {
-				return nil, err
 			}
 			if to.Final() && !from.Final() {
 				for _, id := range moving {
