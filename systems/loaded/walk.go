@@ -19,8 +19,7 @@ const (
 // Setting is the name of a knob, SetArchitecture or SetDeployment, and a value.
 type Setting struct{ Name, Value string }
 
-// Step leads from one variant to the next: it changes settings. The next variant is called as the step is, by
-// NameOf.
+// Step leads from one variant to the next by changing settings. The next variant is named after it by NameOf.
 type Step struct {
 	Name string
 	Sets []Setting

@@ -156,7 +156,7 @@ func (c counted) SyscallConn() (syscall.RawConn, error) {
 	return raw.SyscallConn()
 }
 
-// tracer makes the spans of the unit; nil where no orders are traced.
+// tracer returns what makes the spans of the unit; nil if no orders are traced.
 func (u *unit) tracer() trace.TracerProvider {
 	if u.Spans == nil {
 		return nil // and not an interface of a nil pointer

@@ -44,7 +44,7 @@ type Surroundings struct {
 	// be declared, see Declare.
 	Broker    broker.Client
 	Documents document.Store
-	// Tracer makes spans of what is traced elsewhere; nil makes none.
+	// Tracer makes the spans of messages; nil: neither messages nor calls have spans.
 	Tracer trace.TracerProvider
 	// Watcher is called when orders become final and read models show changes; it may be nil.
 	Watcher Watcher

@@ -43,10 +43,10 @@ func New(db *database.DB, tables Tables) *Inventory {
 
 // The shifts of stock between its columns.
 var (
-	take   = Shift{onHand, reserved}
-	sell   = Shift{reserved, sold}
-	put    = Shift{reserved, onHand}
-	unsell = Shift{sold, onHand}
+	take    = Shift{onHand, reserved}
+	sell    = Shift{reserved, sold}
+	putBack = Shift{reserved, onHand}
+	unsell  = Shift{sold, onHand}
 )
 
 // Batch makes concurrent calls of each forward step share a transaction. It is called before the first.
@@ -154,7 +154,7 @@ func (c *Inventory) ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) (
 	return steps.Do(ctx, c.db, "release", all, nil, c.release)
 }
 
-// release gives reservations back, and forbids those that have not come.
+// release gives reservations back, and forbids those that have not come; see reserve for look.
 func (c *Inventory) release(
 	ctx context.Context, all []*shoppb.StepRequest, look bool,
 ) ([]steps.Outcome, error) {
@@ -177,7 +177,7 @@ func (c *Inventory) release(
 	} else if !fresh {
 		return c.release(ctx, all, true)
 	}
-	outcomes, err := c.advance(ctx, all, known, StateReserved, StateReleased, put)
+	outcomes, err := c.advance(ctx, all, known, StateReserved, StateReleased, putBack)
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func BySQL(db *database.DB) Tables {
 			"SELECT product_id, on_hand, reserved, sold, version FROM stock WHERE product_id IN", ""),
 		shifts: map[Shift]steps.Amounts{},
 	}
-	for _, s := range []Shift{take, sell, put, unsell} {
+	for _, s := range []Shift{take, sell, putBack, unsell} {
 		t.shifts[s] = steps.NewAmounts(db, "stock", "product_id",
 			s.From+" = "+s.From+" - ?, "+s.To+" = "+s.To+" + ?, version = version + 1", s.From)
 	}

@@ -31,7 +31,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// Coordinator implements orders.Coordinator. Recover must run beside it.
+// Coordinator implements orders.Coordinator. Run must run beside it, for sagas that were abandoned.
 type Coordinator struct {
 	db         *database.DB
 	book       *orders.Book
