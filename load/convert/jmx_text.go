@@ -41,8 +41,8 @@ func joinConstant(pieces []piece) (text string, isConstant bool) {
 	return b.String(), true
 }
 
-// number returns a constant number, or otherwise if the property is empty or not constant.
-func (p *testPlan) number(e *element, property string, otherwise float64) float64 {
+// number returns a constant number, or the fallback if the property is empty or not constant.
+func (p *testPlan) number(e *element, property string, fallback float64) float64 {
 	const most = 1 << 53 // the largest range of whole numbers without gaps
 	written := e.text(property)
 	text, isConstant := p.constant(e, written)
@@ -52,9 +52,9 @@ func (p *testPlan) number(e *element, property string, otherwise float64) float6
 	}
 	if written != "" {
 		p.note(e.where(), property+" = "+written, "not a number that is known beforehand; "+
-			strconv.FormatFloat(otherwise, 'g', -1, 64)+" is used")
+			strconv.FormatFloat(fallback, 'g', -1, 64)+" is used")
 	}
-	return otherwise
+	return fallback
 }
 
 // span returns a time that is written in a unit.

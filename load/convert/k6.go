@@ -66,7 +66,7 @@ func (d *draft) k6(data []byte, options Options) error {
 	if err := s.bounded(func() error { return s.run(string(data)) }); err != nil {
 		return fmt.Errorf("run the script: %s", oneLine(err.Error()))
 	}
-	names := map[string]string{} // names in the script: names in the scenario
+	names := map[string]string{} // references to values, by the mark that stands for the value in the script
 	for _, v := range s.state.Values {
 		from, to := int64(min(v.From, v.To)), int64(max(v.From, v.To))
 		value := scenario.Value{Integer: &scenario.Range{From: from, To: to}}

@@ -166,7 +166,7 @@ func (d *draft) k6Stages(load *scenario.Load, e k6Executor, perMinute func(k6Num
 	stays := !slices.ContainsFunc(e.Stages[1:last+1],
 		func(s k6Stage) bool { return s.Target != e.Stages[0].Target })
 	switch first := e.Stages[0]; {
-	case isRate && last == 0 && e.StartRate+first.Target > 0:
+	case isRate && last == 0 && min(e.StartRate, first.Target) >= 0 && e.StartRate+first.Target > 0:
 		load.Ramp = &scenario.Ramp{From: perMinute(e.StartRate), To: perMinute(first.Target)}
 	case !isRate && stays && first.Target >= 1:
 		load.Users, load.RampUp = int(min(first.Target, 1e6)), scenario.Duration(spans[0])

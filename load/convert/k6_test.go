@@ -111,6 +111,8 @@ func TestLoadsOfK6(t *testing.T) {
 			&scenario.Load{Users: 9, RampUp: scenario.Duration(10 * time.Second), Duration: minute}, "the last stage"},
 		"{stages: [{duration: '10s', target: 9}, {duration: '50s', target: 99}]}": {nil,
 			"stages 9 in 10s, 99 in 50s"},
+		"{scenarios: {a: {executor: 'ramping-arrival-rate', startRate: 9, stages: [{duration: '10s', target: " +
+			"-1}]}}}": {nil, "stages -1 in 10s"},
 		"{scenarios: {b: {executor: 'constant-vus', vus: 2, duration: '1m'}, a: {executor: " +
 			"'constant-arrival-rate'," +
 			" rate: 30, timeUnit: '1s', duration: '1m'}}}": {&scenario.Load{Rate: "1800/m", Duration: minute},

@@ -184,7 +184,7 @@ func (a *description) listOtherParts(o *operation) {
 		return // authentication is optional
 	}
 	for _, r := range requirements {
-		for name := range r {
+		for _, name := range sortedKeys(r) {
 			a.note("security "+name, a.scheme(name),
 				"credentials are yours to add, for example under headers, or by a first step that logs in")
 		}
@@ -207,7 +207,7 @@ func (a *description) addFlows(o *operation) {
 	var reasons []string
 	attempt := func(from ...string) bool {
 		f := &chain{description: a, known: map[string]string{}, from: from}
-		if reason := f.add(o, 0); reason != "" {
+		if reason := f.add(o); reason != "" {
 			reasons = append(reasons, reason)
 			return false
 		}

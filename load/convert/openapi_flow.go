@@ -21,20 +21,18 @@ type chain struct {
 	used  []*operation
 }
 
-// maxChain bounds the number of operations before the one that is read.
-const maxChain = 4
-
 // placeholder matches a parameter in a path.
 var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// add adds an operation after the operations that its path needs, or returns the reason why it cannot.
-func (c *chain) add(o *operation, depth int) (reason string) {
+// add adds an operation after the operations that its path needs, or returns the reason why it cannot. An
+// operation that gives a value for a path has a beginning of that path, whose values are known by then.
+func (c *chain) add(o *operation) (reason string) {
 	path := o.path
 	for _, at := range placeholder.FindAllStringSubmatchIndex(o.path, -1) {
 		name, until := o.path[at[2]:at[3]], o.path[:at[1]]
 		text, known := c.known[until]
 		if !known {
-			if text, reason = c.pathValue(o, name, o.path[:at[0]], until, depth); reason != "" {
+			if text, reason = c.pathValue(o, name, o.path[:at[0]], until); reason != "" {
 				return reason
 			}
 			c.known[until] = text
@@ -61,16 +59,13 @@ const wholeTarget = "\x00"
 
 // pathValue finds a value for a parameter of a path: in the description, or in the answer of an operation
 // on the part of the path before it. before and until are the path before the parameter and up to its end.
-// If the chain may use operations, the last parameter of the operation that is read must come from one.
-func (c *chain) pathValue(o *operation, name, before, until string, depth int) (text, reason string) {
-	last := depth == 0 && !strings.Contains(o.path[len(until):], "{")
+// If the chain may use operations, the last parameter must come from one.
+func (c *chain) pathValue(o *operation, name, before, until string) (text, reason string) {
+	last := !strings.Contains(o.path[len(until):], "{")
 	if len(c.from) == 0 || !last {
 		if text, reason = c.describedValue(o, name); reason == "" || len(c.from) == 0 {
 			return text, reason
 		}
-	}
-	if depth >= maxChain {
-		return "", "too many operations would lead to it"
 	}
 	collection := strings.TrimSuffix(before, "/")
 	for _, method := range c.from {
@@ -82,9 +77,7 @@ func (c *chain) pathValue(o *operation, name, before, until string, depth int) (
 		if ref == "" {
 			continue
 		}
-		steps, used := c.steps, c.used
-		if reason = c.add(source, depth+1); reason != "" {
-			c.steps, c.used = steps, used
+		if c.add(source) != "" {
 			continue
 		}
 		step := &c.steps[len(c.steps)-1]

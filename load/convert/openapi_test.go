@@ -2,6 +2,7 @@ package convert
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,5 +96,22 @@ func TestBoundsOfNumbers(t *testing.T) {
 		if low, high := bounds(&s, 1); low != want[0] || high != want[1] {
 			t.Errorf("%s: from %g to %g, want %g", text, low, high, want)
 		}
+	}
+}
+
+// TestNotesHaveOneOrder: the schemes of one requirement are a map.
+func TestNotesHaveOneOrder(t *testing.T) {
+	want := strings.Split("abcdefghijkl", "")
+	c := converted(t, "a.json", `{"openapi":"3.0.0","info":{"title":"A","version":"1"},"security":[{"`+
+		strings.Join(want, `":[],"`)+`":[]}],"paths":{"/a":{"get":{"responses":{"200":{"description":"ok"}}}}}}`,
+		Options{})
+	var got []string
+	for _, n := range c.NotConverted {
+		if scheme, is := strings.CutPrefix(n.Where, "security "); is {
+			got = append(got, scheme)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("order %v, want %v", got, want)
 	}
 }

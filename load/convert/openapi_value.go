@@ -110,8 +110,8 @@ func (a *description) oneOfEnum(s *openapi3.Schema, label string) any {
 	return generated(a.value(label, scenario.Value{Choice: texts}))
 }
 
-// kindOf returns the first type of a schema that is not null. If the schema names none,
-// it guesses the type by the rest of the schema.
+// kindOf returns the first type of a schema that is not null. If the schema names none, it guesses the type
+// by the rest of the schema.
 func kindOf(s *openapi3.Schema) string {
 	for _, kind := range s.Type.Slice() {
 		if kind != openapi3.TypeNull {
@@ -280,7 +280,7 @@ func (a *description) text(s *openapi3.Schema, label string) (any, string) {
 	if constant, known := formats()[s.Format]; known {
 		return constant, ""
 	}
-	const usual, shortest = 12, 40
+	const usual, longestName = 12, 40 // characters of a generated text, and of a generated name
 	longest := uint64(usual)
 	if s.MaxLength != nil {
 		longest = *s.MaxLength
@@ -300,7 +300,7 @@ func (a *description) text(s *openapi3.Schema, label string) (any, string) {
 	case length > longestText:
 		return nil, fmt.Sprintf("%s has at least %d characters", label, s.MinLength)
 	case slices.Contains([]string{"fullname", "customername", "personname"}, normal(label)) &&
-		s.MinLength == 0 && (s.MaxLength == nil || *s.MaxLength >= shortest):
+		s.MinLength == 0 && (s.MaxLength == nil || *s.MaxLength >= longestName):
 		return generated(a.value(label, scenario.Value{Name: &struct{}{}})), ""
 	}
 	return generated(a.value(label, scenario.Value{Text: &scenario.Text{Length: int(length)}})), ""

@@ -84,7 +84,7 @@ func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 	}
 	r.address = c.address(where, of)
 	for _, h := range c.enabled(where, "header", of.Get("header")) {
-		r.headers = append(r.headers, field{c.text(where, h.name, 0), c.text(where, h.value, 0)})
+		r.headers = append(r.headers, field{c.text(where, h.name), c.text(where, h.value)})
 	}
 	reason := c.body(where, r, of.Get("body"))
 	c.authorize(where, r, auth)
@@ -119,7 +119,7 @@ func (c *requests) address(where string, of gjson.Result) string {
 	raw, query, asks := strings.Cut(raw, "?")
 	for _, v := range at.Get("variable").Array() { // such as :id in the path
 		name := regexp.QuoteMeta(":" + v.Get("key").String())
-		value := restoreReferences(url.PathEscape(c.text(where, v.Get("value").String(), 0)))
+		value := restoreReferences(url.PathEscape(c.text(where, v.Get("value").String())))
 		raw = regexp.MustCompile(name+`(/|$)`).ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
 	}
 	if list := at.Get("query"); list.IsArray() {
@@ -140,10 +140,10 @@ func (c *requests) address(where string, of gjson.Result) string {
 		}
 		if !known && name == c.unknown {
 			c.note("collection", "server {{"+name+"}}", "not known beforehand: give it with --target")
-			return unknownTarget + "/" + strings.TrimPrefix(c.text(where, raw[at[1]:], 0), "/")
+			return unknownTarget + "/" + strings.TrimPrefix(c.text(where, raw[at[1]:]), "/")
 		}
 	}
-	text := c.text(where, raw, 0)
+	text := c.text(where, raw)
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
@@ -183,14 +183,14 @@ func (c *requests) body(where string, r *recorded, of gjson.Result) string {
 	switch mode := of.Get("mode").String(); {
 	case of.Get("disabled").Bool() || mode == "":
 	case mode == "raw":
-		r.body = c.text(where, of.Get("raw").String(), 0)
+		r.body = c.text(where, of.Get("raw").String())
 		r.mimeType = map[string]string{"json": "application/json", "xml": "application/xml",
 			"html": "text/html", "javascript": "application/javascript"}[of.Get("options.raw.language").String()]
 	case mode == "urlencoded":
 		var fields []string
 		for _, f := range c.enabled(where, "field", of.Get("urlencoded")) {
-			fields = append(fields, restoreReferences(url.QueryEscape(c.text(where, f.name, 0))+"="+
-				url.QueryEscape(c.text(where, f.value, 0))))
+			fields = append(fields, restoreReferences(url.QueryEscape(c.text(where, f.name))+"="+
+				url.QueryEscape(c.text(where, f.value))))
 		}
 		r.body, r.mimeType = strings.Join(fields, "&"), "application/x-www-form-urlencoded"
 	case mode == "graphql":
@@ -199,7 +199,7 @@ func (c *requests) body(where string, r *recorded, of gjson.Result) string {
 		if err != nil {
 			return "its variables of GraphQL are not JSON"
 		}
-		r.body, r.mimeType = c.text(where, string(text), 0), "application/json"
+		r.body, r.mimeType = c.text(where, string(text)), "application/json"
 	default:
 		return "a body of the kind " + mode + " is not converted; write it as body with its content type"
 	}
@@ -215,7 +215,7 @@ func (c *requests) authorize(where string, r *recorded, auth gjson.Result) {
 		if list.IsArray() { // format 2.1
 			key, v = v.Get("key"), v.Get("value")
 		}
-		values[key.String()] = c.text(where, v.String(), 0)
+		values[key.String()] = c.text(where, v.String())
 		return true
 	})
 	switch {
@@ -237,20 +237,32 @@ var variable = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
 // text resolves the variables in a text. Variables of the collection become their values, Postman's
 // dynamic variables become generated values, and all others become variables of the environment of the
 // load.
-func (c *requests) text(where, text string, depth int) string {
+func (c *requests) text(where, text string) string {
+	room := maxText
+	return c.expand(where, text, 0, &room)
+}
+
+// expand is text for a text that is depth variables deep. room is what the values of variables may still add
+// to the outermost text, in bytes: variables that hold many others could multiply without end.
+func (c *requests) expand(where, text string, depth int, room *int) string {
 	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		name := variable.FindStringSubmatch(match)[1]
 		value, known := c.variables[name]
 		switch name := strings.TrimPrefix(name, "$"); {
-		case known && depth < maxExpansion && len(text) < maxText:
-			return c.text(where, value, depth+1)
+		case known && depth < maxExpansion && *room > len(value):
+			*room -= len(value) + len(match) // so an empty value counts, too
+			return c.expand(where, value, depth+1, room)
+		case known:
+			c.note(where, match, fmt.Sprintf("variables refer to each other more than %d deep, or hold more than %d "+
+				"bytes; sent as this text", maxExpansion, maxText))
+			return match
 		case strings.HasPrefix(match, "{{$") && (name == "guid" || name == "randomUUID"):
 			return c.reference(c.newValue("uuid", scenario.Value{UUID: &struct{}{}}))
 		case strings.HasPrefix(match, "{{$") && name == "randomInt":
 			return c.reference(c.newValue("random", scenario.Value{Integer: &scenario.Range{From: 0, To: 1000}}))
 		case strings.HasPrefix(match, "{{$") && (name == "randomFullName" || name == "randomFirstName"):
 			return c.reference(c.newValue("name", scenario.Value{Name: &struct{}{}}))
-		case !known && name == identifier(name) && !strings.HasPrefix(match, "{{$"):
+		case name == identifier(name) && !strings.HasPrefix(match, "{{$"):
 			c.note("collection", match, "the collection does not set it: set the variable "+name+
 				" of the environment when you play the scenario")
 			return c.reference("env:" + name)

@@ -22,7 +22,7 @@ func TestPostmanRequests(t *testing.T) {
 		{"without a scheme", `{"url":"s:80/a"}`, "http://s:80 GET /a||", ""},
 		{"variables", `{"url":"http://s/{{a}}?x={{b}}"}`, "http://s GET /d/c?x=d||", ""},
 		{"a variable of itself", `{"url":"http://s/a","body":{"mode":"raw","raw":"{{loop}}"}}`,
-			"http://s GET /a||{{loop}}", "{{loop}}: has no counterpart"},
+			"http://s GET /a||{{loop}}", "{{loop}}: variables refer to each other more than 10 deep"},
 		{"an unknown server", `{"url":"{{server}}/a"}`, " GET /a||", "server {{server}}: not known beforehand"},
 		{"an unknown value", `{"url":"http://s/a","body":{"mode":"raw","raw":"{{x}}"}}`,
 			"http://s GET /a||${env:x}",
@@ -88,5 +88,22 @@ func TestPostmanCollectionsThatCannotBeConverted(t *testing.T) {
 			"beforehand",
 	} {
 		wantRefusal(t, "c.json", collectionOf(items), Options{Format: Postman}, want)
+	}
+}
+
+// TestVariablesOfPostmanAreBounded: each of ten holds the next one 99 times, so the last one would be written
+// 99^9 times. An empty one takes as long.
+func TestVariablesOfPostmanAreBounded(t *testing.T) {
+	for _, last := range []string{"", "x"} {
+		var variables []string
+		for i := range 10 {
+			value := strings.Repeat(fmt.Sprintf("{{v%d}}", i+1), 99)
+			variables = append(variables, fmt.Sprintf(`{"key":"v%d","value":%q}`, i, value))
+		}
+		variables = append(variables, fmt.Sprintf(`{"key":"v10","value":%q}`, last))
+		document := strings.Replace(collectionOf(item(`{"url":"http://s/a"}`), item(`{"url":"http://s/b","body":`+
+			`{"mode":"raw","raw":"{{v0}}"}}`)), `"variable":[`, `"variable":[`+strings.Join(variables, ",")+",", 1)
+		c := converted(t, "a.json", document, Options{})
+		wantNote(t, &c, "or hold more than 1048576 bytes")
 	}
 }
