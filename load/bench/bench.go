@@ -38,8 +38,7 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&out, "out", "results/bench/load.json", "`file` for the figures")
 	quick := flags.Bool("quick", false, "short loads, one round: to see that all works; the figures say little")
-	only := flags.String("only", "", "these `scenes`, with commas: closed, traced, https, h2c, h2, grpc, "+
-		"features, open, precision, stall, loops, memory, capacity")
+	only := flags.String("only", "", "these `scenes`, with commas: "+strings.Join(scenes(), ", "))
 	among := flags.String("tools", "",
 		"these `tools`, with commas: cleave, cleave-grid, cleave-spin, wrk, ...; empty: all that can be had")
 	flags.IntVar(&p.rounds, "rounds", 5, "how often every tool has its turn")
@@ -62,6 +61,11 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	}
 	if *only != "" {
 		p.only = strings.Split(*only, ",")
+	}
+	for _, scene := range p.only {
+		if !slices.Contains(scenes(), scene) {
+			return "", fmt.Errorf("scene %q is unknown: use some of %s", scene, strings.Join(scenes(), ", "))
+		}
 	}
 	if *among != "" {
 		p.among = strings.Split(*among, ",")
@@ -103,13 +107,13 @@ func (p *plan) measure() ([]figures.Figure, error) {
 	s := samples{}
 	for round := range p.rounds {
 		fmt.Fprintf(p.progress, "round %d of %d\n", round+1, p.rounds)
-		for _, scene := range rounds() {
+		for _, scene := range shortScenes() {
 			if err := p.playAll(scene, round, s); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if p.wants(sceneLoops) {
+	if p.wants(sceneLoops) && p.takes("cleave") {
 		if err := p.loops(s); err != nil {
 			return nil, err
 		}
@@ -118,7 +122,7 @@ func (p *plan) measure() ([]figures.Figure, error) {
 	if err := p.playAll(sceneMemory, 0, s); err != nil {
 		return nil, err
 	}
-	if p.wants(sceneCapacity) {
+	if p.wants(sceneCapacity) && p.takes("cleave") {
 		p.capacity(s)
 	}
 	return s.figures(p.stall)

@@ -123,8 +123,8 @@ func comparisons() [][4]string {
 // second. An operation waits for the rest of that second, so 1 % of the operations of the load waited
 // longer than one second less 1 % of the load.
 func (s samples) figures(stalled time.Duration) ([]figures.Figure, error) {
-	s.errors("stall p99", 1-0.01*stalled.Seconds())
-	s.errors("stall p99.9", 1-0.001*stalled.Seconds())
+	s.addErrors("stall p99", 1-0.01*stalled.Seconds())
+	s.addErrors("stall p99.9", 1-0.001*stalled.Seconds())
 	var all []figures.Figure
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		for _, tool := range slices.Sorted(maps.Keys(s[name])) {
@@ -162,8 +162,8 @@ func (s samples) addStall(tool string, r record.Summary) error {
 	return nil
 }
 
-// errors adds the relative error of a percentile.
-func (s samples) errors(name string, truth float64) {
+// addErrors adds the relative errors of a percentile that cleave reported.
+func (s samples) addErrors(name string, truth float64) {
 	for _, value := range s[name]["cleave"] {
 		s.add(name+" error", "cleave", math.Abs(value/truth-1))
 	}

@@ -33,7 +33,7 @@ func floor(address, seconds string) error {
 	}
 	missing := make([]int, 1<<16) // bytes of the answer that are still to come, by socket
 	for range connections {
-		socket, err := watched(epoll, address)
+		socket, err := connect(epoll, address)
 		if err != nil {
 			return err
 		}
@@ -98,8 +98,8 @@ func wait(epoll int, into *events) ([]unix.EpollEvent, error) {
 	return nil, fmt.Errorf("wait for answers: %w", errno)
 }
 
-// watched connects a socket whose answers end a wait.
-func watched(epoll int, address string) (int, error) {
+// connect returns a socket that is connected to the target, and whose answers end a wait.
+func connect(epoll int, address string) (int, error) {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return 0, err

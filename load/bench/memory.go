@@ -67,7 +67,7 @@ func memoryOf(pid int) (resident, peak float64, known bool) {
 func (s samples) addMemory(tool string, memory []float64) error {
 	const least = 50
 	if len(memory) < least {
-		return fmt.Errorf("memory was seen %d times, that is too little: make the load longer", len(memory))
+		return fmt.Errorf("memory was read %d times, which is too few: make the load longer", len(memory))
 	}
 	last := len(memory) - 1
 	n := last / 10

@@ -66,7 +66,7 @@ func wrk(scene, seconds string) []string {
 	if scene != sceneClosed && scene != sceneHTTPS {
 		return nil
 	}
-	return []string{"-t1", "-c64", "-d" + seconds + "s", urlMark}
+	return []string{"-t1", "-c" + strconv.Itoa(connections), "-d" + seconds + "s", urlMark}
 }
 
 // wrk2 discards the first 10 s, which changes the expected percentiles of a short load with a stall, so it
@@ -87,13 +87,13 @@ func ab(scene, seconds string) []string {
 		return nil
 	}
 	const enough = "3000000" // requests; the time is the limit, and ab allocates memory for all of them
-	return []string{"-q", "-k", "-t", seconds, "-n", enough, "-c", "64", urlMark}
+	return []string{"-q", "-k", "-t", seconds, "-n", enough, "-c", strconv.Itoa(connections), urlMark}
 }
 
 func h2load(scene, seconds string) []string {
 	switch scene {
 	case sceneClosed:
-		return []string{"--h1", "-t1", "-c64", "-D", seconds, urlMark}
+		return []string{"--h1", "-t1", "-c", strconv.Itoa(connections), "-D", seconds, urlMark}
 	case sceneH2C, sceneH2:
 		return []string{"-t1", "-c", strconv.Itoa(multiplexed), "-m", strconv.Itoa(streams), "-D", seconds, urlMark}
 	}
@@ -128,11 +128,11 @@ func fortio(scene, seconds string) []string {
 	return []string{"load", "-quiet", "-uniform", "-qps", rate, "-c", clients, "-t", seconds + "s", urlMark}
 }
 
-// hey takes the rate of each client.
+// hey takes the rate of each client, a whole number: 50 clients can share rateOfOpen evenly.
 func hey(scene, seconds string) []string {
 	switch scene {
 	case sceneClosed:
-		return []string{"-z", seconds + "s", "-c", "64", urlMark}
+		return []string{"-z", seconds + "s", "-c", strconv.Itoa(connections), urlMark}
 	case sceneOpen:
 		return []string{"-z", seconds + "s", "-c", "50", "-q", strconv.Itoa(rateOfOpen / 50), urlMark}
 	case sceneMemory:

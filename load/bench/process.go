@@ -43,7 +43,7 @@ func pinned(ctx context.Context, cores string, command []string) *exec.Cmd {
 	return exec.CommandContext(ctx, "taskset", append([]string{"-c", cores}, command...)...)
 }
 
-// running is a target at work.
+// running is a target that runs.
 type running struct {
 	command *exec.Cmd
 	out     *bufio.Scanner

@@ -32,17 +32,17 @@ const (
 	streams     = connections / multiplexed
 )
 
-// servedByNginx returns the scheme of the URL for a scene that needs more protocols than our own target
-// speaks; ok is false for other scenes.
+// servedByNginx returns the scheme of the URL for a scene that needs a protocol or more workers than our own
+// target has; ok is false for other scenes.
 func servedByNginx(scene string) (scheme string, ok bool) {
 	scheme, ok = map[string]string{sceneLoops: "http", sceneHTTPS: "https", sceneH2C: "http",
 		sceneH2: "https"}[scene]
 	return scheme, ok
 }
 
-// nginxText is the configuration of nginx with one process or some workers, which answer at once and keep
-// connections. Its placeholders are the processes and the ports of HTTP/1.1 in clear text and of each
-// scene. Requests are not logged.
+// nginxText is the configuration of nginx, which answers at once, keeps connections and logs no request. Its
+// placeholders are the number of its processes, and the ports of HTTP/1.1, HTTPS, and HTTP/2 in clear text
+// and over TLS.
 const nginxText = `daemon off; %s; pid nginx.pid; error_log stderr crit;
 events { worker_connections 4096; }
 http {

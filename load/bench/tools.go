@@ -32,13 +32,16 @@ const (
 	sceneGRPC  = "grpc"  // the same with unary calls, in clear text
 )
 
-// rounds returns the short scenes in their order.
-func rounds() []string {
+// shortScenes returns the scenes that every round plays, in their order.
+func shortScenes() []string {
 	return []string{
 		sceneClosed, sceneTraced, sceneHTTPS, sceneH2C, sceneH2, sceneGRPC, sceneFeatures, sceneOpen,
 		scenePrecision, sceneStall,
 	}
 }
+
+// scenes returns all scenes.
+func scenes() []string { return append(shortScenes(), sceneLoops, sceneMemory, sceneCapacity) }
 
 // Rates of the scenes, operations per second, and their connections.
 const (
@@ -122,8 +125,8 @@ func (p *plan) gather() ([]tool, error) {
 		{"cleave-spin", own, cleave("spin")},
 	}
 	for _, peer := range peers() {
-		if !p.takes(peer.name) || !slices.ContainsFunc(append(rounds(), sceneMemory),
-			func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }) {
+		plays := func(scene string) bool { return p.wants(scene) && peer.args(scene, "1") != nil }
+		if !p.takes(peer.name) || !slices.ContainsFunc(scenes(), plays) {
 			continue
 		}
 		path, err := peer.find(p.scratch)

@@ -15,9 +15,9 @@ import (
 // Service is a queue with one server in front of the answers: requests are served in the order of their
 // arrival, each for a time of its own. The zero value answers at once.
 //
-// The server waits out each service time without using the processor. An answer is due Mean (or a random
-// time) after the kernel received its request, or after the answer before it was due. So the capacity is
-// known, and a slow processor does not lower it.
+// The server does no work in a service time, it waits. An answer is due Mean (or a random time) after the
+// kernel received its request, or after the answer before it was due. So the capacity is known, and a slow
+// processor does not lower it.
 type Service struct {
 	Mean        time.Duration
 	Exponential bool // M/M/1 with Poisson arrivals; otherwise every time is the mean: M/D/1

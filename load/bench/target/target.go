@@ -20,7 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
+const answerHTTP11 = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" +
 	`{"ok":true,"text":"hello, load engine."}`
 
 // answerHTTP10 is the answer for clients of HTTP/1.0. Without the header they would wait for the end of the
@@ -115,7 +115,7 @@ func (s *server) turn() error {
 	if s.queue != nil {
 		s.queue.admit()
 		for _, w := range s.queue.due() {
-			s.answer(w.fd, false)
+			answer(w.fd, false)
 		}
 	}
 	return nil
@@ -123,8 +123,8 @@ func (s *server) turn() error {
 
 // answer sends the answer, in the version of HTTP of the client. It ignores errors: the next read shows that
 // the peer is gone.
-func (s *server) answer(fd int32, http10 bool) {
-	text := []byte(answer)
+func answer(fd int32, http10 bool) {
+	text := []byte(answerHTTP11)
 	if http10 {
 		text = []byte(answerHTTP10)
 	}
@@ -187,9 +187,9 @@ func (s *server) handle(fd int32) {
 	for range requests {
 		if s.queue != nil {
 			s.queue.add(fd, stamp)
-			continue
+		} else {
+			answer(fd, http10)
 		}
-		s.answer(fd, http10)
 		if s.config.Stamps {
 			s.count.Stamps = append(s.count.Stamps, stamp)
 		}
