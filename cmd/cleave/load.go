@@ -213,7 +213,7 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 				verdict += "; it may be wrong: " + probe.Disturbed
 			}
 			if probe.Confirms {
-				longer = fmt.Sprintf("%d times as long ", trial.Longer)
+				longer = fmt.Sprintf("%d times as long ", search.Longer)
 			} else if probe.Short {
 				longer = fmt.Sprintf("%g times as long ", search.ShortShare)
 			}

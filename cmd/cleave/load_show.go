@@ -80,7 +80,7 @@ func showErrors(w io.Writer, o *trial.Outcome) {
 	if len(statuses) > 0 {
 		fmt.Fprintf(w, "statuses     %s\n", strings.Join(statuses, ", "))
 	}
-	for _, text := range o.Summary.Said.Words() {
+	for _, text := range o.Summary.Said.Sentences() {
 		fmt.Fprintf(w, "             %s\n", text)
 	}
 }
@@ -267,7 +267,7 @@ func showProbes(w io.Writer, probes []record.Probe) {
 			shown = probe
 		}
 		if k.confirms {
-			note = fmt.Sprintf("%d times as long; ", trial.Longer)
+			note = fmt.Sprintf("%d times as long; ", search.Longer)
 		} else if k.short {
 			note = fmt.Sprintf("%g times as long; ", search.ShortShare)
 		}

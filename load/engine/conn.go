@@ -46,8 +46,8 @@ type conn struct {
 	due         time.Duration
 	flow        time.Duration // when its flow was due
 	free        time.Duration // when the connection was last ready to be used
-	begun       time.Duration
-	sent        time.Duration
+	begun       time.Duration // when the loop took up the operation
+	sent        time.Duration // when its request was sent; until then, when connecting began
 	firstByte   time.Duration // zero: none came
 	connectTime time.Duration // time of connecting; zero: the connection was open
 	received    int64         // bytes

@@ -29,8 +29,8 @@ type Load struct {
 	// Duration is the time in which operations are begun. At its end a flow in progress may finish its
 	// operation, but begins no other.
 	Duration time.Duration
-	// Connections is the size of the pool, which is open from the beginning. In a closed loop it must be the
-	// number of users.
+	// Connections is the size of the pool, which is open from the beginning. In a closed loop the number of
+	// users determines it.
 	Connections int
 	// KeepAlive reuses connections. Without it every flow has its own, and only the first connection is made
 	// before the load.

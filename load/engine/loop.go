@@ -104,7 +104,7 @@ func (l *loop) clock() time.Duration { return time.Since(l.start) }
 // open connects the pool before the load begins. Connections that fail are tried again
 // when they are needed. It returns an error if all fail.
 func (l *loop) open(ctx context.Context) error {
-	limit := min(l.config.Timeout, 5*time.Second)
+	limit := min(l.config.Timeout, 5*time.Second) // an operation that has to connect gets no more either
 	first := len(l.conns)
 	if !l.config.KeepAlive {
 		first = 1 // one connection shows that the target listens

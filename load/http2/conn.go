@@ -28,7 +28,7 @@ const (
 	maxControl = 1 << 20
 	// maxSpare is the most memory that is kept for the next write, in bytes.
 	maxSpare = 64 << 10
-	maxID    = math.MaxInt32
+	maxID    = math.MaxInt32 // of a stream; also the mask of numbers whose first bit is reserved
 )
 
 // Conn is a connection. Its exchanges share one reading goroutine, and their frames are written together:

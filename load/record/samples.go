@@ -48,8 +48,8 @@ func (s *ErrorSamples) add(status int, text string) {
 	(*s)[status] = append((*s)[status], text)
 }
 
-// Words returns a sentence for each sample: "status 503 came with: busy".
-func (s ErrorSamples) Words() []string {
+// Sentences returns a sentence for each sample: "status 503 came with: busy".
+func (s ErrorSamples) Sentences() []string {
 	var all []string
 	for _, status := range slices.Sorted(maps.Keys(s)) {
 		for _, text := range s[status] {

@@ -32,8 +32,8 @@ func TestAFewBodiesOfEveryStatusAreKept(t *testing.T) {
 	other.Add(503, []byte("busy 7"))
 	other.Add(500, []byte("broken"))
 	one.Merge(other)
-	if words, want := one.Words(), "status 500 came with: broken"; len(words) != 4 || words[0] != want {
-		t.Errorf("in words %q, want %q first", words, want)
+	if got, want := one.Sentences(), "status 500 came with: broken"; len(got) != 4 || got[0] != want {
+		t.Errorf("sentences %q, want %q first", got, want)
 	}
 	want := ErrorSamples{503: {"busy 0", "busy 1", "busy 2"}, 500: {"broken"}}
 	if !reflect.DeepEqual(one, want) {

@@ -34,6 +34,9 @@ type Options struct {
 	Objective string
 }
 
+// FinestResolution and CoarsestResolution bound the resolution of a search.
+const FinestResolution, CoarsestResolution = 1.002, 2.0
+
 // maxRate is the highest rate of a search without another limit.
 const maxRate = 10_000_000
 
@@ -103,9 +106,6 @@ type search struct {
 	low   float64 // the highest rate that passed, below high; zero: none yet
 	high  float64 // the lowest rate above low that failed; infinite: none yet
 }
-
-// FinestResolution and CoarsestResolution bound the resolution of a search.
-const FinestResolution, CoarsestResolution = 1.002, 2.0
 
 // Run searches the capacity: it doubles the rate until it fails, bisects the logarithm of the rate until
 // the bracket is narrow, and decides there by the majority of three trials. Then it confirms that 0.95 of

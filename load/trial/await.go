@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/load/record"
-	"github.com/cleave-lab/cleave/load/scenario"
 )
 
 const (
@@ -120,16 +119,4 @@ func (t *Trial) explain(err error) error {
 			"its address with grpc:// and a scenario whose steps have grpc: package.Service/Method", t.spec.Target)
 	}
 	return nil
-}
-
-// Warmup returns the trial as a warm-up of some duration: with all users from the beginning, or at the mean
-// rate of its schedule.
-func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
-	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users,
-		Think: scenario.Duration(t.model.think)}
-	if t.Open() {
-		l = AtRate(scenario.Load{Duration: scenario.Duration(d), Arrivals: t.spec.Load.Arrivals},
-			t.model.open.OfferedRate(t.model.duration))
-	}
-	return t.withLoad(l, t.spec.Scenario.Seed)
 }

@@ -148,6 +148,8 @@ func TestReadArrivals(t *testing.T) {
 			[]time.Duration{0, 5e8}, ""},
 		{"lines of another tool", `{"time":1}`, nil, `no time under "started"`},
 		{"table", "label,timeStamp\na,1700000000010\nb,1700000000000\n", []time.Duration{0, 1e7}, ""},
+		{"table with quotes", "\"timeStamp\",\"label\"\n\"1700000000010\",\"a\"\n\"1700000000000\",\"b\"\n",
+			[]time.Duration{0, 1e7}, ""},
 		{"table of a spreadsheet", "\ufefftimeStamp\n1700000000010\n1700000000000\n", []time.Duration{0, 1e7}, ""},
 		{"table without times", "label,elapsed\na,1\n", nil, "no column timeStamp"},
 		{"table with words", "timeStamp\nyesterday\n", nil, `line 2: timeStamp "yesterday"`},

@@ -14,7 +14,8 @@ import (
 )
 
 // oneRequest returns a client for one request, which does not follow redirects.
-func oneRequest(config *tls.Config, dial func(ctx context.Context, network, _ string) (net.Conn, error),
+func oneRequest(
+	config *tls.Config, dial func(ctx context.Context, network, _ string) (net.Conn, error),
 ) *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

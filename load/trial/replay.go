@@ -104,8 +104,8 @@ func readArrivals(in io.Reader) ([]time.Duration, error) {
 	switch {
 	case first[0] == '{':
 		times, err = arrivalsOfLines(buffered)
-	case first[0] >= 'A':
-		return arrivalsOfTable(buffered)
+	case first[0] >= 'A' || first[0] == '"':
+		times, err = arrivalsOfTable(buffered)
 	default:
 		return arrivalsInSeconds(buffered)
 	}
@@ -169,7 +169,7 @@ func arrivalsOfLines(in io.Reader) (times []time.Duration, err error) {
 	return times, err
 }
 
-// arrivalsOfTable reads JTL files: CSV with a header line.
+// arrivalsOfTable reads JTL files, CSV with a header line, and returns nanoseconds since 1970.
 func arrivalsOfTable(in io.Reader) ([]time.Duration, error) {
 	table := csv.NewReader(in)
 	table.ReuseRecord = true
@@ -186,7 +186,7 @@ func arrivalsOfTable(in io.Reader) ([]time.Duration, error) {
 	for {
 		row, err := table.Read()
 		if errors.Is(err, io.EOF) {
-			return sinceFirst(times), nil
+			return times, nil
 		}
 		if err != nil {
 			return nil, err

@@ -62,9 +62,6 @@ type Quest struct {
 	Probed func(probe record.Probe)
 }
 
-// Longer is the length of the trial that confirms a search, in trials.
-const Longer = search.Longer
-
 // Search finds the highest open rate that meets the objective, beginning at the trial's own rate. It
 // returns the outcome of the last trial at the capacity, or of the lowest rate if none passed. The
 // summary contains the capacity.
@@ -113,7 +110,7 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 		})
 	}
 	if q.Confirm {
-		options.Confirm = prober(Longer, func(outcome Outcome, probe *record.Probe) {
+		options.Confirm = prober(search.Longer, func(outcome Outcome, probe *record.Probe) {
 			best, probe.Confirms = outcome, true // the last longer trial is shown
 		})
 	}

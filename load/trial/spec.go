@@ -298,6 +298,18 @@ func (t *Trial) withLoad(load scenario.Load, seed uint64) (*Trial, error) {
 	return &other, err
 }
 
+// Warmup returns the trial as a warm-up of some duration: with all users from the beginning, or at the mean
+// rate of its schedule.
+func (t *Trial) Warmup(d time.Duration) (*Trial, error) {
+	l := scenario.Load{Duration: scenario.Duration(d), Users: t.model.users,
+		Think: scenario.Duration(t.model.think)}
+	if t.Open() {
+		l = AtRate(scenario.Load{Duration: scenario.Duration(d), Arrivals: t.spec.Load.Arrivals},
+			t.model.open.OfferedRate(t.model.duration))
+	}
+	return t.withLoad(l, t.spec.Scenario.Seed)
+}
+
 // AtRate returns the load at another constant mean rate, in flows per second.
 func AtRate(l scenario.Load, rate float64) scenario.Load {
 	l.Rate = fmt.Sprintf("%.17g", rate)
