@@ -88,7 +88,7 @@ func (d *draft) k6(data []byte, options Options) error {
 	for _, n := range s.state.Notes {
 		d.note("script", n.What, n.Why)
 	}
-	if err := d.flow("script", cmp.Or(s.name, "default"), options); err != nil {
+	if err := d.flow("script", cmp.Or(s.settings.chosen, "default"), options); err != nil {
 		return err
 	}
 	d.k6Load(s.settings)
@@ -183,8 +183,7 @@ type script struct {
 	modules  map[string]sobek.ModuleRecord
 	state    k6State
 	settings k6Options
-	name     string // of the scenario that is converted
-	random   bool   // it has drawn a random number
+	random   bool // it has drawn a random number
 }
 
 // bounded runs a script and interrupts it if it takes too long or too much memory. A script that does not
@@ -214,10 +213,10 @@ func (s *script) bounded(run func() error) error {
 		metrics.Read(heap)
 		reason := ""
 		switch {
-		case time.Now().After(deadline):
-			reason = fmt.Sprintf("it did not end within %v", maxScriptTime)
 		case heap[0].Value.Uint64()-before > maxScriptHeap:
 			reason = fmt.Sprintf("it allocates more than %d bytes", maxScriptHeap)
+		case time.Now().After(deadline):
+			reason = fmt.Sprintf("it did not end within %v", maxScriptTime)
 		default:
 			continue
 		}
@@ -276,7 +275,6 @@ func (s *script) run(source string) error {
 	if !is {
 		return fmt.Errorf("it exports no function %s", s.settings.function())
 	}
-	s.name = s.settings.chosen
 	if _, err := f(sobek.Undefined(), setup); err != nil {
 		return err
 	}

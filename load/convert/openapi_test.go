@@ -115,3 +115,13 @@ func TestNotesHaveOneOrder(t *testing.T) {
 		t.Errorf("order %v, want %v", got, want)
 	}
 }
+
+// TestAPartAloneIsTheSchema: some generators wrap a reference into allOf to add a description.
+func TestAPartAloneIsTheSchema(t *testing.T) {
+	const document = `{"openapi":"3.0.0","info":{"title":"A","version":"1"},"paths":{"/a":{"get":{"parameters":[` +
+		`{"in":"query","name":"size","required":true,"schema":{"description":"D","allOf":[` +
+		`{"$ref":"#/components/schemas/S"}]}}],"responses":{"200":{"description":"ok"}}}}},` +
+		`"components":{"schemas":{"S":{"type":"integer","minimum":7,"maximum":7}}}}`
+	c := converted(t, "a.json", document, Options{})
+	wantStep(t, &c, "GET /a?size=${size}||", "")
+}

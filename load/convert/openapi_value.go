@@ -39,6 +39,9 @@ func (a *description) generate(ref *openapi3.SchemaRef, label string, depth int)
 	if len(s.Enum) > 0 {
 		return a.oneOfEnum(s, label), ""
 	}
+	if len(s.AllOf) == 1 && len(s.Properties)+len(s.Required) == 0 { // such as a reference with a description
+		return a.generate(s.AllOf[0], label, depth+1)
+	}
 	for _, alternatives := range []openapi3.SchemaRefs{s.OneOf, s.AnyOf} {
 		if len(alternatives) > 0 {
 			a.note("schemas", "alternatives of "+label, "the first one that can be generated is sent")

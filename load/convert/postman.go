@@ -118,9 +118,13 @@ func (c *requests) address(where string, of gjson.Result) string {
 	}
 	raw, query, asks := strings.Cut(raw, "?")
 	for _, v := range at.Get("variable").Array() { // such as :id in the path
-		name := regexp.QuoteMeta(":" + v.Get("key").String())
+		name := cmp.Or(v.Get("key").String(), v.Get("id").String())
+		if name == "" {
+			continue
+		}
 		value := restoreReferences(url.PathEscape(c.text(where, v.Get("value").String())))
-		raw = regexp.MustCompile(name+`(/|$)`).ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
+		at := regexp.MustCompile(regexp.QuoteMeta(":"+name) + `(/|$)`)
+		raw = at.ReplaceAllString(raw, strings.ReplaceAll(value, "$", "$$")+"$1")
 	}
 	if list := at.Get("query"); list.IsArray() {
 		var fields []string
@@ -248,7 +252,7 @@ func (c *requests) expand(where, text string, depth int, room *int) string {
 	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		name := variable.FindStringSubmatch(match)[1]
 		value, known := c.variables[name]
-		switch name := strings.TrimPrefix(name, "$"); {
+		switch name, dynamic := strings.CutPrefix(name, "$"); {
 		case known && depth < maxExpansion && *room > len(value):
 			*room -= len(value) + len(match) // so an empty value counts, too
 			return c.expand(where, value, depth+1, room)
@@ -256,13 +260,13 @@ func (c *requests) expand(where, text string, depth int, room *int) string {
 			c.note(where, match, fmt.Sprintf("variables refer to each other more than %d deep, or hold more than %d "+
 				"bytes; sent as this text", maxExpansion, maxText))
 			return match
-		case strings.HasPrefix(match, "{{$") && (name == "guid" || name == "randomUUID"):
+		case dynamic && (name == "guid" || name == "randomUUID"):
 			return c.reference(c.newValue("uuid", scenario.Value{UUID: &struct{}{}}))
-		case strings.HasPrefix(match, "{{$") && name == "randomInt":
+		case dynamic && name == "randomInt":
 			return c.reference(c.newValue("random", scenario.Value{Integer: &scenario.Range{From: 0, To: 1000}}))
-		case strings.HasPrefix(match, "{{$") && (name == "randomFullName" || name == "randomFirstName"):
+		case dynamic && (name == "randomFullName" || name == "randomFirstName"):
 			return c.reference(c.newValue("name", scenario.Value{Name: &struct{}{}}))
-		case name == identifier(name) && !strings.HasPrefix(match, "{{$"):
+		case !dynamic && name == identifier(name):
 			c.note("collection", match, "the collection does not set it: set the variable "+name+
 				" of the environment when you play the scenario")
 			return c.reference("env:" + name)

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -60,17 +61,13 @@ func oneLine(text string) string {
 // control characters, quotes, the sign # and everything outside ASCII. It keeps escapes, and references
 // to values.
 func requestTarget(text string) string {
-	const digits = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := range len(text) {
-		c := text[i]
-		if c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>\\^`", c) >= 0 {
-			b.WriteByte('%')
-			b.WriteByte(digits[c>>4])
-			b.WriteByte(digits[c&15])
-			continue
+		if c := text[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"#<>\\^`", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
 		}
-		b.WriteByte(c)
 	}
 	return b.String()
 }

@@ -14,10 +14,18 @@ import (
 // The system calls of the hot path return at once, so they are made without the Go scheduler.
 
 // read uses recvfrom, which has a shorter path in the kernel than read.
-func read(fd int, buffer []byte) (int, unix.Errno) {
+func read(fd int, buffer []byte) (int, unix.Errno) { return transfer(unix.SYS_RECVFROM, fd, buffer, 0) }
+
+// write sends data without the signal for writing to a closed connection.
+func write(fd int, data []byte) (int, unix.Errno) {
+	return transfer(unix.SYS_SENDTO, fd, data, unix.MSG_NOSIGNAL)
+}
+
+// transfer receives or sends bytes with a system call, and repeats it if a signal interrupts it.
+func transfer(call uintptr, fd int, data []byte, flags uintptr) (int, unix.Errno) {
 	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM,
-			uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(buffer))), uintptr(len(buffer)), 0, 0, 0)
+		n, _, errno := unix.RawSyscall6(call,
+			uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)), flags, 0, 0)
 		if errno == 0 {
 			return int(n), 0
 		}
@@ -66,20 +74,6 @@ func (m *message) stamp() int64 {
 		return 0
 	}
 	return (*unix.Timespec)(unsafe.Pointer(&m.control[head])).Nano()
-}
-
-// write sends data without the signal for writing to a closed connection.
-func write(fd int, data []byte) (int, unix.Errno) {
-	for {
-		n, _, errno := unix.RawSyscall6(unix.SYS_SENDTO,
-			uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(data))), uintptr(len(data)), unix.MSG_NOSIGNAL, 0, 0)
-		if errno == 0 {
-			return int(n), 0
-		}
-		if errno != unix.EINTR {
-			return 0, errno
-		}
-	}
 }
 
 // poller is an epoll instance with one timer in it.
