@@ -38,12 +38,13 @@ var k6Module = regexp.MustCompile(`(?m)(^|;)\s*import\b[^;]*?['"]k6(/|['"])`)
 // k6Request is a request that a script sends in one iteration.
 type k6Request struct {
 	Method, URL, Body, Name, Group string
-	Form, Files                    bool
+	Form, Files                    bool // the body was given as fields, or contains files
 	Headers                        [][2]string
-	Cookies, Texts                 []string
+	Cookies                        []string // their names
 	Takes                          []k6Take
-	Statuses                       []int
-	Sleep                          float64 // pause after it, in seconds
+	Statuses                       []int    // that its checks accept
+	Texts                          []string // that its checks want in the body
+	Sleep                          float64  // pause after it, in seconds
 }
 
 // k6Take is a value that a script extracts from an answer.

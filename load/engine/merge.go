@@ -2,7 +2,6 @@ package engine
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"strings"
 )
@@ -20,14 +19,13 @@ func (r *Report) Merge(other *Report) {
 	r.HeldBack += other.HeldBack
 	r.Cut += other.Cut
 	r.Skipped = sums(r.Skipped, other.Skipped)
-	statuses := maps.Clone(r.Statuses)
-	if statuses == nil {
-		statuses = make(map[int]int64, len(other.Statuses))
+	r.Statuses = maps.Clone(r.Statuses) // another report may share it
+	if r.Statuses == nil {
+		r.Statuses = make(map[int]int64, len(other.Statuses))
 	}
 	for status, n := range other.Statuses {
-		statuses[status] += n
+		r.Statuses[status] += n
 	}
-	r.Statuses = statuses
 	r.Said.Merge(other.Said)
 	r.Connects += other.Connects
 	r.Received += other.Received
@@ -43,25 +41,18 @@ func (r *Report) Merge(other *Report) {
 
 // both joins two texts, each of which may be empty. It leaves out the second if the first contains it.
 func both(a, b string) string {
-	switch {
-	case a == "":
-		return b
-	case strings.Contains(a, b):
-		return a
+	if a == "" || strings.Contains(a, b) {
+		return cmp.Or(a, b)
 	}
-	return fmt.Sprintf("%s; %s", a, b)
+	return a + "; " + b
 }
 
 // sums adds element by element; missing elements are zero.
 func sums(a, b []int64) []int64 {
 	all := make([]int64, max(len(a), len(b)))
-	for i := range all {
-		if i < len(a) {
-			all[i] += a[i]
-		}
-		if i < len(b) {
-			all[i] += b[i]
-		}
+	copy(all, a)
+	for i, n := range b {
+		all[i] += n
 	}
 	return all
 }
