@@ -131,7 +131,11 @@
 	globalThis.console = { log() {}, info() {}, warn() {}, error() {}, debug() {} };
 	globalThis.k6 = {
 		state, http, check, Metric, draw, note,
-		sleep(seconds) { const last = state.requests[state.requests.length - 1]; if (last) last.sleep += Number(seconds) || 0; },
+		sleep(seconds) {
+			const last = state.requests[state.requests.length - 1];
+			if (last) last.sleep += Number(seconds) || 0;
+			else note("a pause before the first request", "a flow begins with its first request");
+		},
 		group(name, f) { const before = state.group; state.group = String(name); try { return f(); } finally { state.group = before; } },
 		fail(text) { throw new Error("fail: " + text); },
 	};

@@ -64,6 +64,8 @@ func TestScriptsOfK6(t *testing.T) {
 		"no server": {"http.get(`${__ENV.BASE}/a`)", scenario.Step{Request: "GET /a"}, "give it with --target"},
 		"computed": {"const r = http.get('http://s/'); http.get('http://s/' + r.body.trim())",
 			scenario.Step{Request: "GET /"}, "trim(): computed from an answer"},
+		"pause first": {"sleep(2); http.get('http://s/')", scenario.Step{Request: "GET /"},
+			"a pause before the first request: a flow begins with its first request"},
 		"user": {"http.get('http://s/' + __VU)", scenario.Step{Request: "GET /1"},
 			"__VU: a flow does not know"},
 		"group": {"group('g', () => http.get('ws://s/')); http.get('http://s/')",
