@@ -119,8 +119,12 @@ func (l *loop) receive(c *conn, data []byte, ends bool) bool {
 	c.received += int64(len(data))
 	n, err := c.answer.Feed(data)
 	if err != nil {
+		outcome := record.Malformed
+		if errors.Is(err, http1.ErrTooLarge) {
+			outcome = record.TooLarge
+		}
 		l.explain(err.Error())
-		l.lose(c, outcomeOfParser(err))
+		l.lose(c, outcome)
 		return true
 	}
 	if !c.answer.Complete() {
@@ -162,12 +166,4 @@ func (l *loop) ended(c *conn) {
 		return
 	}
 	l.lose(c, record.Closed)
-}
-
-// outcomeOfParser returns the outcome for an error of the parser.
-func outcomeOfParser(err error) record.Outcome {
-	if errors.Is(err, http1.ErrTooLarge) {
-		return record.TooLarge
-	}
-	return record.Malformed
 }
