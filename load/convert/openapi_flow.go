@@ -27,7 +27,7 @@ var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
 // add adds an operation after the operations that its path needs, or returns the reason why it cannot. An
 // operation that gives a value for a path has a beginning of that path, whose values are known by then.
 func (c *chain) add(o *operation) (reason string) {
-	path := o.path
+	path, end := c.prefix, 0 // path has o.path up to end
 	for _, at := range placeholder.FindAllStringSubmatchIndex(o.path, -1) {
 		name, until := o.path[at[2]:at[3]], o.path[:at[1]]
 		text, known := c.known[until]
@@ -37,16 +37,13 @@ func (c *chain) add(o *operation) (reason string) {
 			}
 			c.known[until] = text
 		}
-		if isLocation := strings.HasPrefix(text, wholeTarget); isLocation {
-			path = strings.TrimPrefix(text, wholeTarget)
+		if location, is := strings.CutPrefix(text, wholeTarget); is {
+			path, end = location, len(o.path)
 			break
 		}
-		path = strings.Replace(path, "{"+name+"}", text, 1)
+		path, end = path+o.path[end:at[0]]+text, at[1]
 	}
-	if !strings.HasPrefix(path, "${") {
-		path = c.prefix + path
-	}
-	step, reason := c.step(o, requestTarget(path))
+	step, reason := c.step(o, requestTarget(path+o.path[end:]))
 	if reason != "" {
 		return reason
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/cleave-lab/cleave/load/engine"
 )
 
-// patience bounds the time in which the pool must connect.
+// patience is the time in which the pool must connect, or Config.Timeout if that is longer: a handshake may
+// take the server as long as an operation.
 const patience = 5 * time.Second
 
 // Run connects, sends the load and records every operation. It closes the recorder in any case. It
