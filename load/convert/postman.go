@@ -32,8 +32,8 @@ func (d *draft) postman(data []byte, options Options) error {
 	}
 	c := &requests{draft: d, variables: map[string]string{}}
 	for _, v := range root.Get("variable").Array() {
-		if name := cmp.Or(v.Get("key").String(), v.Get("id").String()); v.Get("type").String() != "secret" {
-			c.variables[name] = v.Get("value").String()
+		if v.Get("type").String() != "secret" && !v.Get("disabled").Bool() {
+			c.variables[cmp.Or(v.Get("key").String(), v.Get("id").String())] = v.Get("value").String()
 		}
 	}
 	c.scripts("collection", root)

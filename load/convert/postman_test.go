@@ -9,7 +9,8 @@ import (
 // collectionOf writes a collection of items.
 func collectionOf(items ...string) string {
 	return `{"info":{"name":"C","schema":"https://schema.getpostman.com/json/collection/v2.1.0/collection.json"},` +
-		`"variable":[{"key":"a","value":"{{b}}/c"},{"key":"b","value":"d"},{"key":"loop","value":"{{loop}}"}],` +
+		`"variable":[{"key":"a","value":"{{b}}/c"},{"key":"b","value":"d"},{"key":"loop","value":"{{loop}}"},` +
+		`{"key":"off","value":"x","disabled":true}],` +
 		`"item":[` + strings.Join(items, ",") + `]}`
 }
 
@@ -27,6 +28,8 @@ func TestPostmanRequests(t *testing.T) {
 		{"an unknown value", `{"url":"http://s/a","body":{"mode":"raw","raw":"{{x}}"}}`,
 			"http://s GET /a||${env:x}",
 			"set the variable x of the environment"},
+		{"a disabled value", `{"url":"http://s/a","body":{"mode":"raw","raw":"{{off}}"}}`,
+			"http://s GET /a||${env:off}", "set the variable off of the environment"},
 		{"generated", `{"url":"http://s/{{$guid}}"}`, "http://s GET /${uuid}||", ""},
 		{"generated, with blanks", `{"url":"http://s/{{ $guid }}"}`, "http://s GET /${uuid}||", ""},
 		{"path variable by its id", `{"url":{"raw":"http://s/:id","variable":[{"id":"id","value":"7"}]}}`,
