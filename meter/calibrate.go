@@ -26,7 +26,7 @@ func spin(steps int) uint64 {
 	return x
 }
 
-// calibrate keeps the wall time of the fixed computation.
+// calibrate measures the wall time of the fixed computation, and keeps it with the time of day.
 func (h *Host) calibrate() {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

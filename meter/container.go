@@ -3,7 +3,6 @@ package meter
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -45,7 +44,7 @@ func openGroup(p *probe, root string) (group, error) {
 		g, folder := group{version: 1}, filepath.Join(root, words[1], words[2])
 		switch {
 		case slices.Contains(strings.Split(words[1], ","), "cpuacct"):
-		case words[1] == "" && exists(filepath.Join(root, "cgroup.controllers")):
+		case words[1] == "" && unix.Access(filepath.Join(root, "cgroup.controllers"), unix.F_OK) == nil:
 			g.version, folder = 2, filepath.Join(root, words[2])
 		default:
 			continue
@@ -57,11 +56,6 @@ func openGroup(p *probe, root string) (group, error) {
 		return g, err
 	}
 	return group{}, fmt.Errorf("no control group counts the processor time of process %d", p.unit.PID)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // close implements source.
@@ -111,6 +105,7 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 	if err := c.addAll(s, sum); err != nil {
 		return err
 	}
+	// Version 1 counts in ticks, version 2 in microseconds.
 	file, user, system, tick := "cpuacct.stat", "user ", "system ", int64(1)
 	if c.group.version == 2 {
 		file, user, system, tick = "cpu.stat", "user_usec ", "system_usec ",

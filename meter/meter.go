@@ -19,9 +19,7 @@ type Meter struct {
 // New returns a meter whose sampling takes at most 0.4 % of one core between the marks of a trial,
 // regardless of the number of units: it measures its own cost and samples less often if rounds are
 // expensive. It samples at most every 100 ms.
-func New() *Meter {
-	return &Meter{share: 0.004, shortest: 100 * time.Millisecond}
-}
+func New() *Meter { return &Meter{share: 0.004, shortest: 100 * time.Millisecond} }
 
 // Watch samples the memory of the units until Stop or until ctx ends. The error names a unit that does
 // not run.

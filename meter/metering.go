@@ -94,15 +94,14 @@ func (m *metering) loop(begun chan<- error) {
 	if err != nil {
 		return
 	}
+	defer m.work.finish()
 	timer := time.NewTimer(m.work.meter.shortest)
 	defer timer.Stop()
 	for {
 		select {
 		case <-m.ctx.Done():
-			m.work.finish()
 			return
 		case <-m.stop:
-			m.work.finish()
 			return
 		case wanted := <-m.asked:
 			wanted.answer <- wanted.do()

@@ -17,9 +17,7 @@ type scratch struct {
 
 // newScratch returns a buffer that is large enough for most files. It grows for long ones, such as the list
 // of the processes of a large container.
-func newScratch() *scratch {
-	return &scratch{buffer: make([]byte, 16<<10)}
-}
+func newScratch() *scratch { return &scratch{buffer: make([]byte, 16<<10)} }
 
 // file reads a whole file below an open directory.
 func (s *scratch) file(dir int, name string) ([]byte, error) {

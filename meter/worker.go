@@ -120,9 +120,7 @@ func (w *worker) begin() error {
 }
 
 // finish notes the cost of the meter.
-func (w *worker) finish() {
-	w.ownTotal = w.own() - w.startedOwn
-}
+func (w *worker) finish() { w.ownTotal = w.own() - w.startedOwn }
 
 // cpu reads the CPU clocks of all units, in nanoseconds, with one system call per unit.
 func (w *worker) cpu() ([]int64, error) {

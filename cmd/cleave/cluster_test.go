@@ -157,7 +157,7 @@ func TestConsentOfAKubernetesOwner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cluster := ownedPods(users)
+		cluster := ownedCluster(users)
 		guard, err := cluster.guard()
 		if err != nil {
 			t.Fatal(err)

@@ -22,7 +22,14 @@ import (
 func (a app) prepare(
 	ctx context.Context, plan lab.Plan, flags *experimentFlags,
 ) (*run.Conductor, lab.Plan, error) {
-	conductor, lacks, err := a.examine(ctx, plan, flags)
+	conductor, err := a.ready(plan, flags)
+	if err == nil {
+		err = askConsent(ctx, plan, conductor.Deployers) // before Lacks contacts hosts of others
+	}
+	var lacks []lab.Lack
+	if err == nil {
+		lacks, err = conductor.Lacks(ctx, plan)
+	}
 	if err != nil || len(lacks) == 0 {
 		return conductor, plan, err
 	}
@@ -43,10 +50,8 @@ func (a app) prepare(
 	return conductor, plan, err
 }
 
-// examine returns the conductor of a plan, and what this host lacks for the plan.
-func (a app) examine(
-	ctx context.Context, plan lab.Plan, flags *experimentFlags,
-) (*run.Conductor, []lab.Lack, error) {
+// ready returns the conductor of a plan, if this host has what every plan needs.
+func (a app) ready(plan lab.Plan, flags *experimentFlags) (*run.Conductor, error) {
 	conductor, err := a.conductor(plan, flags)
 	if err == nil {
 		err = missingPrograms()
@@ -57,14 +62,7 @@ func (a app) examine(
 			err = withCode(exitMissingPart, "%w", err)
 		}
 	}
-	if err == nil {
-		err = askConsent(ctx, plan, conductor.Deployers) // before Lacks contacts hosts of others
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	lacks, err := conductor.Lacks(ctx, plan)
-	return conductor, lacks, err
+	return conductor, err
 }
 
 // noteLacks prints notes about what keeps this host from playing a plan, or parts of it. These are no errors,
@@ -154,10 +152,19 @@ func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	if err != nil {
 		return withCode(exitBadPlan, "%w", err)
 	}
-	_, lacks, err := a.examine(ctx, plan, &flags)
+	conductor, err := a.ready(plan, &flags)
 	if err != nil {
 		return err
 	}
+	refused, permitted, err := withoutConsent(ctx, plan)
+	if err != nil {
+		return err
+	}
+	lacks, err := conductor.Lacks(ctx, permitted)
+	if err != nil {
+		return err
+	}
+	lacks = append(refused, lacks...)
 	parts := lab.MissingParts(lacks)
 	found := studyLacks{Study: plan.Study.Name, Variants: plan.Study.Originals(),
 		Played: study.Without(plan.Study, lacks).Originals(), Missing: parts, Install: lab.InstallParts(parts)}

@@ -64,7 +64,7 @@ func TestADesignNeedsAllOfItsRuns(t *testing.T) {
 }
 
 // TestDoctorAsksForConsent: of a study on a cluster of somebody else, doctor examines the cluster only with
-// the consent of its owner, as run does.
+// the consent of its owner, as run does. Without it, doctor lists the consent with what else is missing.
 func TestDoctorAsksForConsent(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
@@ -75,6 +75,8 @@ system: shop
 baseline: sync
 variants:
   sync: {architecture: sync, deployment: kubernetes}
+  contained: {architecture: sync, deployment: docker-bridge}
+  here: {architecture: sync, deployment: process}
 points:
   p: {rate: 10}
 load: {duration: 1s}
@@ -84,6 +86,7 @@ design: {blocks: 1, noise_floor: []}
  clusters: [{name: c, cluster: {server: "https://203.0.113.7:6443"}}], users: [{name: u}]}`,
 	})
 	command := with(program(dir, "doctor", "there.yaml"), kubernetes.ContextVariable+"=theirs",
-		kubernetes.ConfigVariable+"="+filepath.Join(dir, "config"))
-	expectRun(t, command, exitBadPlan, []string{`the cluster theirs: no load on "203.0.113.7:6443"`})
+		kubernetes.ConfigVariable+"="+filepath.Join(dir, "config"), "DOCKER_HOST=unix:///nowhere")
+	expectRun(t, command, exitMissingPart, []string{"there: 1 of 3 variants can be played here",
+		`sync: untestable here: the cluster theirs: no load on "203.0.113.7:6443"`, "contained: untestable here: containers need Docker"})
 }

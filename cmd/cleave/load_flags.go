@@ -12,6 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/load/trial"
 )
 
+// loadFlags are the flags of load. Commands that load systems of the user have some of them (foreignFlags).
 type loadFlags struct {
 	isSet func(flag string) bool
 	value func(flag string) string // as text

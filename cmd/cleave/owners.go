@@ -43,8 +43,11 @@ func askConsent(ctx context.Context, plan lab.Plan, deployers map[string]lab.Dep
 			checked.AskBefore(func(ctx context.Context) error { return admit(ctx, plan, deployer.Name()) })
 		}
 	}
-	return admit(ctx, plan, lab.Kubernetes, lab.Swarm, lab.SSH)
+	return admit(ctx, plan, ownedDeployments()...)
 }
+
+// ownedDeployments returns the deployments that can be on clusters or hosts of others.
+func ownedDeployments() []string { return []string{lab.Kubernetes, lab.Swarm, lab.SSH} }
 
 // admit checks the consent of the owners of the user's clusters and hosts, if the plan puts load
 // on them with one of these deployments. This host needs none.
@@ -74,6 +77,28 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	return nil
 }
 
+// withoutConsent returns a lack for each variant that would put load on clusters or hosts whose owners have not
+// consented to it, and the plan without the trials of these variants: it can be examined without contacting
+// them.
+func withoutConsent(ctx context.Context, plan lab.Plan) (refused []lab.Lack, permitted lab.Plan, err error) {
+	for _, deployment := range ownedDeployments() {
+		err := admit(ctx, plan, deployment)
+		var refusal *consent.Refusal
+		if err != nil && !errors.As(err, &refusal) {
+			return nil, plan, err
+		}
+		for _, v := range plan.Study.Variants {
+			if err != nil && v.Deployment == deployment && v.TwinOf == "" {
+				refused = append(refused, lab.Lack{Variant: v.Name, Err: err})
+			}
+		}
+	}
+	plan.Trials = slices.DeleteFunc(slices.Clone(plan.Trials), func(t lab.PlannedTrial) bool {
+		return slices.ContainsFunc(refused, func(l lab.Lack) bool { return l.Variant == t.Variant })
+	})
+	return refused, plan, nil
+}
+
 // ownedBy returns the clusters or hosts that the user names for a deployment by Kubernetes, Swarm or SSH. A
 // private cluster needs no consent: then there are none.
 func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
@@ -83,13 +108,13 @@ func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 		if named == nil || err != nil {
 			return nil, err
 		}
-		return []owned{ownedPods(named)}, nil
+		return []owned{ownedCluster(named)}, nil
 	case lab.Swarm:
 		named, err := usersSwarm()
 		if named == nil || err != nil {
 			return nil, err
 		}
-		return ownedServices(ctx, named)
+		return ownedSwarm(ctx, named)
 	}
 	names, err := usersHosts() // the only other deployment on hosts of others is by SSH
 	var all []owned
@@ -105,8 +130,8 @@ func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 	return all, err
 }
 
-// ownedPods returns the user's Kubernetes cluster, with its API server as the target.
-func ownedPods(named *kubernetes.Users) owned {
+// ownedCluster returns the user's Kubernetes cluster, with its API server as the target.
+func ownedCluster(named *kubernetes.Users) owned {
 	return owned{name: "the cluster " + named.Context, targets: []string{named.API.Address()},
 		proof: named.Proof, place: kubernetes.ProofPlace}
 }
@@ -114,8 +139,8 @@ func ownedPods(named *kubernetes.Users) owned {
 // swarmPort is the port of a swarm's managers for other nodes. Consent for a node names this port.
 const swarmPort = "2377"
 
-// ownedServices returns the user's swarm, with its nodes other than this host as targets.
-func ownedServices(ctx context.Context, named *swarm.Users) ([]owned, error) {
+// ownedSwarm returns the user's swarm, with its nodes other than this host as targets.
+func ownedSwarm(ctx context.Context, named *swarm.Users) ([]owned, error) {
 	cluster := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarm.ProofPlace}
 	addresses, err := named.Addresses(ctx)
 	if err != nil {

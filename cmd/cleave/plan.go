@@ -342,7 +342,7 @@ func (f *designFlags) setLevels(info lab.SystemInfo, points ...lab.Point) error 
 // pointName returns the name of a point.
 func pointName(p lab.Point) string { return p.Name }
 
-// ratePoint returns the point of an open loop with this rate, in operations per second.
+// ratePoint returns the point of an open loop with this rate, in flows per second.
 func ratePoint(rate float64) lab.Point {
 	return lab.Point{Name: "rate-" + lab.Plain(rate), Levels: map[string]float64{lab.FactorRate: rate}}
 }

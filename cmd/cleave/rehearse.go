@@ -24,13 +24,13 @@ const (
 	changedVariant = "changed"
 )
 
+// rehearseFlags are the flags of rehearse.
 type rehearseFlags struct {
 	designFlags
-	change changeFlags
-	rate   float64
-	calls  string
-	// capacity asks to measure the capacity of both placements, too.
-	capacity bool
+	change   changeFlags
+	rate     float64
+	calls    string
+	capacity bool // measure the capacity of both placements, too
 }
 
 func (a app) rehearseCommand() *cobra.Command {

@@ -20,7 +20,7 @@ import (
 // serveName is the name of the command, and of the flag that shows a running experiment in the browser.
 const serveName = "serve"
 
-// usualAddress is the default address of the list of runs.
+// usualAddress is the default address of the pages of runs.
 const usualAddress = "127.0.0.1:8600"
 
 func (a app) serveCommand() *cobra.Command {

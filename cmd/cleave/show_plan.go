@@ -194,7 +194,7 @@ func lastRun(dir string, s lab.Study) (earlierRun, error) {
 			e.counts[group]++
 		}
 	}
-	return e, filepath.WalkDir(folder.Dir(), func(_ string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(folder.Dir(), func(_ string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
@@ -204,6 +204,7 @@ func lastRun(dir string, s lab.Study) (earlierRun, error) {
 		}
 		return err
 	})
+	return e, err
 }
 
 // similarTrials returns the groups of trials by which the time of a trial is estimated, the closest first:

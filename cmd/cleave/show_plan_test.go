@@ -153,6 +153,9 @@ func TestPlanOfJobsIsEstimatedFromSmallerJobs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if same.bytes == 0 {
+		t.Error("the size of the folder is not read")
+	}
 	larger := small.Study
 	larger.Design.Scale *= 100
 	grown, err := lastRun(folder.Dir(), larger)

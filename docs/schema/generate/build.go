@@ -184,8 +184,7 @@ func neverNegative(name string) bool {
 		}
 	}
 	return slices.Contains([]string{"n", "units", "threads", "trials", "planned", "blocks", "operations",
-		"trial", "attempt",
-		"number", "block", "scale", "family", "more_blocks"}, name)
+		"trial", "attempt", "number", "block", "scale", "family", "more_blocks"}, name)
 }
 
 // pointSchema returns the schema of a point. It is flat: the levels stand beside the name.
