@@ -16,7 +16,7 @@ import (
 func grouped(t *testing.T, pid int) {
 	t.Helper()
 	folder := filepath.Join(groupRoot, "cpuacct", "cleave-meter-test-"+strconv.Itoa(pid))
-	if exists(filepath.Join(groupRoot, "cgroup.controllers")) {
+	if _, err := os.Stat(filepath.Join(groupRoot, "cgroup.controllers")); err == nil {
 		folder = filepath.Join(groupRoot, "cleave-meter-test-"+strconv.Itoa(pid))
 	}
 	if err := os.Mkdir(folder, 0o755); err != nil {

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -22,7 +23,7 @@ func pressures() []string { return []string{"cpu", "io", "memory"} }
 type observation struct {
 	host        *Host
 	calibration float64 // seconds
-	load        float64
+	load        float64 // loadAverage, before any unit runs
 	loadError   error
 	// open and closing are the readings at the ends of the window, nil before they are reached.
 	open, closing *reading
@@ -34,7 +35,7 @@ type reading struct {
 	own        time.Duration // CPU time of this process
 	processors ticks
 	err        error             // error of reading the processors' accounts
-	stalled    map[string]int64  // microseconds in which some task waited, by resource
+	stalled    map[string]int64  // microseconds since boot in which some task waited, by resource
 	reasons    map[string]string // why a resource is missing in stalled
 }
 
@@ -116,17 +117,11 @@ func stalls(c *lab.Conditions, open, closing *reading) {
 	window := closing.at.Sub(open.at)
 	c.PressureShares = make(map[string]float64)
 	for _, resource := range pressures() {
-		before, known := open.stalled[resource]
-		after, still := closing.stalled[resource]
-		if !known || !still {
-			reason := open.reasons[resource]
-			if known {
-				reason = closing.reasons[resource]
-			}
+		if reason := cmp.Or(open.reasons[resource], closing.reasons[resource]); reason != "" {
 			note(&c.Unavailable, reason, "pressure_shares."+resource)
 			continue
 		}
-		stalled := time.Duration(after-before) * time.Microsecond
+		stalled := time.Duration(closing.stalled[resource]-open.stalled[resource]) * time.Microsecond
 		c.PressureShares[resource] = stalled.Seconds() / window.Seconds()
 	}
 }

@@ -97,8 +97,8 @@ func (w *worker) processes(i int, whole lab.Usage) []lab.ProcessUsage {
 	open, closing := &w.marks[0].units[i], &w.marks[1].units[i]
 	if unit.Span == lab.SpanContainer {
 		return []lab.ProcessUsage{{Unit: unit.Name, Name: unit.Role, Processes: len(closing.processes),
-			CPUSeconds:      whole.CPUSeconds,
-			PeakMemoryBytes: whole.PeakMemoryBytes, ReadBytes: whole.ReadBytes, WrittenBytes: whole.WrittenBytes,
+			CPUSeconds: whole.CPUSeconds, PeakMemoryBytes: whole.PeakMemoryBytes, ReadBytes: whole.ReadBytes,
+			WrittenBytes:  whole.WrittenBytes,
 			ReceivedBytes: closing.received - open.received, SentBytes: closing.sent - open.sent}}
 	}
 	var rows []lab.ProcessUsage

@@ -99,34 +99,21 @@ func parseStat(text []byte) (stat, error) {
 	if end < 0 || end+2 >= len(text) {
 		return stat{}, fmt.Errorf("stat file %q has no command name", text)
 	}
-	rest := text[end+2:]
-	result := stat{state: rest[0]}
-	for position := 0; position <= statThreads; position++ {
-		field, tail, more := bytes.Cut(rest, []byte{' '})
-		switch position {
-		case statParent:
-			result.parent, _ = digits(field)
-		case statUser:
-			result.userTicks, _ = digits(field)
-		case statSystem:
-			result.systemTicks, _ = digits(field)
-		case statChildUser:
-			result.childUserTicks, _ = digits(field)
-		case statChildSystem:
-			result.childSystemTicks, _ = digits(field)
-		case statThreads:
-			threads, ok := digits(field)
-			if !ok {
-				return stat{}, fmt.Errorf("stat file %q: field %d is no number", text, position+3)
-			}
-			result.threads = threads
+	rest, more := text[end+2:], true
+	var fields [statThreads + 1][]byte
+	for i := range fields {
+		if !more {
+			return stat{}, fmt.Errorf("stat file %q ends at field %d", text, i+2)
 		}
-		if !more && position < statThreads {
-			return stat{}, fmt.Errorf("stat file %q ends at field %d", text, position+3)
-		}
-		rest = tail
+		fields[i], rest, more = bytes.Cut(rest, []byte{' '})
 	}
-	return result, nil
+	if _, ok := digits(fields[statThreads]); !ok {
+		return stat{}, fmt.Errorf("stat file %q: field %d is no number", text, statThreads+3)
+	}
+	number := func(position int) int64 { value, _ := digits(fields[position]); return value }
+	return stat{state: text[end+2], parent: number(statParent), userTicks: number(statUser),
+		systemTicks: number(statSystem), childUserTicks: number(statChildUser),
+		childSystemTicks: number(statChildSystem), threads: number(statThreads)}, nil
 }
 
 // lineValue finds "<key> <blanks> <number>" at the start of a line. The key includes the

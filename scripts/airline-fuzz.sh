@@ -6,7 +6,8 @@
 #                                                             monolith or services; cases per operation (300)
 #   scripts/airline-fuzz.sh install                           only install the fuzzer, as RUNTIME does too
 #
-# Exit codes: 0 no violation found, 1 a violation found, 2 bad arguments, 3 the fuzzer cannot be installed.
+# Exit codes: 0 no violation found, 1 a violation found, 2 bad arguments, 3 nothing was tested: the fuzzer
+# cannot be installed, or the build is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,8 +37,9 @@ case "${1:-} ${2:-}" in
   "install ") install ;;
   "go monolith" | "go services" | "java monolith" | "java services" | "node monolith" | "node services")
     install
-    CLEAVE_FUZZ_EXAMPLES="${3:-300}" go test "$(go list ./... | grep /airline/behaviour$)" \
-      -run "^TestFuzzer$/^$1$/^$2$" -count=1 -timeout=2h -v
+    CLEAVE_TESTS=all CLEAVE_FUZZ_EXAMPLES="${3:-300}" go test "$(go list ./... | grep /airline/behaviour$)" \
+      -run "^TestFuzzer$/^$1$/^$2$" -count=1 -timeout=2h -v |
+      awk '{ print; fflush() } /--- SKIP/ { status = 3 } END { exit status }'
     ;;
   *)
     sed -n '/^#   /s/^# *//p' scripts/airline-fuzz.sh >&2

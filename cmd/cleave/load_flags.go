@@ -145,31 +145,6 @@ func (f *loadFlags) addClient(flags *pflag.FlagSet) {
 		"traceparent header that asks services for spans (docs/traces.md)")
 }
 
-// share is a flag between 0 and 1: "1/32" or "0.03".
-type share float64
-
-// String implements pflag.Value.
-func (s *share) String() string { return strconv.FormatFloat(float64(*s), 'g', -1, 64) }
-
-// Type implements pflag.Value.
-func (s *share) Type() string { return "share" }
-
-// Set implements pflag.Value.
-func (s *share) Set(text string) error {
-	above, below, fraction := strings.Cut(text, "/")
-	value, err := strconv.ParseFloat(above, 64)
-	if err == nil && fraction {
-		var divisor float64
-		divisor, err = strconv.ParseFloat(below, 64)
-		value /= divisor
-	}
-	if err != nil || !(value >= 0 && value <= 1) {
-		return fmt.Errorf("%q is no share: expected 0 to 1, or a fraction such as 1/32", text)
-	}
-	*s = share(value)
-	return nil
-}
-
 // addLoadConnections adds the flags about connections that only the command load has.
 func (f *loadFlags) addLoadConnections(flags *pflag.FlagSet) {
 	flags.Lookup("connections").Usage += "; without a rate: number of users"
@@ -200,4 +175,29 @@ func (f *loadFlags) addSenders(flags *pflag.FlagSet) {
 	flags.IntVar(&f.agents, "agents", 0, "`number` of processes here that share the load")
 	flags.StringArrayVar(&f.agent, "agent", nil,
 		"`command` that starts an agent to share the load, e.g. 'ssh b cleave agent'; repeatable")
+}
+
+// share is a flag between 0 and 1: "1/32" or "0.03".
+type share float64
+
+// String implements pflag.Value.
+func (s *share) String() string { return strconv.FormatFloat(float64(*s), 'g', -1, 64) }
+
+// Type implements pflag.Value.
+func (s *share) Type() string { return "share" }
+
+// Set implements pflag.Value.
+func (s *share) Set(text string) error {
+	above, below, fraction := strings.Cut(text, "/")
+	value, err := strconv.ParseFloat(above, 64)
+	if err == nil && fraction {
+		var divisor float64
+		divisor, err = strconv.ParseFloat(below, 64)
+		value /= divisor
+	}
+	if err != nil || !(value >= 0 && value <= 1) {
+		return fmt.Errorf("%q is no share: expected 0 to 1, or a fraction such as 1/32", text)
+	}
+	*s = share(value)
+	return nil
 }

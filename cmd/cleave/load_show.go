@@ -121,8 +121,7 @@ func showOperations(w io.Writer, s *record.Summary) {
 		"skipped", "p50", "p99", "max")
 	for _, o := range s.Operations {
 		fmt.Fprintf(w, "%-*s %9d %9d %9d %9d %11s %11s %11s\n", width, o.Name, o.Sent, o.OK, o.Sent-o.OK-o.InFlight,
-			o.Skipped,
-			timeText(o.ResponseTime.P50), timeText(o.ResponseTime.P99), timeText(o.ResponseTime.Max))
+			o.Skipped, timeText(o.ResponseTime.P50), timeText(o.ResponseTime.P99), timeText(o.ResponseTime.Max))
 	}
 	fmt.Fprintln(w)
 }
@@ -161,8 +160,7 @@ func showGenerator(w io.Writer, o *trial.Outcome) {
 	s := &o.Summary
 	g := &s.Generator
 	fmt.Fprintf(w, "generator    %s, %s of processor time (%.0f %% of one processor), %s at its peak\n",
-		senders(g),
-		figure.Amount(g.CPUSeconds, "s"), 100*g.CPUSeconds/o.Report.Elapsed.Seconds(),
+		senders(g), figure.Amount(g.CPUSeconds, "s"), 100*g.CPUSeconds/o.Report.Elapsed.Seconds(),
 		figure.Amount(float64(g.PeakMemory), "B"))
 	fmt.Fprintf(w, "pacing       %s, at the price of %s of processor time per operation\n", g.Pacing,
 		timeText(g.CPUPerOperation))
@@ -178,12 +176,12 @@ func showGenerator(w io.Writer, o *trial.Outcome) {
 	if s.Clamped > 0 {
 		fmt.Fprintf(w, "clamped      %d times are outside the histograms and count at their edge\n", s.Clamped)
 	}
-	if !s.Generator.Limited {
+	if !g.Limited {
 		fmt.Fprintln(w, "limit        the client was not the limit")
 		return
 	}
 	fmt.Fprintln(w, "limit        NOT VALID: the client, not the system, was the limit")
-	for _, by := range s.Generator.LimitedBy {
+	for _, by := range g.LimitedBy {
 		fmt.Fprintf(w, "             %s\n", by)
 	}
 }

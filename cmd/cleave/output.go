@@ -54,8 +54,8 @@ func (a app) writeDocument(path string, write func(io.Writer) error) error {
 	return writeFile(path, write)
 }
 
-// isOutput reports whether the path of a document means standard output: "-", or one such as /dev/stdout. It is
-// false for /dev/null even if that is standard output, because what is thrown away cannot mix with other texts.
+// isOutput reports whether the path of a document means standard output: "-", or one such as /dev/stdout.
+// /dev/null never does, even if it is standard output: what is thrown away cannot mix with other texts.
 func isOutput(path string) bool {
 	return path == "-" || path != os.DevNull && standardStream(path) == os.Stdout
 }

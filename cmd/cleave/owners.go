@@ -77,9 +77,9 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	return nil
 }
 
-// withoutConsent returns a lack for each variant that would put load on clusters or hosts whose owners have not
-// consented to it, and the plan without the trials of these variants: it can be examined without contacting
-// them.
+// withoutConsent returns a lack for each variant that would put load on clusters or hosts whose owners have
+// not consented to it, and the plan without the trials of these variants. That can be examined without
+// contacting them.
 func withoutConsent(ctx context.Context, plan lab.Plan) (refused []lab.Lack, permitted lab.Plan, err error) {
 	for _, deployment := range ownedDeployments() {
 		err := admit(ctx, plan, deployment)

@@ -48,16 +48,31 @@ type rehearsedChange struct {
 	model model.Model
 }
 
-// answersOf returns the figures of a rehearsed change. The 99th percentile is not among them, because it
-// depends on effects that models do not have, such as locks and other programs.
-func answersOf(found lab.Analysis, s lab.Study) ([]lab.RehearsedFigure, error) {
-	m, err := model.Parse("", []byte(s.Model))
-	if err != nil {
-		return nil, err
+// writeAnswer prints the figures of the changed system, and both placements side by side.
+func (r rehearsedChange) writeAnswer(w io.Writer) {
+	v, _ := r.study.Variant(changedVariant)
+	fmt.Fprintf(w, "%s, rehearsed at %s operations a second: %s\n\n", r.model.Name,
+		lab.Plain(r.loads()[0].Rate), v.Summary)
+	r.writeProducts(w)
+	fmt.Fprintln(w, "Both placements, as they were rehearsed")
+	rows := [][]string{{"", "as it is", "changed", "changed / as it is"}}
+	for _, load := range r.loads() {
+		for _, q := range predict.Quantities(r.study.Metrics) {
+			asIs, changed := r.result(asIsVariant, load, q.Metric), r.result(changedVariant, load, q.Metric)
+			if !q.AppliesTo(load) {
+				continue
+			}
+			ratio := "not compared"
+			for _, c := range r.found.Comparisons {
+				if changed != nil && c.Variant == changedVariant && c.Metric == q.Metric.Name &&
+					c.Point.Name == changed.Point.Name {
+					ratio = figure.Times(c.Ratio.Estimate())
+				}
+			}
+			rows = append(rows, []string{q.Name, resultText(asIs), resultText(changed), ratio})
+		}
 	}
-	answered := slices.DeleteFunc(predict.Quantities(s.Metrics),
-		func(q predict.Quantity) bool { return q.Metric.Quantile == 0.99 })
-	return predict.Rehearsed(found, changedVariant, m, answered), nil
+	figure.Columns(w, rows)
 }
 
 // writeProducts prints the figures of the changed system: those measured of the system as it is, multiplied
@@ -85,63 +100,6 @@ func (r rehearsedChange) writeProducts(w io.Writer) {
 			figure.Times(*f.Ratio), figure.Amount(f.Measured.Value, f.Unit), remark)
 	}
 	fmt.Fprintln(w)
-}
-
-// result returns the result of a metric and a variant under the load of a measurement, or nil if there is
-// none.
-func (r rehearsedChange) result(variant string, load model.Measurement, m lab.Metric) *lab.Result {
-	for i, result := range r.found.Results {
-		if result.Variant == variant && result.Metric == m.Name && predict.Load(result.Point).SameLoad(load) {
-			return &r.found.Results[i]
-		}
-	}
-	return nil
-}
-
-// resultText returns a result with its unit.
-func resultText(r *lab.Result) string {
-	if r == nil {
-		return "not measured"
-	}
-	return figure.Quantity(r.Estimate(), r.Unit)
-}
-
-// loads returns the rehearsed loads: the rate, and users without pauses if the capacity was asked for.
-func (r rehearsedChange) loads() []model.Measurement {
-	all := []model.Measurement{predict.Load(r.study.Points[0])}
-	for _, p := range r.study.Points {
-		if load := predict.Load(p); load.Users > 0 {
-			all = append(all, load)
-		}
-	}
-	return all
-}
-
-// writeAnswer prints the figures of the changed system, and both placements side by side.
-func (r rehearsedChange) writeAnswer(w io.Writer) {
-	v, _ := r.study.Variant(changedVariant)
-	fmt.Fprintf(w, "%s, rehearsed at %s operations a second: %s\n\n", r.model.Name,
-		lab.Plain(r.loads()[0].Rate), v.Summary)
-	r.writeProducts(w)
-	fmt.Fprintln(w, "Both placements, as they were rehearsed")
-	rows := [][]string{{"", "as it is", "changed", "changed / as it is"}}
-	for _, load := range r.loads() {
-		for _, q := range predict.Quantities(r.study.Metrics) {
-			asIs, changed := r.result(asIsVariant, load, q.Metric), r.result(changedVariant, load, q.Metric)
-			if !q.AppliesTo(load) {
-				continue
-			}
-			ratio := "not compared"
-			for _, c := range r.found.Comparisons {
-				if changed != nil && c.Variant == changedVariant && c.Metric == q.Metric.Name &&
-					c.Point.Name == changed.Point.Name {
-					ratio = figure.Times(c.Ratio.Estimate())
-				}
-			}
-			rows = append(rows, []string{q.Name, resultText(asIs), resultText(changed), ratio})
-		}
-	}
-	figure.Columns(w, rows)
 }
 
 // writeErrors prints the rehearsed figures next to the measured ones in the model, and warns of errors beyond
@@ -228,4 +186,46 @@ func (r rehearsedChange) writeCPU(w io.Writer) {
 		rows = append(rows, row)
 	}
 	figure.Columns(w, rows)
+}
+
+// loads returns the rehearsed loads: the rate, and users without pauses if the capacity was asked for.
+func (r rehearsedChange) loads() []model.Measurement {
+	all := []model.Measurement{predict.Load(r.study.Points[0])}
+	for _, p := range r.study.Points {
+		if load := predict.Load(p); load.Users > 0 {
+			all = append(all, load)
+		}
+	}
+	return all
+}
+
+// result returns the result of a metric and a variant under the load of a measurement, or nil if there is
+// none.
+func (r rehearsedChange) result(variant string, load model.Measurement, m lab.Metric) *lab.Result {
+	for i, result := range r.found.Results {
+		if result.Variant == variant && result.Metric == m.Name && predict.Load(result.Point).SameLoad(load) {
+			return &r.found.Results[i]
+		}
+	}
+	return nil
+}
+
+// resultText returns a result with its unit.
+func resultText(r *lab.Result) string {
+	if r == nil {
+		return "not measured"
+	}
+	return figure.Quantity(r.Estimate(), r.Unit)
+}
+
+// answersOf returns the figures of a rehearsed change. The 99th percentile is not among them, because it
+// depends on effects that models do not have, such as locks and other programs.
+func answersOf(found lab.Analysis, s lab.Study) ([]lab.RehearsedFigure, error) {
+	m, err := model.Parse("", []byte(s.Model))
+	if err != nil {
+		return nil, err
+	}
+	answered := slices.DeleteFunc(predict.Quantities(s.Metrics),
+		func(q predict.Quantity) bool { return q.Metric.Quantile == 0.99 })
+	return predict.Rehearsed(found, changedVariant, m, answered), nil
 }

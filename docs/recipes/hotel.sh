@@ -11,6 +11,7 @@
 # Exit code 2: no such clone, 3: one of the programs is not here, or Docker does not answer.
 set -euo pipefail
 secantus=0.7.0b3
+stand_ins=recipes/stand-ins:$secantus
 beside=$(cd "$(dirname "$0")" && pwd)
 if [ ! -f "${1:-}/docker-compose.yml" ] || [ ! -d "${1:-}/cmd/frontend" ]; then
   echo "hotel.sh: name the folder hotelReservation of your clone of DeathStarBench" >&2
@@ -80,7 +81,7 @@ if lacks mongo:5.0 || lacks hashicorp/consul:latest; then
   need python3 ldd
   python=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')
 fi
-if [ -n "${python:-}" ] && lacks recipes/stand-ins:latest; then
+if [ -n "${python:-}" ] && lacks "$stand_ins"; then
   library=$(python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
   mkdir -p "$folder/python/tmp" "$folder/python$library" # /tmp is for the servers' temporary files
   python3 -m venv "$folder/venv"
@@ -91,17 +92,17 @@ if [ -n "${python:-}" ] && lacks recipes/stand-ins:latest; then
   mapfile -d '' modules < <(find "$folder/python" -name '*.so*' -type f -print0)
   copy "$folder/python" "$python" "${modules[@]}"
   cp "$beside/hotel-consul.py" "$folder/python/consul.py"
-  make_image recipes/stand-ins:latest scratch "$folder/python" 'ENV PYTHONPATH=/opt/secantus'
+  make_image "$stand_ins" scratch "$folder/python" 'ENV PYTHONPATH=/opt/secantus'
 fi
 mkdir "$folder/nothing"
 if lacks mongo:5.0; then
   start="from secantus.cli import main; main()"
-  make_image mongo:5.0 recipes/stand-ins "$folder/nothing" 'WORKDIR /data/db' 'EXPOSE 27017' \
+  make_image mongo:5.0 "$stand_ins" "$folder/nothing" 'WORKDIR /data/db' 'EXPOSE 27017' \
     "ENTRYPOINT [\"$python\", \"-c\", \"$start\", \"--host\", \"0.0.0.0\", \"--port\", \"27017\", \
     \"--storage-path\", \"/data/db\", \"--standalone\"]"
 fi
 if lacks hashicorp/consul:latest; then
-  make_image hashicorp/consul:latest recipes/stand-ins "$folder/nothing" 'EXPOSE 8500' \
+  make_image hashicorp/consul:latest "$stand_ins" "$folder/nothing" 'EXPOSE 8500' \
     "ENTRYPOINT [\"$python\", \"/consul.py\"]"
 fi
 if lacks mongo:4.4.6; then

@@ -110,7 +110,7 @@ func measure(ctx context.Context, s scenario) (all []figures.Figure, err error) 
 		return figures.Median(name+what, unit, lab.LowerIsBetter, values)
 	}
 	share := median("meter's share of one core between the marks", "1", shares)
-	if s.units == 100 {
+	if s.units == 100 { // the goal is for so many units
 		share = share.To(figures.Goal{Must: 0.01, Stretch: 0.005})
 	}
 	return []figures.Figure{

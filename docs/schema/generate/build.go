@@ -68,9 +68,6 @@ func (b *builder) scalar(t reflect.Type) object {
 
 // define adds a definition, unless it is there, and returns a reference to it.
 func (b *builder) define(name string, build func() object) object {
-	if b.defined == nil {
-		b.defined = make(map[string]object)
-	}
 	if _, known := b.defined[name]; !known {
 		b.defined[name] = nil // types may contain themselves
 		b.names = append(b.names, name)

@@ -98,7 +98,7 @@ func fileName(d document) string { return d.name + ".schema.json" }
 
 // schemaOf returns the text of a document's schema.
 func schemaOf(d document, c comments) ([]byte, error) {
-	b := &builder{comments: c}
+	b := &builder{comments: c, defined: map[string]object{}}
 	top := b.of(d.kind)
 	if b.err != nil {
 		return nil, b.err

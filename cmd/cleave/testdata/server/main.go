@@ -20,8 +20,8 @@ import (
 )
 
 func main() {
-	port := flag.Int("port", 0, "where to listen")
-	host := flag.String("host", "127.0.0.1", "where to listen")
+	port := flag.Int("port", 0, "`port` to listen on")
+	host := flag.String("host", "127.0.0.1", "`address` to listen on")
 	daemon := flag.String("daemon", "", "start a daemon and write its process id to this `file`")
 	stubborn := flag.Bool("stubborn", false, "ignore SIGTERM")
 	dieAfter := flag.Duration("die-after", 0, "end with exit status 3 after this time")
