@@ -44,16 +44,16 @@ func tellApart(root *probe, all []process) {
 
 // addWhatDiffers appends texts to the names of processes if the texts differ, and reports whether they
 // do.
-func addWhatDiffers(twins []*process, words map[*process]string) bool {
+func addWhatDiffers(twins []*process, suffixes map[*process]string) bool {
 	different := map[string]bool{}
 	for _, p := range twins {
-		different[words[p]] = true
+		different[suffixes[p]] = true
 	}
 	if len(different) < 2 {
 		return false
 	}
 	for _, p := range twins {
-		p.name += words[p]
+		p.name += suffixes[p]
 	}
 	return true
 }
@@ -65,29 +65,29 @@ func (p *probe) proc(name string) string { return fmt.Sprintf("/proc/self/fd/%d/
 // foldersOf returns " in FOLDER" for processes: the folder of the script that they were started with, or
 // else their working folder, unless the root has the same.
 func foldersOf(root *probe, twins []*process) map[*process]string {
-	words := map[*process]string{}
+	suffixes := map[*process]string{}
 	usual, err := os.Readlink(root.proc("cwd"))
 	for _, p := range twins {
 		if folder := path.Dir(p.file); folder != "." {
-			words[p] = " in " + path.Base(folder)
+			suffixes[p] = " in " + path.Base(folder)
 			continue
 		}
 		if folder, failed := os.Readlink(p.probe.proc("cwd")); err == nil && failed == nil && folder != usual {
-			words[p] = " in " + path.Base(folder)
+			suffixes[p] = " in " + path.Base(folder)
 		}
 	}
-	return words
+	return suffixes
 }
 
 // argumentsOf returns an argument of each process, after a space; see lab.Unit.NameBy.
 func argumentsOf(twins []*process, argument string) map[*process]string {
-	words := map[*process]string{}
+	suffixes := map[*process]string{}
 	number, failed := strconv.Atoi(argument)
 	for _, p := range twins {
 		text, _ := os.ReadFile(p.probe.proc("cmdline")) // empty if it has ended
 		all := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
 		if failed == nil && number < len(all) {
-			words[p] = " " + all[number]
+			suffixes[p] = " " + all[number]
 		}
 		for i, word := range all {
 			name, value, joined := strings.Cut(word, "=")
@@ -95,11 +95,11 @@ func argumentsOf(twins []*process, argument string) map[*process]string {
 				value = all[i+1]
 			}
 			if name == argument {
-				words[p] = " " + argument + " " + value
+				suffixes[p] = " " + argument + " " + value
 			}
 		}
 	}
-	return words
+	return suffixes
 }
 
 // portsOf returns " at :PORT" for the processes that listen, with the lowest of their ports. If the
@@ -107,7 +107,7 @@ func argumentsOf(twins []*process, argument string) map[*process]string {
 // given it, and it may differ between trials. Of several such ports it cannot tell which one was given, so it
 // leaves out none: the others may be the only difference between the processes.
 func portsOf(root *probe, all []process) map[*process]string {
-	words, found := map[*process]string{}, map[*process]int{}
+	suffixes, found := map[*process]string{}, map[*process]int{}
 	listening := map[string]int{}
 	for _, table := range []string{"net/tcp", "net/tcp6"} {
 		readListening(root.proc(table), listening)
@@ -125,10 +125,10 @@ func portsOf(root *probe, all []process) map[*process]string {
 	}
 	for p, port := range found {
 		if len(assigned) != 1 || !assigned[port] {
-			words[p] = fmt.Sprintf(" at :%d", port)
+			suffixes[p] = fmt.Sprintf(" at :%d", port)
 		}
 	}
-	return words
+	return suffixes
 }
 
 // readListening reads the listening ports from a table of the kernel, by the inodes of their sockets

@@ -31,7 +31,7 @@ type predictFlags struct {
 	json        string
 }
 
-// changeFlags are the flags that describe another placement.
+// changeFlags are the flags that describe another placement. Only predict has a flag for stores.
 type changeFlags struct{ split, merge, replicas, stores string }
 
 func (c *changeFlags) addTo(f *pflag.FlagSet) {

@@ -15,7 +15,7 @@ import (
 // verdict returns the error with which a command ends after the analysis of a study.
 func verdict(folder *store.Folder, s lab.Study, found lab.Analysis, needVerdict bool) error {
 	notReached := exitLoadNotReached
-	if s.Load == nil {
+	if s.Load == nil { // a job has no rate that could be missed
 		notReached = exitFailed
 	}
 	if err := checkAudits(folder, s, found, notReached); err != nil {

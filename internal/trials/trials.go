@@ -122,7 +122,7 @@ func Play(
 		return errors.Join(err, os.RemoveAll(private))
 	}
 	defer func() {
-		err = errors.Join(err, deployment.Stop())
+		err = errors.Join(err, deployment.Stop()) // which removes private
 		if logs := deployment.Logs(); err != nil && len(logs) > 0 {
 			err = fmt.Errorf("%w %v", err, logs)
 		}
