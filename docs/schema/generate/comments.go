@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -59,16 +62,25 @@ func (c comments) readFile(file *ast.File) {
 	}
 }
 
-// readType takes the comments of a type and of its fields.
+// nonWord matches what separates names in a comment.
+var nonWord = regexp.MustCompile(`\W+`)
+
+// readType takes the comments of a type and of its fields. A field without a comment takes the last one above
+// it, if that names the field: "Low and High are ...".
 func (c comments) readType(group *ast.GenDecl, s *ast.TypeSpec) {
 	c.about[s.Name.Name] = oneLine(group.Doc, s.Doc)
 	structure, ok := s.Type.(*ast.StructType)
 	if !ok {
 		return
 	}
+	last := ""
 	for _, field := range structure.Fields.List {
+		own := oneLine(field.Doc, field.Comment)
+		last = cmp.Or(own, last)
 		for _, name := range field.Names {
-			c.about[s.Name.Name+"."+name.Name] = oneLine(field.Doc, field.Comment)
+			if own != "" || slices.Contains(nonWord.Split(last, -1), name.Name) {
+				c.about[s.Name.Name+"."+name.Name] = last
+			}
 		}
 	}
 }

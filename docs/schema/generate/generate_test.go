@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -93,6 +94,32 @@ func TestWriteWritesAllSchemas(t *testing.T) {
 	}
 	if err := write(t.TempDir(), folder, types); err == nil || !strings.Contains(err.Error(), "-lab") {
 		t.Errorf("error without sources = %v", err)
+	}
+}
+
+// TestACommentOverSeveralFieldsDescribesAll: a field without a comment has the last one that names it.
+func TestACommentOverSeveralFieldsDescribesAll(t *testing.T) {
+	folder := t.TempDir()
+	const source = `package lab
+
+// Sample is a sample.
+type Sample struct {
+	// Low and High are its ends.
+	Low, Unnamed float64
+	High         float64
+	N            int // trials
+	Lower, Other float64
+}
+`
+	if err := os.WriteFile(filepath.Join(folder, "sample.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readComments(folder)
+	want := map[string]string{"Sample": "Sample is a sample.", "Sample.Low": "Low and High are its ends.",
+		"Sample.Unnamed": "Low and High are its ends.", "Sample.High": "Low and High are its ends.",
+		"Sample.N": "trials"}
+	if err != nil || !maps.Equal(got.about, want) {
+		t.Errorf("the comments are %q, want %q: %v", got.about, want, err)
 	}
 }
 

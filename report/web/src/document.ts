@@ -164,6 +164,7 @@ export interface ContainerMount {
   options?: string;
   /** Files holds the contents of MountFiles by name. Executable is set if all of them are programs. */
   files?: Record<string, string>;
+  /** Files holds the contents of MountFiles by name. Executable is set if all of them are programs. */
   executable?: boolean;
 }
 
@@ -173,6 +174,7 @@ export interface HealthCheck {
   test?: Array<string>;
   /** Port can be given instead of Test. The container is healthy if it accepts connections on this port, or, if there is a Path, if it answers a GET of the path with a status below 400. */
   port?: number;
+  /** Port can be given instead of Test. The container is healthy if it accepts connections on this port, or, if there is a Path, if it answers a GET of the path with a status below 400. */
   path?: string;
   interval_seconds?: Figure;
   timeout_seconds?: Figure;
@@ -214,7 +216,9 @@ export interface ContainerSpec {
   hosts?: Array<string>;
   /** CapAdd, CapDrop and SecurityOpt are capabilities and options with their names in Docker. */
   cap_add?: Array<string>;
+  /** CapAdd, CapDrop and SecurityOpt are capabilities and options with their names in Docker. */
   cap_drop?: Array<string>;
+  /** CapAdd, CapDrop and SecurityOpt are capabilities and options with their names in Docker. */
   security_opt?: Array<string>;
   sysctls?: Record<string, string>;
   ulimits?: Array<Ulimit>;
@@ -222,6 +226,7 @@ export interface ContainerSpec {
   shm_size_bytes?: number;
   /** Privileged containers have all rights on the host. Containers with HostPID see its processes. */
   privileged?: boolean;
+  /** Privileged containers have all rights on the host. Containers with HostPID see its processes. */
   host_pid?: boolean;
   /** its root file system */
   read_only?: boolean;
@@ -281,7 +286,9 @@ export interface AuditDatabase {
   user: string;
   /** At most one of these gives the password: Password is a reference to a variable, PasswordFile a file of the conductor's host, and PasswordOf a variable of the unit at At. */
   password?: string;
+  /** At most one of these gives the password: Password is a reference to a variable, PasswordFile a file of the conductor's host, and PasswordOf a variable of the unit at At. */
   password_file?: string;
+  /** At most one of these gives the password: Password is a reference to a variable, PasswordFile a file of the conductor's host, and PasswordOf a variable of the unit at At. */
   password_of?: string;
 }
 
@@ -305,11 +312,13 @@ export interface AuditQuery {
 export interface SystemAudit {
   /** Command is a program of the conductor's host with its arguments, which runs in Dir. It exits with 0 (every rule holds), 5 (one is broken) or 6 (undecided). {history} and {url} are replaced by the generator's history and the address of the system. */
   command?: Array<string>;
+  /** Command is a program of the conductor's host with its arguments, which runs in Dir. It exits with 0 (every rule holds), 5 (one is broken) or 6 (undecided). {history} and {url} are replaced by the generator's history and the address of the system. */
   dir?: string;
   /** Requests must get their right answers. */
   requests?: Array<AuditRequest>;
   /** Databases holds the databases of Queries by name. */
   databases?: Record<string, AuditDatabase>;
+  /** Databases holds the databases of Queries by name. */
   queries?: Array<AuditQuery>;
 }
 
@@ -333,6 +342,7 @@ export interface ExternalSystem {
   file_lines?: number;
   /** Services lists the containers of the system, each a unit with the name of its service; Entry is the service that answers at URL. */
   services?: Array<SystemService>;
+  /** Services lists the containers of the system, each a unit with the name of its service; Entry is the service that answers at URL. */
   entry?: string;
   ready: SystemReady;
   /** Reset is a command that runs before every trial, before the system starts. */
@@ -354,6 +364,7 @@ export interface Variant {
   deployment: string;
   /** Replicas holds the numbers of replicas of units, by their names; absent: one. Limits holds the limits of each replica of a unit, by its name, or of all units except the lead (AllUnits). See Scale. */
   replicas?: Record<string, number>;
+  /** Replicas holds the numbers of replicas of units, by their names; absent: one. Limits holds the limits of each replica of a unit, by its name, or of all units except the lead (AllUnits). See Scale. */
   limits?: Record<string, Limits>;
   /** Nodes holds names of hosts of the deployment, by the names of units: all replicas of the unit run there. */
   nodes?: Record<string, string>;
@@ -403,6 +414,7 @@ export interface Bias {
   n: number;
   /** PHolm is the two-sided p-value against a ratio of 1, adjusted over all Family comparisons of twins with their originals. */
   p_holm: Figure;
+  /** PHolm is the two-sided p-value against a ratio of 1, adjusted over all Family comparisons of twins with their originals. */
   family: number;
 }
 
@@ -446,6 +458,7 @@ export interface Comparison {
   margin: Figure;
   /** HolmLow and HolmHigh are the interval at the family-wise level. */
   holm_low: Figure | null;
+  /** HolmLow and HolmHigh are the interval at the family-wise level. */
   holm_high: Figure | null;
   /** two-sided, against a ratio of 1 */
   p: Figure | null;
@@ -533,7 +546,9 @@ export interface ScalingFit {
   variant: string;
   /** Factor is UNIT.replicas where variants differ in the number of replicas of a unit: then Variants has one per level, Variant is the first of them, and all Points are the same. */
   factor: string;
+  /** Factor is UNIT.replicas where variants differ in the number of replicas of a unit: then Variants has one per level, Variant is the first of them, and all Points are the same. */
   variants?: Array<string>;
+  /** Factor is UNIT.replicas where variants differ in the number of replicas of a unit: then Variants has one per level, Variant is the first of them, and all Points are the same. */
   points: Array<string> | null;
   /** levels, one per point, rising */
   x: Array<Figure> | null;
@@ -545,7 +560,9 @@ export interface ScalingFit {
   refused?: string;
   /** Lambda is the throughput of one user, core or replica, Sigma the contention and Kappa the coherency. */
   lambda?: Estimate;
+  /** Lambda is the throughput of one user, core or replica, Sigma the contention and Kappa the coherency. */
   sigma?: Estimate;
+  /** Lambda is the throughput of one user, core or replica, Sigma the contention and Kappa the coherency. */
   kappa?: Estimate;
   /** Peak is the level with the highest throughput; absent if it is beyond Curve. Its High is null if that may be beyond Curve. */
   peak?: Estimate;
@@ -600,6 +617,7 @@ export interface PublishedFigure {
   unit: string;
   /** Value is 0 and has no meaning if Missing is set: the study prints no number. */
   value: Figure;
+  /** Value is 0 and has no meaning if Missing is set: the study prints no number. */
   missing?: boolean;
   /** the result of recomputing it from the study's data */
   status: string;
@@ -611,6 +629,7 @@ export interface PublishedFigure {
   high: Figure | null;
   /** PublishedPerOperation and MeasuredPerOperation, in seconds, allow a comparison at any scale. They are null if the figure is not a time. */
   published_per_operation: Figure | null;
+  /** PublishedPerOperation and MeasuredPerOperation, in seconds, allow a comparison at any scale. They are null if the figure is not a time. */
   measured_per_operation: Figure | null;
   reason?: string;
 }
@@ -707,6 +726,7 @@ export interface Spectrum {
   quantity: string;
   /** Median holds the medians over the trials at each share, Trials the values of each trial. */
   median: Array<Quantile> | null;
+  /** Median holds the medians over the trials at each share, Trials the values of each trial. */
   trials: Array<Array<Quantile> | null> | null;
 }
 
@@ -891,9 +911,11 @@ export interface TracedVariant {
   left: Array<string> | null;
   /** Seconds is the time of an operation, and Ratio after / before of it. */
   seconds: TraceChange;
+  /** Seconds is the time of an operation, and Ratio after / before of it. */
   ratio: Ratio;
   /** Services and Parts are in the order of their change on the critical path, the largest first. A service holds all of its parts, without their operation and kind. */
   services: Array<PartChange> | null;
+  /** Services and Parts are in the order of their change on the critical path, the largest first. A service holds all of its parts, without their operation and kind. */
   parts: Array<PartChange> | null;
 }
 
@@ -1001,6 +1023,7 @@ export interface UsageCourse {
   end: Array<Figure> | null;
   /** Cores holds the mean number of processors in use since the point before, Memory the proportional set size in bytes at the point. */
   cores?: Array<Figure>;
+  /** Cores holds the mean number of processors in use since the point before, Memory the proportional set size in bytes at the point. */
   memory?: Array<number>;
   /** Unavailable has the reasons why "CPU" or "memory" is missing. */
   unavailable?: Record<string, string>;
@@ -1038,7 +1061,9 @@ export interface SearchLoad {
   disturbed?: string;
   /** Median, P99 and Longest are response times in seconds; null: there were none. */
   p50: Figure | null;
+  /** Median, P99 and Longest are response times in seconds; null: there were none. */
   p99: Figure | null;
+  /** Median, P99 and Longest are response times in seconds; null: there were none. */
   max: Figure | null;
 }
 
@@ -1070,7 +1095,9 @@ export interface OperationTimes {
   errors?: Record<string, number>;
   /** of the response times, as P99 and Longest */
   median: Figure;
+  /** of the response times, as P99 and Longest */
   p99: Figure;
+  /** of the response times, as P99 and Longest */
   longest: Figure;
 }
 
@@ -1101,6 +1128,7 @@ export interface LayerShare {
   samples: number;
   /** CPUPerOperation is that of the trials without a profiler, ProfiledCPUPerOperation that of the profiled ones. The difference is the cost of profiling. */
   cpu_per_operation: Figure;
+  /** CPUPerOperation is that of the trials without a profiler, ProfiledCPUPerOperation that of the profiled ones. The difference is the cost of profiling. */
   profiled_cpu_per_operation: Figure;
   /** in the order of Layers */
   layers: Array<LayerTime> | null;
@@ -1109,6 +1137,7 @@ export interface LayerShare {
   libraries_per_operation: Figure;
   /** Instructions and Cycles are means over the profiled trials in which the processor counted them, with those of the profiler itself; 0: there are no such trials. */
   instructions_per_operation?: Figure;
+  /** Instructions and Cycles are means over the profiled trials in which the processor counted them, with those of the profiler itself; 0: there are no such trials. */
   cycles_per_operation?: Figure;
 }
 
@@ -1162,7 +1191,9 @@ export interface KnobChange {
 export interface Step {
   /** Name is the name of a step between two variants of the study, which makes all Changes together; empty if the step changes only Knob. */
   name?: string;
+  /** Name is the name of a step between two variants of the study, which makes all Changes together; empty if the step changes only Knob. */
   changes?: Array<KnobChange>;
+  /** Name is the name of a step between two variants of the study, which makes all Changes together; empty if the step changes only Knob. */
   knob: string;
   /** "acid -> orchestrated" */
   change: string;
@@ -1176,7 +1207,9 @@ export interface Step {
   verdict: "slower" | "faster" | "equivalent" | "undecided";
   /** Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; Margin the margin of the verdict. */
   words: string;
+  /** Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; Margin the margin of the verdict. */
   margin: Figure;
+  /** Words describes the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the steps; Margin the margin of the verdict. */
   p_holm: Figure | null;
   /** Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not. */
   unsteady?: string;
@@ -1198,7 +1231,9 @@ export interface Interaction {
   plain?: string;
   /** First and Second are its ratios in the order shown and in the other order; OfRatios is their quotient, by block. */
   first: Ratio;
+  /** First and Second are its ratios in the order shown and in the other order; OfRatios is their quotient, by block. */
   second: Ratio;
+  /** First and Second are its ratios in the order shown and in the other order; OfRatios is their quotient, by block. */
   of_ratios: Ratio;
   /** Matters: the interval of OfRatios is outside the margin. */
   matters: boolean;
@@ -1253,6 +1288,7 @@ export interface Factorial {
   resolution?: number;
   /** Generators and Relation, the defining relation, describe a fractional design: "F = BCD", "I = ABCE = BCDF = ADEF". The letters stand for the factors in their order. */
   generators?: Array<string>;
+  /** Generators and Relation, the defining relation, describe a fractional design: "F = BCD", "I = ABCE = BCDF = ADEF". The letters stand for the factors in their order. */
   relation?: string;
   factors: Array<Factor> | null;
   /** the first has every factor at its low level */
@@ -1270,7 +1306,9 @@ export interface FactorEffect {
   verdict: "slower" | "faster" | "equivalent" | "undecided";
   /** Words is the verdict in words. Margin is the margin of the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the effects on the metric. */
   words: string;
+  /** Words is the verdict in words. Margin is the margin of the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the effects on the metric. */
   margin: Figure;
+  /** Words is the verdict in words. Margin is the margin of the verdict. PHolm is the two-sided p-value against a ratio of 1, adjusted over the effects on the metric. */
   p_holm: Figure | null;
   /** Unsteady says why the verdict depends on how long the trials lasted. */
   unsteady?: string;
@@ -1419,13 +1457,17 @@ export interface Analysis {
   held?: Array<HeldRate>;
   /** Steadiness describes the course of trials whose course was recorded, and WarmUps how the load before them became steady. */
   steadiness?: Array<Steadiness>;
+  /** Steadiness describes the course of trials whose course was recorded, and WarmUps how the load before them became steady. */
   warm_ups?: Array<WarmUps>;
   /** Only systems under load have Curves, Spectra, Usages and Paths. Only experiments that change one knob at a time have Waterfalls. */
   curves?: Array<Curve>;
+  /** Only systems under load have Curves, Spectra, Usages and Paths. Only experiments that change one knob at a time have Waterfalls. */
   spectra?: Array<Spectrum>;
+  /** Only systems under load have Curves, Spectra, Usages and Paths. Only experiments that change one knob at a time have Waterfalls. */
   usages?: Array<RoleUsage>;
   /** UsageSums are the sums of Usages by variant and point, without a role and without the generator. Roles lists the roles in them by their CPU per operation over the whole study, the largest first. */
   usage_sums?: Array<RoleUsage>;
+  /** UsageSums are the sums of Usages by variant and point, without a role and without the generator. Roles lists the roles in them by their CPU per operation over the whole study, the largest first. */
   roles?: Array<string>;
   paths?: Array<TrialPath>;
   /** Traced compares variants with the baseline by the spans that their units sent. */
@@ -1449,6 +1491,7 @@ export interface Analysis {
   waterfalls?: Array<Waterfall>;
   /** Factorial is the design of a study that sets several knobs together, and FactorEffects are its results. */
   factorial?: Factorial;
+  /** Factorial is the design of a study that sets several knobs together, and FactorEffects are its results. */
   factor_effects?: Array<FactorEffects>;
   /** Bottlenecks holds the results of studies that scale units one at a time. */
   bottlenecks?: Array<Bottleneck>;
