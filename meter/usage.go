@@ -15,40 +15,35 @@ import (
 // every architecture that Go supports, whatever the timer of the kernel.
 const ticksPerSecond = 100
 
-// account holds the sum and the peak of a memory size over samples, in bytes.
-type account struct {
+// sampled holds the sum and the peak of a memory size over samples, in bytes.
+type sampled struct {
 	sum     int64
 	peak    int64
 	samples int64
 }
 
 // add takes one sample.
-func (a *account) add(bytes int64) {
-	a.sum += bytes
-	a.peak = max(a.peak, bytes)
-	a.samples++
+func (s *sampled) add(bytes int64) {
+	s.sum += bytes
+	s.peak = max(s.peak, bytes)
+	s.samples++
 }
 
-// mean returns the mean over the samples, in bytes.
-func (a *account) mean() int64 {
-	if a.samples == 0 {
-		return 0
-	}
-	return a.sum / a.samples
-}
+// mean returns the mean over the samples, in bytes; 0 without samples.
+func (s *sampled) mean() int64 { return s.sum / max(1, s.samples) }
 
-// memory holds the accounts of units, roles and the total, because the peak of a sum is not the sum of
+// memory holds the sampled memory of units, roles and the total, because the peak of a sum is not the sum of
 // the peaks.
 type memory struct {
-	units []account
-	roles []account
-	total account
+	units []sampled
+	roles []sampled
+	total sampled
 	sums  []int64 // one per role, reused from round to round
 }
 
-// newMemory returns the accounts for a number of units and roles.
+// newMemory returns the memory of a number of units and roles before the first sample.
 func newMemory(units, roles int) memory {
-	return memory{units: make([]account, units), roles: make([]account, roles), sums: make([]int64, roles)}
+	return memory{units: make([]sampled, units), roles: make([]sampled, roles), sums: make([]int64, roles)}
 }
 
 // add takes one sampling round: sizes in bytes, one per unit.
@@ -64,6 +59,7 @@ func (m *memory) add(sizes []int64, roleOf []int) {
 	m.total.add(sum(sizes))
 }
 
+// sum adds up values.
 func sum(values []int64) int64 {
 	var total int64
 	for _, value := range values {
@@ -83,9 +79,9 @@ func (w *worker) metered() lab.Metered {
 		byRole[w.roleOf[i]] = append(byRole[w.roleOf[i]], i)
 		all[i] = i
 	}
-	combine := func(members []int, a account) lab.Usage {
+	combine := func(members []int, s sampled) lab.Usage {
 		group := w.group(members, deltas, splits)
-		group.MeanMemoryBytes, group.PeakMemoryBytes = a.mean(), a.peak
+		group.MeanMemoryBytes, group.PeakMemoryBytes = s.mean(), s.peak
 		return group
 	}
 	window, idle := w.marks[1].at.Sub(w.marks[0].at), w.idle()

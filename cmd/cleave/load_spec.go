@@ -87,9 +87,8 @@ func (f *loadFlags) scenario(source string) (scenario.File, string, error) {
 		file, err := f.request(source)
 		return file, "", err
 	}
-	misplaced := []string{"method", "header", "body", "expect-status", "expect-body", "expect-json",
-		"expect-header"} // only a URL needs them
-	misplaced = slices.DeleteFunc(misplaced, func(name string) bool { return !f.isSet(name) })
+	misplaced := slices.DeleteFunc([]string{"method", "header", "body", "expect-status", "expect-body",
+		"expect-json", "expect-header"}, func(name string) bool { return !f.isSet(name) }) // only a URL needs them
 	if len(misplaced) > 0 {
 		return scenario.File{}, "", fmt.Errorf("--%s: a scenario says itself what is sent: write it into %s",
 			strings.Join(misplaced, ", --"), source)
