@@ -70,9 +70,8 @@ func foldersOf(root *probe, twins []*process) map[*process]string {
 	for _, p := range twins {
 		if folder := path.Dir(p.file); folder != "." {
 			suffixes[p] = " in " + path.Base(folder)
-			continue
-		}
-		if folder, failed := os.Readlink(p.probe.proc("cwd")); err == nil && failed == nil && folder != usual {
+		} else if folder, failed := os.Readlink(p.probe.proc("cwd")); err == nil && failed == nil &&
+			folder != usual {
 			suffixes[p] = " in " + path.Base(folder)
 		}
 	}

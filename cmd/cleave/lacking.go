@@ -57,8 +57,7 @@ func (a app) ready(plan lab.Plan, flags *experimentFlags) (*run.Conductor, error
 		err = missingPrograms()
 	}
 	if err == nil {
-		err = leftovers.CheckRoot(leftovers.Root())
-		if err != nil {
+		if err = leftovers.CheckRoot(leftovers.Root()); err != nil {
 			err = withCode(exitMissingPart, "%w", err)
 		}
 	}

@@ -210,12 +210,11 @@ func perSecond(rate float64) string {
 
 // showCapacity prints the result of a search.
 func showCapacity(w io.Writer, c *record.Capacity) {
-	fmt.Fprintf(w, "\ncapacity     ")
-	if c.Rate == nil {
-		fmt.Fprintf(w, "none")
-	} else {
-		fmt.Fprint(w, perSecond(*c.Rate))
+	rate := "none"
+	if c.Rate != nil {
+		rate = perSecond(*c.Rate)
 	}
+	fmt.Fprintf(w, "\ncapacity     %s", rate)
 	if c.High != nil {
 		fmt.Fprintf(w, ", %s fails", perSecond(*c.High))
 	}

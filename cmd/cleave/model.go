@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -211,15 +210,8 @@ func (a app) writeModel(from model.Evidence, out string) error {
 	if _, err := model.Parse("", text.Bytes()); err != nil { // the model is too large
 		return withCode(exitFailed, "the model could not be read again: %w", err)
 	}
-	err = a.writeDocument(out, func(w io.Writer) error {
-		_, err := w.Write(text.Bytes())
+	if err := a.writeDocument(out, m.Write); err != nil || isOutput(out) {
 		return err
-	})
-	if err != nil {
-		return err
-	}
-	if isOutput(out) {
-		return nil
 	}
 	err = m.Show(a.out)
 	fmt.Fprintf(a.out, "\nmodel  %s\nagain  %s\n", out, shell.Quote("cleave", "model", "show", out))
