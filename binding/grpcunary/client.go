@@ -305,6 +305,7 @@ func (c *conn) handle(f frame) error {
 // takes no new ones. mu is held.
 func (c *conn) goAway(last uint32) {
 	c.goingAway = true
+	c.room.Broadcast() // calls that wait for a stream leave
 	for _, s := range c.streams {
 		if s.id > last {
 			c.end(s, errGoingAway)

@@ -3,6 +3,7 @@ package grpcunary
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -152,6 +153,39 @@ func TestUnsentAnswersAreBounded(t *testing.T) {
 			if sent > 2*maxQueued {
 				t.Fatalf("after %d bytes of pings without a reader of the answers, the connection is still open", sent)
 			}
+		}
+	})
+}
+
+// TestACallThatWaitsForAStreamLeavesAtOnce: if the server takes no new calls, a call that waits for a stream
+// need not wait for the end of those that the server still answers.
+func TestACallThatWaitsForAStreamLeavesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, err := NewClient("localhost:1", statusFaults{}, nil)
+		testset.Must(t, err)
+		near, far := net.Pipe()
+		connection, err := client.start(near)
+		testset.Must(t, err)
+		go func() { _, _ = io.Copy(io.Discard, far) }() // until the end
+		_, err = far.Write(appendSettings(nil, settingStreams, 1))
+		testset.Must(t, err)
+		synctest.Wait()
+		ended := make(chan error, 2)
+		for range cap(ended) {
+			go func() {
+				ended <- client.exchange(t.Context(), connection, client.messages.stream(), echoMethod, nil, "")
+			}()
+		}
+		synctest.Wait()
+		_, err = far.Write(appendGoAway(nil, 1, codeNone))
+		testset.Must(t, err)
+		synctest.Wait()
+		if len(ended) != 1 {
+			t.Errorf("%d calls have ended, want the one that waited", len(ended))
+		}
+		testset.Must(t, far.Close())
+		if one, other := <-ended, <-ended; !errors.Is(one, errGoingAway) || errors.Is(other, errGoingAway) {
+			t.Errorf("the calls end with: %v; %v", one, other)
 		}
 	})
 }
