@@ -110,6 +110,7 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 	for {
 		caller, err := listener.Accept()
 		if err == nil {
+			_ = caller.SetReadDeadline(time.Now().Add(tokenTimeout)) // if this fails, so does authenticate
 			callers = append(callers, caller)
 			go authenticate(listener, caller, token, authenticated)
 		}
@@ -119,7 +120,8 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 			// A forwarder may have accepted the connection earlier. An empty line, which is no event, tells the
 			// conductor that it is connected to the unit itself.
 			_, err := conductor.Write([]byte("\n"))
-			return conductor, errors.Join(err, setKeepAlive(conductor.(*net.TCPConn)))
+			return conductor, errors.Join(err, conductor.SetReadDeadline(time.Time{}),
+				setKeepAlive(conductor.(*net.TCPConn)))
 		default:
 		}
 		switch {
@@ -130,7 +132,8 @@ func accept(listener net.Listener, token string) (net.Conn, error) {
 		case err != nil:
 			return nil, fmt.Errorf("wait for the conductor: %w", err)
 		case len(callers) > maxCallers:
-			_ = callers[0].Close() // the oldest one
+			// authenticate closes the oldest one, unless that has just sent the token and is accepted.
+			_ = callers[0].SetReadDeadline(time.Now())
 			callers = callers[1:]
 		}
 	}
@@ -146,16 +149,14 @@ func authenticate(listener net.Listener, caller net.Conn, token string, authenti
 	select {
 	case authenticated <- caller:
 		_ = listener.(*net.TCPListener).SetDeadline(time.Now()) // it may be closed
-	default: // another caller was earlier; accept closes this one
+	default:
+		_ = caller.Close() // another one was earlier
 	}
 }
 
 // sendsToken reports whether the first line of a caller is the token. It reads single bytes, and so leaves
 // what follows to Channel.Await.
 func sendsToken(connection net.Conn, token string) bool {
-	if connection.SetReadDeadline(time.Now().Add(tokenTimeout)) != nil {
-		return false
-	}
 	var line []byte
 	for one := make([]byte, 1); len(line) <= maxToken; line = append(line, one[0]) {
 		if _, err := io.ReadFull(connection, one); err != nil {
@@ -165,7 +166,7 @@ func sendsToken(connection net.Conn, token string) bool {
 			break
 		}
 	}
-	return subtle.ConstantTimeCompare(line, []byte(token)) == 1 && connection.SetReadDeadline(time.Time{}) == nil
+	return subtle.ConstantTimeCompare(line, []byte(token)) == 1
 }
 
 // setKeepAlive makes the kernel close the connection if its other host does not answer for Lease, even if

@@ -174,3 +174,31 @@ func handedOver(t *testing.T, path string) (got string, pieces int) {
 	}
 	return got, pieces
 }
+
+// TestADisplacedConductorFailsNothing: if the conductor sends its token at the moment at which other callers
+// displace it, it is either accepted or disconnected. It is never accepted and closed.
+func TestADisplacedConductorFailsNothing(t *testing.T) {
+	for range 200 {
+		t.Run("", func(t *testing.T) { // closes its connections
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			testset.Must(t, err)
+			failed := make(chan error, 1)
+			go func() {
+				connection, err := accept(listener, "right")
+				if err == nil {
+					err = connection.Close()
+				}
+				failed <- err
+			}()
+			address := listener.Addr().String()
+			conductor := dial(t, address, "righ")
+			for range maxCallers - 1 {
+				dial(t, address, "")
+			}
+			go func() { _, _ = conductor.Write([]byte("t\n")) }() // it may be displaced
+			dial(t, address, "")
+			dial(t, address, "right\n")
+			testset.Must(t, errors.Join(<-failed, listener.Close()))
+		})
+	}
+}
