@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,9 +28,6 @@ type rabbit struct {
 	idle  chan *confirming
 	slots chan struct{}
 }
-
-// publishers is the maximum number of concurrent calls of Publish.
-const publishers = 16
 
 func openRabbit(config Config) (*rabbit, error) {
 	uri, err := amqp.ParseURI(config.URL)
@@ -59,34 +55,10 @@ type link struct {
 	closed     bool
 }
 
-const (
-	firstPause   = 20 * time.Millisecond
-	longestPause = time.Second
-	dialWithin   = 5 * time.Second
-	heartbeat    = 10 * time.Second
-)
-
 // channel opens a channel. It waits for the broker until ctx ends, but fails at once with
 // wrong credentials.
 func (l *link) channel(ctx context.Context) (*amqp.Channel, error) {
 	return connectTo(ctx, RabbitMQ, l.tryChannel, ErrClosed, amqp.ErrCredentials, amqp.ErrVhost)
-}
-
-// connectTo retries try until it succeeds, ctx ends, or it returns one of the errors in final, which a retry
-// cannot help.
-func connectTo[C any](ctx context.Context, to Driver, try func() (C, error), final ...error) (C, error) {
-	for wait := firstPause; ; wait = min(2*wait, longestPause) {
-		connection, err := try()
-		if err == nil {
-			return connection, nil
-		}
-		if slices.ContainsFunc(final, func(one error) bool { return errors.Is(err, one) }) {
-			return connection, fmt.Errorf("connect to %s: %w", to, err)
-		}
-		if pause(ctx, wait); ctx.Err() != nil {
-			return connection, fmt.Errorf("connect to %s: %w (%w)", to, context.Cause(ctx), err)
-		}
-	}
 }
 
 func (l *link) tryChannel() (*amqp.Channel, error) {

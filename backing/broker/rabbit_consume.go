@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	amqp "github.com/rabbitmq/amqp091-go"
 )
@@ -44,14 +43,6 @@ func isPermanent(err error) bool {
 	return errors.Is(err, ErrClosed) || errors.As(err, &refused) && !comingUp(err) &&
 		(refused.Code == amqp.NotFound || refused.Code == amqp.AccessRefused ||
 			refused.Code == amqp.PreconditionFailed)
-}
-
-// pause waits for a time, or until ctx ends.
-func pause(ctx context.Context, wait time.Duration) {
-	select {
-	case <-time.After(wait):
-	case <-ctx.Done():
-	}
 }
 
 // subscribe begins a session with the broker.

@@ -18,9 +18,6 @@ type confirming struct {
 	returned chan amqp.Return
 }
 
-// errLost means that the channel of a message was closed before its confirmation.
-var errLost = errors.New("the connection was lost before the broker confirmed")
-
 // Publish implements Client.
 func (r *rabbit) Publish(ctx context.Context, messages ...Message) error {
 	r.counters.addPublished(messages)
