@@ -45,9 +45,9 @@ func (e *Error) Error() string {
 // Unwrap returns the driver's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Unavailable reports whether the database did not answer, or refuses all work for
-// now, because it has no free connections, is starting, is too busy, or its disk is
-// full. The statement may have been executed nevertheless.
+// Unavailable reports whether the database did not answer, refuses all work for now, because it has no free
+// connections, is starting or its disk is full, or could not execute this statement because of other
+// transactions. The statement may have been executed nevertheless.
 func (e *Error) Unavailable() bool { return e.kind == unavailable || e.kind == contention }
 
 // IsUnavailable reports whether err is an Error with Unavailable.
@@ -62,10 +62,10 @@ func (db *DB) Contended(message string) error {
 	return &Error{Driver: db.driver, Err: errors.New(message), kind: contention}
 }
 
-// hasFailed reports whether an error is an Error of this kind.
-func hasFailed(err error, kind failure) bool {
+// isContention reports whether err is an Error because of other transactions.
+func isContention(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.kind == kind
+	return errors.As(err, &e) && e.kind == contention
 }
 
 // asError converts an error of a driver to an Error. It returns nil, an Error and the end of

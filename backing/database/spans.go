@@ -2,6 +2,7 @@ package database
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ func (db *DB) recordSpans(ctx context.Context, s Statement, began start) {
 		waiting.End(trace.WithTimestamp(got))
 		from = got
 	}
-	_, span := beginSpan(ctx, subject(s.Text), lab.SegmentDatabase, from)
+	_, span := beginSpan(ctx, spanName(s), lab.SegmentDatabase, from)
 	span.End()
 }
 
@@ -82,15 +83,20 @@ func beginSpan(
 	return inside, span
 }
 
-// subject returns the verb and the table of an INSERT, SELECT, UPDATE or DELETE, such as "INSERT orders", and
-// the whole text of other statements.
-func subject(text string) string {
-	verb, rest, _ := strings.Cut(text, " ")
+// spanName returns the name of a statement's span, without names of transactions: BEGIN, COMMIT or ROLLBACK,
+// also for prepared transactions; the verb and the table of an INSERT, SELECT, UPDATE or DELETE, such as
+// "INSERT orders"; the text of any other statement up to its first quoted value.
+func spanName(s Statement) string {
+	if slices.Contains([]StatementKind{KindBegin, KindCommit, KindRollback}, s.Kind) {
+		return strings.ToUpper(string(s.Kind))
+	}
+	verb, rest, _ := strings.Cut(s.Text, " ")
 	before := map[string]string{"INSERT": "INTO ", "SELECT": "FROM ", "DELETE": "FROM "}[verb]
 	switch {
 	case verb == "UPDATE":
 	case before == "":
-		return text
+		name, _, _ := strings.Cut(s.Text, " '")
+		return name
 	default:
 		_, rest, _ = strings.Cut(rest, before)
 	}

@@ -59,3 +59,33 @@ func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 		}
 	})
 }
+
+// TestSpansOfPreparedTransactions: they have the names of those of other transactions, without the name of
+// the transaction.
+func TestSpansOfPreparedTransactions(t *testing.T) {
+	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
+		config := fresh(t)
+		want := map[database.Driver][]string{
+			database.MariaDB:    {"BEGIN", "BEGIN", "UPDATE items", "XA END", "XA PREPARE", "ROLLBACK"},
+			database.PostgreSQL: {"BEGIN", "UPDATE items", "PREPARE TRANSACTION", "ROLLBACK"},
+		}[config.Driver]
+		if want == nil {
+			return // it prepares no transactions
+		}
+		db, provider := table(t, config), spans.NewProvider(1)
+		traced, operation := spans.Enter(t.Context(), provider, "operation")
+		must(t, db.Prepare(traced, "a", change(db, "a", 1)), db.End(traced, "a", false))
+		operation.End()
+		dir := t.TempDir()
+		must(t, provider.Write(dir, "unit"))
+		records, err := spans.Read(dir)
+		must(t, err)
+		var got []string
+		for _, r := range records[:len(records)-1] { // without the operation
+			got = append(got, r.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("spans %q, want %q", got, want)
+		}
+	})
+}

@@ -78,7 +78,7 @@ func (db *DB) Snapshot(ctx context.Context, work func(ctx context.Context) error
 func (db *DB) retry(ctx context.Context, attempt func() error) error {
 	for tried := 1; ; tried++ {
 		err := attempt()
-		if err == nil || !hasFailed(err, contention) {
+		if err == nil || !isContention(err) {
 			return err
 		}
 		if tried == maxAttempts {
