@@ -230,12 +230,9 @@ func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 		return "", err
 	}
 	r.set(time.Duration(f.Delay*float64(time.Second)), f.Rate)
-	bytes := 1
+	bytes, least := 1, f.Delay
 	if f.Rate > 0 {
 		bytes = max(1, min(pieceBytes, int(f.Rate*probeSpan.Seconds())))
-	}
-	least := f.Delay
-	if f.Rate > 0 {
 		least += float64(bytes) / f.Rate
 	}
 	took, err := r.probe(ctx, bytes)

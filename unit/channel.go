@@ -26,10 +26,6 @@ import (
 // unit must then end without a report.
 var ErrGone = errors.New("the conductor is gone")
 
-// sharedMemoryDescriptor is the file descriptor with which a unit inherits the memory
-// of lab.Layout.SharedMemory.
-const sharedMemoryDescriptor = 3
-
 // Channel is a unit's connection to the conductor. Events may be sent from
 // several goroutines; commands are awaited by one.
 type Channel struct {
@@ -198,6 +194,10 @@ func variable(name string) (string, error) {
 	}
 	return value, nil
 }
+
+// sharedMemoryDescriptor is the file descriptor with which a unit inherits the memory
+// of lab.Layout.SharedMemory.
+const sharedMemoryDescriptor = 3
 
 // SharedMemory maps the first size bytes of the memory that all units of the layout share: of the file that
 // the deployer names, or else of an inherited descriptor. The mapping lasts until the process ends.

@@ -128,8 +128,7 @@ func checkDurable(ctx context.Context, session *gocql.Session, address *url.URL)
 	}
 	if sync == "periodic" && address.Query().Get("commitlog_sync") != sync {
 		return errors.New("it acknowledges what is not on the disk yet: set commitlog_sync: batch in " +
-			"cassandra.yaml, " +
-			"or end the address with ?commitlog_sync=periodic where a crash may cost the last seconds")
+			"cassandra.yaml, or end the address with ?commitlog_sync=periodic where a crash may cost the last seconds")
 	}
 	return nil
 }

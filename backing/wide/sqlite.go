@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/cleave-lab/cleave/backing/database"
 )
@@ -26,12 +25,12 @@ func openSQLite(ctx context.Context, folder string, options Options) (driver, er
 }
 
 func (s sqlite) createTable(ctx context.Context, table Table) error {
-	var columns strings.Builder
+	columns := ""
 	for _, column := range table.Columns {
-		_, _ = fmt.Fprintf(&columns, ", %q BLOB NOT NULL", column) // writes to a Builder never fail
+		columns += fmt.Sprintf(", %q BLOB NOT NULL", column)
 	}
 	_, err := s.db.Exec(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %q (%q BLOB PRIMARY KEY%s) WITHOUT ROWID",
-		table.Name, keyColumn, columns.String()))
+		table.Name, keyColumn, columns))
 	return sqliteFailure(err)
 }
 

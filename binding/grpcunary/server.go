@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -337,9 +339,5 @@ func (s *Server) close() []*served {
 		_ = listener.Close() // nothing can be done about an error
 	}
 	clear(s.listeners)
-	var all []*served
-	for c := range s.served {
-		all = append(all, c)
-	}
-	return all
+	return slices.Collect(maps.Keys(s.served))
 }

@@ -9,7 +9,10 @@
 // Dial on a loop; NewServer for handlers that block, such as those of net/http (Front).
 package leanhttp
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Limits are the size limits of a message, in bytes. 0 means 8 KiB for Head, and 1 MiB
 // for Body.
@@ -25,13 +28,7 @@ const (
 
 // filled returns the limits with the defaults in place of 0.
 func (l Limits) filled() Limits {
-	if l.Head == 0 {
-		l.Head = defaultHead
-	}
-	if l.Body == 0 {
-		l.Body = defaultBody
-	}
-	return l
+	return Limits{cmp.Or(l.Head, defaultHead), cmp.Or(l.Body, defaultBody)}
 }
 
 // Request is a parsed request. Its slices are parts of the parsed data, and are only

@@ -2,6 +2,7 @@ package criticalpath
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -59,12 +60,8 @@ func (m *Mean) Add(stretches []Stretch) {
 
 // Path returns the mean: one segment for each unit and kind.
 func (m *Mean) Path() lab.Path {
-	groups := make([]group, 0, len(m.sums))
-	for g := range m.sums {
-		groups = append(groups, g)
-	}
 	kinds := lab.SegmentKinds()
-	slices.SortFunc(groups, func(a, b group) int {
+	groups := slices.SortedFunc(maps.Keys(m.sums), func(a, b group) int {
 		return cmp.Or(cmp.Compare(slices.Index(kinds, a.kind), slices.Index(kinds, b.kind)),
 			cmp.Compare(a.unit, b.unit))
 	})
