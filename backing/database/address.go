@@ -156,10 +156,10 @@ func (p Place) administer(ctx context.Context, name string, work func(db *DB) er
 	return errors.Join(work(db), db.Close())
 }
 
-// home returns the database that every server has.
+// home returns the database that every server has and every user may open.
 func (p Place) home() string {
 	if p.driver == MariaDB {
-		return "mysql"
+		return "information_schema"
 	}
 	return "postgres"
 }

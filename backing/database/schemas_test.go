@@ -66,3 +66,23 @@ func TestCreateRefusesNames(t *testing.T) {
 		}
 	}
 }
+
+// TestAUserWithoutOtherRights: a user of MariaDB who may only create and drop databases with the prefix can do
+// so.
+func TestAUserWithoutOtherRights(t *testing.T) {
+	ctx, config := t.Context(), databasetest.Fresh(t, database.MariaDB)
+	server, rest, _ := strings.Cut(config.DSN[strings.Index(config.DSN, "(")+1:], ")/")
+	prefix, _, _ := strings.Cut(rest, "?")
+	admin := databasetest.Open(t, config)
+	run(t, admin, "CREATE USER '"+prefix+"' IDENTIFIED BY 'secret'")
+	run(t, admin, "GRANT ALL ON `"+strings.ReplaceAll(prefix, "_", `\_`)+"\\_%`.* TO '"+prefix+"'")
+	place, err := database.ParsePlace("mariadb://" + prefix + ":secret@" + server + "/" + prefix + "_")
+	must(t, err)
+	must(t, place.Create(ctx, "shop"))
+	run(t, databasetest.Open(t, place.Config("shop", 1)), "CREATE TABLE items (name VARCHAR(20))")
+	version, err := place.Version(ctx)
+	must(t, err, place.Drop(ctx, func(name string) bool { return strings.HasPrefix(name, prefix+"_") }))
+	if version == "" {
+		t.Error("the version is unknown")
+	}
+}
