@@ -45,10 +45,7 @@ func (db *DB) Close() error {
 
 // Ping returns an error if the database does not answer.
 func (db *DB) Ping(ctx context.Context) error {
-	if err := db.writers.PingContext(ctx); err != nil {
-		return db.asError("", err)
-	}
-	return nil
+	return db.asError("", db.writers.PingContext(ctx))
 }
 
 // Row is a row to be scanned.

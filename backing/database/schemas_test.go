@@ -67,8 +67,8 @@ func TestCreateRefusesNames(t *testing.T) {
 	}
 }
 
-// TestAUserWithoutOtherRights: a user of MariaDB who may only create and drop databases with the prefix can do
-// so.
+// TestAUserWithoutOtherRights: a user of MariaDB who may only create and drop databases with the prefix can
+// do so.
 func TestAUserWithoutOtherRights(t *testing.T) {
 	ctx, config := t.Context(), databasetest.Fresh(t, database.MariaDB)
 	server, rest, _ := strings.Cut(config.DSN[strings.Index(config.DSN, "(")+1:], ")/")

@@ -54,14 +54,19 @@ func (db *DB) recordSpans(ctx context.Context, s Statement, began start) {
 	if began.traced == nil {
 		return
 	}
-	from := began.at
-	if got := began.traced.at; !got.IsZero() {
-		_, waiting := beginSpan(ctx, "wait for a connection", lab.SegmentQueueing, from)
-		waiting.End(trace.WithTimestamp(got))
-		from = got
-	}
-	_, span := beginSpan(ctx, spanName(s), lab.SegmentDatabase, from)
+	_, span := beginSpan(ctx, spanName(s), lab.SegmentDatabase, recordWait(ctx, began))
 	span.End()
+}
+
+// recordWait records the span of the wait for a connection, if there was one, and returns its end.
+func recordWait(ctx context.Context, began start) time.Time {
+	got := began.traced.at
+	if got.IsZero() {
+		return began.at
+	}
+	_, waiting := beginSpan(ctx, "wait for a connection", lab.SegmentQueueing, began.at)
+	waiting.End(trace.WithTimestamp(got))
+	return got
 }
 
 // BeginSpan starts the span of a call to a store, named "VERB OBJECT", of kind database. If the context is

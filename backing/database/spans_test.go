@@ -64,10 +64,11 @@ func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 // the transaction.
 func TestSpansOfPreparedTransactions(t *testing.T) {
 	databasetest.Each(t, func(t *testing.T, fresh func(t testing.TB) database.Config) {
+		const wait = "wait for a connection"
 		config := fresh(t)
 		want := map[database.Driver][]string{
-			database.MariaDB:    {"BEGIN", "BEGIN", "UPDATE items", "XA END", "XA PREPARE", "ROLLBACK"},
-			database.PostgreSQL: {"BEGIN", "UPDATE items", "PREPARE TRANSACTION", "ROLLBACK"},
+			database.MariaDB:    {wait, "BEGIN", "BEGIN", "UPDATE items", "XA END", "XA PREPARE", "ROLLBACK"},
+			database.PostgreSQL: {wait, "BEGIN", "UPDATE items", "PREPARE TRANSACTION", wait, "ROLLBACK"},
 		}[config.Driver]
 		if want == nil {
 			return // it prepares no transactions

@@ -62,12 +62,22 @@ func (db *DB) Prepare(ctx context.Context, name string, work func(ctx context.Co
 			"underscores", name)
 	}
 	return db.retry(ctx, func() error {
-		conn, err := db.preparers.Conn(ctx)
+		conn, err := db.conn(ctx, db.preparers)
 		if err != nil {
-			return db.asError("", err)
+			return err
 		}
 		return db.prepareOn(ctx, conn, name, work)
 	})
+}
+
+// conn takes a connection from a pool and records the wait for it.
+func (db *DB) conn(ctx context.Context, pool *sql.DB) (*sql.Conn, error) {
+	ctx, began := db.begin(ctx)
+	conn, err := pool.Conn(ctx)
+	if began.traced != nil {
+		recordWait(ctx, began)
+	}
+	return conn, db.asError("", err)
 }
 
 // prepareOn is one attempt of Prepare, on a connection that it returns to the pool, holds or closes.
@@ -203,14 +213,12 @@ func (db *DB) End(ctx context.Context, name string, commit bool) error {
 
 // endOnce is one attempt of End.
 func (db *DB) endOnce(ctx context.Context, name string, commit bool) error {
-	var conn *sql.Conn
 	kept, held := db.held.LoadAndDelete(name)
-	if held {
-		conn = kept.(*sql.Conn)
-	} else {
+	conn, _ := kept.(*sql.Conn)
+	if !held {
 		var err error
-		if conn, err = db.writers.Conn(ctx); err != nil {
-			return db.asError("", err)
+		if conn, err = db.conn(ctx, db.writers); err != nil {
+			return err
 		}
 	}
 	kind := KindRollback
