@@ -222,32 +222,23 @@ func (t Topology) check() error {
 	name := regexp.MustCompile(`^[a-z][a-z0-9-]{0,59}$`)
 	kind := regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 	var mistakes []error
-	if !name.MatchString(t.Exchange) {
-		mistakes = append(mistakes, fmt.Errorf("exchange %q: a name has lower-case letters, digits and hyphens",
-			t.Exchange))
+	expect := func(holds bool, format string, args ...any) {
+		if !holds {
+			mistakes = append(mistakes, fmt.Errorf(format, args...))
+		}
 	}
+	const badName = "%s %q: a name has lower-case letters, digits and hyphens"
+	expect(name.MatchString(t.Exchange), badName, "exchange", t.Exchange)
 	seen := map[string]bool{}
 	for _, queue := range t.Queues {
-		if !name.MatchString(queue.Name) {
-			mistakes = append(mistakes, fmt.Errorf("queue %q: a name has lower-case letters, digits and hyphens",
-				queue.Name))
-		}
-		if seen[queue.Name] || seen[DeadLetters(queue.Name)] {
-			mistakes = append(mistakes, fmt.Errorf("queue %q is declared twice", queue.Name))
-		}
+		expect(name.MatchString(queue.Name), badName, "queue", queue.Name)
+		expect(!seen[queue.Name] && !seen[DeadLetters(queue.Name)], "queue %q is declared twice", queue.Name)
 		seen[queue.Name], seen[DeadLetters(queue.Name)] = true, true
-		if queue.DeliveryLimit < 0 {
-			mistakes = append(mistakes, fmt.Errorf("queue %q: delivery limit %d is negative", queue.Name,
-				queue.DeliveryLimit))
-		}
-		if len(queue.Types) == 0 {
-			mistakes = append(mistakes, fmt.Errorf("queue %q takes in nothing: give it message types", queue.Name))
-		}
-		for _, t := range queue.Types {
-			if !kind.MatchString(t) {
-				mistakes = append(mistakes, fmt.Errorf("queue %q: message type %q: it has words of letters, digits, - "+
-					"and _, joined by dots", queue.Name, t))
-			}
+		expect(queue.DeliveryLimit >= 0, "queue %q: delivery limit %d is negative", queue.Name, queue.DeliveryLimit)
+		expect(len(queue.Types) > 0, "queue %q takes in nothing: give it message types", queue.Name)
+		for _, one := range queue.Types {
+			expect(kind.MatchString(one), "queue %q: message type %q: it has words of letters, digits, - and _, "+
+				"joined by dots", queue.Name, one)
 		}
 	}
 	return errors.Join(mistakes...)

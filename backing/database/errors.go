@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -90,11 +89,10 @@ func (db *DB) asError(statement string, err error) error {
 // classifyMariaDB follows the list of error codes in the server's documentation.
 func classifyMariaDB(err error) failure {
 	var coded *mysql.MySQLError
-	switch {
-	case errors.As(err, &coded): // its code is more specific than the cases below
-	case errors.Is(err, mysql.ErrInvalidConn):
-		return unavailable
-	default:
+	if !errors.As(err, &coded) {
+		if errors.Is(err, mysql.ErrInvalidConn) {
+			return unavailable
+		}
 		return other
 	}
 	switch coded.Number {
@@ -134,12 +132,11 @@ func classifySQLite(err error) failure {
 	if !errors.As(err, &coded) {
 		return other
 	}
-	code := coded.Code()
 	const busy, locked, full, ioError, cannotOpen = 5, 6, 13, 10, 14
-	switch {
-	case slices.Contains([]int{busy, locked}, code&0xff):
+	switch coded.Code() & 0xff {
+	case busy, locked:
 		return contention
-	case slices.Contains([]int{full, ioError, cannotOpen}, code&0xff):
+	case full, ioError, cannotOpen:
 		return unavailable
 	}
 	return other
