@@ -213,7 +213,7 @@ func (s *service) Check(
 		deadline, _ := ctx.Deadline()
 		s.left = time.Until(deadline)
 	case text == "work":
-		spans.Over(ctx, "work", lab.SegmentDatabase, time.Now())
+		spans.RecordUntilNow(ctx, "work", lab.SegmentDatabase, time.Now())
 	case text == "hang":
 		close(s.begun)
 		<-ctx.Done()

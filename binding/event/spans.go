@@ -52,7 +52,7 @@ func (w worker) startProcessSpans(
 		inside, part := spans.Serve(ctx, w.Tracer, d.Headers[spans.Header], spans.Process+w.Queue,
 			lab.SegmentBusiness, trace.SpanKindConsumer, d.Received)
 		if part != nil {
-			spans.Over(inside, "wait in the consumer", lab.SegmentQueueing, d.Received)
+			spans.RecordUntilNow(inside, "wait in the consumer", lab.SegmentQueueing, d.Received)
 			traced.Add(d.Key, part)
 		}
 	}

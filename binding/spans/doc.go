@@ -17,6 +17,6 @@
 //
 // Package criticalpath analyses the spans. Business code does not import this package.
 //
-// Entry points: NewProvider; Enter, Serve, Begin and Over start spans; Write and Read
-// are for files.
+// Entry points: NewProvider; Enter, Serve and Begin start spans, RecordUntilNow records one that
+// ends; Write and Read are for files.
 package spans

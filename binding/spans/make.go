@@ -152,8 +152,8 @@ func Begin(ctx context.Context, name string, kind lab.SegmentKind) (context.Cont
 	return inside, &Part{span, inside}
 }
 
-// Over records a child of the context's span that ends now, for work that is over.
-func Over(ctx context.Context, name string, kind lab.SegmentKind, began time.Time) {
+// RecordUntilNow records a child of the context's span that began at a time and ends now.
+func RecordUntilNow(ctx context.Context, name string, kind lab.SegmentKind, began time.Time) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
 		return

@@ -55,7 +55,7 @@ func TestACallIsOneTrace(t *testing.T) {
 		received)
 	served.End()
 	call.End()
-	spans.Over(ctx, "over", lab.SegmentDatabase, received)
+	spans.RecordUntilNow(ctx, "over", lab.SegmentDatabase, received)
 	entry.End()
 
 	got, far := read(t, here), read(t, there)
@@ -100,7 +100,7 @@ func TestUntracedOperationsAreFree(t *testing.T) {
 		part.End()
 		_, served := spans.Serve(inside, p, call.Traceparent(), "serve", lab.SegmentBusiness, trace.SpanKindServer,
 			time.Time{})
-		spans.Over(inside, "over", lab.SegmentDatabase, time.Time{})
+		spans.RecordUntilNow(inside, "over", lab.SegmentDatabase, time.Time{})
 		var batch spans.Batch
 		batch.Add("key", served)
 		if batch.Join(inside) != ctx || spans.Traceparent(inside, "key") != "" {
@@ -167,12 +167,12 @@ func TestABatchWorksForEachOfItsMessages(t *testing.T) {
 		traces[key] = part.Traceparent()[:35]
 	}
 	ctx := batch.Join(t.Context())
-	spans.Over(ctx, "COMMIT", lab.SegmentDatabase, time.Now())
+	spans.RecordUntilNow(ctx, "COMMIT", lab.SegmentDatabase, time.Now())
 	inside, call := spans.Call(ctx, "/a.b.C/D")
-	spans.Over(inside, "within", lab.SegmentDatabase, time.Now())
+	spans.RecordUntilNow(inside, "within", lab.SegmentDatabase, time.Now())
 	there, served := spans.Serve(t.Context(), p, call.Traceparent(), "serve D", lab.SegmentBusiness,
 		trace.SpanKindServer, time.Time{})
-	spans.Over(there, "SELECT", lab.SegmentDatabase, time.Now())
+	spans.RecordUntilNow(there, "SELECT", lab.SegmentDatabase, time.Now())
 	served.End()
 	call.End()
 	for key, want := range traces {
