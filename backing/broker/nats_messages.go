@@ -111,8 +111,8 @@ func commitBatch(ctx context.Context, connection *nats.Conn, batch []*nats.Msg) 
 	return nil
 }
 
-// bury moves a message to the dead-letter queue.
-func (c *natsClient) bury(ctx context.Context, d Delivery) error {
+// deadLetter moves a message to the dead-letter queue.
+func (c *natsClient) deadLetter(ctx context.Context, d Delivery) error {
 	to := subject(DeadLetters(c.topology.Load().Exchange), d.Queue)
 	return c.publishBatch(ctx, []*nats.Msg{toNATS(to, d.Message)})
 }
@@ -162,7 +162,7 @@ func (c *natsClient) Consume(ctx context.Context, subscription Subscription, han
 		slots <- struct{}{}
 	}
 	w := &worker{
-		subscription: subscription, handler: handler, limit: limit, bury: c.bury, counters: &c.counters,
+		subscription: subscription, handler: handler, limit: limit, deadLetter: c.deadLetter, counters: &c.counters,
 		freed: func() { slots <- struct{}{} }, extendEvery: c.config.AckWait / 3,
 	}
 	w.start(ctx)

@@ -25,9 +25,8 @@ func (r *rabbit) Consume(ctx context.Context, subscription Subscription, handler
 			pause(ctx, firstPause) // the broker is unavailable
 			continue
 		}
-		w := &worker{
-			subscription: subscription, handler: handler, limit: limit, bury: r.bury, counters: &r.counters,
-		}
+		w := &worker{subscription: subscription, handler: handler, limit: limit, deadLetter: r.deadLetter,
+			counters: &r.counters}
 		w.start(ctx)
 		w.receive(ctx, messages)
 		w.finish()

@@ -193,8 +193,8 @@ func toAMQP(m Message) amqp.Publishing {
 		DeliveryMode: amqp.Persistent}
 }
 
-// bury moves a message to the dead-letter queue.
-func (r *rabbit) bury(ctx context.Context, d Delivery) error {
+// deadLetter moves a message to the dead-letter queue.
+func (r *rabbit) deadLetter(ctx context.Context, d Delivery) error {
 	return r.publishAll(ctx, 1, func(int) (string, string, amqp.Publishing) {
 		return "", r.prefix + DeadLetters(d.Queue), toAMQP(d.Message)
 	}).result()

@@ -30,7 +30,7 @@ type worker struct {
 	subscription Subscription
 	handler      Handler
 	limit        int // attempts before a message is dead; 0: no limit
-	bury         func(context.Context, Delivery) error
+	deadLetter   func(context.Context, Delivery) error
 	// freed is called for every message that leaves the worker; may be nil if no message has extend.
 	freed       func()
 	extendEvery time.Duration // interval of calls of extend
@@ -143,7 +143,7 @@ func (w *worker) handleOne(r *received) {
 	for wait := firstRetryPause; w.until.Err() == nil; wait = min(2*wait, longestRetryPause) {
 		var err error
 		if w.dead(r) {
-			err = w.bury(w.ctx, r.Delivery)
+			err = w.deadLetter(w.ctx, r.Delivery)
 		} else if err = w.handler(w.ctx, []Delivery{r.Delivery}); err != nil {
 			r.Attempt++
 		}

@@ -92,7 +92,7 @@ func TestRedeliveryOfAWaitingMessageIsNoAttempt(t *testing.T) {
 	w := &worker{
 		subscription: Subscription{Queue: "q", Prefetch: 8, Batch: 1}, limit: 2, counters: &counters{},
 		freed: func() { freed <- struct{}{} },
-		bury: func(_ context.Context, d Delivery) error {
+		deadLetter: func(_ context.Context, d Delivery) error {
 			t.Errorf("message %s is dead after %d deliveries", d.ID, d.Attempt)
 			return nil
 		},
