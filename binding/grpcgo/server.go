@@ -77,7 +77,7 @@ func (s *Server) answer(
 		header := strings.Join(metadata.ValueFromIncomingContext(ctx, spans.Header), "")
 		ctx, call = spans.Serve(ctx, s.tracer, header, name, lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	}
-	unreadable := error(nil)
+	var unreadable error
 	reply, err := m.Call(ctx, func(message any) error {
 		if call != nil {
 			message = traced{message: message, call: call}

@@ -33,18 +33,18 @@ func (m *messages) encode(message any, call *spans.Part) (*[]byte, error) {
 	return into, nil
 }
 
-// isTooLong reports whether a body has or announces a message of more than limit bytes. The receiver need not
-// wait for the rest, which may be longer than the window of the stream.
-func isTooLong(body []byte, limit int) bool {
-	return len(body) > limit+messagePrefix ||
-		len(body) >= messagePrefix && int64(binary.BigEndian.Uint32(body[1:])) > int64(limit)
-}
-
 // put returns a buffer to the pool, unless it is too large to be kept.
 func (m *messages) put(memory *[]byte) {
 	if cap(*memory) <= keptBytes {
 		m.bytes.Put(memory)
 	}
+}
+
+// isTooLong reports whether a body has or announces a message of more than limit bytes. The receiver need not
+// wait for the rest, which may be longer than the window of the stream.
+func isTooLong(body []byte, limit int) bool {
+	return len(body) > limit+messagePrefix ||
+		len(body) >= messagePrefix && int64(binary.BigEndian.Uint32(body[1:])) > int64(limit)
 }
 
 // decode decodes a body, which must hold exactly one uncompressed message.

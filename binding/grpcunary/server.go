@@ -276,7 +276,7 @@ func (s *Server) carryOut(ctx context.Context, in *stream, call *spans.Part) (*[
 	if !known {
 		return nil, status.Newf(codes.Unimplemented, "there is no %s here", in.fields.path)
 	}
-	unreadable := error(nil)
+	var unreadable error
 	reply, err := m.Call(ctx, func(message any) error {
 		unreadable = s.messages.decode(in.body, message, call)
 		return unreadable

@@ -86,7 +86,7 @@ func (s *Server) carryOut(
 		s.fail(e, fault)
 		return http.StatusUnsupportedMediaType
 	}
-	unreadable := error(nil)
+	var unreadable error
 	reply, err := m.Call(ctx, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
 		unreadable = s.codec.Unmarshal(request.Body, message)

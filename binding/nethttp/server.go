@@ -100,7 +100,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, m rpc.Method) {
 	ctx, call := spans.Serve(ctx, s.tracer, r.Header.Get(spans.Header), spans.Method(r.URL.Path),
 		lab.SegmentBusiness, trace.SpanKindServer, time.Time{})
 	defer call.End()
-	unreadable := error(nil)
+	var unreadable error
 	reply, err := m.Call(ctx, func(message any) error {
 		decoding := call.Begin("decode", lab.SegmentEncoding)
 		defer decoding.End()

@@ -65,12 +65,12 @@ func (l *Log) Client(ctx context.Context, began time.Time, operation string, sta
 }
 
 // write writes a line.
-func (l *Log) write(ctx context.Context, began time.Time, members ...slog.Attr) {
-	members = append(members, slog.Float64(keySeconds, time.Since(began).Seconds()))
+func (l *Log) write(ctx context.Context, began time.Time, attributes ...slog.Attr) {
+	attributes = append(attributes, slog.Float64(keySeconds, time.Since(began).Seconds()))
 	if span := trace.SpanContextFromContext(ctx); span.IsValid() {
-		members = append(members, slog.String(keyTrace, span.TraceID().String()))
+		attributes = append(attributes, slog.String(keyTrace, span.TraceID().String()))
 	}
-	l.lines.LogAttrs(ctx, slog.LevelInfo, message, members...)
+	l.lines.LogAttrs(ctx, slog.LevelInfo, message, attributes...)
 }
 
 // recorder is an http.ResponseWriter that records the status and the size of the answer.
