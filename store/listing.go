@@ -174,7 +174,11 @@ func host(e lab.Environment) (name, commit string) {
 		return clip(fmt.Sprint(e[fact].Value))
 	}
 	name = value("cpu_model")
-	if cores := value("cores_online"); cores != "" {
+	switch cores := value("cores_online"); cores {
+	case "":
+	case "1":
+		name += ", 1 core"
+	default:
 		name += ", " + cores + " cores"
 	}
 	if kernel := value("kernel"); kernel != "" {

@@ -132,6 +132,18 @@ func expectUnseen(t *testing.T, s *Shelf, hidden string) {
 	}
 }
 
+func TestAHostIsDescribed(t *testing.T) {
+	for want, e := range map[string]lab.Environment{
+		"Chip, 1 core, Linux 6": {"cpu_model": {Value: "Chip"}, "cores_online": {Value: 1}, "kernel": {Value: 6}},
+		"8 cores":               {"cores_online": {Value: 8.0}},
+		"":                      {},
+	} {
+		if got, _ := host(e); got != want {
+			t.Errorf("host %q, want %q", got, want)
+		}
+	}
+}
+
 // rewrite writes the same bytes into a file in place and restores its modification time, so that only its
 // change time differs.
 func rewrite(t *testing.T, name string) {

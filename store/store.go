@@ -77,9 +77,12 @@ func Create(root string, plan lab.Plan, environment lab.Environment) (*Folder, e
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", planFile, err)
 	}
-	// The plan is last: it makes the folder a result folder. The seal lets a later run check that this user's
-	// Cleave made the plan on this host (PlanWithSeal).
-	if err := errors.Join(f.seal(data), f.Write(planFile, data)); err != nil {
+	// The seal lets a later run check that this user's Cleave made the plan on this host (PlanWithSeal). The
+	// plan is last: it makes the folder a result folder.
+	if err := f.seal(data); err != nil {
+		return nil, err
+	}
+	if err := f.Write(planFile, data); err != nil {
 		return nil, err
 	}
 	link := filepath.Join(filepath.Dir(f.dir), latestLink)
