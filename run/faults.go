@@ -80,8 +80,8 @@ func targets(deployment lab.Deployment, layout lab.Layout, metering lab.Metering
 	return all
 }
 
-// metered suspends and resumes the metering of units that faults kill and start again. Faults of one target
-// may overlap: one may begin or be healed while the units that another has ended are not running.
+// metered suspends and resumes the metering of units that faults kill and start again. Faults may overlap:
+// one may begin or be healed while the units that another has ended are not running.
 type metered struct {
 	lab.Deployment
 	metering lab.Metering

@@ -53,8 +53,8 @@ func Split(text string) ([]string, error) {
 	return words, nil
 }
 
-// bareWord matches the words that mean the same to a shell without quotes, among them those with {port}. Of
-// words that begin with =, zsh makes paths of commands.
+// bareWord matches the words that mean the same to a shell without quotes, among them those with {port}. It
+// does not match a word that begins with =, which zsh replaces by the path of a command.
 var bareWord = regexp.MustCompile(`^(?:[\pL\pN_@%+:,./-]|\{\w+\})(?:[\pL\pN_@%+=:,./-]|\{\w+\})*$`)
 
 // Quote returns a command as a user types it in a shell. Nothing in its words is expanded or run there. A

@@ -129,7 +129,7 @@ func tTest(estimate, standardError, degrees float64) float64 {
 	return min(1, 2*distuv.StudentsT{Mu: 0, Sigma: 1, Nu: degrees}.CDF(-math.Abs(estimate/standardError)))
 }
 
-// checkFinite refuses values that are not numbers.
+// checkFinite refuses values that are infinite or no numbers.
 func checkFinite(statistic string, values []float64) error {
 	for i, v := range values {
 		if math.IsNaN(v) || math.IsInf(v, 0) {

@@ -69,7 +69,8 @@ func (e Estimate) within(margin float64) bool {
 
 // undecided returns the verdict on a ratio whose interval includes 1, with the number of further blocks that
 // would decide it if the estimate stayed: k = n (halfwidth/target)^2 - n, on the log scale. The target is the
-// widest half-width that decides without a bias: the interval then excludes 1 or lies within the margin.
+// widest half-width with which the interval excludes 1 or lies within the margin. The number is too small if
+// there is a bias: an interval within the bias stays undecided.
 func undecided(ratio Estimate, margin float64) Verdict {
 	const most = 10000
 	distance := math.Abs(math.Log(ratio.Value))

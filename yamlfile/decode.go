@@ -45,12 +45,6 @@ func (r *Reader) Number(node *yaml.Node, what, unit string, into *float64) {
 	*into = value
 }
 
-// decoder fills values. In its methods, place is the path of a node in the document.
-type decoder struct {
-	*Reader
-	lines map[string]int // by place
-}
-
 // Pairs calls visit for every key of a mapping, in order, and returns the keys, or nil if
 // the node is no mapping. what names the node in messages.
 func (r *Reader) Pairs(node *yaml.Node, what string, visit func(key, value *yaml.Node)) map[string]bool {
@@ -103,6 +97,12 @@ func (r *Reader) List(node *yaml.Node, what string, visit func(i int, element *y
 	for i, element := range node.Content {
 		visit(i, element)
 	}
+}
+
+// decoder fills values. In its methods, place is the path of a node in the document.
+type decoder struct {
+	*Reader
+	lines map[string]int // by place
 }
 
 // read fills a value from a node.

@@ -40,7 +40,7 @@ type Study struct {
 
 // Finding is an error or a weakness of the study.
 type Finding struct {
-	Level string         `json:"level"` // "wrong" or "method"
+	Level string         `json:"level"` // StatusWrong or "method"
 	Text  string         `json:"text"`
 	Data  map[string]any `json:"data,omitempty"`
 }
@@ -91,7 +91,8 @@ const (
 	Unmeasured   Quantity = "unmeasured"
 )
 
-// StatusWrong is the status of a figure that contradicts the data it is computed from. A report must say so.
+// StatusWrong is the status of a figure that contradicts the data it is computed from, and the level of a
+// finding on such figures. A report must say so.
 const StatusWrong = "wrong"
 
 // Names lists the studies with published figures, in alphabetical order.
