@@ -112,6 +112,9 @@ func newExperiment(in Input) *experiment {
 	e.noteZeros()
 	e.strikeOut()
 	e.measureNoise()
+	for _, v := range e.variants() {
+		e.noteNetwork(v)
+	}
 	e.followSteadiness()
 	return e
 }
@@ -245,8 +248,8 @@ func (e *experiment) noteZeros() {
 		}
 		// A share that is always 0, as that of errors, needs no note.
 		if zeros > 0 && (zeros < all || metric.Kind != lab.KindShare) {
-			e.note("%s: %d of %d values are zero or less, which has no ratio, and were left out of the ratios.",
-				metric.Name, zeros, all)
+			e.note("%s: %d of %d values left out of the ratios, since zero or less has none.", metric.Name, zeros,
+				all)
 		}
 	}
 }

@@ -303,8 +303,11 @@ func TestNotesSayWhatBoundsALoad(t *testing.T) {
 		Roles: map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}, "orders": {CPUSeconds: 3}}}
 	limited := in.trial("two", point, 1, nil)
 	limited.Valid, limited.Audit.Verdict, limited.Audit.Figures[lab.FigureLimited] = false, lab.AuditUnknown, 1
+	again := in.trial("two", point, 1, nil)
+	*again = *limited
+	again.Attempt++
 	notes := strings.Join(Analyse(in).Notes, "\n")
-	for _, want := range []string{"generator, not the system, was the limit in 1 trial (two at p)",
+	for _, want := range []string{"generator, not the system, was the limit in 2 attempts (two at p)",
 		"not held: one at p (10/s)",
 		"share the 2 processors of one host", "from 20 % of one processor"} {
 		if !strings.Contains(notes, want) {

@@ -2,7 +2,6 @@ package analysis
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -133,51 +132,6 @@ func (e *experiment) searches() []lab.TrialSearch {
 		}
 	}
 	return all
-}
-
-// warmUpQuantity is the quantity of a variant that was not steady when its warm-up ended.
-const warmUpQuantity = "warm-up"
-
-// followWarmUps adds the summary of a variant's warm-ups at a point. If at least half of
-// them were not steady when they ended, the measurements after them count as unsteady
-// in all quantities.
-func (e *experiment) followWarmUps(variant string, point lab.Point) {
-	sum := lab.WarmUps{Variant: variant, Point: point, Courses: map[string]int{}}
-	var seconds, factors, left []float64
-	for _, trial := range e.counted(variant, point.Name) {
-		w := trial.WarmUp
-		if w == nil {
-			continue
-		}
-		sum.Trials++
-		sum.Courses[w.Course]++
-		sum.Longest = max(sum.Longest, w.Seconds)
-		seconds, factors = append(seconds, w.Seconds), append(factors, w.Factor)
-		if w.Steady {
-			sum.Steady++
-		} else {
-			left = append(left, w.Left)
-		}
-	}
-	if sum.Trials == 0 {
-		return
-	}
-	sum.Seconds, sum.Factor = stats.Median(seconds), stats.Median(factors)
-	e.warmUps = append(e.warmUps, sum)
-	if 2*sum.Steady > sum.Trials {
-		return
-	}
-	s := lab.Steadiness{Variant: variant, Point: point, Quantity: warmUpQuantity, Courses: sum.Courses,
-		Factor: stats.Median(left)}
-	s.Words = fmt.Sprintf("in %d of %s it still changed, by %s, when its warm-up ended at the limit of %s",
-		len(left), figure.Count(sum.Trials, "trial"), figure.Times(figure.Alone(s.Factor)),
-		figure.Amount(sum.Longest, "s"))
-	e.steady = append(e.steady, s)
-	for _, quantity := range quantities {
-		if at := (seriesKey{variant, point.Name, quantity}); e.unsteady[at].Factor < s.Factor {
-			e.unsteady[at] = s
-		}
-	}
 }
 
 // paths returns the critical paths of each variant at each point, in the order of their shares. For each

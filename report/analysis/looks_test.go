@@ -144,7 +144,7 @@ func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 		t.Errorf("%d trials were spared, want 7 of 12: five were played", a.Trials.Spared)
 	}
 	if sure := strings.Join(a.Answer.Sure, " "); !strings.Contains(sure,
-		"(7 more were not needed, or the time was up)") {
+		"(7 more not needed, or the time was up)") {
 		t.Errorf("sure: %s", sure)
 	}
 	shown, _ := pathsToSync()

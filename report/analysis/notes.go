@@ -3,6 +3,7 @@ package analysis
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,9 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// noteLoad adds notes on the limits of conclusions about a system under load: the generator as
-// the limit, rates that were not held, processors that generator and system shared, and the CPU
-// time of idle units.
+// noteLoad adds notes on the limits of conclusions about a system under load. A job has no load.
 func (e *experiment) noteLoad(a lab.Analysis) {
 	if len(e.study.Metrics) == 0 {
 		return
@@ -39,7 +38,7 @@ func (e *experiment) noteLimited() {
 	}
 	if n > 0 {
 		e.note("The generator, not the system, was the limit in %s (%s): what was measured there says nothing "+
-			"about the system.", figure.Count(n, "trial"), strings.Join(where, ", "))
+			"about the system.", figure.Count(n, "attempt"), strings.Join(where, ", "))
 	}
 	late, withheld := 0, []string{}
 	for _, trial := range e.trials {
@@ -229,8 +228,8 @@ func idleOf(trial lab.Trial) (idle, used float64) {
 	return idle, used
 }
 
-// noteClocks adds notes on the largest difference between the clocks of hosts, and on the metrics that could
-// not be measured because of it.
+// noteClocks adds notes on the metrics that are times between the clocks of two hosts: on the largest
+// difference between the clocks, and on the trials that lack a metric because of it.
 func (e *experiment) noteClocks() {
 	apart := 0.0
 	var withheld []string
@@ -241,14 +240,14 @@ func (e *experiment) noteClocks() {
 		apart = max(apart, trial.Clocks.ApartSeconds)
 		withheld = e.addWithheld(withheld, trial, func(m lab.Metric) bool { return m.Clocks })
 	}
-	if apart == 0 {
-		return
-	}
 	var between []string
 	for _, m := range e.study.Metrics {
 		if m.Clocks {
 			between = append(between, m.Name)
 		}
+	}
+	if apart == 0 || len(between) == 0 {
+		return
 	}
 	e.note("Units ran on hosts with clocks of their own, which differed by up to %s: "+
 		"%s can be wrong by that much.",
@@ -256,5 +255,24 @@ func (e *experiment) noteClocks() {
 	if len(withheld) > 0 {
 		e.note("Not available, since the clocks may differ by more than a tenth of it: %s.",
 			strings.Join(withheld, ", "))
+	}
+}
+
+// noteNetwork adds notes on the network before a variant and on the links of its hosts, if they are shaped,
+// with what a probe measured in its first trial that was probed.
+func (e *experiment) noteNetwork(v lab.Variant) {
+	for _, point := range e.study.Points {
+		for _, trial := range e.counted(v.Name, point.Name) {
+			const probed = "A probe checked it before every trial; in the first"
+			if trial.Network != "" {
+				e.note("Network before %s: %s. %s: %s.", v.Name, v.Network, probed, trial.Network)
+			}
+			for _, host := range slices.Sorted(maps.Keys(trial.Links)) {
+				e.note("Link of %s of %s: %s. %s: %s.", host, v.Name, v.Hosts[host], probed, trial.Links[host])
+			}
+			if trial.Network != "" || len(trial.Links) > 0 {
+				return
+			}
+		}
 	}
 }

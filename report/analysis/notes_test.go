@@ -77,6 +77,12 @@ func TestClocksThatDifferAreNoted(t *testing.T) {
 	if !says(notes, "differed by up to 4.2") || !says(notes, "completion_time_p50 of "+trial.Variant+" at ") {
 		t.Errorf("the notes are %q", notes)
 	}
+	for i := range in.Plan.Study.Metrics {
+		in.Plan.Study.Metrics[i].Clocks = false
+	}
+	if notes := Analyse(in).Notes; says(notes, "clocks") {
+		t.Errorf("no metric depends on the clocks: %q", notes)
+	}
 }
 
 // says reports whether a note contains words.

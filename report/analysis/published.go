@@ -61,8 +61,8 @@ func (e *experiment) publishedFigure(a lab.Analysis, f published.Figure) lab.Pub
 	return out
 }
 
-// measureFigure sets our number, in the figure's unit. It returns a remark, or the reason
-// why there is none.
+// measureFigure sets our number, in the figure's unit. It returns a remark on the number, or the reason why
+// there is none.
 func (e *experiment) measureFigure(a lab.Analysis, f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
 	switch m.Quantity {

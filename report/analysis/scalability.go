@@ -228,16 +228,16 @@ func scaledName(f lab.ScalingFit) string {
 func inAllBlocks(all []series) [][]float64 {
 	values := make([][]float64, len(all))
 	for _, block := range all[0].blocks {
-		row := make([]float64, 0, len(all))
+		inBlock := make([]float64, 0, len(all))
 		for _, s := range all {
 			if value, has := s.at(block); has {
-				row = append(row, value)
+				inBlock = append(inBlock, value)
 			}
 		}
-		if len(row) < len(all) {
+		if len(inBlock) < len(all) {
 			continue
 		}
-		for i, value := range row {
+		for i, value := range inBlock {
 			values[i] = append(values[i], value)
 		}
 	}

@@ -1,8 +1,6 @@
 package analysis
 
-import (
-	"github.com/cleave-lab/cleave/lab"
-)
+import "github.com/cleave-lab/cleave/lab"
 
 // statics returns the static costs of variants, such as lines of code and units, per variant and point.
 func (e *experiment) statics() []lab.VariantStatics {

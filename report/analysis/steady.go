@@ -15,11 +15,14 @@ import (
 // quantities lists the quantities in which trials are followed.
 var quantities = []string{stats.FollowMedian, stats.FollowTail, stats.FollowRate}
 
-// followSteadiness judges the steadiness of all variants at all points, from the cohorts of their trials.
+// warmUpQuantity takes the place of these in the steadiness of warm-ups.
+const warmUpQuantity = "warm-up"
+
+// followSteadiness judges the steadiness of all variants at all points, from the cohorts of their trials and
+// from their warm-ups.
 func (e *experiment) followSteadiness() {
 	e.unsteady = map[seriesKey]lab.Steadiness{}
 	for _, v := range e.variants() {
-		e.noteNetwork(v)
 		for _, point := range e.study.Points {
 			var loads []lab.Cohorts
 			for _, trial := range e.counted(v.Name, point.Name) {
@@ -62,25 +65,6 @@ func followedBy(run lab.Analysis, variant, point, quantity string) []lab.Steadin
 	})
 }
 
-// noteNetwork adds notes on the network before a variant and on the links of its hosts, if they are shaped,
-// with what a probe measured in the first trial that was probed.
-func (e *experiment) noteNetwork(v lab.Variant) {
-	for _, point := range e.study.Points {
-		for _, trial := range e.counted(v.Name, point.Name) {
-			const probed = "A probe checked it before every trial; in the first"
-			if trial.Network != "" {
-				e.note("Network before %s: %s. %s: %s.", v.Name, v.Network, probed, trial.Network)
-			}
-			for _, host := range slices.Sorted(maps.Keys(trial.Links)) {
-				e.note("Link of %s of %s: %s. %s: %s.", host, v.Name, v.Hosts[host], probed, trial.Links[host])
-			}
-			if trial.Network != "" || len(trial.Links) > 0 {
-				return
-			}
-		}
-	}
-}
-
 // steadiness returns the steadiness of the loads of a variant at a point in one quantity. They are not steady
 // if they change while they run, or if their second halves together differ from the first by more than the
 // margin.
@@ -116,6 +100,47 @@ var quantityText = map[string]string{
 	stats.FollowRate: "time between right answers",
 }
 
+// followWarmUps adds the summary of a variant's warm-ups at a point. If at least half of them were not steady
+// when they ended, the measurements after them count as unsteady in all quantities.
+func (e *experiment) followWarmUps(variant string, point lab.Point) {
+	sum := lab.WarmUps{Variant: variant, Point: point, Courses: map[string]int{}}
+	var seconds, factors, left []float64
+	for _, trial := range e.counted(variant, point.Name) {
+		w := trial.WarmUp
+		if w == nil {
+			continue
+		}
+		sum.Trials++
+		sum.Courses[w.Course]++
+		sum.Longest = max(sum.Longest, w.Seconds)
+		seconds, factors = append(seconds, w.Seconds), append(factors, w.Factor)
+		if w.Steady {
+			sum.Steady++
+		} else {
+			left = append(left, w.Left)
+		}
+	}
+	if sum.Trials == 0 {
+		return
+	}
+	sum.Seconds, sum.Factor = stats.Median(seconds), stats.Median(factors)
+	e.warmUps = append(e.warmUps, sum)
+	if 2*sum.Steady > sum.Trials {
+		return
+	}
+	s := lab.Steadiness{Variant: variant, Point: point, Quantity: warmUpQuantity, Courses: sum.Courses,
+		Factor: stats.Median(left)}
+	s.Words = fmt.Sprintf("in %d of %s it still changed, by %s, when its warm-up ended at the limit of %s",
+		len(left), figure.Count(sum.Trials, "trial"), figure.Times(figure.Alone(s.Factor)),
+		figure.Amount(sum.Longest, "s"))
+	e.steady = append(e.steady, s)
+	for _, quantity := range quantities {
+		if at := (seriesKey{variant, point.Name, quantity}); e.unsteady[at].Factor < s.Factor {
+			e.unsteady[at] = s
+		}
+	}
+}
+
 // disturbance returns the largest change that may distort a comparison: of either variant within its trials,
 // in the quantity that the metric follows, or of their ratio from block to block. The change is described in
 // short and in full. Without one, the factor is 1 and both texts are empty.
@@ -138,8 +163,7 @@ func (e *experiment) disturbance(
 	return factor, short, full
 }
 
-// withhold withholds a verdict that depends on the length of the trials. If even the whole change could not
-// turn it, its direction stands, but not its size.
+// withhold downgrades a verdict that depends on the length of the trials; see weaken.
 func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c contrast) {
 	factor, short, full := e.disturbance(metric, out.Point.Name, p, c)
 	if full == "" {
@@ -276,16 +300,15 @@ func (e *experiment) keepLongest() {
 	e.trials = longest
 	for _, point := range e.study.Points {
 		if times := e.lengths[point.Name]; times > 1 {
-			e.note("Trials at %s were not steady as planned. Load and warm-up were made %g times as long there; %s "+
-				"that were shorter do not count.%s",
-				point.Name, times, figure.Count(len(shorter[point.Name]), "trial"),
+			e.note("Trials at %s were not steady as planned. Load and warm-up were made %g times as long there; "+
+				"the shorter ones (%d) do not count.%s", point.Name, times, len(shorter[point.Name]),
 				e.shorterTrialsText(point.Name, shorter[point.Name]))
 		}
 	}
 }
 
-// shorterTrialsText returns the medians of shorter trials and of the longest in the headline metric, to show
-// the effect of the length of a trial.
+// shorterTrialsText returns the medians of shorter trials and of the longer ones in the headline metric, to
+// show the effect of the length of a trial.
 func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string {
 	metric, known := e.metric(e.headline())
 	if !known {
@@ -302,7 +325,8 @@ func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string
 	if len(parts) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" Their median %s, and that of these: %s.", metric.Name, strings.Join(parts, "; "))
+	return fmt.Sprintf(" Their median %s, and that of the longer ones: %s.", metric.Name,
+		strings.Join(parts, "; "))
 }
 
 // medianOf returns the median of a metric over the valid trials of a variant at a point, 0 without any.

@@ -295,12 +295,12 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 		t.Errorf("%d trials count, want the last four; withheld: %s", a.Trials.Valid, a.Answer.Withheld)
 	}
 	if notes := strings.Join(a.Notes, "\n"); !strings.Contains(notes,
-		"made 4 times as long there; 8 trials that were shorter do not count. Their median response_time_p50, "+
-			"and that of these: a 1") {
+		"made 4 times as long there; the shorter ones (8) do not count. Their median response_time_p50, and that "+
+			"of the longer ones: a 1") {
 		t.Errorf("notes: %s", notes)
 	}
 	if sure := strings.Join(a.Answer.Sure, " "); !strings.Contains(sure,
-		"4 of 12 trials counted (8 do not, since later ones at their points were made longer).") {
+		"4 of 12 trials counted (8 not, since later ones at their points were made longer).") {
 		t.Errorf("how sure: %s", sure)
 	}
 	if s := strings.Join(a.Answer.NotTested, ", "); !strings.Contains(s, "loads of more than 40 s") {

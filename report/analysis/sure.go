@@ -23,10 +23,10 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 		counted += fmt.Sprintf(" (%d in further blocks, where others were lost)", n)
 	}
 	if n := a.Trials.Shorter; n > 0 {
-		counted += fmt.Sprintf(" (%d do not, since later ones at their points were made longer)", n)
+		counted += fmt.Sprintf(" (%d not, since later ones at their points were made longer)", n)
 	}
 	if a.Trials.Spared > 0 {
-		counted += fmt.Sprintf(" (%d more were not needed, or the time was up)", a.Trials.Spared)
+		counted += fmt.Sprintf(" (%d more not needed, or the time was up)", a.Trials.Spared)
 	}
 	if n := len(a.Trials.Invalid); n > 0 {
 		counted += fmt.Sprintf(", %s did not", figure.Count(n, "attempt"))
@@ -66,7 +66,7 @@ func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 	case bias > 0:
 		return fmt.Sprintf("%s: a bias, so that differences below %s cannot be distinguished from it.", text,
 			stats.Reach(bias))
-	case fewBlocks(r):
+	case figure.IsWide(r.Estimate()):
 		return fmt.Sprintf("%s: too wide to tell a bias (%s).", text, figure.Count(r.N, "block"))
 	case *r.Low <= 1 && *r.High >= 1:
 		return text + ": no bias was found."

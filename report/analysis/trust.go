@@ -10,7 +10,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// mostProblems is the largest number of problems of a variant's audits that are listed.
+// mostProblems is the largest number of problems that are listed of a variant's audits, and of lines that a
+// user's own audit wrote.
 const mostProblems = 20
 
 // countTrials counts the trials: planned, valid, further and spared ones. It lists the invalid ones.
@@ -223,11 +224,15 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 				}
 				own := seriesKey{variant: twins.against, metric: metric.Name}
 				e.bias[own] = max(e.bias[own], 0)
-				if before, known := widest[metric.Name]; !known || width > before {
+				before, known := widest[metric.Name]
+				isWidest := !known || width > before
+				if isWidest {
 					widest[metric.Name], e.noise[metric.Name] = width, c.estimate()
-					testOfWidest[metric.Name] = len(tests)
 				}
 				if c.decided {
+					if isWidest {
+						testOfWidest[metric.Name] = len(tests)
+					}
 					tests = append(tests, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against,
 						Ratio: c.estimate()})
 					p = append(p, c.ratio.P)
@@ -239,9 +244,7 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 		tests[i].PHolm, tests[i].Family = adjusted, len(p)
 	}
 	for metric, i := range testOfWidest {
-		if i < len(tests) && tests[i].Metric == metric {
-			e.twinTests[metric] = tests[i]
-		}
+		e.twinTests[metric] = tests[i]
 	}
 	return tests
 }
@@ -268,7 +271,7 @@ func (e *experiment) gates(metric string, p pair) stats.Gates {
 	return stats.Gates{Margin: e.design.Margin, Bias: max(bias, other)}
 }
 
-// widestGates returns the gates of the metric with the largest bias of any variant.
+// widestGates returns the margin, and the largest bias of any variant in a metric.
 func (e *experiment) widestGates(metric string) stats.Gates {
 	gates := stats.Gates{Margin: e.design.Margin}
 	for at, bias := range e.bias {
@@ -290,10 +293,4 @@ func (c contrast) spread() (float64, bool) {
 	}
 	half := (math.Log(c.ratio.High) - math.Log(c.ratio.Low)) / 2
 	return half, figure.Finite(half)
-}
-
-// fewBlocks reports whether a twin's interval is missing or too wide to show a bias: it spans a factor
-// of ten or more.
-func fewBlocks(r lab.Ratio) bool {
-	return r.Low == nil || r.High == nil || figure.IsWide(r.Estimate())
 }

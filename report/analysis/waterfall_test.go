@@ -90,7 +90,7 @@ func TestStepsMultiplyToTheWhole(t *testing.T) {
 		"complete": {whole, nil, ""},
 		"a trial is missing": {gap, map[string]int{"sync-together": 6, "sync": 6},
 			"blocks lack trials: 3 (no trial of sync-together counts)"},
-		"a value without a ratio": {zero, map[string]int{"saga": 6}, "1 of 28 values are zero or less"},
+		"a value without a ratio": {zero, map[string]int{"saga": 6}, "1 of 28 values left out of the ratios"},
 	} {
 		a := Analyse(c.in)
 		if len(a.Waterfalls) != 2 || len(a.Waterfalls[0].Steps) != 3 {
