@@ -81,6 +81,20 @@ func TestAPlanOfTooManyVariantsIsCheckedNoFurther(t *testing.T) {
 	}
 }
 
+// TestTooManyBlocksAreNotAnalysed, since the time of an analysis grows with their number.
+func TestTooManyBlocksAreNotAnalysed(t *testing.T) {
+	s := stallStudy(t)
+	for until, allowed := range map[string]int{"": study.MaxBlocks, lab.UntilDecided: lab.MostLooked} {
+		s.Design.Until = until
+		for _, blocks := range []int{allowed, allowed + 1} {
+			s.Design.Blocks = blocks
+			if err := study.CheckNames("plan.json", lab.Plan{Study: s}); (err != nil) != (blocks > allowed) {
+				t.Errorf("%d blocks, until %q: %v", blocks, until, err)
+			}
+		}
+	}
+}
+
 // TestMistakesStandAtTheirLine: a problem has the line of the value, or that of its key if the value is
 // empty.
 func TestMistakesStandAtTheirLine(t *testing.T) {

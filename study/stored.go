@@ -16,9 +16,9 @@ import (
 	"github.com/cleave-lab/cleave/yamlfile"
 )
 
-// CheckNames refuses a plan with names that are unsafe as part of a path or on a terminal. That is enough to
-// show its results; CheckPlan is for plans that are played. path is only used in messages. The error is of
-// type Problems.
+// CheckNames refuses a plan with names that are unsafe as part of a path or on a terminal, or with so many
+// blocks, variants or points that an analysis would take very long. That is enough to show its results;
+// CheckPlan is for plans that are played. path is only used in messages. The error is of type Problems.
 func CheckNames(path string, plan lab.Plan) error {
 	f, r := stored(path, plan)
 	f.checkNames(r)
@@ -51,8 +51,8 @@ func stored(path string, plan lab.Plan) (*File, *yamlfile.Reader) {
 	return f, &yamlfile.Reader{Format: format(), File: path}
 }
 
-// checkNames checks the schema, the names of the study, its variants and points, and the numbers of variants,
-// points, claims and faults.
+// checkNames checks the schema, the names of the study, its variants and points, and the numbers of blocks,
+// variants, points, claims and faults.
 func (f *File) checkNames(r *yamlfile.Reader) {
 	s := f.Study
 	if s.Schema != "" && s.Schema != lab.StudySchema {
@@ -88,6 +88,11 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 	atMost("points", len(s.Points), maxPoints)
 	atMost("claims", len(s.Claims), maxClaims)
 	atMost("faults", len(s.Faults), maxFaults)
+	f.limit(r, "design.blocks", float64(s.Design.Blocks), 1, MaxBlocks)
+	if s.Design.Until != "" { // which no study file can set
+		f.limit(r, "design.blocks of a study until decided", float64(s.Design.Blocks), lab.FirstLook+1,
+			lab.MostLooked)
+	}
 }
 
 // pointPattern matches the names of points, including those that factors cross into.
@@ -145,7 +150,6 @@ const (
 func (f *File) checkDesign(r *yamlfile.Reader) {
 	limit := func(place string, value, lowest, highest float64) { f.limit(r, place, value, lowest, highest) }
 	d := f.Study.Design
-	limit("design.blocks", float64(d.Blocks), 1, MaxBlocks)
 	profiled := d.Blocks
 	if !f.planned {
 		profiled = MaxBlocks // options may still change the blocks; addProfiling limits the profiled ones then
@@ -156,12 +160,9 @@ func (f *File) checkDesign(r *yamlfile.Reader) {
 	limit("design.confidence", d.Confidence, 0.5, belowOne)
 	limit("design.warmup_trials", float64(d.WarmupTrials), 0, maxWarmups)
 	limit("design.max_repeats", float64(d.MaxRepeats), 0, maxRepeats)
-	// No study file can set design.until, so these two have no line.
+	// No study file can set design.until, so it has no line.
 	if d.Until != "" && d.Until != lab.UntilDecided {
 		r.Problem(0, "design.until is %q, expected %q or nothing", d.Until, lab.UntilDecided)
-	}
-	if d.Until != "" {
-		limit("design.blocks of a study until decided", float64(d.Blocks), lab.FirstLook+1, lab.MostLooked)
 	}
 	limit("design.lengthen", d.Lengthen, 0, MostLengthened)
 	limit("design.within", d.Within, 0, longest)

@@ -239,7 +239,7 @@ func measured(j *lab.Judgement, value, low, high float64) {
 // points. value returns the number at a point in a block.
 func (e *experiment) blockExponents(c claim, value func(point string, block int) (float64, bool)) []float64 {
 	var exponents []float64
-	for block := 1; block <= e.lastBlock(); block++ {
+	for _, block := range e.blocks {
 		var x, y []float64
 		for _, name := range c.points {
 			point, _ := e.study.Point(name)
@@ -256,14 +256,6 @@ func (e *experiment) blockExponents(c claim, value func(point string, block int)
 		}
 	}
 	return exponents
-}
-
-// lastBlock returns the highest block number of any trial.
-func (e *experiment) lastBlock() int {
-	if len(e.trials) == 0 {
-		return 0
-	}
-	return e.trials[len(e.trials)-1].Block
 }
 
 // withholdClaim withholds a verdict that depends on the length of warm-up and trials: one that changes if the

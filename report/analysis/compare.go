@@ -122,7 +122,7 @@ func (e *experiment) blockTable(metric, point string, p pair) blockTable {
 		t.variants = append(t.variants, v.Name)
 	}
 	over, under := slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against)
-	for block := 1; block <= e.lastBlock(); block++ {
+	for _, block := range e.blocks {
 		row := make([]float64, len(t.variants))
 		for i, name := range t.variants {
 			row[i] = math.NaN()

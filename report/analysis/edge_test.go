@@ -112,6 +112,15 @@ func TestNoTimePerOperationWhereOperationsDoNotGoWithTheFactor(t *testing.T) {
 	}
 }
 
+// TestAHugeBlockNumberTakesNoTime: the record of a trial may be a stranger's.
+func TestAHugeBlockNumberTakesNoTime(t *testing.T) {
+	in := table1(t)
+	in.Trials[0].Block = 1 << 60
+	if a := Analyse(in); a.Trials.Valid != len(in.Trials) {
+		t.Errorf("%d trials count, want all %d", a.Trials.Valid, len(in.Trials))
+	}
+}
+
 func TestZeroHasNoRatioAndIsNotedOnce(t *testing.T) {
 	a := Analyse(table1(t).shift("http", "s2", 0, 1, 1, 1, 1))
 	if c := comparisonOf(t, a, "elapsed", "s2", "http", "uds"); c.N != 4 {

@@ -19,6 +19,7 @@ type experiment struct {
 	design lab.Design
 	// trials are in order of block, then playing order, then attempt.
 	trials []lab.Trial
+	blocks []int // the numbers of the blocks that have such trials, in order
 	// profiled holds the valid trials under a profiler, in the same order. They are not among trials.
 	profiled []lab.Trial
 	// broke holds the trials that broke an invariant, in the same order: also those under a profiler, and those
@@ -105,6 +106,10 @@ func newExperiment(in Input) *experiment {
 	}
 	e.keepLongest()
 	for _, trial := range e.trials {
+		e.blocks = append(e.blocks, trial.Block)
+	}
+	e.blocks = slices.Compact(e.blocks)
+	for _, trial := range e.trials {
 		e.addTrial(trial)
 	}
 	e.addLibraryCosts()
@@ -153,6 +158,14 @@ func (e *experiment) addTrial(trial lab.Trial) {
 		at := seriesKey{trial.Variant, trial.Point.Name, metric}
 		e.series[at] = e.series[at].set(trial.Block, value)
 	}
+}
+
+// lastBlock returns the highest number of a block that has trials.
+func (e *experiment) lastBlock() int {
+	if len(e.blocks) == 0 {
+		return 0
+	}
+	return e.blocks[len(e.blocks)-1]
 }
 
 // strikeOut finds the variants that broke an invariant in any trial. A twin is

@@ -12,7 +12,7 @@ import (
 // waterfalls returns the comparisons of the study's steps, one for each metric and point that all of their
 // variants have.
 func (e *experiment) waterfalls() []lab.Waterfall {
-	shown, other := e.steps(1), e.steps(2) // the order of the report, and a second one to test interactions
+	shown, other := e.steps(1), e.steps(2)
 	if !e.showsSteps() {
 		return nil
 	}
@@ -72,7 +72,12 @@ func (e *experiment) stepMetrics() []lab.Metric {
 // noteGaps adds a note on the blocks in which the trial of some step does not count.
 func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	var gaps []string
-	for block := 1; block <= max(e.design.Blocks, e.lastBlock()); block++ {
+	blocks := slices.Clone(e.blocks)
+	for i := range e.design.Blocks {
+		blocks = append(blocks, i+1)
+	}
+	slices.Sort(blocks)
+	for _, block := range slices.Compact(blocks) {
 		optional := block > e.design.Blocks || e.design.Until == lab.UntilDecided
 		for _, name := range stepVariants(steps) {
 			if optional && !e.attempted(block, name, point) {
@@ -89,7 +94,8 @@ func (e *experiment) noteGaps(point string, steps []lab.PathStep) {
 	}
 }
 
-// steps returns the study's steps of one order, counted from 1.
+// steps returns the study's steps in one of their orders: 1, which the report shows, or 2, which only tests
+// interactions.
 func (e *experiment) steps(order int) []lab.PathStep {
 	return slices.DeleteFunc(slices.Clone(e.study.Steps), func(s lab.PathStep) bool { return s.Order != order })
 }
@@ -160,7 +166,7 @@ func (e *experiment) overBlocks(
 	metric, point string, steps []lab.PathStep,
 ) (values map[string][]float64, blocks int) {
 	values = map[string][]float64{}
-	for block := 1; block <= e.lastBlock(); block++ {
+	for _, block := range e.blocks {
 		found := map[string]float64{}
 		for _, name := range stepVariants(steps) {
 			value, measured := e.series[seriesKey{name, point, metric}].at(block)
