@@ -152,10 +152,10 @@ func partition(values []float64, least float64) []int {
 	return bounds
 }
 
-// MannKendall returns the exact two-sided p-value of the test of a series for a
-// monotone trend (Mann 1945, Kendall 1975), by counting the orders of n values with as
-// many inversions. Ties count for neither side, which makes the test more conservative. The
-// cost grows with the cube of the number of values: meant for trials, not for requests.
+// MannKendall returns the exact two-sided p-value of the test of a series for a monotone trend (Mann 1945,
+// Kendall 1975), by counting the orders of n values with as many inversions. Ties count for neither side,
+// which makes the test more conservative. The cost grows with the cube of the number of values: meant for
+// trials, not for requests.
 func MannKendall(values []float64) (float64, error) {
 	const name, least = "Mann-Kendall test", 3
 	if err := checkFinite(name, values); err != nil {
@@ -176,23 +176,24 @@ func MannKendall(values []float64) (float64, error) {
 			}
 		}
 	}
-	pairs := n * (n - 1) / 2
-	share := make([]float64, pairs+1) // share of all orders that have so many inversions
+	// Orders with at most so many inversions, and as many with at most so many pairs in order, are as far from
+	// the middle as the series.
+	most := (n*(n-1)/2 - max(up-down, down-up)) / 2
+	share := make([]float64, most+1) // share of all orders that have so many inversions
 	share[0] = 1
 	for length := 2; length <= n; length++ {
-		next := make([]float64, pairs+1)
-		for inversions := range share {
-			for k := 0; k < length && k <= inversions; k++ {
-				next[inversions] += share[inversions-k] / float64(length)
+		next, sum := make([]float64, most+1), 0.0 // one value more adds 0 to length-1 inversions
+		for inversions, s := range share {
+			if sum += s; inversions >= length {
+				sum -= share[inversions-length]
 			}
+			next[inversions] = sum / float64(length)
 		}
 		share = next
 	}
 	p := 0.0
-	for inversions, s := range share {
-		if max(inversions, pairs-inversions)*2-pairs >= max(up-down, down-up) {
-			p += s
-		}
+	for _, s := range share {
+		p += 2 * s
 	}
 	return min(1, p), nil
 }

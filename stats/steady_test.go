@@ -117,6 +117,20 @@ func TestMannKendallCountsOrders(t *testing.T) {
 			t.Errorf("%v: p %g, %v; want %g", test.values, p, err, test.want)
 		}
 	}
+	random := rand.New(rand.NewPCG(1, 1))
+	for _, n := range []int{20, 300} { // S is about normal; Kendall 1975, chapter 4
+		values, s := make([]float64, n), 0.0
+		for i := range values {
+			values[i] = random.Float64() + 2*float64(i)/float64(n)/math.Sqrt(float64(n))
+			for _, earlier := range values[:i] {
+				s += math.Copysign(1, values[i]-earlier)
+			}
+		}
+		z := (math.Abs(s) - 1) / math.Sqrt(float64(n*(n-1)*(2*n+5))/18)
+		if p, err := MannKendall(values); err != nil || math.Abs(p-math.Erfc(z/math.Sqrt2)) > 0.01 {
+			t.Errorf("%d values: p %g, %v; want about %g", n, p, err, math.Erfc(z/math.Sqrt2))
+		}
+	}
 	if _, err := MannKendall([]float64{1, 2}); err == nil {
 		t.Error("two values have a trend")
 	}

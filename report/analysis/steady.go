@@ -204,12 +204,12 @@ const driftingRatio = "the ratio goes"
 func driftOf(c contrast, margin float64) (factor float64, words string) {
 	const significance = 0.01
 	logs, err := stats.LogRatios(c.up, c.down)
-	if err != nil {
+	change := stats.TheilSen(logs) * float64(len(logs)-1)
+	if err != nil || math.Abs(change) <= math.Log1p(margin) {
 		return 1, ""
 	}
 	p, err := stats.MannKendall(logs)
-	change := stats.TheilSen(logs) * float64(len(logs)-1)
-	if err != nil || p > significance || math.Abs(change) <= math.Log1p(margin) {
+	if err != nil || p > significance {
 		return 1, ""
 	}
 	return math.Exp(math.Abs(change)),
