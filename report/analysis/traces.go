@@ -134,7 +134,8 @@ func (by sampling) contrast(before, after lab.TraceSet) (c lab.TraceContrast, er
 	if err != nil {
 		return c, err
 	}
-	c.Ratio = lab.Ratio{Ratio: ratio.Value, Low: &ratio.Low, High: &ratio.High, N: ratio.N}
+	c.Ratio = lab.Ratio{Ratio: ratio.Value, N: ratio.N}
+	c.Ratio.Low, c.Ratio.High = bounds(ratio.Low, ratio.High)
 	c.Seconds = by.change(was.seconds, is.seconds)
 	c.Parts, c.Services = by.parts(was, is), by.parts(was.byService(), is.byService())
 	return c, nil

@@ -60,8 +60,9 @@ func TestTracesHoldTheTruth(t *testing.T) {
 	}
 }
 
-// TestABaselineThatIsStruckOutIsNotComparedByItsSpans: as in every other comparison.
-func TestABaselineThatIsStruckOutIsNotComparedByItsSpans(t *testing.T) {
+// TestVariantsAreComparedByTheirSpans with the baseline, unless that is struck out. Their intervals may reach to
+// infinity.
+func TestVariantsAreComparedByTheirSpans(t *testing.T) {
 	in := loaded()
 	for i := range in.Trials {
 		in.Trials[i].Traced = &lab.TraceSet{Operations: []lab.TracedOperation{{Service: "front", Traces: 5,
@@ -69,6 +70,13 @@ func TestABaselineThatIsStruckOutIsNotComparedByItsSpans(t *testing.T) {
 	}
 	if a := Analyse(in); len(a.Traced) != 2 {
 		t.Errorf("%d comparisons by spans, want those of b at two points", len(a.Traced))
+	}
+	two := in.only(func(trial lab.Trial) bool { return trial.Block <= 2 })
+	two.Plan.Study.Design.Confidence = 1 - 1e-12
+	a := Analyse(two)
+	encode(t, a) // fails for an infinite number
+	if len(a.Traced) != 2 || a.Traced[0].Ratio.High != nil {
+		t.Errorf("comparisons by spans %+v, want two without finite intervals", a.Traced)
 	}
 	broken := slices.IndexFunc(in.Trials, func(t lab.Trial) bool { return t.Variant == "a" })
 	in.Trials[broken].Valid, in.Trials[broken].Audit.Verdict = false, lab.AuditInvalid
