@@ -72,12 +72,9 @@ func (l Line) around(value, se, confidence float64) Estimate {
 // FitPowerLaw fits y = c x^e as a straight line through the logs. Its slope is
 // the exponent e: with 1, y is proportional to x; above 1 it grows faster.
 func FitPowerLaw(x, y []float64) (Line, error) {
-	lx, err := logs("power law, x", x)
-	if err != nil {
-		return Line{}, err
-	}
-	ly, err := logs("power law, y", y)
-	if err != nil {
+	lx, xErr := logs("power law, x", x)
+	ly, yErr := logs("power law, y", y)
+	if err := errors.Join(xErr, yErr); err != nil {
 		return Line{}, err
 	}
 	return FitLine(lx, ly)

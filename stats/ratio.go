@@ -1,6 +1,9 @@
 package stats
 
-import "math"
+import (
+	"errors"
+	"math"
+)
 
 // Ratio is an estimated ratio on the log scale. Its interval is symmetric
 // there, so that B/A is exactly the inverse of A/B.
@@ -47,12 +50,9 @@ func LogRatios(numerator, denominator []float64) ([]float64, error) {
 	if len(numerator) != len(denominator) {
 		return nil, &LengthError{name, len(numerator), len(denominator)}
 	}
-	up, err := logs(name+", numerator", numerator)
-	if err != nil {
-		return nil, err
-	}
-	down, err := logs(name+", denominator", denominator)
-	if err != nil {
+	up, upErr := logs(name+", numerator", numerator)
+	down, downErr := logs(name+", denominator", denominator)
+	if err := errors.Join(upErr, downErr); err != nil {
 		return nil, err
 	}
 	for i := range up {
@@ -65,12 +65,9 @@ func LogRatios(numerator, denominator []float64) ([]float64, error) {
 // Welch's t interval (Welch 1947) on the logs. Its N is the smaller sample.
 func LogWelch(numerator, denominator []float64, confidence float64) (Ratio, error) {
 	const name = "log-Welch ratio"
-	up, err := logs(name+", numerator", numerator)
-	if err != nil {
-		return Ratio{}, err
-	}
-	down, err := logs(name+", denominator", denominator)
-	if err != nil {
+	up, upErr := logs(name+", numerator", numerator)
+	down, downErr := logs(name+", denominator", denominator)
+	if err := errors.Join(upErr, downErr); err != nil {
 		return Ratio{}, err
 	}
 	n := min(len(up), len(down))

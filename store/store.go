@@ -185,22 +185,18 @@ func writeTrial(dir string, trial lab.Trial, logs map[string]string) error {
 	if err := os.MkdirAll(filepath.Join(dir, logsDir), 0o755); err != nil {
 		return err
 	}
+	record, err := marshal(trial)
+	files := map[string][]byte{trialFile: record, unitsFile: unitsCSV(trial.Metered),
+		seriesFile: seriesCSV(trial.Metered.Samples)}
 	for unit, text := range logs {
-		if err := writeFile(filepath.Join(dir, logsDir, safeName(unit)+".log"), []byte(text)); err != nil {
-			return err
+		files[filepath.Join(logsDir, safeName(unit)+".log")] = []byte(text)
+	}
+	for name, data := range files {
+		if err == nil {
+			err = writeFile(filepath.Join(dir, name), data)
 		}
 	}
-	if err := writeFile(filepath.Join(dir, unitsFile), unitsCSV(trial.Metered)); err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(dir, seriesFile), seriesCSV(trial.Metered.Samples)); err != nil {
-		return err
-	}
-	data, err := marshal(trial)
-	if err != nil {
-		return err
-	}
-	return writeFile(filepath.Join(dir, trialFile), data)
+	return err
 }
 
 // safeName replaces characters of a unit's name that are not safe in a file name: separators of paths, and

@@ -106,12 +106,10 @@ func newExperiment(in Input) *experiment {
 	}
 	e.keepLongest()
 	for _, trial := range e.trials {
+		e.addTrial(trial)
 		e.blocks = append(e.blocks, trial.Block)
 	}
 	e.blocks = slices.Compact(e.blocks)
-	for _, trial := range e.trials {
-		e.addTrial(trial)
-	}
 	e.addLibraryCosts()
 	e.prepareLooks()
 	e.noteZeros()

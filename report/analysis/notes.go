@@ -125,11 +125,10 @@ func (e *experiment) noteShared(usages []lab.RoleUsage) {
 		host = "the " + figure.Count(int(cores), "processor") + " of one host"
 	}
 	e.note("Generator and system share %s: the generator used from %s of one processor (%s at %s) to %s (%s "+
-		"at %s), which the system did not have. "+
-		"Capacities are lower than on a host of the system's own, and a variant that answers more keeps the "+
-		"generator busier: near saturation that is unfair to the faster one.",
-		host, figure.Percent(least.CPUShare), least.Variant, least.Point.Name, figure.Percent(most.CPUShare),
-		most.Variant, most.Point.Name)
+		"at %s), which the system did not have. Capacities are lower than on a host of the system's own, and a "+
+		"variant that answers more keeps the generator busier: near saturation that is unfair to the faster "+
+		"one.", host, figure.Percent(least.CPUShare), least.Variant, least.Point.Name,
+		figure.Percent(most.CPUShare), most.Variant, most.Point.Name)
 }
 
 // asNumber returns the value of a fact as a number. It is an integer in memory and a float after JSON.
@@ -249,9 +248,8 @@ func (e *experiment) noteClocks() {
 	if apart == 0 || len(between) == 0 {
 		return
 	}
-	e.note("Units ran on hosts with clocks of their own, which differed by up to %s: "+
-		"%s can be wrong by that much.",
-		figure.Number(figure.Alone(apart*1e3))+" ms", strings.Join(between, ", "))
+	e.note("Units ran on hosts with clocks of their own, which differed by up to %s ms: %s can be wrong by "+
+		"that much.", figure.Number(figure.Alone(apart*1e3)), strings.Join(between, ", "))
 	if len(withheld) > 0 {
 		e.note("Not available, since the clocks may differ by more than a tenth of it: %s.",
 			strings.Join(withheld, ", "))

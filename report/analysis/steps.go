@@ -42,8 +42,7 @@ func (e *experiment) stepSentences(a lab.Analysis, s subject, h *lab.Headline) [
 	}
 	for _, w := range waterfalls {
 		inSentence := h != nil && len(h.Bars) > 0 && h.Bars[0].Metric == w.Metric && h.Bars[0].Point == w.Point.Name
-		levelsKnown := !e.study.Explains() && w.Point.Name == s.point &&
-			isAmong(s.metrics, w.Metric)
+		levelsKnown := !e.study.Explains() && w.Point.Name == s.point && isAmong(s.metrics, w.Metric)
 		if !inSentence || e.study.Explains() {
 			texts = append(texts, e.waterfallSentence(w, inSentence, levelsKnown))
 		}

@@ -60,8 +60,8 @@ func TestTracesHoldTheTruth(t *testing.T) {
 	}
 }
 
-// TestVariantsAreComparedByTheirSpans with the baseline, unless that is struck out. Their intervals may reach to
-// infinity.
+// TestVariantsAreComparedByTheirSpans with the baseline, unless that is struck out. Their intervals may reach
+// to infinity.
 func TestVariantsAreComparedByTheirSpans(t *testing.T) {
 	in := loaded()
 	for i := range in.Trials {

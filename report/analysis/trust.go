@@ -224,18 +224,16 @@ func (e *experiment) testTwins() (tests []lab.Bias) {
 				}
 				own := seriesKey{variant: twins.against, metric: metric.Name}
 				e.bias[own] = max(e.bias[own], 0)
-				before, known := widest[metric.Name]
-				isWidest := !known || width > before
-				if isWidest {
-					widest[metric.Name], e.noise[metric.Name] = width, c.estimate()
-				}
 				if c.decided {
-					if isWidest {
-						testOfWidest[metric.Name] = len(tests)
-					}
 					tests = append(tests, lab.Bias{Metric: metric.Name, Point: point.Name, Variant: twins.against,
 						Ratio: c.estimate()})
 					p = append(p, c.ratio.P)
+				}
+				if before, known := widest[metric.Name]; !known || width > before {
+					widest[metric.Name], e.noise[metric.Name] = width, c.estimate()
+					if c.decided {
+						testOfWidest[metric.Name] = len(tests) - 1
+					}
 				}
 			}
 		}
