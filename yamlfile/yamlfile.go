@@ -60,7 +60,7 @@ func (r *Reader) Root(data []byte) *yaml.Node {
 	switch {
 	case len(r.Problems) > 0:
 		return nil
-	case len(roots) == 0:
+	case len(roots) == 0 || len(roots) == 1 && isNull(roots[0]):
 		r.Problem(0, "the file is empty; start with: schema: %s", r.Schema)
 		return nil
 	case len(roots) > 1:

@@ -21,6 +21,7 @@ func TestRoot(t *testing.T) {
 		{"too long", "#" + strings.Repeat("x", 58) + "\na", "r.yaml: the file has 61 bytes, at most 60 are read"},
 		{"empty", "", "r.yaml: the file is empty; start with: schema: recipe/1"},
 		{"comment only", "# later", "r.yaml: the file is empty; start with: schema: recipe/1"},
+		{"nothing after the start", "---\n", "r.yaml: the file is empty; start with: schema: recipe/1"},
 		{"mistake with a line", "a: b\nc: d: e",
 			"r.yaml:2: this is no YAML: mapping values are not allowed in this context"},
 		{"mistake without a line", "a: \xff", "r.yaml: this is no YAML: invalid leading UTF-8 octet"},
