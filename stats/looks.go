@@ -12,13 +12,11 @@ import (
 func pocock(share, alpha float64) float64 { return alpha * math.Log1p((math.E-1)*share) }
 
 // Looks returns the level of each look of a group sequential design that analyses its data after every block
-// from first to last: levels[0] is for first blocks. The intervals drawn at 1 - level hold the true
-// value at all looks together with probability 1 - alpha (repeated confidence
-// intervals; Jennison and Turnbull 1989). So one may stop at any look, for any
-// reason. The bounds are those of a normal mean with blocks of equal information,
-// by numerical integration (Armitage, McPherson and Rowe 1969). Student t intervals at
-// the same level are close to them (Jennison and Turnbull 2000, section 3.8);
-// stats/bench measures how close.
+// from first to last: levels[0] is for first blocks. The intervals drawn at 1 - level hold the true value at
+// all looks together with probability 1 - alpha (repeated confidence intervals; Jennison and Turnbull 1989).
+// So one may stop at any look, for any reason. The bounds are those of a normal mean with blocks of equal
+// information, by numerical integration (Armitage, McPherson and Rowe 1969). Student t intervals at the same
+// level are close to them (Jennison and Turnbull 2000, section 3.8); stats/bench measures how close.
 func Looks(first, last int, alpha float64) []float64 {
 	var levels []float64
 	var inside density // of the sum over the blocks so far, if it was within the bounds at all looks

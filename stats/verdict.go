@@ -13,8 +13,8 @@ type Verdict struct {
 	Kind lab.ComparisonVerdict
 	// Words is the verdict as text: "slower by at least 4.1 %".
 	Words string
-	// MoreBlocks estimates the number of further blocks that an undecided ratio needs, 0 if
-	// that is unknown.
+	// MoreBlocks estimates the number of further blocks that decide an undecided ratio, 0 if it is unknown or if
+	// none would.
 	MoreBlocks int
 }
 
@@ -59,7 +59,7 @@ func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 		return Verdict{Kind: lab.Faster, Words: words.Below + ", by anything from " + fromOne(ratio.High) +
 			" to " + fromOne(ratio.Low)}
 	}
-	return undecided(ratio, gates.Margin)
+	return undecided(ratio, gates)
 }
 
 // within reports whether the whole interval of a ratio lies within a margin.
@@ -69,12 +69,18 @@ func (e Estimate) within(margin float64) bool {
 
 // undecided returns the verdict on a ratio whose interval includes 1, with the number of further blocks that
 // would decide it if the estimate stayed: k = n (halfwidth/target)^2 - n, on the log scale. The target is the
-// widest half-width with which the interval excludes 1 or lies within the margin. The number is too small if
-// there is a bias: an interval within the bias stays undecided.
-func undecided(ratio Estimate, margin float64) Verdict {
+// widest half-width with which the interval lies within the margin, or excludes 1 without lying within the
+// bias.
+func undecided(ratio Estimate, gates Gates) Verdict {
 	const most = 10000
 	distance := math.Abs(math.Log(ratio.Value))
-	target := max(distance, math.Log1p(margin)-distance)
+	target := math.Log1p(gates.Margin) - distance
+	if 2*distance > math.Log1p(gates.Bias) {
+		target = max(target, distance)
+	} else if target <= 0 && gates.Bias > 0 {
+		return Verdict{Kind: lab.Undecided, Words: "undecided: hidden by the bias of " + Reach(gates.Bias) +
+			" that a twin shows"}
+	}
 	half := (math.Log(ratio.High) - math.Log(ratio.Low)) / 2
 	n := float64(ratio.N)
 	more := math.Ceil(n*(half/target)*(half/target) - n)

@@ -83,6 +83,9 @@ func TestJudgeUnderABias(t *testing.T) {
 		{"from within the bias to beyond", 1.08, 1.32, lab.Slower, "slower, by anything from 8 % to 32 %"},
 		{"beyond the bias", 1.28, 1.32, lab.Slower, "slower by at least 28 %"},
 		{"within the margin", 0.98, 1.02, lab.Equivalent, "equivalent within 20 %"},
+		{"around 1, hidden by the bias", 0.93, 1.25, lab.Undecided,
+			"undecided: hidden by the bias of 20 % that a twin shows"},
+		{"around 1, beyond half the bias", 0.95, 1.3, lab.Undecided, "undecided: about 7 more blocks needed"},
 		{"around 1, within the bias", 0.9, 1.1, lab.Undecided,
 			"undecided: within the bias of 20 % that a twin shows"},
 	}
