@@ -75,9 +75,8 @@ func trialCourse(trial lab.Trial) lab.TrialCourse {
 		if lasts < fullSlice {
 			continue
 		}
-		rate := float64(slice.OK) / lasts
 		course.End = append(course.End, significant(slice.End))
-		course.Rate = append(course.Rate, significant(rate))
+		course.Rate = append(course.Rate, significant(float64(slice.OK)/lasts))
 		course.Median = append(course.Median, significantOrNone(slice.Median))
 		course.P99 = append(course.P99, significantOrNone(slice.P99))
 	}

@@ -66,10 +66,7 @@ func (e *experiment) addWithheld(all []string, trial lab.Trial, isOfKind func(la
 
 // noteArrivals adds a note on jittered arrivals of an open loop.
 func (e *experiment) noteArrivals() {
-	open := slices.ContainsFunc(e.study.Points, func(p lab.Point) bool {
-		_, open := offeredRate(p, nil)
-		return open
-	})
+	open := slices.ContainsFunc(e.study.Points, offersRate)
 	if e.study.Load != nil && e.study.Load.Arrivals == lab.JitteredArrivals && open {
 		e.note("Flows were due at random moments of even intervals (jittered arrivals): evenly spaced ones keep " +
 			"in step with timers of a system, which shifts its times.")

@@ -154,7 +154,7 @@ func (e *experiment) loadNotTested() []string {
 	var parts []string
 	var rates []float64
 	for _, p := range e.study.Points {
-		if rate, open := offeredRate(p, nil); open {
+		if rate, open := p.Rate(); open {
 			rates = append(rates, rate)
 		}
 	}

@@ -180,13 +180,12 @@ func comparedOperations(
 
 // operationOf returns the operation of a set with the service and name of another one.
 func operationOf(of lab.TraceSet, like lab.TracedOperation) (lab.TracedOperation, bool) {
-	i := slices.IndexFunc(of.Operations, func(o lab.TracedOperation) bool {
-		return o.Service == like.Service && o.Operation == like.Operation
-	})
-	if i < 0 {
-		return lab.TracedOperation{}, false
+	for _, o := range of.Operations {
+		if o.Service == like.Service && o.Operation == like.Operation {
+			return o, true
+		}
 	}
-	return of.Operations[i], true
+	return lab.TracedOperation{}, false
 }
 
 // weightedSet holds the means of each batch over all compared operations.
