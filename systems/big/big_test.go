@@ -242,6 +242,9 @@ func TestRollFormsTheSameNeighbourhoodsInAnyOrder(t *testing.T) {
 	if got := roll.Neighbourhood(1); got[0] != "c" || got[1] != "d" {
 		t.Errorf("second neighbourhood is %v, want [c d]", got)
 	}
+	if n := testing.AllocsPerRun(10, func() { roll.Neighbourhood(1) }); n > 0 {
+		t.Errorf("Neighbourhood allocates %g times: the measured start signal must not wait for it", n)
+	}
 	if _, err := roll.Register("e"); err == nil {
 		t.Error("a fifth of four workers may register")
 	}

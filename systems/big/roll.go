@@ -11,7 +11,7 @@ import (
 // concurrently has a Reception, which guards it with a mutex as the study's core does.
 type Roll struct {
 	job       Job
-	addresses []string
+	addresses []string // in the order of registration; sorted once all have registered
 	finished  int
 }
 
@@ -24,7 +24,20 @@ func (r *Roll) Register(address string) (complete bool, err error) {
 		return false, fmt.Errorf("worker %q registers, but all %d workers have registered", address, r.job.Total())
 	}
 	r.addresses = append(r.addresses, address)
-	return len(r.addresses) == r.job.Total(), nil
+	if complete = len(r.addresses) == r.job.Total(); complete {
+		slices.SortFunc(r.addresses, compareAddresses)
+	}
+	return complete, nil
+}
+
+// compareAddresses compares hosts and ports by their numbers, and other addresses as texts.
+func compareAddresses(a, b string) int {
+	first, err := netip.ParseAddrPort(a)
+	second, err2 := netip.ParseAddrPort(b)
+	if err != nil || err2 != nil {
+		return strings.Compare(a, b)
+	}
+	return first.Compare(second)
 }
 
 // Finish counts a worker that has reached its limit and reports whether it was
@@ -43,21 +56,12 @@ func (r *Roll) Account(startNs, endNs int64) Account {
 	return account
 }
 
-// Addresses returns all registered addresses in ascending order: hosts and ports by their numbers, other
-// addresses as texts. If the deployer assigns addresses in that order, it is the order of worker numbers.
-func (r *Roll) Addresses() []string {
-	return slices.SortedFunc(slices.Values(r.addresses), func(a, b string) int {
-		first, err := netip.ParseAddrPort(a)
-		second, err2 := netip.ParseAddrPort(b)
-		if err != nil || err2 != nil {
-			return strings.Compare(a, b)
-		}
-		return first.Compare(second)
-	})
-}
+// Addresses returns the addresses of all workers, once all have registered, in ascending order. If the
+// deployer assigns addresses in that order, it is the order of worker numbers.
+func (r *Roll) Addresses() []string { return r.addresses }
 
-// Neighbourhood returns the addresses of the workers of a neighbourhood, by index. Neighbourhoods do not
-// depend on the order of registration, since Addresses is sorted.
+// Neighbourhood returns the addresses of the workers of a neighbourhood, by index, once all have registered.
+// It does not depend on the order of registration. Cores call it within the measured time, so it only slices.
 func (r *Roll) Neighbourhood(number int) []string {
-	return r.Addresses()[number*r.job.Workers : (number+1)*r.job.Workers]
+	return r.addresses[number*r.job.Workers : (number+1)*r.job.Workers]
 }
