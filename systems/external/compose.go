@@ -1,8 +1,10 @@
 package external
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/url"
@@ -26,9 +28,12 @@ func readCompose(path string) (*lab.Compose, error) {
 	if err != nil {
 		return nil, err
 	}
-	document, err := parseCompose(text)
+	document, several, err := parseCompose(text)
 	if err != nil || mappingValue(document, "include") == nil {
 		return &lab.Compose{Text: string(text), Dir: filepath.Dir(path)}, err
+	}
+	if several {
+		return nil, errDocuments
 	}
 	if err := include(document, filepath.Dir(path), map[string]bool{path: true}); err != nil {
 		return nil, err
@@ -45,19 +50,24 @@ func yamlText(n *yaml.Node) (string, error) {
 	return text.String(), err
 }
 
-// parseCompose returns the root object of a compose file, which is empty if the file is.
-func parseCompose(text []byte) (*yaml.Node, error) {
+// errDocuments is the error of files whose text includes would change.
+var errDocuments = errors.New("a file of several YAML documents cannot include others, nor " +
+	"be included: name what docker compose config prints")
+
+// parseCompose returns the root object of the first document of a compose file, which is empty if the file
+// is. It reports whether the file has several documents.
+func parseCompose(text []byte) (root *yaml.Node, several bool, err error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document yaml.Node
-	if err := yaml.Unmarshal(text, &document); err != nil {
-		return nil, err
-	}
-	if document.Kind == 0 {
-		return &yaml.Node{Kind: yaml.MappingNode}, nil
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return &yaml.Node{Kind: yaml.MappingNode}, false, nil
+	} else if err != nil {
+		return nil, false, err
 	}
 	if document.Content[0].Kind != yaml.MappingNode {
-		return nil, errors.New("it is no set of keys such as services")
+		return nil, false, errors.New("it is no set of keys such as services")
 	}
-	return document.Content[0], nil
+	return document.Content[0], !errors.Is(decoder.Decode(&yaml.Node{}), io.EOF), nil
 }
 
 // mappingValue returns the value of a key of an object, or nil if it has no such key.
@@ -107,7 +117,10 @@ func include(document *yaml.Node, dir string, seen map[string]bool) error {
 		if err != nil {
 			return fmt.Errorf("include: %w", err)
 		}
-		included, err := parseCompose(text)
+		included, several, err := parseCompose(text)
+		if err == nil && several {
+			err = errDocuments
+		}
 		if err == nil {
 			err = include(included, dir, seen)
 		}
@@ -147,13 +160,21 @@ func mergeCompose(document, included *yaml.Node) error {
 
 // serviceNames returns the sorted names of the services of a compose file.
 func serviceNames(c *lab.Compose) ([]string, error) {
-	var file struct {
-		Services map[string]any `yaml:"services"`
+	all := map[string]any{}
+	for decoder := yaml.NewDecoder(strings.NewReader(c.Text)); ; {
+		var document struct {
+			Services map[string]any `yaml:"services"`
+		}
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("compose file: %w", err)
+		}
+		maps.Copy(all, document.Services)
 	}
-	if err := yaml.Unmarshal([]byte(c.Text), &file); err != nil {
-		return nil, fmt.Errorf("compose file: %w", err)
-	}
-	names := slices.Sorted(maps.Keys(file.Services))
+	names := slices.Sorted(maps.Keys(all))
 	switch {
 	case len(names) == 0:
 		return nil, errors.New("compose file: it has no services")

@@ -29,6 +29,16 @@ func TestIncludedComposeFilesArePartOfTheText(t *testing.T) {
 	}
 }
 
+// TestServicesOfAllDocumentsAreUnits: the compose command merges the documents of a file.
+func TestServicesOfAllDocumentsAreUnits(t *testing.T) {
+	d, err := composed(t, map[string]string{"compose.yaml": "services: {web: {image: nginx, ports: " +
+		"[\"127.0.0.1:8080:80\"]}}\n---\nservices: {db: {image: postgres}}"}, "http://127.0.0.1:8080/")
+	testset.Must(t, err)
+	if names, err := serviceNames(d.Compose); err != nil || strings.Join(names, " ") != "db web" {
+		t.Errorf("services %v, %v", names, err)
+	}
+}
+
 func TestComposeFilesThatCannotBeComparedAreRefused(t *testing.T) {
 	const web = "services: {web: {image: nginx, ports: [\"8080:80\"]}}"
 	for name, c := range map[string]struct {
@@ -49,6 +59,10 @@ func TestComposeFilesThatCannotBeComparedAreRefused(t *testing.T) {
 			"a/b.yaml lies in another folder"},
 		"included with settings": {map[string]string{"compose.yaml": "include: [{path: a.yaml}]", "a.yaml": web},
 			"only a list of files is read"},
+		"several documents include": {map[string]string{"compose.yaml": "include: [a.yaml]\n---\n" + web,
+			"a.yaml": "volumes: {}"}, "a file of several YAML documents cannot include others"},
+		"several documents are included": {map[string]string{"compose.yaml": "include: [a.yaml]",
+			"a.yaml": web + "\n---\nvolumes: {}"}, "a file of several YAML documents cannot include others"},
 		"two of one name": {map[string]string{"compose.yaml": "include: [a.yaml]\n" + web, "a.yaml": web},
 			"a.yaml: services has web, and so has the file that includes it"},
 	} {

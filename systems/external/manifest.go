@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -314,7 +315,7 @@ type manifests struct {
 	workloads []workload
 	services  []serviceManifest
 	configs   map[string]configData // by kind and name
-	claims    map[string]bool
+	claims    map[string]string     // the namespace of each
 	ingresses []ingress
 	notes     []string
 }
@@ -360,7 +361,7 @@ func readManifests(path string) (*manifests, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &manifests{configs: map[string]configData{}, claims: map[string]bool{}}
+	m := &manifests{configs: map[string]configData{}, claims: map[string]string{}}
 	var problems yamlfile.Problems
 	for _, file := range files {
 		text, err := inputfile.Read(file, maxManifests)
@@ -415,8 +416,12 @@ func (m *manifests) add(r *yamlfile.Reader, root *yaml.Node) {
 		}
 		m.configs[kind+" "+name] = config
 	case "PersistentVolumeClaim":
-		read[claim](r, root)
-		m.claims[name] = true
+		namespace := cmp.Or(read[claim](r, root).Metadata.Namespace, "default")
+		if other, exists := m.claims[name]; exists && other != namespace {
+			r.Problem(root.Line, "there is another PersistentVolumeClaim %s in the namespace %s: rename one", name,
+				other)
+		}
+		m.claims[name] = namespace
 	case "PersistentVolume":
 		m.notes = append(m.notes, fmt.Sprintf("the PersistentVolume %s is left out: each claim gets a volume of "+
 			"the trial, which is empty at first", name))

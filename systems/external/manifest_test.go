@@ -247,6 +247,9 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: " + namespace + "}\ndata: {A: \"" +
 			value + "\"}\n---\n"
 	}
+	volume := func(namespace string) string {
+		return "---\nkind: PersistentVolumeClaim\nmetadata: {name: v, namespace: " + namespace + "}\n"
+	}
 	for text, message := range map[string]string{
 		workload("containers: [{name: a, image: a}, {name: b, image: b}]"): "Deployment a: its pods have 2 " +
 			"containers",
@@ -271,6 +274,8 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 		workload("containers: [{name: a, image: a}]") + "---\napiVersion: v1\nkind: Service\n" +
 			"metadata: {name: s, namespace: b}\nspec: {selector: {app: a}, ports: [{port: 1}]}\n": "two Services " +
 			"are called s",
+		workload("containers: [{name: a, image: a}]") + volume("a") + volume("a") + volume("b"): "a.yaml:17: " +
+			"there is another PersistentVolumeClaim v in the namespace a",
 		config("a", "1") + config("b", "1") + config("b", "2") +
 			workload("containers: [{name: a, image: a}]"): "a.yaml:11: there is another ConfigMap c with other values",
 	} {

@@ -105,14 +105,14 @@ func expanded(texts []string, env map[string]string) (all []string) {
 
 // mount adds the volumes that a container mounts to its unit.
 func (t *translation) mount(unit *lab.SystemService, c podContainer) {
-	pod, claims := t.Spec.Template.Spec, map[string]bool{}
+	pod, templates := t.Spec.Template.Spec, map[string]bool{}
 	for _, template := range t.Spec.VolumeClaimTemplates {
-		claims[template.Metadata.Name] = true
+		templates[template.Metadata.Name] = true
 	}
 	for _, m := range c.VolumeMounts {
 		mount := lab.ContainerMount{Kind: lab.MountVolume, Target: m.MountPath, ReadOnly: m.ReadOnly}
 		i := slices.IndexFunc(pod.Volumes, func(v podVolume) bool { return v.Name == m.Name })
-		if i < 0 && !claims[m.Name] {
+		if i < 0 && !templates[m.Name] {
 			t.addObstacle("there is no volume %s", m.Name)
 			continue
 		}
@@ -121,7 +121,7 @@ func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 			v = pod.Volumes[i]
 		}
 		switch {
-		case claims[m.Name]: // a volume without a name: each pod has its own
+		case templates[m.Name]: // a volume without a name: each pod has its own
 		case v.EmptyDir != nil && v.EmptyDir.Medium == "Memory":
 			mount.Kind = lab.MountMemory
 		case v.EmptyDir != nil && len(pod.InitContainers) > 0: // shared with those, which are other units
@@ -136,7 +136,7 @@ func (t *translation) mount(unit *lab.SystemService, c podContainer) {
 		case v.PersistentVolumeClaim != nil:
 			mount.Source = v.PersistentVolumeClaim.ClaimName
 			mount.ReadOnly = mount.ReadOnly || v.PersistentVolumeClaim.ReadOnly
-			if !t.claims[mount.Source] {
+			if t.claims[mount.Source] == "" {
 				t.addObstacle("there is no PersistentVolumeClaim %s", mount.Source)
 			}
 		case v.HostPath != nil:

@@ -34,6 +34,7 @@ type project struct {
 	// Each has one line per finding: obstacles are the reasons why services cannot be units, risks are the
 	// powers over this host that services have, and notes are the differences from docker compose.
 	obstacles, risks, notes []string
+	noted                   map[string]bool    // the notes on ports, which may be many
 	builds                  map[string]Build   // by image
 	changes                 map[string]*change // of services, by their names; nil removes one
 	removed                 []string           // the services and workloads that changes have removed
@@ -87,7 +88,8 @@ func readProject(
 		return nil, errors.New("it has no services (COMPOSE_PROFILES chooses those of profiles)")
 	}
 	p := &project{name: strings.ReplaceAll(file.Name, "_", "-"), replicas: map[string]int{},
-		limits: map[string]lab.Limits{}, fixed: map[string]string{}, builds: map[string]Build{}, changes: changes}
+		limits: map[string]lab.Limits{}, fixed: map[string]string{}, noted: map[string]bool{},
+		builds: map[string]Build{}, changes: changes}
 	written := maps.Clone(file.Services)
 	for _, name := range file.ServiceNames() {
 		if p.removes(name) {
@@ -191,9 +193,11 @@ func (p *project) joinNetworks(file *types.Project) {
 	}
 }
 
-// addObstacle adds a reason why services cannot be units.
+// addObstacle adds a reason why services cannot be units, once: the pods of a StatefulSet have the same.
 func (p *project) addObstacle(format string, args ...any) {
-	p.obstacles = append(p.obstacles, fmt.Sprintf(format, args...))
+	if obstacle := fmt.Sprintf(format, args...); !slices.Contains(p.obstacles, obstacle) {
+		p.obstacles = append(p.obstacles, obstacle)
+	}
 }
 
 // configText returns the environment and the command of a service as one text.

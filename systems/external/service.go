@@ -215,7 +215,8 @@ func (p *project) noteIfNotTCP(service, port, protocol string) bool {
 	}
 	note := fmt.Sprintf("service %s: port %s/%s gets no load, and on kubernetes no other service reaches it",
 		service, port, strings.ToLower(protocol))
-	if !slices.Contains(p.notes, note) {
+	if !p.noted[note] {
+		p.noted[note] = true
 		p.notes = append(p.notes, note)
 	}
 	return true

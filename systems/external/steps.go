@@ -162,7 +162,7 @@ func (d *Definition) dropMissingDependencies() {
 }
 
 // canRun reports whether the system can run: its entry point exists, and the services that start after others
-// form no circle. The zero value cannot.
+// form no cycle. The zero value cannot.
 func (d Definition) canRun() bool {
 	if d.Name == "" || len(d.Services) > 0 && d.service(d.Entry) == nil {
 		return false

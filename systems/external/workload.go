@@ -22,7 +22,8 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 	}
 	base := path.Base(file)
 	p := &project{name: loaded.NameOf(strings.TrimSuffix(base, path.Ext(base))), replicas: map[string]int{},
-		limits: map[string]lab.Limits{}, served: map[string]entryPoint{}, notes: m.notes, changes: changes}
+		limits: map[string]lab.Limits{}, served: map[string]entryPoint{}, notes: m.notes, noted: map[string]bool{},
+		changes: changes}
 	for _, w := range m.workloads {
 		if !p.removes(w.Metadata.Name) {
 			t := translation{project: p, manifests: m, workload: w}
