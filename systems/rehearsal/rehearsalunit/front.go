@@ -56,21 +56,12 @@ func (u *Unit) connectReplicas(name string) error {
 	// The name of the first replica is also that of the unit, whose addresses begin with that of the first.
 	own, _, _ = strings.Cut(own, lab.AddressSeparator)
 	for i, unit := range u.design.Units {
-		addresses, err := u.Peer(unit.Name)
+		replicas, err := u.Replicas(unit.Name, own) // not every network leads back to the caller
 		if err != nil {
 			return err
 		}
-		for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
-			address, standby := strings.CutPrefix(address, lab.StandbyMark)
-			if address == own {
-				continue // its own work needs no call, and not every network leads back to the caller
-			}
-			client, err := u.Calls.NewClient(unit.Name, address)
-			if err != nil {
-				return err
-			}
-			u.Keep(client)
-			u.replicas = append(u.replicas, replica{rehearsalpb.CallPart(client), i, standby})
+		for _, r := range replicas {
+			u.replicas = append(u.replicas, replica{rehearsalpb.CallPart(r), i, r.Standby})
 		}
 	}
 	return nil

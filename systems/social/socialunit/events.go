@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,8 +12,6 @@ import (
 
 	"github.com/cleave-lab/cleave/backing/broker"
 	"github.com/cleave-lab/cleave/binding/event"
-	"github.com/cleave-lab/cleave/binding/rpc"
-	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/social"
 	"github.com/cleave-lab/cleave/systems/social/architecture"
 	"github.com/cleave-lab/cleave/systems/social/compose"
@@ -106,7 +103,7 @@ func (u *Unit) poll(ctx context.Context) (taken int64, sure bool, err error) {
 	taken = event.Taken(u.broker)
 	for _, filler := range u.fillers {
 		more, err := event.AskTaken(ctx, filler)
-		if err != nil && filler.standby {
+		if err != nil && filler.Standby {
 			continue // a standby replica may not have been started
 		}
 		if err != nil || more == event.Working || taken == event.Working {
@@ -140,33 +137,14 @@ func (u *Unit) awaitSettled(ctx context.Context) error {
 	}
 }
 
-// filler is a client of one replica of the unit that fills home timelines.
-type filler struct {
-	rpc.Client
-	standby bool
-}
-
-// connectFillers connects the front to every replica of the unit that fills home timelines,
-// so that it can poll each.
-func (u *Unit) connectFillers() error {
+// connectFillers connects the front to every replica of the unit that fills home timelines, so that it can
+// poll each.
+func (u *Unit) connectFillers() (err error) {
 	if u.broker == nil || u.Name != u.design.Front().Name || u.Hosts(parts.HomeTimelinesName) {
 		return nil
 	}
-	name := u.UnitOf(parts.HomeTimelinesName)
-	addresses, err := u.Peer(name)
-	if err != nil {
-		return err
-	}
-	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
-		address, standby := strings.CutPrefix(address, lab.StandbyMark)
-		client, err := u.Calls.NewClient(name, address)
-		if err != nil {
-			return err
-		}
-		u.Keep(client)
-		u.fillers = append(u.fillers, filler{client, standby})
-	}
-	return nil
+	u.fillers, err = u.Replicas(u.UnitOf(parts.HomeTimelinesName), "")
+	return err
 }
 
 // answerSettled answers a request for SettledPath.

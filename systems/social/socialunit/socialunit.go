@@ -136,7 +136,7 @@ type Unit struct {
 	third   *thirdparty.Client
 	cache   *cache.Cache
 	broker  broker.Client
-	fillers []filler // only in the front: see connectFillers
+	fillers []hosting.Replica // only in the front: see connectFillers
 }
 
 // Open opens the stores and servers of a unit, makes its components and connects it to its peers. The unit
