@@ -93,13 +93,12 @@ func PasswordHash(login, password string) string {
 
 var flightID = regexp.MustCompile(`^[A-Z]{3}-[A-Z]{3}-[0-9]{8}-[0-9]{1,3}$`)
 
-// ValidFlightID reports whether a text has the form of a flight's id,
-// FROM-TO-YYYYMMDD-k.
+// ValidFlightID reports whether a text has the form of a flight's id, FROM-TO-YYYYMMDD-k.
 func ValidFlightID(id string) bool { return flightID.MatchString(id) }
 
-// InOrder sorts flights of one segment and day by their numbers, which end their ids: a longer id has the
+// SortFlights sorts flights of one segment and day by their numbers, which end their ids: a longer id has the
 // greater number.
-func InOrder(flights []Flight) {
+func SortFlights(flights []Flight) {
 	slices.SortFunc(flights, func(a, b Flight) int {
 		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
 	})

@@ -301,7 +301,7 @@ func (e *embedded) Flights(_ context.Context, from, to, day string) ([]airline.F
 		}
 		return nil
 	})
-	airline.InOrder(found)
+	airline.SortFlights(found)
 	return found, err
 }
 

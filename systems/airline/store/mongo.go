@@ -295,7 +295,7 @@ func (m *mongoStore) Flights(ctx context.Context, from, to, day string) ([]airli
 	for _, d := range documents {
 		found = append(found, d.flight())
 	}
-	airline.InOrder(found)
+	airline.SortFlights(found)
 	return found, err
 }
 

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/systems/airline"
@@ -248,7 +249,7 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 					architecture.Mongo: "mongodb"}[d.Store],
 				"AIRLINE_CUSTOMERS=" + strconv.Itoa(data.Customers), "AIRLINE_AIRPORTS=" + strconv.Itoa(data.Airports),
 				"AIRLINE_DAYS=" + strconv.Itoa(data.Days), "AIRLINE_FLIGHTS=" + strconv.Itoa(data.Flights),
-				"AIRLINE_FIRST_DAY=" + data.FirstDay.Format("2006-01-02"),
+				"AIRLINE_FIRST_DAY=" + data.FirstDay.Format(time.DateOnly),
 				"AIRLINE_SESSION_SECONDS=3600",
 				"AIRLINE_SESSIONS=" + map[bool]string{false: architecture.Ask, true: architecture.Token}[d.Token],
 				"AIRLINE_POOL=" + map[bool]string{false: "off", true: "on"}[d.Pool],
@@ -341,9 +342,10 @@ func get(ctx context.Context, address, path string) (*http.Response, error) {
 // longestAnswer limits the time of an answer, in seconds.
 const longestAnswer = 30
 
-// routes returns the lines of HAProxy's configuration: it sends each request to the unit that
-// answers it, and refuses the paths that only units use. It starts when all units are ready. It
-// does not check their health: a connection that fails is tried again, at another replica if there is one.
+// routes returns the lines of HAProxy's configuration: it sends each request to the unit that answers it, and
+// refuses the paths that only units use. The first unit gets the requests of no other: as services, that is
+// auth with /login and /logout. HAProxy starts when all units are ready. It does not check their health: a
+// connection that fails is tried again, at another replica if there is one.
 func routes(units []string) []string {
 	problem := func(kind, title string, status int) string {
 		return fmt.Sprintf(`status %d content-type application/problem+json string '{"type":"/problems/%s","title":"%s","status":%d,"detail":"%s"}'`,

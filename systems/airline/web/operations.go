@@ -169,3 +169,31 @@ func (h *handler) allBookings(c *call) error {
 	}
 	return nil
 }
+
+// checkOwner refuses a path of another customer than the session's.
+func (c *call) checkOwner() error {
+	if c.names[0] != c.login {
+		return rpc.Problemf(airline.NotYours, "the session is another customer's")
+	}
+	return nil
+}
+
+// day reads a date of the query that must be there.
+func day(query url.Values, name string) (date time.Time, err error) {
+	text, err := parameter(query, name)
+	if err != nil {
+		return date, err
+	}
+	if date, err = time.Parse(time.DateOnly, text); err != nil {
+		return date, rpc.Problemf(airline.BadRequest, "%s is no date: send one such as 2026-01-31", name)
+	}
+	return date, nil
+}
+
+// parameter reads a text of the query that must be there.
+func parameter(query url.Values, name string) (string, error) {
+	if len(query[name]) != 1 {
+		return "", rpc.Problemf(airline.BadRequest, "the query must have %s exactly once", name)
+	}
+	return checkText(query[name][0], name)
+}

@@ -123,7 +123,7 @@ func (h *handler) add(operation string, session bool, answer func(c *call) error
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	err := h.serve(w, r)
 	switch {
-	case errors.Is(err, errTooSlow): // the server closes
+	case errors.Is(err, errTooSlow): // the rest of the body may still come
 		w.Header().Set("Connection", "close")
 		w.WriteHeader(http.StatusRequestTimeout)
 	case err != nil:
@@ -278,32 +278,4 @@ func Serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	server := unit.NewFront(handler, answerTime)
 	server.ReadHeaderTimeout = server.ReadTimeout // as in the other languages
 	return unit.ServeHTTP(ctx, listener, server, drain)
-}
-
-// checkOwner refuses a path of another customer than the session's.
-func (c *call) checkOwner() error {
-	if c.names[0] != c.login {
-		return rpc.Problemf(airline.NotYours, "the session is another customer's")
-	}
-	return nil
-}
-
-// day reads a date of the query that must be there.
-func day(query url.Values, name string) (date time.Time, err error) {
-	text, err := parameter(query, name)
-	if err != nil {
-		return date, err
-	}
-	if date, err = time.Parse(time.DateOnly, text); err != nil {
-		return date, rpc.Problemf(airline.BadRequest, "%s is no date: send one such as 2026-01-31", name)
-	}
-	return date, nil
-}
-
-// parameter reads a text of the query that must be there.
-func parameter(query url.Values, name string) (string, error) {
-	if len(query[name]) != 1 {
-		return "", rpc.Problemf(airline.BadRequest, "the query must have %s exactly once", name)
-	}
-	return checkText(query[name][0], name)
 }

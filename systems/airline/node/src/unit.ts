@@ -80,6 +80,7 @@ function addRoutes(app: FastifyInstance, config: Config, store: Store): void {
   };
   const flights = new Flights(store);
   const customers = new Customers(store);
+  // Units other than auth ask it about sessions, unless their tokens are signed.
   const others: Sessions = config.key === undefined ? remote : own;
   switch (unit) {
     case 'monolith': {

@@ -37,6 +37,9 @@ public final class Answers extends Handler.Wrapper {
    */
   private static final int PREFIX = 1 + Integer.BYTES;
 
+  /** The longest request in bytes, as over HTTP. */
+  static final int LARGEST = 16 * 1024;
+
   private final Map<String, UnaryOperator<Fields>> methods = new HashMap<>();
 
   /** Answers calls to auth. */
@@ -92,11 +95,11 @@ public final class Answers extends Handler.Wrapper {
         || !type.startsWith(TYPE)) {
       return super.handle(request, response, callback);
     }
-    ByteBuffer body = Content.Source.asByteBuffer(request);
+    byte[] body = Content.Source.asInputStream(request).readNBytes(LARGEST + 1);
     Status status = Status.OK;
     ByteBuffer answer = null;
     try {
-      answer = answer(request.getHttpURI().getPath(), body);
+      answer = answer(request.getHttpURI().getPath(), ByteBuffer.wrap(body));
     } catch (RuntimeException e) {
       if (e instanceof Problem problem && problem.kind() == Problem.Kind.UNAVAILABLE) {
         status = Status.UNAVAILABLE;
@@ -113,6 +116,9 @@ public final class Answers extends Handler.Wrapper {
   }
 
   ByteBuffer answer(String path, ByteBuffer body) {
+    if (body.remaining() > LARGEST) {
+      throw new IllegalArgumentException("a call of more than " + LARGEST + " bytes at " + path);
+    }
     UnaryOperator<Fields> method = methods.get(path);
     if (method == null
         || body.remaining() < PREFIX

@@ -20,8 +20,9 @@ import org.bson.Document;
 import org.bson.conversions.Bson;
 
 /**
- * Bookings as orders: what was booked together is one document, since a server alone writes that as
- * a whole or not at all; an index refuses a second one with the same customer and flight.
+ * Bookings as orders: what was booked together is one document, which is written as a whole or not
+ * at all. A server that is no replica set has no transactions over two documents. An index refuses
+ * a second order with the same customer and flight.
  */
 final class MongoBookings implements BookingStore {
   private static final String SEAT_ID = "seats.id";

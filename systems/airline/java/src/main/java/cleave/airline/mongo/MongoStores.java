@@ -27,7 +27,7 @@ import org.bson.Document;
 public final class MongoStores implements Stores {
   private static final int PATIENCE_SECONDS = 5;
 
-  // For slow operations: to make indices, and to list all documents.
+  // For slow operations: to make indices, to load a collection, and to list all documents.
   private static final int LONG_PATIENCE_SECONDS = 60;
 
   private static final int LOADED_AT_ONCE = 1000;
@@ -95,7 +95,7 @@ public final class MongoStores implements Stores {
     if (loaded.find(mark).first() != null) {
       return;
     }
-    MongoCollection<Document> collection = collection(name);
+    MongoCollection<Document> collection = patient(collection(name));
     collection.deleteMany(new Document());
     List<Document> batch = new ArrayList<>();
     for (Iterator<Document> all = documents.iterator(); all.hasNext(); ) {

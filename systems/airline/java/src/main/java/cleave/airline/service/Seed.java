@@ -11,7 +11,8 @@ import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /**
- * How much an airline begins with. What there is follows by rule, the same in all implementations.
+ * The sizes of the data that an airline begins with. All implementations derive the same data from
+ * them.
  *
  * @param airports number of airports, the first of {@link #AIRPORTS}
  * @param flights of each segment on each day
@@ -24,7 +25,7 @@ public record Seed(int customers, int airports, int days, int flights, LocalDate
               .concat(" NRT ORD PEK SFO SIN SYD YYZ ZRH")
               .split(" "));
 
-  /** How the id of a flight has its day. */
+  /** The format of the day in the ids of flights. */
   public static final DateTimeFormatter DAY = DateTimeFormatter.BASIC_ISO_DATE;
 
   public List<String> allAirports() {

@@ -23,6 +23,9 @@ class AnswersTest {
           () -> answers.answer(PATH, request(length, message)),
           "a message of " + length + " bytes");
     }
+    byte[] large = new Fields().put(1, "x".repeat(Answers.LARGEST)).put(2, "right").write();
+    assertThrows(
+        IllegalArgumentException.class, () -> answers.answer(PATH, request(large.length, large)));
     assertThrows(
         IllegalArgumentException.class,
         () -> answers.answer("/elsewhere", request(message.length, message)));
