@@ -11,23 +11,14 @@ import (
 // poller, and those of the Go runtime.
 const spareDescriptors = 32
 
-// layout returns the units of a job in this architecture.
+// layout returns the units of a job in this architecture: one with all workers, or the core and one for each
+// worker.
 func (f family) layout(unit UnitJob) lab.Layout {
 	if f.oneUnit {
-		return oneUnitLayout(unit)
+		unit.Role = RoleAll
+		return lab.Layout{Units: []lab.UnitSpec{unit.spec(RoleAll)}, Lead: RoleAll, Operations: unit.RoundTrips(),
+			Descriptors: spareDescriptors}
 	}
-	return serviceLayout(unit, f)
-}
-
-// oneUnitLayout puts all workers into one process.
-func oneUnitLayout(unit UnitJob) lab.Layout {
-	unit.Role = RoleAll
-	return lab.Layout{Units: []lab.UnitSpec{unit.spec(RoleAll)}, Lead: RoleAll, Operations: unit.RoundTrips(),
-		Descriptors: spareDescriptors}
-}
-
-// serviceLayout puts the core and every worker into a process of its own.
-func serviceLayout(unit UnitJob, f family) lab.Layout {
 	unit.Role = RoleCore
 	core := unit.spec(RoleCore)
 	core.Listens, core.Volume = f.listens, f.volume()

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,11 +27,9 @@ func (c *call) credentials() (login, password string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if login, err = fields.text("login"); err != nil {
-		return "", "", err
-	}
-	password, err = fields.text("password")
-	return login, password, err
+	login, loginErr := fields.text("login")
+	password, passwordErr := fields.text("password")
+	return login, password, cmp.Or(loginErr, passwordErr)
 }
 
 func (h *handler) login(c *call) error {
@@ -93,16 +92,10 @@ func (h *handler) flights(c *call) error {
 	if err != nil {
 		return rpc.Problemf(airline.BadRequest, "the query is not encoded as URLs are")
 	}
-	from, err := parameter(query, "from")
-	if err != nil {
-		return err
-	}
-	to, err := parameter(query, "to")
-	if err != nil {
-		return err
-	}
-	date, err := day(query, "date")
-	if err != nil {
+	from, fromErr := parameter(query, "from")
+	to, toErr := parameter(query, "to")
+	date, dateErr := day(query, "date")
+	if err := cmp.Or(fromErr, toErr, dateErr); err != nil {
 		return err
 	}
 	back, returns := date, query.Has("return")
