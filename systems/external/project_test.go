@@ -371,6 +371,13 @@ services: {cart: {build: {context: ./cart, target: slim, args: {V: "a b"}}, port
 			t.Errorf("%s is built by %q, want %s", context, command, want)
 		}
 	}
+	for _, key := range []string{"network: host", "extra_hosts: [\"npm:10.0.0.1\"]", "shm_size: 1g"} {
+		d, err := ofCompose(t, `services: {cart: {build: {context: ., `+key+`}, ports: ["80"]}}`, "")
+		testset.Must(t, err)
+		if command := d.Builds[0].Command; !slices.Contains(command, "compose") {
+			t.Errorf("with %s it is built by %q, which leaves that out", key, command)
+		}
+	}
 	path := projectFolder(t, map[string]string{"compose.yaml": `
 services: {cart: {build: {context: ., args: {NPM_TOKEN: "${TOKEN}"}}, ports: ["80"]}}`})
 	d, err = parseBeside(path, "name: shop\ncompose: compose.yaml\nenv: {TOKEN: from-the-system-file}\n")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -106,7 +107,8 @@ func (s *serviceReader) readBuild() {
 		s.unit.Install = shell.Quote(command...)
 	}()
 	hidden := slices.ContainsFunc(slices.Collect(maps.Keys(b.Args)), secret.Named) // the plan shows the command
-	if hidden || b.DockerfileInline != "" || len(b.AdditionalContexts)+len(b.Secrets)+len(b.SSH) > 0 {
+	simple := types.BuildConfig{Context: b.Context, Dockerfile: b.Dockerfile, Target: b.Target, Args: b.Args}
+	if hidden || !reflect.DeepEqual(*b, simple) { // docker compose knows all other keys
 		command = []string{"docker", "compose", "--file", s.file.ComposeFiles[0], "build", s.Name}
 		return
 	}
