@@ -55,8 +55,8 @@ func (s System) Audit(_ lab.Variant, p lab.Point, reports []lab.UnitReport) lab.
 	return audit
 }
 
-// Metrics returns the metrics for trials at these points, the headline first. It is the response time for
-// open loops, which offer all systems the same load, and the goodput for closed loops. A search has only the
+// Metrics returns the metrics for trials at these points, the headline first: the response time for open
+// loops, which offer all systems the same load, and the goodput for closed loops. A search has only the
 // capacity.
 func Metrics(points []lab.Point) []lab.Metric {
 	var open, closed, search bool

@@ -56,6 +56,14 @@ func (d *Definition) Mask(v *secret.Vault) error {
 	return err
 }
 
+// masker masks the values of one system.
+type masker struct {
+	*secret.Vault
+	system  string
+	secrets []string // values of Secrets of its manifests
+	escaped bool     // in the texts, $${ stands for ${
+}
+
 // container masks the environment, commands and files of a container. Their variables are filled in already,
 // so that ${ in them is plain text.
 func (m masker) container(c *lab.ContainerSpec) {
@@ -86,14 +94,6 @@ func (m masker) container(c *lab.ContainerSpec) {
 		check.Test = m.words(check.Test)
 		c.Health = &check
 	}
-}
-
-// masker masks the values of one system.
-type masker struct {
-	*secret.Vault
-	system  string
-	secrets []string // values of Secrets of its manifests
-	escaped bool     // in the texts, $${ stands for ${
 }
 
 // masked masks a value and returns its reference.

@@ -40,7 +40,7 @@ type serviceReader struct {
 	unit lab.SystemService
 }
 
-// addObstacle adds a key because of which the service cannot be a unit.
+// addObstacle adds a key that keeps the service from being a unit, and why unless that is empty.
 func (s *serviceReader) addObstacle(key, why string) {
 	if why != "" {
 		key += " (" + why + ")"

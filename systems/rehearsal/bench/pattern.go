@@ -31,10 +31,10 @@ func (p player) pattern(m model.Model, to target) (pattern, error) {
 	return pattern{calls, min(calls, max(1, len(units)-len(m.Units)))}, err
 }
 
-// model returns a model with further components that do next to nothing, which the first call of each
-// operation calls: what its rehearsal takes more if these are apart is the cost of their calls. All else
-// stays as it is, so that the host is used, units fall idle and users wait for commits as in the system
-// itself. It holds the measurements at the rates, at which it will be rehearsed.
+// model returns the model with additional components in the front, which do next to nothing. The first call
+// of each operation calls them. What a rehearsal with these apart costs more is the cost of their calls. All
+// else stays as it is, so that the host is used, units fall idle and users wait for commits as in the system
+// itself. The model keeps the measurements at the rates, at which it will be rehearsed.
 func (of pattern) model(m model.Model, rates []float64) model.Model {
 	m = m.Rewritten(func(*model.Call) {})
 	m.Name, m.Units = m.Name+" pattern", slices.Clone(m.Units)

@@ -179,7 +179,7 @@ func (p player) chosenRates(ctx context.Context, m model.Model) ([]float64, erro
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.question(ctx, m, hop, longest, p.rate)
+	a, err := p.predictOne(ctx, m, hop, longest, p.rate)
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +195,9 @@ func (p player) chosenRates(ctx context.Context, m model.Model) ([]float64, erro
 	return rates, nil
 }
 
-// question predicts a target at a rate, whatever the self-check says. Each component has a database of its
+// predictOne predicts a target at a rate, whatever the self-check says. Each component has a database of its
 // own, as it has in what is measured.
-func (p player) question(ctx context.Context, m model.Model, hop *predict.Hop, to target, rate float64,
+func (p player) predictOne(ctx context.Context, m model.Model, hop *predict.Hop, to target, rate float64,
 ) (predict.Answer, error) {
 	cores := float64(runtime.NumCPU())
 	return predict.Predict(ctx, predict.Question{Model: m, Change: to.change(), Rate: rate, Cores: cores,
@@ -227,7 +227,7 @@ func (p player) predict(ctx context.Context, rows []row, m model.Model, rates []
 			continue
 		}
 		fmt.Fprintf(os.Stderr, "predict %s at %g/s\n", rows[i].target, rows[i].rate)
-		a, err := p.question(ctx, m, hops[of], rows[i].target, rows[i].rate)
+		a, err := p.predictOne(ctx, m, hops[of], rows[i].target, rows[i].rate)
 		if err != nil {
 			return fmt.Errorf("predict %s: %w", rows[i].target, err)
 		}

@@ -48,7 +48,7 @@ func (t target) change() predict.Change {
 	return predict.Change{Split: predict.ParseGroups(t.placement), Stores: predict.StorePerComponent}
 }
 
-// flags returns the same for the command rehearse.
+// flags returns the change as options of cleave rehearse.
 func (t target) flags() []string {
 	if t.merge != "" {
 		return []string{"--merge", t.merge}
@@ -56,7 +56,7 @@ func (t target) flags() []string {
 	return []string{"--split", t.placement}
 }
 
-// String says what the target changes.
+// String returns what the target changes, for tables and messages.
 func (t target) String() string {
 	if t.merge != "" {
 		return t.merge + " together"
@@ -96,7 +96,7 @@ func subjects() []subject {
 	}
 }
 
-// name names the subject among all, for files and people.
+// name returns the name of the subject, for files and tables.
 func (s subject) name() string { return s.system + "-" + s.from }
 
 // design returns the architecture of a placement as flags have it.

@@ -15,7 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// measure is a quantity that is held against the truth, with the goals for its median absolute error.
+// measure is a quantity that is compared with the truth, with the goals for its median absolute error.
 type measure struct {
 	name, unit           string
 	truth                func(truth) float64
@@ -26,11 +26,11 @@ type measure struct {
 
 // measures returns the quantities in the order of the table's columns.
 func measures() []measure {
-	nothing := func(*predict.Answer) bool { return false }
+	never := func(*predict.Answer) bool { return false }
 	return []measure{
 		{predict.FigureMedian, "s", func(t truth) float64 { return t.median },
 			func(a *predict.Answer) stats.Estimate { return a.Changed.Median },
-			nothing, figures.Goal{Must: 0.15, Stretch: 0.1},
+			never, figures.Goal{Must: 0.15, Stretch: 0.1},
 			figures.Goal{Must: 0.12, Stretch: 0.08}},
 		{predict.FigureP99, "s", func(t truth) float64 { return t.p99 },
 			func(a *predict.Answer) stats.Estimate { return a.Changed.P99 },
@@ -38,7 +38,7 @@ func measures() []measure {
 			figures.Goal{Must: 0.25, Stretch: 0.15}},
 		{predict.FigureCPU, "s", func(t truth) float64 { return t.cpu },
 			func(a *predict.Answer) stats.Estimate { return a.Changed.CPU },
-			nothing, figures.Goal{Must: 0.1, Stretch: 0.05},
+			never, figures.Goal{Must: 0.1, Stretch: 0.05},
 			figures.Goal{Must: 0.08, Stretch: 0.05}},
 		{predict.FigureCapacity, "1/s", func(t truth) float64 { return t.capacity },
 			func(a *predict.Answer) stats.Estimate { return a.Changed.Capacity },
