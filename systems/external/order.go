@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // findEntryPoints adds the entry points of manifests: the backends of Ingresses or, if there are none,
@@ -67,9 +68,14 @@ func (b ingressBackend) servicePort() (service, port string) {
 // another one is missing and have to be restarted. Of units that name each other, the first in the file
 // starts first.
 func (p *project) findOrder() {
-	after := map[string][]string{}
-	for _, unit := range p.services {
+	after, hosts := map[string][]string{}, make([]*regexp.Regexp, len(p.services))
+	for i, unit := range p.services {
 		after[unit.Name] = unit.After
+		names := unit.Container.Names
+		if len(unit.Container.Ports) > 0 {
+			names = append([]string{unit.Name}, names...)
+		}
+		hosts[i] = hostPattern(names)
 	}
 	for i := range p.services {
 		unit := &p.services[i]
@@ -79,15 +85,13 @@ func (p *project) findOrder() {
 				text += " " + m.Files[name]
 			}
 		}
-		for _, other := range p.services {
-			if !slices.ContainsFunc(other.Container.Names, func(n string) bool { return namesHost(text, n) }) &&
-				!(len(other.Container.Ports) > 0 && namesHost(text, other.Name)) || waits(after, other.Name, unit.Name) {
+		for j, other := range p.services {
+			if !hosts[j].MatchString(text) || slices.Contains(unit.After, other.Name) ||
+				waits(after, other.Name, unit.Name) {
 				continue
 			}
-			if !slices.Contains(unit.After, other.Name) {
-				unit.After = append(slices.Clone(unit.After), other.Name)
-				after[unit.Name] = unit.After
-			}
+			unit.After = append(slices.Clone(unit.After), other.Name)
+			after[unit.Name] = unit.After
 		}
 	}
 }
@@ -108,9 +112,15 @@ func waits(after map[string][]string, unit, other string) bool {
 	return false
 }
 
-// namesHost reports whether a text has a name as that of a host: after //, @ or =, or before a port.
-func namesHost(text, name string) bool {
-	quoted := regexp.QuoteMeta(name)
-	host := regexp.MustCompile(`(//|@|=)` + quoted + `($|[\s:/,;"'])|(^|[^\w.-])` + quoted + `:[0-9]`)
-	return host.MatchString(text)
+// hostPattern matches texts that have one of the names as that of a host: after //, @ or =, or before a port.
+func hostPattern(names []string) *regexp.Regexp {
+	var quoted []string
+	for _, name := range names {
+		quoted = append(quoted, regexp.QuoteMeta(name))
+	}
+	host := "(" + strings.Join(quoted, "|") + ")"
+	if len(names) == 0 {
+		host = `[^\s\S]` // nothing
+	}
+	return regexp.MustCompile(`(//|@|=)` + host + `($|[\s:/,;"'])|(^|[^\w.-])` + host + `:[0-9]`)
 }

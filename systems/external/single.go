@@ -7,7 +7,7 @@ import (
 )
 
 // Single returns the reasons why services cannot run twice, by service: they keep data or have a static
-// address. Services with several replicas in their file can.
+// address. Services with several replicas in their file can; services that end by themselves do not matter.
 func (d *Definition) Single() map[string]string {
 	all := map[string]string{}
 	for _, s := range d.Services {
