@@ -112,7 +112,8 @@ func waits(after map[string][]string, unit, other string) bool {
 	return false
 }
 
-// hostPattern matches texts that have one of the names as that of a host: after //, @ or =, or before a port.
+// hostPattern returns a pattern of texts that have one of the names as that of a host: after //, @ or =, or
+// before a port.
 func hostPattern(names []string) *regexp.Regexp {
 	var quoted []string
 	for _, name := range names {

@@ -262,7 +262,7 @@ func unit(d architecture.Design, name string, p lab.Point, seed uint64) lab.Unit
 	}
 	unit.Peers = airlineunit.Asks(name, d.Token)
 	unit.Scalable = scalable(d, name)
-	unit.Uses = []lab.Use{}
+	unit.Uses = []lab.Use{} // nil would stand for all peers and services
 	for _, other := range unit.Peers {
 		unit.Uses = append(unit.Uses, lab.Use{To: other, How: d.Calls})
 	}

@@ -80,8 +80,8 @@ func New(mode string, key []byte) (*Sealer, error) {
 	return s, nil
 }
 
-// Seal returns a sealed text. Open needs the same about, which is not stored: with the kind and the
-// id of a record in it, no record can take the place of another.
+// Seal returns a sealed text. Open needs the same about, the associated data, which is not stored: with the
+// kind and the id of a record in it, no record can take the place of another.
 func (s *Sealer) Seal(about, text []byte) []byte {
 	hash := digest(about, text)
 	plain := make([]byte, 0, len(hash)+len(text)+aes.BlockSize)

@@ -91,7 +91,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 			rehearsal.Job{Architecture: v.Architecture, Knobs: v.Knobs, Unit: u.Name, Pause: pause(p)})
 		unit.Listens, unit.Scalable, unit.Limits.CPU = true, u.Store == nil && !hasDatabase(design, i), u.Cores
 		unit.Files = map[string][]byte{rehearsal.ModelFile: text}
-		unit.Uses = []lab.Use{}
+		unit.Uses = []lab.Use{} // nil would stand for all peers and services
 		if i != design.Front() {
 			unit.Stage = 1 // the front stops first
 		}
