@@ -57,7 +57,10 @@ func (g *gateway) answer(
 	ctx context.Context, backend Backend, kind people.Kind, id string,
 	work func(context.Context) (front.Answer, error),
 ) front.Answer {
-	operation := patternOf(kind, id)
+	operation := fetching[kind] // the pattern of net/http that takes the same requests
+	if id == "" {
+		operation = creation[kind]
+	}
 	if backend.Log == nil && backend.Spans == nil {
 		return g.Do(ctx, operation, work)
 	}
@@ -67,14 +70,6 @@ func (g *gateway) answer(
 	a := g.Do(ctx, operation, work)
 	backend.Log.Client(ctx, began, operation, a.Status, len(a.Body))
 	return a
-}
-
-// patternOf returns the pattern of net/http that takes the same requests.
-func patternOf(kind people.Kind, id string) string {
-	if id == "" {
-		return creation[kind]
-	}
-	return fetching[kind]
 }
 
 // route returns the kind and the id, if any, in a target of the usual form: /KIND or /KIND/ID. It leaves it
