@@ -158,23 +158,19 @@ func mergeCompose(document, included *yaml.Node) error {
 	return nil
 }
 
-// serviceNames returns the sorted names of the services of a compose file.
+// serviceNames returns the sorted names of the services of a compose file, in all its documents.
 func serviceNames(c *lab.Compose) ([]string, error) {
-	all := map[string]any{}
-	for decoder := yaml.NewDecoder(strings.NewReader(c.Text)); ; {
-		var document struct {
-			Services map[string]any `yaml:"services"`
-		}
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("compose file: %w", err)
-		}
-		maps.Copy(all, document.Services)
+	var file struct {
+		Services map[string]any `yaml:"services"`
 	}
-	names := slices.Sorted(maps.Keys(all))
+	var err error
+	for decoder := yaml.NewDecoder(strings.NewReader(c.Text)); err == nil; {
+		err = decoder.Decode(&file) // each document adds its services
+	}
+	if !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("compose file: %w", err)
+	}
+	names := slices.Sorted(maps.Keys(file.Services))
 	switch {
 	case len(names) == 0:
 		return nil, errors.New("compose file: it has no services")
