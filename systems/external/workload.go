@@ -30,22 +30,21 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 			t.units()
 		}
 	}
-	names := map[string]bool{}
+	services, units := map[string]bool{}, map[string]bool{}
 	for _, s := range m.services {
 		if !slices.ContainsFunc(m.workloads, func(w workload) bool { return selects(s, w) }) {
 			p.addObstacle("Service %s selects no workload", s.Metadata.Name)
 		}
-		if names[s.Metadata.Name] {
+		if services[s.Metadata.Name] {
 			p.addObstacle("two Services are called %s", s.Metadata.Name)
 		}
-		names[s.Metadata.Name] = true
+		services[s.Metadata.Name] = true
 	}
-	clear(names)
 	for _, unit := range p.services {
-		if names[unit.Name] {
+		if units[unit.Name] {
 			p.addObstacle("two workloads are called %s", unit.Name)
 		}
-		names[unit.Name] = true
+		units[unit.Name] = true
 	}
 	p.findEntryPoints(m)
 	p.findOrder()

@@ -1,8 +1,6 @@
 package people
 
-import (
-	"github.com/cleave-lab/cleave/binding/rpc"
-)
+import "github.com/cleave-lab/cleave/binding/rpc"
 
 // The kinds of problems of people, in addition to those of package rpc. Their details hold nothing of a
 // record.
