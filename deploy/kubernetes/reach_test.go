@@ -61,3 +61,19 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 	users := &Users{API: api.New("https://"+deploytest.Silent(t), &tls.Config{MinVersion: tls.VersionTLS12})}
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", "", "", users))
 }
+
+// TestFurtherPortsAreForwarded checks that a call of a unit's further port reaches the pod of the unit.
+func TestFurtherPortsAreForwarded(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	d := &deployment{deployer: &Deployer{site: &userSite{}},
+		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
+	p := d.newPod(lab.UnitSpec{Name: "broker"})
+	p.name = "broker-1"
+	d.Add(p)
+	mapper := lab.PortOf("broker", "mapper")
+	d.Endpoints[mapper] = lab.Endpoint{Dial: "10.0.0.7:8081"}
+	_, err := d.connectTo(mapper)
+	deploytest.Says(t, err, "reach port 8081 of the pod broker-1")
+}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/containers"
@@ -281,7 +282,8 @@ func (d *deployment) connectTo(name string) (net.Conn, error) {
 		return nil, err
 	}
 	port, err := strconv.Atoi(text)
-	p := d.latest(name)
+	unit, _, _ := strings.Cut(name, ":") // a further port follows (lab.PortOf)
+	p := d.latest(unit)
 	if err != nil || p == nil {
 		return nil, errors.Join(err, errors.New("it has no pod"))
 	}

@@ -229,16 +229,24 @@ func untilFinished(ctx context.Context, s *service, wait func(context.Context) e
 	return err
 }
 
-// cut drops all packets of a unit except those of its loopback, or lets them through again.
+// cut drops all packets of a unit except those of its loopback, or lets them through again. It does either
+// completely or not at all.
 func (t *privateTrial) cut(ctx context.Context, s *service, off bool) error {
-	change := "--delete"
-	if off {
-		change = "--insert"
+	change := func(command, rule string) error {
+		return hosts.In(ctx, s.HostPID(), "iptables", "--wait", command, rule, "--jump DROP")
 	}
-	for _, rule := range []string{"INPUT ! --in-interface lo", "OUTPUT ! --out-interface lo"} {
-		if err := hosts.In(ctx, s.HostPID(), "iptables", "--wait", change, rule, "--jump DROP"); err != nil {
-			return fmt.Errorf("filter the network of unit %s: %w", s.Spec.Name, err)
+	do, undo, in := "--delete", "--insert", "INPUT ! --in-interface lo"
+	if off {
+		do, undo = undo, do
+	}
+	err := change(do, in)
+	if err == nil {
+		if err = change(do, "OUTPUT ! --out-interface lo"); err != nil {
+			err = errors.Join(err, change(undo, in))
 		}
+	}
+	if err != nil {
+		return fmt.Errorf("filter the network of unit %s: %w", s.Spec.Name, err)
 	}
 	return nil
 }

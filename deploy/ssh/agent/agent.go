@@ -39,11 +39,11 @@ type Host struct {
 	scratch  *leftovers.Scratch
 	deployer *process.Deployer
 	address  string        // see Address
-	probe    net.Listener  // at address, until the first trial
 	renewals chan struct{} // of the lease
 	gone     chan struct{} // closed when the conductor is gone
 
-	mu       sync.Mutex
+	mu       sync.Mutex      // guards the fields below
+	probe    net.Listener    // at address, until the first trial
 	programs map[string]bool // complete programs, by their hash
 	trial    *process.Remote // nil between two trials
 	lives    []*life
@@ -144,9 +144,11 @@ func (h *Host) listen() error {
 // leave ends the trial, if there is one, and removes the private directory.
 func (h *Host) leave() error {
 	close(h.gone)
+	h.mu.Lock() // a call of Open may be under way
 	if h.probe != nil {
 		_ = h.probe.Close() // nobody was accepted
 	}
+	h.mu.Unlock()
 	return errors.Join(h.Stop(None{}, nil), h.scratch.Release())
 }
 
