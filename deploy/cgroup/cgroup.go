@@ -118,6 +118,34 @@ func Make(root, label, trial, unit string, limits lab.Limits) (_ *Group, err err
 	return g, nil
 }
 
+// MakeHost makes a group that limits nothing, in all controllers of this host, for a container engine that
+// makes the groups of its containers in it. It returns its path below every controller.
+func MakeHost(root, label, host string) (path string, err error) {
+	name := nameOf(label, "host", host)
+	if unified(root) {
+		return "/" + name, os.Mkdir(filepath.Join(root, name), 0o755)
+	}
+	controllers, err := filepath.Glob(filepath.Join(root, "*/cgroup.procs"))
+	for _, controller := range controllers {
+		folder := filepath.Join(filepath.Dir(controller), name)
+		// A controller may be a link to another one's folder, in which the group was made already.
+		if made := os.Mkdir(folder, 0o755); made != nil && !errors.Is(made, fs.ErrExist) {
+			err = errors.Join(err, made)
+		}
+	}
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} { // a new group has no processors
+		text, read := os.ReadFile(filepath.Join(root, "cpuset", file))
+		if read == nil {
+			read = write(filepath.Join(root, "cpuset", name), file, string(text))
+		}
+		err = errors.Join(err, read)
+	}
+	return "/" + name, err
+}
+
+// nameOf returns the name of a group's folder.
+func nameOf(label, trial, unit string) string { return prefix + label + "-" + trial + "-" + unit }
+
 // write writes a text to a file of a group.
 func write(folder, file, text string) error {
 	return os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644)
@@ -245,6 +273,17 @@ func RemoveHost(root, label, host string) error {
 	return removeNamed(root, func(group string) bool { return group == name })
 }
 
+// removeNamed removes the groups for whose name the function returns true.
+func removeNamed(root string, isWanted func(name string) bool) error {
+	var problems []error
+	for _, folder := range All(root) {
+		if isWanted(filepath.Base(folder.Path)) {
+			problems = append(problems, Remove(folder.Path))
+		}
+	}
+	return errors.Join(problems...)
+}
+
 // First returns the number, on this host, of the process in a group that is the first of its PID namespace,
 // as the first process of a container is; 0 if there is none. path is the path of the group below every
 // controller.
@@ -298,42 +337,3 @@ func Bind(root, path, processors string) error {
 	}
 	return write(filepath.Join(root, path), "cpuset.cpus", processors)
 }
-
-// removeNamed removes the groups for whose name the function returns true.
-func removeNamed(root string, isWanted func(name string) bool) error {
-	var problems []error
-	for _, folder := range All(root) {
-		if isWanted(filepath.Base(folder.Path)) {
-			problems = append(problems, Remove(folder.Path))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// MakeHost makes a group that limits nothing, in all controllers of this host, for a container engine that
-// makes the groups of its containers in it. It returns its path below every controller.
-func MakeHost(root, label, host string) (path string, err error) {
-	name := nameOf(label, "host", host)
-	if unified(root) {
-		return "/" + name, os.Mkdir(filepath.Join(root, name), 0o755)
-	}
-	controllers, err := filepath.Glob(filepath.Join(root, "*/cgroup.procs"))
-	for _, controller := range controllers {
-		folder := filepath.Join(filepath.Dir(controller), name)
-		// A controller may be a link to another one's folder, in which the group was made already.
-		if made := os.Mkdir(folder, 0o755); made != nil && !errors.Is(made, fs.ErrExist) {
-			err = errors.Join(err, made)
-		}
-	}
-	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} { // a new group has no processors
-		text, read := os.ReadFile(filepath.Join(root, "cpuset", file))
-		if read == nil {
-			read = write(filepath.Join(root, "cpuset", name), file, string(text))
-		}
-		err = errors.Join(err, read)
-	}
-	return "/" + name, err
-}
-
-// nameOf returns the name of a group's folder.
-func nameOf(label, trial, unit string) string { return prefix + label + "-" + trial + "-" + unit }
