@@ -41,6 +41,17 @@ func (d *deployment) newContainer(spec lab.UnitSpec) *container {
 	return c
 }
 
+// next returns the next life of a unit, with the address, environment and volume of the ended one. A
+// described unit keeps its container; that of any other unit is removed.
+func (d *deployment) next(ctx context.Context, ended *container, _ bool) (*container, error) {
+	c := d.newContainer(ended.Spec)
+	if ended.Spec.Container != nil {
+		c.Container = ended.Container // with all files that it has written
+		return c, nil
+	}
+	return c, ended.remove(ctx)
+}
+
 // name returns a name for an object of the trial, such as a unit's container. No other trial uses it.
 func (d *deployment) name(of string) string {
 	return "cleave-" + d.deployer.label + "-" + strings.ToLower(filepath.Base(d.dir)) + "-" + of
@@ -177,6 +188,29 @@ func (c *container) description() (made engine.Container, token string, err erro
 	return made, wanted.Token, nil
 }
 
+// mount adds a mount to a container.
+func (d *deployment) mount(host *engine.HostConfig, m lab.ContainerMount) {
+	from := m.Source
+	switch {
+	case m.Kind == lab.MountMemory:
+		if host.Tmpfs == nil {
+			host.Tmpfs = map[string]string{}
+		}
+		host.Tmpfs[m.Target] = m.Options
+		return
+	case m.Kind == lab.MountVolume && from == "":
+		host.Mounts = append(host.Mounts, engine.Mount{Type: "volume", Target: m.Target, ReadOnly: m.ReadOnly})
+		return
+	case m.Kind == lab.MountVolume:
+		from = d.volumeName(from)
+	}
+	bind := from + ":" + m.Target
+	if m.ReadOnly {
+		bind += ":ro"
+	}
+	host.Binds = append(host.Binds, bind)
+}
+
 // await waits for the end of the container, and fails the trial if it is unexpected.
 func (c *container) await() {
 	defer close(c.Ended)
@@ -185,6 +219,16 @@ func (c *container) await() {
 	// Wait fails if the daemon has ended, or the container was removed.
 	code, outOfMemory, err := d.engine.Wait(d.Watching, c.Container, func() bool { return d.IsDoomed(c.Unit) })
 	d.JudgeEnd(c.Unit, fleet.HowEnded(c.Spec, code, outOfMemory, err))
+}
+
+// cut disconnects a container from the trial's network if off is true, or connects it again at the same
+// address.
+func (d *deployment) cut(ctx context.Context, c *container, off bool) error {
+	if off {
+		return d.engine.Disconnect(ctx, d.network, c.Container)
+	}
+	at := engine.In(d.addressOf(c.Spec), containers.Aliases(c.Spec)...)
+	return d.engine.Connect(ctx, d.network, c.Container, at)
 }
 
 // remove ends the container in any state, and removes it.

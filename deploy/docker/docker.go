@@ -81,6 +81,15 @@ func (d *Deployer) labels() map[string]string {
 // Name implements lab.Deployer.
 func (d *Deployer) Name() string { return "docker-" + string(d.network) }
 
+// Can implements lab.Deployer. A container can be cut off only from a network of the trial's own.
+func (d *Deployer) Can() lab.Capabilities {
+	faults := []lab.FaultKind{lab.FaultKill, lab.FaultRestart, lab.FaultPause, lab.FaultSlow, lab.FaultFill}
+	if d.network == Bridge {
+		faults = append(faults, lab.FaultCut)
+	}
+	return lab.Capabilities{Faults: faults, Spans: true}
+}
+
 // The resources of this host for a container, with the daemon's part and its shim. Measured
 // with 500 containers (kernel 6.18, Docker 20.10): 10 MiB and 15 threads.
 const (

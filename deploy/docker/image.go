@@ -69,7 +69,8 @@ func unanswered(err error) error {
 }
 
 // load makes the image of a unit program ("" for an image without one) from an archive, without a registry
-// or a build, and returns its name and the size of the program.
+// or a build, and returns its name and the size of the program. It implements
+// containers.Images.Load, to which prepared gives no users' images.
 func (d *Deployer) load(ctx context.Context, program string, _ bool) (name string, size int, err error) {
 	name = leftovers.ImageName + string(d.network)
 	if program != "" {

@@ -113,11 +113,11 @@ func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	return needed
 }
 
-// checkCount returns an error for more nodes than a bridge network holds.
+// checkCount returns an error for more nodes than a bridge network holds. In docker-bridge each unit is one.
 func checkCount(nodes int) error {
 	if nodes > mostOnBridge {
-		return fmt.Errorf("%d units are too many for one bridge network, which holds %d: use docker-host", nodes,
-			mostOnBridge)
+		return fmt.Errorf("%d units or nodes are too many for one bridge network, which holds %d: use docker-host "+
+			"without nodes", nodes, mostOnBridge)
 	}
 	return nil
 }

@@ -158,6 +158,13 @@ func (c *Client) Stop(ctx context.Context, name string, grace time.Duration) err
 	return c.act(ctx, name, "stop", url.Values{"t": {strconv.Itoa(int(grace.Seconds()))}})
 }
 
+// Bind binds a running container to processors, such as "0,2-3".
+func (c *Client) Bind(ctx context.Context, name, processors string) error {
+	body := struct{ CpusetCpus string }{processors}
+	return named("bind the processors of the container", name,
+		c.call(ctx, http.MethodPost, "/containers/"+name+"/update", nil, body, nil))
+}
+
 // act performs an action, such as "start", on a container.
 func (c *Client) act(ctx context.Context, name, action string, query url.Values) error {
 	err := c.call(ctx, http.MethodPost, "/containers/"+name+"/"+action, query, nil, nil)
@@ -278,13 +285,6 @@ func (c *Client) stream(
 		return nil, err
 	}
 	return &output{from: answer.Body, cancel: cancel, plain: terminal}, nil
-}
-
-// Bind binds a running container to processors, such as "0,2-3".
-func (c *Client) Bind(ctx context.Context, name, processors string) error {
-	body := struct{ CpusetCpus string }{processors}
-	return named("bind to processors the container", name,
-		c.call(ctx, http.MethodPost, "/containers/"+name+"/update", nil, body, nil))
 }
 
 // output reads a stream in which both outputs of a container are interleaved in pieces.

@@ -109,6 +109,9 @@ func (c *Client) Ping(ctx context.Context) error {
 	return answer.Body.Close()
 }
 
+// Version returns the version of the API, such as "1.41"; "" before the first answer.
+func (c *Client) Version() string { return strings.TrimPrefix(c.version, "/v") }
+
 // Refusal is the error of a daemon that refuses a call.
 type Refusal struct {
 	Status  int // of HTTP

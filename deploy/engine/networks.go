@@ -83,17 +83,3 @@ func (c *Client) Disconnect(ctx context.Context, network, container string) erro
 	return named("disconnect the container", container,
 		c.call(ctx, http.MethodPost, "/networks/"+network+"/disconnect", nil, body, nil))
 }
-
-// MakeVolume makes a volume.
-func (c *Client) MakeVolume(ctx context.Context, name string, labels map[string]string) error {
-	made := struct {
-		Name   string
-		Labels map[string]string
-	}{name, labels}
-	return named("make the volume", name, c.call(ctx, http.MethodPost, "/volumes/create", nil, made, nil))
-}
-
-// RemoveVolume removes a volume. It returns nil if there is none.
-func (c *Client) RemoveVolume(ctx context.Context, name string) error {
-	return c.remove(ctx, "volume", name, name)
-}

@@ -174,35 +174,6 @@ type DNSConfig struct {
 	Options []string `json:",omitempty"`
 }
 
-// Mount is a folder of a task's container.
-type Mount struct {
-	Type          string // bind, tmpfs, volume
-	Source        string `json:",omitempty"`
-	Target        string
-	ReadOnly      bool
-	VolumeOptions *VolumeOptions `json:",omitempty"`
-	TmpfsOptions  *TmpfsOptions  `json:",omitempty"`
-}
-
-// VolumeOptions choose the driver of a volume.
-type VolumeOptions struct{ DriverConfig VolumeDriver }
-
-// VolumeDriver names the driver that keeps a volume, and its options.
-type VolumeDriver struct {
-	Name    string
-	Options map[string]string
-}
-
-// TmpfsOptions bound the size of a file system in memory.
-type TmpfsOptions struct{ SizeBytes int64 }
-
-// FolderAt returns the mount of a volume whose content is in a folder of the daemon's host. If the folder is
-// empty, Docker copies the files of the image at the target to it.
-func FolderAt(target, folder string, readOnly bool) Mount {
-	return Mount{Type: "volume", Target: target, ReadOnly: readOnly, VolumeOptions: &VolumeOptions{VolumeDriver{
-		Name: "local", Options: map[string]string{"type": "none", "o": "bind", "device": folder}}}}
-}
-
 // Resources limit what a task can use.
 type Resources struct{ Limits ResourceLimits }
 
@@ -300,32 +271,4 @@ func (c *Client) update(
 // RemoveService removes a service. It returns nil if there is none.
 func (c *Client) RemoveService(ctx context.Context, id string) error {
 	return c.remove(ctx, "service", id, id)
-}
-
-// Task is one life of a replica of a service.
-type Task struct {
-	ID           string
-	ServiceID    string
-	NodeID       string // "" until the swarm has chosen one
-	DesiredState string
-	Status       struct {
-		State           string // new, pending, preparing, starting, running, complete, failed, rejected ...
-		Message, Err    string
-		ContainerStatus struct {
-			ContainerID string
-			ExitCode    int
-		}
-	}
-	NetworksAttachments []struct {
-		Network   struct{ ID string }
-		Addresses []string // with the length of their prefix, such as 198.18.0.2/22
-	}
-}
-
-// Tasks returns the tasks that match a filter of the Engine API: "service" with an ID, or "label" with
-// NAME=VALUE. Tasks that have ended are among them.
-func (c *Client) Tasks(ctx context.Context, filter, value string) ([]Task, error) {
-	var tasks []Task
-	err := c.call(ctx, http.MethodGet, "/tasks", where(map[string][]string{filter: {value}}), nil, &tasks)
-	return tasks, named("list the tasks of the "+filter, value, err)
 }

@@ -25,6 +25,15 @@ import (
 // patience bounds how long a daemon may take to start or to end on a busy host.
 const patience = 2 * time.Minute
 
+// Daemon is a private daemon.
+type Daemon struct {
+	dir    string
+	host   string
+	pid    int
+	output *bytes.Buffer // may be read after ended is closed
+	ended  chan struct{}
+}
+
 // Start gives the test, and the programs that it starts, a Docker daemon. It skips the
 // test if none answers and none can be started.
 func Start(t *testing.T) {
@@ -113,7 +122,7 @@ func (d *Daemon) Kill() {
 	<-d.ended
 }
 
-// Again restarts a daemon that was killed, with its data.
+// Again restarts a daemon that was killed, with its data and without the options of Private.
 func (d *Daemon) Again(t *testing.T) {
 	t.Helper()
 	again, err := start(d.dir, nil)
@@ -157,7 +166,7 @@ func Build(name, program string) error {
 	return err
 }
 
-// answers reports whether a daemon answers.
+// answers reports whether the daemon of a host answers, as docker takes it.
 func answers(host string) bool {
 	_, err := docker(host, "version", "--format", "{{.Server.Version}}")
 	return err == nil
@@ -176,15 +185,6 @@ func docker(host string, args ...string) (string, error) {
 		err = fmt.Errorf("docker %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(string(exit.Stderr)))
 	}
 	return string(out), err
-}
-
-// Daemon is a private daemon.
-type Daemon struct {
-	dir    string
-	host   string
-	pid    int
-	output *bytes.Buffer // may be read after ended is closed
-	ended  chan struct{}
 }
 
 // janitor is a shell script that runs until the program that started a daemon ends, waits up to two minutes,

@@ -7,33 +7,9 @@ import (
 	"net"
 	"strconv"
 
-	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/lab"
 )
-
-// mount adds a mount to a container.
-func (d *deployment) mount(host *engine.HostConfig, m lab.ContainerMount) {
-	from := m.Source
-	switch {
-	case m.Kind == lab.MountMemory:
-		if host.Tmpfs == nil {
-			host.Tmpfs = map[string]string{}
-		}
-		host.Tmpfs[m.Target] = m.Options
-		return
-	case m.Kind == lab.MountVolume && from == "":
-		host.Mounts = append(host.Mounts, engine.Mount{Type: "volume", Target: m.Target, ReadOnly: m.ReadOnly})
-		return
-	case m.Kind == lab.MountVolume:
-		from = d.volumeName(from)
-	}
-	bind := from + ":" + m.Target
-	if m.ReadOnly {
-		bind += ":ro"
-	}
-	host.Binds = append(host.Binds, bind)
-}
 
 // volumeName returns the name, at the daemon, of a volume of the trial.
 func (d *deployment) volumeName(of string) string { return d.name("volume-" + of) }
