@@ -215,7 +215,7 @@ func TestAPreflightEndsWithItsContext(t *testing.T) {
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), ""))
 }
 
-func TestPartSeparatesServicesFromTheRest(t *testing.T) {
+func TestSplitSeparatesServicesFromTheRest(t *testing.T) {
 	l := lab.Layout{Lead: "generator", Units: []lab.UnitSpec{
 		{Name: "web", Runnable: lab.Runnable{Compose: &lab.Compose{}}}, {Name: "generator"}}}
 	services, rest := split(l)

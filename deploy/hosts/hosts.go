@@ -26,7 +26,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/lab"
@@ -295,34 +294,6 @@ func (s *Set) Route(ctx context.Context, i int, via *Host) error {
 // Route adds a route to a range on the host: "via ADDRESS" or "dev eth0".
 func (h *Host) Route(ctx context.Context, i int, route string) error {
 	return ip(ctx, h.pid, "route replace", h.set.Range(i)+"0/24", route)
-}
-
-// Link disconnects the host from the network, or connects it again. It changes the switch's end of the link,
-// so that the host keeps its routes. Boot connects a host that was killed.
-func (h *Host) Link(ctx context.Context, up bool) error {
-	if up && !h.Runs() {
-		return nil
-	}
-	state := map[bool]string{true: "up", false: "down"}[up]
-	err := ip(ctx, h.set.switchPID, "link set", h.port, state)
-	h.linked.Store(err == nil && up)
-	return err
-}
-
-// cutProof is the time-out of the attempt to reach an address that was cut off.
-const cutProof = 500 * time.Millisecond
-
-// Unreached returns the proof that an address does not answer, or an error if it accepts or refuses
-// connections.
-func Unreached(address string) (proof string, err error) {
-	connection, err := net.DialTimeout("tcp", address, cutProof)
-	if err == nil {
-		return "", errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
-		return "", fmt.Errorf("%s still answers: %w", address, err)
-	}
-	return "from this host: " + err.Error(), nil
 }
 
 // Command returns a command that runs a program of this host on h. It ends with h at the latest.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +28,34 @@ const (
 	// pieceBytes is the size of the writes of a probe.
 	pieceBytes = 64 << 10
 )
+
+// Link disconnects the host from the network, or connects it again. It changes the switch's end of the link,
+// so that the host keeps its routes. Boot connects a host that was killed.
+func (h *Host) Link(ctx context.Context, up bool) error {
+	if up && !h.Runs() {
+		return nil
+	}
+	state := map[bool]string{true: "up", false: "down"}[up]
+	err := ip(ctx, h.set.switchPID, "link set", h.port, state)
+	h.linked.Store(err == nil && up)
+	return err
+}
+
+// cutProof is the time-out of the attempt to reach an address that was cut off.
+const cutProof = 500 * time.Millisecond
+
+// Unreached returns the proof that an address does not answer, or an error if it accepts or refuses
+// connections.
+func Unreached(address string) (proof string, err error) {
+	connection, err := net.DialTimeout("tcp", address, cutProof)
+	if err == nil {
+		return "", errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
+	}
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "", fmt.Errorf("%s still answers: %w", address, err)
+	}
+	return "from this host: " + err.Error(), nil
+}
 
 // LeastRate is the lowest rate to which a link can be limited, in bytes per second.
 const LeastRate = 10_000
@@ -58,11 +87,11 @@ func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
 		return "", fmt.Errorf("probe the link of %s: %w", h.Name, err)
 	}
 	defer func() { err = errors.Join(err, here.Close(), there.Close()) }()
-	toHost, err := passes(here, there, bytes)
+	toHost, err := transferTime(here, there, bytes)
 	if err != nil {
 		return "", fmt.Errorf("probe the link to %s: %w", h.Name, err)
 	}
-	fromHost, err := passes(there, here, bytes)
+	fromHost, err := transferTime(there, here, bytes)
 	if err != nil {
 		return "", fmt.Errorf("probe the link from %s: %w", h.Name, err)
 	}
@@ -80,8 +109,8 @@ func (h *Host) ProbeRate(ctx context.Context) (proof string, err error) {
 		fromHost.Round(shown)), nil
 }
 
-// passes returns how long a number of bytes takes from one end of a connection to the other.
-func passes(from, to net.Conn, bytes int) (time.Duration, error) {
+// transferTime returns how long a number of bytes takes from one end of a connection to the other.
+func transferTime(from, to net.Conn, bytes int) (time.Duration, error) {
 	begun := time.Now()
 	deadline := begun.Add(probePatience)
 	if err := errors.Join(from.SetDeadline(deadline), to.SetDeadline(deadline)); err != nil {

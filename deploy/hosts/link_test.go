@@ -37,8 +37,8 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 	here, there, err := h.connect(t.Context())
 	deploytest.Must(t, err)
 	const bytes = 4e6 // at the former rate they would take 2 s
-	to, err := passes(here, there, bytes)
-	from, failed := passes(there, here, bytes)
+	to, err := transferTime(here, there, bytes)
+	from, failed := transferTime(there, here, bytes)
 	if err := errors.Join(err, failed, here.Close(), there.Close()); err != nil || to > time.Second ||
 		from > time.Second {
 		t.Errorf("with the limit lifted %d bytes took %v and %v (%v)", int(bytes), to, from, err)

@@ -60,7 +60,7 @@ func (d *deployment) account() {
 			p.count()
 		}
 		ctx, cancel := context.WithTimeout(d.Watching, accountEvery)
-		all, err := d.cluster.API.Metrics(ctx, d.cluster.namespace, "trial="+d.trial)
+		all, err := d.cluster.API.Metrics(ctx, d.cluster.namespace, labelTrial+"="+d.trial)
 		cancel()
 		d.accounts.add(all, err, time.Now())
 	}

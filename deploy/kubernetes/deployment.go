@@ -32,12 +32,12 @@ type deployment struct {
 	memory   string            // path of the file with the units' shared memory; "": they share none
 	pods     *podCache
 	accounts *accounts
-	services []string        // names of the services made so far
-	routed   []string        // addresses of services with a route of their own: see routeViaNode
-	forwards *fleet.Forwards // from this host to units of the user's cluster
-	tunnel   *spanTunnel     // for spans from there to this host; nil: none are received
-	scaled   []*scaled       // units that the cluster replicates
-	arrived  chan lab.Arrived
+	services []string                // names of the services made so far
+	routed   []string                // addresses of services with a route of their own: see routeViaNode
+	forwards *fleet.Forwards         // from this host to units of the user's cluster
+	tunnel   *spanTunnel             // for spans from there to this host; nil: none are received
+	scaled   []*scaled               // units that the cluster replicates
+	arrived  chan lab.Arrived        // replicas that the cluster has added
 	aliases  []api.HostAlias         // the names of described containers, for all pods
 	configs  map[string]engine.Image // configurations of the images of described containers
 
@@ -72,6 +72,21 @@ func newDeployment(
 	made.Wanted = links.Of(layout.Links, layout.Units)
 	made.forwards = supervisor.NewForwards(made.connectTo)
 	return made
+}
+
+// open makes what units need before they start.
+func (d *deployment) open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) (err error) {
+	// Preflight has placed the units without servers, which are among them now.
+	if d.placed, err = d.deployer.site.places(units, layout.Links); err != nil {
+		return err
+	}
+	go d.watch()
+	go d.account()
+	if err := d.connect(ctx, units); err != nil {
+		return err
+	}
+	d.memory, err = containers.MakeMemory(d.dir, layout.SharedMemory)
+	return err
 }
 
 // Labels.
@@ -164,7 +179,7 @@ func (d *deployment) watch() {
 	})()
 	answered := time.Now()
 	for d.Watching.Err() == nil && d.cluster.alive.Err() == nil {
-		pods, version, err := d.cluster.API.Pods(d.Watching, d.cluster.namespace, "trial="+d.trial)
+		pods, version, err := d.cluster.API.Pods(d.Watching, d.cluster.namespace, labelTrial+"="+d.trial)
 		if err != nil && time.Since(answered) > apiPatience {
 			d.Fail(fmt.Errorf("the cluster %s has not answered for %v: %w: look whether its API server runs",
 				d.cluster.name, apiPatience, err))
@@ -172,7 +187,7 @@ func (d *deployment) watch() {
 		if err == nil {
 			d.pods.reset(pods)
 			// The server ends every watch after a while.
-			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, "trial="+d.trial, version, d.pods.update)
+			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, labelTrial+"="+d.trial, version, d.pods.update)
 			answered = time.Now()
 		}
 		if err != nil {

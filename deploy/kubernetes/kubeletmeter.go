@@ -25,8 +25,8 @@ const (
 	kubeletsAtOnce = 64
 	// kubeletAgain is the pause before kubelets are asked again whether they have a new sample.
 	kubeletAgain = time.Second
-	// kubeletSample is the pause between reads of memory during the load.
-	kubeletSample = 5 * time.Second
+	// kubeletInterval is the pause between reads of memory during the load.
+	kubeletInterval = 5 * time.Second
 )
 
 // Meter implements lab.Deployment: on a cluster of the user's, our units report their usage and kubelets that
@@ -85,13 +85,13 @@ type kubeletMetering struct {
 type kubeletCount struct {
 	unit, node string
 	why        string // why there are no figures; "": there may be some
-	last       kubeletLook
-	opening    kubeletLook // the last one before the load
-	memory     []int64     // of all looks from opening on
+	last       kubeletSample
+	opening    kubeletSample // the last one before the load
+	memory     []int64       // of all samples from opening on
 }
 
-// kubeletLook is one sample of a container by its kubelet.
-type kubeletLook struct {
+// kubeletSample is one sample of a container by its kubelet.
+type kubeletSample struct {
 	at     time.Time     // on the clock of its node
 	used   time.Duration // processor time since the container's start
 	memory int64         // working set, in bytes
@@ -145,20 +145,20 @@ func (m *kubeletMetering) store(pods []api.PodStats) {
 			if container.Name != unitContainer || used == nil || memory == nil || !at.After(c.last.at) {
 				continue
 			}
-			c.last = kubeletLook{at, time.Duration(*used), *memory}
+			c.last = kubeletSample{at, time.Duration(*used), *memory}
 			c.memory = append(c.memory, *memory)
 		}
 	}
 }
 
-// awaitLook waits until the kubelets have new samples of all containers, or gives these up after
+// awaitSamples waits until the kubelets have new samples of all containers, or gives these up after
 // kubeletPatience. It fails only if the metering ends.
-func (m *kubeletMetering) awaitLook() error {
+func (m *kubeletMetering) awaitSamples() error {
 	ctx, cancel := context.WithTimeoutCause(m.ctx, kubeletPatience,
 		fmt.Errorf("no answer in %v", kubeletPatience))
 	defer cancel()
 	known := map[*kubeletCount]time.Time{}
-	for silent := m.read(ctx); m.lacksLook(known, silent, ctx.Err() != nil); {
+	for silent := m.read(ctx); m.lacksSamples(known, silent, ctx.Err() != nil); {
 		select {
 		case <-ctx.Done():
 		case <-time.After(kubeletAgain):
@@ -168,10 +168,10 @@ func (m *kubeletMetering) awaitLook() error {
 	return context.Cause(m.ctx)
 }
 
-// lacksLook reports whether some container has no new sample yet. known holds the times of the samples in the
-// first answers, and lacksLook adds to it; silent holds the errors of the last requests, by node. If it is
-// late, containers without a new sample are given up.
-func (m *kubeletMetering) lacksLook(
+// lacksSamples reports whether some container has no new sample yet. known holds the times of the samples in
+// the first answers, and lacksSamples adds to it; silent holds the errors of the last requests, by node. If
+// it is late, containers without a new sample are given up.
+func (m *kubeletMetering) lacksSamples(
 	known map[*kubeletCount]time.Time, silent map[string]error, late bool,
 ) (lacks bool) {
 	m.mu.Lock()
@@ -201,25 +201,25 @@ func (m *kubeletMetering) Mark() error {
 	if !m.opened {
 		m.opened = true
 		begun := time.Now()
-		if err := m.awaitLook(); err != nil {
+		if err := m.awaitSamples(); err != nil {
 			return err
 		}
 		m.idled = time.Since(begun)
 		for _, c := range m.byPod {
 			c.opening, c.memory = c.last, []int64{c.last.memory}
 		}
-		m.sample()
+		m.readMemory()
 		return m.Metering.Mark()
 	}
 	if err := m.Metering.Mark(); err != nil {
 		return err
 	}
 	m.stop()
-	return m.awaitLook()
+	return m.awaitSamples()
 }
 
-// sample starts to read memory every kubeletSample, until stop is called.
-func (m *kubeletMetering) sample() {
+// readMemory starts to read memory every kubeletInterval, until stop is called.
+func (m *kubeletMetering) readMemory() {
 	ctx, cancel := context.WithCancel(m.ctx)
 	done := make(chan struct{})
 	m.stop = func() {
@@ -232,7 +232,7 @@ func (m *kubeletMetering) sample() {
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(kubeletSample):
+			case <-time.After(kubeletInterval):
 				_ = m.read(ctx) // a kubelet that fails now may answer later
 			}
 		}
@@ -247,7 +247,7 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 	if err != nil {
 		return used, err
 	}
-	byUnit, longer := map[string]*kubeletCount{}, 0.0 // by how many seconds looks enclose more than the load
+	byUnit, longer := map[string]*kubeletCount{}, 0.0 // by how many seconds samples enclose more than the load
 	for _, c := range m.byPod {
 		byUnit[c.unit] = c
 	}

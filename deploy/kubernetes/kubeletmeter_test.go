@@ -38,7 +38,7 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	mark := func() (before, after map[string]time.Duration) {
 		before = counted()
 		// The next sample may have been taken before the count above. The one after that was not.
-		deploytest.Must(t, errors.Join(metering.awaitLook(), metering.Mark()))
+		deploytest.Must(t, errors.Join(metering.awaitSamples(), metering.Mark()))
 		return before, counted()
 	}
 	ready, begun := mark()
@@ -124,7 +124,7 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 		status int
 		answer string
 		late   bool   // the wait for samples is over
-		lacks  bool   // lacksLook reports that a sample is missing
+		lacks  bool   // lacksSamples reports that a sample is missing
 		why    string // why web has no figures afterwards
 	}{
 		{http.StatusServiceUnavailable, "", false, true, ""},
@@ -139,12 +139,12 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 		if c.why != "" { // db has its sample now; web has none, and gets the reason
 			web.why, m.byPod["pod-web"] = "", web
 		}
-		if lacks := m.lacksLook(known, m.read(t.Context()), c.late); lacks != c.lacks || db.why != "" &&
+		if lacks := m.lacksSamples(known, m.read(t.Context()), c.late); lacks != c.lacks || db.why != "" &&
 			c.status != http.StatusForbidden || !strings.Contains(web.why, c.why) {
 			t.Errorf("%+v: a sample is missing: %t; why db has no figures: %q, and web: %q", c, lacks, db.why, web.why)
 		}
 	}
-	db.why, db.opening = "", kubeletLook{at: db.last.at.Add(-20 * time.Second)}
+	db.why, db.opening = "", kubeletSample{at: db.last.at.Add(-20 * time.Second)}
 	web.last = db.last // after the load
 	deploytest.Must(t, errors.Join(said.Mark(), said.Mark()))
 	used, err := m.Stop()

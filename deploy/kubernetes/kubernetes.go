@@ -110,21 +110,6 @@ func (d *Deployer) Deploy(ctx context.Context, layout lab.Layout, dir string) (l
 	return running, nil
 }
 
-// open makes what units need before they start.
-func (d *deployment) open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) (err error) {
-	// Preflight has placed the units without servers, which are among them now.
-	if d.placed, err = d.deployer.site.places(units, layout.Links); err != nil {
-		return err
-	}
-	go d.watch()
-	go d.account()
-	if err := d.connect(ctx, units); err != nil {
-		return err
-	}
-	d.memory, err = containers.MakeMemory(d.dir, layout.SharedMemory)
-	return err
-}
-
 // prepared returns the cluster, and makes it and the images of units unless earlier trials have done so. It
 // replaces a cluster that has ended.
 func (d *Deployer) prepared(ctx context.Context, units []lab.UnitSpec) (*cluster, error) {

@@ -27,7 +27,7 @@ func (d *deployment) routeViaNode(ctx context.Context, spec lab.UnitSpec, addres
 	if !d.Wanted.Any() {
 		return nil
 	}
-	if err := d.cluster.private.Hosts.RouteTo(ctx, address, d.cluster.Named(d.wanted(spec)).Host); err != nil {
+	if err := d.cluster.private.Hosts.RouteTo(ctx, address, d.cluster.Named(d.nodeFor(spec)).Host); err != nil {
 		return err
 	}
 	d.routed = append(d.routed, address)

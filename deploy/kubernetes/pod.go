@@ -253,7 +253,7 @@ func (p *pod) description() (made api.Pod, err error) {
 		name, address, _ := strings.Cut(entry, ":")
 		made.Spec.HostAliases = append(made.Spec.HostAliases, api.HostAlias{IP: address, Hostnames: []string{name}})
 	}
-	if node := d.wanted(spec); node != "" {
+	if node := d.nodeFor(spec); node != "" {
 		made.Spec.NodeSelector = map[string]string{hostname: node}
 	}
 	made.Spec.Containers = []api.Container{p.program(wanted)}
@@ -326,8 +326,8 @@ func (d *deployment) spread() api.Spread {
 	return rule
 }
 
-// wanted returns the node of the cluster on which a unit has to run; "": any.
-func (d *deployment) wanted(spec lab.UnitSpec) string {
+// nodeFor returns the node of the cluster on which a unit has to run; "": any.
+func (d *deployment) nodeFor(spec lab.UnitSpec) string {
 	if node := d.placed[spec.Node]; node != "" || spec.Name != d.lead {
 		return node
 	}

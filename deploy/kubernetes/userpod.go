@@ -94,7 +94,8 @@ func (u *userPod) adapt(wanted *containers.Container) {
 	}
 }
 
-// finish adds to a pod the files that it gets of this host, in a secret, and makes that secret.
+// finish implements sitePod. It adds the login of the registry, the cutter, and the files that the pod gets
+// of this host, for which it makes a secret.
 func (u *userPod) finish(ctx context.Context, made *api.Pod) error {
 	p, c := u.pod, u.pod.deployment.cluster
 	made.Spec.Containers[0].ImagePullPolicy = "IfNotPresent"

@@ -294,34 +294,6 @@ func Target(ctx context.Context, host string) (name string, port uint16, err err
 	return name, port, err
 }
 
-// ProofPlace says, for messages, where the owner of a host puts the token that proves consent to load.
-const ProofPlace = "the file /etc/cleave-load.txt, which root has written"
-
-// maxProof is the longest token, in bytes.
-const maxProof = 4096
-
-// Proof returns the token at ProofPlace on a host, which it reads with a login of its own. It fails if root
-// does not own the file.
-func Proof(ctx context.Context, host string) ([]byte, error) {
-	const noLabel = "" // it ends at once, so cleave clean need not find it
-	command := sshCommand(host, noLabel, fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; "+
-		"test \"$(stat -L -c %%u $f)\" = 0 && head -c %d $f'", maxProof+1))
-	text, err := command.StdoutPipe()
-	if err == nil {
-		err = command.Start()
-	}
-	if err != nil {
-		return nil, err
-	}
-	kill := func() { _ = command.Process.Kill() } // it may have ended
-	defer context.AfterFunc(ctx, kill)()
-	proof, err := io.ReadAll(bounded.New(text, maxProof))
-	if err != nil {
-		kill() // it would wait for a reader
-	}
-	return proof, errors.Join(err, command.Wait())
-}
-
 // learnAddress asks the agent for the address of its host, and checks that units there can be reached from
 // here.
 func (h *host) learnAddress(ctx context.Context, addresses []netip.Addr) error {

@@ -140,7 +140,7 @@ func (l *privateLife) cleanUp(ctx context.Context) error {
 func (l *privateLife) awaitHealthy(ctx context.Context) error {
 	s := l.service
 	if check := s.Spec.Container.Health; check != nil && check.Port != 0 {
-		return fleet.AwaitVisit(ctx, s.Unit, l.trial.dialOf(s.Spec.Name), fleet.PortVisit(check))
+		return fleet.AwaitVisit(ctx, s.Unit, l.trial.reach(s.Spec.Name), fleet.PortVisit(check))
 	}
 	if err := l.Engine.AwaitHealthy(ctx, l.Container, s.Ended); err != nil {
 		return fmt.Errorf("%v %w%s", s, err, s.Log.LastWords())

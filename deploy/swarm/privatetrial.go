@@ -44,7 +44,7 @@ func (p *privateSite) begin(d *deployment) siteTrial {
 
 // complete implements siteTrial.
 func (t *privateTrial) complete(p *fleet.Platform[*service]) {
-	p.Reach, p.Dial = t.dialOf, t.dial
+	p.Reach, p.Dial = t.reach, t.dial
 	p.Started, p.Followed, p.Next, p.Clear = t.reachPublished, t.awaitKnown, t.next, t.clear
 	p.Cut, p.Images = t.cut, images.Sizes
 	p.Gone = func(ctx context.Context, s *service) error { return t.life(s).Gone(ctx) }
@@ -119,7 +119,7 @@ func (t *privateTrial) place(spec lab.UnitSpec) (engine.Placement, []engine.Publ
 	if n := t.latest[spec.Name]; n != nil {
 		return on(n), published
 	}
-	return t.wanted(spec), published
+	return t.placement(spec), published
 }
 
 // on returns a placement that allows a single node.
@@ -127,9 +127,9 @@ func on(n *private.Node) engine.Placement {
 	return engine.Placement{Constraints: []string{"node.id==" + n.ID}}
 }
 
-// wanted returns the placement that the layout wants, or else any node without a fault: the manager takes a
+// placement returns the node that the layout wants, or else any node without a fault: the manager takes a
 // while to notice a loss. The lead is on the manager, which has no faults.
-func (t *privateTrial) wanted(spec lab.UnitSpec) engine.Placement {
+func (t *privateTrial) placement(spec lab.UnitSpec) engine.Placement {
 	if place := t.places[spec.Node]; place != "" {
 		return onNamed(place)
 	}
@@ -168,8 +168,8 @@ func (t *privateTrial) recordNode(spec lab.UnitSpec, n *private.Node) {
 	}
 }
 
-// dialOf returns the address at which this host reaches a unit, without a relay.
-func (t *privateTrial) dialOf(unit string) string {
+// reach returns the address at which this host reaches a unit, without a relay.
+func (t *privateTrial) reach(unit string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.Relays.UnitAddress(unit, t.outside[unit].Dial)
@@ -258,7 +258,7 @@ func (t *privateTrial) next(_ context.Context, ended *service, mayMove bool) (*s
 	s.id, s.made, s.former, s.token = ended.id, ended.made, ended.former, ended.token
 	s.made.TaskTemplate.Placement = on(t.life(ended).node)
 	if mayMove {
-		s.made.TaskTemplate.Placement = t.wanted(ended.Spec)
+		s.made.TaskTemplate.Placement = t.placement(ended.Spec)
 	}
 	return s, nil
 }

@@ -61,7 +61,7 @@ const (
 func (l *userLife) prepare(ctx context.Context, wanted *containers.Container) ([]engine.SecretFile, error) {
 	s := l.service
 	if s.Spec.Container != nil {
-		return l.furnish(ctx, wanted)
+		return l.giveMounts(ctx, wanted)
 	}
 	orders, err := l.orders(*wanted)
 	if err != nil {
@@ -85,10 +85,11 @@ func (l *userLife) secret(ctx context.Context, name, file string, data []byte) (
 	return engine.Secret(id, name, file, "0"), err
 }
 
-// furnish gives a described container what it mounts of this host: empty folders in memory, and files as
+// giveMounts gives a described container what it mounts of this host: empty folders in memory, and files as
 // secrets that every user there may read.
-func (l *userLife) furnish(ctx context.Context, wanted *containers.Container) ([]engine.SecretFile, error) {
-	var files []engine.SecretFile
+func (l *userLife) giveMounts(
+	ctx context.Context, wanted *containers.Container,
+) (files []engine.SecretFile, err error) {
 	copies, err := containers.CopyMounts(l.service.Spec)
 	if err != nil {
 		return nil, err

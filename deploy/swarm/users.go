@@ -153,13 +153,13 @@ func (u *Users) Proof(ctx context.Context) ([]byte, error) {
 	return []byte(strings.TrimSpace(string(text))), err
 }
 
-// The networks of units are subnets of ranges: 64 subnets of 1024 addresses each.
+// The networks of units are subnets of one range: 64 subnets of 1024 addresses each.
 const (
-	ranges        = "198.18.0.0/16"
+	unitRange     = "198.18.0.0/16"
 	bitsOfNetwork = 22
 )
 
-// freeSubnet returns the first subnet of ranges, as ADDRESS/BITS, that overlaps none of the taken ones.
+// freeSubnet returns the first subnet of unitRange, as ADDRESS/BITS, that overlaps none of the taken ones.
 func freeSubnet(taken []string) (string, error) {
 	var others []netip.Prefix
 	for _, text := range taken {
@@ -167,7 +167,7 @@ func freeSubnet(taken []string) (string, error) {
 			others = append(others, prefix)
 		}
 	}
-	all := netip.MustParsePrefix(ranges)
+	all := netip.MustParsePrefix(unitRange)
 	for at := all.Addr(); all.Contains(at); {
 		candidate := netip.PrefixFrom(at, bitsOfNetwork)
 		if !slices.ContainsFunc(others, candidate.Overlaps) {
@@ -181,5 +181,5 @@ func freeSubnet(taken []string) (string, error) {
 		at = netip.AddrFrom4(bytes)
 	}
 	return "", fmt.Errorf("all ranges of 1024 addresses in %s are taken by networks of the swarm: remove some",
-		ranges)
+		unitRange)
 }

@@ -30,9 +30,9 @@ type Node struct {
 // pauseImage is the image of the program that holds the namespaces of a pod.
 const pauseImage = "cleave.invalid/pause:1"
 
-// furnish gives a node its own folders, where its agents expect them. It also mounts files over kernel
-// settings that are shared with this host, with the values that the kubelet wants, so that the kubelet does
-// not change the settings. $0 is the node's folder.
+// furnish gives a node its own folders, where containerd and the kubelet expect them. It also mounts files
+// over kernel settings that are shared with this host, with the values that the kubelet wants, so that the
+// kubelet does not change the settings. $0 is the node's folder.
 const furnish = `set -e
 mount --bind "$0/lib" /var/lib; mount --make-shared /var/lib
 mount --bind "$0/log" /var/log
@@ -100,11 +100,11 @@ func (n *Node) Boot(ctx context.Context) error {
 		return err
 	}
 	// A booted host has no routes. It needs those to the pods of the other nodes.
-	for i, other := range n.cluster.Nodes {
+	for _, other := range n.cluster.Nodes {
 		if other == n {
 			continue
 		}
-		if err := n.Route(ctx, podRange+i, "via "+other.Address); err != nil {
+		if err := n.Route(ctx, other.pods, "via "+other.Address); err != nil {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (n *Node) Import(ctx context.Context, archive io.Reader) error {
 // join starts the kubelet and kube-proxy on the node and returns when the node takes pods.
 func (n *Node) join(ctx context.Context) error {
 	c := n.cluster
-	agent, err := n.configureAgent()
+	kubelet, err := n.configureKubelet()
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (n *Node) join(ctx context.Context) error {
 		return err
 	}
 	err = errors.Join(n.route(ctx),
-		c.kubernetes(n.Host, "kubelet", append([]string{"--config=" + agent, "--kubeconfig=" + access,
+		c.kubernetes(n.Host, "kubelet", append([]string{"--config=" + kubelet, "--kubeconfig=" + access,
 			"--hostname-override=" + n.Name, "--node-ip=" + n.Address}, c.flags...)...),
 		c.kubernetes(n.Host, "proxy", "--config="+proxy))
 	if err != nil {
@@ -220,9 +220,9 @@ func (n *Node) route(ctx context.Context) error {
 	return errors.Join(err, n.Route(ctx, serviceRange, "dev eth0"))
 }
 
-// configureAgent writes the kubelet's configuration and returns its path. The kubelet must not remove images
-// when the disk is nearly full, since it could not load them again.
-func (n *Node) configureAgent() (string, error) {
+// configureKubelet writes the kubelet's configuration and returns its path. The kubelet must not remove
+// images when the disk is nearly full, since it could not load them again.
+func (n *Node) configureKubelet() (string, error) {
 	pki, path := n.cluster.authority.path, n.file("kubelet.json")
 	return path, writeJSON(path, object{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
