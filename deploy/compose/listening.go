@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/deploy/process"
 )
 
 // nameServer is the prefix of addresses of Docker's own name server, 127.0.0.11, which listens in the
@@ -18,15 +19,10 @@ const nameServer = "0B00007F:"
 // kernel writes them; none if this host has no such process.
 func listening(pid int) map[string]bool {
 	ports := map[string]bool{}
-	for _, table := range []string{"tcp", "tcp6"} {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table)) // a kernel may lack IPv6
-		for line := range strings.Lines(string(text)) {
-			// proc(5): the second column is the address, the fourth the state, 0A for LISTEN.
-			columns := strings.Fields(line)
-			if len(columns) > 3 && columns[3] == "0A" && !strings.HasPrefix(columns[1], nameServer) {
-				_, port, _ := strings.Cut(columns[1], ":")
-				ports[port] = true
-			}
+	for _, socket := range append(process.Listeners(pid, "tcp"), process.Listeners(pid, "tcp6")...) {
+		if address := socket[1]; !strings.HasPrefix(address, nameServer) {
+			_, port, _ := strings.Cut(address, ":")
+			ports[port] = true
 		}
 	}
 	return ports

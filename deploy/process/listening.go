@@ -1,27 +1,28 @@
 package process
 
 import (
-	"bufio"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 )
 
-// listens reports whether a process has a socket that accepts connections, over
-// TCP or as a file. It asks the kernel instead of connecting: a connection would
-// be a client that the unit has to deal with.
+// listens reports whether a process has a socket that accepts connections, over TCP or as a file. It asks the
+// kernel instead of connecting: a connection would be a client that the unit has to deal with.
 func listens(pid int) bool {
 	own := sockets(pid)
 	if len(own) == 0 {
 		return false
 	}
-	root := "/proc/" + strconv.Itoa(pid) + "/net/"
-	// proc(5): for TCP the fourth column is the state, 0A for LISTEN, and the tenth
-	// the inode; for Unix sockets the fourth has the flags, 00010000 for one that
-	// accepts, and the seventh the inode.
-	return anyListed(root+"tcp", "0A", 9, own) || anyListed(root+"tcp6", "0A", 9, own) ||
-		anyListed(root+"unix", "00010000", 6, own)
+	for table, inode := range map[string]int{"tcp": 9, "tcp6": 9, "unix": 6} { // the column of the inode
+		for _, socket := range Listeners(pid, table) {
+			if own[socket[inode]] {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // sockets returns the inodes of the sockets that a process has open.
@@ -37,20 +38,15 @@ func sockets(pid int) map[string]bool {
 	return found
 }
 
-// anyListed reports whether a table of the kernel has one of the inodes in the
-// given state.
-func anyListed(table, state string, inodeColumn int, inodes map[string]bool) bool {
-	file, err := os.Open(table)
-	if err != nil {
-		return false // a kernel without that family of sockets
-	}
-	defer func() { _ = file.Close() }() // only read
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) > inodeColumn && fields[3] == state && inodes[fields[inodeColumn]] {
-			return true
+// Listeners returns the sockets that accept connections in the network of a process, as the columns of a
+// table of the kernel: "tcp", "tcp6" or "unix" (proc(5)). There are none in a family that the kernel lacks.
+func Listeners(pid int, table string) (all [][]string) {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, table))
+	for line := range strings.Lines(string(text)) {
+		// The fourth column is the state, 0A for LISTEN; of a Unix socket the flags, 00010000 if it accepts.
+		if columns := strings.Fields(line); len(columns) > 6 && (columns[3] == "0A" || columns[3] == "00010000") {
+			all = append(all, columns)
 		}
 	}
-	return false
+	return all
 }
