@@ -227,7 +227,7 @@ func (d *deployment) cut(ctx context.Context, c *container, off bool) error {
 	if off {
 		return d.engine.Disconnect(ctx, d.network, c.Container)
 	}
-	at := engine.In(d.addressOf(c.Spec), containers.Aliases(c.Spec)...)
+	at := engine.EndpointAt(d.addressOf(c.Spec), containers.Aliases(c.Spec)...)
 	return d.engine.Connect(ctx, d.network, c.Container, at)
 }
 

@@ -93,10 +93,9 @@ func (d *Deployer) Can() lab.Capabilities {
 // The resources of this host for a container, with the daemon's part and its shim. Measured
 // with 500 containers (kernel 6.18, Docker 20.10): 10 MiB and 15 threads.
 const (
-	memoryPerContainer  = 16 << 20
-	threadsPerContainer = 16
-	// descriptorsPerContainer: control, output, and one for a call.
-	descriptorsPerContainer = 3
+	memoryPerContainer      = 16 << 20
+	threadsPerContainer     = 16
+	descriptorsPerContainer = 3 // of the conductor: control, output, and one for a call
 )
 
 // Preflight implements lab.Deployer.

@@ -202,7 +202,7 @@ func (d *deployment) hold(ctx context.Context, name string, n *node) error {
 // at returns the configuration for an address, and further names, in the trial's network.
 func (d *deployment) at(address string, aliases ...string) engine.NetworkingConfig {
 	return engine.NetworkingConfig{
-		EndpointsConfig: map[string]engine.Endpoint{d.network: engine.In(address, aliases...)}}
+		EndpointsConfig: map[string]engine.Endpoint{d.network: engine.EndpointAt(address, aliases...)}}
 }
 
 // place puts a container into the network of its node, or of this host.

@@ -96,8 +96,8 @@ type Endpoint struct {
 // IPAM holds an address of a container.
 type IPAM struct{ IPv4Address string }
 
-// In returns an endpoint with an address and further names.
-func In(address string, aliases ...string) Endpoint {
+// EndpointAt returns an endpoint with an address and further names.
+func EndpointAt(address string, aliases ...string) Endpoint {
 	return Endpoint{IPAMConfig: IPAM{IPv4Address: address}, Aliases: aliases}
 }
 

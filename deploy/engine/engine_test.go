@@ -40,7 +40,7 @@ func TestCreateSaysWhatTheContainerIs(t *testing.T) {
 	err := c.Create(t.Context(), "unit", Container{
 		Image: "image", Cmd: []string{"/program"}, HostConfig: HostConfig{NetworkMode: "net",
 			LogConfig: LogConfig{Type: "none"}},
-		NetworkingConfig: NetworkingConfig{EndpointsConfig: map[string]Endpoint{"net": In("198.18.0.10")}},
+		NetworkingConfig: NetworkingConfig{EndpointsConfig: map[string]Endpoint{"net": EndpointAt("198.18.0.10")}},
 	})
 	if err != nil || path != "/v1.41/containers/create?name=unit" {
 		t.Fatalf("Create asked for %s: %v", path, err)

@@ -77,10 +77,7 @@ type Deployer struct {
 	made       fleet.Made // the agents, and copies of the unit programs
 }
 
-var (
-	_ lab.Deployer = (*Deployer)(nil)
-	_ io.Closer    = (*Deployer)(nil)
-)
+var _ lab.Deployer = (*Deployer)(nil)
 
 // New returns a deployer of the unit programs in a folder (see process.New) on the named hosts. agentPath is
 // the path of the agent's program, which calls agent.Main. processes deploys the units that run on this host,
@@ -274,7 +271,7 @@ func leaveAll(hosts []*host) error {
 		func(_ context.Context, h *host) error { return h.leave() })
 }
 
-// Close implements io.Closer: all agents clean up and end.
+// Close ends all agents, which clean up.
 func (d *Deployer) Close() error {
 	d.connecting.Lock()
 	defer d.connecting.Unlock()

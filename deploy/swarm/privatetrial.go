@@ -217,18 +217,6 @@ func (t *privateTrial) awaitKnown(ctx context.Context, specs []lab.UnitSpec) err
 	})
 }
 
-// untilFinished calls wait, which waits for something of a running service, and ends the wait when the
-// service ends. That is no error if the service has finished its work (fleet.Unit.HasFinished).
-func untilFinished(ctx context.Context, s *service, wait func(context.Context) error) error {
-	ctx, cancel := fleet.WithEnd(ctx, s.Ended, func() error { return errors.New("it has ended") })
-	defer cancel()
-	err := wait(ctx)
-	if s.HasFinished() {
-		return nil
-	}
-	return err
-}
-
 // cut drops all packets of a unit except those of its loopback, or lets them through again. It does either
 // completely or not at all.
 func (t *privateTrial) cut(ctx context.Context, s *service, off bool) error {

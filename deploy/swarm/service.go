@@ -199,6 +199,18 @@ func (s *service) awaitTask(ctx context.Context) error {
 	})
 }
 
+// untilFinished calls wait, which waits for something of a running service, and ends the wait when the
+// service ends. That is no error if the service has finished its work (fleet.Unit.HasFinished).
+func untilFinished(ctx context.Context, s *service, wait func(context.Context) error) error {
+	ctx, cancel := fleet.WithEnd(ctx, s.Ended, func() error { return errors.New("it has ended") })
+	defer cancel()
+	err := wait(ctx)
+	if s.HasFinished() {
+		return nil
+	}
+	return err
+}
+
 // await waits until the program ends and reports how to the supervisor.
 func (s *service) await() {
 	defer close(s.Ended)
