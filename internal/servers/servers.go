@@ -168,8 +168,8 @@ func (i *Instance) Kill() error {
 	return err
 }
 
-// Restart starts the server again, with the same address, credentials and data. If it still
-// runs, it is killed first.
+// Restart starts the server again, with the same address, credentials and data. If it still runs, it is
+// killed first; it must not be paused.
 func (i *Instance) Restart(ctx context.Context) error {
 	_ = i.Kill() // it may have been killed
 	return i.deployment.Heal(ctx, lab.Fault{Target: i.name, Kind: lab.FaultKill})
