@@ -75,24 +75,35 @@ func (v view) coursesAt(at string) []lab.TrialCourse {
 	})
 }
 
-// usageText explains the plots of CPU and memory, and names the variants without them.
+// usageText explains the plots of CPU and memory, and names the variants whose trials do not have them.
 func (v view) usageText(at string) string {
 	var metered, unmetered, missing string
 	for _, x := range v.variants() {
 		own := filter(v.coursesAt(at), func(c lab.TrialCourse) bool { return c.Variant == x.Name })
-		if len(own) == 0 {
-			continue
+		reasons, without := map[string][]string{}, 0
+		for _, c := range own {
+			if c.Used == nil {
+				without++
+				continue
+			}
+			if len(c.Used.End) > 0 {
+				metered = " CPU and memory are those of all units but the generator, as often as they were metered."
+			}
+			for what, why := range c.Used.Unavailable {
+				reasons[what] = append(reasons[what], why)
+			}
 		}
-		used := own[0].Used
-		if used == nil {
-			unmetered += fmt.Sprintf(" Of %s it was not metered.", x.Name)
-			continue
+		inTrials := func(n int) string {
+			if n == len(own) {
+				return ""
+			}
+			return fmt.Sprintf(" in %d of %d trials", n, len(own))
 		}
-		if len(used.End) > 0 {
-			metered = " CPU and memory are those of all units but the generator, as often as they were metered."
+		if without > 0 {
+			unmetered += fmt.Sprintf(" Of %s it was not metered%s.", x.Name, inTrials(without))
 		}
-		for _, what := range slices.Sorted(maps.Keys(used.Unavailable)) {
-			missing += fmt.Sprintf(" No %s of %s: %s.", what, x.Name, used.Unavailable[what])
+		for _, what := range slices.Sorted(maps.Keys(reasons)) {
+			missing += fmt.Sprintf(" No %s of %s%s: %s.", what, x.Name, inTrials(len(reasons[what])), reasons[what][0])
 		}
 	}
 	if metered == "" {

@@ -49,8 +49,9 @@ func (v view) capacityCaption() string {
 		caption = fmt.Sprintf(" Brackets below the curves: capacity with its %s interval.",
 			figure.Setting(v.Confidence))
 	}
-	if v.Objective != "" {
-		caption += fmt.Sprintf(" Dashed line: the limit of the objective (%s).", v.Objective)
+	if slices.ContainsFunc(v.drawnCurves("curve"), func(m lab.Metric) bool { return v.limit(m) > 0 }) {
+		caption += fmt.Sprintf(" Dashed line: the limit of the objective (%s), which is about response times.",
+			v.Objective)
 	}
 	return caption
 }
@@ -250,5 +251,11 @@ func limits(objective string) map[string]float64 {
 // limitTerm matches a condition on a percentile of the response time.
 var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*([0-9.]+)\s*(us|ms|s)\s*$`)
 
-// limit returns the limit that the objective sets to a metric, 0 for none.
-func (v view) limit(m lab.Metric) float64 { return limits(v.Objective)[figure.Percentile(m.Quantile)] }
+// limit returns the limit that the objective sets to a metric, 0 for none. Its percentiles are of response
+// times.
+func (v view) limit(m lab.Metric) float64 {
+	if m.Quantity != lab.ResponseTime {
+		return 0
+	}
+	return limits(v.Objective)[figure.Percentile(m.Quantile)]
+}

@@ -115,6 +115,15 @@ func TestCoursesShowWhatTheSystemUsed(t *testing.T) {
 			t.Errorf("the caption does not say %q: %s", want, s.Caption)
 		}
 	}
+	again := a.Courses[1]
+	again.Used = nil
+	a.Courses = append(a.Courses, again, a.Courses[0])
+	for _, want := range []string{"No memory of sync in 1 of 2 trials: why not.",
+		"Of sync it was not metered in 1 of 2 trials."} {
+		if caption := newView(a).coursesSection().Caption; !strings.Contains(caption, want) {
+			t.Errorf("the caption does not say %q: %s", want, caption)
+		}
+	}
 	if rows := fmt.Sprint(s.Folded[0].Rows); !strings.Contains(rows,
 		"{0.500 to 1.25 } {10.0 MiB to 20.0 MiB }") || !strings.Contains(rows, "{2.00 to 2.00 } {- }") {
 		t.Errorf("the rows are %s", rows)
@@ -145,9 +154,16 @@ func TestLimits(t *testing.T) {
 		}
 	}
 	v := newView(fixture(t, "shop-under-load.json"))
-	if v.limit(v.metric("completion_time_p99")) != 0.1 || v.limit(v.metric("completion_time_p50")) != 0 ||
-		v.limit(v.metric("capacity")) != 0 {
-		t.Error("the objective limits the 99th percentile to 100 ms and nothing else")
+	if v.limit(v.metric("response_time_p99")) != 0.1 || v.limit(v.metric("response_time_p50")) != 0 ||
+		v.limit(v.metric("completion_time_p99")) != 0 || v.limit(v.metric("capacity")) != 0 {
+		t.Error("the objective limits the 99th percentile of the response time to 100 ms and nothing else")
+	}
+	if caption := v.curvesSection().Caption; !strings.Contains(caption, "Dashed line") {
+		t.Errorf("the caption does not explain the dashed line: %s", caption)
+	}
+	v.Objective = "errors<0.1%"
+	if caption := v.curvesSection().Caption; strings.Contains(caption, "Dashed line") {
+		t.Errorf("there is no dashed line, and the caption explains one: %s", caption)
 	}
 }
 
