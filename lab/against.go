@@ -55,10 +55,28 @@ type Change struct {
 	Instability float64 `json:"instability,omitempty"`
 }
 
-// GateVerdict reports the changes beyond the limit of a gate. The gate is kept if both lists are empty.
+// GateVerdict reports the changes beyond the limit of a gate.
 type GateVerdict struct {
 	Gate string `json:"gate"` // as the user wrote it: "p99>1.05x"
 	// Failed lists the changes that are beyond the limit, Open those that may be.
 	Failed []Change `json:"failed"`
 	Open   []Change `json:"open"`
+}
+
+// The standings of a gate.
+const (
+	GateKept   = "kept"
+	GateFailed = "failed"
+	GateOpen   = "open"
+)
+
+// Standing returns GateFailed if a change is beyond the limit, else GateOpen if one may be, else GateKept.
+func (v GateVerdict) Standing() string {
+	switch {
+	case len(v.Failed) > 0:
+		return GateFailed
+	case len(v.Open) > 0:
+		return GateOpen
+	}
+	return GateKept
 }

@@ -112,10 +112,10 @@ func GatesTerminal(w io.Writer, gates []lab.GateVerdict, o Options) error {
 // gate writes the verdict of a gate.
 func (p *printer) gate(g lab.GateVerdict) {
 	lead := "  gate " + clean(g.Gate) + ": "
-	switch {
-	case len(g.Failed) > 0:
+	switch g.Standing() {
+	case lab.GateFailed:
 		p.paragraph(lead, "failed: "+clean(figure.Changes(g.Failed)), toneBad.code())
-	case len(g.Open) > 0:
+	case lab.GateOpen:
 		p.paragraph(lead, "open, it may be beyond it: "+clean(figure.Changes(g.Open)), toneWarn.code())
 	default:
 		p.paragraph(lead, "kept", toneGood.code())

@@ -81,10 +81,10 @@ func gateCases(gates []lab.GateVerdict, mustKnow bool) []testCase {
 	var cases []testCase
 	for _, g := range gates {
 		c := newCase("gate", g.Gate)
-		switch gateStanding(g) {
-		case failed:
+		switch g.Standing() {
+		case lab.GateFailed:
 			c.Failure = newMessage("beyond the limit: " + figure.Changes(g.Failed))
-		case open:
+		case lab.GateOpen:
 			if message := newMessage("it may be beyond the limit: " + figure.Changes(g.Open)); mustKnow {
 				c.Failure = message
 			} else {
@@ -124,22 +124,4 @@ func writeSuite(w io.Writer, name string, cases []testCase) error {
 	}
 	_, err := io.WriteString(w, "\n")
 	return err
-}
-
-// The standings of a gate.
-const (
-	kept   = "kept"
-	failed = "failed"
-	open   = "open"
-)
-
-// gateStanding returns kept, failed or open.
-func gateStanding(g lab.GateVerdict) string {
-	switch {
-	case len(g.Failed) > 0:
-		return failed
-	case len(g.Open) > 0:
-		return open
-	}
-	return kept
 }

@@ -142,9 +142,10 @@ func (d *document) folded(title string, rows [][]string) {
 func (d *document) gates(gates []lab.GateVerdict, mustKnow bool) {
 	rows := [][]string{{"gate", "", "where"}}
 	for _, g := range gates {
-		standing, changes := gateStanding(g), g.Failed
-		mark := map[string]string{kept: "✅ kept", failed: "❌ failed", open: "❔ open"}[standing]
-		if standing == open {
+		standing, changes := g.Standing(), g.Failed
+		mark := map[string]string{lab.GateKept: "✅ kept", lab.GateFailed: "❌ failed",
+			lab.GateOpen: "❔ open"}[standing]
+		if standing == lab.GateOpen {
 			changes = g.Open
 			if mustKnow {
 				mark = "❌ open, and a verdict was required"
