@@ -186,9 +186,15 @@ func TestPageIdsAreUniqueAndLinksLead(t *testing.T) {
 // TestThePageSaysWhichSpansItShows: a page shows no captions of sections without plots.
 func TestThePageSaysWhichSpansItShows(t *testing.T) {
 	a := fixture(t, "three-variants.json")
-	a.Traced = []lab.TracedVariant{{Variant: "http-json", Baseline: a.Baseline, Point: "s1"}}
-	if !strings.Contains(withoutScript(t, html(t, a)), "of the flows that were sampled") {
+	a.Traced = []lab.TracedVariant{{Variant: "http-json", Baseline: a.Baseline, Point: "s1",
+		Before: lab.TraceSet{Name: a.Baseline, Traces: 9, Broken: 1}}}
+	a.Traced = append(a.Traced, a.Traced[0])
+	page := withoutScript(t, html(t, a))
+	if !strings.Contains(page, "of the flows that were sampled") {
 		t.Error("the page does not say that the spans are those of sampled flows")
+	}
+	if n := strings.Count(page, "1 of 10 traces of "+a.Baseline+" do not count"); n != 1 {
+		t.Errorf("the page says %d times that a trace of the baseline does not count, want once", n)
 	}
 }
 

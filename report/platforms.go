@@ -2,6 +2,7 @@ package report
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -78,9 +79,11 @@ func (v view) programsTable() table {
 	t := table{ID: "platform-programs", Title: "The platform's own programs, at " + v.at(at), Keys: 2,
 		Columns: []column{textCol("variant"), proseCol("program"), numberCol("processes"), numberCol("CPU"),
 			numberCol("peak memory")}}
+	var sources []string
 	for _, p := range v.platforms(at) {
-		if p.Source != "" {
-			t.Note = "medians over trials, CPU of one core; source: " + p.Source
+		if p.Source != "" && !slices.Contains(sources, p.Source) {
+			sources = append(sources, p.Source)
+			t.Note = "medians over trials, CPU of one core; source: " + strings.Join(sources, "; ")
 		}
 		if p.Unmetered != "" {
 			t.add(p.Variant, toned("not metered: "+p.Unmetered, toneWarn), "", "", "")

@@ -50,6 +50,12 @@ func TestWhatThePlatformItselfCostsIsShown(t *testing.T) {
 		!strings.Contains(shown, "kubernetes apiserver") || !strings.Contains(shown, "orders") {
 		t.Errorf("folded are %s", shown)
 	}
+	for i, source := range []string{"one", "two"} {
+		a.Platforms[i].Source = source
+	}
+	if note := newView(a).programsTable().Note; !strings.HasSuffix(note, "source: one; two") {
+		t.Errorf("the note has not the sources of both platforms: %s", note)
+	}
 	var printed bytes.Buffer
 	if err := Terminal(&printed, a, Options{}); err != nil ||
 		!strings.Contains(printed.String(), "What the platform itself costs") {

@@ -11,11 +11,16 @@ import (
 // pointsSection shows ratios along the points of a job. A system under load has curves instead, and an
 // average over its rates would mean nothing.
 func (v view) pointsSection() section {
-	if len(v.Curves) > 0 {
+	m := v.headline()
+	swept := func(x lab.Variant) bool { // it was compared at two points or more
+		compared := func(p lab.Point) bool { _, ok := v.ratio(m.Name, x.Name, p.Name); return ok }
+		return len(filter(v.Points, compared)) > 1
+	}
+	if len(v.Curves) > 0 || !slices.ContainsFunc(v.challengers(), swept) {
 		return section{}
 	}
-	m := v.headline()
-	s := section{ID: "points", Title: "Ratio by point",
+	const title = "Ratio by point"
+	return section{ID: "points", Title: title, Plots: v.onlyPlot("points", title),
 		Shown:  []table{v.averagesTable()},
 		Folded: []table{v.pairsTable(), v.ratiosTable(m.Name)},
 		Caption: fmt.Sprintf("%s, variant / %s (base), log axis, one group per point; %s.", sentenceCase(m.Title),
@@ -23,15 +28,6 @@ func (v view) pointsSection() section {
 		HowTo: "If one number described the variant, all its dots would lie on a level line within their bars. " +
 			"Where they do not, an average over points hides the finding: " +
 			"the prediction interval in the table says what to expect at a new point."}
-	swept := func(x lab.Variant) bool { // it was compared at two points or more
-		compared := func(p lab.Point) bool { _, ok := v.ratio(m.Name, x.Name, p.Name); return ok }
-		return len(filter(v.Points, compared)) > 1
-	}
-	if !slices.ContainsFunc(v.challengers(), swept) {
-		return section{}
-	}
-	s.Plots = v.onlyPlot("points", s.Title)
-	return s
 }
 
 // averagesTable shows ratios averaged over points, and whether one number may stand for all.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,19 +12,17 @@ import (
 
 // publishedSection shows the figures of the published study beside those measured here.
 func (v view) publishedSection() section {
-	t := v.publishedTable()
-	s := section{ID: "published", Title: "Published figures", Shown: []table{t},
-		Filter: true,
+	s := section{ID: "published", Title: "Published figures", Shown: []table{v.publishedTable()}, Filter: true,
 		Caption: fmt.Sprintf("Time per %s as published against measured here, log axes, line: equal; scale %s.",
 			v.Operation, plainNumber(v.Scale)),
 		HowTo: "A dot on the line took as long here as in the study. Dots off the line by the same factor mean " +
 			"another machine, not another finding: compare ratios, not times. " +
 			"The status in the table says what recomputing the study's own data said of each figure: wrong and " +
 			"inconsistent figures contradict it, a method-flaw is right arithmetic with a misleading statistic."}
-	for _, f := range v.Published {
-		if f.PublishedPerOperation != nil && f.MeasuredPerOperation != nil {
-			s.Plots = v.onlyPlot("published", s.Title)
-		}
+	if slices.ContainsFunc(v.Published, func(f lab.PublishedFigure) bool {
+		return f.PublishedPerOperation != nil && f.MeasuredPerOperation != nil
+	}) {
+		s.Plots = v.onlyPlot("published", s.Title)
 	}
 	return s
 }

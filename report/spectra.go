@@ -100,11 +100,8 @@ func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
 
 // spectrumAt returns the point at which the distributions of a quantity are shown first.
 func (v view) spectrumAt(quantity string) (string, bool) {
-	return v.shownAt(func(point string) bool {
-		return slices.ContainsFunc(v.Spectra, func(s lab.Spectrum) bool {
-			return s.Quantity == quantity && s.Point.Name == point && !v.StruckOut(s.Variant)
-		})
-	})
+	own := filter(v.Spectra, func(s lab.Spectrum) bool { return s.Quantity == quantity })
+	return shownWhere(v, own, func(s lab.Spectrum) (string, string) { return s.Variant, s.Point.Name })
 }
 
 // lightSpectra returns the distributions without their single trials, except those that

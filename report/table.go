@@ -73,9 +73,7 @@ func text(s string) cell { return toned(s, toneNone) }
 
 // toned returns a cell with a tone. Every cell is cleaned here, once.
 func toned(s string, t tone) cell {
-	s = clean(s)
-	s = cmp.Or(s, absent)
-	return cell{s, t}
+	return cell{cmp.Or(clean(s), absent), t}
 }
 
 // unlessZero returns a cell with the text shown, or that of an absent value if value is 0.
@@ -143,7 +141,7 @@ func transposed(t table) table {
 	return out
 }
 
-// filled returns the tables that have rows, with clean headings.
+// filled returns the tables that have rows, with clean headings, and IDs that a page can use.
 func filled(tables ...table) []table {
 	kept := slices.DeleteFunc(tables, table.empty)
 	for i, t := range kept {

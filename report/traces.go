@@ -195,11 +195,25 @@ func (v view) tracedSection() section {
 	if len(tables) == 0 {
 		return section{}
 	}
-	return section{ID: "traced", Title: "Where spans say the time goes", Shown: tables,
+	return section{ID: "traced", Title: "Where spans say the time goes", Shown: tables, Notes: v.tracedLimits(),
 		HowTo: fmt.Sprintf("The units have sent spans of the flows that were sampled; intervals are %s, over "+
 			"blocks. At every moment an operation waits for exactly one part: their times add up to its own. Large "+
 			"changes are what to look at first; small ones that are grey may be chance.",
 			figure.Setting(v.Confidence))}
+}
+
+// tracedLimits returns sentences on what is not in the comparisons of spans, each once: the baseline is in
+// several of them.
+func (v view) tracedLimits() []string {
+	var sentences []string
+	for _, t := range v.Traced {
+		for _, s := range lostSpans(t.TraceContrast, t.Before, t.After) {
+			if !slices.Contains(sentences, s) {
+				sentences = append(sentences, s)
+			}
+		}
+	}
+	return sentences
 }
 
 // tracesTrust returns sentences on the limits of a comparison of traces.
@@ -209,8 +223,7 @@ func tracesTrust(c lab.TraceComparison) []string {
 		"ones are must be left to chance in both."}
 	for _, o := range c.Compared {
 		sentences = append(sentences, fmt.Sprintf("Compared: %s %s, traces %d and %d, weight %s in both.",
-			clean(o.Service),
-			clean(o.Operation), o.Before, o.After, figure.Percent(o.Weight)))
+			clean(o.Service), clean(o.Operation), o.Before, o.After, figure.Percent(o.Weight)))
 	}
 	return slices.Concat(sentences, lostSpans(c.TraceContrast, c.Before, c.After))
 }

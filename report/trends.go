@@ -10,8 +10,10 @@ import (
 
 // trendsSection shows the growth of times along the factors of the study.
 func (v view) trendsSection() section {
-	t := v.trendsTable()
-	s := section{ID: "trends", Title: "Scaling", Shown: []table{t},
+	if len(v.Trends) == 0 {
+		return section{}
+	}
+	s := section{ID: "trends", Title: "Scaling", Shown: []table{v.trendsTable()},
 		Folded: []table{v.meansTable(v.headline().Name), v.rawTable()},
 		Caption: fmt.Sprintf("Small dots: trials; large dots: means; line: least squares through the means. "+
 			"Linear axes, each panel its own scale; %s.", v.sample()),
@@ -26,9 +28,6 @@ func (v view) trendsSection() section {
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-trend-%d", i), Kind: "trend", Index: i,
 			Title: sentenceCase(title), Label: label,
 			Note: strings.Join(cleanAll(l.Warnings), "; ")})
-	}
-	if t.empty() {
-		return section{}
 	}
 	return s
 }

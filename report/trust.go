@@ -228,13 +228,8 @@ func (p *printer) trust(v view, o Options) {
 		p.tables(filled(v.conditionsTable(), v.environmentTable()))
 	}
 	p.title("Trust")
-	for _, s := range v.trustSentences() {
+	for _, s := range slices.Concat(v.trustSentences(), v.tracedLimits()) {
 		p.paragraph("  * ", s, "")
-	}
-	for _, t := range v.Traced {
-		for _, s := range lostSpans(t.TraceContrast, t.Before, t.After) {
-			p.paragraph("  * ", s, "")
-		}
 	}
 	shown := cleanAll(o.NotesShown)
 	for _, note := range cleanAll(v.Notes) {

@@ -28,16 +28,11 @@ func (v view) stepsTable(all bool) table {
 	if all {
 		t.Note += alongWith(first)
 	}
-	several := slices.ContainsFunc(shown, func(w lab.Waterfall) bool { return w.Point.Name != first.Point.Name })
-	if !several {
+	if !atSeveralPoints(shown) {
 		t.Title += ", at " + first.Point.Name
 	}
 	for _, w := range shown {
-		name := figure.Spaced(w.Metric)
-		if several && w.Metric != w.Point.Name {
-			name += " at " + w.Point.Name
-		}
-		t.Columns = append(t.Columns, numberCol(name))
+		t.Columns = append(t.Columns, numberCol(waterfallHead(w, shown)))
 	}
 	row := func(name string, of func(lab.Waterfall) cell) {
 		t.addCells(append([]cell{text(name)}, cells(shown, of)...)...)
@@ -54,8 +49,21 @@ func (v view) stepsTable(all bool) table {
 	return t
 }
 
+// waterfallHead returns the metric of one of several waterfalls, with its point if their points differ.
+func waterfallHead(w lab.Waterfall, among []lab.Waterfall) string {
+	if atSeveralPoints(among) && w.Metric != w.Point.Name {
+		return figure.Spaced(w.Metric) + " at " + w.Point.Name
+	}
+	return figure.Spaced(w.Metric)
+}
+
+// atSeveralPoints reports whether waterfalls are at different points.
+func atSeveralPoints(all []lab.Waterfall) bool {
+	return slices.ContainsFunc(all, func(w lab.Waterfall) bool { return w.Point.Name != all[0].Point.Name })
+}
+
 // hasNamedSteps reports whether steps have names. Such steps lead from one variant of the study to the next
-// and may change several knobs, which their names do not have.
+// and may change several knobs, which their names do not list.
 func hasNamedSteps(w lab.Waterfall) bool {
 	return slices.ContainsFunc(w.Steps, func(s lab.Step) bool { return s.Name != "" })
 }
@@ -176,7 +184,7 @@ func (v view) interactionTable() table {
 			if i.Matters {
 				matters = toned("yes", toneWarn)
 			}
-			t.add(figure.Spaced(w.Metric), cmp.Or(i.Plain, i.Knob), figure.Times(i.First.Estimate()),
+			t.add(waterfallHead(w, v.Waterfalls), cmp.Or(i.Plain, i.Knob), figure.Times(i.First.Estimate()),
 				figure.Times(i.Second.Estimate()), figure.Times(i.OfRatios.Estimate()), matters, i.Words)
 		}
 	}

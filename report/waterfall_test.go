@@ -127,3 +127,18 @@ func TestAStudyWithClaimsIsNoExplanation(t *testing.T) {
 		t.Error("a study with claims is about its steps")
 	}
 }
+
+// TestInteractionsNameTheirPoint, if steps were measured at several points: else rows look the same.
+func TestInteractionsNameTheirPoint(t *testing.T) {
+	calm := waterfall("peak_memory", "calm", [3]float64{2, 1, 2}, lab.Slower)
+	calm.Interactions = []lab.Interaction{{Knob: "data"}}
+	busy := calm
+	busy.Point.Name = "busy"
+	if got := explanation(calm).interactionTable().Rows[0][0].Text; got != "peak memory" {
+		t.Errorf("at one point the metric is %q", got)
+	}
+	rows := explanation(calm, busy).interactionTable().Rows
+	if got := rows[0][0].Text + ", " + rows[1][0].Text; got != "peak memory at calm, peak memory at busy" {
+		t.Errorf("at two points the metrics are %q", got)
+	}
+}
