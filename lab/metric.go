@@ -77,6 +77,9 @@ const (
 	Unfinished = "unfinished"
 	// Goodput is the rate of operations with a right answer.
 	Goodput = "goodput"
+	// Relief is the time from the beginning of a load until the 99th percentile of a second was within the
+	// objective for good.
+	Relief = "relief"
 	// SendLateness is the time from the due time of an operation until it was sent.
 	SendLateness = "send_lateness"
 	Requests     = "requests"   // operations sent

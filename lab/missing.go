@@ -136,7 +136,7 @@ func MissingParts(lacks []Lack) []MissingPart {
 	return parts
 }
 
-// variantOf returns the name of a variant without the points that need a part.
+// variantOf returns the name of a variant, which has no spaces, without the points that need a part.
 func variantOf(name string) string {
 	name, _, _ = strings.Cut(name, " at ")
 	return name

@@ -46,8 +46,8 @@ func (v Variant) Scale(l Layout) (Layout, error) {
 		}
 	}
 	for _, group := range slices.Sorted(maps.Keys(most)) {
+		_, scaled := v.Autoscale[group]
 		for i := range units {
-			_, scaled := v.Autoscale[group]
 			units[i].addPeers(group, replicaNames(group, most[group]), scaled)
 		}
 	}

@@ -6,9 +6,9 @@ type UsageAnswer struct {
 	CPUNanoseconds    int64    `json:"cpu_nanoseconds"`
 	UserNanoseconds   int64    `json:"user_nanoseconds"`
 	SystemNanoseconds int64    `json:"system_nanoseconds"`
-	Voluntary         int64    `json:"voluntary"`
-	Involuntary       int64    `json:"involuntary"`
-	Threads           int64    `json:"threads"` // now
+	Voluntary         int64    `json:"voluntary"`   // context switches, of ended threads too
+	Involuntary       int64    `json:"involuntary"` // likewise
+	Threads           int64    `json:"threads"`     // now
 	// MemoryBytes is the proportional set size now, LargestBytes the largest resident set
 	// until now.
 	MemoryBytes  int64 `json:"memory_bytes"`

@@ -6,8 +6,6 @@ const (
 	ResponseTime = "response_time"
 	// ServiceTime is the time from the actual sending to the answer, without correction.
 	ServiceTime = "service_time"
-	// Relief is the moment from which on the tail of a load stayed within its objective.
-	Relief = "relief"
 	// CompletionTime is the time from the intended start to the final business state.
 	CompletionTime = "completion_time"
 	// Staleness is the time from a change on the write side until a read model shows it.

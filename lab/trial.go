@@ -71,7 +71,7 @@ type Trial struct {
 	// Remarks holds the generator's remarks on the load, such as the texts of unexpected
 	// statuses or the limits of a closed loop, and why spans may be missing.
 	Remarks []string `json:"remarks,omitempty"`
-	// Paths holds the critical paths of single operations.
+	// Paths holds the critical paths of a median and of a slow operation, and the mean path of all traced ones.
 	Paths []Path `json:"paths,omitempty"`
 	// Traced holds the operations described by the spans of the units; nil: they were not asked for.
 	Traced *TraceSet `json:"traced,omitempty"`
@@ -159,6 +159,7 @@ type Answer struct {
 
 // Progress shows the progress of an experiment.
 type Progress interface {
+	// Begin announces a plan, and the number of its trials that were played before.
 	Begin(plan Plan, done int)
 	// Further announces trials that are added to the plan.
 	Further(trials []PlannedTrial)

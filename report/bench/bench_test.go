@@ -109,7 +109,7 @@ func TestTruthsAreHeld(t *testing.T) {
 	} {
 		var counted tally
 		counted.addComparison(c.truth, c.a)
-		if held, wrong := counted.held.so == 1, counted.wrong.so == 1; held != c.held || wrong != c.wrong {
+		if held, wrong := counted.held.having == 1, counted.wrong.having == 1; held != c.held || wrong != c.wrong {
 			t.Errorf("%s: held %t, wrong %t, want %t, %t", name, held, wrong, c.held, c.wrong)
 		}
 	}
@@ -192,8 +192,8 @@ func TestServicesAreComparedToTheirTruth(t *testing.T) {
 		}
 	}
 	counted.addServices("base", all, lab.Analysis{}, nil)
-	if counted.silent.so != 1 {
-		t.Errorf("%d truths are without an answer, want one: no spans came", counted.silent.so)
+	if counted.silent.having != 1 {
+		t.Errorf("%d truths are without an answer, want one: no spans came", counted.silent.having)
 	}
 }
 

@@ -85,12 +85,13 @@ func (t *tally) addTracing(sides []figures.Side[float64], costs [][]float64) err
 	for i, side := range sides {
 		t.each = append(t.each, figures.Median("CPU per request, "+side.Name, "us", lab.LowerIsBetter, costs[i]))
 	}
+	const base = 1 // the side that records no spans
 	for i, side := range sides {
-		if i == 1 {
+		if i == base {
 			continue
 		}
-		ratio, err := figures.Ratio("CPU per request, "+side.Name+" / "+sides[1].Name, lab.LowerIsBetter, costs[i],
-			costs[1])
+		ratio, err := figures.Ratio("CPU per request, "+side.Name+" / "+sides[base].Name, lab.LowerIsBetter,
+			costs[i], costs[base])
 		if err != nil {
 			return err
 		}

@@ -63,7 +63,8 @@ func times(server string, of measure, over, under time.Duration) truth {
 	return truth{server, of, math.Min(a, b), math.Max(a, b)}
 }
 
-// slowAnswers are the flags of a server one in twenty of whose answers takes the time that is appended.
+// slowAnswers begins the flags of a server that answers one request in twenty slowly. The time of these
+// answers must follow.
 const slowAnswers = "-sleep 20ms -slow-every 20 -slow "
 
 // experiments returns all experiments in the order in which they are played.

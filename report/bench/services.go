@@ -63,8 +63,7 @@ func composed(services []service) string {
 		}
 		text += fmt.Sprintf("  %s:\n    image: %s\n    environment: {OTEL_SERVICE_NAME: %s}\n"+
 			"    command: [serve, -host, '', -port, '80', -traced, -sleep, %v, -cpu, %v, -calls, '%s', %s]\n",
-			s.name, tracedImage, s.name, s.own, s.cpu, strings.Join(calls, " "),
-			s.flags)
+			s.name, tracedImage, s.name, s.own, s.cpu, strings.Join(calls, " "), s.flags)
 		if i == 0 {
 			text += "    ports: ['8080:80']\n"
 		}
@@ -129,10 +128,10 @@ func (t *tally) addServices(
 		unexplained -= pick(part.Path)
 	}
 	n := traced.Before.Traces
-	t.add(variant+": time of an operation that no part has", "1", math.Abs(unexplained)/whole, n,
+	of := variant + ": "
+	t.add(of+"time of an operation that no part has", "1", math.Abs(unexplained)/whole, n,
 		figures.Goal{Must: 1e-6, Stretch: 1e-6}, "")
 	for _, s := range all {
-		of := variant + ": "
 		at := slices.IndexFunc(a.Usages, func(u lab.RoleUsage) bool {
 			return u.Variant == variant && u.Role == s.name
 		})

@@ -30,13 +30,13 @@ type tally struct {
 }
 
 // count counts how many of all cases have a property.
-type count struct{ so, all int }
+type count struct{ having, all int }
 
-// add counts a case; so: it has the property.
-func (c *count) add(so bool) {
+// add counts a case, and whether it has the property.
+func (c *count) add(has bool) {
 	c.all++
-	if so {
-		c.so++
+	if has {
+		c.having++
 	}
 }
 
@@ -130,10 +130,10 @@ func (t *tally) addSteadiness(drifts string, a lab.Analysis) {
 // addTrials counts the attempts that were struck out and the trials that did not hold their rate.
 func (t *tally) addTrials(a lab.Analysis) {
 	t.lost.all += a.Trials.Valid + len(a.Trials.Invalid)
-	t.lost.so += len(a.Trials.Invalid)
+	t.lost.having += len(a.Trials.Invalid)
 	for _, r := range a.Held {
 		t.notHeld.all += r.Trials
-		t.notHeld.so += r.Trials - r.Held
+		t.notHeld.having += r.Trials - r.Held
 	}
 }
 
@@ -195,22 +195,22 @@ func (c count) figure(name string, better lab.Direction, goal figures.Goal) []fi
 	if c.all == 0 {
 		return nil
 	}
-	share := float64(c.so) / float64(c.all)
+	share := float64(c.having) / float64(c.all)
 	low, high := c.interval()
 	return []figures.Figure{single(name, "1", share, c.all, better, goal,
-		fmt.Sprintf("%d of %d, 95 %% interval %.2g to %.2g", c.so, c.all, low, high))}
+		fmt.Sprintf("%d of %d, 95 %% interval %.2g to %.2g", c.having, c.all, low, high))}
 }
 
 // interval returns the confidence interval of the share by Clopper and Pearson (1934).
 func (c count) interval() (low, high float64) {
 	const tail = (1 - figures.Confidence) / 2
-	so, not := float64(c.so), float64(c.all-c.so)
+	having, not := float64(c.having), float64(c.all-c.having)
 	high = 1
-	if so > 0 {
-		low = distuv.Beta{Alpha: so, Beta: not + 1}.Quantile(tail)
+	if having > 0 {
+		low = distuv.Beta{Alpha: having, Beta: not + 1}.Quantile(tail)
 	}
 	if not > 0 {
-		high = distuv.Beta{Alpha: so + 1, Beta: not}.Quantile(1 - tail)
+		high = distuv.Beta{Alpha: having + 1, Beta: not}.Quantile(1 - tail)
 	}
 	return low, high
 }

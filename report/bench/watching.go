@@ -47,7 +47,7 @@ func watching(ctx context.Context, arguments []string) (err error) {
 	if err != nil {
 		return err
 	}
-	server, at, err := serving(ctx, *cleave, root)
+	server, at, err := startServe(ctx, *cleave, root)
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func addSecond(seconds *progress.Seconds, end float64) {
 	seconds.Used(used)
 }
 
-// serving starts cleave serve, and returns its address.
-func serving(ctx context.Context, cleave, root string) (*exec.Cmd, string, error) {
+// startServe starts cleave serve, and returns its address.
+func startServe(ctx context.Context, cleave, root string) (*exec.Cmd, string, error) {
 	command := exec.CommandContext(ctx, cleave, "serve", root, "--address", "127.0.0.1:0")
 	out, err := command.StdoutPipe()
 	if err == nil {
@@ -147,9 +147,9 @@ func serving(ctx context.Context, cleave, root string) (*exec.Cmd, string, error
 
 // watcher measures a server while a run is watched.
 type watcher struct {
-	server int // process number
-	page   string
-	run    string
+	server int    // its process ID
+	page   string // address of its first page
+	run    string // name of the run
 	length time.Duration
 }
 
@@ -173,7 +173,7 @@ func (w watcher) following(ctx context.Context) (watch, error) {
 	if err != nil {
 		return watch{}, fmt.Errorf("follow the run: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it returns an error, since the request is cancelled
+	defer func() { _ = answer.Body.Close() }() // events may still come
 	go func() { _, _ = io.Copy(io.Discard, answer.Body) }()
 	return w.measure(ctx, 0)
 }
@@ -184,6 +184,7 @@ func (w watcher) inChromium(ctx context.Context) (found watch, err error) {
 	if err != nil {
 		return found, err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(profile)) }()
 	browser := exec.Command("chromium", "--headless", "--no-sandbox", "--disable-gpu",
 		"--remote-debugging-port=0", "--user-data-dir="+profile, w.page+"run/"+w.run)
 	browser.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -192,9 +193,9 @@ func (w watcher) inChromium(ctx context.Context) (found watch, err error) {
 	}
 	defer func() {
 		killed := syscall.Kill(-browser.Process.Pid, syscall.SIGKILL)
-		_ = browser.Wait() // it was killed
-		time.Sleep(time.Second)
-		err = errors.Join(err, killed, os.RemoveAll(profile)) // by now all of its processes have ended
+		_ = browser.Wait()      // it was killed
+		time.Sleep(time.Second) // until all of its processes have ended, which write to the profile
+		err = errors.Join(err, killed)
 	}()
 	select {
 	case <-time.After(10 * time.Second): // until it has started and loaded the page
