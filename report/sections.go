@@ -7,7 +7,7 @@ import "strings"
 type section struct {
 	ID      string
 	Title   string // what the part is about, in a word or two
-	Caption string // of the plots: unit, base, n, scale; a section without plots has none
+	Caption string // of the plots: unit, base, n, scale; not shown without plots
 	HowTo   string
 	Plots   []plot
 	Wide    bool    // two plots in a row, else as many as fit

@@ -11,6 +11,7 @@ export interface Filled {
   forPaper: () => void;
 }
 
+/** A row of controls. */
 function controls(page: Document, ...children: HTMLElement[]): HTMLElement {
   const made = page.createElement("div");
   made.className = "controls";
@@ -18,6 +19,7 @@ function controls(page: Document, ...children: HTMLElement[]): HTMLElement {
   return made;
 }
 
+/** A select with a label; use gets the chosen value. */
 function select(
   page: Document,
   name: string,
@@ -90,6 +92,7 @@ export function addControls(page: Document, a: Analysis, all: Filled[]): void {
   }
 }
 
+/** The controls of a figure: the load of its plots, and the service time beside the response time. */
 function figureControls(a: Analysis, own: Filled[]): HTMLElement[] {
   const spectra = own.filter((f) => f.wish.kind === "spectrum");
   const usages = own.filter((f) => f.wish.kind === "usage");

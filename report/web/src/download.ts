@@ -21,6 +21,7 @@ export function standalone(svg: SVGSVGElement): string {
   return new XMLSerializer().serializeToString(copy);
 }
 
+/** Writes the colours that an element has from variables of the style sheet into its copy. */
 function resolve(original: SVGElement, copy: SVGElement): void {
   for (const name of PAINTED) {
     if (original.getAttribute(name)?.includes("var("))

@@ -68,6 +68,7 @@ export function addFilter(
   apply();
 }
 
+/** A select of the values of a column, each once. */
 function columnSelect(page: Document, name: string, values: string[]): HTMLSelectElement {
   const select = page.createElement("select");
   select.setAttribute("aria-label", `show only this ${name}`);

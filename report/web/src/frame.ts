@@ -1,7 +1,6 @@
 import * as Plot from "@observablehq/plot";
 import { symbol } from "d3-shape";
-import type { Look } from "./style";
-import { shorten } from "./style";
+import { type Look, shorten } from "./style";
 
 /** The namespace of SVG. */
 export const SVG = "http://www.w3.org/2000/svg";

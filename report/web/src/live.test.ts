@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, test } from "vitest";
-import { type Line, newsText, nowText, show, span } from "./live";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { follow, type Line, newsText, nowText, show, span } from "./live";
 
 const line = (more: Partial<Line>): Line => ({
   event: "start",
@@ -51,5 +51,46 @@ describe("a run that is followed", () => {
     const news = [...place.querySelectorAll("li")];
     expect(news).toHaveLength(200);
     expect(news[0]?.textContent).toBe("03:04 <img src=x> 299");
+  });
+});
+
+describe("a server that ends and comes back", () => {
+  /** What the page has opened, instead of connections to a server. */
+  const opened: FakeSource[] = [];
+  class FakeSource extends EventTarget {
+    static readonly CLOSED = 2;
+    readyState = 0;
+    constructor(readonly address: string) {
+      super();
+      opened.push(this);
+    }
+    /** Ends the connection so that the browser does not connect again by itself. */
+    fail(): void {
+      this.readyState = FakeSource.CLOSED;
+      this.dispatchEvent(new Event("error"));
+    }
+  }
+  beforeEach(() => {
+    vi.useFakeTimers();
+    vi.stubGlobal("EventSource", FakeSource);
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  test("gives the text about the trial back", () => {
+    document.body.innerHTML = '<section data-live="/live/x"><p class="now">Block 1, trial 3</p></section>';
+    const place = document.querySelector("section") as HTMLElement;
+    const now = (): string => place.querySelector(".now")?.textContent ?? "";
+    follow(place);
+    opened[0]?.dispatchEvent(new Event("open"));
+    opened[0]?.dispatchEvent(new Event("bye"));
+    expect(now()).toContain("has ended");
+    opened[0]?.fail();
+    vi.runAllTimers();
+    expect(opened).toHaveLength(2);
+    opened[1]?.dispatchEvent(new Event("open"));
+    expect(now()).toBe("Block 1, trial 3");
   });
 });

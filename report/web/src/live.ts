@@ -93,13 +93,15 @@ function showBars(place: HTMLElement, line: Line): void {
   if (caption) caption.textContent = `So far, after block ${line.block}: ${title}`;
 }
 
-/** Follows a run: shows its progress, and loads the page again when the state of the run changes. */
-export function follow(place: HTMLElement, from = ""): void {
+/**
+ * Follows a run: shows its progress, and loads the page again when the state of the run changes. Before is the
+ * text about the trial when the server said that it stops; null: it did not.
+ */
+export function follow(place: HTMLElement, from = "", before: string | null = null): void {
   const address = place.dataset["live"] ?? "";
   const source = new EventSource(from === "" ? address : `${address}?from=${from}`);
   let last = from;
   const now = place.querySelector(".now");
-  let before: string | null = null; // the text about the trial when the server said that it stops
   const table = place.querySelector<HTMLTableElement>(".seconds");
   const seconds = table ? new Seconds(table) : undefined;
   source.addEventListener("second", (event) => {
@@ -138,7 +140,7 @@ export function follow(place: HTMLElement, from = ""): void {
   });
   source.addEventListener("error", () => {
     if (source.readyState !== EventSource.CLOSED) return; // the browser connects again by itself
-    setTimeout(() => follow(place, last), AGAIN);
+    setTimeout(() => follow(place, last, before), AGAIN);
   });
 }
 

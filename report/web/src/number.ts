@@ -5,8 +5,10 @@
 
 import type { Estimate, Figure } from "./analysis";
 
+/** The text of a missing value. */
 export const ABSENT = "-";
 
+/** A unit, and the factor that converts values to it. */
 export interface Scale {
   unit: string;
   factor: number;
@@ -103,7 +105,7 @@ function after(unit: string): string {
 const WIDE = 10;
 
 /** A number with two significant digits; very small and very large ones as "1.2e-07". */
-function two(value: number): string {
+function twoDigits(value: number): string {
   const power = magnitude(value);
   if (power >= -4 && power <= 5) return fixed(value, 1 - power);
   return value.toExponential(1).replace(/\d+$/, (digits) => digits.padStart(2, "0"));
@@ -122,7 +124,7 @@ export function times(e: Estimate): string {
     Number.isFinite(e.high) &&
     e.high > WIDE * e.low
   ) {
-    return `${two(e.value)}x [${two(e.low)}, ${two(e.high)}]`;
+    return `${twoDigits(e.value)}x [${twoDigits(e.low)}, ${twoDigits(e.high)}]`;
   }
   return write(e, 1, "x", e.value === 0 ? -Infinity : -magnitude(e.value));
 }
