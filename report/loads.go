@@ -123,7 +123,7 @@ func (v view) loadTables(full bool) []table {
 	at, _ := v.operationsPoint()
 	tables = append(tables, v.operationsTable(at))
 	if at, metered := v.usagePoint(); metered && (full || v.foreign() && len(v.rolesAt(at)) > 0) {
-		tables = append(tables, v.usageTable(at), v.platformTable(at))
+		tables = append(tables, v.usageTable(at), v.platformCPUTable(at))
 	}
 	if at, profiled := v.profiledPoint(); profiled {
 		tables = append(tables, v.layersTable(at))

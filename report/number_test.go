@@ -44,7 +44,7 @@ func TestNumbersThatAreNone(t *testing.T) {
 		for name, got := range map[string]string{
 			"quantity": figure.Amount(value, "s"), "times": figure.Times(figure.Alone(value)),
 			"number":    figure.Number(figure.Alone(value)),
-			"plusMinus": plusMinus(value, 1, "s"), "optional": optional(&value),
+			"plusMinus": plusMinus(value, 1, "s"), "sixDigits": sixDigits(&value),
 		} {
 			if got != absent {
 				t.Errorf("%s of %v reads %q, want %q", name, value, got, absent)

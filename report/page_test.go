@@ -198,6 +198,16 @@ func TestThePageSaysWhichSpansItShows(t *testing.T) {
 	}
 }
 
+// TestTheRestOfThePartsHasASign: as the changes above it.
+func TestTheRestOfThePartsHasASign(t *testing.T) {
+	parts := make([]lab.PartChange, briefParts+2)
+	parts[briefParts].Path.After = 0.002
+	rows := partsTable(lab.TraceContrast{Parts: parts}, [2]string{"before", "after"}, false).Rows
+	if got := rows[briefParts]; got[0].Text != "2 others" || got[len(got)-1].Text != "+2.00 ms" {
+		t.Errorf("the last row is %v", got)
+	}
+}
+
 func TestEveryPlotHasATextAlternativeAndItsNumbers(t *testing.T) {
 	sections := newView(fixture(t, "analysis.json")).sections()
 	for _, s := range append(sections, newView(fixture(t, "shop-under-load.json")).sections()...) {

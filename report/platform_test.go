@@ -13,7 +13,7 @@ func TestThePlatformsFiguresAreShown(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	v := newView(a)
 	at := v.reference()
-	if rows := v.platformTable(at).Rows; len(rows) > 0 {
+	if rows := v.platformCPUTable(at).Rows; len(rows) > 0 {
 		t.Errorf("without reports of the platform there are rows: %v", rows)
 	}
 	for i, u := range a.Usages {
@@ -24,7 +24,7 @@ func TestThePlatformsFiguresAreShown(t *testing.T) {
 			break
 		}
 	}
-	rows := newView(a).platformTable(at).Rows
+	rows := newView(a).platformCPUTable(at).Rows
 	if len(rows) != 1 {
 		t.Fatalf("the table has %d rows, want one", len(rows))
 	}

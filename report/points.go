@@ -11,7 +11,7 @@ import (
 // pointsSection shows ratios along the points of a job. A system under load has curves instead, and an
 // average over its rates would mean nothing.
 func (v view) pointsSection() section {
-	m := v.headline()
+	m := v.headlineMetric()
 	swept := func(x lab.Variant) bool { // it was compared at two points or more
 		compared := func(p lab.Point) bool { _, ok := v.ratio(m.Name, x.Name, p.Name); return ok }
 		return len(filter(v.Points, compared)) > 1
@@ -54,7 +54,7 @@ func (v view) averagesTable() table {
 // pairsTable shows the ratios between two variants neither of which is the
 // baseline (Table 3 of rego2021).
 func (v view) pairsTable() table {
-	m := v.headline()
+	m := v.headlineMetric()
 	t := table{ID: "pairs", Title: "Ratio between variants: " + m.Title, Keys: 1,
 		Columns: []column{textCol("point")},
 		Note:    "first / second, geometric mean over blocks; " + v.sample()}

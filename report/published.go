@@ -37,7 +37,7 @@ func (v view) publishedTable() table {
 	for _, f := range v.Published {
 		note := []string{f.Note, v.shortReason(f.Reason)}
 		if f.Recomputed != nil {
-			note = append([]string{"recomputed: " + optional(f.Recomputed)}, note...)
+			note = append([]string{"recomputed: " + sixDigits(f.Recomputed)}, note...)
 		}
 		printed := plainNumber(f.Value) + " " + unitText(f.Unit)
 		if f.Missing {
@@ -88,8 +88,8 @@ func statusTone(status string) tone {
 	}
 }
 
-// optional formats a number with six significant digits, or as absent.
-func optional(value *float64) string {
+// sixDigits formats a number with six significant digits, or as absent.
+func sixDigits(value *float64) string {
 	if value == nil || !figure.Finite(*value) {
 		return absent
 	}
@@ -103,7 +103,7 @@ func (v view) doubtfulTable() table {
 			textCol("status"), numberCol("published"), numberCol("recomputed"), proseCol("what, where, and why")}}
 	for _, f := range v.Published {
 		if isDoubtful(f.Status) {
-			t.add(toned(f.Status, toneBad), plainNumber(f.Value)+" "+unitText(f.Unit), optional(f.Recomputed),
+			t.add(toned(f.Status, toneBad), plainNumber(f.Value)+" "+unitText(f.Unit), sixDigits(f.Recomputed),
 				figureName(f)+" ("+f.Source+") - "+f.Note)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 // forestSection shows the ratio of every variant to the baseline, with its interval.
 func (v view) forestSection() section {
-	m := v.headline()
+	m := v.headlineMetric()
 	s := section{ID: "ratios", Title: "Ratios",
 		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s "+
 			"intervals; %s.", sentenceCase(m.Title), v.Baseline, figure.Setting(v.Confidence), v.sample()),

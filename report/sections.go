@@ -64,5 +64,5 @@ func (v view) sections() []section {
 
 // onlyPlot returns the only plot of a section, of the headline metric and labelled with the section's title.
 func (v view) onlyPlot(kind, title string) []plot {
-	return []plot{{ID: "plot-" + kind, Kind: kind, Metric: v.headline().Name, Label: title}}
+	return []plot{{ID: "plot-" + kind, Kind: kind, Metric: v.headlineMetric().Name, Label: title}}
 }

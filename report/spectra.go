@@ -104,8 +104,8 @@ func (v view) spectrumAt(quantity string) (string, bool) {
 	return shownWhere(v, own, func(s lab.Spectrum) (string, string) { return s.Variant, s.Point.Name })
 }
 
-// lightSpectra returns the distributions without their single trials, except those that
-// are shown first.
+// lightSpectra returns the distributions that a page embeds if its data would be too large with all of their
+// single trials: only those that are shown first have them.
 func (v view) lightSpectra() []lab.Spectrum {
 	light := slices.Clone(v.Spectra)
 	for i, s := range light {

@@ -63,7 +63,7 @@ func Terminal(w io.Writer, a lab.Analysis, o Options) error {
 // fullTables returns the long tables in the order of the study: raw values, means,
 // ratios, averages, trend lines, cost per operation.
 func (v view) fullTables() []table {
-	m := v.headline().Name
+	m := v.headlineMetric().Name
 	tables := []table{v.rawTable(), v.meansTable(m), v.pairsTable(), v.ratiosTable(m), v.averagesTable(),
 		v.trendsTable()}
 	for _, cost := range v.costMetrics() {

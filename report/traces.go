@@ -52,11 +52,15 @@ func decided(c lab.TraceChange) bool { return c.Low > 0 || c.High < 0 }
 
 // changed formats a change with its sign and interval.
 func changed(c lab.TraceChange, unit string) string {
-	sign := ""
-	if c.Difference > 0 {
-		sign = "+"
+	return signed(c.Difference, figure.Quantity(figure.Between(c.Difference, c.Low, c.High), unit))
+}
+
+// signed returns the text of a difference, with its sign also if it is positive.
+func signed(difference float64, text string) string {
+	if difference > 0 {
+		return "+" + text
 	}
-	return sign + figure.Quantity(figure.Between(c.Difference, c.Low, c.High), unit)
+	return text
 }
 
 // changeCell shows a change of a time. A longer time is bad.
@@ -149,7 +153,7 @@ func partsTable(c lab.TraceContrast, names [2]string, full bool) table {
 			before, after = before+part.Path.Before, after+part.Path.After
 		}
 		t.add(fmt.Sprintf("%d others", len(rest)), "all of them: --full", "", seconds(before), seconds(after),
-			seconds(after-before))
+			signed(after-before, seconds(after-before)))
 	}
 	return t
 }

@@ -14,7 +14,7 @@ func (v view) trendsSection() section {
 		return section{}
 	}
 	s := section{ID: "trends", Title: "Scaling", Shown: []table{v.trendsTable()},
-		Folded: []table{v.meansTable(v.headline().Name), v.rawTable()},
+		Folded: []table{v.meansTable(v.headlineMetric().Name), v.rawTable()},
 		Caption: fmt.Sprintf("Small dots: trials; large dots: means; line: least squares through the means. "+
 			"Linear axes, each panel its own scale; %s.", v.sample()),
 		HowTo: "An exponent of 1 means proportional: twice the work, twice the time. Above 1 grows faster, below " +
@@ -58,7 +58,7 @@ func (v view) meansTable(metric string) table {
 
 // rawTable shows the values of all valid trials in the headline metric (Table 1 of rego2021).
 func (v view) rawTable() table {
-	m := v.headline()
+	m := v.headlineMetric()
 	t := table{ID: "raw", Title: "Raw values: " + m.Title, Keys: 2,
 		Note: "one value per valid trial, in block order; scale " + plainNumber(v.Scale),
 		Columns: []column{textCol("point"), textCol("variant"), numberCol("n"), textCol("unit"),

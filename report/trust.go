@@ -18,9 +18,9 @@ func (v view) trustSection() section {
 		Shown: []table{v.designTable(), v.noiseTable(), v.steadinessTable(), v.warmUpTable(), v.invalidTable(),
 			v.auditTable(), v.conditionsTable(), v.environmentTable()},
 		Caption: fmt.Sprintf("%s of every trial over its variant's mean at that point, by block; %s.",
-			sentenceCase(v.headline().Title), v.sample()),
+			sentenceCase(v.headlineMetric().Title), v.sample()),
 		HowTo: "What would change the answer: another host, more processors, a larger scale."}
-	several := func(r lab.Result) bool { return r.Metric == v.headline().Name && r.N > 1 }
+	several := func(r lab.Result) bool { return r.Metric == v.headlineMetric().Name && r.N > 1 }
 	if slices.ContainsFunc(v.Results, several) { // else every trial equals its mean
 		s.Plots = v.onlyPlot("drift", s.Title)
 		s.HowTo = "A cloud that drifts up or down with the blocks says that the host changed during the " +

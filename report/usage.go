@@ -29,8 +29,8 @@ func (v view) usageSection() section {
 		s.Plots = append(s.Plots, plot{ID: "plot-usage-" + kind, Kind: "usage", Metric: kind, Point: at,
 			Title: title, Label: title + " by unit at " + v.at(at), Whole: kind == "cpu"})
 	}
-	s.Folded = append([]table{v.usageTable(at), v.platformTable(at), v.nodesTable()},
-		v.otherPoints(at, v.usageTable, v.platformTable)...)
+	s.Folded = append([]table{v.usageTable(at), v.platformCPUTable(at), v.nodesTable()},
+		v.otherPoints(at, v.usageTable, v.platformCPUTable)...)
 	return s
 }
 
@@ -98,9 +98,9 @@ func (v view) usages(variant, point string) []lab.RoleUsage {
 	})
 }
 
-// platformTable shows the CPU usage that the platform itself reports beside that of the control groups. It
+// platformCPUTable shows the CPU usage that the platform itself reports beside that of the control groups. It
 // has no rows if the platform reports none.
-func (v view) platformTable(at string) table {
+func (v view) platformCPUTable(at string) table {
 	t := table{ID: "platform-" + at, Title: "CPU as the platform says it, at " + v.at(at), Keys: 2}
 	var source string
 	var window float64
@@ -139,8 +139,7 @@ func difference(p lab.PlatformUsage) cell {
 func (v view) nodesTable() table {
 	t := table{ID: "nodes", Title: "What each node uses, over the loads", Keys: 2,
 		Note: "medians over the trials in which units were there at the end of the load; the generator is in no " +
-			"figure. " +
-			"Where the platform chooses the nodes, other units may be on them in other trials",
+			"figure. Where the platform chooses the nodes, other units may be on them in other trials",
 		Columns: []column{textCol("variant"), textCol("node"), textCol("load"), numberCol("trials"),
 			numberCol("units"), numberCol("share of one processor"), numberCol("mean memory")}}
 	for _, x := range v.variants() {

@@ -28,7 +28,7 @@ func (v view) matrixTable(all bool) table {
 			"broke a rule of its system; %s", v.Baseline, figure.Setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
 	if !all {
-		metrics = slices.DeleteFunc(metrics, func(m lab.Metric) bool { return v.allDrawn(m.Name, at) })
+		metrics = slices.DeleteFunc(metrics, func(m lab.Metric) bool { return v.headlineShowsAll(m.Name, at) })
 	}
 	if len(metrics) == 0 {
 		return table{}
@@ -48,12 +48,12 @@ func (v view) matrixTable(all bool) table {
 	return t
 }
 
-// allDrawn reports whether the bars of the headline show all ratios of a metric at a point.
-func (v view) allDrawn(metric, at string) bool {
+// headlineShowsAll reports whether the headline's bars show all ratios of a metric at a point.
+func (v view) headlineShowsAll(metric, at string) bool {
 	point, _ := v.comparedAt(metric, at)
 	return !slices.ContainsFunc(v.challengers(), func(x lab.Variant) bool {
 		_, compared := v.ratio(metric, x.Name, point)
-		return compared && !v.drawn(metric, x.Name, point)
+		return compared && !v.headlineShows(metric, x.Name, point)
 	})
 }
 

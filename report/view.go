@@ -88,8 +88,9 @@ func (v view) metric(name string) lab.Metric {
 	return lab.Metric{Name: name, Title: name, Unit: "1"}
 }
 
-// headline returns the metric that the main tables show: the elapsed time of a job, else the first metric.
-func (v view) headline() lab.Metric {
+// headlineMetric returns the metric that the main tables show: the elapsed time of a job, else the first
+// metric.
+func (v view) headlineMetric() lab.Metric {
 	if m, is := lab.FindMetric(v.Metrics, lab.Elapsed, 0, ""); is {
 		return m
 	}

@@ -15,7 +15,7 @@ func (v view) stepsTable(all bool) table {
 	shown := v.Waterfalls
 	if !all {
 		shown = filter(lab.ExplainedWaterfalls(shown),
-			func(w lab.Waterfall) bool { return !v.drawn(w.Metric, w.To, w.Point.Name) })
+			func(w lab.Waterfall) bool { return !v.headlineShows(w.Metric, w.To, w.Point.Name) })
 	}
 	if len(shown) == 0 {
 		return table{}
@@ -105,9 +105,9 @@ func alongWith(w lab.Waterfall) string {
 	return text
 }
 
-// drawn reports whether the headline's bars show the ratio of a variant in a metric. A total and its value
-// per operation have the same ratio, since the number of operations at a point is the same.
-func (v view) drawn(metric, variant, point string) bool {
+// headlineShows reports whether the headline's bars show the ratio of a variant in a metric. A total and its
+// value per operation have the same ratio, since the number of operations at a point is the same.
+func (v view) headlineShows(metric, variant, point string) bool {
 	m := v.metric(metric)
 	return v.Answer.Headline != nil && slices.ContainsFunc(v.Answer.Headline.Bars, func(b lab.Bar) bool {
 		x := v.metric(b.Metric)

@@ -21,13 +21,14 @@ type Experiment struct {
 	last    map[setting][]Figure
 }
 
-type (
-	setting struct{ variant, point string }
-	outcome struct {
-		setting
-		valid bool
-	}
-)
+// setting identifies the trials of a variant at a point.
+type setting struct{ variant, point string }
+
+// outcome identifies the trials of a setting that count, or those that do not.
+type outcome struct {
+	setting
+	valid bool
+}
 
 var _ lab.Progress = (*Experiment)(nil)
 

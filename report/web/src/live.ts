@@ -94,8 +94,8 @@ function showBars(place: HTMLElement, line: Line): void {
 }
 
 /**
- * Follows a run: shows its progress, and loads the page again when the state of the run changes. Before is the
- * text about the trial when the server said that it stops; null: it did not.
+ * Follows a run: shows its progress, and loads the page again when the state of the run changes. `before` is
+ * the text about the trial when the server said that it stops; null: it did not.
  */
 export function follow(place: HTMLElement, from = "", before: string | null = null): void {
   const address = place.dataset["live"] ?? "";
