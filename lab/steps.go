@@ -35,30 +35,23 @@ type KnobChange struct {
 func (c KnobChange) String() string { return c.Knob + " " + c.From + " -> " + c.To }
 
 // Knob returns the knobs that the step changes: "placement", "data and placement".
-func (s PathStep) Knob() string {
-	var names []string
-	for _, c := range s.Changes {
-		names = append(names, c.Knob)
-	}
-	return strings.Join(names, " and ")
-}
+func (s PathStep) Knob() string { return s.join(" and ", func(c KnobChange) string { return c.Knob }) }
 
 // Change returns the old and new values: "shared -> databases".
 func (s PathStep) Change() string {
-	var parts []string
-	for _, c := range s.Changes {
-		parts = append(parts, c.From+" -> "+c.To)
-	}
-	return strings.Join(parts, " and ")
+	return s.join(" and ", func(c KnobChange) string { return c.From + " -> " + c.To })
 }
 
 // With returns the knobs that have an effect only after the step: "binding http".
-func (s PathStep) With() string {
-	var parts []string
+func (s PathStep) With() string { return s.join(", ", func(c KnobChange) string { return c.With }) }
+
+// join joins the texts of all changes that have one.
+func (s PathStep) join(separator string, of func(KnobChange) string) string {
+	var texts []string
 	for _, c := range s.Changes {
-		if c.With != "" {
-			parts = append(parts, c.With)
+		if text := of(c); text != "" {
+			texts = append(texts, text)
 		}
 	}
-	return strings.Join(parts, ", ")
+	return strings.Join(texts, separator)
 }

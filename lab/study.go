@@ -164,13 +164,7 @@ type PlannedTrial struct {
 
 // Originals returns the number of variants without twins.
 func (s Study) Originals() int {
-	n := 0
-	for _, v := range s.Variants {
-		if v.TwinOf == "" {
-			n++
-		}
-	}
-	return n
+	return len(slices.DeleteFunc(slices.Clone(s.Variants), func(v Variant) bool { return v.TwinOf != "" }))
 }
 
 // Variant returns the named variant of the study.

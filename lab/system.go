@@ -159,10 +159,8 @@ func (a Architecture) KnobValue(v Variant, knob string) string {
 	if value, ok := v.Knobs[knob]; ok {
 		return value
 	}
-	for _, k := range a.Knobs {
-		if k.Name == knob {
-			return k.Values[0]
-		}
+	if k, has := first(a.Knobs, func(k Knob) bool { return k.Name == knob }); has {
+		return k.Values[0]
 	}
 	return ""
 }

@@ -96,18 +96,7 @@ func (p *printer) paint(s, code string) string {
 
 // code returns the colour code of a tone.
 func (t tone) code() string {
-	switch t {
-	case toneGood:
-		return "32"
-	case toneBad:
-		return "31"
-	case toneWarn:
-		return "33"
-	case toneMuted:
-		return "2"
-	default:
-		return ""
-	}
+	return map[tone]string{toneGood: "32", toneBad: "31", toneWarn: "33", toneMuted: "2"}[t]
 }
 
 // println writes one line without trailing spaces.

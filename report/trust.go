@@ -241,12 +241,8 @@ func (p *printer) trust(v view, o Options) {
 
 // anyAuditFailed reports whether the audit of some variant is not valid.
 func (v view) anyAuditFailed() bool {
-	for _, sum := range v.Audit {
-		if sum.Verdict != lab.AuditValid {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(v.Audit)),
+		func(sum lab.AuditSum) bool { return sum.Verdict != lab.AuditValid })
 }
 
 // trustSentences returns sentences on the audits, the host and the meter.

@@ -52,10 +52,16 @@ func (v view) usageTable(at string) table {
 	if network {
 		t.Columns = append(t.Columns, numberCol("network per "+v.Operation))
 	}
-	row := func(variant, unit string, u lab.RoleUsage, tone tone) {
-		cells := usageCells(variant, unit, u, tone)
-		if !network {
-			cells = cells[:len(cells)-1]
+	row := func(unit string, u lab.RoleUsage, tone tone) {
+		shown := func(value float64, written string) cell {
+			c := unlessZero(value, written) // 0: it was not measured
+			c.Tone = cmp.Or(c.Tone, tone)
+			return c
+		}
+		cells := []cell{text(u.Variant), toned(unit, tone), shown(u.CPUPerOperation, seconds(u.CPUPerOperation)),
+			shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B"))}
+		if network {
+			cells = append(cells, shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B")))
 		}
 		t.addCells(cells...)
 	}
@@ -65,33 +71,18 @@ func (v view) usageTable(at string) table {
 			if u.Role == lab.RoleGenerator {
 				tone = toneMuted
 			}
-			row(x.Name, u.Role, u, tone)
+			row(u.Role, u, tone)
 		}
 		for _, sum := range v.UsageSums {
 			if sum.Variant == x.Name && sum.Point.Name == at && !v.StruckOut(x.Name) {
-				row(x.Name, "sum without generator", sum, toneNone)
+				row("sum without generator", sum, toneNone)
 			}
 		}
 	}
 	return t
 }
 
-// usageCells returns one row of usages, the network last. A usage of 0 is shown as absent: it was not
-// measured.
-func usageCells(variant, unit string, u lab.RoleUsage, tone tone) []cell {
-	shown := func(value float64, written string) cell {
-		c := unlessZero(value, written)
-		c.Tone = cmp.Or(c.Tone, tone)
-		return c
-	}
-	return []cell{text(variant), toned(unit, tone),
-		shown(u.CPUPerOperation, seconds(u.CPUPerOperation)),
-		shown(u.CPUShare, figure.Percent(u.CPUShare)), shown(u.PeakMemory, figure.Amount(u.PeakMemory, "B")),
-		shown(u.NetworkPerOperation, figure.Amount(u.NetworkPerOperation, "B"))}
-}
-
-// usages returns the usages of a variant's roles at a point, in the order of the
-// analysis.
+// usages returns the usages of a variant's roles at a point, in the order of the analysis.
 func (v view) usages(variant, point string) []lab.RoleUsage {
 	return filter(v.Usages, func(u lab.RoleUsage) bool {
 		return u.Variant == variant && u.Point.Name == point && !v.StruckOut(variant)

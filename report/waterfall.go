@@ -125,8 +125,7 @@ func (v view) waterfallSection() section {
 			"or undecided.", sentenceCase(v.pace()), figure.Setting(v.Confidence), v.sample()),
 		HowTo: "Bars to the right cost more of what the plot measures, bars to the left less; where more is " +
 			"better, left is the loss. On a log axis equal lengths are equal factors, and the steps multiply to the " +
-			"whole. " +
-			v.limitOfSteps()}
+			"whole. " + v.limitOfSteps()}
 	explained := lab.ExplainedWaterfalls(v.Waterfalls)
 	for i, w := range v.Waterfalls {
 		s.Folded = append(s.Folded, v.waterfallTable(i, w))
