@@ -307,11 +307,10 @@ type jsonForm struct {
 
 // Line is one object of the JSON form.
 type Line struct {
-	Event string `json:"event"` // begin, start (of a trial), trial (has ended), look, note, end
-	// At is the time of the event.
-	At          time.Time `json:"at"`
-	Trials      int       `json:"trials,omitempty"`
-	Done        int       `json:"done"`
+	Event       string    `json:"event"`            // begin, start (of a trial), trial (has ended), look, note, end
+	At          time.Time `json:"at"`               // of the event
+	Trials      int       `json:"trials,omitempty"` // in the plan, with further ones
+	Done        int       `json:"done"`             // trials that are not played again
 	Block       int       `json:"block,omitempty"`
 	Trial       int       `json:"trial,omitempty"`
 	Attempt     int       `json:"attempt,omitempty"`
@@ -320,8 +319,8 @@ type Line struct {
 	Valid       bool      `json:"valid,omitempty"`
 	Reason      string    `json:"reason,omitempty"`
 	Elapsed     float64   `json:"elapsed_seconds,omitempty"`
-	LeftSeconds *float64  `json:"left_seconds,omitempty"`
-	Text        string    `json:"text,omitempty"`
+	LeftSeconds *float64  `json:"left_seconds,omitempty"` // estimate for the trials that are not done
+	Text        string    `json:"text,omitempty"`         // of a note
 	// Headline covers all blocks up to this one.
 	Headline *lab.Headline `json:"headline,omitempty"`
 	// Phases are those of the trial, and in the event end the sums over all trials.

@@ -21,7 +21,7 @@ type SecondLine struct {
 
 // Limits of the file of seconds.
 const (
-	mostSeconds = 1 << 20 // bytes in the file
+	mostBytes   = 1 << 20 // in the file
 	mostWaiting = 16      // lines that may wait to be written
 )
 
@@ -54,7 +54,7 @@ func (s *Seconds) write() {
 	_ = s.file.Truncate(0) // it may hold lines of a run that was killed
 	size, trial, attempt := 0, 0, 0
 	for line := range s.waiting {
-		if line.Trial != trial || line.Attempt != attempt || size > mostSeconds {
+		if line.Trial != trial || line.Attempt != attempt || size > mostBytes {
 			_ = s.file.Truncate(0)
 			size, trial, attempt = 0, line.Trial, line.Attempt
 		}

@@ -55,13 +55,13 @@ func TestSecondsOfATrial(t *testing.T) {
 		t.Errorf("the seconds of the next attempt are %+v", second)
 	}
 	for range 100 { // the file may exceed its limit by one line
-		s.Used(lab.UsedSecond{Cores: map[string]float64{strings.Repeat("x", mostSeconds/10): 1}})
+		s.Used(lab.UsedSecond{Cores: map[string]float64{strings.Repeat("x", mostBytes/10): 1}})
 		about, err := os.Stat(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if about.Size() > 2*mostSeconds {
-			t.Fatalf("the file has %d bytes, want %d at most", about.Size(), 2*mostSeconds)
+		if about.Size() > 2*mostBytes {
+			t.Fatalf("the file has %d bytes, want %d at most", about.Size(), 2*mostBytes)
 		}
 	}
 	if err := s.Close(); err != nil {
