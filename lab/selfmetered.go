@@ -1,6 +1,7 @@
 package lab
 
-// UsageAnswer holds a unit's own figures for the usage of its process since its start.
+// UsageAnswer is what a unit sends with EventUsage: its own figures for the usage of its process since its
+// start.
 type UsageAnswer struct {
 	Host              UnitHost `json:"host"`
 	CPUNanoseconds    int64    `json:"cpu_nanoseconds"`

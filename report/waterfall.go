@@ -10,7 +10,7 @@ import (
 )
 
 // stepsTable shows the ratio of each step in all metrics, or only in the explained metrics that the
-// headline's bars do not show.
+// headline's bars do not show. All waterfalls of a study have the same steps.
 func (v view) stepsTable(all bool) table {
 	shown := v.Waterfalls
 	if !all {

@@ -232,11 +232,13 @@ func TestAgainstHasGatesAndChanges(t *testing.T) {
 	a := lab.Against{Gates: r.Gates, Metrics: r.Analysis.Metrics, Confidence: 0.95, Margin: 0.05,
 		Changes: []lab.Change{{Metric: r.Analysis.Metrics[0].Name, Variant: hostile, Point: "s1", Before: 1,
 			After: 2, Ratio: lab.Ratio{Ratio: 2}, Verdict: lab.Slower, Words: "slower"}}}
+	a.Before.Trials, a.After.Trials = 40, 36
 	var b bytes.Buffer
 	testset.Must(t, WriteAgainst(&b, Markdown, a, true))
 	text := b.String()
-	if !strings.Contains(text, "| slower |") || !strings.Contains(text, "a verdict was required") {
-		t.Errorf("the summary lacks what has changed or the open gate:\n%s", text)
+	if !strings.Contains(text, "| slower |") || !strings.Contains(text, "a verdict was required") ||
+		!strings.Contains(text, "36 later and 40 earlier trials counted") {
+		t.Errorf("the summary lacks what has changed, the open gate or the numbers of trials:\n%s", text)
 	}
 	b.Reset()
 	testset.Must(t, WriteAgainst(&b, JUnit, a, false))

@@ -87,9 +87,9 @@ func againstMarkdown(w io.Writer, a lab.Against, mustKnow bool) error {
 	}
 	d.table(changed)
 	d.folded("All figures", all)
-	d.line("%d and %d trials counted, %s intervals, margin %s. The runs were played at different times: what "+
-		"changed on the host between them is in the ratios, and not in their intervals.", a.Before.Trials,
-		a.After.Trials, figure.Setting(a.Confidence), figure.Setting(a.Margin))
+	d.line("%d later and %d earlier trials counted, %s intervals, margin %s. The runs were played at different "+
+		"times: what changed on the host between them is in the ratios, and not in their intervals.",
+		a.After.Trials, a.Before.Trials, figure.Setting(a.Confidence), figure.Setting(a.Margin))
 	_, err := io.WriteString(w, d.String())
 	return err
 }
