@@ -94,9 +94,7 @@ func (p Point) Only(factors ...string) (factor string, level float64, err error)
 }
 
 // Factors returns the names of the factors of the point in alphabetical order.
-func (p Point) Factors() []string {
-	return slices.Sorted(maps.Keys(p.Levels))
-}
+func (p Point) Factors() []string { return slices.Sorted(maps.Keys(p.Levels)) }
 
 // String shows the point for people: "s1 (neighbourhoods 10, workers 10)".
 func (p Point) String() string {

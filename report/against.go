@@ -89,10 +89,7 @@ func changesTable(a lab.Against, full bool) table {
 		m, _ := lab.MetricNamed(a.Metrics, c.Metric) // changes are of these metrics only
 		tone := toneNone
 		if c.Verdict.Differs() {
-			tone = toneGood
-			if c.Verdict == lab.Slower {
-				tone = toneBad
-			}
+			tone = toneOf(c.Verdict)
 		}
 		t.add(c.Metric, c.Variant, c.Point, figure.Amount(c.Before, m.Unit), figure.Amount(c.After, m.Unit),
 			figure.ChangeRatio(c), toned(c.Words, tone))
