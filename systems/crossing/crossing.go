@@ -171,10 +171,10 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	if front != none {
 		job.To = RoleFront
 	}
-	volume, socketName := "", 0
+	volume, socketLength := "", 0
 	if over == unix {
 		job.Unix, volume = "callee.sock", "sockets"
-		socketName = len(volume + "/" + job.Unix)
+		socketLength = len(volume + "/" + job.Unix)
 	}
 	var units []lab.UnitSpec
 	for _, role := range []string{RoleCaller, RoleCallee} {
@@ -207,7 +207,7 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 	// A front has two connections for each caller: one from it and one to the callee.
 	return lab.Layout{
 		Units: units, Lead: RoleCaller, Operations: int64(count) * int64(each),
-		Descriptors: spareDescriptors + 2*count, SocketName: socketName,
+		Descriptors: spareDescriptors + 2*count, SocketName: socketLength,
 	}, nil
 }
 
