@@ -9,7 +9,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// catalogue returns that of a bakery.
+// catalogue returns the catalogue of a bakery.
 func catalogue() Catalogue {
 	return Catalogue{System: "the bakery", Knobs: []lab.Knob{
 		{Name: "oven", Values: []string{"stone", "steel"}},

@@ -84,17 +84,17 @@ func HandOverSpans(channel *unit.Channel, tracer *spans.Provider) error {
 	return channel.HandOver(spans.File(dir, name))
 }
 
-// KeepSpans copies the span files in dir, those of a trial, into a new folder in place. The folder is named
-// after its number, the variant and the point; the number is one more than the highest one in place. If place
-// is empty it does nothing.
-func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
-	if place == "" {
+// KeepSpans copies a trial's span files from dir into a new folder below parent, called
+// NUMBER-VARIANT-POINT. The number is one more than the highest one below parent. If parent is empty it does
+// nothing.
+func KeepSpans(parent string, v lab.Variant, p lab.Point, dir string) error {
+	if parent == "" {
 		return nil
 	}
-	if err := os.MkdirAll(place, 0o755); err != nil {
+	if err := os.MkdirAll(parent, 0o755); err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}
-	kept, err := os.ReadDir(place)
+	kept, err := os.ReadDir(parent)
 	if err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}
@@ -108,7 +108,7 @@ func KeepSpans(place string, v lab.Variant, p lab.Point, dir string) error {
 		number, _ := strconv.Atoi(digits) // 0: of something else
 		highest = max(highest, number)
 	}
-	to := filepath.Join(place, fmt.Sprintf("%03d-%s-%s", highest+1, plain(v.Name), plain(p.Name)))
+	to := filepath.Join(parent, fmt.Sprintf("%03d-%s-%s", highest+1, plain(v.Name), plain(p.Name)))
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/kit/hosting"
 )
 
-// TestSpansAreKept: KeepSpans makes a numbered folder for each trial, and nothing without a place.
+// TestSpansAreKept: KeepSpans makes a numbered folder for each trial, and nothing without a parent.
 func TestSpansAreKept(t *testing.T) {
 	dir, to := t.TempDir(), filepath.Join(t.TempDir(), "spans")
 	tracer := hosting.Tracer(1)

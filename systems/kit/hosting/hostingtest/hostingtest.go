@@ -147,8 +147,8 @@ func Nobody(t *testing.T) (address string) {
 	return listener.Addr().String()
 }
 
-// WantAttempts fails the test unless the call, of a unit that does not answer, fails after this number of
-// attempts.
+// WantAttempts fails the test unless call, which calls a unit that does not answer, fails after this number
+// of attempts. what names the call in the message.
 func WantAttempts(t *testing.T, guards *resilient.Guards, what string, attempts int64, call func() error) {
 	t.Helper()
 	_, before := guards.Counts()
