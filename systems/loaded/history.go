@@ -22,9 +22,8 @@ const (
 	EndedInfo = "info" // it may have happened
 )
 
-// Attempt is a line of the generator's history: an operation that a client tried. Times
-// are nanoseconds since the beginning of its load, which is Begun in Unix nanoseconds. N
-// is the type of the values that the scenario notes.
+// Attempt is a line of the generator's history: an operation that a client tried. Times are nanoseconds since
+// Begun, the beginning of the load. N is the type of the values that the scenario notes.
 type Attempt[N any] struct {
 	Operation string `json:"operation"`
 	End       string `json:"end"`
@@ -33,7 +32,7 @@ type Attempt[N any] struct {
 	Intended  int64  `json:"intended_ns"`
 	Sent      int64  `json:"sent_ns"`
 	Finished  int64  `json:"finished_ns"`
-	Begun     int64  `json:"begun_unix_ns"`
+	Begun     int64  `json:"begun_unix_ns"` // since 1970
 	WarmUp    bool   `json:"warm_up"`
 	Noted     N      `json:"noted"`
 

@@ -32,8 +32,8 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 	if load.Sent > 0 {
 		judged.Figures[lab.FigureErrors] = errorShare(load)
 	}
-	if _, counted := p.Level(b.Counted); Searches(p) || counted { // there was no rate to hold
-		return judged
+	if _, counted := p.Level(b.Counted); Searches(p) || counted {
+		return judged // a search tries many rates; a counted load need only be done, at any rate
 	}
 	judged.Figures[lab.FigureLimited] = 0
 	if load.Offered > 0 {
