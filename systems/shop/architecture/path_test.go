@@ -217,9 +217,10 @@ func TestWhatTunesComesLast(t *testing.T) {
 				"sync-grpc | placement apart -> together: sync-together | " +
 				"data databases -> shared: monolith-orchestrated | coordination orchestrated -> acid: monolith"},
 	} {
-		paths, err := Paths(c.from, c.to)
-		if err != nil || stops(paths[0]) != c.want {
-			t.Errorf("%s: error %v\n got %s\nwant %s", name, err, stops(paths[0]), c.want)
+		if paths, err := Paths(c.from, c.to); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if got := stops(paths[0]); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, c.want)
 		}
 	}
 }
@@ -254,7 +255,7 @@ func TestDifferencesAreAllKnobsAtOnce(t *testing.T) {
 		}
 	}
 	if found := Differences(plain(Sync), plain("castle")); found != nil {
-		t.Error("an architecture that there is not differs from one that there is")
+		t.Error("an unknown architecture differs from a known one")
 	}
 }
 
@@ -274,7 +275,7 @@ func TestPathsBetweenAllArchitectures(t *testing.T) {
 				t.Errorf("%s to %s: %v", from, to, err)
 			}
 			for _, p := range paths {
-				keepsItsPromises(t, p, to)
+				checkStops(t, p, to)
 			}
 			if len(paths) == 2 && !slices.Equal(allChanges(paths[0]), allChanges(paths[1])) {
 				t.Errorf("%s to %s: the two orders have other changes: %v and %v", from, to, allChanges(paths[0]),
@@ -284,9 +285,9 @@ func TestPathsBetweenAllArchitectures(t *testing.T) {
 	}
 }
 
-// keepsItsPromises: every stop can be built, has a name of its own, and differs
-// from the one before in the knob that the step says and in no other.
-func keepsItsPromises(t *testing.T, p Path, to string) {
+// checkStops fails the test unless the path ends at an architecture as it is, and every stop can be built,
+// has a name of its own, and differs from the one before in the knob that the step says and in no other.
+func checkStops(t *testing.T, p Path, to string) {
 	t.Helper()
 	seen := map[string]bool{p.Stops[0].Name: true}
 	before := p.Stops[0]
@@ -303,8 +304,8 @@ func keepsItsPromises(t *testing.T, p Path, to string) {
 			t.Errorf("%s: step to %s turns %v and says %v", stops(p), step.Variant, turned, step.Changes)
 		}
 		if seen[step.Variant] || step.Variant != after.Name || step.Before != before.Name {
-			t.Errorf("%s: %s is there twice, or not called so at its stop, or not after %s", stops(p), step.Variant,
-				step.Before)
+			t.Errorf("%s: step from %s to %s: the stops are %s and %s, or one comes twice", stops(p), step.Before,
+				step.Variant, before.Name, after.Name)
 		}
 		seen[step.Variant] = true
 		before = after
@@ -376,11 +377,11 @@ func TestThreeThatNeedEachOther(t *testing.T) {
 	s.stops = map[int]lab.Variant{0: s.from, s.all(): s.to}
 	if paths, err := s.paths(); err == nil || !strings.Contains(err.Error(),
 		"coordination, data, placement differ") {
-		t.Errorf("%v, %v, want no way and the knobs named", paths, err)
+		t.Errorf("%v, %v, want no path and the knobs named", paths, err)
 	}
 	s.stops[0b011] = plain(MonolithHA) // any variant: it is reached by two changes at once
 	if paths, err := s.paths(); err != nil || len(paths) != 1 || len(paths[0].Steps) != 2 ||
 		len(paths[0].Steps[0].Changes) != 2 {
-		t.Errorf("%v, %v, want one way of two steps, two knobs at once in the first", paths, err)
+		t.Errorf("%v, %v, want one path of two steps, two knobs at once in the first", paths, err)
 	}
 }

@@ -70,7 +70,8 @@ type Report struct {
 	CallBytes int64 `json:"call_bytes,omitempty"`
 	// Calls counts the calls to other units, by the kind of unit.
 	Calls map[string]int64 `json:"calls,omitempty"`
-	// SyncsBefore is the result of database.Syncs when the unit was started.
+	// SyncsBefore is the result of database.Syncs when the unit was started; nil if it is unknown, or without
+	// the orders.
 	SyncsBefore *int64 `json:"syncs_before,omitempty"`
 }
 

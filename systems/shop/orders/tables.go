@@ -75,7 +75,7 @@ func (o Order) Values(to []any) []any {
 		o.RejectionDetail, o.Version, o.CreatedUnixUs, lease, o.Journal)
 }
 
-// Message returns the message of an order.
+// Message returns the order as other components get it: without its lease and journal.
 func (o Order) Message() *shoppb.Order {
 	message := &shoppb.Order{OrderId: o.OrderID, IdempotencyKey: o.IdempotencyKey, CustomerId: o.CustomerID,
 		TotalCents: o.TotalCents, State: o.State, Version: o.Version, CreatedUnixUs: o.CreatedUnixUs}

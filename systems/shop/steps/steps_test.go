@@ -170,7 +170,7 @@ func TestSteps(t *testing.T) {
 // may succeed later.
 func TestStepsRefuse(t *testing.T) {
 	p := newParts(t, func(t testing.TB) database.Config {
-		return database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/" + "shop.db"}
+		return database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/shop.db"}
 	})
 	ctx := context.Background()
 	reserve := func(order string, lines ...*shoppb.Line) error {

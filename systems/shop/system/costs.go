@@ -44,7 +44,7 @@ func (t *tally) addCosts(
 // unitCounts holds the sums of the units' counts. A metric that no unit counts is absent.
 type unitCounts struct {
 	totals map[string]float64 // by metric
-	// syncsBefore is the number of fsyncs of the database server before the first unit was
+	// syncsBefore is the number of fsyncs of the database server when the first unit with the orders was
 	// started; nil: the server does not count them.
 	syncsBefore *int64
 }
@@ -67,8 +67,9 @@ func (u *unitCounts) add(report assembly.Report) {
 	}
 }
 
-// addSyncs adds the fsyncs of the database server since the first unit was started. It is called when the
-// units have ended: PostgreSQL counts the work of a session at its end.
+// addSyncs adds the fsyncs of the database server since syncsBefore. It asks in the database of the orders:
+// one server has all databases, and counts for all. It is called when the units have ended: PostgreSQL counts
+// the work of a session at its end.
 func (u *unitCounts) addSyncs(ctx context.Context, v lab.Variant, left lab.Leftover) (err error) {
 	if u.syncsBefore == nil {
 		return nil
