@@ -88,13 +88,13 @@ func (c *Inventory) reserve(
 	ctx context.Context, all []*shoppb.ReserveRequest, look bool,
 ) ([]steps.Outcome, error) {
 	var known map[string]reservation
-	var onHand shelf
+	var stock shelf
 	if look {
 		var err error
 		if known, err = c.reservations(ctx, steps.IDs(all)); err != nil {
 			return nil, err
 		}
-		if onHand, err = c.onHand(ctx, all, known); err != nil {
+		if stock, err = c.onHand(ctx, all, known); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +108,7 @@ func (c *Inventory) reserve(
 			continue
 		}
 		if look {
-			if there := onHand.take(lines); there < len(lines) {
+			if there := stock.take(lines); there < len(lines) {
 				outcomes[n].Err = outOfStock(lines, there)
 				refused = append(refused, order)
 				continue
