@@ -20,15 +20,22 @@ import (
 // Limits of the input. The parser is recursive, so nesting takes stack.
 const (
 	maxCommands   = 1 << 20 // bytes
-	maxShellWords = 50_000  // words that open a nested construct, such as if
+	maxShellWords = 50_000  // matches of shellWord
 )
 
-// shellWord matches the shell's words that open a nested construct without a bracket.
+// shellWord matches the shell's words, signs and quotes that can open a nested construct without a bracket.
 var shellWord = regexp.MustCompile("\\b(if|elif|while|until|for|case|select|time|coproc)\\b|[!`\"]")
 
 // windowsCommand matches a command as browsers copy it for Windows: with ^ in front of quotes and line
 // ends.
 var windowsCommand = regexp.MustCompile(`(?m)(^|\s)curl\s(\^"|.*\s\^\r?$)`)
+
+// globs matches the beginning of a list or a range of URLs, such as {b,c} or [1-3]. globEscapes removes the
+// backslashes that browsers put before braces and brackets that are part of a URL.
+var (
+	globs       = regexp.MustCompile(`(^|[^\\])(\{|\[[^\]]*-)`)
+	globEscapes = strings.NewReplacer(`\{`, "{", `\}`, "}", `\[`, "[", `\]`, "]")
+)
 
 // commands is the conversion of curl commands in progress.
 type commands struct {
@@ -77,18 +84,21 @@ func (c *commands) visit(node syntax.Node) bool {
 	return true
 }
 
-// assign keeps the values of variables that the input sets, unless a shell would have to run something
-// for them.
+// assign keeps the values of variables that the input sets. A variable whose value a shell would have to
+// compute is then as one that the input does not set.
 func (c *commands) assign(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil && !a.Naked
 		if a.Value != nil && ok {
 			value, ok = c.text(a.Value.Parts)
 		}
-		if ok && a.Append {
+		switch {
+		case ok && a.Append:
 			c.variables[a.Name.Value] += value
-		} else if ok {
+		case ok:
 			c.variables[a.Name.Value] = value
+		case a.Name != nil && !a.Naked:
+			delete(c.variables, a.Name.Value)
 		}
 	}
 }
@@ -285,7 +295,7 @@ func (c *commands) addData(r *curlRequest, option, value string) {
 			r.lost = append(r.lost, fmt.Sprintf("--%s from the file %s (%v)", option, rest, err))
 			return
 		}
-		if rest = string(content); option != "data-binary" && option != "json" {
+		if rest = string(content); option == "data" || option == "data-ascii" {
 			rest = strings.NewReplacer("\r", "", "\n", "").Replace(rest)
 		}
 	}
@@ -331,28 +341,42 @@ func (c *commands) command(where string, words []string) {
 		c.note("commands", "--location", "an answer that redirects is an answer here; add a step for the new "+
 			"address")
 	}
-	for _, address := range append(r.urls, flags.Args()...) {
-		one := &recorded{where: where, method: cmp.Or(r.method, usual), address: address, headers: r.headers,
-			cookies: r.cookies}
-		if !strings.Contains(address, "://") {
-			one.address = "http://" + address
-		}
-		joint := "?"
-		if strings.Contains(address, "?") {
-			joint = "&"
-		}
-		switch {
-		case body != "" && r.asQuery:
-			one.address += joint + body
-		case body != "":
+	addresses := append(r.urls, flags.Args()...)
+	if len(addresses) == 0 {
+		c.lose(where, "curl", "it has no URL")
+	}
+	for _, address := range addresses {
+		one := &recorded{where: where, method: cmp.Or(r.method, usual), address: r.fullURL(address, body),
+			headers: r.headers, cookies: r.cookies}
+		if body != "" && !r.asQuery {
 			one.body, one.mimeType = body, mime
 		}
 		reason := one.unusable()
-		if reason == "" && !r.raw && strings.ContainsAny(one.url.Path, "{}[]") {
-			reason = "curl makes several URLs of its braces and brackets: write one command for each"
+		if reason == "" && !r.raw && globs.MatchString(address) {
+			reason = "curl makes several URLs of its braces and brackets: write one command for each, or use --globoff"
 		}
 		c.keep(one, reason)
 	}
+}
+
+// fullURL returns the URL that curl requests for an address: without the fragment, and with the body in the
+// query if --get asks for it.
+func (r *curlRequest) fullURL(address, body string) string {
+	address, _, _ = strings.Cut(address, "#")
+	if !r.raw {
+		address = globEscapes.Replace(address)
+	}
+	beforeQuery, _, hasQuery := strings.Cut(address, "?")
+	if !strings.Contains(beforeQuery, "://") {
+		address = "http://" + address
+	}
+	switch {
+	case body == "" || !r.asQuery:
+		return address
+	case hasQuery:
+		return address + "&" + body
+	}
+	return address + "?" + body
 }
 
 // addAuthorization adds the header for the user and password of a command, or lists them.
