@@ -44,8 +44,8 @@ type Job struct {
 	Made []netip.Prefix `json:"made,omitempty"`
 	// Await is what the agent waits for before it is ready.
 	Await Await `json:"await,omitzero"`
-	// Settle is what the agent waits for after the last answer of a load, which is over when it comes; see
-	// trial.Trial.Settle. Without a path the agent does not wait.
+	// Settle is what the agent waits for after the last answer of a load, before it reports that the load is
+	// over; see trial.Trial.Settle. Without a path the agent does not wait.
 	Settle Await `json:"settle,omitzero"`
 	// Between is the path to ask for instead of Settle.Path if another load follows at once, as after a
 	// warm-up and after a probe of a search. Empty: the same path.
@@ -118,7 +118,7 @@ func ReadReport(r lab.UnitReport) (Report, error) {
 // ParseJob reads a job from JSON, or from the file whose name follows an @.
 func ParseJob(text string) (Job, error) {
 	data := []byte(text)
-	if path, is := strings.CutPrefix(text, "@"); is {
+	if path, isFile := strings.CutPrefix(text, "@"); isFile {
 		var err error
 		if data, err = inputfile.Read(path, maxJob); err != nil {
 			return Job{}, fmt.Errorf("job: %w", err)

@@ -36,7 +36,7 @@ func (s *served) warmUp(ctx context.Context) error {
 		least := max(time.Duration(s.Warmup), min(s.trial.Duration(), warmUpLeast))
 		hooks.Interval, hooks.Enough = warmUpSlice, new(atomic.Bool)
 		hooks.Second = func(second trial.Second) error {
-			// Later results are only answers to operations that began before.
+			// After the longest time nothing begins: the load only waits for answers.
 			if !hooks.Enough.Load() && second.Results.To <= longest {
 				*s.warm = stats.WarmedUp(append(s.warm.Slices, slice(second)), false)
 				hooks.Enough.Store(s.warm.Steady && second.Results.To >= least)

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/load/scenario"
 )
 
-// maxData is the largest part of a data file that is read, in bytes.
+// maxData is the size of the largest data file that is read or written, in bytes.
 const maxData = 64 << 20
 
 // variables converts all elements that set variables, except extractors, wherever they stand. JMeter sets
@@ -117,7 +117,7 @@ func csvOf(columns []string, rows [][]string) []byte {
 	w := csv.NewWriter(&out)
 	_ = w.Write(safeNames(columns)) // a buffer does not fail
 	for _, row := range rows {
-		full := slices.Grow(slices.Clone(row), len(columns))[:max(len(row), len(columns))]
+		full := append(slices.Clone(row), make([]string, len(columns))...) // a row may be too short
 		_ = w.Write(full[:len(columns)])
 	}
 	w.Flush()

@@ -50,14 +50,14 @@ func BacklogGrows(backlog []float64, every time.Duration, rate float64) Growth {
 	for i := range at {
 		at[i] = float64(i) - (n-1)/2
 	}
-	start, slope := stat.LinearRegression(at, backlog, nil, false)
-	rest := make([]float64, len(backlog))
+	mean, slope := stat.LinearRegression(at, backlog, nil, false)
+	residuals := make([]float64, len(backlog))
 	var squares, neighbours, steps float64
 	for i, y := range backlog {
-		rest[i] = y - start - slope*at[i]
-		squares += rest[i] * rest[i]
+		residuals[i] = y - mean - slope*at[i]
+		squares += residuals[i] * residuals[i]
 		if i > 0 {
-			neighbours += rest[i] * rest[i-1]
+			neighbours += residuals[i] * residuals[i-1]
 			step := y - backlog[i-1] - slope
 			steps += step * step / (n - 1)
 		}
@@ -66,7 +66,7 @@ func BacklogGrows(backlog []float64, every time.Duration, rate float64) Growth {
 	switch r := neighbours / squares; {
 	case n*(1-r) < unitRoot:
 		deviation = max(deviation, math.Sqrt(walk*steps/n))
-	case r > 0: // not if there are no residuals
+	case r > 0: // r is NaN if the line fits exactly
 		deviation *= math.Sqrt((1 + r) / (1 - r))
 	}
 	half := distuv.StudentsT{Sigma: 1, Nu: n - 2}.Quantile(0.975) * deviation

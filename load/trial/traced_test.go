@@ -31,9 +31,9 @@ func TestServicesAreAskedToRecordSpans(t *testing.T) {
 			if len(seen) == 0 {
 				t.Errorf("%s: nothing was asked", protocol)
 			}
-			for _, of := range seen {
-				if of.IsSampled() != (share == 1) || of.IsValid() != (share == 1) {
-					t.Errorf("%s, share %v: a request is of the trace %v", protocol, share, of)
+			for _, span := range seen {
+				if span.IsSampled() != (share == 1) || span.IsValid() != (share == 1) {
+					t.Errorf("%s, share %v: a request has the span context %v", protocol, share, span)
 					break
 				}
 			}
@@ -43,6 +43,6 @@ func TestServicesAreAskedToRecordSpans(t *testing.T) {
 	s := specFor(t, url)
 	s.TraceShare = 1.5
 	if _, err := s.Check(); err == nil {
-		t.Error("a share of 1.5 is none")
+		t.Error("a share of 1.5 is accepted")
 	}
 }
