@@ -1,6 +1,6 @@
 //! The Big benchmark on tokio: a task and an unbounded mpsc channel per worker,
-//! on a runtime with one thread per core (two here). A peer to hold Cleave's
-//! threads-fast against, by the same rules:
+//! on a runtime with two threads. A peer to compare Cleave's threads-fast
+//! (systems/big) with, by the same rules:
 //!
 //! - every worker sends exactly `pings` pings to random others of its own
 //!   neighbourhood, the next one upon the pong to the last;
@@ -119,6 +119,7 @@ impl Worker {
     }
 }
 
+/// The output function of splitmix64.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -152,6 +153,7 @@ fn spawn(
         let home = Arc::new(Neighbourhood { inboxes, unfinished: AtomicUsize::new(job.workers) });
         for (index, inbox) in readers.into_iter().enumerate() {
             let number = (neighbourhood * job.workers + index) as u64;
+            // The seed is computed as by seedOf in systems/big/worker.go.
             let worker = Worker {
                 index: index as u32,
                 pings: job.pings,
