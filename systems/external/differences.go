@@ -122,7 +122,8 @@ func differencesOfService(from, to lab.SystemService, a, b Definition) (all []di
 	return all
 }
 
-// applyOthers copies all keys of a service of another system that have no difference of their own.
+// applyOthers copies all keys of a service of another system that have no difference of their own. It changes
+// After in place, which startAfterAdded has copied.
 func (d *Definition) applyOthers(service lab.SystemService, from Definition) {
 	own := d.service(service.Name)
 	container := service.Container

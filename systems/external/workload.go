@@ -54,6 +54,62 @@ func readWorkloads(file string, changes map[string]*change) (*project, error) {
 	return p, nil
 }
 
+// findEntryPoints adds the entry points of manifests: the backends of Ingresses or, if there are none,
+// Services that are reached from outside of a cluster.
+func (p *project) findEntryPoints(m *manifests) {
+	exists := map[string]bool{} // the TCP ports of Services, whose workloads may be none of the units
+	for _, s := range m.services {
+		for _, port := range s.Spec.Ports {
+			if !isTCP(port.Protocol) {
+				continue
+			}
+			exists[s.Metadata.Name+":"+strconv.Itoa(port.Port)] = true
+			exists[s.Metadata.Name+":"+port.Name] = true
+		}
+	}
+	add := func(service, port string) {
+		at, served := p.served[service+":"+port]
+		switch {
+		case !exists[service+":"+port]:
+			p.addObstacle("Ingress: no Service %s has the port %s", service, port)
+		case served && !slices.Contains(p.entryPoints, at):
+			p.entryPoints = append(p.entryPoints, at)
+		}
+	}
+	for _, i := range m.ingresses {
+		if i.Spec.DefaultBackend != nil {
+			add(i.Spec.DefaultBackend.servicePort())
+		}
+		for _, rule := range i.Spec.Rules {
+			for _, one := range rule.HTTP.Paths {
+				add(one.Backend.servicePort())
+			}
+		}
+	}
+	if len(m.ingresses) > 0 {
+		return
+	}
+	for _, s := range m.services {
+		if s.Spec.Type != "NodePort" && s.Spec.Type != "LoadBalancer" {
+			continue
+		}
+		for _, port := range s.Spec.Ports {
+			if isTCP(port.Protocol) {
+				add(s.Metadata.Name, strconv.Itoa(port.Port))
+			}
+		}
+	}
+}
+
+// servicePort returns the names of the Service and of its port, or the number of the port.
+func (b ingressBackend) servicePort() (service, port string) {
+	port = b.Service.Port.Name
+	if b.Service.Port.Number != 0 {
+		port = strconv.Itoa(b.Service.Port.Number)
+	}
+	return b.Service.Name, port
+}
+
 // selects reports whether a Service leads to a workload.
 func selects(s serviceManifest, w workload) bool {
 	for key, value := range s.Spec.Selector {
