@@ -76,7 +76,7 @@ func bench(ctx context.Context, arguments []string) error {
 	flags := flag.NewFlagSet("bench-predict", flag.ContinueOnError)
 	out := flags.String("out", "results/bench/placements.json", "`file` for the figures as JSON")
 	cleave := flags.String("cleave", "bin/cleave", "the `program` that plays")
-	long := flags.Bool("long", false, "longer loads, more of them, and gates that they must pass (7 hours)")
+	long := flags.Bool("long", false, "longer loads, more of them, and gates that they must pass (6 hours)")
 	results := flags.String("results", "", "the `folder` that keeps what is measured; what it has by the "+
 		"same commands is not measured again, and its rates are kept (default: a temporary one)")
 	systems := flags.String("systems", "", "the `systems` to play, as in shop,people (default: all)")

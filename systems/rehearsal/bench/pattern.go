@@ -36,7 +36,7 @@ func (p player) pattern(m model.Model, to target) (pattern, error) {
 // else stays as it is, so that the host is used, units fall idle and users wait for commits as in the system
 // itself. The model keeps the measurements at the rates, at which it will be rehearsed.
 func (of pattern) model(m model.Model, rates []float64) model.Model {
-	m = m.Rewritten(func(*model.Call) {})
+	m = m.Rewritten(func(*model.Call) {}) // a deep copy
 	m.Name, m.Units = m.Name+" pattern", slices.Clone(m.Units)
 	front := m.UnitOf(m.Operations[0].Call.Component)
 	m.Units[front].Components = slices.Concat(m.Units[front].Components, of.callees())

@@ -38,7 +38,7 @@ func TestTargetsAreWhatIsPredicted(t *testing.T) {
 		}
 		return units
 	}
-	spoken := func(units []model.Unit) string {
+	textOf := func(units []model.Unit) string {
 		var all []string
 		for _, u := range units {
 			all = append(all, strings.Join(slices.Sorted(slices.Values(u.Components)), "+"))
@@ -49,8 +49,8 @@ func TestTargetsAreWhatIsPredicted(t *testing.T) {
 	for _, s := range subjects() {
 		for _, to := range s.targets {
 			got, err := to.change().Apply(model.Model{Units: placed(s, s.from)})
-			if want := spoken(placed(s, to.placement)); err != nil || spoken(got) != want {
-				t.Errorf("%s, %s: predicted is %s (%v), measured %s", s.name(), to, spoken(got), err, want)
+			if want := textOf(placed(s, to.placement)); err != nil || textOf(got) != want {
+				t.Errorf("%s, %s: predicted is %s (%v), measured %s", s.name(), to, textOf(got), err, want)
 			}
 		}
 	}
@@ -119,8 +119,8 @@ func TestAnUnknownSystem(t *testing.T) {
 	}
 }
 
-// TestAFailedRunIsNotComplete: it may leave a folder, but only what the end of its context has cut short is
-// used. The program for cleave plays a run that fails.
+// TestAFailedRunIsNotComplete: its folder is not used. A run may only be incomplete because its context has
+// ended. A script stands in for cleave.
 func TestAFailedRunIsNotComplete(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "cleave")

@@ -50,7 +50,7 @@ func (b *burner) burn(cpu time.Duration) {
 	b.asked.Add(int64(cpu))
 }
 
-// probe uses an amount of CPU time for a probe.
+// probe uses an amount of CPU time in a probe (see calibrate), and counts what it took.
 func (b *burner) probe(cpu time.Duration) {
 	if cpu > 0 {
 		b.probed.Add(int64(threadCPU(func() { b.compute(cpu) })))

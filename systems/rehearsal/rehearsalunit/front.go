@@ -13,8 +13,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/rehearsal/rehearsalpb"
 )
 
-// front returns the interface for clients: PUT /operations/NUMBER calls play for an operation, and GET
-// /settled answers when no unit has work in progress. GET /health does the same, which reaches every unit.
+// front returns the interface for clients: PUT /operations/NUMBER calls play for an operation. GET /settled
+// and GET /health answer when no unit has work in progress, and fail if one cannot be reached.
 func (u *Unit) front(play func(context.Context, *preparedCall) error) http.Handler {
 	f := front.New(front.Config{
 		Problems: front.Problems{Types: "urn:cleave:rehearsal:", Of: problemOf, LogError: u.logIf},
