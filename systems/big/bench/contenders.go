@@ -40,7 +40,7 @@ type contender struct {
 	name         string
 	size         size
 	pings        int    // per worker
-	architecture string // empty for the peer
+	architecture string // empty for tokio, which peer.go runs
 	knobs        map[string]string
 }
 

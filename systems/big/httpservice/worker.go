@@ -19,7 +19,7 @@ type worker struct {
 	mu      sync.Mutex // guards rules and started
 	rules   *big.Worker
 	started bool
-	outcome big.Outcome // nil: the core has dismissed the worker
+	outcome big.Outcome // receives nil when the core dismisses the worker
 }
 
 // RunWorker runs the job's worker: it registers at the core and serves until POST /stop.

@@ -216,8 +216,8 @@ func (d Design) AsksThirdParty(unit kit.Placed) bool {
 }
 
 // Replicable reports whether a unit may have replicas. A cache of timelines sees only the writes of its own
-// process. And if the front fills home timelines over RabbitMQ, the load generator asks one replica whether
-// all posts have been entered, which knows nothing of the others.
+// process. And where the front itself fills home timelines from RabbitMQ, a replica of it cannot answer for
+// the others when the load generator asks whether all posts have been entered.
 func (d Design) Replicable(unit kit.Placed) bool {
 	if d.Timelines && slices.ContainsFunc(unit.Components, d.hasTimelines) {
 		return false
