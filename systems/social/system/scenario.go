@@ -103,7 +103,7 @@ func flows(p lab.Point) ([]object, error) {
 	case only == 0:
 		return append(slices.Concat(mix...), loggingIn(logins/100*10*tenth)), nil
 	case logins > 0:
-		return nil, fmt.Errorf("point %s: %s join the mix, which %s=%g replaces: set one to 0", p, Logins, Only, only)
+		return nil, fmt.Errorf("point %s: %s join the mix, %s=%g replaces it: set one to 0", p, Logins, Only, only)
 	case only == onlyLogins:
 		return []object{loggingIn(1)}, nil
 	case only < 0 || only > onlyLogins || only != float64(int(only)):
