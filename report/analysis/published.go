@@ -168,9 +168,9 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 	if m.Quantity == published.Intercept {
 		value = fit.InterceptInterval(e.lineConfidence())
 	}
-	seconds, _ := f.Seconds()
-	out.Measured = number(value.Value / seconds)
-	out.Low, out.High = bounds(value.Low/seconds, value.High/seconds)
+	unit, _ := f.InOurs()
+	out.Measured = number(value.Value / unit)
+	out.Low, out.High = bounds(value.Low/unit, value.High/unit)
 	if m.Quantity == published.Slope {
 		out.MeasuredPerOperation = e.marginal(m, line)
 	}
@@ -181,11 +181,11 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 	return ""
 }
 
-// publishedPerOperation returns the published time of one operation, in seconds, or nil if the
-// figure is not the time of a known number of operations.
+// publishedPerOperation returns the published time of one operation, in seconds, or nil if the figure is not
+// the elapsed time of a job, whose number of operations is known.
 func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
 	seconds, isTime := f.Seconds()
-	if !isTime || f.Missing {
+	if !isTime || f.Missing || f.Ours.Metric != e.metricName(lab.Elapsed, 0, "") {
 		return nil
 	}
 	study := e.in.Published

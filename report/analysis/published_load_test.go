@@ -89,3 +89,16 @@ func TestPublishedFiguresOfASystemUnderLoad(t *testing.T) {
 		}
 	}
 }
+
+// TestResponseTimesAreNoTimesPerOperation: dividing them by the levels of their points would mean nothing.
+func TestResponseTimesAreNoTimesPerOperation(t *testing.T) {
+	in := loaded()
+	var err error
+	in.Published, err = published.Load("mendonca2024")
+	testset.Must(t, err)
+	for _, f := range Analyse(in).Published {
+		if f.PublishedPerOperation != nil {
+			t.Errorf("%s has a time per operation: %g", f.ID, *f.PublishedPerOperation)
+		}
+	}
+}

@@ -214,7 +214,7 @@ func (s *Study) checkFigure(f Figure) error {
 	if !s.knowsMetric(f.Ours.Metric) && f.Ours.Quantity != Setting && f.Ours.Quantity != Unmeasured {
 		return fmt.Errorf("metric %q is not one of ours", f.Ours.Metric)
 	}
-	if _, ok := f.InOurs(); !ok && f.Ours.Quantity == Mean {
+	if _, ok := f.InOurs(); !ok && slices.Contains([]Quantity{Run, Mean, Slope, Intercept}, f.Ours.Quantity) {
 		return fmt.Errorf("unit %q cannot be turned into one of ours", f.Unit)
 	}
 	return f.Ours.check()

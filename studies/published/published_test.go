@@ -296,6 +296,7 @@ func TestParseRefuses(t *testing.T) {
 		{"unknown metric", `"metric": "elapsed"`, `"metric": "speed"`, `"speed"`},
 		{"unknown point", `"point": "s1"`, `"point": "s0"`, `"s0"`},
 		{"unknown status", `"status": "raw"`, `"status": "cooked"`, `"cooked"`},
+		{"unknown unit of a run", `"unit": "ms"`, `"unit": "furlong"`, `"furlong"`},
 		{"same id twice", `"s0-002"`, `"s0-001"`, "s0-001"},
 		{"run without number", `, "run": 1}}`, `}}`, "lacks"},
 		{"missing with a value", `"status": "raw"`, `"missing": true, "status": "raw"`,
