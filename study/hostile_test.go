@@ -115,6 +115,8 @@ func TestMistakesStandAtTheirLine(t *testing.T) {
 	const whole = "schema: cleave-study/1\nname: x\ntitle: t\nsystem: big\nbaseline: a\nvariants: {a: " +
 		"{architecture: threads}, a.twin: {architecture: http}}\n"
 	for rest, want := range map[string]string{
+		"points: {p: {neighbourhoods: 1, workers: 2, pings: 1}}\n" +
+			"factors: {pings: []}": "own.yaml:8: factor pings has no levels",
 		"factors: {neighbourhoods: [1], workers: [2], pings: [1, 1]}": `own.yaml:7: there are two points "neighbourhoods1-workers2-pings1"`,
 		"points: {p: {neighbourhoods: 1, workers: 2, pings: 1}}\n" +
 			"design: {noise_floor: [a]}": "own.yaml:6: variant a.twin has the name of the twin",

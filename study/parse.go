@@ -217,6 +217,9 @@ func (f *File) readFactors(r *yamlfile.Reader, node *yaml.Node) {
 			r.DecodeAt("factors."+key.Value, node, &number, f.lines)
 			levels = append(levels, level{node.Value, number})
 		})
+		if value.Kind == yaml.SequenceNode && len(levels) == 0 {
+			r.Problem(key.Line, "factor %s has no levels", key.Value)
+		}
 		if len(points)*len(levels) > maxPoints {
 			r.Problem(key.Line, "the factors cross to more than %d points", maxPoints)
 			return
