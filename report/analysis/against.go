@@ -87,8 +87,8 @@ func Against(before, after lab.Analysis, gates []Gate) (lab.Against, error) {
 	return a, err
 }
 
-// lostChanges returns an undecided change for each result of metrics that the earlier run has alone, so that
-// no gate passes for lack of it.
+// lostChanges returns an undecided change for each result in one of the metrics that the later run lacks, so
+// that no gate passes for lack of it.
 func lostChanges(metrics []lab.Metric, before, after lab.Analysis) []lab.Change {
 	var lost []lab.Change
 	later := resultsByKey(after)

@@ -112,7 +112,7 @@ func newSideFigure(
 }
 
 // ratioByBlock returns the ratio of two results over the blocks in which both have values above 0, or nil if
-// there is no such block.
+// there is no such block. In a stranger's document the numbers of blocks and values may differ.
 func ratioByBlock(over, under lab.Result, confidence float64) *lab.Ratio {
 	var up, down []float64
 	for i, block := range over.Blocks[:min(len(over.Blocks), len(over.Values))] {

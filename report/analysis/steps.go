@@ -62,7 +62,7 @@ func changesSeveral(w lab.Waterfall) bool {
 }
 
 // unheldSentence returns a warning about variants that did not hold the rate of a point at which they are
-// compared, "" if all did. It calls them by a noun, "step" or "run", and ends with the text more.
+// compared, "" if all did. It calls them by a noun, "step" or "run", and adds the text more to its reason.
 func (e *experiment) unheldSentence(noun, more string, variants []string, point string) string {
 	unheld := slices.DeleteFunc(slices.Clone(variants), func(name string) bool {
 		return allOf(e.counted(name, point), e.held)
@@ -170,8 +170,9 @@ func (e *experiment) largestStep(waterfalls []lab.Waterfall) (largest decidedSte
 	return largest, found
 }
 
-// plainOrigin names the step, or the two steps, with the largest share of a whole; "" if no step is decided.
-// Shares are of logarithms, because these add up over steps.
+// plainOrigin names the step, or the two steps, with the largest share of a whole, for the end of a sentence:
+// "; most of the cost comes from a saga". It is "" if no step is decided. Shares are of logarithms, because
+// these add up over steps.
 func (e *experiment) plainOrigin(w lab.Waterfall) string {
 	whole := math.Log(w.Whole.Ratio)
 	if !w.Verdict.Differs() || whole == 0 {

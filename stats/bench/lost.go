@@ -41,8 +41,9 @@ func (d incomplete) apply(t stats.Table) stats.Table {
 	return played
 }
 
-// incompleteDesigns returns how often intervals of incomplete tables miss the truth. With all disturbances at
-// once it also returns how much narrower they are than the intervals without the blocks that have a gap.
+// incompleteDesigns returns how often intervals of incomplete tables miss the truth, without goals where
+// completeDesigns has none. With all disturbances at once it also returns how much narrower they are than the
+// intervals without the blocks that have a gap.
 func incompleteDesigns(s scene, tables []stats.Table) ([]figures.Figure, error) {
 	var l list
 	mistakes := mistakesGoal()

@@ -53,7 +53,7 @@ func TestWhatIsKnownOfPairs(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownOfWays(t *testing.T) {
+func TestWhatIsKnownOfSteps(t *testing.T) {
 	shown, _ := pathsToSync()
 	in := explainInput(shown, 5, actAlone)
 	got := texts(in)
