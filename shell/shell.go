@@ -69,9 +69,13 @@ func Quote(words ...string) string {
 		case bareWord.MatchString(word):
 			quoted[i] = word
 		case !utf8.ValidString(word), strings.ContainsFunc(word, isHidden):
+			var escaped strings.Builder
+			for b := range len(word) { // a byte beyond ASCII becomes \xc3: bash reads \u00e4 in UTF-8 alone
+				one := strconv.Quote(word[b : b+1])
+				escaped.WriteString(one[1 : len(one)-1])
+			}
 			// A shell that does not know $'...' would end the quotes at \'.
-			escaped := strings.ReplaceAll(strconv.Quote(word), "'", `\x27`)
-			quoted[i] = "$'" + escaped[1:len(escaped)-1] + "'"
+			quoted[i] = "$'" + strings.ReplaceAll(escaped.String(), "'", `\x27`) + "'"
 		default:
 			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}

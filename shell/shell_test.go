@@ -33,7 +33,9 @@ func TestQuotedCommandsAreSafeToPaste(t *testing.T) {
 	shown := []string{"", "a b", "$HOME", "${HOME}", "$(touch made)", "`touch made`", "a;touch made",
 		"a&touch made", "a|touch made", "a>made", "<made", "(a)", "*", "?", "[a]", "!!", "#a", "~", "a~", "{a,b}",
 		"{port}", `a\b`, `"`, "'", "it's", "'; touch made; '", "http://127.0.0.1/?a=1&b=2", "größe", "-x=1,2"}
-	hidden := []string{"a\nb", "\t", "\x1b[2J'; touch made; '", "\xff", `\` + "\n"}
+	hidden := []string{"a\nb", "\t", "\x1b[2J'; touch made; '", "\xff", `\` + "\n", "\u00a0\u202e", "\U000e0001ü",
+		"\n\"q\""}
+	t.Setenv("LC_ALL", "C") // in which bash does not read \u
 	for _, c := range []struct {
 		shell string
 		words []string
