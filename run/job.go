@@ -57,7 +57,7 @@ func (j Job) Play(ctx context.Context) (played Played, err error) {
 	metering := j.watchPlatform(ctx, ofUnits)
 	played.Platform = metering.cost
 	j.lap(lab.PhaseReady)
-	if err := j.rest(ctx); err != nil {
+	if err := j.rest(ctx); err != nil { // ctx has ended, and with it the meter
 		return played, deathOr(ctx, j.Deployment, err)
 	}
 	before, err := j.Deployment.Clocks(ctx)
