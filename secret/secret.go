@@ -38,14 +38,17 @@ func NewVault(environment func(name string) (string, bool)) *Vault {
 }
 
 // nameWord matches the words of a name: API_KEY, apiKey and api-key have the same two.
-var nameWord = regexp.MustCompile(`[A-Z]+(?:[^a-zA-Z0-9]|$)|[A-Z]?[a-z0-9]+|[A-Z0-9]+`)
+var nameWord = regexp.MustCompile(`[A-Z]?[a-z0-9]+|[A-Z0-9]+`)
+
+// afterCapitals matches where a word begins behind capitals, as in DBPass, but not the plural of KEYs.
+var afterCapitals = regexp.MustCompile(`([A-Z])([A-Z][a-z]{2})`)
 
 // Named reports whether a variable, a header or an option has the name of a secret. The
 // names of files with secrets, such as TOKEN_FILE, do not count.
 func Named(name string) bool {
-	words := nameWord.FindAllString(name, -1)
+	words := nameWord.FindAllString(afterCapitals.ReplaceAllString(name, "${1}_$2"), -1)
 	for i, w := range words {
-		words[i] = strings.ToUpper(strings.TrimRight(w, "_-. 0123456789")) // DB_PASS2 is one, too
+		words[i] = strings.ToUpper(strings.TrimRight(w, "0123456789")) // DB_PASS2 is one, too
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	if len(words) == 0 || slices.Contains([]string{"FILE", "PATH", "DIR"}, words[len(words)-1]) {

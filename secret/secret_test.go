@@ -15,8 +15,9 @@ func TestNamesOfSecrets(t *testing.T) {
 		"GOOGLE_CREDENTIALS": true,
 		"DB_PASS2":           true, "AUTH_2": true, "2": false, "TOKEN_FILE2": false,
 		"DB_PASS": true, "BASIC_AUTH": true, "token": true, "--token": true, "KEY": true,
-		"PGPASSWORD": true,
-		"AUTHOR":     false, "MONKEY": false, "KEYBOARD": false, "PORT": false, "PATH": false,
+		"PGPASSWORD": true, "DBPass": true, "X-JWTKey": true, "TOKENFile": false, "KEY[0]": true, "KEY:": true,
+		"KEYs":   true,
+		"AUTHOR": false, "MONKEY": false, "KEYBOARD": false, "PORT": false, "PATH": false,
 		"SSL_KEY_FILE": false, "TOKEN_PATH": false,
 		"COMPASS": false, "": false, "Accept": false, "passenger": false,
 	} {
@@ -77,7 +78,7 @@ func TestReferences(t *testing.T) {
 
 func TestPasswordsInURLs(t *testing.T) {
 	const masked = "${CLEAVE_MASKED_DSN_PASSWORD}"
-	for text, want := range map[string]string{ // with PASSWORD for a password that is masked
+	for text, pattern := range map[string]string{ // with PASSWORD for a password that is masked
 		"postgres://me:hunter22@127.0.0.1/db":   "postgres://me:PASSWORD@127.0.0.1/db",
 		"a http://:hunter22@h b":                "a http://:PASSWORD@h b",
 		"http://me:hunter@22@h/":                "http://me:PASSWORD@h/",
@@ -89,21 +90,21 @@ func TestPasswordsInURLs(t *testing.T) {
 		"http://me:hunter$${22@h/":              "http://me:PASSWORD@h/",
 		"http://127.0.0.1:8080/a@b http://h:1/": "http://127.0.0.1:8080/a@b http://h:1/",
 	} {
-		filled := func(with string) string { return strings.ReplaceAll(want, "PASSWORD", with) }
-		if got := vault(nil).MaskURLs("a", "DSN", text, Reference); got != filled(masked) {
-			t.Errorf("%q becomes %q, want %q", text, got, filled(masked))
+		want := strings.ReplaceAll(pattern, "PASSWORD", masked)
+		if got := vault(nil).MaskURLs("a", "DSN", text, Reference); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
-		if got := HidePasswords(text); got != filled("***") {
-			t.Errorf("%q is shown as %q, want %q", text, got, filled("***"))
+		if got, want := HidePasswords(text), strings.ReplaceAll(pattern, "PASSWORD", "***"); got != want {
+			t.Errorf("%q is shown as %q, want %q", text, got, want)
 		}
 		if strings.Contains(text, "$PW") {
 			want = text
 		}
 		if strings.Contains(text, "begin") { // of a shell: it is a secret, and comes back with its variable
-			want = "http://me:PASSWORD@h/"
+			want = "http://me:" + masked + "@h/"
 		}
-		if got := vault(nil).MaskURLsOfShell("a", "DSN", text); got != filled(masked) {
-			t.Errorf("%q of a shell becomes %q, want %q", text, got, filled(masked))
+		if got := vault(nil).MaskURLsOfShell("a", "DSN", text); got != want {
+			t.Errorf("%q of a shell becomes %q, want %q", text, got, want)
 		}
 	}
 }
