@@ -86,9 +86,7 @@ func (b *builder) divide(operations []*node) {
 		sum, left := sums[unit], cpu*traces
 		s := cpuShares{run: fill(&left, sum.run), statements: fill(&left, sum.statements),
 			commits: fill(&left, sum.commits)}
-		if sum.messages > 0 {
-			s.message = left / sum.messages
-		}
+		s.message = left / sum.messages // a unit receives at least the requests that begin its calls
 		b.shares[unit] = s
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.CPU)) {
@@ -123,8 +121,8 @@ func eachNode(operations []*node) iter.Seq[*node] {
 	}
 }
 
-// call returns the call of the model for a node. caller is nil for the first call of an operation.
-func (b *builder) call(n, caller *node) Call {
+// call returns the call of the model for a node.
+func (b *builder) call(n *node) Call {
 	own, source := b.sharesOf(n.unit)
 	c := Call{Component: n.component, Name: n.name, Count: 1, Async: n.async, Parallel: n.together > n.apart,
 		Source: b.Source, N: len(n.seen)}
@@ -137,13 +135,13 @@ func (b *builder) call(n, caller *node) Call {
 	})
 	c.Wait = n.distribution(b.Source, func(e *execution) float64 { return e.wait + (1-own.run)*e.run })
 	c.Visits = b.visits(n, own)
-	if caller == nil {
+	if n.caller == nil { // the first call of an operation
 		c.Background = n.distribution(source, func(*execution) float64 { return own.message })
 	} else {
-		c.Count = float64(len(n.seen)) / float64(len(caller.seen))
+		c.Count = float64(len(n.seen)) / float64(len(n.caller.seen))
 	}
 	if n.crosses {
-		callers, hopSource := b.sharesOf(caller.unit)
+		callers, hopSource := b.sharesOf(n.caller.unit)
 		if source == Trace { // both sides have to be metered
 			hopSource = Trace
 		}
@@ -154,7 +152,7 @@ func (b *builder) call(n, caller *node) Call {
 		return cmp.Compare(float64(x.before)/float64(len(x.seen)), float64(y.before)/float64(len(y.seen)))
 	})
 	for _, callee := range n.calls {
-		c.Calls = append(c.Calls, b.call(callee, n))
+		c.Calls = append(c.Calls, b.call(callee))
 	}
 	return c
 }

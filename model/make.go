@@ -80,7 +80,7 @@ func Make(from Evidence) (m Model, notes []string, err error) {
 	for _, root := range operations {
 		m.Operations = append(m.Operations, Operation{Name: operationName(root, operations, m.Operations),
 			Source: from.Source, Weight: float64(len(root.seen)), N: len(root.seen),
-			Time: Summarise(root.times, from.Source), Call: b.call(root, nil)})
+			Time: Summarise(root.times, from.Source), Call: b.call(root)})
 	}
 	return m, b.notes, nil
 }

@@ -81,8 +81,8 @@ func order() *lab.SpanNode {
 				async(serves(span("mail", "process mail", code, 1100, 1150))))))))))
 }
 
-// TestNobodyWaitsForACallThatFollows: the server's span waits for nothing either, although only the client's
-// span is asynchronous.
+// TestNobodyWaitsForACallThatFollows: if the client's span is asynchronous, so is the call, although the
+// server's span is not.
 func TestNobodyWaitsForACallThatFollows(t *testing.T) {
 	m, _ := made(t, Evidence{Traces: []*lab.SpanNode{serves(span("shop", "order", code, 0, 100,
 		async(span("shop", "tell", transport, 50, 250, serves(span("mail", "send", code, 100, 200))))))}})

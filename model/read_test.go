@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -68,7 +69,7 @@ func TestParse(t *testing.T) {
 	}
 	var calls []string
 	m.Operations[0].Call.Executions(func(c *Call, times float64) {
-		calls = append(calls, c.Component+" "+yamlfile.Message("%g", times))
+		calls = append(calls, fmt.Sprint(c.Component, " ", times))
 	})
 	if got := strings.Join(calls, ", "); got != "front 1, orders 1, inventory 2.5, mail 0.5" {
 		t.Errorf("executions %s", got)

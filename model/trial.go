@@ -9,7 +9,7 @@ import (
 // OfTrial returns the measurement of a trial of a study with these metrics. known is false if the trial's CPU
 // time was not measured. The rate is that of the trial's point; it is 0 if users never pause, and the caller
 // has to set it. The CPU time of the load generator counts only if it shared the host with all units.
-func OfTrial(t lab.Trial, metrics []lab.Metric) (m Measurement, known bool) {
+func OfTrial(t lab.Trial, metrics []lab.Metric) (measured Measurement, known bool) {
 	measure := func(quantity, per string) float64 {
 		m, _ := lab.FindMetric(metrics, quantity, 0, per)
 		return t.Measures[m.Name]
@@ -27,7 +27,7 @@ func OfTrial(t lab.Trial, metrics []lab.Metric) (m Measurement, known bool) {
 	if mean := measure(lab.ResponseTime, ""); mean > 0 {
 		took.Mean = duration(mean)
 	}
-	measured := Measurement{Rate: t.Point.Levels[lab.FactorRate], Users: int(t.Point.Levels[lab.FactorUsers]),
+	measured = Measurement{Rate: t.Point.Levels[lab.FactorRate], Users: int(t.Point.Levels[lab.FactorUsers]),
 		Time: took, CPU: Distribution{Mean: duration(cpu), Source: Meter, N: n}}
 	generator := t.Metered.Roles[lab.RoleGenerator].CPUSeconds
 	if generator > 0 && n > 0 && t.Metered.Processors > 0 { // Processors is 0 if there were several hosts
