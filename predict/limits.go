@@ -77,11 +77,11 @@ func (a Answer) capacityLimits() []string {
 
 // storesAtRate says how long stores take at the rate of the question.
 func (a Answer) storesAtRate() string {
-	if math.Abs(math.Log(a.Stores)) < 0.01 {
+	if math.Abs(math.Log(a.StoreFactorAtRate)) < 0.01 {
 		return ""
 	}
 	return fmt.Sprintf(", but at stores: at this rate they take %.2f times the time of the model, so that the "+
-		"system as it is responds as it was measured", a.Stores)
+		"system as it is responds as it was measured", a.StoreFactorAtRate)
 }
 
 // ratedCPU says where the CPU times at the rate of the question come from.

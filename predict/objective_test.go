@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// held asks for the highest rate at which the median time stays below a limit, in milliseconds. The
-// self-check of the answer is off by about 10 %.
-func held(t *testing.T, limit float64) (Held, float64) {
+// held returns the highest rate at which the median time stays below a limit, in milliseconds, and the error
+// of the self-check of that answer, which is about 10 %.
+func held(t *testing.T, limit float64) (rate Held, off float64) {
 	t.Helper()
 	q := splitStock()
 	q.Model.Measured[0].Time = of(3500 * time.Microsecond)
@@ -17,11 +17,11 @@ func held(t *testing.T, limit float64) (Held, float64) {
 	if len(a.Withheld) > 0 {
 		t.Fatalf("withheld: %q", a.Withheld)
 	}
-	time, _, _ := worst(a.Checks)
-	if time < 0.05 {
-		t.Fatalf("the self-check is off by %g: too little to widen an interval", time)
+	off, _, _ = worst(a.Checks)
+	if off < 0.05 {
+		t.Fatalf("the self-check is off by %g: too little to widen an interval", off)
 	}
-	return a.Changed.Held, time
+	return a.Changed.Held, off
 }
 
 // TestTheIntervalOfAHeldRate: if the predicted times are too short by the error of the self-check, the rate

@@ -180,7 +180,7 @@ func (r *Ranking) estimate(components []string) error {
 func (r *Ranking) simulate(ctx context.Context) error {
 	q := r.Question
 	residual, _, _ := worst(r.Checks)
-	rated := withStores(q.rated(), r.Stores)
+	rated := withStores(q.rated(), r.StoreFactorAtRate)
 	for i := range r.Partitions {
 		p := &r.Partitions[i]
 		units, at := q.Model.Units, q.site(SharedStores, r.Hop)

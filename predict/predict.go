@@ -24,7 +24,8 @@ type Question struct {
 	// Hop is the cost of calls between units where the model has none; nil: the mean of the model's own hops.
 	Hop  *Hop
 	Seed uint64
-	// Operations is the number of operations that are simulated for each figure.
+	// Operations is the number of operations in the simulation of a figure. Simulations that are repeated, as in
+	// searches, rankings and resampled models, have a fraction of it.
 	Operations int
 	// Always gives an answer even where it would be withheld, unless the system cannot keep up: benchmarks
 	// measure the errors of what is withheld.
@@ -71,10 +72,10 @@ type Answer struct {
 	CPUCauses        []Cause
 	Checks           []Check
 	Limits           []string // what is not modelled
-	// Stores multiplies the times at stores, so that the system as it is has the measured response time at the
-	// rate of the question. StoreFactor does so for the measured capacity. Both are 1 if stores do not explain
-	// what was measured.
-	Stores, StoreFactor float64
+	// StoreFactorAtRate multiplies the times at stores, so that the system as it is has the measured response
+	// time at the rate of the question. StoreFactor does so for the measured capacity. Both are 1 if stores do
+	// not explain what was measured.
+	StoreFactorAtRate, StoreFactor float64
 	// Capacity compares the simulated with the measured capacity of the system as it is. Their ratio corrects
 	// the capacities of the answer.
 	Capacity Compared
@@ -155,10 +156,10 @@ func (a *Answer) prepare(ctx context.Context, change Change) (asIs, changed plac
 	if _, err = place(rated, a.Units, q.site(q.Change.Stores, a.Hop)); err != nil {
 		return asIs, changed, err
 	}
-	if a.Stores, err = q.storesAt(ctx, q.Model, q.Rate, a.Hop, q.Seed, q.Operations/2); err != nil {
+	if a.StoreFactorAtRate, err = q.storesAt(ctx, q.Model, q.Rate, a.Hop, q.Seed, q.Operations/2); err != nil {
 		return asIs, changed, err
 	}
-	rated = withStores(rated, a.Stores)
+	rated = withStores(rated, a.StoreFactorAtRate)
 	if asIs, err = place(rated, rated.Units, q.site(SharedStores, a.Hop)); err != nil {
 		return asIs, changed, err
 	}

@@ -25,7 +25,7 @@ func TestStoresTakeWhatIsMeasured(t *testing.T) {
 	for took, want := range map[time.Duration]float64{2100 * time.Microsecond: 0.25, 3600 * time.Microsecond: 1,
 		4600 * time.Microsecond: 1.5, 1500 * time.Microsecond: 1, 20 * time.Millisecond: 1} {
 		a := predicted(t, diskShop(took))
-		near(t, fmt.Sprintf("factor for %v", took), a.Stores, want, 0.03)
+		near(t, fmt.Sprintf("factor for %v", took), a.StoreFactorAtRate, want, 0.03)
 		explained := took > 1600*time.Microsecond && took < 20*time.Millisecond
 		if explained != (len(a.Withheld) == 0) {
 			t.Errorf("%v: withheld for %q", took, a.Withheld)
@@ -36,7 +36,7 @@ func TestStoresTakeWhatIsMeasured(t *testing.T) {
 		near(t, fmt.Sprintf("median as it is for %v", took), a.AsIs.Median.Value, took.Seconds(), 0.03)
 		text := strings.Join(a.Limits, "\n")
 		if strings.Contains(text, "but at stores: at this rate") != (want != 1) {
-			t.Errorf("%v: factor %g, and the limits are\n%s", took, a.Stores, text)
+			t.Errorf("%v: factor %g, and the limits are\n%s", took, a.StoreFactorAtRate, text)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestAGapIsNoMedian(t *testing.T) {
 	q.Model.Measured[0].Time.Mean = 4600 * time.Microsecond
 	q.Model.Measured[0].Time.Quantiles["p45"] = time.Millisecond
 	q.Model.Measured[0].Time.Quantiles["p55"] = 9 * time.Millisecond
-	near(t, "factor", predicted(t, q).Stores, 1.28, 0.03)
+	near(t, "factor", predicted(t, q).StoreFactorAtRate, 1.28, 0.03)
 }
 
 // TestStoresBetweenTwoRates: the factor is linear in the logarithm of the rate, and a check at one of both
@@ -63,10 +63,10 @@ func TestStoresBetweenTwoRates(t *testing.T) {
 	low, high := q, q
 	low.Rate, high.Rate = 50, 200
 	a, atLow, atHigh := predicted(t, q), predicted(t, low), predicted(t, high)
-	near(t, "factor between both", a.Stores, (atLow.Stores+atHigh.Stores)/2, 0.01)
-	if atHigh.Stores < 1.15 {
-		t.Fatalf("the factor %g at the higher rate is too near to the one at the lower, %g", atHigh.Stores,
-			atLow.Stores)
+	first, second := atLow.StoreFactorAtRate, atHigh.StoreFactorAtRate
+	near(t, "factor between both", a.StoreFactorAtRate, (first+second)/2, 0.01)
+	if second < 1.15 {
+		t.Fatalf("the factor %g at the higher rate is too near to the one at the lower, %g", second, first)
 	}
 	if off := a.Checks[1].Time.Error(); off > -0.05 {
 		t.Errorf("the check at %g/s is %g off, although what was measured there is left out", a.Checks[1].Rate, off)

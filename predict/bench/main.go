@@ -40,7 +40,7 @@ type trial struct {
 	allocated float64 // bytes
 }
 
-// measured simulates a system for so many operations.
+// measured returns a function that simulates a number of operations of a system and returns the cost.
 func measured(s sim.System, operations int) func(context.Context, uint64) (trial, error) {
 	return func(ctx context.Context, seed uint64) (trial, error) {
 		runtime.GC()
