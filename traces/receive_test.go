@@ -47,18 +47,18 @@ func export(number byte) ptraceotlp.ExportRequest {
 	return ptraceotlp.NewExportRequestFromTraces(all)
 }
 
-// listening returns a receiver and its address on a host.
-func listening(t *testing.T, host string) (lab.SpanReceiver, string) {
+// listening returns a receiver and its address on loopback.
+func listening(t *testing.T) (lab.SpanReceiver, string) {
 	t.Helper()
 	r := Collector{}.Receive()
-	variables, err := r.Listen(host)
+	variables, err := r.Listen("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r, strings.TrimPrefix(variables[0], "OTEL_EXPORTER_OTLP_ENDPOINT=http://")
 }
 
-// post sends a body and returns the status and the beginning of the answer.
+// post sends a body and returns the status and the answer.
 func post(t *testing.T, url, kind, encoding string, body []byte) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
@@ -91,7 +91,7 @@ func packed(t *testing.T, text []byte) []byte {
 
 // TestSpansAreReceived in every form in which an exporter of OpenTelemetry may send them.
 func TestSpansAreReceived(t *testing.T) {
-	r, address := listening(t, "127.0.0.1")
+	r, address := listening(t)
 	url := "http://" + address + "/v1/traces"
 	asJSON, _ := export(1).MarshalJSON()
 	asProto, _ := export(2).MarshalProto()
@@ -158,7 +158,7 @@ func TestWhyNoSpansCameIsReported(t *testing.T) {
 
 // TestWhatIsNoExportIsRefused, and so is an export that decompresses to more than the limit.
 func TestWhatIsNoExportIsRefused(t *testing.T) {
-	r, address := listening(t, "127.0.0.1")
+	r, address := listening(t)
 	large := make([]byte, maxExport+1)
 	for _, c := range []struct {
 		encoding string
@@ -216,7 +216,7 @@ func TestNoMoreIsKeptThanThereIsRoomFor(t *testing.T) {
 
 // TestExportsWait while as many exports are decoded as memory permits.
 func TestExportsWait(t *testing.T) {
-	of, address := listening(t, "127.0.0.1")
+	of, address := listening(t)
 	r, _ := of.(*receiver)
 	for range maxExports {
 		r.reading <- struct{}{}
@@ -304,7 +304,7 @@ func TestWaitingTakesNoTimeFromSending(t *testing.T) {
 // TestSpansOfKnownTruth: spans of OpenTelemetry's SDK, of services with known times, give these times. A
 // front of 100 ms calls two services at once: a cart, which calls prices, and ads, which ends first.
 func TestSpansOfKnownTruth(t *testing.T) {
-	r, address := listening(t, "127.0.0.1")
+	r, address := listening(t)
 	began := time.Now().Truncate(time.Millisecond)
 	ctx := context.Background()
 	type known struct {

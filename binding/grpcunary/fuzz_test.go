@@ -76,8 +76,8 @@ func seeds(f *testing.F, call []byte) {
 	}
 }
 
-// overPipe sends bytes to one end of a connection and reads all that it sends, until it
-// closes the connection, or has read all bytes.
+// overPipe passes one side of a connection to end, sends data over the other, and discards the answers. It
+// returns when all data is read, or end's side is closed.
 func overPipe(t *testing.T, data []byte, end func(net.Conn)) {
 	t.Helper()
 	ours, theirs := net.Pipe()

@@ -140,8 +140,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// FuzzPaths: for arbitrary spans there is either a path without gaps that ends at the
-// right time, or no path.
+// FuzzPaths: the path of arbitrary spans has no gaps, and none of it is after the operation.
 func FuzzPaths(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 10, 90, 2, 1, 0, 20, 80, 3, 2, 4, 30, 40})
 	f.Add([]byte{1, 0, 0, 10, 90, 2, 2, 0, 20, 80, 3, 4, 5, 30, 40, 4, 3, 5, 30, 40}) // a cycle of parents
