@@ -162,7 +162,7 @@ func (e *PublishError) result() error {
 // The errors of a Client, for errors.Is.
 var (
 	// ErrUnrouted means that no queue receives the type of a message.
-	ErrUnrouted = errors.New("no queue takes in this type of message")
+	ErrUnrouted = errors.New("no queue receives this type of message")
 	// ErrClosed means that the client was closed.
 	ErrClosed = errors.New("the broker's client is closed")
 	// ErrUnknownQueue means that a queue is not in the declared topology.
@@ -227,7 +227,7 @@ func (t Topology) check() error {
 			mistakes = append(mistakes, fmt.Errorf(format, args...))
 		}
 	}
-	const badName = "%s %q: a name has lower-case letters, digits and hyphens"
+	const badName = "%s %q: a name has up to 60 lower-case letters, digits and hyphens, a letter first"
 	expect(name.MatchString(t.Exchange), badName, "exchange", t.Exchange)
 	seen := map[string]bool{}
 	for _, queue := range t.Queues {
@@ -235,7 +235,7 @@ func (t Topology) check() error {
 		expect(!seen[queue.Name] && !seen[DeadLetters(queue.Name)], "queue %q is declared twice", queue.Name)
 		seen[queue.Name], seen[DeadLetters(queue.Name)] = true, true
 		expect(queue.DeliveryLimit >= 0, "queue %q: delivery limit %d is negative", queue.Name, queue.DeliveryLimit)
-		expect(len(queue.Types) > 0, "queue %q takes in nothing: give it message types", queue.Name)
+		expect(len(queue.Types) > 0, "queue %q receives nothing: give it message types", queue.Name)
 		for _, one := range queue.Types {
 			expect(kind.MatchString(one), "queue %q: message type %q: it has words of letters, digits, - and _, "+
 				"joined by dots", queue.Name, one)

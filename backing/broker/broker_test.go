@@ -15,9 +15,9 @@ func TestTopologyNamesEveryMistake(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{`exchange "Shop."`, `queue "a b"`, `message type "order..created"`,
+	for _, want := range []string{`exchange "Shop.": a name has up to 60`, `queue "a b"`, `message type "order..created"`,
 		`message type "ok*"`,
-		`queue "views" is declared twice`, `queue "views-dead" is declared twice`, `queue "empty" takes in nothing`,
+		`queue "views" is declared twice`, `queue "views-dead" is declared twice`, `queue "empty" receives nothing`,
 		"delivery limit -1"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not named in:\n%v", want, err)
