@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -88,7 +86,7 @@ func (a app) loadImport(path string, flags *importFlags) error {
 		return err
 	}
 	if err := flags.writeImport(text, conversion.Beside); err != nil {
-		return withCode(exitBadPlan, "%w", err)
+		return err
 	}
 	a.listNotConverted(&conversion)
 	fmt.Fprintf(a.errOut, "wrote %s\n", flags.output)
@@ -96,19 +94,18 @@ func (a app) loadImport(path string, flags *importFlags) error {
 	return nil
 }
 
-// writeImport writes the scenario and its data files. If one of them exists and may not
-// be overwritten, it writes nothing.
+// writeImport writes the scenario and its data files. If one of them cannot be written, or exists and may
+// not be overwritten, it writes nothing.
 func (f *importFlags) writeImport(text []byte, dataFiles map[string][]byte) error {
 	files := map[string][]byte{f.output: text}
 	for name, data := range dataFiles {
 		files[filepath.Join(filepath.Dir(f.output), name)] = data
 	}
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		_, err := os.Lstat(path)
-		if err == nil && !f.force {
-			return fmt.Errorf("%s exists: choose another name, or --force to overwrite it", path)
+		if _, err := os.Lstat(path); err == nil && !f.force {
+			return withCode(exitBadPlan, "%s exists: choose another name, or --force to overwrite it", path)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := checkOutput("--output", path); err != nil {
 			return err
 		}
 	}
@@ -118,7 +115,7 @@ func (f *importFlags) writeImport(text []byte, dataFiles map[string][]byte) erro
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("write the scenario: %w", err)
+			return err
 		}
 	}
 	return nil
