@@ -115,10 +115,10 @@ func (c *container) accounts(s *scratch, sum *counters) error {
 	if err != nil {
 		return gone(c.root.unit)
 	}
-	own, _ := lineValue(text, user)
-	kernel, _ := lineValue(text, system)
-	sum.stat.userTicks, sum.stat.systemTicks = own/tick, kernel/tick
-	sum.processes = c.readProcesses(s, (*probe).name)
+	inUser, _ := lineValue(text, user)
+	inSystem, _ := lineValue(text, system)
+	sum.stat.userTicks, sum.stat.systemTicks = inUser/tick, inSystem/tick
+	sum.processes = c.readProcesses(s, (*probe).name) // only counted: a container is one row
 	sum.received, sum.sent = c.root.network(s)
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 // later process with the same id.
 type probe struct {
 	unit  lab.Unit
-	dir   int
-	clock int32
+	dir   int   // descriptor of /proc/<pid>
+	clock int32 // id of the CPU clock; see processClock
 	// noMemory is the reason why the proportional set size cannot be read. Once set, reading is not tried
 	// again.
 	noMemory string

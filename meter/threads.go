@@ -15,7 +15,7 @@ var _ lab.ThreadMeter = (*Meter)(nil)
 
 // Threads implements lab.ThreadMeter. Times are in the kernel's ticks of 10 ms, which is precise enough
 // for the long windows of profiles. It is more expensive than a round of Watch. It skips units that have
-// ended: a fault may have killed them, and the marks report all others.
+// ended: a fault may have killed them, and otherwise the next mark fails.
 func (m *Meter) Threads(units []lab.Unit) ([]lab.ThreadUse, error) {
 	var all []lab.ThreadUse
 	for _, unit := range units {

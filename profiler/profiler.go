@@ -1,6 +1,7 @@
 // Package profiler divides the CPU time of a program by layer: the application, its libraries, the
 // runtime, garbage collection, the kernel. It turns on the built-in profilers of runtimes: the Flight
-// Recorder of Java, V8's sampler in Node.js, and pprof in our own units in Go.
+// Recorder of Java, V8's sampler in Node.js, and pprof in our own units in Go. Other Go programs are sampled
+// from outside (package sampler).
 //
 // Samples divide the time of the sampled threads. The meter measures that time, and the time that was
 // spent in the kernel and in threads that are not sampled (compilers, garbage collectors). A sample

@@ -46,7 +46,7 @@ func (s *samples) join(other samples) {
 	}
 }
 
-// read returns the samples of a profile between began and ended. The end of its name tells the runtime. own
+// read returns the samples of a profile between began and ended. The extension of file tells the runtime. own
 // lists the packages of the application (lab.Profiling.Own). A profile of Go has no times: it begins and ends
 // with the load.
 func read(file string, data []byte, own []string, began, ended time.Time) (samples, error) {

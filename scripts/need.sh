@@ -211,7 +211,7 @@ case "${1:-}" in
     prefer containerd containerd
     prefer runc runc
     prefer nft nftables
-    prefer host-local containernetworking-plugins /usr/lib/cni # bridge is a command of iproute2, too
+    prefer host-local containernetworking-plugins /usr/lib/cni # not bridge, a command of iproute2 too
     ;;
   *)
     echo "usage: scripts/need.sh build|test|test-all|cluster|generate" >&2

@@ -49,7 +49,7 @@ func printTable(out io.Writer, all []Figure) {
 // cells returns the cells of the figure's row, without its note.
 func (f Figure) cells() []string {
 	unit, factor := figure.Scale(f.Value, f.Unit)
-	unit = cmp.Or(unit, f.Unit)
+	unit = cmp.Or(unit, f.Unit) // Scale leaves out "1"
 	number := func(value float64) string { return lab.Plain(value * factor) }
 	sign := map[lab.Direction]string{lab.HigherIsBetter: ">= ", lab.LowerIsBetter: "<= "}[f.Better]
 	goal := func(value *float64) string {

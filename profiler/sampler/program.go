@@ -66,7 +66,7 @@ func startOfGoCode(file *elf.File, lines, text *elf.Section) uint64 {
 	if module := file.Section(".go.module"); module != nil {
 		section, at = module, 22*pointer // the field text of runtime.moduledata
 	}
-	if start := pointerAt(file, section, at); start-text.Addr < text.Size {
+	if start := pointerAt(file, section, at); start-text.Addr < text.Size { // unsigned: start is in text
 		return start
 	}
 	return text.Addr
