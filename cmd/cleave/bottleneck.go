@@ -230,7 +230,7 @@ func (f *bottleneckFlags) base(
 			continue
 		case len(units) == 0:
 			return base, nil, fmt.Errorf("no unit of %s %s can be replicated: each keeps data that its replicas "+
-				"would not have: raise limits in place of that (--resource cpu)", info.Name, text)
+				"would not have: raise limits instead (--resource cpu)", info.Name, text)
 		}
 		units, err = f.selectUnits(units)
 		return base, units, err

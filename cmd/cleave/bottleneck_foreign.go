@@ -86,7 +86,7 @@ func (f *bottleneckFlags) services(
 	all = slices.DeleteFunc(all, func(name string) bool { return single[name] != "" })
 	why := strings.Join(reasons, "; ")
 	if len(all) == 0 {
-		return nil, fmt.Errorf("system %s: nothing of it can be doubled (%s): raise limits in place of that "+
+		return nil, fmt.Errorf("system %s: none of its services can be doubled (%s): raise limits instead "+
 			"(--resource cpu)", d.Name, why)
 	}
 	if why != "" {

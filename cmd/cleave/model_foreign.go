@@ -50,8 +50,8 @@ func (f *modelFlags) foreignPlan(
 	}
 	d := definitions[0]
 	if d.RunsAlready() || d.Compose != nil {
-		return lab.Plan{}, fmt.Errorf("system %s: Cleave does not run its parts one by one, so that it could "+
-			"meter them and receive their spans: give a compose file whose services are units, an image, or a "+
+		return lab.Plan{}, fmt.Errorf("system %s: Cleave does not run its parts one by one, so it can neither "+
+			"meter them nor receive their spans: give a compose file whose services are units, an image, or a "+
 			"command with {port}", d.Name)
 	}
 	const perFlow = 1 // operations: rates of systems of the user count flows
@@ -75,33 +75,33 @@ func (f *modelFlags) foreignPlan(
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// byService changes the keys of cpu, CPU times by unit, to the names of services in spans, and returns it. If
-// only one unit and one service have names that do not match, it assumes that they are the same. Otherwise it
-// changes nothing.
+// byService returns cpu, the CPU times by unit, by the names of services in spans. If exactly one unit is
+// named by no span, and exactly one service is no unit, it assumes that they are the same and renames the
+// unit. Otherwise it changes nothing.
 func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
-	var unknown, services []string
+	var unitsLeft, servicesLeft []string // those without a counterpart
 	var walk func(s *lab.SpanNode)
 	walk = func(s *lab.SpanNode) {
 		name := model.UnitName(s.Service)
-		if _, metered := cpu[name]; !metered && !slices.Contains(services, name) {
-			services = append(services, name)
+		if _, metered := cpu[name]; !metered && !slices.Contains(servicesLeft, name) {
+			servicesLeft = append(servicesLeft, name)
 		}
 		for _, child := range s.Children {
 			walk(child)
 		}
 		// The peer may be a database.
-		unknown = slices.DeleteFunc(unknown, func(unit string) bool { return unit == name || unit == s.Peer })
+		unitsLeft = slices.DeleteFunc(unitsLeft, func(unit string) bool { return unit == name || unit == s.Peer })
 	}
 	for unit := range cpu {
-		unknown = append(unknown, unit)
+		unitsLeft = append(unitsLeft, unit)
 	}
 	for _, t := range traces {
 		walk(t)
 	}
-	if len(unknown) != 1 || len(services) != 1 {
+	if len(unitsLeft) != 1 || len(servicesLeft) != 1 {
 		return cpu
 	}
-	cpu[services[0]] = cpu[unknown[0]]
-	delete(cpu, unknown[0])
+	cpu[servicesLeft[0]] = cpu[unitsLeft[0]]
+	delete(cpu, unitsLeft[0])
 	return cpu
 }
