@@ -172,7 +172,7 @@ func (m Model) Weak() (weak []string) {
 			"for fewer at once: a lower rate, or a shorter load", m.DroppedSpans)
 	}
 	if few > 0 {
-		note("%d calls were seen less than %d times", few, fewSamples)
+		note("%d calls were seen fewer than %d times", few, fewSamples)
 	}
 	if guessed > 0 {
 		note("%d calls are guesses", guessed)
