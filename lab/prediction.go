@@ -103,11 +103,11 @@ type PredictionCheck struct {
 	Placement   string  `json:"placement,omitempty"` // empty: as it is
 	Rate        float64 `json:"rate"`
 	Utilization float64 `json:"utilization"`
-	// Bears is set if the answer is withheld when the check fails: of the rates at which the placement was
+	// Decisive is set if the answer is withheld when the check fails: of the rates at which the placement was
 	// measured, no other one is nearer to the asked rate on the same side of it.
-	Bears  bool             `json:"bears"`
-	OfMean bool             `json:"of_mean"` // the time is the mean; else the median
-	Time   PredictedMeasure `json:"time_seconds"`
+	Decisive bool             `json:"bears"`
+	OfMean   bool             `json:"of_mean"` // the time is the mean; else the median
+	Time     PredictedMeasure `json:"time_seconds"`
 	// P45 and P55 are measured percentiles. A median between them counts as right, however far off it is. They
 	// are left out if they were not measured.
 	P45 *float64         `json:"p45_seconds,omitempty"`

@@ -17,7 +17,7 @@ func (a Answer) Document() lab.Prediction {
 		Checks:   []lab.PredictionCheck{}, Limits: a.Limits}
 	for _, c := range a.Checks {
 		one := lab.PredictionCheck{Placement: c.Placement, Rate: c.Rate, Utilization: c.Utilization,
-			Bears: c.Decisive, OfMean: c.OfMean, Time: c.Time.document(), P99: c.Tail.document(),
+			Decisive: c.Decisive, OfMean: c.OfMean, Time: c.Time.document(), P99: c.Tail.document(),
 			CPU: c.CPU.document()}
 		if c.Gap.Low > 0 {
 			one.P45, one.P55 = &c.Gap.Low, &c.Gap.High
