@@ -17,9 +17,9 @@ type Autoscale struct {
 	CPU float64 `json:"cpu" yaml:"cpu,share"`
 }
 
-// checkAutoscaler returns an error if the variant has units to autoscale and the deployer's platform cannot
+// checkCanAutoscale returns an error if the variant has units to autoscale and the deployer's platform cannot
 // do that.
-func (v Variant) checkAutoscaler(d Deployer) error {
+func (v Variant) checkCanAutoscale(d Deployer) error {
 	if len(v.Autoscale) == 0 {
 		return nil
 	}

@@ -73,8 +73,8 @@ func (k FaultKind) Replaces() bool { return k == FaultDrain || k == FaultUpdate 
 func (k FaultKind) Passes() bool { return k == FaultRestart || k == FaultUpdate }
 
 // Excludes reports whether a target that has a fault of kind k cannot get one of kind next. While it is
-// paused or cut off it cannot be started again: its next life would be neither. While it is killed it has no
-// link to cut.
+// paused or cut off it cannot be started again, since the new process would be neither. While it is killed
+// it has no link to cut.
 func (k FaultKind) Excludes(next FaultKind) bool {
 	endsWithLife := k == FaultPause || k == FaultCut
 	return next == k || endsWithLife && (next.Ends() || next.Replaces()) || k == FaultKill && next == FaultCut

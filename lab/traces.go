@@ -77,7 +77,7 @@ type SpanNode struct {
 	Component string // a part of the service, if an attribute of the span names it
 	Name      string
 	Peer      string      // the service that the span of a client calls; "": unknown, or no such span
-	Kind      SegmentKind // of its own time
+	Kind      SegmentKind // of the self time
 	// Serves: the span serves a call, or handles a message, from a span of another service.
 	Serves bool
 	// Async: its caller does not wait for the span.

@@ -44,7 +44,7 @@ type Variant struct {
 // SupportedBy returns an error if the variant needs something that the deployer's platform cannot do: add
 // replicas by itself, or limit the network of hosts.
 func (v Variant) SupportedBy(d Deployer) error {
-	return errors.Join(v.checkAutoscaler(d), v.checkLinks(d))
+	return errors.Join(v.checkCanAutoscale(d), v.checkLinks(d))
 }
 
 // RunsAt reports whether the study measures the variant at the named point.
