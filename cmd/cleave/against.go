@@ -92,10 +92,10 @@ func (a app) reportAgainst(before, after string, flags documentFlags, limits gat
 func gatesVerdict(gates []lab.GateVerdict, needVerdict bool, what string) error {
 	var failed, open []string
 	for _, g := range gates {
-		switch {
-		case len(g.Failed) > 0:
+		switch g.Standing() {
+		case lab.GateFailed:
 			failed = append(failed, g.Gate)
-		case len(g.Open) > 0:
+		case lab.GateOpen:
 			open = append(open, g.Gate)
 		}
 	}
