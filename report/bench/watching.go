@@ -49,7 +49,8 @@ func watching(ctx context.Context, arguments []string) (err error) {
 	}
 	server, at, err := startServe(ctx, *cleave, root)
 	if err != nil {
-		return err
+		end()
+		return errors.Join(err, <-played)
 	}
 	b := watcher{server: server.Process.Pid, page: at, run: name, length: *length}
 	sides := []figures.Side[watch]{b.side("nobody watches", b.alone),
