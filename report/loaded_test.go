@@ -46,9 +46,9 @@ func TestSectionsStandOnTheirOwnData(t *testing.T) {
 	}
 	a := fixture(t, "shop-under-load.json")
 	a.Curves = nil
-	if got := ids(a); slices.Contains(got, "curves") && len(newView(a).drawnCurves("curve")) > 0 ||
-		!slices.Contains(got, "spectra") {
-		t.Errorf("without curves: sections %v", got)
+	got, drawn := ids(a), newView(a).drawnCurves("curve")
+	if len(drawn) > 0 || !slices.Contains(got, "spectra") {
+		t.Errorf("without curves: sections %v, drawn %v", got, drawn)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestARateThatMissedItsObjectiveIsMarkedInTheTable(t *testing.T) {
 		}
 	}
 	if got := newView(a).curveCell(m, a.Baseline, "at-80"); got.Text != "* "+before || got.Tone != toneWarn {
-		t.Errorf("missed within the objective: %+v, want * and %s", got, before)
+		t.Errorf("where the objective was missed the cell is %+v, want * and %s", got, before)
 	}
 	for _, text := range []string{newView(a).curveTable(m).Note, newView(a).curvesSection().Caption} {
 		if !strings.Contains(text, "objective") || !strings.Contains(text, "missed") {
@@ -347,8 +347,8 @@ func TestLargeStudyFitsIntoAPage(t *testing.T) {
 	}
 }
 
-// TestTimesOfLateLoadsAreNotShown: operations that were sent too late have no response time, which is not 0
-// s.
+// TestTimesOfLateLoadsAreNotShown: operations that were sent too late have no response time, rather than one
+// of 0 s.
 func TestTimesOfLateLoadsAreNotShown(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	point := lab.Point{Name: "late"}

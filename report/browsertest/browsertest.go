@@ -25,7 +25,8 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
-// patience is the time limit for the use of a tab. It is generous: no test measures time by it.
+// patience is the time limit for the use of a tab, and for removing the files of the browser. It is generous:
+// no test measures time by it.
 const patience = 4 * time.Minute
 
 // profile returns a folder for the files of the browser, which is removed after the test.

@@ -118,7 +118,7 @@ func TestBenchmarkActionHasMetricsThatAreBetterLow(t *testing.T) {
 	for _, b := range read {
 		if b.Name == "" || b.Unit == "" || !strings.HasPrefix(b.Range, "[") || names[b.Name] ||
 			strings.HasSuffix(b.Name, ": "+r.Analysis.Metrics[1].Name) {
-			t.Errorf("the entry %+v is not complete, not alone, or of a metric of which more is better", b)
+			t.Errorf("the entry %+v is incomplete, repeated, or of a metric of which more is better", b)
 		}
 		names[b.Name] = true
 	}
