@@ -14,7 +14,6 @@ export interface Line {
   point?: string;
   valid?: boolean;
   reason?: string;
-  elapsed_seconds?: number;
   left_seconds?: number;
   text?: string;
   headline?: unknown;
@@ -94,8 +93,9 @@ function showBars(place: HTMLElement, line: Line): void {
 }
 
 /**
- * Follows a run: shows its progress, and loads the page again when the state of the run changes. `before` is
- * the text about the trial when the server said that it stops; null: it did not.
+ * Follows a run: shows its progress, and loads the page again when the state of the run changes. `from` is
+ * the ID of the last event that an earlier connection got, and `before` the text about the trial when the
+ * server said that it stops; null: it did not.
  */
 export function follow(place: HTMLElement, from = "", before: string | null = null): void {
   const address = place.dataset["live"] ?? "";

@@ -37,8 +37,8 @@ function isStaleness(quantity?: string): boolean {
 }
 
 /**
- * A time over the offered rate. Times of the same percentile have the same axis,
- * so that panels side by side can be compared.
+ * A time over the offered rate, with the objective as a dashed line if the limit is above 0. Times of the
+ * same percentile have the same axis, so that panels side by side can be compared.
  */
 export function curve(
   a: Analysis,
@@ -295,7 +295,7 @@ export function throughput(a: Analysis, looks: Map<string, Look>, metric: string
   // Where a flow has several operations, more operations are due than flows are offered.
   const due = points.find((p) => p.offered === most)?.due || most;
   const top = Math.max(
-    share || bytes ? 1e-4 : due,
+    share || bytes ? 1e-4 : due, // so that zeros alone have an axis, too
     ...points.flatMap((p) => [p.median, ...(p.values ?? [])]),
   );
   const scale = share
