@@ -28,8 +28,8 @@ func listening(pid int) map[string]bool {
 	return ports
 }
 
-// withoutOthers removes the ports of other programs from ports, those that were open in the network of the
-// container before its end. In the network of this host, the ports that are still open are of other programs.
+// withoutOthers removes the ports of other programs from those that were open in the container's network
+// before its end: in the network of this host, these are the ports that are still open.
 func (c *container) withoutOthers(ports map[string]bool) map[string]bool {
 	if c.network == "host" {
 		for port := range listening(os.Getpid()) {
@@ -56,7 +56,7 @@ func (c *container) awaitListening(ctx context.Context, ports map[string]bool) e
 		now := listening(c.HostPID())
 		for port := range ports {
 			if !now[port] && c.HasEnded() {
-				return true, fmt.Errorf("it ended at once%s", c.Log.LastWords())
+				return true, fmt.Errorf("it ended before it listened%s", c.Log.LastWords())
 			}
 			if !now[port] {
 				return false, nil

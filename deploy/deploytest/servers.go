@@ -61,9 +61,9 @@ func inLife(n int) func(context.Context, string) error {
 	}
 }
 
-// storeLayout returns the layout of withStore as the deployer can run it, and the life of the server in
-// which it is first used: the third, or the second on a deployer that cannot make the visit of the setup.
-// expect returns, from that, the life in which the server must be ready.
+// storeLayout returns the layout of withStore as the deployer can run it, and first, the life in which the
+// server is first used: the third, or the second on a deployer that cannot make the visit of the setup. The
+// server counts as ready in the life that expect returns for first.
 func (s *suite) storeLayout(t *testing.T, expect func(first int) int) (l lab.Layout, first int) {
 	first = 3
 	l = withStore(func(ctx context.Context, address string) error { return inLife(expect(first))(ctx, address) })
@@ -75,7 +75,8 @@ func (s *suite) storeLayout(t *testing.T, expect func(first int) int) (l lab.Lay
 	return l, first
 }
 
-// server checks that a server can be used, also after a kill and after a restart, and in what place it is.
+// server checks that a server can be used, also after a kill and after a restart, and that it keeps its place
+// among the units.
 func server(t *testing.T, s *suite) {
 	more := 0 // lives after the first use
 	l, first := s.storeLayout(t, func(first int) int { return first + more })

@@ -42,7 +42,7 @@ func (u *Unit) PollListening(
 	for begun := time.Now(); !listens(ctx); {
 		select {
 		case <-u.Ended:
-			return fmt.Errorf("unit %s ended at once%s", u.Spec.Name, u.Log.LastWords())
+			return fmt.Errorf("unit %s ended before it listened%s", u.Spec.Name, u.Log.LastWords())
 		case <-ctx.Done():
 			return fmt.Errorf("unit %s: %w", u.Spec.Name, context.Cause(ctx))
 		case <-time.After(Backoff(begun, lookAgain, longest)):

@@ -128,7 +128,7 @@ func (u *Unit) awaitFinished(ctx context.Context) error {
 
 // endedEarly returns the error of a unit that ended before it was ready.
 func (u *Unit) endedEarly() error {
-	return fmt.Errorf("%v %s%s", u, cmp.Or(u.failure, "ended at once"), u.Log.LastWords())
+	return fmt.Errorf("%v %s%s", u, cmp.Or(u.failure, "ended before it was ready"), u.Log.LastWords())
 }
 
 // awaitText waits until the unit's log has the text of its readiness. It returns at once if the unit has

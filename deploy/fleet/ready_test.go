@@ -72,7 +72,7 @@ func TestReadiness(t *testing.T) {
 		"no log": {readiness: lab.Readiness{Log: "is up"}, writes: "no memory\n",
 			want: "not ready after 300ms: it has not written \"is up\"; its last words:\n  no memory"},
 		"ended": {readiness: lab.Readiness{Log: "is up"}, writes: "no memory\n", ended: ended,
-			want: "ended at once; its last words:\n  no memory"},
+			want: "ended before it was ready; its last words:\n  no memory"},
 		"command": {readiness: lab.Readiness{Command: []string{"sh", "-c",
 			`test -e "$0" || { touch "$0"; exit 1; }`, marker}}},
 		"address": {readiness: lab.Readiness{Command: []string{"test", "{host}:{port}", "=", address}},

@@ -40,7 +40,7 @@ type figure struct {
 	cores      float64
 }
 
-// accountEvery is the interval at which metrics-server is asked for new figures, and so the error of its lag.
+// accountEvery is the interval at which metrics-server is asked for figures. Lags may be that much too long.
 const accountEvery = time.Second
 
 // account collects the figures of a private cluster's pods until the trial ends. Failed requests do not fail
@@ -109,14 +109,15 @@ func (a *accounts) add(all []api.PodMetrics, err error, now time.Time) {
 	}
 }
 
-// Accounts implements lab.Deployment. The figures of a unit are means over its samples.
+// Accounts implements lab.Deployment. The figures of a unit are means over its samples, and the
+// highest sample.
 func (d *deployment) Accounts(from, to time.Time) (usage []lab.PlatformUsage, note string) {
 	if d.cluster.private == nil {
-		return nil, "what metrics-server of " + d.cluster.name +
-			" says is not asked: units say what they have used, or the kubelets do"
+		return nil, "metrics-server of " + d.cluster.name +
+			" is not asked: units or kubelets report what units use"
 	}
 	if err := private.MissingMetrics(); err != nil {
-		return nil, "Kubernetes does not say what pods use: " + err.Error()
+		return nil, "Kubernetes does not report what pods use: " + err.Error()
 	}
 	d.accounts.mu.Lock()
 	defer d.accounts.mu.Unlock()
@@ -138,9 +139,8 @@ func (d *deployment) Accounts(from, to time.Time) (usage []lab.PlatformUsage, no
 	if len(usage) > 0 {
 		return usage, ""
 	}
-	note = fmt.Sprintf("metrics-server said nothing of the load while it lasted, %.0f s: it looks every %d s "+
-		"and says what was before",
-		to.Sub(from).Seconds(), private.MetricsResolution)
+	note = fmt.Sprintf("metrics-server has no figures of the load, which lasted %.0f s: it reads the pods only "+
+		"every %d s", to.Sub(from).Seconds(), private.MetricsResolution)
 	if err := d.accounts.err; err != nil {
 		note += fmt.Sprintf(" (last answer: %v)", err)
 	}

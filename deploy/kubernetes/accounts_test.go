@@ -33,7 +33,7 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 	defer cancel()
 	for ctx.Err() == nil {
 		said, note := running.Accounts(begun, time.Now())
-		if len(said) == 0 && !strings.HasPrefix(note, "metrics-server said nothing of the load while it lasted") {
+		if len(said) == 0 && !strings.HasPrefix(note, "metrics-server has no figures of the load") {
 			t.Fatalf("there are no figures, with the note %q", note)
 		}
 		for _, u := range said {

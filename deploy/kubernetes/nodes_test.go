@@ -11,10 +11,10 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// TestNodesAreThereAfterAll checks that a node that was drained, cut off or killed takes pods in the next
+// TestNodesCanBeUsedAfterFaults checks that a node that was drained, cut off or killed takes pods in the next
 // trial, although its fault was not healed; and that a unit starts again on a node that is healed after
 // Kubernetes has deleted its pod, which it does to the pods of a node that is lost for minutes.
-func TestNodesAreThereAfterAll(t *testing.T) {
+func TestNodesCanBeUsedAfterFaults(t *testing.T) {
 	d, _ := newDeployer(t)
 	deploy := func(l lab.Layout) *deployment {
 		t.Helper()

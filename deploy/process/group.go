@@ -88,8 +88,7 @@ func killGroup(leader int) error {
 		}
 		return pids
 	}
-	// A number cannot be reused for a process outside of the group meanwhile: the group exists as long as its
-	// leader, this process.
+	// Only members are killed: the group's number cannot be reused as long as its leader, this process, runs.
 	untilGone := func(entry) bool { return false } // signalUntil signals while any is alive
 	_, left, err := signalUntil(members, syscall.SIGKILL, untilGone, killPatience)
 	if len(left) > 0 {

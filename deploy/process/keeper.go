@@ -156,14 +156,14 @@ const firstWait, longestWait = 5 * time.Millisecond, 200 * time.Millisecond
 
 // endAll ends every process below this one, and removes the named shared memory that a server has left.
 func (k *keeper) endAll() error {
-	var used memory
+	var used sharedFiles
 	defer used.remove()
 	if grace := k.kept.Grace; grace > 0 {
-		used.look(k.kept)
+		used.stopAndAdd(k.kept)
 		if err := signalBelow(syscall.SIGTERM); err != nil {
 			return err
 		}
-		// look stops the processes, which must run again to end.
+		// stopAndAdd stops the processes, which must run again to end.
 		if ended, err := k.signalUntilEmpty(syscall.SIGCONT, grace, &used); ended || err != nil {
 			return err
 		}
@@ -178,11 +178,11 @@ func (k *keeper) endAll() error {
 // signalUntilEmpty signals every process below this one until none is left, or the time is over. It repeats
 // the signal, because processes may start others meanwhile.
 func (k *keeper) signalUntilEmpty(
-	signal syscall.Signal, patience time.Duration, used *memory,
+	signal syscall.Signal, patience time.Duration, used *sharedFiles,
 ) (ended bool, err error) {
 	wait := firstWait
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); wait = min(2*wait, longestWait) {
-		used.look(k.kept)
+		used.stopAndAdd(k.kept)
 		if err := signalBelow(signal); err != nil {
 			return false, err
 		}

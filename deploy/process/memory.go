@@ -13,22 +13,22 @@ import (
 // sharedMemoryFolder holds the named shared memory of the host; see shm_overview(7).
 const sharedMemoryFolder = "/dev/shm/"
 
-// memory lists files of the host's shared memory that processes of a server have had
+// sharedFiles lists files of the host's shared memory that processes of a server have had
 // open or mapped, so that files that a killed server has left can be removed: the
 // PostgreSQL of initdb, for example, does not remove its own when it gets a SIGTERM.
-type memory []string
+type sharedFiles []string
 
 // remove removes the files that are left.
-func (m *memory) remove() {
+func (m *sharedFiles) remove() {
 	for _, path := range *m {
 		_ = os.Remove(path) // most servers have removed theirs
 	}
 }
 
-// look adds the files that the processes of a server have now. It stops the processes, so
-// that none makes another file unseen before the next signal. It does nothing for other
-// programs, whose files may belong to programs outside of the trial, too.
-func (m *memory) look(kept Kept) {
+// stopAndAdd stops the processes of a server, so that none makes another file unseen before the
+// next signal, and adds the files that they have now. It does nothing for other programs, which
+// keep their privileges: their files may belong to programs outside of the trial, too.
+func (m *sharedFiles) stopAndAdd(kept Kept) {
 	if !kept.Unprivileged {
 		return
 	}
@@ -49,7 +49,7 @@ func (m *memory) look(kept Kept) {
 }
 
 // add adds a path unless it is no file of shared memory, removed, or known.
-func (m *memory) add(path string) {
+func (m *sharedFiles) add(path string) {
 	if strings.HasPrefix(path, sharedMemoryFolder) && !strings.HasSuffix(path, " (deleted)") &&
 		!slices.Contains(*m, path) {
 		*m = append(*m, path)

@@ -46,8 +46,8 @@ type Deployer struct {
 
 var _ lab.Deployer = (*Deployer)(nil)
 
-// New returns a deployer of the unit programs in a folder; if units name none (lab.UnitSpec.Own), programs
-// is the path of the one that all of them run. The janitor command is called with a directory as its last
+// New returns a deployer of unit programs. programs is their folder, or the path of the only one if units
+// name none (lab.UnitSpec.Own). The janitor command is called with a directory as its last
 // argument and must call Janitor; the keeper command is called with the arguments that KeeperArguments
 // parses and must call Keep. label marks everything that is started.
 func New(programs string, janitor, keeper []string, label string) *Deployer {

@@ -59,7 +59,7 @@ func (r *Remote) Start(asked Start, output Output) (*fleet.Unit, fleet.Instance,
 	if err := u.Start(context.Background()); err != nil {
 		return nil, nil, err
 	}
-	u.Prepares = true // keeps the fleet here from judging its end, which the conductor does; Stop waits for it
+	u.Prepares = true // so that Add does not give it to the supervisor here; Stop waits for it all the same
 	d.Add(u)
 	return u.Unit, u, nil
 }

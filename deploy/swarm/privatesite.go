@@ -77,7 +77,7 @@ func (p *privateSite) enter(ctx context.Context) error {
 		p.cluster = up
 		bare, err := d.images.Bare(ctx)
 		if err == nil {
-			err = p.cluster.Stay(ctx, bare, d.labels())
+			err = p.cluster.StartSleepers(ctx, bare, d.labels())
 		}
 		if err != nil {
 			d.images.Forget()

@@ -114,7 +114,7 @@ func inSwarm(t *testing.T, d *Deployer) (things []string) {
 		found, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
 		deploytest.Must(t, err)
 		for _, thing := range found {
-			if thing.Kind != "image" && thing.Label != private.Stays {
+			if thing.Kind != "image" && thing.Label != private.SleeperLabel {
 				things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
 			}
 		}
@@ -135,7 +135,7 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 			things, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
 			deploytest.Must(t, err)
 			for _, thing := range things {
-				if thing.Kind == "container" && thing.Label == private.Stays {
+				if thing.Kind == "container" && thing.Label == private.SleeperLabel {
 					ids[n.Name] = thing.ID
 				}
 			}

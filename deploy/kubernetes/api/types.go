@@ -60,7 +60,7 @@ type Service struct {
 	} `json:"spec"`
 }
 
-// ServicePort is a port of a service, and that of its pods; 0: the same.
+// ServicePort is a port of a service. TargetPort is that of its pods; 0: the same.
 type ServicePort struct {
 	Name       string `json:"name"`
 	Port       int    `json:"port"`

@@ -203,16 +203,17 @@ func makeGatewayBridge(ctx context.Context, n *Node) error {
 	}})
 }
 
-// Stays is the label of the containers that Stay starts, which belong to no trial.
-const Stays = "stays"
+// SleeperLabel is the label of the containers that StartSleepers starts, which belong to no trial.
+const SleeperLabel = "stays"
 
-// Stay keeps every node in the network of the units, by a container on each that sleeps until the swarm
-// ends. A node is in a network only while it runs a container that is. When several nodes entered at once,
-// with their first units, two of them sometimes did not learn of each other's units for minutes.
-func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]string) error {
+// StartSleepers keeps every node in the network of the units, by a container on each that sleeps until the
+// swarm ends. A node is in a network only while it runs a container that is. When several nodes entered at
+// once, with their first units, two of them sometimes did not learn of each other's units for minutes.
+func (c *Cluster) StartSleepers(ctx context.Context, image string, labels map[string]string) error {
 	for _, n := range c.Nodes {
-		sleeper := engine.ServiceContainer{Image: image, Labels: map[string]string{leftovers.DockerLabel: Stays},
-			ReadOnly: true, Command: []string{"/usr/bin/sleep", "infinity"}, CapabilityDrop: []string{"ALL"},
+		sleeper := engine.ServiceContainer{Image: image, ReadOnly: true,
+			Labels:  map[string]string{leftovers.DockerLabel: SleeperLabel},
+			Command: []string{"/usr/bin/sleep", "infinity"}, CapabilityDrop: []string{"ALL"},
 			Mounts: []engine.Mount{{Type: "bind", Source: "/usr", Target: "/usr", ReadOnly: true}}}
 		_, err := c.Manager().CreateService(ctx, engine.Service{
 			Name: "stays-on-" + n.Name, Labels: labels,
@@ -232,11 +233,11 @@ func (c *Cluster) Stay(ctx context.Context, image string, labels map[string]stri
 	return nil
 }
 
-// Units lists the containers of a trial on a node: all but the one of Stay.
+// Units lists the containers of a trial on a node: all but the one of StartSleepers.
 func (n *Node) Units(ctx context.Context) ([]engine.Object, error) {
 	objects, err := n.Engine.List(ctx, leftovers.DockerLabel)
 	return slices.DeleteFunc(objects, func(o engine.Object) bool {
-		return o.Kind != "container" || o.Label == Stays
+		return o.Kind != "container" || o.Label == SleeperLabel
 	}), err
 }
 
