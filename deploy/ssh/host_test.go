@@ -229,6 +229,21 @@ func TestAnInterruptedCleanSaysSo(t *testing.T) {
 	}
 }
 
+// TestAFailedProofSaysWhy checks that the error of Proof has the text of ssh, or the cause of the end of its
+// context.
+func TestAFailedProofSaysWhy(t *testing.T) {
+	fakeSSH(t, "echo Connection refused >&2; exit 255")
+	_, err := Proof(t.Context(), "left")
+	deploytest.Says(t, err, "Connection refused")
+	fakeSSH(t, "exec sleep 60")
+	interrupted := errors.New("interrupted")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer time.AfterFunc(100*time.Millisecond, func() { cancel(interrupted) }).Stop()
+	if _, err := Proof(ctx, "left"); !errors.Is(err, interrupted) {
+		t.Errorf("Proof: %v", err)
+	}
+}
+
 // TestAHostThatSendsWithoutEnd checks that Proof and awaitLine stop reading from a host that sends without
 // end.
 func TestAHostThatSendsWithoutEnd(t *testing.T) {

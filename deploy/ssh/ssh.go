@@ -338,6 +338,8 @@ func Proof(ctx context.Context, host string) ([]byte, error) {
 	const noLabel = "" // it ends at once, so cleave clean need not find it
 	command := sshCommand(host, noLabel, fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; "+
 		"test \"$(stat -L -c %%u $f)\" = 0 && head -c %d $f'", maxProof+1))
+	var stderr fleet.Tail
+	command.Stderr, command.WaitDelay = &stderr, 10*time.Second // for a ProxyCommand that keeps it open
 	text, err := command.StdoutPipe()
 	if err == nil {
 		err = command.Start()
@@ -351,7 +353,15 @@ func Proof(ctx context.Context, host string) ([]byte, error) {
 	if err != nil {
 		kill() // it would wait for a reader
 	}
-	return proof, errors.Join(err, command.Wait())
+	err = errors.Join(err, command.Wait())
+	switch {
+	case err == nil:
+	case ctx.Err() != nil: // its end has killed ssh
+		err = context.Cause(ctx)
+	default:
+		err = fmt.Errorf("%w%s", err, stderr.LastWords())
+	}
+	return proof, err
 }
 
 // pieceBytes is the size of the pieces in which a program is sent.
