@@ -283,10 +283,13 @@ func (d *deployment) connectTo(name string) (net.Conn, error) {
 		return nil, err
 	}
 	port, err := strconv.Atoi(text)
+	if err != nil {
+		return nil, err
+	}
 	unit, _, _ := strings.Cut(name, ":") // a further port follows (lab.PortOf)
 	p := d.latest(unit)
-	if err != nil || p == nil {
-		return nil, errors.Join(err, errors.New("it has no pod"))
+	if p == nil {
+		return nil, errors.New("it has no pod")
 	}
 	if d.Has(p.Spec.Name, lab.FaultCut) { // the API server would reach it all the same
 		return nil, errors.New("it is cut off")
