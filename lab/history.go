@@ -33,8 +33,16 @@ type HistoryCourse struct {
 	Bar     Bar             `json:"bar"`
 	Ratios  []*Ratio        `json:"ratios"` // by run; null if the run did not compare it
 	Changes []HistoryChange `json:"changes"`
+	Levels  []HistoryLevel  `json:"levels"` // between the changes, in order
 	// Unsearched is the reason why no changes were searched for; empty: they were.
 	Unsearched string `json:"unsearched,omitempty"`
+}
+
+// HistoryLevel is a part of a course in which its level does not change.
+type HistoryLevel struct {
+	First int     `json:"first"` // index of its first run that has the ratio
+	Last  int     `json:"last"`  // index of its last one
+	Mean  float64 `json:"mean"`  // geometric mean of the ratios
 }
 
 // HistoryChange is a change of the level of a course.

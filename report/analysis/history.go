@@ -2,6 +2,7 @@ package analysis
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -31,7 +32,7 @@ func History(about lab.Headline, runs []lab.PastRun) lab.History {
 // courseOf returns the ratios of a bar in all runs and the changes of their level. past tells in which runs
 // the environment changed.
 func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.HistoryCourse {
-	course := lab.HistoryCourse{Bar: bar, Changes: []lab.HistoryChange{}}
+	course := lab.HistoryCourse{Bar: bar, Changes: []lab.HistoryChange{}, Levels: []lab.HistoryLevel{}}
 	var series []float64
 	var of []int // index of the run of each value of the series
 	for i, run := range runs {
@@ -46,14 +47,29 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 		course.Unsearched = fmt.Sprintf("%d of %s compared it, and a search for changes needs at least %d",
 			len(series), figure.Count(len(runs), "run"), stats.ShortestSeries)
 	}
+	start := 0 // of the level, an index of the series
 	for _, c := range changes {
+		course.Levels = append(course.Levels, levelOf(series[start:c.Index], of[start:c.Index]))
+		start = c.Index
 		at := lab.HistoryChange{Run: of[c.Index], Factor: c.Ratio, P: c.P}
 		for i := of[c.Index-1] + 1; i <= at.Run; i++ { // the runs since the last one that has the ratio
 			at.Elsewhere = at.Elsewhere || len(past[i].Environment) > 0
 		}
 		course.Changes = append(course.Changes, at)
 	}
+	if len(series) > 0 {
+		course.Levels = append(course.Levels, levelOf(series[start:], of[start:]))
+	}
 	return course
+}
+
+// levelOf returns the level of ratios, with the indexes of the runs that have them.
+func levelOf(ratios []float64, runs []int) lab.HistoryLevel {
+	sum := 0.0
+	for _, ratio := range ratios {
+		sum += math.Log(ratio)
+	}
+	return lab.HistoryLevel{First: runs[0], Last: runs[len(runs)-1], Mean: math.Exp(sum / float64(len(ratios)))}
 }
 
 // ratioIn returns the ratio of a bar in a run, or nil if the run has none.

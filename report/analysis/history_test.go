@@ -48,6 +48,11 @@ func TestAHeadlineOverRuns(t *testing.T) {
 		!changes[1].Elsewhere || math.Abs(changes[0].Factor-1.2) > 0.03 {
 		t.Errorf("changes are %+v", changes)
 	}
+	levels := course.Levels
+	if len(levels) != 3 || levels[0].First != 0 || levels[0].Last != 19 || levels[1].First != 20 ||
+		levels[2].Last != 59 || math.Abs(levels[1].Mean-1.8) > 0.03 || math.Abs(levels[2].Mean-1.8/1.4) > 0.03 {
+		t.Errorf("levels are %+v", levels)
+	}
 	for i, run := range h.Runs {
 		if want := i == 40; (len(run.Environment) > 0) != want {
 			t.Errorf("of run %d the environment has changed: %v", i, run.Environment)

@@ -9,6 +9,10 @@ const made = (ratios: (number | null)[], changes: number[]): History => ({
     bar: { label: "calls", baseline: "one" },
     ratios: ratios.map((r) => (r === null ? null : { ratio: figure(r), low: figure(r / 1.1), high: null })),
     changes: changes.map((run) => ({ run, factor: 1.2 })),
+    levels: [
+      { first: 0, last: 2, mean: figure(1.5) },
+      { first: 3, last: 4, mean: figure(1.8) },
+    ],
   },
 });
 
@@ -21,6 +25,7 @@ describe("a headline over runs", () => {
       expect(
         svg.querySelectorAll("[stroke-dasharray='4 3'] line, line[stroke-dasharray='4 3']"),
       ).toHaveLength(1);
+      expect(svg.querySelectorAll("[stroke='var(--quiet)'] line")).toHaveLength(2);
       expect(svg.textContent).toContain("▲");
       expect(svg.outerHTML).not.toContain("NaN");
     },

@@ -11,13 +11,20 @@ export interface History {
     bar: { label: string; baseline: string };
     ratios: ({ ratio: Figure; low: Figure | null; high: Figure | null } | null)[];
     changes: { run: number; factor: number }[] | null;
+    levels: Level[] | null;
   };
+}
+
+/** The runs of a level, and the geometric mean of their ratios. */
+interface Level {
+  first: number;
+  last: number;
+  mean: Figure;
 }
 
 /** A point of the plot: a ratio with its interval. */
 interface Point extends Estimate {
   run: number;
-  level: number; // the number of changes before it
 }
 
 const MARGIN = 12;
@@ -26,9 +33,7 @@ const MARGIN = 12;
 export function history(h: History): Drawing {
   const changes = (h.course.changes ?? []).map((c) => c.run);
   const points = h.course.ratios.flatMap((r, run): Point[] =>
-    r && r.ratio > 0
-      ? [{ value: r.ratio, low: r.low, high: r.high, run, level: changes.filter((c) => c <= run).length }]
-      : [],
+    r && r.ratio > 0 ? [{ value: r.ratio, low: r.low, high: r.high, run }] : [],
   );
   if (points.length === 0) return { options: { marks: [] } };
   const domain = logDomain(
@@ -54,9 +59,13 @@ export function history(h: History): Drawing {
         ...leftLogAxis(ticks, format, `↑ of ${h.course.bar.baseline} (log axis)`),
         Plot.ruleY(domain[0] <= 1 && domain[1] >= 1 ? [1] : [], { stroke: "currentColor" }),
         Plot.ruleX(changes, { x: (run: number) => run - 0.5, stroke: "var(--bad)", strokeDasharray: "4 3" }),
-        ...levels(points).map((level) =>
-          Plot.ruleY([level], { y: "y", x1: "from", x2: "to", stroke: "var(--quiet)", strokeWidth: 1.5 }),
-        ),
+        Plot.ruleY(h.course.levels ?? [], {
+          y: "mean",
+          x1: (l: Level) => l.first - 0.4,
+          x2: (l: Level) => l.last + 0.4,
+          stroke: "var(--quiet)",
+          strokeWidth: 1.5,
+        }),
         Plot.ruleX(
           points.filter((p) => positive([p.low, p.high]).length === 2),
           { x: "run", y1: "low", y2: "high", stroke: "var(--v0)", strokeOpacity: 0.6 },
@@ -85,14 +94,4 @@ export function history(h: History): Drawing {
       ],
     },
   };
-}
-
-/** The geometric mean of the ratios between two changes, as a line. */
-function levels(points: Point[]): { from: number; to: number; y: number }[] {
-  return [...new Set(points.map((p) => p.level))].map((level) => {
-    const all = points.filter((p) => p.level === level);
-    const runs = all.map((p) => p.run);
-    const mean = all.reduce((sum, p) => sum + Math.log(p.value), 0) / all.length;
-    return { from: Math.min(...runs) - 0.4, to: Math.max(...runs) + 0.4, y: Math.exp(mean) };
-  });
 }
