@@ -102,9 +102,9 @@ func (f Fault) Check() error {
 	return nil
 }
 
-// Readied returns the layout with the kinds of faults of each unit in UnitSpec.Faults, so that deployers can
-// prepare for them. The layout must already have the units of its backing services.
-func (l Layout) Readied(faults []Fault) Layout {
+// PreparedFor returns the layout with the kinds of faults of each unit in UnitSpec.Faults, for which
+// deployers prepare it. The layout must already have the units of its backing services.
+func (l Layout) PreparedFor(faults []Fault) Layout {
 	l.Units = slices.Clone(l.Units)
 	for i, u := range l.Units {
 		for _, f := range faults {

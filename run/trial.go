@@ -37,7 +37,7 @@ func (e *experiment) play(ctx context.Context, s setting, dir string, host lab.O
 		layout.Loaded, used = e.Seconds.Loaded, e.Seconds.Used
 	}
 	spawned := time.Now()
-	deployment, err := s.deployer.Deploy(ctx, layout.Readied(e.plan.Study.Faults), dir)
+	deployment, err := s.deployer.Deploy(ctx, layout.PreparedFor(e.plan.Study.Faults), dir)
 	if err != nil {
 		return nil, errors.Join(withFullDisk(e.Scratch, err), closeSpans(layout.Spans, Played{}, trial)), nil
 	}

@@ -61,13 +61,14 @@ func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 	if err := h.Hosts()[0].Run(t.Context(), "mount", "-t", "tmpfs", "tmpfs", folder); err != nil {
 		t.Fatal(err)
 	}
-	h.Also(t, "apart", "HostName "+h.Hosts()[0].Address, "SetEnv TMPDIR="+folder)
+	h.AddHost(t, "apart", "HostName "+h.Hosts()[0].Address, "SetEnv TMPDIR="+folder)
 	conductor := program(t.TempDir(), "check", "shop", "--architecture", "sync", "--backing", "mariadb",
 		"--deploy", "ssh", "--hosts", "apart")
 	if err := conductor.Start(); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "an agent runs", func() bool { return strings.Contains(strings.Join(h.Run(), "\n"), " sweeper ") })
+	await(t, "an agent runs",
+		func() bool { return strings.Contains(strings.Join(h.Commands(), "\n"), " sweeper ") })
 	for _, name := range []string{" sweeper ", " serve "} {
 		if err := h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '[a]gent"+name+"')"); err != nil {
 			t.Fatal(err)
@@ -81,7 +82,7 @@ func TestCleanRemovesWhatIsLeftOnHostsBySSH(t *testing.T) {
 // TestLoadOnHostsBySSHNeedsConsent: hosts need consent unless they are this one or were started by us.
 func TestLoadOnHostsBySSHNeedsConsent(t *testing.T) {
 	h := sshHosts(t)
-	h.Also(t, "theirs", "HostName 203.0.113.7")
+	h.AddHost(t, "theirs", "HostName 203.0.113.7")
 	plan := lab.Plan{Study: lab.Study{Variants: []lab.Variant{{Deployment: lab.SSH}},
 		Points: []lab.Point{{Name: "p", Levels: map[string]float64{lab.FactorRate: 50}}}}}
 	t.Setenv(ssh.Variable, "left,right")

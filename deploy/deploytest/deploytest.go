@@ -249,7 +249,7 @@ func killedAndRestarted(t *testing.T, s *suite) {
 	if !slices.Contains(s.Can().Faults, lab.FaultKill) {
 		t.Skip("nothing can be killed in this deployment")
 	}
-	d := s.deploy(t, Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultKill}}))
+	d := s.deploy(t, Layout("front", "stock").PreparedFor([]lab.Fault{{Target: "stock", Kind: lab.FaultKill}}))
 	Await(t, d, lab.EventReady)
 	before := endpointOf(t, d, "stock")
 	killAndRestart(t, d, "stock", before)

@@ -91,7 +91,7 @@ func slowed(t *testing.T, s *suite) {
 		t.Skip("nothing can be slowed in this deployment")
 	}
 	const delay = 500 * time.Millisecond
-	l := Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultSlow}})
+	l := Layout("front", "stock").PreparedFor([]lab.Fault{{Target: "stock", Kind: lab.FaultSlow}})
 	d := s.play(t, l)
 	took := func(unit string) time.Duration {
 		began := time.Now()
@@ -118,7 +118,7 @@ func slowed(t *testing.T, s *suite) {
 	harm(t, d, "stock", lab.FaultKill)
 	heal(t, d, "stock", lab.FaultKill)
 	answers(t, d, "stock", "stock:2")
-	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}) // not announced to Readied
+	refuses(t, d, lab.Fault{Target: "front", Kind: lab.FaultSlow, Delay: 1}) // not announced by PreparedFor
 }
 
 // filled checks that a unit whose volume is full cannot write until it is healed, and keeps the files that it
@@ -130,7 +130,7 @@ func filled(t *testing.T, s *suite) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a volume: run the tests as root")
 	}
-	l := Layout("front", "stock").Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
+	l := Layout("front", "stock").PreparedFor([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
 	d := s.play(t, l)
 	answers(t, d, "stock", "stock:1")
 	harm(t, d, "stock", lab.FaultFill)
@@ -154,7 +154,7 @@ func withFault(t *testing.T, s *suite, kind lab.FaultKind, unit string) {
 		answer = fmt.Sprintf("store:%d", life)
 	}
 	l.Units = append(l.Units, Layout("stock").Units[1])
-	d := s.play(t, l.Readied([]lab.Fault{{Target: unit, Kind: kind}}))
+	d := s.play(t, l.PreparedFor([]lab.Fault{{Target: unit, Kind: kind}}))
 	endpoint := endpointOf(t, d, unit)
 	awaitAnswer(t, d, unit, endpoint, answer) // play waits for the lead alone
 	harm(t, d, unit, kind)

@@ -18,7 +18,7 @@ func drained(t *testing.T, s *suite) {
 	l.Units = append(l.Units, Layout("stock", "views").Units[1:]...)
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
 	if len(nodes) > 0 && slices.Contains(s.Can().Faults, lab.FaultFill) { // volumes that can be filled move, too
-		l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultFill},
+		l = l.PreparedFor([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultFill},
 			{Target: "store", Kind: lab.FaultFill}})
 	}
 	d := s.play(t, l)
@@ -111,7 +111,7 @@ func lost(t *testing.T, s *suite) {
 	l := Layout("front", "stock")
 	l.Units[2].Node = nodes[0]
 	if slices.Contains(s.Can().Faults, lab.FaultFill) { // a volume that can be filled must come back, too
-		l = l.Readied([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
+		l = l.PreparedFor([]lab.Fault{{Target: "stock", Kind: lab.FaultFill}})
 	}
 	d := s.play(t, l)
 	harm(t, d, nodes[0], lab.FaultKill)

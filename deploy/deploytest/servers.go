@@ -80,7 +80,7 @@ func (s *suite) storeLayout(t *testing.T, expect func(first int) int) (l lab.Lay
 func server(t *testing.T, s *suite) {
 	more := 0 // lives after the first use
 	l, first := s.storeLayout(t, func(first int) int { return first + more })
-	d := s.play(t, l.Readied([]lab.Fault{{Target: "store", Kind: lab.FaultKill}}))
+	d := s.play(t, l.PreparedFor([]lab.Fault{{Target: "store", Kind: lab.FaultKill}}))
 	endpoint := endpointOf(t, d, "store")
 	harm(t, d, "store", lab.FaultKill)
 	expect(t, endpoint, silence, "", "a server that was killed")
@@ -160,7 +160,7 @@ func shownReady(t *testing.T, s *suite) {
 		},
 		Networking: lab.Networking{Listens: true},
 	})
-	d := s.deploy(t, l.Readied([]lab.Fault{{Target: Boxed, Kind: lab.FaultRestart}}))
+	d := s.deploy(t, l.PreparedFor([]lab.Fault{{Target: Boxed, Kind: lab.FaultRestart}}))
 	checkAsked := func(lives int) {
 		t.Helper()
 		text, err := os.ReadFile(asked)

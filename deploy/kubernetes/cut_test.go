@@ -68,7 +68,7 @@ func TestCutOnTheUsersCluster(t *testing.T) {
 			Health: &lab.HealthCheck{Port: 80, Interval: 1, Timeout: 1, Retries: 1}}}}
 	boxed.Listens, boxed.Port, boxed.Readiness.Healthy = true, 80, true
 	l.Units = append(l.Units, boxed)
-	l = l.Readied([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultCut}})
+	l = l.PreparedFor([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultCut}})
 	deploytest.Must(t, d.Preflight(t.Context(), l))
 	made := deploytest.Deploy(t, d, l)
 	deploytest.Await(t, made, lab.EventReady)

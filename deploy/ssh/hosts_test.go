@@ -136,13 +136,13 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 		path := filepath.Join(t.TempDir(), folder.name)
 		deploytest.Must(t, os.Mkdir(path, 0o700))
 		deploytest.Must(t, host.Run(t.Context(), "mount", "-t", "tmpfs", "-o", folder.options, "tmpfs", path))
-		h.Also(t, folder.name, "HostName "+host.Address, "SetEnv TMPDIR="+path)
+		h.AddHost(t, folder.name, "HostName "+host.Address, "SetEnv TMPDIR="+path)
 	}
-	h.Also(t, "stranger", "HostName "+host.Address, "UserKnownHostsFile /dev/null")
-	h.Also(t, "keyless", "HostName "+host.Address, "PubkeyAuthentication no")
-	h.Also(t, "closed", "HostName "+host.Address, "Port 23")
+	h.AddHost(t, "stranger", "HostName "+host.Address, "UserKnownHostsFile /dev/null")
+	h.AddHost(t, "keyless", "HostName "+host.Address, "PubkeyAuthentication no")
+	h.AddHost(t, "closed", "HostName "+host.Address, "Port 23")
 	// ssh reaches this one through another host, as with ProxyJump or a forwarded port: at another address.
-	h.Also(t, "relayed", "HostName 127.0.0.1", "ProxyCommand ssh -W "+host.Address+":22 left",
+	h.AddHost(t, "relayed", "HostName 127.0.0.1", "ProxyCommand ssh -W "+host.Address+":22 left",
 		"HostKeyAlias "+host.Address)
 	for name, says := range map[string]string{
 		"noexec":   "programs cannot run in its folder for temporary files",
@@ -189,7 +189,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left", "right")
 	h.Use(t)
 	conductor := startConductor(t, h)
-	if running := strings.Join(h.Run(), "\n"); strings.Count(running, " serve ") < 2 {
+	if running := strings.Join(h.Commands(), "\n"); strings.Count(running, " serve ") < 2 {
 		t.Errorf("on the hosts there runs %s, want an agent on each", running)
 	}
 	deploytest.Must(t, conductor.Process.Kill())

@@ -41,14 +41,14 @@ func TestSuite(t *testing.T) {
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	deploytest.Suite(t, d, func() []string {
 		// Agents and their sweepers stay from trial to trial.
-		left := slices.DeleteFunc(h.Run(), func(command string) bool {
+		left := slices.DeleteFunc(h.Commands(), func(command string) bool {
 			return strings.Contains(command, " serve ") || strings.Contains(command, " sweeper ")
 		})
 		trials, _ := filepath.Glob(filepath.Join(leftovers.Root(), "*", "trial-*")) // the pattern is right
 		return append(left, trials...)
 	})
 	deploytest.NoError(t, d.Close())
-	if left := h.Run(); len(left) > 0 {
+	if left := h.Commands(); len(left) > 0 {
 		t.Errorf("on the hosts there is left %q", left)
 	}
 }

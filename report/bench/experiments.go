@@ -58,8 +58,9 @@ func exactly(server string, of measure, ratio float64) truth { return truth{serv
 const overhead = 1100 * time.Microsecond
 
 // times returns the truth about the ratio of two response times.
-func times(server string, of measure, over, under time.Duration) truth {
-	a, b := float64(over)/float64(under), float64(over+overhead)/float64(under+overhead)
+func times(server string, of measure, numerator, denominator time.Duration) truth {
+	a := float64(numerator) / float64(denominator)
+	b := float64(numerator+overhead) / float64(denominator+overhead)
 	return truth{server, of, math.Min(a, b), math.Max(a, b)}
 }
 

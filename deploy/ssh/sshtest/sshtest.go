@@ -129,8 +129,8 @@ func (h *Hosts) Use(t *testing.T) {
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// Run returns the command lines of the running processes on the hosts that were started through sshd.
-func (h *Hosts) Run() []string {
+// Commands returns the command lines of the running processes on the hosts that were started through sshd.
+func (h *Hosts) Commands() []string {
 	var networks []string
 	for _, host := range h.Hosts() {
 		network, _ := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", host.First())) // it runs until the end of the test
@@ -155,8 +155,8 @@ func (h *Hosts) Run() []string {
 	return found
 }
 
-// Also adds a host, with its settings as in ssh_config, to the client's configuration.
-func (h *Hosts) Also(t *testing.T, name string, settings ...string) {
+// AddHost adds a host, with its settings as in ssh_config, to the client's configuration.
+func (h *Hosts) AddHost(t *testing.T, name string, settings ...string) {
 	t.Helper()
 	text, err := os.ReadFile(h.Config)
 	deploytest.Must(t, err)
@@ -167,9 +167,9 @@ func (h *Hosts) Also(t *testing.T, name string, settings ...string) {
 // AwaitNothing waits until no process that was started through sshd runs on the hosts.
 func (h *Hosts) AwaitNothing(t *testing.T, patience time.Duration) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); len(h.Run()) > 0; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); len(h.Commands()) > 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v there runs %q", patience, h.Run())
+			t.Fatalf("after %v there runs %q", patience, h.Commands())
 		}
 	}
 }
