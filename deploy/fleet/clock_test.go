@@ -47,8 +47,8 @@ func answerClock(orders io.Reader, say io.Writer, run string, ahead, slow time.D
 	}
 }
 
-// TestALateAnswerIsDropped checks that the answer to an earlier question, which nobody waited for any
-// longer, is not taken for that to a new one.
+// TestALateAnswerIsDropped checks that an answer that comes after the wait for it has ended is not taken for
+// the answer to the next question.
 func TestALateAnswerIsDropped(t *testing.T) {
 	s, u, orders, say := lone(t)
 	late, err := json.Marshal(lab.ClockAnswer{Nanoseconds: time.Now().Add(-time.Hour).UnixNano()})

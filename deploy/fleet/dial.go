@@ -78,9 +78,10 @@ func authenticate(ctx context.Context, connection net.Conn, token string) error 
 	return nil
 }
 
-// Connect connects to a unit whose program runs, or has run, by dial. From then on it sends commands to the
-// unit and handles its events, until the unit closes its side; then it calls await, which waits for the end
-// of the unit. Foreign units and commands that prepare have no control connection: it only calls await.
+// Connect calls dial to connect to a unit whose program was started; it may have ended already. From then on
+// it sends commands to the unit and handles its events, until the unit closes its side; then it calls await,
+// which waits for the end of the unit. Foreign units and commands that prepare have no control connection:
+// for them it only calls await.
 func (f *Fleet[L]) Connect(u *Unit, dial func() (net.Conn, error), await func()) error {
 	if u.Spec.Foreign || u.Prepares {
 		go await()

@@ -15,8 +15,9 @@ func foreign(name string, lifecycle lab.Lifecycle, peers ...string) lab.UnitSpec
 		Networking: lab.Networking{Peers: peers}}
 }
 
-// TestStages checks that foreign units that call others start last, that servers are in no stage, and that
-// units start after those that they name in After, wherever these are in the layout.
+// TestStages checks that units that report readiness or are called at their own addresses (ReachDirect) start
+// first, that foreign units that call others start last, that servers are in no stage, and that units start
+// after those that they name in After, wherever these are in the layout.
 func TestStages(t *testing.T) {
 	visited := lab.Lifecycle{Ready: func(context.Context, string) error { return nil }}
 	healthy := lab.Readiness{Healthy: true}
