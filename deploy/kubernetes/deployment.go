@@ -76,7 +76,7 @@ func newDeployment(
 
 // open makes what units need before they start.
 func (d *deployment) open(ctx context.Context, layout lab.Layout, units []lab.UnitSpec) (err error) {
-	// Preflight has placed the units without servers, which are among them now.
+	// Preflight has placed the units too, but without the servers, which units contains now.
 	if d.placed, err = d.deployer.site.places(units, layout.Links); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ var (
 	userNumbers = regexp.MustCompile(`^[0-9]+(:[0-9]+)?$`)
 )
 
-// lacks returns the options of a described container that a pod cannot have.
+// lacks returns the options that a pod cannot have, and whether a described container asks for each of them.
 func lacks(spec lab.UnitSpec) []containers.Lack {
 	c := spec.Container
 	all := []containers.Lack{
@@ -123,8 +123,8 @@ func (p *pod) probe(described *lab.HealthCheck) *api.Probe {
 	return &probe
 }
 
-// awaitHealthy waits until the health check of the container succeeds, when Kubernetes declares the pod
-// ready, and then until all nodes route calls to it.
+// awaitHealthy waits until Kubernetes declares the pod ready, because the health check of its container has
+// succeeded, and then until all nodes route calls to the pod.
 func (p *pod) awaitHealthy(ctx context.Context) error {
 	if err := p.awaitDeclared(ctx); err != nil {
 		return err

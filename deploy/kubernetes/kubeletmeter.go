@@ -169,8 +169,8 @@ func (m *kubeletMetering) awaitSamples() error {
 }
 
 // lacksSamples reports whether some container has no new sample yet. known holds the times of the samples in
-// the first answers, and lacksSamples adds to it; silent holds the errors of the last requests, by node. If
-// it is late, containers without a new sample are given up.
+// the first answers, and lacksSamples adds to it; silent holds the errors of the last requests, by node. late
+// says that the wait is over: then containers without a new sample are given up.
 func (m *kubeletMetering) lacksSamples(
 	known map[*kubeletCount]time.Time, silent map[string]error, late bool,
 ) (lacks bool) {
@@ -281,8 +281,8 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 	return used, nil
 }
 
-// usage returns the usage between the last sample before the load and the last one after it. Figures that
-// there are not are named in Unavailable, with the reason.
+// usage returns the usage between the last sample before the load and the last one after it. Unavailable has
+// the reasons why figures are missing.
 func (c *kubeletCount) usage() lab.Usage {
 	why, seconds := c.why, (c.last.used - c.opening.used).Seconds()
 	if why == "" && seconds < 0 {

@@ -62,7 +62,7 @@ func (s privatePod) end(ctx context.Context) (err error) {
 	return errors.Join(err, p.delete(ctx, 0))
 }
 
-// bind limits the container to the unit's processors and waits until its process runs there alone. The
+// bind limits the container to the unit's processors and waits until its process runs on no others. The
 // program has bound itself already (containers.Trial.Binds); Kubernetes has no option for it.
 func (p *pod) bind() error {
 	processors, err := launch.Processors(p.Spec.Cores)

@@ -95,7 +95,7 @@ func (u *userPod) adapt(wanted *containers.Container) {
 }
 
 // finish implements sitePod. It adds the login of the registry, the cutter, and the files that the pod gets
-// of this host, for which it makes a secret.
+// from this host, for which it makes a secret.
 func (u *userPod) finish(ctx context.Context, made *api.Pod) error {
 	p, c := u.pod, u.pod.deployment.cluster
 	made.Spec.Containers[0].ImagePullPolicy = "IfNotPresent"
@@ -120,8 +120,9 @@ func (u *userPod) finish(ctx context.Context, made *api.Pod) error {
 	return c.API.Do(ctx, http.MethodPost, c.ours("secrets"), files, nil)
 }
 
-// giveMounts gives a described container what it mounts of this host: empty folders of the pod, and files as
-// secrets that every user there may read.
+// giveMounts gives a described container copies of the folders and files of this host that it mounts. Folders
+// are volumes of the pod, empty at first; their files are mounted into them from a secret, and every user of
+// the container may read them.
 func (u *userPod) giveMounts(made *api.Pod, files map[string][]byte) error {
 	copies, err := containers.CopyMounts(u.pod.Spec)
 	if err != nil {

@@ -104,8 +104,8 @@ func servicesOnTheirs(t *testing.T, d *Deployer, f *userstest.Cluster, left func
 		func(made lab.Deployment) { meteredByKubelets(t, f, made.(*deployment)) })
 }
 
-// TestNothingStartsAgainOnTheUsersCluster checks that no unit is restarted there: only a starter could do
-// that, and containers of users' images have none.
+// TestNothingStartsAgainOnTheUsersCluster checks that no unit that fails before the load is started again
+// there (lab.Lifecycle.Restarts): only a starter could do that, and containers of users' images have none.
 func TestNothingStartsAgainOnTheUsersCluster(t *testing.T) {
 	var platform fleet.Platform[*pod]
 	if (&userSite{}).complete(&deployment{}, &platform); !platform.NoRestarts {

@@ -36,7 +36,7 @@ func TestExec(t *testing.T) {
 		}
 		sent, ends := messages[query["command"][1]]
 		for _, message := range sent {
-			_ = websocket.Message.Send(caller, []byte(message)) // the caller reports what it lacks
+			_ = websocket.Message.Send(caller, []byte(message)) // a lost message shows in the result of Exec
 		}
 		if !ends {
 			_, _ = caller.Read(make([]byte, 1)) // until the caller closes the connection
