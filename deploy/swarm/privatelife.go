@@ -86,7 +86,7 @@ func (l *privateLife) follow(ctx context.Context) error {
 	return l.bind(ctx)
 }
 
-// bind limits the container to the unit's processors and waits until its process runs there alone. The
+// bind limits the container to the unit's processors and waits until its process runs on no others. The
 // program has bound itself already (containers.Trial.Binds); Swarm has no option for it.
 func (l *privateLife) bind(ctx context.Context) error {
 	cores := l.service.Spec.Cores
@@ -126,8 +126,9 @@ func (l *privateLife) startAgain(ctx context.Context) error {
 	return l.trial.redirect(ctx, l.service)
 }
 
-// cleanUp removes the container without waiting for the swarm to do so. A daemon refuses that while the swarm
-// does so: removeContainers waits for the end, and reports what is left.
+// cleanUp removes the container without waiting for the swarm to do so. It ignores errors: a daemon refuses
+// to remove a container that the swarm is removing. removeContainers waits for the end, and reports what is
+// left.
 func (l *privateLife) cleanUp(ctx context.Context) error {
 	if l.Container != "" {
 		_ = l.Engine.Remove(ctx, l.Container)

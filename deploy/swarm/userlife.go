@@ -85,8 +85,9 @@ func (l *userLife) secret(ctx context.Context, name, file string, data []byte) (
 	return engine.Secret(id, name, file, "0"), err
 }
 
-// giveMounts gives a described container what it mounts of this host: empty folders in memory, and files as
-// secrets that every user there may read.
+// giveMounts gives a described container copies of the folders and files of this host that it mounts. Folders
+// are in memory, empty at first; their files are secrets in them, and every user of the container may read
+// them.
 func (l *userLife) giveMounts(
 	ctx context.Context, wanted *containers.Container,
 ) (files []engine.SecretFile, err error) {

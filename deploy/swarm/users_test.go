@@ -81,8 +81,8 @@ func TestProxiesOfNodesThatHaveJoined(t *testing.T) {
 	}
 }
 
-// TestNothingStartsAgainOnTheUsersSwarm checks that no unit is restarted there: only a starter could do that,
-// and containers of users' images have none.
+// TestNothingStartsAgainOnTheUsersSwarm checks that no unit that fails before the load is started again there
+// (lab.Lifecycle.Restarts): only a starter could do that, and containers of users' images have none.
 func TestNothingStartsAgainOnTheUsersSwarm(t *testing.T) {
 	var platform fleet.Platform[*service]
 	if (&userTrial{}).complete(&platform); !platform.NoRestarts {

@@ -33,8 +33,8 @@ const (
 
 // userSite keeps the objects of Cleave on a swarm of the user's between trials: a network for units, and a
 // proxy on each node (lab.StarterProxy), through which the conductor reaches that network. The proxies also
-// keep all nodes in the network: a node is in a network only while it runs a task that is. When several nodes
-// enter at once, with their first units, they may not learn of each other's units for minutes.
+// keep all nodes in the network: a node leaves a network with its last task there. When several nodes enter
+// at once, with their first units, they may not learn of each other's units for minutes.
 type userSite struct {
 	deployer *Deployer
 	swarm    *Users

@@ -43,6 +43,7 @@ func New(t *testing.T) *Swarm {
 	deploytest.Must(t, err)
 	dir, err := os.MkdirTemp("", "cleave-theirs-") // short: there are sockets in it
 	deploytest.Must(t, err)
+	// The registry has no TLS. It is in the network of simulated hosts, whose addresses are 198.19.0.0/16.
 	c, err := private.Up(t.Context(), id.String(), filepath.Join(dir, "swarm"),
 		"--insecure-registry=198.19.0.0/16")
 	deploytest.Must(t, err)
