@@ -244,7 +244,8 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	h.AwaitNothing(t, time.Second)
 }
 
-// TestProofIsTheFileOfRoot checks that Proof accepts only a file that root owns.
+// TestProofIsTheFileOfRoot checks that Proof accepts only a file that root owns, and that Target returns the
+// address and port of a host.
 func TestProofIsTheFileOfRoot(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)

@@ -11,8 +11,8 @@ import (
 )
 
 // Commands of the agent's program. The conductor also runs this program as the janitor and the keepers of
-// units on its own host. There is a janitor for every trial and a keeper for every server, so the program is
-// kept small.
+// units on its own host. There is a janitor for every trial and a keeper for every foreign unit, so the
+// program is kept small.
 const (
 	ServeCommand   = "serve"   // calls Serve; the argument is the program's own path
 	CleanCommand   = "clean"   // calls clean; likewise
@@ -43,7 +43,7 @@ func Main(args []string, in io.ReadCloser, out io.Writer, meter lab.Meter) error
 }
 
 // clean removes what dead agents have left on this host, and prints a line for each thing that it has
-// removed.
+// removed. At last it removes its own program, and the folder into which that was copied.
 func clean(out io.Writer, program string) (err error) {
 	defer func() { err = errors.Join(err, removeProgram(program)) }()
 	found, err := leftovers.Find(leftovers.Root())
