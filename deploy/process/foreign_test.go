@@ -85,7 +85,7 @@ func must(err error) {
 func touch(path string) { must(os.WriteFile(path, nil, 0o600)) }
 
 // startSelf starts this program as another part of a foreign one, in a session of its own if session is
-// true. It gets no variables of this one.
+// true. It gets no variables of this one; EndsAtOnce saves the race detector's second of sleep at its end.
 func startSelf(session bool, args ...string) *exec.Cmd {
 	command := exec.Command(os.Args[0], append([]string{"foreign"}, args...)...)
 	command.Env = []string{deploytest.EndsAtOnce}
@@ -190,7 +190,8 @@ func TestAForeignUnitThatEndsEarlyFailsTheTrial(t *testing.T) {
 }
 
 // TestAForeignUnitThatCannotBeLimitedEnds checks that the keeper ends if its limits cannot be set. The unit
-// is not in the deployment yet, and the janitor would wait for its keeper for ever.
+// is not in the deployment yet, and the janitor would wait for its keeper for ever. The control group is made
+// below a folder that stands for the kernel's, and is then removed.
 func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 	l := layout("wait", "wait")
 	l.Units = l.Units[:1]

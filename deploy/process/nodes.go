@@ -34,7 +34,8 @@ func nodesOf(layout lab.Layout) (names []string) {
 	return names
 }
 
-// checkNodes returns an error if this host cannot make the nodes of a layout.
+// checkNodes returns an error if this host cannot make the nodes of a layout, or if units on them would not
+// reach one of its services.
 func checkNodes(layout lab.Layout) error {
 	names := nodesOf(layout)
 	if len(names) == 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// onNodes returns a lead and the unit here on this host, and one unit on each of two nodes. These two
-// units share an address.
+// onNodes returns a layout of a lead and a unit "here", both on this host, and one unit on each of two nodes.
+// The units on nodes share an address, beside their own.
 func onNodes(t *testing.T) lab.Layout {
 	t.Helper()
 	if err := hosts.Missing(); err != nil {

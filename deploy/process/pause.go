@@ -54,7 +54,7 @@ func (u *unit) among(all []entry) []int {
 }
 
 // signalUntil signals the living processes that which selects until each is done, or the
-// time is over. It returns their numbers, and those of processes that are not done. It
+// time is over. It returns their process IDs, and those of processes that are not done. It
 // repeats the signal, because processes may start others meanwhile.
 func signalUntil(
 	which func([]entry) []int, signal syscall.Signal, done func(entry) bool, patience time.Duration,

@@ -161,8 +161,8 @@ func playWorker() {
 // restarted is a unit that playConductor kills and starts again if it is the first of the layout.
 const restarted = "restarted"
 
-// playConductor deploys a layout, which text has as JSON, writes its units to standard output, and waits to
-// be killed.
+// playConductor deploys the layout whose JSON is text, writes its units to standard output, and waits to be
+// killed.
 func playConductor(dir, text, label string) {
 	own, err := os.Executable()
 	must(err)
