@@ -368,8 +368,8 @@ func listeners(t *testing.T, pids []int) []netip.AddrPort {
 	return found
 }
 
-// parseAddress parses an address as /proc/net/tcp has it: 32-bit words in hexadecimal, in
-// the machine's byte order, a colon and the port.
+// parseAddress parses an address as /proc/net/tcp has it: 32-bit words in hexadecimal, in the machine's byte
+// order, a colon and the port. It expects a little-endian machine.
 func parseAddress(t *testing.T, text string) netip.AddrPort {
 	t.Helper()
 	words, number, _ := strings.Cut(text, ":")

@@ -114,8 +114,9 @@ func expectServer(t *testing.T, instance *Instance, words wordClient) {
 	}
 }
 
-// expectClosed checks that other users have no access to a server: the password is not
-// readable for them, the server listens on loopback only, and requires the password.
+// expectClosed checks that other users have no access to a server: the password is not readable for them,
+// the server listens on loopback only, and requires the password. It also checks that the server's ports are
+// below 32768, as Address promises.
 func expectClosed(t *testing.T, instance *Instance, words wordClient) {
 	t.Helper()
 	for _, pid := range pids(instance) {
