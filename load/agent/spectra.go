@@ -20,7 +20,7 @@ func (r Report) Spectra() map[string][]lab.Quantile {
 	}
 }
 
-// slice returns the figures of a second that a course holds.
+// slice returns the figures of one second, as an entry of Report.Course.
 func slice(second trial.Second) lab.Slice {
 	times := record.PercentilesOf(second.Results.Times(record.Response, record.All))
 	return lab.Slice{

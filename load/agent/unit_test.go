@@ -273,7 +273,8 @@ func TestAgentsOutliveNoLeader(t *testing.T) {
 	line, err := json.Marshal(job)
 	testset.Must(t, err)
 	agent := program(t, "agent")
-	// The shell leads: the pipe to its standard input ends with it.
+	// The shell stands for the leader as the agent's parent. The test holds the pipe to the agent's standard
+	// input for it, and closes the pipe as the kernel does when a leader is killed.
 	leader := exec.Command("sh", "-c", `"$@" & echo $!; wait`, "sh", "sh", "-c", `exec "$@" <&3`, "sh")
 	leader.Args = append(leader.Args, agent...)
 	read, write, err := os.Pipe()

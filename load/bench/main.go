@@ -2,9 +2,10 @@
 
 // Command bench compares the load engine with its peers: wrk, wrk2, ab, h2load, oha, fortio, hey, vegeta,
 // k6 and ghz, if they are available. The target is its own server, or nginx for TLS and HTTP/2. It also
-// measures the cost of the kernel alone. Generator and target have a processor each, the tools take turns
-// in rotating order, and every figure is a median. It also watches the engine's memory for ten minutes,
-// and has it search for capacities that are known by theory.
+// measures the cost of the kernel alone. Generator and target have a processor each (several, where one and
+// two sending threads are compared), the tools take turns in rotating order, and every figure is a median.
+// It also watches the engine's memory for ten minutes, and has it search for capacities that are known by
+// theory.
 //
 // `make bench-load` runs it; results/bench/load.json holds the figures. -quick is a short run that checks
 // that everything works.

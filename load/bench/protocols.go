@@ -57,7 +57,8 @@ http {
 }
 `
 
-// startNginx starts nginx with a worker for each of some processors and waits until it listens.
+// startNginx starts nginx with a number of worker processes on the given processors, and waits until it
+// listens. A single worker runs without a master process.
 func startNginx(scene, scratch string, workers int, cores string) (*running, error) {
 	path, err := exec.LookPath("nginx")
 	if err != nil {

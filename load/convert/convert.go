@@ -203,7 +203,8 @@ var descriptionKey = regexp.MustCompile(`(?m)^(---[ \t]+)?(\{[ \t]*)?["']?(opena
 var curlCommand = regexp.MustCompile(`(?m)(^|[;&|])[ \t]*(\S*/)?curl[ \t]`)
 
 // Recognize returns the format of a document by the ending of its name, or else by its beginning, its
-// topmost keys, or a line with a curl command. It returns "" for an unknown format.
+// topmost keys, an import of a module of k6, a line with a curl command, or a first line as in an access log.
+// It returns "" for an unknown format.
 func Recognize(name string, data []byte) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".har":

@@ -84,8 +84,8 @@ func (c *commands) visit(node syntax.Node) bool {
 	return true
 }
 
-// assign keeps the values of variables that the input sets. A variable whose value a shell would have to
-// compute is then as one that the input does not set.
+// assign keeps the values of variables that the input sets. It forgets a variable whose new value a shell
+// would have to compute, as if the input had not set it.
 func (c *commands) assign(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil && !a.Naked
@@ -209,7 +209,7 @@ type curlRequest struct {
 	cookies                   []string
 	data, urls, lost          []string // lost: options without a counterpart
 	asJSON, asQuery, onlyHead bool
-	follow, raw               bool
+	follow, raw               bool // raw: braces and brackets in URLs have no meaning (--globoff)
 }
 
 // flags returns the options of curl. Those that change a request fill in r. The others are about curl's

@@ -24,8 +24,9 @@ type chain struct {
 // placeholder matches a parameter in a path.
 var placeholder = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// add adds an operation after the operations that its path needs, or returns the reason why it cannot. An
-// operation that gives a value for a path has a beginning of that path, whose values are known by then.
+// add adds an operation after the operations that its path needs, or returns the reason why it cannot. It
+// finds the values of a path from left to right. The path of an operation that gives one of them is the part
+// before that value, so it needs only values that are known by then.
 func (c *chain) add(o *operation) (reason string) {
 	path, end := c.prefix, 0 // path has o.path up to end
 	for _, at := range placeholder.FindAllStringSubmatchIndex(o.path, -1) {
@@ -56,7 +57,8 @@ const wholeTarget = "\x00"
 
 // pathValue finds a value for a parameter of a path: in the description, or in the answer of an operation
 // on the part of the path before it. before and until are the path before the parameter and up to its end.
-// If the chain may use operations, the last parameter must come from one.
+// If the chain may use operations, the last parameter must come from one: with described values only, the
+// flow would be the same as the one of a chain without operations.
 func (c *chain) pathValue(o *operation, name, before, until string) (text, reason string) {
 	last := !strings.Contains(o.path[len(until):], "{")
 	if len(c.from) == 0 || !last {
@@ -134,8 +136,9 @@ func described(p *openapi3.Parameter) bool {
 }
 
 // identity finds where the answer of an operation contains the value of a path parameter: in its body, or
-// in the header Location if that is the path, which whole permits. It returns the extraction and a
-// reference to the value; ref is "" if the answer does not contain it.
+// in the header Location, which gives the whole path. It uses the header only if whole is set: if the path
+// ends with the parameter. It returns the extraction and a reference to the value; ref is "" if the answer
+// does not contain it.
 func (c *chain) identity(
 	source *operation, name, collection string, whole bool,
 ) (how scenario.Extraction, ref string) {
@@ -174,8 +177,9 @@ func normal(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name))
 }
 
-// findIdentity finds a property in the schema of an answer: of an object, of an object one level below
-// it, or of the first element of a list.
+// findIdentity finds a property in the schema of an answer: of an object, of the first element of a list, or
+// of the first of several alternatives. It prefers an object's own properties to those of the objects in it,
+// and searches at most three levels below the topmost schema.
 func findIdentity(ref *openapi3.SchemaRef, names []string, depth int) (path string, found bool) {
 	const deepest = 3
 	if ref == nil || ref.Value == nil || depth > deepest {

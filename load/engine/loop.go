@@ -18,8 +18,8 @@ const (
 	// readsPerTurn bounds the reads from one connection with an endless body before other connections get
 	// their turn.
 	readsPerTurn = 16
-	// overtime is the time after the end for which an open loop may continue to send operations that were
-	// due before, if they find a free connection.
+	// overtime is the time, from its call on, for which dispatch may continue beyond the end of an open loop.
+	// It sends operations that were due before the end, if they find a free connection.
 	overtime = 100 * time.Millisecond
 	// maxWait is the longest wait in milliseconds, so that the loop notices a cancelled context.
 	maxWait = 100
@@ -37,7 +37,7 @@ type loop struct {
 	start    time.Time
 	now      time.Duration // since start
 	end      time.Duration // no flow begins from then on
-	until    time.Duration // no operation begins from then on, even if it is due
+	until    time.Duration // the permission ends: no operation begins from then on, even if it is due
 	input    []byte        // memory for reads
 	message  message       // memory for stamped reads
 	conns    []conn
@@ -78,8 +78,8 @@ func newLoop(config Config) (*loop, error) {
 	return l, l.reset(time.Now())
 }
 
-// reset sets time zero. The origin of the timer is the same moment on the monotonic clock, with the middle of
-// two readings of the Go clock as the time of its reading.
+// reset sets time zero of the loop, and of its timer, which counts by the monotonic clock of the kernel. It
+// reads that clock between two readings of the Go clock, and takes their middle as the time of that reading.
 func (l *loop) reset(start time.Time) error {
 	before := time.Since(start)
 	at, err := monotonic()
@@ -104,7 +104,8 @@ func (l *loop) clock() time.Duration { return time.Since(l.start) }
 // open connects the pool before the load begins. Connections that fail are tried again
 // when they are needed. It returns an error if all fail.
 func (l *loop) open(ctx context.Context) error {
-	limit := min(l.config.Timeout, 5*time.Second) // an operation that has to connect gets no more either
+	// No more than the timeout: an operation that has to connect gets no more either.
+	limit := min(l.config.Timeout, 5*time.Second)
 	first := len(l.conns)
 	if !l.config.KeepAlive {
 		first = 1 // one connection shows that the target listens

@@ -112,7 +112,8 @@ func (l *loop) upcoming() (at time.Duration, continues, ok bool) {
 	return at, continues, ok
 }
 
-// owned reports whether connections belong to users instead of a pool.
+// owned reports whether connections belong to users instead of a pool. Before the load begins, there is no
+// source and all are in the pool.
 func (l *loop) owned() bool { return l.config.Users != nil && l.source != nil }
 
 // beginFlow begins the next flow, on the connection of its user or on one of the pool.

@@ -42,9 +42,9 @@ func outcomeOf(err error) record.Outcome {
 	return record.OtherError
 }
 
-// outcomeOfConnect returns the outcome for a failed attempt to connect. A failed handshake is BadTLS,
-// unless the connection below it was broken; a connection that the server closes in order during the
-// handshake was refused by TLS, too.
+// outcomeOfConnect returns the outcome for a failed attempt to connect. A failed handshake is BadTLS, also if
+// the server closed the connection in the regular way: it refused the handshake. If the connection below TLS
+// was broken, the outcome is that of the connection; if time was up, it is Timeout.
 func outcomeOfConnect(err error) record.Outcome {
 	var handshake *handshakeError
 	if errors.As(err, &handshake) {

@@ -25,8 +25,8 @@ func serveOn(t *testing.T, address string) netip.AddrPort {
 	return netip.MustParseAddrPort(listener.Addr().String())
 }
 
-// TestEveryAddressOfANameIsTried: the server listens at one of two addresses of the name, for either
-// engine, for waiting until it answers, and for the proof of consent.
+// TestEveryAddressOfANameIsTried: the server listens at one of two addresses of the name. Both engines find
+// it, and so does Await.
 func TestEveryAddressOfANameIsTried(t *testing.T) {
 	for _, listens := range []string{"[::1]:0", "127.0.0.1:0"} {
 		at := serveOn(t, listens)
