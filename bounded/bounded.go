@@ -18,7 +18,8 @@ type Reader struct {
 }
 
 // New returns a reader of messages of at most most bytes each. For a longer message Read returns an Error;
-// the caller must stop then.
+// the caller must stop then. Bytes that a decoder reads ahead count for the current message, so most should
+// be well above the length of any regular message.
 func New(from io.Reader, most int64) *Reader {
 	r := &Reader{from: from, most: most}
 	r.Next()
