@@ -19,7 +19,8 @@ import (
 // Decode fills a struct from the root of a file by its yaml tags: keys without
 // "omitempty" are required. Types that implement encoding.TextUnmarshaler parse their
 // texts themselves. It returns the line of every key and list element by its path in the
-// file, such as flows[0].name; "" is the root.
+// file, such as flows[0].name; "" is the root. It has no lines from inside a
+// value of type any or yaml.Node.
 //
 // Fields that the file does not have keep their value. A field of type yaml.Node gets the node undecoded, for
 // a later DecodeAt. The keys of embedded structs belong to the outer struct.
