@@ -36,7 +36,8 @@ func TestAListReadsOnlyWhatChanged(t *testing.T) {
 	s, folders := shelf(t, 1, 2, 3)
 	files := &recordingFS{FS: s.files}
 	s.files = files
-	// list returns the list of runs. It checks that reads files are opened for it; each run has four.
+	// list returns the list of runs. It checks the number of files that are opened for it: four for each run
+	// that is read.
 	list := func(why string, reads int) []lab.ListedRun {
 		t.Helper()
 		files.names = nil

@@ -77,7 +77,8 @@ func OpenShelf(dir string) (*Shelf, error) {
 func (s *Shelf) Close() error { return s.root.Close() }
 
 // names returns the names of all runs: those in the folder itself, and those in its subfolders, which hold
-// one study each. unseen reports whether it left out folders because of a limit, or that cannot be read.
+// one study each. unseen reports whether it left out folders because of a limit, or because they cannot
+// be read.
 func (s *Shelf) names() (all []string, unseen bool, err error) {
 	top, unseen, err := s.folders(".")
 	if err != nil {
