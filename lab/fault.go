@@ -24,8 +24,8 @@ type Fault struct {
 	Rate float64 `json:"rate_bytes_per_second,omitempty"`
 }
 
-// EveryUnit as a target stands for all units of the system, without the generator. The fault is injected into
-// one after another, with a pause as long as the fault in between.
+// EveryUnit as a target stands for all units of the system, without the lead unit (Layout.Lead), such as the
+// generator. The fault is injected into one after another, with a pause as long as the fault in between.
 const EveryUnit = "every-unit"
 
 // FaultKind is a kind of fault.

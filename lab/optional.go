@@ -36,7 +36,7 @@ type Lengthenable interface {
 }
 
 // Explainable is a System for which `cleave explain` can divide the difference between two architectures into
-// steps. It is under load: its points have FactorRate and FactorSearchFrom.
+// steps. It is under load: its points can have FactorRate or FactorSearchFrom.
 type Explainable interface {
 	System
 	// Steps returns the steps that lead from one variant to another, one knob at a time, and all variants on the

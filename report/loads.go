@@ -74,7 +74,8 @@ func (v view) shownAt(has func(point string) bool) (string, bool) {
 	return p.Name, found
 }
 
-// shownWhere returns the point at which a list is shown first: it has an element there of a shown variant.
+// shownWhere returns the point at which a list is shown first (see shownAt). The list has data at a point if
+// it has an element of a shown variant there. where returns the variant and the point of an element.
 func shownWhere[T any](v view, list []T, where func(T) (variant, point string)) (string, bool) {
 	return v.shownAt(func(at string) bool {
 		return slices.ContainsFunc(list, func(one T) bool {
@@ -97,8 +98,9 @@ func (v view) otherPoints(shown string, tables ...func(point string) table) []ta
 	return all
 }
 
-// loadTables returns the tables of a system under load, in the order of the page. Distributions,
-// critical paths and the usage of every unit are only in the full report.
+// loadTables returns the tables of a system under load, in the order of the page. Only the full report has
+// distributions, critical paths, and curves of other metrics than finishTime. Searches and the usage of units
+// are in the full report, and in that of external systems.
 func (v view) loadTables(full bool) []table {
 	finish, loaded := v.finishTime()
 	tables := []table{v.heldTable(), v.capacityTable()}

@@ -66,9 +66,9 @@ func (v view) matrixHead(m lab.Metric, at string) string {
 	return figure.Spaced(m.Name)
 }
 
-// matrixMetrics returns the metrics that were compared at a point. A cost per
-// operation is left out if there is its total: at one point the number of operations
-// is the same for all variants, and so is the ratio.
+// matrixMetrics returns the metrics that the matrix of a point shows: those that were compared there or, for
+// a system under load, at another point (see comparedAt). A cost per operation is left out if there is its
+// total: at one point the number of operations is the same for all variants, and so is the ratio.
 func (v view) matrixMetrics(at string) []lab.Metric {
 	return slices.DeleteFunc(slices.Clone(v.Metrics), func(m lab.Metric) bool {
 		_, total := lab.FindMetric(v.Metrics, m.Quantity, m.Quantile, "")

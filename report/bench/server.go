@@ -33,7 +33,8 @@ type server struct {
 	// request.
 	rise   float64
 	rising time.Duration
-	// capacity is the number of requests that are served per second, one after the other; 0: no limit.
+	// capacity is the number of requests that are served per second, one after the other; 0: no limit. It
+	// determines the time of an answer: sleep, slow and rise then have no effect.
 	capacity float64
 	// then answers a request after its time; nil: the server answers itself.
 	then http.HandlerFunc

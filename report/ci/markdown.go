@@ -138,7 +138,7 @@ func (d *document) folded(title string, rows [][]string) {
 	d.line("</details>")
 }
 
-// gates writes a table of gates.
+// gates writes a table of gates. mustKnow marks open gates as failures (see Run.MustKnow).
 func (d *document) gates(gates []lab.GateVerdict, mustKnow bool) {
 	rows := [][]string{{"gate", "", "where"}}
 	for _, g := range gates {

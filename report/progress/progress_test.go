@@ -142,6 +142,7 @@ func TestFurtherTrialsAreCounted(t *testing.T) {
 	p.Further(further)
 	p.TrialStarted(further[0], 1)
 	p.TrialEnded(lab.Trial{Number: 7, Block: 4, Variant: "a", Valid: true, Point: lab.Point{Name: "s1"}})
+	// Further trials must not be added to the caller's plan.
 	if text := out.String(); !strings.Contains(text, "block 4/4, trial 7/8: a at s1") || len(plan.Trials) != 6 {
 		t.Errorf("%s\nwant block 4 of 4, trial 7 of 8", text)
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
-// files holds the templates of the pages, and their rules beside the style of reports.
+// files holds the templates of the pages, and the style rules that they need in addition to those of reports.
 //
 //go:embed pages
 var files embed.FS

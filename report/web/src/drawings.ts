@@ -16,13 +16,19 @@ import { spectrum } from "./plots/spectrum";
 import { trend } from "./plots/trend";
 import type { Look } from "./style";
 
-/** The plot that an element asks for. Controls may change metric, point and uncorrected. */
+/**
+ * The plot that an element asks for (type plot in report/sections.go). Each kind uses some of the fields.
+ * Controls may change metric, point and uncorrected.
+ */
 export interface Wish {
   kind: string;
+  /** The index of the drawn element in its list of the analysis. */
   index: number;
   metric: string;
   point: string;
+  /** The objective that a curve shows as a dashed line, in the unit of the metric; 0: none. */
   limit: number;
+  /** Whether a spectrum shows the service time, too, which leaves out the wait before a late send. */
   uncorrected: boolean;
   /** Whether a curve shows the capacities below it. */
   capacities?: boolean;

@@ -3,10 +3,10 @@ import { type SecondLine, Seconds } from "./seconds";
 
 /** The fields of a line of progress.jsonl that the page shows. */
 export interface Line {
-  event: string;
+  event: string; // begin, start (of a trial), trial (has ended), look (has the headline so far), note, end
   at: string;
   trials?: number;
-  done: number;
+  done: number; // trials that are not played again
   block?: number;
   trial?: number;
   attempt?: number;
@@ -93,9 +93,9 @@ function showBars(place: HTMLElement, line: Line): void {
 }
 
 /**
- * Follows a run: shows its progress, and loads the page again when the state of the run changes. `from` is
- * the ID of the last event that an earlier connection got, and `before` the text about the trial when the
- * server said that it stops; null: it did not.
+ * Follows a run: shows its progress, and loads the page again when the state of the run changes. The last two
+ * parameters come from an earlier connection: `from` is the ID of its last event. `before` is the text about
+ * the trial that the page showed when the server announced its end; null: it did not.
  */
 export function follow(place: HTMLElement, from = "", before: string | null = null): void {
   const address = place.dataset["live"] ?? "";

@@ -56,7 +56,10 @@ export function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, Math.max(1, most - 1))}…`;
 }
 
-/** The look of the i-th part of a whole, such as a unit or a kind of time: a colour that no variant has. */
+/**
+ * The look of the i-th part of a whole, such as a unit or a kind of time: a colour that no variant has. Parts
+ * from number PARTS on have restLook instead.
+ */
 export function partLook(i: number): Look {
   return { colour: `var(--p${i % PARTS})`, symbol: symbolSquare, dash: "none" };
 }

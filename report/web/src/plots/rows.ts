@@ -19,7 +19,7 @@ export function namesWidth(names: string[], width: number): number {
   return widest(names.map((name) => rowLabel(name, width))) + 14;
 }
 
-/** A line between the bounds of an interval, or nothing if one of them is missing. */
+/** A line between the bounds of an interval on a log axis, or nothing if one is missing or not positive. */
 export function whisker<Row>(
   row: Row,
   ends: { low?: number | null | undefined; high?: number | null | undefined },
