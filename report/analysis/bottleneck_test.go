@@ -15,7 +15,7 @@ type kitchen struct {
 	path []lab.Segment      // the mean critical path
 }
 
-// input returns the experiment at one point that sets a level, such as a number of users.
+// input returns the experiment at one point, which sets the named factor, such as lab.FactorUsers, to 16.
 func (k kitchen) input(level string) Input {
 	const seconds, limit = 10.0, 0.2
 	s := lab.Study{

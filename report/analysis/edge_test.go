@@ -91,6 +91,8 @@ func TestTheLaterOfTwoValidAttemptsCounts(t *testing.T) {
 	}
 }
 
+// TestTheLadderStandsAtTheFirstOfEqualPoints: the ladder is shown at the point where most variants ran. If as
+// many ran at several points, it is the first of these.
 func TestTheLadderStandsAtTheFirstOfEqualPoints(t *testing.T) {
 	a := Analyse(table1(t).only(func(trial lab.Trial) bool { return trial.Variant != "uds-persistent" }))
 	if a.Ladder[0].Point != "s1" {

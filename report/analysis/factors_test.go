@@ -37,8 +37,9 @@ func halfOfFour() lab.Factorial {
 	return d
 }
 
-// inFactors returns an experiment of that design. The log of a value is the sum of a term for its block, half
-// of each effect with the sign of the run, and noise.
+// inFactors returns an experiment of that design. The log of a value is the sum of a term for its block, of
+// noise, and of half the log of each factor's effect and a quarter of that of each interaction, with the sign
+// of the run. effects holds the ratios by label: "a", "a x d".
 func inFactors(blocks int, effects map[string]float64, noise float64, seed uint64) Input {
 	d := halfOfFour()
 	var steps []lab.PathStep

@@ -222,8 +222,8 @@ func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 
 	return number(line.Slope / steps)
 }
 
-// operationsPerLevel returns the number of operations per unit of the factor, or false
-// if that differs by more than a percent between the points.
+// operationsPerLevel returns the number of operations per unit of the factor, or false if that differs by
+// more than a percent between the points, or if a level or a number of operations is unknown.
 func operationsPerLevel(
 	m published.Mapping, at func(point string) (level, operations float64),
 ) (float64, bool) {
@@ -244,8 +244,8 @@ func operationsPerLevel(
 	return steps, steps > 0
 }
 
-// scaleRemark returns the reason why an absolute time must not be compared with the printed
-// one, "" if it can be, and for ratios.
+// scaleRemark returns a warning that an absolute time was measured at other levels than the printed one. It
+// returns "" if the levels are the same, and for figures that are no times.
 func (e *experiment) scaleRemark(f published.Figure) string {
 	if _, isTime := f.Seconds(); !isTime {
 		return ""

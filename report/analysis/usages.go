@@ -268,8 +268,9 @@ func (e *experiment) nodeLoads() []lab.NodeLoad {
 	return all
 }
 
-// pictures returns the architectures of the variants, with the cost of their parts at each point. A layout
-// depends on the variant and the point alone, so that the first trial shows it.
+// pictures returns the architectures of the variants, with the cost of their parts at each point. Parts and
+// declared links depend on the variant and the point alone, so they are those of the first trial. Links that
+// are only known by their traffic are shown if the first trial had any.
 func (e *experiment) pictures() []lab.Picture {
 	var all []lab.Picture
 	for at, trials := range e.trialsBySetting() {
