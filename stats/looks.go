@@ -43,7 +43,8 @@ type Sequence struct {
 	level  [][]float64 // level[look][i] belongs to chance[i]
 }
 
-// NewSequence computes the looks from the first block to the last.
+// NewSequence returns the levels of a design that looks after every block from first to last. It computes
+// them for chances from 0.5 down to about 1e-9; Level and P interpolate.
 func NewSequence(first, last int) Sequence {
 	s := Sequence{first: first, level: make([][]float64, last-first+1)}
 	for decade := 0.1; decade > 1e-9; decade /= 10 {

@@ -275,7 +275,9 @@ func (t Table) width() int {
 // that has a cell, less one for each part of the table that shares no row and no column with the others.
 func (t Table) parameters() int {
 	const none = -1
-	part := slices.Repeat([]int{none}, len(t)+t.width()) // of rows, then of columns
+	// part holds the part of each row, then of each column, as the index of one of its rows or columns. A cell
+	// joins the part of its row with that of its column.
+	part := slices.Repeat([]int{none}, len(t)+t.width())
 	found, parts := 0, 0
 	for i, row := range t {
 		for j, value := range row {

@@ -182,7 +182,8 @@ func TestMergedSlicesKeepTheOnlyMedian(t *testing.T) {
 	}
 }
 
-// TestSeriesOfALoad: a slice that is shorter than the others is left out.
+// TestSeriesOfALoad: a slice that is shorter than the others is left out. The times of a rate are those per
+// answer, with half an answer added to each slice.
 func TestSeriesOfALoad(t *testing.T) {
 	p50 := 0.01
 	load := []lab.Slice{{End: 1, OK: 10, Median: &p50, P99: &p50}, {End: 2, OK: 20, Median: &p50, P99: &p50},
