@@ -105,7 +105,8 @@ func TestEffectsAreOrthogonal(t *testing.T) {
 	}
 }
 
-// TestRunsWithLongNamesHaveLetters: every run has a name that a plan may have, and a name of its own.
+// TestRunsWithLongNamesHaveLetters: if the names of the factors make the name of a run too long, their
+// letters replace them. Every run has a name that a plan may have, and a name of its own.
 func TestRunsWithLongNamesHaveLetters(t *testing.T) {
 	all := factors(6)
 	for i := range all {

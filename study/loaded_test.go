@@ -149,6 +149,7 @@ func TestPointsThatThisHostCannotPlayAreNamed(t *testing.T) {
 		t.Errorf("points %v, notes %q, %v", s.Points, s.Notes, err)
 	}
 	most = 0
+	// The error names the dropped points alone, without other notes of the study, such as that of NoGates.
 	if _, err = file.Resolve(study.Options{NoGates: true}); err == nil || !strings.HasSuffix(err.Error(),
 		"this host can play no point: point low: untestable here: the host is too small; "+
 			"point high: untestable here: the host is too small") {

@@ -314,7 +314,7 @@ func intersection(names, with []string) []string {
 }
 
 // chooseVariants moves variants without a remaining point to the absent ones, and adds the twins that have
-// one.
+// one. The baseline may become absent, too: unless Without replaces it, only claims compare the others then.
 func chooseVariants(s *lab.Study) {
 	var chosen []lab.Variant
 	for _, v := range s.Variants {

@@ -95,7 +95,8 @@ func (f *File) checkNames(r *yamlfile.Reader) {
 	}
 }
 
-// pointPattern matches the names of points, including those that factors cross into.
+// pointPattern matches the names of points, including the long ones of points that are made of crossed
+// factors.
 var pointPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,999}$`)
 
 // checkTexts refuses control characters in the keys and texts of the study. Texts of external systems and of

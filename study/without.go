@@ -128,7 +128,7 @@ func bridged(s lab.Study) []lab.PathStep {
 		open = nil
 		_, begins := s.Variant(step.Before)
 		switch _, ends := s.Variant(step.Variant); {
-		case !begins: // its variant before is absent, and so are all those earlier in the order
+		case !begins: // all variants of the order up to step.Before are absent
 		case !ends:
 			open = &step
 		default:
