@@ -153,8 +153,9 @@ func TestGroupingsOfTheSixthStudy(t *testing.T) {
 	}
 }
 
-// TestEnergyOfTheSeventhStudyIsUnmeasured: no figure of energy is mapped to a metric of ours. The losses that
-// ECSA 2025 printed are stored as ratios, with their mean.
+// TestEnergyOfTheSeventhStudyIsUnmeasured: no figure of energy is mapped to a metric of ours. The file of the
+// study also has the figures of a second paper (ECSA 2025): its printed losses are stored as ratios, with
+// their mean.
 func TestEnergyOfTheSeventhStudyIsUnmeasured(t *testing.T) {
 	s, energy := loadStudy(t, "zhao2025"), 0
 	for _, f := range s.Figures {

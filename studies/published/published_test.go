@@ -117,7 +117,8 @@ func printedStep(t *testing.T, value float64) float64 {
 }
 
 // inputError returns the largest error that the rounding of Table 1 (half of its last
-// digit, 0.001 s or 0.001 ms) can cause in a recomputed figure.
+// digit, 0.001 s or 0.001 ms) can cause in a recomputed figure. It allows none for slopes and for means of
+// ratios: the printed ones need none.
 func (r recomputation) inputError(t *testing.T, f Figure) float64 {
 	t.Helper()
 	half := func(variant string) float64 { // in milliseconds
