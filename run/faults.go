@@ -105,8 +105,8 @@ func (m *metered) Harm(ctx context.Context, f lab.Fault) (string, error) {
 	proof, err := m.Deployment.Harm(ctx, f)
 	switch {
 	case err != nil:
-		// The units stay suspended: the trial does not count (withFaults), and the meter would count what a unit
-		// that still lives has used until now a second time.
+		// The units stay suspended: if one still lives, resuming it would make the meter count its usage until
+		// now twice. Nothing is lost, since the trial does not count (withFaults).
 		return proof, err
 	case f.Kind.Replaces():
 		return proof, m.resume(ended)
