@@ -31,7 +31,8 @@ func shortDir(t *testing.T) string {
 // rootIn returns the root of the private directories of a cleave whose TMPDIR is dir.
 func rootIn(dir string) string { return filepath.Join(dir, filepath.Base(leftovers.Root())) }
 
-// runCleave runs cleave with this TMPDIR, and as an argument of the command wrap if there is one.
+// runCleave runs cleave with this TMPDIR to its end, and returns its exit code and what it printed. wrap is a
+// command that runs it, such as unshare; empty: none.
 func runCleave(t *testing.T, tmp string, wrap []string, arguments ...string) (code int, said string) {
 	t.Helper()
 	argv := slices.Concat(wrap, []string{filepath.Join(binaries, "cleave")}, arguments)
@@ -117,6 +118,7 @@ func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The directory of a process that has ended: this one has the same number, but was not started at tick 1.
 	dir := filepath.Join(rootIn(disk), launch.ID{Place: own.Place, PID: own.PID, Start: "1"}.String())
 	if err := os.MkdirAll(filepath.Join(dir, "services"), 0o700); err != nil {
 		t.Fatal(err)
@@ -188,7 +190,8 @@ func TestAScratchThatSomebodyElseMadeIsNotUsed(t *testing.T) {
 	}
 }
 
-// TestFoldersForTemporaryFilesThatCannotBeUsed: such folders are refused before anything starts.
+// TestFoldersForTemporaryFilesThatCannotBeUsed: such folders are refused before anything starts. The private
+// files of RabbitMQ need a path that is safe in scripts, and Unix sockets need a short one.
 func TestFoldersForTemporaryFilesThatCannotBeUsed(t *testing.T) {
 	rabbit := []string{"check", "shop", "--architecture", "async", "--operations", "5", "--backing", "rabbitmq"}
 	sockets := []string{"reproduce", "rego2021", "--quick", "--points", "s1"}

@@ -29,7 +29,7 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 			unit := exec.Command(filepath.Join(binaries, "unit", shop.Name),
 				fmt.Sprintf(`{"architecture":%q,"knobs":{%q:%q},"unit":"%s"}`, c.architecture, c.knob, kind,
 					unitOf(c.architecture)))
-			unit.Env = []string{
+			unit.Env = []string{ // the last variable replaces an earlier one of the same name
 				"CLEAVE_UNIT=one", "CLEAVE_DIR=" + t.TempDir(), "CLEAVE_ADDRESS=127.0.0.1:9",
 				"CLEAVE_SERVICE_DATABASE=sqlite://" + t.TempDir(), "CLEAVE_SERVICE_DOCUMENTS=sqlite://" + t.TempDir(),
 				fmt.Sprintf("CLEAVE_SERVICE_%s=%s://cleave:s3same@%s", c.service, scheme(kind), instance.Address()),
@@ -46,7 +46,7 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 				strings.Contains(string(said), "s3same") {
 				t.Errorf("the unit says %s, want %q, the server's name and no password", said, c.want)
 			}
-			if kind != server.NATS {
+			if kind != server.NATS { // no variable CLEAVE_USE_ names a NATS of the user
 				expectRefused(t, kind, c.architecture, instance.Address(), c.want)
 			}
 		})

@@ -192,7 +192,8 @@ func TestASearchWithAgentsSendsNothingItself(t *testing.T) {
 	}
 }
 
-// TestAgentsFindTheFirstRate: the search goes on with an open loop where the agents' users ended.
+// TestAgentsFindTheFirstRate: after the closed loop the agents get an open loop with a rate, which goes on
+// with the scenario's values where the closed loop ended (After).
 func TestAgentsFindTheFirstRate(t *testing.T) {
 	var flags loadFlags
 	command := &cobra.Command{}
@@ -234,7 +235,7 @@ func TestLiveView(t *testing.T) {
 			Finished: results.From + time.Millisecond})
 		view.each(view.draw)(trial.Second{Results: results, CPU: 500 * time.Millisecond})
 	}
-	first, rest, again := strings.Cut(out.String(), "\x1b[5A")
+	first, rest, again := strings.Cut(out.String(), "\x1b[5A") // moves the cursor up by the five lines
 	if !again || strings.Count(first, "\n") != 5 || strings.Count(rest, "\n") != 5 {
 		t.Fatalf("the view is not drawn over itself: %q", out.String())
 	}

@@ -67,7 +67,7 @@ func TestADocumentMayGoToTheFileOfStandardOutput(t *testing.T) {
 	}
 }
 
-// listOf is a list of operations that writes a word for each.
+// listOf is a rowWriter that writes the same word for every operation.
 type listOf struct{ io.Writer }
 
 func (l listOf) Write(record.Row) error {

@@ -44,7 +44,8 @@ func TestPricesAreReadStrictly(t *testing.T) {
 	}
 }
 
-// TestACurrencyHasCharactersNotBytes: eight characters outside of ASCII have more than eight bytes.
+// TestACurrencyHasCharactersNotBytes: a currency may have eight characters, even if they are more than eight
+// bytes.
 func TestACurrencyHasCharactersNotBytes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "prices.yaml")
 	const text = "schema: cleave-prices/1\ncurrency: грн/міс.\ncore_hour: 1\nmemory_gib_hour: 1\n"

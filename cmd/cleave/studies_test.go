@@ -69,9 +69,10 @@ func TestTheQuickProfileLeavesEveryClaimAPoint(t *testing.T) {
 	}
 }
 
-// TestCosta2022ShowsWhereTheDifferenceComesFrom: its steps are between its own variants, at
-// points that the quick profile plays, too, and name all knobs that they change.
+// TestCosta2022ShowsWhereTheDifferenceComesFrom: the steps of costa2022 are between its own variants and at
+// points that the quick profile plays, too. They name all knobs that they change.
 func TestCosta2022ShowsWhereTheDifferenceComesFrom(t *testing.T) {
+	// As with --backing rabbitmq: only the event-driven variants have a broker.
 	knobs := func(c lab.Variant) (map[string]string, error) {
 		if c.Architecture == "async" {
 			return map[string]string{"broker": "rabbitmq"}, nil
