@@ -126,7 +126,7 @@ func analysisOfTwo() lab.Analysis {
 	}
 }
 
-// samples returns a good document for each of these four schemas, by its name.
+// samples returns good documents by the names of their schemas: plan, trial, environment and analysis.
 func samples(t *testing.T) map[string][]byte {
 	t.Helper()
 	plan := lab.Plan{Schema: lab.PlanSchema, Created: time.Unix(1_700_000_000, 0).UTC(), Profile: "quick",

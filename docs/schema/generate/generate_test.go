@@ -97,7 +97,8 @@ func TestWriteWritesAllSchemas(t *testing.T) {
 	}
 }
 
-// TestACommentOverSeveralFieldsDescribesAll: a field without a comment has the last one that names it.
+// TestACommentOverSeveralFieldsDescribesAll: a field without a comment has the last one above it, if that
+// names the field.
 func TestACommentOverSeveralFieldsDescribesAll(t *testing.T) {
 	folder := t.TempDir()
 	const source = `package lab
