@@ -4,7 +4,9 @@
 #
 #   scripts/page-script.sh FOLDER [check]
 #
-# Exit codes: 0 compiled or up to date, 1 failed or not up to date.
+# Needs the compiler of report/web, which `make web` installs.
+#
+# Exit codes: 0 compiled or up to date, 1 failed, not up to date, or no folder is given.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

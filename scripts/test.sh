@@ -2,8 +2,8 @@
 # Runs the Go tests, and prints the slowest packages and the numbers of passed and failed
 # tests at the end. With CLEAVE_TESTS=all it runs those of `make test-all`, else those of
 # `make test`. Packages that start goroutines, or are tested by a suite that does, are
-# tested with the race detector, and all others without it. Both groups run in parallel,
-# because most tests mostly wait.
+# tested with the race detector, unless they are listed in raceless. All others are tested
+# without it. Both groups run in parallel, because most tests mostly wait.
 #
 # Exit codes: 0 all tests passed, 1 a test or a package has failed.
 set -euo pipefail

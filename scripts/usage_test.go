@@ -22,8 +22,9 @@ func TestUsageFromAnyFolder(t *testing.T) {
 	}
 }
 
-// TestSkippedTestsAreNoSuccess runs scripts with programs in place of Go and Python. They select the tests,
-// and exit with 3 if the test is skipped, because then nothing was tested.
+// TestSkippedTestsAreNoSuccess runs scripts with programs in place of Go and Python. A script exits with 3 if
+// its test is skipped, because then nothing was tested. The program in place of Go skips every test if the
+// script does not set CLEAVE_TESTS to all.
 func TestSkippedTestsAreNoSuccess(t *testing.T) {
 	programs := t.TempDir()
 	for name, text := range map[string]string{
