@@ -42,7 +42,7 @@ func TestAContainerIsMeteredByItsControlGroup(t *testing.T) {
 	grouped(t, parent.unit.PID)
 	defer parent.leave() // before the group is removed
 	parent.unit.Span = lab.SpanContainer
-	metered := familyAtWork(t, parent, lastPoint)
+	metered := familyAtWork(t, parent, lastPoint) // with this rest, the course has a point after the work
 	if all := cpuIn(metered.Course); all < 0.9 || all > metered.Total.CPUSeconds+0.05 {
 		t.Errorf("%g s of CPU in the course, %g s between the marks", all, metered.Total.CPUSeconds)
 	}

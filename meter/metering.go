@@ -83,7 +83,8 @@ func (m *metering) Stop() (lab.Metered, error) {
 	return m.work.result()
 }
 
-// loop samples and serves requests until ctx ends or Stop is called.
+// loop samples and serves requests until ctx ends or Stop is called. It sends to begun whether it could
+// begin: nil or the error.
 func (m *metering) loop(begun chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -51,8 +51,9 @@ type ticks struct {
 const calibrationHolds = 200 * time.Millisecond
 
 // Observe calibrates the host before any unit of the trial runs, which takes some 35 ms. It reuses the
-// calibration at the end of the last trial if that is recent. Open and Close must be called at the marks
-// of the meter: anything between the two pairs would count as usage by others.
+// calibration at the end of the last trial if that is recent. Open must be called at the first mark of the
+// meter, and Close at the second: what the units use between a mark and its call would count as usage by
+// others.
 func (h *Host) Observe() (lab.Observation, error) {
 	o := &observation{host: h}
 	o.load, o.loadError = h.loadAverage()
@@ -197,7 +198,8 @@ func (h *Host) stalled(resource string) (int64, error) {
 	return value, nil
 }
 
-// loadAverage returns the mean number of runnable tasks over the last minute.
+// loadAverage returns the mean number of tasks that were runnable or in uninterruptible sleep, over the last
+// minute (proc_loadavg(5)).
 func (h *Host) loadAverage() (float64, error) {
 	text, err := h.read("/proc/loadavg")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// busy returns a shell that burns processor time, under a unique name.
+// busy copies the shell to a program with a name of its own, and returns its path. Tests let it run burns.
 func busy(t *testing.T) (program string) {
 	t.Helper()
 	text, err := os.ReadFile("/bin/sh")
@@ -49,6 +49,7 @@ const burns = "while :; do :; done"
 // during the metering, and no others.
 func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	program := busy(t)
+	// The PID says in which PID namespace the programs are.
 	unit := lab.Unit{Name: "Docker", Role: "Docker", PID: os.Getpid(),
 		Span: lab.SpanPrograms("cleave-none", "cleave-busy")}
 	_, err := New().Watch(t.Context(), []lab.Unit{unit})
@@ -71,7 +72,8 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	testset.Must(t, err)
 	want, lost := burnMore(t, stays), burnMore(t, ends.Process.Pid)
 	read := running.(*metering)
-	testset.Must(t, read.ask(func() error { _, err := read.work.cpu(); return err })) // the last one of ends
+	// A process that has ended counts up to its last reading, which for ends is this one.
+	testset.Must(t, read.ask(func() error { _, err := read.work.cpu(); return err }))
 	testset.Must(t, ends.Process.Kill())
 	_ = ends.Wait() // it was killed, so Wait returns an error
 	begins := begin(t, &syscall.SysProcAttr{}, program, "-c", burns).Process.Pid

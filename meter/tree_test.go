@@ -12,9 +12,9 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// familyAtWork meters a unit that works itself, has a child that ends and one that
-// stays, and then rests. The parent burns 600 ms, its children 150 ms each, and one of
-// them holds 32 MiB.
+// familyAtWork meters a unit that works itself, has a child that ends and one that stays, and then rests. The
+// parent burns 600 ms, its children 150 ms each, and the one that stays holds 32 MiB. A third child is there
+// from before the metering on, and does nothing.
 func familyAtWork(t *testing.T, parent *child, rest time.Duration) lab.Metered {
 	t.Helper()
 	if answer := parent.do("start hello"); answer != "done" {
