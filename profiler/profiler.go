@@ -77,8 +77,9 @@ func (Profiler) Count(threads []lab.ThreadUse) (lab.Counting, error) {
 	return counting, nil
 }
 
-// Instrument implements lab.Profiler. It sets the variables of all runtimes for every foreign unit: each
-// runtime reads its own.
+// Instrument implements lab.Profiler. A unit of ours in Go gets the variable with the file for its profile.
+// Foreign units get the variables of all runtimes, of which each reads its own. Servers, services with
+// Compose and jobs that finish before the load are not profiled.
 func (Profiler) Instrument(layout lab.Layout) lab.Layout {
 	layout.Units = slices.Clone(layout.Units)
 	for i := range layout.Units {

@@ -124,8 +124,8 @@ func TestLayersOfPackages(t *testing.T) {
 	}
 }
 
-// v8 returns a profile with a stack of main.js, fastify and a native function; every sample is one
-// millisecond.
+// v8 returns a profile with a stack of main.js, fastify and a native function. ids are the nodes that were
+// sampled, one per millisecond.
 func v8(t *testing.T, began time.Time, ids ...int) []byte {
 	t.Helper()
 	node := func(id int, function, url string, children ...int) map[string]any {
@@ -198,6 +198,8 @@ func TestTimeIsDividedAsTheMeterSawIt(t *testing.T) {
 	}
 }
 
+// TestNothingIsMadeOfNothing: the layers add up to the metered time even if there are no threads, or they only
+// ran in the kernel or in native code.
 func TestNothingIsMadeOfNothing(t *testing.T) {
 	s := newSamples(runtimeGo)
 	s.add(lab.LayerRuntime, 1, true)

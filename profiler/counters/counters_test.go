@@ -17,7 +17,7 @@ import (
 )
 
 // software lists events that every kernel counts, even without counters of the processor: the CPU time of a
-// thread in nanoseconds, and its context switches.
+// thread in nanoseconds, in place of its instructions, and its context switches, in place of its cycles.
 var software = [2]event{
 	{unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_TASK_CLOCK},
 	{unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_CONTEXT_SWITCHES},
@@ -74,6 +74,7 @@ func TestThreadsThatBeginLaterAreCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := lab.ThreadUse{Unit: "u", Role: "r", PID: program.Process.Pid}
+	// A process with two threads is counted once; one that has ended is left out.
 	c, err := start([]lab.ThreadUse{u, u, {Unit: "u", PID: 1<<22 - 1}}, software)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
 		t.Skip(err)

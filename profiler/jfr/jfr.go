@@ -236,7 +236,7 @@ func (c *chunk) stack(key int64) []Frame {
 	return frames
 }
 
-// symbol returns the text of a symbol, which may be a constant itself.
+// symbol returns the text of a symbol. The symbol may hold the key of a text instead.
 func (c *chunk) symbol(key int64) string {
 	text := c.pools["jdk.types.Symbol"][key].parts["string"]
 	if text.text == "" && text.number != 0 {

@@ -144,7 +144,8 @@ func (s *Sampling) take(found sample) {
 	stacks[key].count++
 }
 
-// End ends the sampling and returns the samples of the processes that still run and are Go programs.
+// End ends the sampling. It returns the samples of the processes with these threads, as far as they still run
+// and are Go programs.
 func (s *Sampling) End(threads []lab.ThreadUse) []lab.ProgramSamples {
 	close(s.stop)
 	s.done.Wait()

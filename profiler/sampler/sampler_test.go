@@ -55,7 +55,7 @@ func main() {
 `
 
 // TestAForeignProgramIsSampled samples a stripped program, one that the kernel loads at a random address, and
-// both kinds with C code before that of Go.
+// one of each kind in which the linker has put functions of C before those of Go.
 func TestAForeignProgramIsSampled(t *testing.T) {
 	const stripped = "-ldflags=-s -w"
 	for name, flags := range map[string][]string{"stripped": {stripped},
@@ -185,7 +185,7 @@ func TestRecordsGoOverTheEndOfTheRing(t *testing.T) {
 	put(header(unix.PERF_RECORD_SAMPLE, 64), 7|8<<32, 5, kernel, 0xffff, contextUser, 0x10, 0x20)
 	put(header(unix.PERF_RECORD_LOST, 24), 1, 3)
 	put(header(unix.PERF_RECORD_SAMPLE, 24), 9|9<<32, 1<<40) // more addresses than the record holds
-	begin := uint64(page - 40)                               // in the middle of the first record
+	begin := uint64(page - 40)                               // the ring ends within the first record
 	for i, b := range record {
 		memory[page+int(begin+uint64(i))%page] = b
 	}
