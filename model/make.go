@@ -46,7 +46,7 @@ func foreignStore(unit, _ string, span *lab.SpanNode) Store {
 
 // Make returns the model of a system. It converts every trace to executions of calls. A span begins a call if
 // it is in another component or service than its caller, or if it serves a request. All other spans, and all
-// statements, are work of their caller. notes say what the model leaves out.
+// statements, are work of their caller. notes say what the model leaves out, renames or does not know.
 func Make(from Evidence) (m Model, notes []string, err error) {
 	if from.StoreOf == nil {
 		from.StoreOf = foreignStore
@@ -122,7 +122,8 @@ type node struct {
 type execution struct {
 	of  *node
 	end int64 // nanoseconds since 1970
-	// run is the time in business code and encoding, which counts as CPU time first; wait is the rest.
+	// run is the time in business code and encoding, which gets the metered CPU time first (see divide). wait
+	// is the time in queues and brokers, and in calls of services without spans.
 	run, wait float64
 	visits    map[string]*visit
 	hop       hop
@@ -343,7 +344,7 @@ func (b *builder) callee(s *lab.SpanNode, from *execution, by *clientSpan) *exec
 	n := from.of.calls[i]
 	e := n.begin(s.End)
 	n.before, from.made = n.before+from.made, from.made+1
-	if by != nil && n.crosses && by.to == nil {
+	if by != nil && n.crosses && by.to == nil { // the first callee has the times of the client's span
 		by.to = e
 	}
 	if !n.async {

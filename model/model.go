@@ -114,8 +114,8 @@ type Hop struct {
 
 // Measurement is one trial of the system.
 type Measurement struct {
-	// Placement names the components of each unit, as in "orders+payments,catalog"; empty: the placement
-	// of Units.
+	// Placement names groups of components that are units of their own, as in "orders+payments,catalog".
+	// Components that it does not name stay together as in Units; empty: the placement of Units.
 	Placement string  `yaml:"placement,omitempty"`
 	Rate      float64 `yaml:"rate"` // operations per second
 	// Users is the number of users in a closed loop without pauses: then Rate is the rate that they
