@@ -9,9 +9,9 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// saturatedShop asks about a shop of which users who never paused got 2,000 operations a second, for half of
-// the CPU time that an operation takes at low load. The simulation lacks what else slowed them down, in both
-// placements alike. Among them a call takes half the CPU time that it takes of an idle host.
+// saturatedShop asks about a shop whose capacity was measured: users who never paused got 2,000 operations a
+// second. An operation, and a hop, took half of the CPU time that it takes at low load. By its CPU time alone
+// the shop would do more operations, in both placements: the simulation does not know what else limits it.
 func saturatedShop() Question {
 	q := splitStock()
 	front := &q.Model.Operations[0].Call

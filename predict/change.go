@@ -114,8 +114,9 @@ func isUnit(u model.Unit, group []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(u.Components)), slices.Sorted(slices.Values(group)))
 }
 
-// split moves components into a unit of their own, with one replica, or as many as the unit has of which they
-// are all. It gets the limits of the unit that its first component leaves.
+// split moves components into a unit of their own, with one replica. If they are all components of one unit,
+// the new unit has as many replicas as that one. It gets the limits of the unit that its first component
+// leaves.
 func split(units []model.Unit, group []string) ([]model.Unit, error) {
 	apart := model.Unit{Name: strings.Join(group, "+"), Components: group, Replicas: 1}
 	if i := slices.IndexFunc(units, func(u model.Unit) bool { return isUnit(u, group) }); i >= 0 {

@@ -59,8 +59,8 @@ func Beyond(e stats.Estimate, value float64) float64 {
 // that 90 % of the n past ones would have held the truth. It is 1 if that many did, or if there are none.
 //
 // This is split conformal prediction with the intervals of the bootstrap as quantiles (Romano, Patterson and
-// Candès 2019, "Conformalized quantile regression", section 3). It covers as said, if the next placement
-// misses as those of the past did.
+// Candès 2019, "Conformalized quantile regression", section 3). 90 % of the widened intervals hold the truth
+// if the next placements miss their intervals as often and as far as those of the past did.
 func (p Past) wider(figure string) (factor float64, n int) {
 	var beyond []float64
 	for _, m := range p {

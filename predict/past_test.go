@@ -67,8 +67,8 @@ func TestWidenedIntervalsHoldAsOftenAsTheySay(t *testing.T) {
 	}
 }
 
-// TestThePastWidensWhatAChangeBrings checks that answers and ranks have wider intervals with a past, but not
-// those of the system as it is, and that their limits say so.
+// TestThePastWidensWhatAChangeBrings checks that the intervals of the changed system and of the ratios are
+// wider with a past, but not those of the system as it is, and that the limits of the answer say so.
 func TestThePastWidensWhatAChangeBrings(t *testing.T) {
 	q := splitStock()
 	without := predicted(t, q)

@@ -116,7 +116,7 @@ func overloaded(err error) bool {
 }
 
 // Predict answers a question. It withholds the answer if its own checks fail (see Question.Always). An error
-// is a mistake in the question.
+// is a mistake in the question, or the end of ctx.
 func Predict(ctx context.Context, q Question) (Answer, error) {
 	a := Answer{Question: q}
 	asIs, changed, err := a.prepare(ctx, q.Change)
@@ -142,7 +142,8 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 }
 
 // prepare fills in the units after a change, the hop, the factor of the times at stores, the self-check and
-// the limits. It returns both placements. The stores of the change are those of the question.
+// the limits. It returns both placements. change may be another one than that of the question, as in Rank,
+// but its stores are ignored: those of the question's change count.
 func (a *Answer) prepare(ctx context.Context, change Change) (asIs, changed placement, err error) {
 	q := a.Question
 	if a.Units, err = change.Apply(q.Model); err != nil {
@@ -181,7 +182,8 @@ func (a *Answer) play(ctx context.Context, name string, p placement) (figures, e
 	return f, err
 }
 
-// withhold notes the reasons to withhold the answer, which has the figures of these placements.
+// withhold notes the reasons to withhold the answer. placements holds the figures of the simulated
+// placements.
 func (a *Answer) withhold(placements ...figures) {
 	add := func(reason string) {
 		if reason != "" && !slices.Contains(a.Withheld, reason) {
@@ -276,6 +278,7 @@ func (a *Answer) outcome(ctx context.Context, p placement, most bound, f figures
 	o.Cores = replicates.around(f.cores, func(p pair) float64 { return of(p).cores }, cpu)
 	o.Capacity = replicates.around(most.rate, func(p pair) float64 { return p.attainable(of(p)) },
 		max(cpu, a.worstCapacity()))
+	// The explanations of the measured capacity differ: the interval holds what each of them predicts.
 	o.Capacity.Low *= most.low / most.rate
 	o.Capacity.High *= most.high / most.rate
 	for i, name := range p.units {

@@ -47,7 +47,7 @@ func storeFactor(low, high float64, simulated func(factor float64) (float64, err
 // a rate at which the system was measured as it is, the simulation with the factor has the measured response
 // time: the median, or the mean if there is no median or it lies in a wide gap. Between two rates the factor
 // is interpolated; without any it is 1. It is also 1 if it would be above two: then the model lacks something
-// else.
+// else. Where a check must not know what was measured at this rate (see leavesOut), it uses the next rates.
 func (q Question) storesAt(ctx context.Context, m model.Model, rate float64, defaultHop *Hop, seed uint64,
 	operations int,
 ) (float64, error) {

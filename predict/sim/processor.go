@@ -17,15 +17,15 @@ type processor struct {
 }
 
 // share is a queue of tasks that use a processor at the same rate: those of a unit with a limit, or of all
-// units without one. Virtual time is the CPU time that a task would have had that is there since the share
-// was empty; a task is done when virtual time has grown by its demand, however the rate changes meanwhile.
+// units without one. Virtual time is the CPU time that each task gets, summed up since the share was last
+// empty. A task is done when virtual time has grown by its demand, however the rate changes meanwhile.
 type share struct {
 	tasks     heap // by the virtual time at which they are done
 	virtual   float64
 	rate      float64 // of virtual time: cores per task
 	since     float64 // when virtual time was brought up to date
-	limit     int64
-	wanted    int64 // thousandths of a core: one core per task, up to the limit
+	limit     int64   // thousandths of a core
+	wanted    int64   // thousandths of a core: one core per task, up to the limit
 	processor int32
 	busy      float64 // core-seconds used since the last reading
 }

@@ -134,7 +134,7 @@ func (r *recorder) close(now float64) {
 		}
 		of.Batches = append(of.Batches, r.tallies[i].batch(r.options.Quantiles))
 		of.Times.take(&r.tallies[i].times)
-		r.tallies[i] = tally{times: r.tallies[i].times}
+		r.tallies[i] = tally{times: r.tallies[i].times} // take has emptied times; its memory is used again
 	}
 }
 
