@@ -32,8 +32,8 @@ const (
 	maxReceived = 500_000
 	// maxExports is the number of exports that are decoded at once, to bound memory. The others wait.
 	maxExports = 4
-	// exportPatience is the longest time that an export waits for its turn, and the time that is left then, at
-	// least, to send its data and to read the answer.
+	// exportPatience is the longest time that an export waits for its turn. After that, at least as much time
+	// is left for its data and for the answer: the server's timeouts are twice as long.
 	exportPatience = 10 * time.Second
 )
 

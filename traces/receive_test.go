@@ -319,7 +319,8 @@ func TestSpansOfKnownTruth(t *testing.T) {
 		{"ads", trace.SpanKindServer, "ads", 21, 58}, {"prices", trace.SpanKindClient, "cart", 62, 97},
 		{"prices", trace.SpanKindServer, "prices", 64, 96},
 	}
-	within := map[string]context.Context{"": ctx} // by service: of its span, or first of the client's
+	// The context of the last span of each service: first that of the client who calls it, then its own.
+	within := map[string]context.Context{"": ctx}
 	for _, s := range spans {
 		recorder, parent := s.service, within[s.calledBy]
 		if s.role == trace.SpanKindClient {

@@ -133,7 +133,7 @@ func (t *tree) path() []criticalpath.Stretch {
 		}
 	}
 	whole, _ := criticalpath.New(all)                  // cannot fail: the trace has a root
-	noSpan := func(spans.Record) bool { return false } // the path ends in the root
+	noSpan := func(spans.Record) bool { return false } // no other span ends the operation: the root does
 	path, _ := whole.Until(t.root.End, noSpan)
 	return path
 }
