@@ -18,7 +18,7 @@ import (
 // Installed is a server program of this host.
 type Installed struct {
 	Path    string // of the executable; empty for NATS, which is one of our unit programs
-	Version string // that the program reports
+	Version string // as the program or the names of its files say
 	// StandIn names the program that is used in place of the requested one; empty if
 	// that itself is used. Every output that names the server must name it.
 	StandIn string

@@ -50,7 +50,7 @@ type Settings struct {
 	// Memory limits the memory in which the server caches data, in bytes; 0 means 64 MiB.
 	// RabbitMQ uses four times as much before it blocks publishers, and NATS four times as much for
 	// streams in memory. Cassandra collects this much before it writes it to disk, in a heap
-	// of five times the size. Redis and memcached store no more than this.
+	// of five times the size. Redis and memcached store no more than this, but memcached has at least 8 MiB.
 	Memory int64
 	// Connections is the maximum number of connections; 0 means 200. Redis and memcached
 	// accept five times as many.
@@ -63,7 +63,7 @@ type Settings struct {
 // Server is one server that can be deployed.
 type Server struct {
 	Kind      Kind
-	Installed // the version of NATS is only known once it runs
+	Installed // the version of NATS is "built in" until it runs and reports its own
 
 	program  program
 	settings Settings
@@ -141,7 +141,7 @@ func (s *Server) Unit(name string) lab.UnitSpec {
 const dataFolder = "data"
 
 // environment returns the environment of a server. Of our own environment it has only
-// PATH.
+// PATH. The deployer replaces {dir} by the volume of the unit (see lab.Server).
 func environment() []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH") + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",

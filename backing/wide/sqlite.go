@@ -39,6 +39,7 @@ func (s sqlite) insert(ctx context.Context, table *statements, key [16]byte, val
 	for _, value := range values {
 		arguments = append(arguments, value)
 	}
+	// table.insert begins after the word INSERT.
 	_, err := s.db.Exec(ctx, "INSERT OR REPLACE"+table.insert, arguments...)
 	return sqliteFailure(err)
 }
