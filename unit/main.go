@@ -23,7 +23,7 @@ func Main(run func(channel *Channel, job string) error) {
 	switch {
 	case err == nil:
 		return
-	case errors.Is(err, ErrGone):
+	case errors.Is(err, ErrGone): // nobody would read the failure
 	default:
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
 		if channel != nil {

@@ -153,7 +153,7 @@ func (c contained) life() string {
 	if err != nil {
 		return ""
 	}
-	defer func() { _ = connection.Close() }() // the answer is in
+	defer func() { _ = connection.Close() }() // the answer is read by then
 	_ = connection.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 	text, _ := bufio.NewReader(connection).ReadString('\n')
 	return strings.TrimSpace(text)
