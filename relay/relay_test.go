@@ -46,7 +46,7 @@ func front(t *testing.T, target string) *Relay {
 	return r
 }
 
-// exchange sends all, ends its side and returns the whole answer, and the time that took from the dial on.
+// exchange connects, sends all, ends its side, and returns the whole answer and how long all of this took.
 func exchange(t *testing.T, address string, all []byte) (answer []byte, took time.Duration) {
 	t.Helper()
 	began := time.Now()
