@@ -121,9 +121,9 @@ var passwordInURL = regexp.MustCompile(
 var shellVariables = regexp.MustCompile(
 	`^(?:\$[A-Za-z_][A-Za-z0-9_]*|\$\{[A-Za-z_][A-Za-z0-9_.]*(?::?\?[^}]*)?\})+$`)
 
-// MaskURLs masks the passwords of all URLs in a text in which $${ stands for ${, except those with a
-// reference, which could not be filled in later. what and name are those of Mask. form returns the reference
-// to a variable.
+// MaskURLs masks the passwords of all URLs in a text in which $${ stands for ${. It leaves passwords with a
+// reference, because Fill does not fill in references within masked values. what and name are those of Mask.
+// form returns the reference to a variable.
 func (v *Vault) MaskURLs(what, name, text string, form func(variable string) string) string {
 	return eachPassword(text, func(password string) string {
 		if plain, isPlain := Plain(password); isPlain {
