@@ -147,7 +147,7 @@ func (p *injection) play(f lab.Fault) {
 	for _, target := range targets {
 		f.Target = target.Name
 		p.harmAndHeal(f, target)
-		f.After = max(f.After+2*f.Heal, p.now()+f.Heal)
+		f.After = max(f.After+2*f.Heal, p.now()+f.Heal) // the first counts if Harm failed at once
 	}
 }
 

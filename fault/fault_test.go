@@ -121,8 +121,8 @@ func TestWhatSpoilsAFault(t *testing.T) {
 	}
 }
 
-// TestTheEndWaitsForTheHealing: what was killed in the load is started again before
-// anything else happens; nothing else is killed.
+// TestTheEndWaitsForTheHealing: End returns after a unit that was killed during the load is started again.
+// After the load no other unit is killed.
 func TestTheEndWaitsForTheHealing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &parts{begun: time.Now()}
