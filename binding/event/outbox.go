@@ -36,7 +36,8 @@ func NewOutbox(db *database.DB, owner string, topology broker.Topology) *Outbox 
 // order of their transactions if these exclude each other, for example because each
 // changes the same row before it calls Add.
 //
-// Messages of a type without a queue are dropped. A message without an id is an error.
+// Messages of a type without a queue are dropped, because the broker would refuse them. A message without
+// an id is an error.
 func (o *Outbox) Add(ctx context.Context, messages ...broker.Message) error {
 	wanted, err := o.routes.routed(ctx, messages)
 	if err != nil || len(wanted) == 0 {

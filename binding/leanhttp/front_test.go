@@ -68,7 +68,7 @@ func TestAPanicEndsOnlyItsConnection(t *testing.T) {
 	if _, err := http.Get("http://" + address + "/panic"); !errors.Is(err, io.EOF) {
 		t.Errorf("a handler that panics: %v, want no answer", err)
 	}
-	log.SetOutput(os.Stderr) // by its lock the logger has written before the buffer is read
+	log.SetOutput(os.Stderr) // waits until the logger, which has the same lock, has written
 	if text := logged.String(); !strings.Contains(text, "a mistake") ||
 		!strings.Contains(text, "TestAPanicEndsOnlyItsConnection") {
 		t.Errorf("logged %q, want the panic and its stack", text)

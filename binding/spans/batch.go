@@ -40,7 +40,8 @@ type member struct {
 
 // batchSpan combines the spans of a batch's operations. It has no span id itself. A message
 // carries the traceparent of the operation with its key to other processes, and a call that
-// operations share carries the traceparents of all.
+// operations share carries the traceparents of all. Like a single span, it ignores events,
+// links and errors: the embedded noop.Span does.
 type batchSpan struct {
 	noop.Span
 	all []member

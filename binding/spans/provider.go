@@ -84,7 +84,8 @@ type tracer struct {
 }
 
 // Start implements trace.Tracer. If the operation is not sampled, it returns ctx and a
-// span that does nothing.
+// span that does nothing. Work inside is not sampled anew: Begin calls Start only in a
+// context with a recorded span.
 func (t *tracer) Start(
 	ctx context.Context, name string, options ...trace.SpanStartOption,
 ) (context.Context, trace.Span) {
