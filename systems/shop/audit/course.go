@@ -28,10 +28,13 @@ const (
 // A saga takes its steps in the order in which they depend on each other, and undoes
 // them in the reverse order, by calls as by commands. With events all components get a
 // cancellation at once: its compensations have no order. In one transaction an order is
-// recorded as confirmed before its steps, which is not visible. A cancellation may have
-// waited for that transaction's end: it follows the confirmation in the row that both
-// change, and no other step by the clock. In a two-phase commit the components prepare
-// one after the other, the most wanted rows last; then it decides.
+// recorded as confirmed before its steps, which is not visible. A cancellation reads the
+// clock, and may then wait for that transaction's end: only its place after the
+// confirmation, in the same row, proves the order, and its time need not follow those of
+// the steps before it. In a two-phase commit the components prepare one after the other, the
+// most wanted rows last; then it decides.
+//
+// "turned" is the decision to undo the steps of an order and to reject it.
 func (c Coordination) chains() ([][]string, bool) {
 	var chains []string
 	switch c {
@@ -66,7 +69,7 @@ func (c Coordination) chains() ([][]string, bool) {
 }
 
 // predecessors returns for each word of a step's journal the words that it may follow
-// there; "" for none. For compensations see forbids, too.
+// there; "" means that it may be the first. For compensations see forbids, too.
 func predecessors() map[string][]string {
 	return map[string][]string{
 		"reserved": {""}, "committed": {"reserved"}, "released": {"reserved"}, "restocked": {"committed"},
@@ -147,8 +150,9 @@ func (j *judge) checkRow(id string, r row, entries []entry, after map[string][]s
 	}
 }
 
-// forbids reports whether a compensation may be the first entry of its row: it has moved
-// nothing, its order was not confirmed, and no step follows.
+// forbids reports whether a compensation may be the first entry of its row: its step never came, and the
+// compensation forbids it to come later. It has moved nothing, and its order was not confirmed. checkRow
+// finds a step that follows all the same.
 func (j *judge) forbids(id string, r row, before, word string) bool {
 	if before != "" || !r.nothing || word != "released" && word != "voided" && word != "recalled" {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop"
 )
 
-// journals puts journals into the rows of the three orders of a trial, by order and
-// row: "A payment". A row is made where there is none, and comes into the state that
-// is the last of its journal.
+// journals puts journals into the rows of the three orders of a trial, by order and row: "A payment". The row
+// of a step is made if there is none, and gets the last state of its journal. A record keeps its state, and
+// gets the version that its journal leads to.
 func journals(in *Input, of map[string]string) {
 	for which, text := range of {
 		id, what, _ := strings.Cut(which, " ")
@@ -48,7 +48,7 @@ func orOne[R any](rows []R) []R {
 	return rows
 }
 
-// coursesOf returns the journals of the good trial, as a coordination writes them.
+// coursesOf returns the journals in which a coordination differs from the good trial, which is orchestrated.
 func coursesOf(c Coordination) map[string]string {
 	switch c {
 	case ACID:
@@ -65,7 +65,8 @@ func coursesOf(c Coordination) map[string]string {
 	return nil
 }
 
-// TestGoodCourses: what each coordination may leave behind.
+// TestGoodCourses: what a transaction, calls and events may leave behind. Package twophase tests two-phase
+// commits.
 func TestGoodCourses(t *testing.T) {
 	for name, c := range map[string]struct {
 		coordination Coordination
@@ -250,8 +251,8 @@ func TestWithoutEvidenceNothingIsKnown(t *testing.T) {
 	}
 }
 
-// TestForbiddenBeforeItCame: a compensation without a step that moved nothing keeps a
-// late one out, unless its order was confirmed.
+// TestForbiddenBeforeItCame: a compensation may be the only entry of its row, to forbid a step that has not
+// come yet. It is a mistake if the order was confirmed before, or if the row has moved something.
 func TestForbiddenBeforeItCame(t *testing.T) {
 	for state, want := range map[shop.State]lab.AuditVerdict{shop.StateRejected: lab.AuditValid,
 		shop.StateCancelled: lab.AuditInvalid} {

@@ -15,16 +15,17 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/steps"
 )
 
-// callers make calls at the same time: the first are under way until the rest wait.
+// callers make calls at the same time: the call first is under way until the rest wait.
 type callers struct {
 	batcher  *Batcher[int]
-	arrived  chan struct{}
-	release  chan struct{}
+	arrived  chan struct{} // gets a value when the call first is under way
+	release  chan struct{} // is closed to end the call first
 	mu       sync.Mutex
-	together []int
-	alone    []int
+	together []int // calls in batches of several
+	alone    []int // calls in batches of one, without first
 }
 
+// newCallers returns callers. all carries out their batches of several calls.
 func newCallers(t *testing.T, all func(group []int) ([]steps.Outcome, error)) *callers {
 	c := &callers{arrived: make(chan struct{}), release: make(chan struct{})}
 	db := databasetest.Open(t, database.Config{Driver: database.SQLite, DSN: t.TempDir() + "/db"})
@@ -83,7 +84,7 @@ func awaitCalls(t *testing.T, waiting func() int, calls int) {
 	}
 }
 
-// play makes calls while others are under way, and returns their errors.
+// play makes calls that all wait while the call first is under way, and returns their errors.
 func (c *callers) play(t *testing.T, calls int) []error {
 	t.Helper()
 	all := c.occupy(t)

@@ -44,16 +44,19 @@ func (o Outcome) Answer() (*shoppb.StepResponse, error) {
 // Step takes a step for a batch of orders and returns their outcomes, in their order.
 type Step[Q any] func(ctx context.Context, all []Q) ([]Outcome, error)
 
-// Take is a Step for distinct orders, in the transaction that the context carries. look is
-// true if there are several: they must be read before anything is written; see the package.
+// Take is a Step for distinct orders, in the transaction that the context carries; DoStatement opens none for
+// a batch of one. If look is true, refused orders must leave no trace among the others: they are read before
+// anything is written; see the package. look is true if the batch has several requests, even if only one
+// order of them is left for Take.
 type Take[Q any] func(ctx context.Context, all []Q, look bool) ([]Outcome, error)
 
 // OfOrder is a request for a step.
 type OfOrder interface{ GetOrderId() string }
 
-// Do takes a step for a batch of orders in one transaction, which the refusal of a
-// single order undoes. It refuses orders that fail the check, if there is one. An order
-// that is in the batch again gets the outcome of its first request; take gets the rest.
+// Do takes a step for a batch of orders in one transaction. In a batch of one, a refusal undoes the
+// transaction. Requests that fail the check, if there is one, are refused without take. take gets each other
+// order once; further requests for the same order get the outcome of the first, as a Repeat. doing names the
+// step in errors, such as "reserve".
 func Do[Q OfOrder](
 	ctx context.Context, db *database.DB, doing string, all []Q, check func(Q) error, take Take[Q],
 ) ([]Outcome, error) {
@@ -179,9 +182,9 @@ func NewLedger(db *database.DB, rows Rows, what string) Ledger {
 	return Ledger{Rows: rows, db: db, what: what}
 }
 
-// Begin writes the first rows of orders, and reports whether all orders are new. After a look, which has
-// found them to be new, one that is not makes the transaction start again. So does one of refused, the orders
-// that the look has refused.
+// Begin writes the first rows of orders, and reports whether all orders are new. refused are the orders that
+// a look has found to be new, and that were then refused. The transaction starts again if one of the orders
+// that a look has found to be new, refused or not, has a row by now.
 func (l Ledger) Begin(ctx context.Context, rows []Row, refused []string, look bool) (fresh bool, err error) {
 	if err := l.stillNew(ctx, refused); err != nil {
 		return false, err

@@ -21,10 +21,10 @@ type object = map[string]any
 
 // workload returns the scenario of clients, as cleave-scenario/1: orders of one or two
 // lines, by a customer chosen evenly, of popular products. An order is answered rightly
-// if it is confirmed, or accepted if the answer comes before it is final; where orders
-// are cancelled, as in a check, whose shelves sell out, also if it is rejected. The point
-// sets the share of orders that are cancelled and read again, the share whose product
-// gets another price first, and how often the page of each order is read.
+// if it is confirmed, or accepted if the answer comes before it is final. If the point has
+// cancellations, a rejection is a right answer, too: checks have them, and their shelves
+// sell out. The point sets the share of orders that are cancelled and read again, the share
+// whose product gets another price first, and how often the page of each order is read.
 // Long because it is one table of flows.
 func workload(p lab.Point, filled shop.Seed, d architecture.Design) (json.RawMessage, error) {
 	cancelled, _ := p.Level(Cancelled)
@@ -163,7 +163,8 @@ func orderStep(name, request, status string) object {
 	}
 }
 
-// mostReads is the most reads of the page of an order: a flow has few steps.
+// mostReads is the most reads of the page of an order. Each read is a step of the flow, and scenarios limit
+// the steps of a flow.
 const mostReads = 99
 
 // The names of the workload's steps.

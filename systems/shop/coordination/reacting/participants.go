@@ -24,7 +24,7 @@ func Reserve[E Carried](component Stock) Reaction {
 		Refused: func(e E, why *shoppb.Rejection) events.Event {
 			return &shoppb.StockRefused{Order: e.GetOrder(), Rejection: why}
 		},
-		Forbid: component.ReleaseAll, // final, whatever comes back to the shelf later
+		Forbid: component.ReleaseAll, // the refusal stays, whatever comes back to the shelf later
 	}.Reaction()
 }
 
@@ -39,11 +39,12 @@ func Capture[E Carried](component coordination.Payments) Reaction {
 		Refused: func(e E, why *shoppb.Rejection) events.Event {
 			return &shoppb.PaymentDeclined{Order: e.GetOrder(), Rejection: why}
 		},
-		Forbid: component.VoidAll, // final, whatever comes onto the account later
+		Forbid: component.VoidAll, // the refusal stays, whatever comes onto the account later
 	}.Reaction()
 }
 
-// Ship returns the reaction of the shipping that ships an order at events of type E.
+// Ship returns the reaction of the shipping that ships an order at events of type E. No rule of the shop
+// refuses a shipment.
 func Ship[E Carried](component coordination.Shipping) Reaction {
 	return Step[E, *shoppb.ShipRequest]{
 		Take: component.ShipAll,
