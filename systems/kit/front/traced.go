@@ -16,7 +16,8 @@ import (
 const LocationNote = "http.response.header.location"
 
 // Enter begins a trace for the share of client requests that the tracer samples, with the name of the
-// component that answers. A nil tracer begins none.
+// component that answers. It returns the context of the request's span, and that span, which the caller
+// ends. If the request is not sampled or the tracer is nil, it returns ctx and nil.
 func Enter(
 	ctx context.Context, tracer *spans.Provider, operation, component string,
 ) (context.Context, *spans.Part) {

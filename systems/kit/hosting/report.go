@@ -38,8 +38,8 @@ func (u *Unit) Report(channel *unit.Channel) error {
 	return channel.Report(ReportOf(u.Calls.Guards, u.Spans))
 }
 
-// Reports returns the decoded reports of a system's units; of a restarted unit, the last one. It leaves out
-// the generator, and proxies, which have none.
+// Reports returns the decoded reports of a system's units. reports has only the last one of a restarted unit.
+// Reports leaves out the generator, and proxies, which have none.
 func Reports[R any](reports []lab.UnitReport) (all []R, err error) {
 	for _, r := range reports {
 		if r.Unit == lab.RoleGenerator || len(r.Data) == 0 {
