@@ -2,7 +2,8 @@
 // one call after another, and get it back. Its variants compare the paths of a call: the protocol,
 // a Unix socket, containers and clusters, a proxy in between.
 //
-// It has no business rules and knows no deployment. Package crossingunit runs the two units.
+// It has no business rules and deploys nothing; it only knows which values of knobs a deployment rules
+// out. Package crossingunit runs the two units.
 //
 // Entry point: System.
 package crossing
@@ -203,7 +204,7 @@ func (System) Layout(v lab.Variant, p lab.Point, _ uint64) (lab.Layout, error) {
 		units = append(units, loaded.Nginx(RoleFront, answerTimeout,
 			loaded.Route{Path: "/", To: []string{RoleCallee}, GRPC: job.GRPC}))
 	}
-	units[len(units)-1].Node = callee.Node // a front, which is the last unit, is on the node of the callee
+	units[len(units)-1].Node = callee.Node // the last unit is the front, or else the callee itself
 	// A front has two connections for each caller: one from it and one to the callee.
 	return lab.Layout{
 		Units: units, Lead: RoleCaller, Operations: int64(count) * int64(each),
