@@ -103,7 +103,7 @@ func (b Base) SetLoad(job *lab.LoadJob, p lab.Point) error {
 			return fmt.Errorf("point %s searches for the capacity, but the study's load has no objective", p)
 		}
 		job.Rate, job.Search = level, true
-		job.Duration = cmp.Or(job.Effort.Duration, job.Duration)
+		job.Duration = cmp.Or(job.Effort.Duration, job.Duration) // of each probe of the search
 	default:
 		job.Count, job.Duration = int(level), Longest
 		job.Over, _ = p.Level(Over)

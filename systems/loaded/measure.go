@@ -56,6 +56,7 @@ func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measur
 	if load.Sent > 0 {
 		found.Values[lab.FigureErrors] = errorShare(load)
 	}
+	// Only open loads have an offered rate of which a share is achieved, and not all systems have the metric.
 	_, asked := lab.FindMetric(metrics, lab.Achieved, 0, "")
 	if _, paced := p.Rate(); asked && paced && load.Offered > 0 {
 		found.Values[achievedShare] = min(load.Achieved/load.Offered, 1)

@@ -52,8 +52,7 @@ func accepts(ctx context.Context, address string) error {
 
 // keepalived returns the unit beside the n-th HAProxy, which it checks every second. Its peer takes
 // over the address after a second without a message, or at once if a message asks for it. Messages are
-// unicast: cloud networks have no multicast. The network interface of a node is eth0, which package hosts
-// makes.
+// unicast: cloud networks have no multicast. Package deploy/hosts names the network interface of a node eth0.
 func keepalived(name string, n int) lab.UnitSpec {
 	own, other := member(name, n), member(name, 1-n)
 	configuration := []string{

@@ -20,7 +20,8 @@ func shopUnits() []lab.UnitSpec {
 }
 
 // TestCallsPassTheProxiesOfBothEnds: a unit calls its own proxy by its peers and environment, and the
-// configuration of the proxies fits the protocol.
+// configuration of the proxies fits the protocol. The unit keeps the direct address of a peer for connections
+// that are no calls; see lab.Direct.
 func TestCallsPassTheProxiesOfBothEnds(t *testing.T) {
 	before := shopUnits()
 	all := Sidecars(before, false, false)

@@ -35,6 +35,7 @@ func Turn(name, value string) Step {
 // for later ones: security, for instance, has no effect in a single unit, so it is turned off before units
 // are joined. If all steps have to wait, the first is taken all the same. from must have all its knobs. If
 // the architecture of to differs, the last variant gets its name. It is an error if no step changes anything.
+// All steps have Order 1: they are of the order that is shown; see lab.PathStep.
 func Walk(
 	from, to lab.Variant, steps []Step, check func(lab.Variant) error,
 ) ([]lab.Variant, []lab.PathStep, error) {
