@@ -144,7 +144,8 @@ func NewMedia(third *thirdparty.Client) *Media { return &Media{third} }
 
 var mediumID = regexp.MustCompile(`^[A-Za-z0-9]{1,40}$`)
 
-// Attach checks the names and types of media; their contents are stored elsewhere.
+// Attach checks the ids and types of media; their contents are stored elsewhere. The third party is called
+// once for all media of a post.
 func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, error) {
 	if n := len(in.GetMedia()); n > social.MaxMedia {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "%d media are attached: use at most %d", n,

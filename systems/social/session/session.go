@@ -17,7 +17,7 @@ import (
 	pb "github.com/cleave-lab/cleave/systems/social/socialpb"
 )
 
-// Lifetime is the time that a token of a login is valid, as in the benchmark.
+// Lifetime is the time that a token of a login is valid, as in DeathStarBench.
 const Lifetime = time.Hour
 
 // minKey is the least length of a key, in bytes: that of the hash (RFC 7518 section 3.2).

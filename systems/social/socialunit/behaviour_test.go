@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { servers.Main(m.Run, nil) }
 
-// TestBehaviour is the same in every architecture and with every knob.
+// TestBehaviour is the same in every architecture and with every knob. In the cases "called in front" the
+// unit with the public interface also has components that other units call.
 func TestBehaviour(t *testing.T) {
 	people := peopleOf(t, 12, 20)
 	for name, c := range map[string]struct {
@@ -183,7 +184,7 @@ func unfollowedPostsStay(t *testing.T, n network, follows string) {
 			t.Fatalf("compose: %d %s", status, body)
 		}
 		n.settle(t)
-		want := map[bool]int{false: 1}[n.onRead]
+		want := map[bool]int{false: 1}[n.onRead] // gathered on read, a home timeline has none of them
 		if method == "PUT" {
 			want = map[bool]int{false: 2, true: 4}[n.onRead]
 		}
@@ -271,7 +272,7 @@ func TestABadAnnouncementBlocksNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	n.settle(t)
-	for _, follower := range people.Friends[1] {
+	for _, follower := range people.Friends[1] { // a link is followed in both directions
 		if got := n.timeline(t, fmt.Sprintf("/home-timelines/%d", follower)); !slices.Equal(got, []string{id}) {
 			t.Errorf("the home timeline of user %d is %v, want %s once", follower, got, id)
 		}

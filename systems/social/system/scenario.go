@@ -134,7 +134,7 @@ func loggingIn(weight float64) object {
 		"name": logIn, "request": "POST /login",
 		"json":    object{"name": "user_${user.id}", "password": population.Password},
 		"expect":  object{"status": "200", "json": object{"user.id": "${user.id}"}},
-		"extract": object{"token": object{"json": "token"}},
+		"extract": object{"token": object{"json": "token"}}, // not used: an answer without it is a failure
 	}}}
 }
 

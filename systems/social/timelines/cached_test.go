@@ -76,6 +76,7 @@ func TestACachedTimelineIsBounded(t *testing.T) {
 	}
 	c.add(idOf(social.MaxPage+1), owned)
 	c.add(idOf(1), owned) // it is older than all that are kept
+	// The timeline is cached: no load is needed.
 	got, err := c.latest(owned, social.MaxPage, nil)
 	if err != nil || !slices.Equal(got, newestOf(social.MaxPage+1, 2)) {
 		t.Errorf("%d ids from %s to %s (%v)", len(got), got[0], got[len(got)-1], err)
@@ -86,7 +87,8 @@ func TestACachedTimelineIsBounded(t *testing.T) {
 }
 
 // TestChangesDuringALoadAreNotLost: a post is added while the cache loads a timeline. The ids that were
-// loaded may lack the post, so they must not be cached.
+// loaded may lack the post, so they must not be cached. The same holds if it is unknown whether the post was
+// stored: then its timelines are forgotten.
 func TestChangesDuringALoadAreNotLost(t *testing.T) {
 	for name, change := range map[string]func(*Cache){
 		"added":   func(c *Cache) { c.add(idOf(2), owned) },
