@@ -22,7 +22,7 @@ import (
 // work creates and fetches persons by concurrent clients, on each side of the comparison.
 type work struct {
 	options
-	address string
+	address string // of the store; that of SQLite names a folder
 }
 
 // sealedBytes is the length of a sealed person of this benchmark.

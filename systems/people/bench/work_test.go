@@ -12,7 +12,7 @@ import (
 	"github.com/cleave-lab/cleave/systems/people/architecture"
 )
 
-// TestAnUnknownStore: a run without any store would look like a whole one.
+// TestAnUnknownStore is refused: otherwise the benchmark would play no store, and end without an error.
 func TestAnUnknownStore(t *testing.T) {
 	o := options{only: "mariadb", rounds: 2, records: 1, clients: 1}
 	if err := bench(t.Context(), o); err == nil || !strings.Contains(err.Error(), "sqlite, cassandra") {

@@ -26,7 +26,7 @@ const (
 	countLost     = "lost"     // acknowledged, and not stored, or not found when it was fetched
 	countChanged  = "changed"  // stored, or answered, otherwise than created
 	countDoubled  = "doubled"  // created once and stored more than once
-	countMadeUp   = "made_up"  // stored, and never asked for, or refused
+	countMadeUp   = "made_up"  // stored, although nobody asked for it or its creation was refused
 	countReadable = "readable" // stored in plain text
 )
 

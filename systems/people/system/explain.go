@@ -67,9 +67,9 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 	return loaded.Walk(from, to, steps, s.Describe().Check)
 }
 
-// knobSteps returns the steps that set each knob except the hosts. Steps to a fixed value are named after
-// it, too. Where units are joined, the order is reversed: what is added to calls is given up while there are
-// calls, so that its step shows what it cost.
+// knobSteps returns the steps that set each knob except the hosts. A step is named after its knob, and also
+// after its value if that is one of those the knob lists. Where units are joined, the order is reversed: what
+// is added to calls is given up while there are calls, so that its step shows what it cost.
 func knobSteps(settings map[string]string, joined bool) (steps []loaded.Step) {
 	for _, k := range architecture.Catalogue().Knobs {
 		value, name := settings[k.Name], k.Name
