@@ -36,7 +36,7 @@ const asUnit = "airline"
 
 func TestMain(m *testing.M) {
 	tests := func() int {
-		defer classes.remove()
+		defer classes.remove() // the archive for units in Java (java_test.go)
 		return m.Run()
 	}
 	servers.Main(tests, map[string]func([]string) error{asUnit: func([]string) error {
@@ -63,7 +63,7 @@ type runtime struct {
 	patience time.Duration
 }
 
-// runtimes returns the runtimes of the project; those that are not built have no file.
+// runtimes returns the runtimes of the project, Go first; those that are not built have no file.
 func runtimes(t *testing.T) []runtime {
 	own, err := os.Executable()
 	testset.Must(t, err)
@@ -297,7 +297,7 @@ func TestAirlinesOverGRPC(t *testing.T) {
 
 // TestAirlinesWithProtectedCalls books at services that identify themselves to each other and guard their
 // calls, over HTTP and over gRPC. A client without an identity gets no internal answers, not even at the
-// address that is open to customers.
+// address that is open to customers. Only the airline in Go has both.
 func TestAirlinesWithProtectedCalls(t *testing.T) {
 	units := architectures()["services"]
 	for _, by := range []string{"http", "grpc"} {
@@ -315,8 +315,8 @@ func TestAirlinesWithProtectedCalls(t *testing.T) {
 	}
 }
 
-// TestAirlinesLogRequests: each request of a customer, and each call of another unit, has a line, and no line
-// shows a token.
+// TestAirlinesLogRequests, in Go alone: each request of a customer, and each call of another unit, has a
+// line, and no line shows a token.
 func TestAirlinesLogRequests(t *testing.T) {
 	called := map[string]string{"http": `"operation":"GET /internal/sessions/*","status":200`,
 		"grpc": `"operation":"/cleave.airline.v1.Auth/FindSession","status":"ok"`}

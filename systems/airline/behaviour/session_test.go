@@ -19,7 +19,7 @@ type session struct {
 	*testing.T
 	airline  *Airline
 	document *description
-	first    int // number of the customer
+	first    int // number of the customer; other takes the next one
 	login    string
 	token    string
 	client   *http.Client
@@ -48,7 +48,7 @@ func newSession(t *testing.T, a *Airline, n int) *session {
 	return s
 }
 
-// other returns a session of another customer of the same check.
+// other returns a session of the next customer, who belongs to the same check.
 func (s *session) other() *session {
 	s.Helper()
 	return newSession(s.T, s.airline, s.first+1)

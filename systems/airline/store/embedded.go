@@ -18,7 +18,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/airline"
 )
 
-// The buckets. Values are JSON, where not said otherwise.
+// The buckets, each with its key and, behind a colon, its value; without one, the value is JSON. Where the
+// value is "nothing", it is empty: only the key counts.
 const (
 	bucketLoaded   = "loaded"   // by the name of what is loaded: nothing
 	bucketAccounts = "accounts" // by login
@@ -258,6 +259,7 @@ func (e *embedded) AddSession(_ context.Context, token string, session airline.S
 			if key == nil || bytes.Compare(key, now) > 0 {
 				break
 			}
+			// The rest of the key, behind the time, is the token.
 			if err := errors.Join(sessions.Delete(key[len(now):]), expiries.Delete(bytes.Clone(key))); err != nil {
 				return err
 			}

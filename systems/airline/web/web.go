@@ -151,8 +151,8 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	return found.answer(c)
 }
 
-// find returns the route of a request. The standard library's would redirect paths that are
-// not clean, and take HEAD for GET.
+// find returns the route of a request. An http.ServeMux would redirect paths that are not clean, and take
+// HEAD for GET.
 func (h *handler) find(w http.ResponseWriter, r *http.Request) (found route, names []string, err error) {
 	segments := strings.Split(strings.TrimPrefix(r.URL.EscapedPath(), "/"), "/")
 	for i := range segments {

@@ -5,6 +5,7 @@ import { isToken } from '../sessions/stored.js';
 import { type Calls, loadServices, type ServiceName } from './proto.js';
 import type { Peers, Remote } from './units.js';
 
+/** The deadline of a call, in milliseconds. */
 const timeout = 5000;
 
 // A unit that is back is found soon: the library's own pauses grow to two minutes.
