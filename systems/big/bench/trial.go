@@ -56,8 +56,9 @@ func newSides(
 	return sides, missing, nil
 }
 
-// playTrial deploys the contender, runs the job between two marks of the meter
-// and tears everything down. A trial whose audit is not valid is an error.
+// playTrial deploys the contender below the folder for temporary files, runs the job
+// between two marks of the meter and tears everything down. A trial whose audit is not
+// valid is an error.
 func playTrial(
 	ctx context.Context, deployer lab.Deployer, c contender, seed uint64,
 ) (measured cost, err error) {

@@ -101,7 +101,7 @@ func (w *worker) Handle(r *leanhttp.Request, a *leanhttp.Answer) {
 			a.Status, a.ContentType, a.Body = status, textType, []byte(err.Error()+"\n")
 		}
 	case is(r, http.MethodPost, "/stop"):
-		w.loop.Stop()
+		w.loop.Stop() // after this batch of events, in which the answer is still written
 	default:
 		a.Status = http.StatusNotFound
 	}

@@ -18,9 +18,9 @@
 //     20 ms; the others sleep at their gates (rest.go). The processes that take
 //     turns are then few enough to stay in the caches. All neighbourhoods make
 //     progress; figures of the audit say how evenly.
-//   - One goroutine and no allocation per message; waiting does not go through
-//     the Go scheduler, and the wake-ups of the runtime's monitor are delayed
-//     (worker.go).
+//   - A process works on one goroutine and allocates nothing for a message; waiting
+//     does not go through the Go scheduler, and the wake-ups of the runtime's
+//     monitor are delayed (worker.go).
 //   - The memory of a round trip is on few pages: after every switch of processes
 //     the processor has to translate their addresses again.
 //

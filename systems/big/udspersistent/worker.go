@@ -67,7 +67,8 @@ func (w *worker) run() (err error) {
 }
 
 // meet checks the neighbourhood and connects to the neighbours with a higher index; those with a lower one
-// connect to this worker. For self-pings it also connects to itself.
+// connect to this worker. For self-pings it also connects to itself. A neighbourhood has two workers at least
+// (big.System), so there is a connection to wait for.
 func (w *worker) meet(message udsservice.Message) error {
 	neighbourhood, err := message.Addresses()
 	if err != nil {
