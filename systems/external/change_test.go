@@ -115,7 +115,8 @@ func TestRemovedServicesHaveNoFindings(t *testing.T) {
 	}
 }
 
-// TestServicesThatRemovedOnesAwaitKeepTheirMarks: a service that ends by itself is no failure.
+// TestServicesThatRemovedOnesAwaitKeepTheirMarks: Finishes and Healthy, which come from the conditions of the
+// removed service. Without Finishes, the end of migrate would be a failure.
 func TestServicesThatRemovedOnesAwaitKeepTheirMarks(t *testing.T) {
 	d, err := ofCompose(t, `
 services:

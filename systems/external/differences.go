@@ -67,8 +67,8 @@ func differencesOf(a, b Definition) (all []difference) {
 	return append(all, otherSystemDifferences(a, b)...)
 }
 
-// enterAt makes the entry point that of another system. The former entry point may have had a port of its own
-// for that: both get the ports that they have in the other system.
+// enterAt makes the entry point that of another system. A service may have another port while it is the entry
+// point: the former one and the new one get the ports that they have in the other system.
 func (d *Definition) enterAt(other Definition) {
 	for _, name := range []string{d.Entry, other.Entry} {
 		own, service := d.service(name), other.service(name)

@@ -64,7 +64,7 @@ func Metrics(points []lab.Point) []lab.Metric {
 		_, users := p.Level(lab.FactorUsers)
 		_, from := p.Level(lab.FactorSearchFrom)
 		closed, search = closed || users, search || from
-		open = open || !users && !from // as is the load of a scenario
+		open = open || !users && !from // a point without either, such as one of a scenario, is an open loop
 	}
 	return metrics(open, closed, search)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// shopManifests has every supported kind.
+// shopManifests and shopConfig have every supported kind but Ingress.
 const shopManifests = `
 apiVersion: v1
 kind: Namespace
@@ -123,7 +123,7 @@ metadata: {name: kept}
 spec: {accessModes: [ReadWriteOnce]}
 `
 
-// manifestFolder returns a folder with the manifests of a shop.
+// manifestFolder returns the folder Shop_1 with these texts as a.yaml, b.yaml and so on.
 func manifestFolder(t *testing.T, texts ...string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "Shop_1")
@@ -134,7 +134,8 @@ func manifestFolder(t *testing.T, texts ...string) string {
 	return dir
 }
 
-// ofManifests returns the system of that folder in a deployment, its units by name, and their names in order.
+// ofManifests returns the system of shopManifests in a deployment, its units by name, and their names in
+// order.
 func ofManifests(
 	t *testing.T, deployment string,
 ) (d Definition, units map[string]lab.UnitSpec, names []string) {

@@ -7,7 +7,8 @@ import (
 )
 
 // Single returns the reasons why services cannot run twice, by service: they keep data or have a static
-// address. Services with several replicas in their file can; services that end by themselves do not matter.
+// address. Services with several replicas in their file can; services that end by themselves do not matter. A
+// definition with services always has the project that they come from.
 func (d *Definition) Single() map[string]string {
 	all := map[string]string{}
 	for _, s := range d.Services {
