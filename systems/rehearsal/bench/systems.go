@@ -16,7 +16,7 @@ import (
 type subject struct {
 	system, architecture string
 	// knobs are those of all its placements. Each component has a database of its own in all of them, so that
-	// nothing but the placement changes.
+	// nothing but the placement changes: in people by a knob, in the others without one.
 	knobs   map[string]string
 	from    string  // the placement of the model
 	calls   string  // what carries calls between its units

@@ -56,8 +56,8 @@ func TestTargetsAreWhatIsPredicted(t *testing.T) {
 	}
 }
 
-// TestAPatternHasTheCallsOfItsTarget: its model can be rehearsed at every rate, and takes the CPU time there
-// that was measured.
+// TestAPatternHasTheCallsOfItsTarget: in the model of a pattern as many calls cross units as the pattern has.
+// That model can be rehearsed at the rates of its measurements, with the CPU time that was measured there.
 func TestAPatternHasTheCallsOfItsTarget(t *testing.T) {
 	of, rates := pattern{calls: 5, units: 2}, []float64{20, 400}
 	path := "../testdata/shop.model.yaml"
@@ -108,7 +108,7 @@ func TestAPatternHasTheCallsOfItsTarget(t *testing.T) {
 	}
 }
 
-// TestAnUnknownSystem: a bench without it would look like a whole one.
+// TestAnUnknownSystem is refused: otherwise bench would leave it out, and end without an error.
 func TestAnUnknownSystem(t *testing.T) {
 	if _, _, err := chosen("shop,peeple", false); err == nil || !strings.Contains(err.Error(),
 		`no system "peeple" for -systems; there are: people, shop, social`) {

@@ -20,7 +20,7 @@ type measure struct {
 	name, unit           string
 	truth                func(truth) float64
 	predicted            func(*predict.Answer) stats.Estimate // not widened by past errors
-	withheld             func(*predict.Answer) bool           // whether it alone is withheld
+	withheld             func(*predict.Answer) bool           // whether an answer withholds it alone
 	predicting, rehearse figures.Goal
 }
 
@@ -58,8 +58,8 @@ func (m measure) interval(r row, past predict.Past) stats.Estimate {
 	return past.Without(r.of.system).Widened(m.name, m.predicted(r.answer))
 }
 
-// pastPredictions returns the predictions beside what was measured, as far as cleave predict would print
-// them.
+// pastPredictions returns by how much the measured values missed the predicted intervals (predict.Beyond),
+// for the figures that cleave predict would print.
 func pastPredictions(rows []row) (all predict.Past) {
 	for _, r := range rows {
 		one := predict.PastPrediction{System: r.of.system, Change: r.of.name() + ": " + r.target.String(),

@@ -12,7 +12,8 @@ import (
 	"github.com/cleave-lab/cleave/model"
 )
 
-// TestOnlyVisitsWithoutCommitsInTheModelWait: one that draws no commit does not wait in its place.
+// TestOnlyVisitsWithoutCommitsInTheModelWait: a visit whose model has commits, but which draws none, does not
+// wait (see embeddedStore.visit).
 func TestOnlyVisitsWithoutCommitsInTheModelWait(t *testing.T) {
 	const wait = time.Second
 	sleeper := &sleeper{}

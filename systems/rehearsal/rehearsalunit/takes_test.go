@@ -43,6 +43,8 @@ func TestWaitsAreExact(t *testing.T) {
 		time.Sleep(2 * time.Millisecond) // the process falls idle
 	}
 	slices.Sort(took)
+	// One in ten suffices: other programs may delay the rest, but a timer of the runtime is late nearly
+	// always.
 	if took[10] > 500*time.Microsecond {
 		t.Errorf("nine in ten waits of 200µs took at least %v", took[10])
 	}
