@@ -72,8 +72,7 @@ func TestProgramsOfAHostAreMeteredByTheirNames(t *testing.T) {
 	testset.Must(t, err)
 	want, lost := burnMore(t, stays), burnMore(t, ends.Process.Pid)
 	read := running.(*metering)
-	// A process that has ended counts up to its last reading, which for ends is this one.
-	testset.Must(t, read.ask(func() error { _, err := read.work.cpu(); return err }))
+	testset.Must(t, read.ask(func() error { _, err := read.work.cpu(); return err })) // the last reading of ends
 	testset.Must(t, ends.Process.Kill())
 	_ = ends.Wait() // it was killed, so Wait returns an error
 	begins := begin(t, &syscall.SysProcAttr{}, program, "-c", burns).Process.Pid

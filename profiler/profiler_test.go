@@ -198,8 +198,8 @@ func TestTimeIsDividedAsTheMeterSawIt(t *testing.T) {
 	}
 }
 
-// TestNothingIsMadeOfNothing: the layers add up to the metered time even if there are no threads, or they only
-// ran in the kernel or in native code.
+// TestNothingIsMadeOfNothing: the layers add up to the metered time even if there are no threads, or they
+// only ran in the kernel or in native code.
 func TestNothingIsMadeOfNothing(t *testing.T) {
 	s := newSamples(runtimeGo)
 	s.add(lab.LayerRuntime, 1, true)

@@ -319,8 +319,7 @@ func TestSpansOfKnownTruth(t *testing.T) {
 		{"ads", trace.SpanKindServer, "ads", 21, 58}, {"prices", trace.SpanKindClient, "cart", 62, 97},
 		{"prices", trace.SpanKindServer, "prices", 64, 96},
 	}
-	// The context of the last span of each service: first that of the client who calls it, then its own.
-	within := map[string]context.Context{"": ctx}
+	within := map[string]context.Context{"": ctx} // by service: of its last span, or first of its client's
 	for _, s := range spans {
 		recorder, parent := s.service, within[s.calledBy]
 		if s.role == trace.SpanKindClient {

@@ -134,8 +134,7 @@ func manifestFolder(t *testing.T, texts ...string) string {
 	return dir
 }
 
-// ofManifests returns the system of shopManifests in a deployment, its units by name, and their names in
-// order.
+// ofManifests returns the system of shopManifests in a deployment, its units by name, and the names in order.
 func ofManifests(
 	t *testing.T, deployment string,
 ) (d Definition, units map[string]lab.UnitSpec, names []string) {
