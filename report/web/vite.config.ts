@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { defineConfig } from "vitest/config";
 
-// The licences of what is bundled travel with every copy of it; those of d3 and its modules
-// are one text. dist/licences.md, for make dist, lists each package by its version.
-const licences = ["@observablehq/plot", "d3", "d3-shape", "isoformat"].map(
+// The licences of what is bundled travel with every copy of it. Most modules of d3 have the text of d3. The
+// texts of d3-geo and d3-scale-chromatic also have the notices of GeographicLib and ColorBrewer.
+// dist/licences.md, for make dist, lists each package by its version.
+const licences = ["@observablehq/plot", "d3", "d3-geo", "d3-scale-chromatic", "d3-shape", "isoformat"].map(
   (name) => `${name}\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`,
 );
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { figure, loadedAnalysis } from "./fixture";
 import { render } from "./frame";
+import { alone, quantity } from "./number";
 import { architecture, trafficLines } from "./plots/architecture";
 
 const texts = (svg: Element): string[] => [...svg.querySelectorAll("text")].map((t) => t.textContent ?? "");
@@ -11,7 +12,14 @@ describe("architecture", () => {
     (a.pictures ?? []).forEach((p, i) => {
       const svg = render(architecture(a, width, i), width, p.variant);
       const all = texts(svg).join("\n");
-      for (const part of p.parts ?? []) expect(all).toContain(part.name === "generator" ? "load" : part.name);
+      for (const part of p.parts ?? []) {
+        const load = part.name === "generator";
+        expect(all).toContain(load ? "load" : part.name);
+        if (load) continue;
+        if (part.cpu_per_operation > 0)
+          expect(all).toContain(`${quantity(alone(part.cpu_per_operation), "s")} CPU`);
+        if (part.peak_memory > 0) expect(all).toContain(quantity(alone(part.peak_memory), "B"));
+      }
       if (p.variant === "sync") expect(all).toMatch(/2 http calls/);
       expect(svg.outerHTML).not.toContain("NaN");
       expect(svg.outerHTML).not.toContain("undefined");

@@ -37,6 +37,11 @@ describe("a run that is followed", () => {
     expect(newsText(line({ event: "trial", valid: true }))).toBe("");
   });
 
+  test("says how many trials it has", () => {
+    expect(newsText(line({ event: "begin", trials: 1, done: 0 }))).toBe("1 trial");
+    expect(newsText(line({ event: "begin" }))).toBe("8 trials, 2 done before");
+  });
+
   test("shows texts as texts, keeps the trial while notes come, and forgets old news", () => {
     const place = document.querySelector("section") as HTMLElement;
     show(place, line({}));

@@ -51,8 +51,10 @@ export function nowText(line: Line, stopped = false): string {
 /** The news in a line: a note, the size of the run, or a trial that does not count; empty if none. */
 export function newsText(line: Line): string {
   if (line.event === "note") return line.text ?? "";
-  if (line.event === "begin")
-    return `${line.trials ?? 0} trials` + (line.done > 0 ? `, ${line.done} done before` : "");
+  if (line.event === "begin") {
+    const trials = line.trials === 1 ? "1 trial" : `${line.trials ?? 0} trials`;
+    return trials + (line.done > 0 ? `, ${line.done} done before` : "");
+  }
   if (line.event !== "trial" || line.valid === true) return "";
   const where = `${line.variant} at ${line.point}, attempt ${line.attempt}`;
   return `Trial ${line.trial} does not count (${where}): ${line.reason}`;

@@ -154,6 +154,7 @@ describe("scaling", () => {
 describe("drift", () => {
   it("has ticks around one", () => {
     expect(ratioTicks(0.8, 1.25)).toEqual([0.8, 0.9, 1, 1.1, 1.2]);
+    expect(ratioTicks(1 / 3.5, 3.5)).toEqual([0.5, 1, 2]);
     for (const t of ratioTicks(0.001, 1000)) expect(t).toBeGreaterThan(0);
   });
 });

@@ -78,11 +78,10 @@ function relativeTrials(variant: string, r: Result): Trial[] {
   });
 }
 
-/** Ticks around 1, at equal steps, for a log axis that ends at 4 or below, or decades for a wider one. */
+/** Ticks around 1: at equal steps on a log axis that ends near 1, or those of logTicks on a wider one. */
 export function ratioTicks(low: number, high: number): number[] {
-  if (high > 4) return logTicks(low, high, 7);
-  const steps = [1.02, 1.05, 1.1, 1.2, 1.5, 2];
-  const step = steps.find((s) => Math.log(high) / Math.log(s) <= 3) ?? 2;
+  const step = [1.02, 1.05, 1.1, 1.2, 1.5].find((s) => Math.log(high) / Math.log(s) <= 3);
+  if (step === undefined) return logTicks(low, high, 7);
   const above = [1, 2, 3].map((k) => 1 + k * (step - 1)).filter((t) => t <= high);
   const below = [1, 2, 3].map((k) => 1 - k * (step - 1)).filter((t) => t > 0 && t >= low * 0.9999);
   return [...below.reverse(), 1, ...above].map((t) => Number(t.toPrecision(4)));
