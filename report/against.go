@@ -15,8 +15,8 @@ import (
 // Options.Full adds the metrics that have not changed.
 func AgainstTerminal(w io.Writer, a lab.Against, o Options) error {
 	p := printer{colour: o.Colour}
-	p.paragraph("", fmt.Sprintf("%s against %s", clean(a.After.Folder), clean(a.Before.Folder)), "1")
-	p.paragraph("", againstBase(a), "2")
+	p.paragraph("", fmt.Sprintf("%s against %s", clean(a.After.Folder), clean(a.Before.Folder)), bold)
+	p.paragraph("", againstBase(a), faint)
 	p.table(changesTable(a, o.Full))
 	p.println("")
 	p.paragraph("  ", changesSum(a), "")

@@ -50,7 +50,7 @@ func (p *printer) chart(v view, h *lab.Headline) {
 	perColumn := (math.Log(high) - math.Log(low)) / float64(room-1) // high / low may overflow
 	column := func(x float64) int { return int(math.Round((math.Log(x) - math.Log(low)) / perColumn)) }
 	p.println("")
-	p.paragraph("  ", figure.Capital(clean(h.Title)), "2")
+	p.paragraph("  ", figure.Capital(clean(h.Title)), faint)
 	for _, d := range bars {
 		for i, l := range d.label {
 			if i > 0 {
@@ -61,7 +61,7 @@ func (p *printer) chart(v view, h *lab.Headline) {
 				d.shown.Tone.code()), p.paint(pad(d.shown.Text, texts, true), d.shown.Tone.code())))
 		}
 	}
-	p.paragraph("  ", "log axis, | is 1x; # decided, . undecided or equivalent", "2")
+	p.paragraph("  ", "log axis, | is 1x; # decided, . undecided or equivalent", faint)
 }
 
 // draw returns the bar as a line of room characters. column returns the place of a value in the line.

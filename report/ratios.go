@@ -16,8 +16,8 @@ func (v view) forestSection() section {
 		Caption: fmt.Sprintf("%s, variant / %s (base), log axis; dots: geometric means over blocks, bars: %s "+
 			"intervals; %s.", sentenceCase(m.Title), v.Baseline, figure.Setting(v.Confidence), v.sample()),
 		HowTo: fmt.Sprintf("The line at 1 is %s. A bar that lies wholly to its right needs more, wholly to its "+
-			"left less. The grey band is the margin (%s, or a bias where that reaches farther): bars inside it are "+
-			"equivalent. "+
+			"left less. The grey band is the margin (%s, or a bias where that reaches farther). A bar within the "+
+			"margin is equivalent, one that only lies within a bias is undecided. "+
 			"The dotted box is the same variant against itself, the widest such interval: it should hold 1. "+
 			"Distances on a log axis are factors: 2x and 0.5x lie equally far from 1.", v.Baseline,
 			figure.Setting(v.Margin))}

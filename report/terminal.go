@@ -86,6 +86,12 @@ func (p *printer) flush(w io.Writer, what string) error {
 	return nil
 }
 
+// Codes of the terminal for texts of a certain weight, as for paint.
+const (
+	bold  = "1"
+	faint = "2"
+)
+
 // paint wraps a text in a colour code, if colours are allowed.
 func (p *printer) paint(s, code string) string {
 	if !p.colour || code == "" || strings.TrimSpace(s) == "" {
@@ -96,7 +102,7 @@ func (p *printer) paint(s, code string) string {
 
 // code returns the colour code of a tone.
 func (t tone) code() string {
-	return map[tone]string{toneGood: "32", toneBad: "31", toneWarn: "33", toneMuted: "2"}[t]
+	return map[tone]string{toneGood: "32", toneBad: "31", toneWarn: "33", toneMuted: faint}[t]
 }
 
 // println writes one line without trailing spaces.
@@ -118,14 +124,14 @@ func (p *printer) paragraph(lead, s, code string) {
 // title writes the heading of a section.
 func (p *printer) title(s string) {
 	p.println("")
-	p.println(p.paint(cut(clean(s), pageWidth), "1"))
+	p.println(p.paint(cut(clean(s), pageWidth), bold))
 }
 
 // head writes the study with its profile, scale and seed.
 func (p *printer) head(v view) {
-	p.paragraph("", clean(v.Study)+": "+clean(v.Title), "1")
+	p.paragraph("", clean(v.Study)+": "+clean(v.Title), bold)
 	p.paragraph("",
-		fmt.Sprintf("profile %s, scale %s, seed %d", clean(v.Profile), plainNumber(v.Scale), v.Seed), "2")
+		fmt.Sprintf("profile %s, scale %s, seed %d", clean(v.Profile), plainNumber(v.Scale), v.Seed), faint)
 }
 
 // answer writes the sentence and the chart, then the findings, what is withheld, how sure the
@@ -136,7 +142,7 @@ func (p *printer) answer(v view) {
 		return
 	}
 	p.title("Answer")
-	p.paragraph("  ", clean(a.Sentence), "1")
+	p.paragraph("  ", clean(a.Sentence), bold)
 	p.chart(v, a.Headline)
 	p.println("")
 	for _, f := range a.Findings {
@@ -178,7 +184,7 @@ func (p *printer) table(t table) {
 	}
 	p.title(t.Title)
 	if t.Note != "" {
-		p.paragraph("  ", clean(t.Note), "2")
+		p.paragraph("  ", clean(t.Note), faint)
 	}
 	gap := strings.Repeat(" ", columnGap)
 	for _, l := range layOut(t, pageWidth-columnGap) {

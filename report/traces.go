@@ -13,9 +13,9 @@ import (
 // and by part of the critical path, and changes in calls and errors. Options.Full shows every part.
 func TracesTerminal(w io.Writer, c lab.TraceComparison, o Options) error {
 	p := printer{colour: o.Colour}
-	p.paragraph("", clean(c.After.Name)+" against "+clean(c.Before.Name), "1")
+	p.paragraph("", clean(c.After.Name)+" against "+clean(c.Before.Name), bold)
 	p.paragraph("", fmt.Sprintf("%d and %d traces, %s intervals over %d batches of each operation",
-		c.After.Traces, c.Before.Traces, figure.Setting(c.Confidence), c.Batches), "2")
+		c.After.Traces, c.Before.Traces, figure.Setting(c.Confidence), c.Batches), faint)
 	p.println("")
 	p.paragraph("  ", traceAnswer(c.TraceContrast), "")
 	p.tables(traceTables(c.TraceContrast, [2]string{"before", "after"}, "", o.Full))

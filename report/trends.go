@@ -23,7 +23,7 @@ func (v view) trendsSection() section {
 	for i, l := range v.Trends {
 		title := fmt.Sprintf("%s of %s along %s, exponent %s", figure.Spaced(l.Metric), l.Variant, l.Factor,
 			plusMinus(l.Exponent, l.ExponentSE, "1"))
-		label := fmt.Sprintf("%s, line %s per step of %s", title, plusMinus(l.Slope, l.SlopeSE, l.Unit),
+		label := fmt.Sprintf("%s, line %s per unit of %s", title, plusMinus(l.Slope, l.SlopeSE, l.Unit),
 			l.Factor)
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-trend-%d", i), Kind: "trend", Index: i,
 			Title: sentenceCase(title), Label: label,

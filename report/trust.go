@@ -234,7 +234,7 @@ func (p *printer) trust(v view, o Options) {
 	shown := cleanAll(o.NotesShown)
 	for _, note := range cleanAll(v.Notes) {
 		if !slices.Contains(shown, note) {
-			p.paragraph("  * ", note, "2")
+			p.paragraph("  * ", note, faint)
 		}
 	}
 }

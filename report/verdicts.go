@@ -13,9 +13,9 @@ import (
 func (v view) verdictSection() section {
 	return section{ID: "verdicts", Title: "Verdicts", Shown: []table{v.matrixTable(true)},
 		HowTo: fmt.Sprintf("Each cell is the variant's value over that of %s, with its interval. Red is worse, "+
-			"green is better, both by more than the margin of %s. "+
-			"A ~ says that the two are equivalent: the whole interval lies within the margin. A ? says that the "+
-			"data do not decide.", v.Baseline, figure.Setting(v.Margin))}
+			"green is better: the whole interval lies on that side of 1, and reaches beyond the margin of %s and "+
+			"any bias. A ~ says that the two are equivalent: the whole interval lies within the margin. A ? says "+
+			"that the data do not decide.", v.Baseline, figure.Setting(v.Margin))}
 }
 
 // matrixTable shows the ratios of every variant to the baseline in all metrics at the reference point, or
