@@ -63,6 +63,9 @@ const (
 
 // ContainerMount is a mount in a container.
 type ContainerMount struct {
+	// Kind says what is mounted: a volume of the trial, a file or folder of the conductor's host (bind), a file
+	// system in memory (tmpfs), the files in Files, or the folder for files that the unit writes for the
+	// conductor (leaves).
 	Kind     MountKind `json:"kind"`
 	Source   string    `json:"source,omitempty"` // the name of the volume or file, or the path
 	Target   string    `json:"target"`

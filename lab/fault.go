@@ -15,7 +15,8 @@ type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// After is the time of the fault, in seconds since the start of the load.
 	After float64 `json:"after_seconds"`
-	// Heal is the time until the fault is healed, in seconds; 0 for kinds that pass without (FaultKind.Passes).
+	// Heal is how long the fault lasts: the seconds from when it has taken effect until its healing begins. It
+	// is 0 for kinds that pass without healing (FaultKind.Passes).
 	Heal float64 `json:"heal_seconds"`
 	// Delay (slow) is added to the latency of packets to the target, in seconds.
 	Delay float64 `json:"delay_seconds,omitempty"`
@@ -166,7 +167,8 @@ type FaultTarget struct {
 	Name string // as in Fault.Target
 	// Unit is true for units of the system, false for backing services and nodes.
 	Unit bool
-	// Group is the unit of which the target is a further replica; "": it is the first, or has none.
+	// Group names the unit of which the target is a further replica. It is empty for the first replica, for a
+	// unit without replicas, and for targets that are not units of the system.
 	Group  string
 	Harmer // harms and heals the target
 }

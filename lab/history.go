@@ -50,7 +50,7 @@ type HistoryChange struct {
 	Run    int     `json:"run"`    // index of the first run on the new level
 	Factor float64 `json:"factor"` // the new level divided by the one before
 	P      float64 `json:"p"`      // p-value against no change
-	// Elsewhere means that the environment has changed since the last run before it that has the ratio, so that
-	// the change may not come from the system.
+	// Elsewhere is true if the environment, too, changed between the last run on the old level that has the
+	// ratio and the first run on the new one. The change may then not come from the system.
 	Elsewhere bool `json:"elsewhere"`
 }

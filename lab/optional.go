@@ -17,7 +17,7 @@ type Checkable interface {
 type CheckTable struct {
 	Most    int           // maximum number of operations of a check
 	Columns []CheckColumn // in addition to the verdict and the backing services
-	// Faults lists the columns of the table of faults: their effects on clients.
+	// Faults lists the columns of the table of faults, which show the effects of the faults on clients.
 	Faults []CheckColumn
 }
 
@@ -66,7 +66,7 @@ type Demanding interface {
 // Need is something that a system needs of a host.
 type Need struct {
 	Name    string
-	Is      string // its path
+	Is      string // the path where it is or should be; empty if unknown
 	Missing string // why it is missing; empty: it is present
 	Install string // the command that installs it
 }

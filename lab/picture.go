@@ -20,7 +20,7 @@ type Part struct {
 	Links []Link `json:"links,omitempty"`
 }
 
-// Link is an arrow of that picture: the units of a part use another part.
+// Link is an arrow in the picture of a trial's architecture: the units of a part use another part.
 type Link struct {
 	To  string `json:"to"`            // the name of the other part
 	How string `json:"how,omitempty"` // the protocol, as in Use: "http"; absent if the other part implies it
@@ -43,8 +43,8 @@ type Picture struct {
 	Parts   []PicturePart `json:"parts"`
 }
 
-// PicturePart is a part with the usage of all its units: medians over the trials, or 0 if
-// it was not metered.
+// PicturePart is a part with the usage of all its units at the point of the picture. The usage comes from
+// medians over the trials, and is 0 if the units were not metered.
 type PicturePart struct {
 	Part
 	CPUPerOperation float64 `json:"cpu_per_operation"` // seconds

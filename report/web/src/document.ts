@@ -155,6 +155,7 @@ export interface Compose {
 
 /** ContainerMount is a mount in a container. */
 export interface ContainerMount {
+  /** Kind says what is mounted: a volume of the trial, a file or folder of the conductor's host (bind), a file system in memory (tmpfs), the files in Files, or the folder for files that the unit writes for the conductor (leaves). */
   kind: "volume" | "bind" | "tmpfs" | "files" | "leaves";
   /** the name of the volume or file, or the path */
   source?: string;
@@ -1141,7 +1142,7 @@ export interface LayerShare {
   cycles_per_operation?: Figure;
 }
 
-/** Link is an arrow of that picture: the units of a part use another part. */
+/** Link is an arrow in the picture of a trial's architecture: the units of a part use another part. */
 export interface Link {
   /** the name of the other part */
   to: string;
@@ -1151,7 +1152,7 @@ export interface Link {
   traffic?: Record<string, Figure>;
 }
 
-/** PicturePart is a part with the usage of all its units: medians over the trials, or 0 if it was not metered. */
+/** PicturePart is a part with the usage of all its units at the point of the picture. The usage comes from medians over the trials, and is 0 if the units were not metered. */
 export interface PicturePart {
   /** the role, or what the system calls the service */
   name: string;
