@@ -79,7 +79,7 @@ func unitsCSV(metered lab.Metered) []byte {
 			cell("peak_memory_bytes", integer(u.PeakMemoryBytes)),
 			cell("mean_memory_bytes", integer(u.MeanMemoryBytes)),
 			cell("read_bytes", integer(u.ReadBytes)), cell("written_bytes", integer(u.WrittenBytes)),
-			"", "", "", "", idle(u.IdleCores),
+			"", "", "", "", cell("idle_cores", idle(u.IdleCores)),
 		})
 		for _, p := range metered.Processes {
 			if p.Unit != u.Unit.Name {

@@ -97,7 +97,9 @@ func TestUnitsAndSeriesAreTables(t *testing.T) {
 	saved := trial(1, 1, true)
 	saved.Metered.Units = []lab.UnitUsage{{Unit: lab.Unit{Name: "core", Role: "core", PID: 12},
 		Usage: lab.Usage{CPUSeconds: 0.25, Threads: 3, IdleCores: 0.125,
-			Unavailable: map[string]string{"user_seconds": "too short"}}}}
+			Unavailable: map[string]string{"user_seconds": "too short"}}},
+		{Unit: lab.Unit{Name: "db", Role: "db"}, Usage: lab.Usage{
+			Unavailable: map[string]string{"idle_cores": "not metered"}}}}
 	saved.Metered.Processes = []lab.ProcessUsage{
 		{Unit: "other", Name: "sh"}, // no such unit: it gets no row
 		{Unit: "core", Name: "java server.jar", Processes: 2, CPUSeconds: 0.125, PeakMemoryBytes: 7, ReadBytes: 5,
@@ -108,7 +110,8 @@ func TestUnitsAndSeriesAreTables(t *testing.T) {
 	testset.Must(t, f.Save(saved, nil))
 	for name, want := range map[string]string{
 		"units.csv": "core,core,12,0.250000000,,0.000000000,0,0,3,0,0,0,0,,,,,0.125000\n" +
-			"core,core,,0.125000000,,,,,,7,,5,6,java server.jar,2,3,4,",
+			"core,core,,0.125000000,,,,,,7,,5,6,java server.jar,2,3,4,\n" +
+			"db,db,0,0.000000000,0.000000000,0.000000000,0,0,0,0,0,0,0,,,,,",
 		"series.csv": "0.500000000,0.250000000,4096",
 	} {
 		data, err := os.ReadFile(f.Path("trials/0001/" + name))

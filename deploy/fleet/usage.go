@@ -194,8 +194,7 @@ func (m *selfMetering) Stop() (lab.Metered, error) {
 // between returns the usage of a unit from one answer to another; nil answers make it unavailable.
 func between(open, closing *lab.UsageAnswer) lab.Usage {
 	if open == nil || closing == nil {
-		const why = "it is no unit of ours, and nothing of its node can be read"
-		return lab.Usage{Units: 1, Unavailable: map[string]string{"cpu_seconds": why, "peak_memory_bytes": why}}
+		return Unmetered("it is no unit of ours, and nothing of its node can be read")
 	}
 	seconds := func(nanoseconds int64) float64 { return time.Duration(nanoseconds).Seconds() }
 	return lab.Usage{
@@ -211,6 +210,17 @@ func between(open, closing *lab.UsageAnswer) lab.Usage {
 		ReadBytes:                  closing.ReadBytes - open.ReadBytes,
 		WrittenBytes:               closing.WrittenBytes - open.WrittenBytes,
 	}
+}
+
+// Unmetered returns the usage of a unit without any figure, with the reason.
+func Unmetered(why string) lab.Usage {
+	used := lab.Usage{Units: 1, Unavailable: map[string]string{}}
+	for _, figure := range []string{"cpu_seconds", "user_seconds", "system_seconds",
+		"voluntary_context_switches", "involuntary_context_switches", "threads", "idle_cores",
+		"peak_memory_bytes", "mean_memory_bytes", "peak_resident_bytes", "read_bytes", "written_bytes"} {
+		used.Unavailable[figure] = why
+	}
+	return used
 }
 
 // lives returns the usage of a unit in two lives, one after the other: the present one has the threads and

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,18 @@ func TestIdleUsage(t *testing.T) {
 			(used.IdleSeconds > 0) != (want > 0) {
 			t.Errorf("%g processors in %g s without load, of the role %g, want %g", used.Units[0].IdleCores,
 				used.IdleSeconds, used.Roles["core"].IdleCores, want)
+		}
+	}
+}
+
+// TestUnitsOfOthersHaveNoFigures checks that every figure of a unit that is not metered is unavailable, so that
+// no file shows its zero.
+func TestUnitsOfOthersHaveNoFigures(t *testing.T) {
+	used := between(nil, nil)
+	for field := range reflect.TypeFor[lab.Usage]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if _, missing := used.Unavailable[name]; !missing && name != "units" && name != "unavailable" {
+			t.Errorf("%s of a unit that is not metered is available", name)
 		}
 	}
 }
