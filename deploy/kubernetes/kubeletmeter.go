@@ -29,6 +29,10 @@ const (
 	kubeletInterval = 5 * time.Second
 )
 
+// kubeletSource is the source of figures of a kubelet, as in lab.Metered.Sources.
+const kubeletSource = "what the kubelet of its node has counted, from a look before the load until one after it; " +
+	"memory is the working set, at each of its looks"
+
 // Meter implements lab.Deployment: on a cluster of the user's, our units report their usage and kubelets that
 // of the others.
 func (d *deployment) Meter() lab.Meter {
@@ -258,12 +262,13 @@ func (m *kubeletMetering) Stop() (lab.Metered, error) {
 		u.IdleCores = 0
 		if c := byUnit[u.Unit.Name]; c != nil {
 			u.Usage = c.usage()
-			used.Sources[u.Unit.Role] = "what the kubelet of its node has counted, from a look before the load " +
-				"until one after it; memory is the working set, at each of its looks"
 			if c.why == "" {
+				used.Sources[u.Unit.Role] = kubeletSource
 				longer = max(longer, c.last.at.Sub(c.opening.at).Seconds()-used.WindowSeconds)
 			} else {
-				used.Sources[u.Unit.Role] = "nothing: " + c.why
+				if used.Sources[u.Unit.Role] != kubeletSource { // no unit of the role before has figures
+					used.Sources[u.Unit.Role] = "nothing: " + c.why
+				}
 				used.Notes = append(used.Notes, fmt.Sprintf("unit %s is not metered: %s", c.unit, c.why))
 			}
 		}
@@ -289,7 +294,7 @@ func (c *kubeletCount) usage() lab.Usage {
 		why = "its container was started again meanwhile, and its kubelet counts anew"
 	}
 	if why != "" {
-		return lab.Usage{Units: 1, Unavailable: map[string]string{"cpu_seconds": why, "peak_memory_bytes": why}}
+		return fleet.Unmetered(why)
 	}
 	used := lab.Usage{Units: 1, CPUSeconds: seconds, PeakMemoryBytes: slices.Max(c.memory),
 		Unavailable: map[string]string{}}

@@ -100,6 +100,32 @@ func refusedByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	}
 }
 
+// TestARoleHasTheSourceOfItsMeteredUnits checks that the source of a role says "nothing" only if none of its
+// units has figures, in whatever order they are.
+func TestARoleHasTheSourceOfItsMeteredUnits(t *testing.T) {
+	names := []string{"web", "web-2", "web-3", "db"}
+	var units []lab.Unit
+	m := &kubeletMetering{stop: func() {}, byPod: map[string]*kubeletCount{}}
+	for _, name := range names {
+		role, _, _ := strings.Cut(name, "-")
+		units = append(units, lab.Unit{Name: name, Role: role})
+		m.byPod[name] = &kubeletCount{unit: name, why: "it is silent", memory: []int64{1}}
+	}
+	m.byPod["web-2"].why = ""
+	said, err := fleet.NewSupervisor(lab.Layout{}, "").SelfMeter().Watch(t.Context(), units)
+	deploytest.Must(t, errors.Join(err, said.Mark(), said.Mark()))
+	m.Metering = said
+	used, err := m.Stop()
+	deploytest.Must(t, err)
+	if web, db := used.Sources["web"], used.Sources["db"]; !strings.Contains(web, "kubelet") ||
+		db != "nothing: it is silent" {
+		t.Errorf("the source of web is %q and that of db %q", web, db)
+	}
+	if used.Units[0].Unavailable["threads"] != "it is silent" || len(used.Notes) != 3 {
+		t.Errorf("the first has used %+v, and the notes are %q", used.Units[0], used.Notes)
+	}
+}
+
 // TestAKubeletIsAskedAgain checks that requests to a kubelet are repeated after failures, that a sample
 // counts as new only if it is later than the first answer, and that there are no figures of a unit without a
 // sample before the load.
