@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -91,14 +92,26 @@ func portsOf(spec lab.UnitSpec, image engine.Image) []lab.ContainerPort {
 	return ports
 }
 
+// healthCheck returns the health check of the container. As in Docker, one without a command has that of its
+// image, and its settings where it has none of its own. nil: there is none.
+func (p *pod) healthCheck(described *lab.HealthCheck) *engine.Healthcheck {
+	own, image := engine.HealthcheckOf(described), p.deployment.configs[p.Spec.Image].Healthcheck
+	switch {
+	case own != nil && len(own.Test) > 0:
+		return own
+	case own == nil || image == nil:
+		return image
+	}
+	return &engine.Healthcheck{Test: image.Test, Interval: cmp.Or(own.Interval, image.Interval),
+		Timeout: cmp.Or(own.Timeout, image.Timeout), Retries: cmp.Or(own.Retries, image.Retries)}
+}
+
 // probe returns the readiness probe of the container: its own health check, or else that of its image. nil:
 // there is none, or it is switched off.
 func (p *pod) probe(described *lab.HealthCheck) *api.Probe {
-	check := engine.HealthcheckOf(described)
-	if check == nil || len(check.Test) == 0 {
-		if check = p.deployment.configs[p.Spec.Image].Healthcheck; check == nil {
-			return nil
-		}
+	check := p.healthCheck(described)
+	if check == nil {
+		return nil
 	}
 	probe := api.Probe{PeriodSeconds: int(math.Ceil(check.Interval.Seconds())),
 		TimeoutSeconds: int(math.Ceil(check.Timeout.Seconds())), FailureThreshold: check.Retries}

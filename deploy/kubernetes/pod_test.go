@@ -4,10 +4,14 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
 	"testing"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/links"
@@ -34,6 +38,36 @@ func TestTheLogComesAfterTheEnd(t *testing.T) {
 		close(p.followed)
 	})
 	deploytest.Says(t, p.connect(t.Context()), "unit views", "its program ended: exit status 3", "stillborn")
+}
+
+// TestAHealthCheckWithoutACommandKeepsItsSettings checks that such a check takes from its image only what it
+// lacks, as in Docker.
+func TestAHealthCheckWithoutACommandKeepsItsSettings(t *testing.T) {
+	d := &deployment{deployer: &Deployer{site: &userSite{}}, configs: map[string]engine.Image{"web": {
+		Healthcheck: &engine.Healthcheck{Test: []string{"CMD", "probe"}, Interval: time.Minute, Retries: 9}}}}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
+	p := d.newPod(lab.UnitSpec{Name: "views", Runnable: lab.Runnable{Image: "web"}})
+	want := &api.Probe{Exec: &api.Exec{Command: []string{"probe"}}, PeriodSeconds: 2, TimeoutSeconds: 1,
+		FailureThreshold: 9}
+	if got := p.probe(&lab.HealthCheck{Interval: 2, Timeout: 1}); !reflect.DeepEqual(got, want) {
+		t.Errorf("its probe is %+v, want %+v", got, want)
+	}
+}
+
+// TestFilesAndOrdersShareASecret checks that a unit is refused whose files and orders of its starter do not fit
+// into one secret together.
+func TestFilesAndOrdersShareASecret(t *testing.T) {
+	d := &deployment{deployer: &Deployer{site: &userSite{}}, dir: t.TempDir()}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), d.dir, fleet.Platform[*pod]{})
+	p := d.newPod(lab.UnitSpec{Name: "views"})
+	life := p.sitePod.(*userPod)
+	life.command = []string{"/views"}
+	folder := fleet.Volume(d.dir, p.Spec)
+	deploytest.Must(t, os.Mkdir(folder, 0o700))
+	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "seed"), make([]byte, maxSecret), 0o600))
+	made := &api.Pod{Spec: api.PodSpec{Containers: []api.Container{{}}}}
+	deploytest.Says(t, life.giveVolume(made, map[string][]byte{}), "a secret of Kubernetes holds 1048576",
+		"fewer operations")
 }
 
 // TestAStartThatFailsHasEnded checks that a life whose pod cannot be made has ended, so that no caller waits

@@ -162,7 +162,6 @@ func (u *userPod) giveVolume(made *api.Pod, files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	size := 0
 	for i, file := range all {
 		name := "own-" + strconv.Itoa(i)
 		if file.Folder {
@@ -170,20 +169,31 @@ func (u *userPod) giveVolume(made *api.Pod, files map[string][]byte) error {
 			runs.VolumeMounts = append(runs.VolumeMounts, api.Mount{Name: name, MountPath: file.Path})
 			continue
 		}
-		size += len(file.Data)
 		files[name] = file.Data
 		runs.VolumeMounts = append(runs.VolumeMounts,
 			api.Mount{Name: "files", MountPath: file.Path, SubPath: name, ReadOnly: true})
-	}
-	if size > maxSecret {
-		return fmt.Errorf("its files have %d bytes, and a secret of Kubernetes holds %d: give it less to begin "+
-			"with, such as fewer operations", size, maxSecret)
 	}
 	made.Spec.SecurityContext = restricted()
 	if made.Spec.InitContainers, err = p.setups(*runs); err != nil {
 		return err
 	}
-	return u.orderStarter(runs, files)
+	if err := u.orderStarter(runs, files); err != nil {
+		return err
+	}
+	return checkSecret(files)
+}
+
+// checkSecret returns an error if files, with the orders of a starter, do not fit into one secret.
+func checkSecret(files map[string][]byte) error {
+	size := 0
+	for _, data := range files {
+		size += len(data)
+	}
+	if size > maxSecret {
+		return fmt.Errorf("its files have %d bytes, and a secret of Kubernetes holds %d: give it less to begin "+
+			"with, such as fewer operations", size, maxSecret)
+	}
+	return nil
 }
 
 // restricted returns the security settings of pods of our programs: those of the Kubernetes security standard
