@@ -31,8 +31,9 @@ func (t *Tail) Expect(text string) <-chan struct{} {
 	return t.expected.found
 }
 
-// isIn reports whether the output contains the text once data is appended to it, and then closes found.
-func (e *expected) isIn(data []byte) bool {
+// closeIfIn closes found if the output contains the text once data is appended to it, and reports whether it
+// does.
+func (e *expected) closeIfIn(data []byte) bool {
 	e.since = append(e.since, data...)
 	if bytes.Contains(e.since, []byte(e.text)) {
 		close(e.found)
@@ -46,7 +47,7 @@ func (e *expected) isIn(data []byte) bool {
 func (t *Tail) Write(data []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.expected != nil && t.expected.isIn(data) {
+	if t.expected != nil && t.expected.closeIfIn(data) {
 		t.expected = nil
 	}
 	return t.Tail.Write(data)
