@@ -196,12 +196,23 @@ func TestFaultsThatCannotBeDone(t *testing.T) {
 // TestFaultsThatExcludeEachOther: a fault that its target cannot have beside an earlier one is refused before
 // the trial.
 func TestFaultsThatExcludeEachOther(t *testing.T) {
-	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "a"}, {Name: "b"}}}
-	cut := lab.Fault{Target: "a", Kind: lab.FaultCut, After: 1, Heal: 2}
+	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "a"}, {Name: "b"}, {Name: "killed"}},
+		Nodes: lab.Nodes([]string{"node-2"}, lab.FaultCut, lab.FaultKill, lab.FaultDrain)}
+	earlier := []lab.Fault{{Target: "a", Kind: lab.FaultCut, After: 1, Heal: 2},
+		{Target: "killed", Kind: lab.FaultKill, After: 1, Heal: 2},
+		{Target: "node-2", Kind: lab.FaultKill, After: 1, Heal: 2}}
 	for _, c := range []struct {
 		later lab.Fault
 		want  string
 	}{
+		{lab.Fault{Target: "killed", Kind: lab.FaultPause, After: 2, Heal: 1}, "the fault kill"},
+		{lab.Fault{Target: "killed", Kind: lab.FaultSlow, After: 2, Heal: 1, Delay: 1}, "the fault kill"},
+		{lab.Fault{Target: "killed", Kind: lab.FaultFill, After: 2, Heal: 1}, "the fault kill"},
+		{lab.Fault{Target: "killed", Kind: lab.FaultRestart, After: 2}, "the fault kill"},
+		{lab.Fault{Target: "killed", Kind: lab.FaultUpdate, After: 2}, "the fault kill"},
+		{lab.Fault{Target: "killed", Kind: lab.FaultPause, After: 3, Heal: 1}, ""},
+		{lab.Fault{Target: "node-2", Kind: lab.FaultCut, After: 2, Heal: 1}, "the fault kill"},
+		{lab.Fault{Target: "node-2", Kind: lab.FaultDrain, After: 2, Heal: 1}, ""}, // it may be empty
 		{lab.Fault{Target: "a", Kind: lab.FaultKill, After: 2, Heal: 1},
 			`kill of "a": it begins after 2 s, and until 3 s that has the fault cut: let it begin later`},
 		{lab.Fault{Target: "a", Kind: lab.FaultCut, After: 1, Heal: 1}, "the fault cut"},
@@ -209,7 +220,7 @@ func TestFaultsThatExcludeEachOther(t *testing.T) {
 		{lab.Fault{Target: "a", Kind: lab.FaultPause, After: 2, Heal: 2}, ""},
 		{lab.Fault{Target: "b", Kind: lab.FaultKill, After: 2, Heal: 1}, ""},
 	} {
-		err := Injector{}.Check([]lab.Fault{c.later, cut}, layout)
+		err := Injector{}.Check(append([]lab.Fault{c.later}, earlier...), layout)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.later, err, c.want)
 		}

@@ -75,10 +75,10 @@ func (k FaultKind) Passes() bool { return k == FaultRestart || k == FaultUpdate 
 
 // Excludes reports whether a target that has a fault of kind k cannot get one of kind next. While it is
 // paused or cut off it cannot be started again, since the new process would be neither. While it is killed
-// it has no link to cut.
+// it has no process and no link to harm; but a killed node without units can be drained.
 func (k FaultKind) Excludes(next FaultKind) bool {
 	endsWithLife := k == FaultPause || k == FaultCut
-	return next == k || endsWithLife && (next.Ends() || next.Replaces()) || k == FaultKill && next == FaultCut
+	return next == k || endsWithLife && (next.Ends() || next.Replaces()) || k == FaultKill && next != FaultDrain
 }
 
 // DefaultHeal returns the default duration of a fault, in seconds.
