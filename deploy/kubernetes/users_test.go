@@ -104,9 +104,9 @@ func servicesOnTheirs(t *testing.T, d *Deployer, f *userstest.Cluster, left func
 		func(made lab.Deployment) { meteredByKubelets(t, f, made.(*deployment)) })
 }
 
-// TestNothingStartsAgainOnTheUsersCluster checks that no unit that fails before the load is started again
-// there (lab.Lifecycle.Restarts): only a starter could do that, and containers of users' images have none.
-func TestNothingStartsAgainOnTheUsersCluster(t *testing.T) {
+// TestNoRestartsOnTheUsersCluster checks that no unit that fails before the load is started again there
+// (lab.Lifecycle.Restarts): only a starter could do that, and containers of users' images have none.
+func TestNoRestartsOnTheUsersCluster(t *testing.T) {
 	var platform fleet.Platform[*pod]
 	if (&userSite{}).complete(&deployment{}, &platform); !platform.NoRestarts {
 		t.Error("units start again there")

@@ -81,9 +81,9 @@ func TestProxiesOfNodesThatHaveJoined(t *testing.T) {
 	}
 }
 
-// TestNothingStartsAgainOnTheUsersSwarm checks that no unit that fails before the load is started again there
+// TestNoRestartsOnTheUsersSwarm checks that no unit that fails before the load is started again there
 // (lab.Lifecycle.Restarts): only a starter could do that, and containers of users' images have none.
-func TestNothingStartsAgainOnTheUsersSwarm(t *testing.T) {
+func TestNoRestartsOnTheUsersSwarm(t *testing.T) {
 	var platform fleet.Platform[*service]
 	if (&userTrial{}).complete(&platform); !platform.NoRestarts {
 		t.Error("units start again there")
