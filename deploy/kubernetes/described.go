@@ -19,9 +19,13 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
+// longestName limits the names of described units. Kubernetes allows 63 characters in names of services, such
+// as "names-of-UNIT", and in host names, which are by default those of pods: "TRIAL-ATTEMPT-UNIT-LIFE".
+const longestName = 40
+
 // Patterns of values that Kubernetes accepts.
 var (
-	serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$`)
+	serviceName = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 	dnsName     = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 	userNumbers = regexp.MustCompile(`^[0-9]+(:[0-9]+)?$`)
 )
@@ -30,10 +34,11 @@ var (
 func lacks(spec lab.UnitSpec) []containers.Lack {
 	c := spec.Container
 	all := []containers.Lack{
-		{Asked: !serviceName.MatchString(spec.Name), What: "that name (lower-case letters, digits and dashes, at " +
-			"most 40, are one)"},
+		{Asked: !serviceName.MatchString(spec.Name) || len(spec.Name) > longestName,
+			What: fmt.Sprintf("that name (give it one of at most %d lower-case letters, digits and dashes, "+
+				"that begins with a letter)", longestName)},
 		{Asked: c.User != "" && !userNumbers.MatchString(c.User),
-			What: "the user " + c.User + " (a number is one)"},
+			What: "the user " + c.User + " (give its number)"},
 		{Asked: c.Hostname != "" && !dnsName.MatchString(c.Hostname), What: "the host name " + c.Hostname},
 		{Asked: c.Init, What: "init"},
 		{Asked: c.StopSignal != "", What: "stop_signal"},

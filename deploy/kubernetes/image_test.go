@@ -35,7 +35,7 @@ func TestImagesOfTheUsers(t *testing.T) {
 		demanding := deploytest.Demanding(image)
 		demanding.Units[0].Container.User = "web"
 		deploytest.Says(t, d.Preflight(t.Context(), demanding),
-			"unit web has the user web (a number is one), privileged, the "+
+			"unit web has the user web (give its number), privileged, the "+
 				"processes of this host (pid: host), the security option apparmor=x, /var/run/docker.sock of this host, "+
 				"which Kubernetes cannot give it")
 	})

@@ -30,8 +30,8 @@ const (
 )
 
 // kubeletSource is the source of figures of a kubelet, as in lab.Metered.Sources.
-const kubeletSource = "what the kubelet of its node has counted, from a look before the load until one after it; " +
-	"memory is the working set, at each of its looks"
+const kubeletSource = "what the kubelet of its node has counted, from a look before the load until one " +
+	"after it; memory is the working set, at each of its looks"
 
 // Meter implements lab.Deployment: on a cluster of the user's, our units report their usage and kubelets that
 // of the others.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,26 @@ func TestTheLogComesAfterTheEnd(t *testing.T) {
 	deploytest.Says(t, p.connect(t.Context()), "unit views", "its program ended: exit status 3", "stillborn")
 }
 
+// TestNamesAndUsersOfDescribedUnits checks which names and users of described units are refused, and that the
+// reason says what to give.
+func TestNamesAndUsersOfDescribedUnits(t *testing.T) {
+	long := strings.Repeat("a", longestName)
+	for _, c := range []struct{ name, user, says string }{{"web-2", "7:8", ""}, {long, "7", ""},
+		{long + "a", "", "at most 40 lower-case letters"}, {"Web", "", "at most 40 lower-case letters"},
+		{"web", "root", "the user root (give its number)"}} {
+		says := ""
+		for _, lack := range lacks(lab.UnitSpec{Name: c.name,
+			Runnable: lab.Runnable{Container: &lab.ContainerSpec{User: c.user}}}) {
+			if lack.Asked {
+				says += lack.What
+			}
+		}
+		if (says == "") != (c.says == "") || !strings.Contains(says, c.says) {
+			t.Errorf("unit %s with the user %q lacks %q, want %q", c.name, c.user, says, c.says)
+		}
+	}
+}
+
 // TestAHealthCheckWithoutACommandKeepsItsSettings checks that such a check takes from its image only what it
 // lacks, as in Docker.
 func TestAHealthCheckWithoutACommandKeepsItsSettings(t *testing.T) {
@@ -54,8 +75,8 @@ func TestAHealthCheckWithoutACommandKeepsItsSettings(t *testing.T) {
 	}
 }
 
-// TestFilesAndOrdersShareASecret checks that a unit is refused whose files and orders of its starter do not fit
-// into one secret together.
+// TestFilesAndOrdersShareASecret checks that a unit is refused whose files and orders of its starter do not
+// fit into one secret together.
 func TestFilesAndOrdersShareASecret(t *testing.T) {
 	d := &deployment{deployer: &Deployer{site: &userSite{}}, dir: t.TempDir()}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), d.dir, fleet.Platform[*pod]{})
