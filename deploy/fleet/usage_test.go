@@ -39,8 +39,8 @@ func TestIdleUsage(t *testing.T) {
 	}
 }
 
-// TestUnitsOfOthersHaveNoFigures checks that every figure of a unit that is not metered is unavailable, so that
-// no file shows its zero.
+// TestUnitsOfOthersHaveNoFigures checks that every figure of a unit that is not metered is unavailable, so
+// that no file shows its zero.
 func TestUnitsOfOthersHaveNoFigures(t *testing.T) {
 	used := between(nil, nil)
 	for field := range reflect.TypeFor[lab.Usage]().Fields() {
