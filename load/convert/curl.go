@@ -252,13 +252,9 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 	f.BoolVarP(&r.onlyHead, "head", "I", false, "")
 	f.BoolVarP(&r.follow, "location", "L", false, "")
 	f.BoolVarP(&r.raw, "globoff", "g", false, "")
-	for _, option := range []string{"form F", "form-string", "upload-file T", "config K", "aws-sigv4", "range r",
-		"time-cond z", "variable", "expand-url", "expand-data"} {
-		name, short, _ := strings.Cut(option, " ")
-		text(name, short, func(string) { r.lost = append(r.lost, "--"+name) })
-	}
+	r.addLost(f)
 	for _, option := range strings.Fields("connect-timeout proxy=x create-file-mode happy-eyeballs-timeout-ms " +
-		"proxy-user=U pass retry-max-time dump-header=D cookie-jar=c speed-limit=Y keepalive-time request-target " +
+		"proxy-user=U pass retry-max-time dump-header=D cookie-jar=c speed-limit=Y keepalive-time " +
 		"write-out=w retry retry-delay speed-time=y trace-ascii unix-socket max-filesize dns-servers proto-redir " +
 		"output=o max-time=m cert-type key-type max-redirs connect-to interface limit-rate output-dir local-port " +
 		"cacert capath cert=E key ciphers tls-max resolve stderr trace noproxy proto") {
@@ -269,11 +265,25 @@ func (c *commands) flags(r *curlRequest) *pflag.FlagSet {
 		"fail=f fail-with-body http1.0=0 http1.1 http2 http2-prior-knowledge http3 ipv4=4 ipv6=6 remote-name=O " +
 		"remote-header-name=J no-buffer=N progress-bar=# location-trusted tlsv1=1 tlsv1.2 tlsv1.3 basic anyauth " +
 		"path-as-is no-keepalive parallel=Z create-dirs tcp-nodelay no-progress-meter retry-connrefused " +
-		"retry-all-errors fail-early junk-session-cookies=j disable=q netrc=n raw compressed-ssh ssl-no-revoke") {
+		"retry-all-errors fail-early junk-session-cookies=j disable=q raw compressed-ssh ssl-no-revoke") {
 		name, short, _ := strings.Cut(option, "=")
 		f.BoolP(name, short, false, "")
 	}
 	return f
+}
+
+// addLost adds the options without a counterpart to f. They fill in r.lost.
+func (r *curlRequest) addLost(f *pflag.FlagSet) {
+	lose := func(name string) func(string) error {
+		return func(string) error { r.lost = append(r.lost, "--"+name); return nil }
+	}
+	for _, option := range []string{"form F", "form-string", "upload-file T", "config K", "aws-sigv4", "range r",
+		"time-cond z", "variable", "expand-url", "expand-data", "request-target", "netrc-file"} {
+		name, short, _ := strings.Cut(option, " ")
+		f.FuncP(name, short, "", lose(name))
+	}
+	f.BoolFuncP("netrc", "n", "", lose("netrc"))
+	f.BoolFuncP("netrc-optional", "", "", lose("netrc-optional"))
 }
 
 // addData adds a part of the body, as curl's data options do.
