@@ -14,8 +14,12 @@ import (
 )
 
 // Split splits a command into words at blanks. Blanks between single or double quotes do not split, and a
-// backslash escapes the next character, except between single quotes. Nothing else has a meaning.
+// backslash escapes the next character, except between single quotes. Nothing else has a meaning. A NUL
+// character is an error, because no word of a command can hold one.
 func Split(text string) ([]string, error) {
+	if strings.ContainsRune(text, 0) {
+		return nil, errors.New("the command has a NUL character: remove it")
+	}
 	var words []string
 	var word strings.Builder
 	var quote rune                 // the open quote; 0: none

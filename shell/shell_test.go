@@ -19,7 +19,7 @@ func TestSplit(t *testing.T) {
 			t.Errorf("Split(%q) = %q, %v; want %q", text, got, err, want)
 		}
 	}
-	for _, text := range []string{`"a`, `a\`} {
+	for _, text := range []string{`"a`, `a\`, "a\x00b", "'a\x00b'"} {
 		if _, err := Split(text); err == nil {
 			t.Errorf("Split(%q) passes", text)
 		}
