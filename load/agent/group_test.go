@@ -31,6 +31,14 @@ func TestASecondWithoutResults(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatSendsNothingInTime(t *testing.T) {
+	a := &member{name: "agent 1", events: make(chan lab.Event), group: t.Context()}
+	_, err := a.await(t.Context(), lab.EventReport, time.Millisecond)
+	if want := `agent 1: it has not sent the event "report" within 1ms`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 const ms = scenario.Duration(time.Millisecond)
 
 // TestMain lets the test program be an agent, too.

@@ -117,7 +117,7 @@ func (a *member) await(ctx context.Context, kind lab.EventKind, limit time.Durat
 		case <-a.group.Done():
 			return lab.Event{}, context.Cause(a.group)
 		case <-timeout.C:
-			return lab.Event{}, a.failed(fmt.Errorf("it is not %s after %v", kind, limit))
+			return lab.Event{}, a.failed(fmt.Errorf("it has not sent the event %q within %v", kind, limit))
 		}
 	}
 }
