@@ -170,7 +170,7 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 		Achieved: s.AchievedRate, Duration: s.Duration, Sent: s.Sent, OK: s.OK, Unsent: s.Unsent, Errors: s.Errors,
 		Unchecked: s.Unchecked, Measures: loadMeasures(s), Spectra: result.Spectra(), Course: result.Course,
 		Cohorts: result.Outcome.Cohorts,
-		WarmUp:  result.WarmUp, Network: result.Network, Remarks: s.Said.Sentences(),
+		WarmUp:  result.WarmUp, Network: result.Network, Remarks: s.ErrorSamples.Sentences(),
 	}
 	if s.Capacity != nil {
 		read.Search = searchOf(s.Capacity)

@@ -106,7 +106,7 @@ func (a app) load(ctx context.Context, source string, flags *loadFlags) error {
 // conceal replaces secrets in texts that the target has answered.
 func (a app) conceal(o *trial.Outcome) {
 	o.Report.Example = a.secrets.Conceal(o.Report.Example)
-	for _, texts := range o.Summary.Said {
+	for _, texts := range o.Summary.ErrorSamples {
 		for i := range texts {
 			texts[i] = a.secrets.Conceal(texts[i])
 		}

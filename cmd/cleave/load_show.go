@@ -62,7 +62,7 @@ func wholeFlows(s *record.Summary) string {
 }
 
 // showErrors prints the numbers of errors and of statuses, and samples of bodies that came with unexpected
-// statuses (Summary.Said).
+// statuses (Summary.ErrorSamples).
 func showErrors(w io.Writer, o *trial.Outcome) {
 	var failures, statuses []string
 	for _, name := range slices.Sorted(maps.Keys(o.Summary.Errors)) {
@@ -80,7 +80,7 @@ func showErrors(w io.Writer, o *trial.Outcome) {
 	if len(statuses) > 0 {
 		fmt.Fprintf(w, "statuses     %s\n", strings.Join(statuses, ", "))
 	}
-	for _, text := range o.Summary.Said.Sentences() {
+	for _, text := range o.Summary.ErrorSamples.Sentences() {
 		fmt.Fprintf(w, "             %s\n", text)
 	}
 }

@@ -26,7 +26,7 @@ func (r *Report) Merge(other *Report) {
 	for status, n := range other.Statuses {
 		r.Statuses[status] += n
 	}
-	r.Said.Merge(other.Said)
+	r.ErrorSamples.Merge(other.ErrorSamples)
 	r.Connects += other.Connects
 	r.Received += other.Received
 	r.Unsolicited += other.Unsolicited

@@ -18,7 +18,7 @@ func TestMergeForgetsNothing(t *testing.T) {
 		Stopped: "b", HeldBack: 1, Cut: 1,
 		Skipped: []int64{1, 1}, Statuses: map[int]int64{200: 1, 500: 1}, Connects: 1, Received: 1, Unsolicited: 1,
 		BusyTime: 1, PauseTime: 1, UserTime: 1, Ended: []int64{1, 1}, Example: "x",
-		Said: record.ErrorSamples{500: {"x"}},
+		ErrorSamples: record.ErrorSamples{500: {"x"}},
 	}
 	for field := range reflect.TypeFor[Report]().Fields() {
 		if reflect.ValueOf(b).FieldByIndex(field.Index).IsZero() {

@@ -143,7 +143,7 @@ func (l *loop) answered(c *conn, reuse bool) {
 	l.explain(complaint)
 	l.statuses[a.Status]++
 	if outcome == record.BadStatus || outcome == record.Rejected {
-		l.report.Said.Add(a.Status, a.Text())
+		l.report.ErrorSamples.Add(a.Status, a.Text())
 	}
 	if c.reads {
 		l.now = l.clock() // reading has taken time

@@ -28,8 +28,8 @@ type Report struct {
 	Skipped []int64
 	// Statuses counts answers by HTTP status, right or wrong.
 	Statuses map[int]int64
-	// Said holds samples of bodies that came with unexpected statuses.
-	Said record.ErrorSamples `json:",omitempty"`
+	// ErrorSamples holds samples of bodies that came with unexpected statuses.
+	ErrorSamples record.ErrorSamples `json:"Said,omitempty"`
 	// Connects is the number of attempts to connect, including those before the load.
 	Connects int64
 	// Received is the number of bytes, Unsolicited the number of answers without a request.

@@ -42,8 +42,8 @@ type Summary struct {
 	Skipped int64 `json:"skipped"`
 	// Errors counts failed operations by the name of their Outcome.
 	Errors map[string]int64 `json:"errors"`
-	// Said holds samples of bodies that came with unexpected statuses.
-	Said ErrorSamples `json:"said,omitempty"`
+	// ErrorSamples holds samples of bodies that came with unexpected statuses.
+	ErrorSamples ErrorSamples `json:"said,omitempty"`
 	// ResponseTime describes all operations: one that timed out counts with its time limit, one in flight
 	// with its age. ResponseTimeOK describes the successful ones.
 	ResponseTime   Percentiles `json:"response_time"`

@@ -173,8 +173,8 @@ func (l *loop) report(g workerGroup, stopped time.Duration) engine.Report {
 	r := engine.Report{
 		Start: l.start, Elapsed: l.clock(), Window: min(stopped, l.config.Duration),
 		HeldBack: l.held, Cut: l.cut, Skipped: l.config.Player.Skipped(), Ended: l.endedAt, Example: l.example,
-		Said:     l.errorSamples,
-		Statuses: make(map[int]int64),
+		ErrorSamples: l.errorSamples,
+		Statuses:     make(map[int]int64),
 	}
 	if until := l.config.Until; !until.IsZero() && l.end < l.config.Duration && stopped >= l.end {
 		r.Stopped = l.config.PermissionEnded()

@@ -60,10 +60,10 @@ func TestProtocols(t *testing.T) {
 			c.change(&s)
 			o = play(t, s)
 			// A sample is at most 200 bytes of the body, and "...".
-			samples := o.Summary.Said[http.StatusServiceUnavailable]
-			if len(o.Summary.Said) != 1 || len(samples) != 1 || len(samples[0]) > 203 ||
+			samples := o.Summary.ErrorSamples[http.StatusServiceUnavailable]
+			if len(o.Summary.ErrorSamples) != 1 || len(samples) != 1 || len(samples[0]) > 203 ||
 				!strings.HasPrefix(samples[0], "no room here") {
-				t.Errorf("kept %v, want the beginning of the body that came with 503", o.Summary.Said)
+				t.Errorf("kept %v, want the beginning of the body that came with 503", o.Summary.ErrorSamples)
 			}
 		})
 	}

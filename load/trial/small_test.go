@@ -26,7 +26,7 @@ func TestACompressedBodyIsNamed(t *testing.T) {
 			t.Errorf("protocol %q: the example of a wrong body: %s", protocol, got)
 		}
 		s.Scenario.Flows[0].Steps[0] = scenario.Step{Request: "GET /fails"}
-		if got := play(t, s).Summary.Said[502]; len(got) != 1 || !strings.Contains(got[0], "compressed") {
+		if got := play(t, s).Summary.ErrorSamples[502]; len(got) != 1 || !strings.Contains(got[0], "compressed") {
 			t.Errorf("protocol %q: the samples of a failure: %q", protocol, got)
 		}
 	}

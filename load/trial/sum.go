@@ -44,7 +44,7 @@ func (t *Trial) sumUp(o *Outcome) {
 	if s.Sent > 0 {
 		s.Generator.CPUPerOperation = new(generator.CPUSeconds / float64(s.Sent))
 	}
-	s.Said = o.Report.Said
+	s.ErrorSamples = o.Report.ErrorSamples
 	addSkipped(&s, o.Report.Skipped)
 	if t.model.users > 0 {
 		s.Closed = t.littlesLaw(o)
