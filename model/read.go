@@ -128,13 +128,17 @@ func (c *checker) unit(place string, u *Unit, known map[string]bool) {
 	known[u.Name] = true
 }
 
-// placement checks that a placement names each component at most once. left are the components that it
-// may name.
+// placement checks that a placement names each component at most once, and has no empty name. left are the
+// components that it may name.
 func (c *checker) placement(place, text string, left []string) {
 	if text == "" {
 		return
 	}
-	for name := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ',' || r == '+' }) {
+	for name := range strings.SplitSeq(strings.ReplaceAll(text, "+", ","), ",") {
+		if name == "" {
+			c.expect(false, place, "is %q, expected a component on both sides of each , and +", text)
+			return
+		}
 		i := slices.Index(left, name)
 		c.expect(i >= 0, place, "names %q, which is no component, or named twice", name)
 		if i >= 0 {
