@@ -225,7 +225,7 @@ func (r *Relay) wait(then time.Time) {
 // measures a probe, and returns an error and heals if that passes too fast. The proof says how long the probe
 // took.
 func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error) {
-	before, err := r.probe(ctx, 1)
+	before, err := r.probe(ctx, 1, 0)
 	if err != nil {
 		return "", err
 	}
@@ -235,11 +235,12 @@ func (r *Relay) Slow(ctx context.Context, f lab.Fault) (proof string, err error)
 		bytes = max(1, min(pieceBytes, int(f.Rate*probeSpan.Seconds())))
 		least += float64(bytes) / f.Rate
 	}
-	took, err := r.probe(ctx, bytes)
+	expected := time.Duration(least * float64(time.Second))
+	took, err := r.probe(ctx, bytes, expected)
 	const almost = 0.99 // timers may end a little early
 	if err == nil && took.Seconds() < least*almost {
 		err = fmt.Errorf("%d bytes took %v to pass the relay of unit %s, not %v or more", bytes, took, r.unit,
-			time.Duration(least*float64(time.Second)))
+			expected)
 	}
 	if err != nil {
 		r.Heal()
@@ -261,27 +262,31 @@ func (r *Relay) set(delay time.Duration, rate float64) {
 }
 
 // probe returns the time that a number of bytes takes through the relay, over a connection that leads to
-// no unit.
-func (r *Relay) probe(ctx context.Context, bytes int) (time.Duration, error) {
+// no unit. Without a deadline of ctx it fails a minute after the expected time.
+func (r *Relay) probe(ctx context.Context, bytes int, expected time.Duration) (time.Duration, error) {
 	near, in := net.Pipe()
 	out, far := net.Pipe()
-	r.passing.Go(func() { r.pass(in, out, toUnit) })
-	defer func() {
+	closeAll := func() {
 		for _, side := range []net.Conn{near, in, out, far} {
 			_ = side.Close() // no error: nobody else uses them
 		}
-	}()
-	deadline, limited := ctx.Deadline()
-	if !limited {
-		deadline = time.Now().Add(time.Minute)
 	}
+	defer closeAll()
+	r.passing.Go(func() { r.pass(in, out, toUnit) })
+	if _, limited := ctx.Deadline(); !limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Minute+expected)
+		defer cancel()
+	}
+	stop := context.AfterFunc(ctx, closeAll)
+	defer stop()
 	began := time.Now()
-	if err := errors.Join(near.SetDeadline(deadline), far.SetDeadline(deadline)); err != nil {
-		return 0, err
-	}
 	_, err := near.Write(make([]byte, bytes))
 	if err == nil {
 		_, err = io.ReadFull(far, make([]byte, bytes))
+	}
+	if err != nil && ctx.Err() != nil {
+		err = ctx.Err() // err says only that the pipes are closed
 	}
 	if err != nil {
 		return 0, fmt.Errorf("probe the relay of unit %s: %w", r.unit, err)

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"io"
 	"net"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
@@ -126,6 +128,43 @@ func TestAProofThatDoesNotCome(t *testing.T) {
 	defer cancel()
 	if proof, err := r.Slow(ctx, lab.Fault{Delay: 3600}); err == nil {
 		t.Errorf("an hour's delay was proved in no time: %q", proof)
+	}
+}
+
+// inBubble returns a relay for a bubble of synctest: it has no listener, which would hold up the fake clock.
+func inBubble(t *testing.T) *Relay {
+	t.Helper()
+	r := &Relay{unit: "stock"}
+	r.ended, r.end = context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		r.end()
+		r.passing.Wait()
+	})
+	return r
+}
+
+func TestSlowEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		began := time.Now()
+		_, err := inBubble(t).Slow(ctx, lab.Fault{Delay: 3600})
+		if took := time.Since(began); !errors.Is(err, context.Canceled) || took > time.Second {
+			t.Errorf("%v after %v, want context.Canceled after 1s", err, took)
+		}
+	})
+}
+
+// TestLongDelaysAreProved: a delay or a rate may make the probe take more than a minute.
+func TestLongDelaysAreProved(t *testing.T) {
+	for name, fault := range map[string]lab.Fault{"a delay": {Delay: 120}, "a rate": {Rate: 0.01}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				if proof, err := inBubble(t).Slow(t.Context(), fault); err != nil {
+					t.Errorf("%q, %v", proof, err)
+				}
+			})
+		})
 	}
 }
 
