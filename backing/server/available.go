@@ -29,6 +29,7 @@ type MissingError struct {
 	Kind    Kind
 	What    string // what is missing
 	Install string // the command that installs it; empty if there is none
+	broken  bool   // it is installed, and does not work
 }
 
 // Error implements error.
@@ -36,7 +37,11 @@ func (e *MissingError) Error() string { return e.Unwrap().Error() }
 
 // Unwrap returns the error as a lab.MissingError.
 func (e *MissingError) Unwrap() error {
-	return &lab.MissingError{What: fmt.Sprintf("%s is not installed (%s)", e.Kind, e.What), Install: e.Install}
+	state := "is not installed"
+	if e.broken {
+		state = "does not work"
+	}
+	return &lab.MissingError{What: fmt.Sprintf("%s %s (%s)", e.Kind, state, e.What), Install: e.Install}
 }
 
 // Availability is the result of the search for a server's program on this host.
@@ -54,7 +59,7 @@ func Available() []Availability {
 		server, err := New(kind, Settings{})
 		entry := Availability{Kind: kind, Server: server}
 		if err != nil && !errors.As(err, &entry.Missing) {
-			entry.Missing = &MissingError{Kind: kind, What: err.Error()} // it is installed, and does not work
+			entry.Missing = &MissingError{Kind: kind, What: err.Error(), broken: true}
 		}
 		all = append(all, entry)
 	}

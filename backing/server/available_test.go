@@ -83,6 +83,8 @@ func TestABrokenMongodIsNotReplaced(t *testing.T) {
 	for _, a := range Available() {
 		if a.Kind == Mongo && (a.Missing == nil || a.Missing.Install != "") {
 			t.Errorf("available: %+v, %+v", a.Server, a.Missing)
+		} else if a.Kind == Mongo && !strings.HasPrefix(a.Missing.Error(), "mongo does not work (") {
+			t.Errorf("error = %v, want that mongo does not work", a.Missing)
 		}
 	}
 }
