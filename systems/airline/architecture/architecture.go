@@ -128,14 +128,27 @@ func New(name string, turned map[string]string) (Design, error) {
 	if d.Settings, err = kit.ReadSettings(settings); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
-	if text := settings[KnobWorkers]; text != perCore {
-		d.Workers, err = strconv.Atoi(text)
-		if err != nil || d.Workers < 1 || d.Workers > maxWorkers {
-			return Design{}, fmt.Errorf("architecture %s: %s is %q: use %s, or 1 to %d", name, KnobWorkers, text,
-				perCore, maxWorkers)
-		}
+	if d.Workers, err = parseWorkers(settings[KnobWorkers], d.Runtime); err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	return d, nil
+}
+
+// parseWorkers returns the value of KnobWorkers as a number: 0 for one process per core. Only units
+// of Node.js have a number.
+func parseWorkers(text, runtime string) (int, error) {
+	if text == perCore {
+		return 0, nil
+	}
+	workers, err := strconv.Atoi(text)
+	if err != nil || workers < 1 || workers > maxWorkers {
+		return 0, fmt.Errorf("%s is %q: use %s, or 1 to %d", KnobWorkers, text, perCore, maxWorkers)
+	}
+	if runtime != Node {
+		return 0, fmt.Errorf("%s is %d, which only the airline in %s has: turn %s=%s, or leave it at %s",
+			KnobWorkers, workers, Node, KnobRuntime, Node, perCore)
+	}
+	return workers, nil
 }
 
 // Booking returns the unit that keeps bookings.

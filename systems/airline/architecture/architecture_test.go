@@ -36,6 +36,8 @@ func TestErrorsOfNew(t *testing.T) {
 		`there is no knob "wings"`:                         {"wings": "two"},
 		`workers is "0": use cores, or 1 to 64`:            {KnobWorkers: "0"},
 		`workers is "many": use cores, or 1 to 64`:         {KnobWorkers: "many"},
+		`workers is 4, which only the airline in node has`: {KnobWorkers: "4"},
+		`turn runtime=node, or leave it at cores`:          {KnobWorkers: "1", KnobRuntime: Java},
 		`sessions is "": use one of ask, token`:            {KnobSessions: ""},
 		`store is "paper": use one of embedded, mongo`:     {KnobStore: "paper"},
 		`calls=grpc keeps its connections`:                 {KnobCalls: GRPC},
