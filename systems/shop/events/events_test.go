@@ -1,6 +1,8 @@
 package events
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,7 +12,7 @@ import (
 // TestEveryTypeIsThatOfItsMessage encodes and decodes an event of every type that goes through a queue.
 func TestEveryTypeIsThatOfItsMessage(t *testing.T) {
 	order := &shoppb.Order{OrderId: "o-1", Lines: []*shoppb.OrderLine{{ProductId: 1}}}
-	for kind, e := range map[string]Event{
+	samples := map[string]Event{
 		OrderPlaced:     &shoppb.OrderPlaced{Order: order},
 		StockReserved:   &shoppb.StockReserved{Order: order},
 		StockRefused:    &shoppb.StockRefused{Order: order},
@@ -34,7 +36,12 @@ func TestEveryTypeIsThatOfItsMessage(t *testing.T) {
 		RefundPayment:   &shoppb.RefundPayment{Order: order},
 		PaymentRefunded: &shoppb.PaymentRefunded{Order: order},
 		StockChanged:    &shoppb.StockChanged{Stock: &shoppb.Stock{ProductId: 7}, Version: 2},
-	} {
+		ProductRepriced: &shoppb.ProductRepriced{Price: &shoppb.Price{ProductId: 7, Version: 2}},
+	}
+	if got, want := slices.Sorted(maps.Keys(samples)), queuedTypes(); !slices.Equal(got, want) {
+		t.Errorf("there are events of %v, want one of each type in a queue: %v", got, want)
+	}
+	for kind, e := range samples {
 		m, err := Encode(e, time.UnixMicro(5))
 		if err != nil || m.Type != kind {
 			t.Errorf("%T has the type %q, %v, want %q", e, m.Type, err, kind)
@@ -44,6 +51,18 @@ func TestEveryTypeIsThatOfItsMessage(t *testing.T) {
 			t.Errorf("%s was read as %v, %v", kind, again, err)
 		}
 	}
+}
+
+// queuedTypes returns the types of events in the queues of all topologies, sorted.
+func queuedTypes() []string {
+	var types []string
+	for _, purposes := range []Purposes{{Saga: true}, {Commands: true}, {Views: true}, {Reference: true}} {
+		for _, queue := range Topology(purposes).Queues {
+			types = append(types, queue.Types...)
+		}
+	}
+	slices.Sort(types)
+	return slices.Compact(types)
 }
 
 func TestUnknownTypesMakeNoEvent(t *testing.T) {
