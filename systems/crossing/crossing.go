@@ -122,7 +122,7 @@ func (System) Describe() lab.SystemInfo {
 
 // check returns an error for combinations of knobs and deployments that do not exist, with what to change.
 func check(v lab.Variant) error {
-	cluster := v.Deployment == lab.Swarm || v.Deployment == lab.Kubernetes
+	apart := v.Deployment == lab.Swarm || v.Deployment == lab.Kubernetes || v.Deployment == lab.SSH
 	over, front, nodes, reach := settings(v)
 	switch {
 	case reach != lab.ReachUsual && (over == unix || front != none):
@@ -131,9 +131,9 @@ func check(v lab.Variant) error {
 	case over == unix && front != none:
 		return fmt.Errorf("%s=%s and %s=%s: what stands before the callee is called over TCP", knobOver, over,
 			knobFront, front)
-	case over == unix && cluster:
-		return fmt.Errorf("%s=%s: a Unix socket does not lead from one unit of a cluster to another: deploy with "+
-			"%s, %s or %s",
+	case over == unix && apart:
+		return fmt.Errorf("%s=%s: a Unix socket does not lead from one unit of a cluster, or of hosts by SSH, to "+
+			"another: deploy with %s, %s or %s",
 			knobOver, over, lab.Process, lab.DockerHost, lab.DockerBridge)
 	case over == unix && nodes == two:
 		return fmt.Errorf("%s=%s and %s=%s: a Unix socket does not lead from one node to another", knobOver, over,
