@@ -69,7 +69,7 @@ func (c Coordination) chains() ([][]string, bool) {
 }
 
 // predecessors returns for each word of a step's journal the words that it may follow
-// there; "" means that it may be the first. For compensations see forbids, too.
+// there; "" means that it may be the first. For compensations see mayComeFirst, too.
 func predecessors() map[string][]string {
 	return map[string][]string{
 		"reserved": {""}, "committed": {"reserved"}, "released": {"reserved"}, "restocked": {"committed"},
@@ -139,7 +139,7 @@ func (j *judge) checkRow(id string, r row, entries []entry, after map[string][]s
 	}
 	before := ""
 	for _, e := range entries {
-		if !slices.Contains(after[e.word], before) && !j.forbids(id, r, before, e.word) {
+		if !slices.Contains(after[e.word], before) && !j.mayComeFirst(id, r, before, e.word) {
 			j.breach(7, "order %s: its %s was %s %s", id, r.what, e.word, wrong(before, e.word))
 			return
 		}
@@ -150,10 +150,10 @@ func (j *judge) checkRow(id string, r row, entries []entry, after map[string][]s
 	}
 }
 
-// forbids reports whether a compensation may be the first entry of its row: its step never came, and the
+// mayComeFirst reports whether a compensation may be the first entry of its row: its step never came, and the
 // compensation forbids it to come later. It has moved nothing, and its order was not confirmed. checkRow
 // finds a step that follows all the same.
-func (j *judge) forbids(id string, r row, before, word string) bool {
+func (j *judge) mayComeFirst(id string, r row, before, word string) bool {
 	if before != "" || !r.nothing || word != "released" && word != "voided" && word != "recalled" {
 		return false
 	}

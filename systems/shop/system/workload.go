@@ -163,8 +163,8 @@ func orderStep(name, request, status string) object {
 	}
 }
 
-// mostReads is the most reads of the page of an order. Each read is a step of the flow, and scenarios limit
-// the steps of a flow.
+// mostReads is the most reads of the page of an order: 99 of 100 requests are reads then. Each read is a step
+// of the flow, and a scenario allows 1000 steps in each flow.
 const mostReads = 99
 
 // The names of the workload's steps.
