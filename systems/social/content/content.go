@@ -162,5 +162,5 @@ func (m *Media) Attach(ctx context.Context, in *pb.MediaList) (*pb.MediaList, er
 	if m.third == nil || len(in.GetMedia()) == 0 {
 		return in, nil
 	}
-	return in, m.third.Look(ctx)
+	return in, m.third.Approve(ctx)
 }

@@ -22,8 +22,8 @@ const (
 	Name = "third-party"
 	// Connections is the number of connections of each client.
 	Connections = 4
-	// Takes is the duration of the check of a post.
-	Takes = 100 * time.Millisecond
+	// CheckTime is the duration of the check of a post.
+	CheckTime = 100 * time.Millisecond
 	// path is the resource that checks the media of a post. The stand-in does not read them.
 	path = "/looks"
 	// drain is the time that requests in flight have to finish when the service ends.
@@ -33,12 +33,12 @@ const (
 // Service is the stand-in for the third party.
 type Service struct{}
 
-// Serve answers every request after the time Takes, until ctx ends.
+// Serve answers every request after CheckTime, until ctx ends.
 func (Service) Serve(ctx context.Context, listener net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case <-time.After(Takes):
+		case <-time.After(CheckTime):
 			w.WriteHeader(http.StatusNoContent)
 		case <-r.Context().Done(): // the caller has given up
 		}
@@ -64,14 +64,14 @@ func NewClient(address string) *Client {
 		MaxIdleConnsPerHost: Connections}}, "http://" + address + path}
 }
 
-// Look has the media of a post checked. It waits for a connection and for the answer; Unavailable if the
+// Approve has the media of a post checked. It waits for a connection and for the answer; Unavailable if the
 // third party does not approve.
-func (c *Client) Look(ctx context.Context) error {
+func (c *Client) Approve(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, http.NoBody)
 	if err != nil {
 		return err
 	}
-	_, span := spans.Begin(ctx, "third-party/Look", lab.SegmentTransport)
+	_, span := spans.Begin(ctx, "third-party/Approve", lab.SegmentTransport)
 	answer, err := c.http.Do(request)
 	span.End()
 	if ctx.Err() != nil {

@@ -32,18 +32,18 @@ func TestAThirdPartyHasFewConnections(t *testing.T) {
 	begun := time.Now()
 	for range 2 * Connections {
 		all.Go(func() {
-			if err := client.Look(t.Context()); err != nil {
+			if err := client.Approve(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	if took := time.Since(begun); took < 2*Takes {
+	if took := time.Since(begun); took < 2*CheckTime {
 		t.Errorf("%d posts took %v, less than two checks one after the other", 2*Connections, took)
 	}
 	hurried, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := client.Look(hurried); !errors.Is(err, context.DeadlineExceeded) {
+	if err := client.Approve(hurried); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a cancelled call gets %v", err)
 	}
 	if err := client.Close(); err != nil {
@@ -52,7 +52,7 @@ func TestAThirdPartyHasFewConnections(t *testing.T) {
 	stop()
 	service.Wait()
 	var problem *rpc.Problem
-	if err := client.Look(t.Context()); !errors.As(err, &problem) || problem.Kind != rpc.Unavailable {
+	if err := client.Approve(t.Context()); !errors.As(err, &problem) || problem.Kind != rpc.Unavailable {
 		t.Errorf("without the third party a post gets %v", err)
 	}
 }
@@ -71,7 +71,7 @@ func TestWaitingForAConnectionEndsWithTheContext(t *testing.T) {
 	var all sync.WaitGroup
 	for range Connections {
 		all.Go(func() {
-			if err := client.Look(t.Context()); err != nil {
+			if err := client.Approve(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -81,7 +81,7 @@ func TestWaitingForAConnectionEndsWithTheContext(t *testing.T) {
 	}
 	hurried, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if err := client.Look(hurried); !errors.Is(err, context.DeadlineExceeded) {
+	if err := client.Approve(hurried); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a cancelled call gets %v", err)
 	}
 	if len(arrived) > 0 {
