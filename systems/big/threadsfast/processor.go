@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// cacheLine is the size of two cache lines, in bytes: the hardware fetches them in pairs.
-	cacheLine = 128
+	// cacheLinePair is the size of two cache lines, in bytes: the hardware fetches them in pairs.
+	cacheLinePair = 128
 	// shareFrom is the queue length from which a processor shares its work: waking a sleeping thread costs more
 	// than running a few short handlers.
 	shareFrom = 4
@@ -19,7 +19,7 @@ const (
 type processor struct {
 	queue queue
 	wake  chan struct{} // holds a token if the processor has to wake up
-	_     [cacheLine]byte
+	_     [cacheLinePair]byte
 }
 
 // newProcessor returns a processor with room for a number of workers in its queue.
@@ -61,7 +61,7 @@ func (q *queue) pop() slot {
 // bench holds the processors that wait for work.
 type bench struct {
 	waiting  atomic.Int32 // the number of sleepers, readable without the lock
-	_        [cacheLine]byte
+	_        [cacheLinePair]byte
 	mu       sync.Mutex
 	sleepers []*processor
 	closed   bool

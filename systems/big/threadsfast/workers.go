@@ -9,13 +9,13 @@ import (
 	"github.com/cleave-lab/cleave/systems/big"
 )
 
-// worker is a worker with its mailbox. It is padded to cacheLine, because the next worker in memory may run
-// on another processor.
+// worker is a worker with its mailbox. It is padded to cacheLinePair, because the next worker in memory may
+// run on another processor.
 type worker struct {
 	inbox mailbox
 	first slot // the first worker of its neighbourhood
 	rules *big.Worker
-	_     [cacheLine - 16]byte
+	_     [cacheLinePair - 16]byte
 }
 
 // workers implements big.Workers for the workers of a job, all in this process.
