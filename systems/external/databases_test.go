@@ -51,7 +51,7 @@ func store(t *testing.T, driver database.Driver) stored {
 		s.password, _ = dsn.User.Password()
 	}
 	s.Password = "${SHOP_PASSWORD}"
-	db, err := s.as(t, s.password).open(&lab.ExternalSystem{}, s.AuditDatabase, nil)
+	db, err := systemWithPassword(s.password).open(&lab.ExternalSystem{}, s.AuditDatabase, nil)
 	testset.Must(t, err)
 	t.Cleanup(func() { _ = db.Close() })
 	for _, statement := range []string{
@@ -65,8 +65,8 @@ func store(t *testing.T, driver database.Driver) stored {
 	return s
 }
 
-// as returns a system whose environment has a password.
-func (s stored) as(t *testing.T, password string) System {
+// systemWithPassword returns a system whose environment has a password.
+func systemWithPassword(password string) System {
 	return System{Generator: &loadedtest.Generator{Report: lab.LoadReport{Sent: 9, OK: 9}},
 		Secrets: secret.NewVault(func(name string) (string, bool) { return password, name == "SHOP_PASSWORD" })}
 }
@@ -137,7 +137,7 @@ func TestDatabasesAreAudited(t *testing.T) {
 				{"SELECT 1 INTO OUTFILE '/tmp/cleave'", none, lab.AuditUnknown, "its sql must be a SELECT"},
 			} {
 				c.want.Rule, c.want.In, c.want.SQL = "shop is right", "shop", c.sql
-				got := s.ask(t, s.as(t, s.password), c.want)
+				got := s.ask(t, systemWithPassword(s.password), c.want)
 				messages := strings.Join(append(got.Problems, got.Said...), "; ")
 				if got.Verdict != c.verdict || !strings.Contains(messages, c.message) {
 					t.Errorf("%s: %s, %s; want %s and %q", c.sql, got.Verdict, messages, c.verdict, c.message)
@@ -206,7 +206,7 @@ func (s stored) becomesRight(t *testing.T) {
 		if within == 0 {
 			open.SQL = "SELECT id FROM orders WHERE id = 1"
 		}
-		if got := s.ask(t, s.as(t, s.password), open); got.Verdict != want {
+		if got := s.ask(t, systemWithPassword(s.password), open); got.Verdict != want {
 			t.Errorf("within %g s it is %s: %v", within, got.Verdict, got.Problems)
 		}
 	}
@@ -215,14 +215,14 @@ func (s stored) becomesRight(t *testing.T) {
 // keepsItsPassword checks all sources of passwords, and that no message has one.
 func (s stored) keepsItsPassword(t *testing.T) {
 	query := lab.AuditQuery{Rule: "there", In: "shop", SQL: "SELECT id FROM orders WHERE id = 99", NoRows: true}
-	wrong := s.as(t, "not-the-password")
+	wrong := systemWithPassword("not-the-password")
 	got := s.ask(t, wrong, query)
 	problems := strings.Join(got.Problems, "; ")
 	if got.Verdict != lab.AuditUnknown || !strings.Contains(problems, "look at audit.databases.shop") ||
 		strings.Contains(problems, "not-the-password") {
 		t.Errorf("with a wrong password it is %s: %s", got.Verdict, problems)
 	}
-	system, hidden := s.as(t, s.password), "hidden-text"
+	system, hidden := systemWithPassword(s.password), "hidden-text"
 	secretly := lab.AuditQuery{Rule: "there", In: "shop", Equals: &hidden,
 		SQL: "SELECT '" + secret.Reference(system.Secrets.Mask("sql", "TOKEN", hidden)) + "'"}
 	if got := s.ask(t, system, secretly); got.Verdict != lab.AuditValid {
