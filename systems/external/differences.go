@@ -52,10 +52,10 @@ func differencesOf(a, b Definition) (all []difference) {
 			func(at *Definition, b Definition) { at.addService(*b.service(to.Name), b) }})
 	}
 	if a.Entry != b.Entry {
-		all = append(all, difference{lab.KnobChange{Knob: "entry", From: a.Entry, To: b.Entry},
+		all = append(all, difference{lab.KnobChange{Knob: "entry-point", From: a.Entry, To: b.Entry},
 			(*Definition).enterAt})
 	} else if strings.TrimSuffix(a.URL, "/") != strings.TrimSuffix(b.URL, "/") && a.Entry != "" {
-		all = append(all, difference{lab.KnobChange{Knob: "entry", From: a.URL, To: b.URL},
+		all = append(all, difference{lab.KnobChange{Knob: "entry-point", From: a.URL, To: b.URL},
 			func(at *Definition, other Definition) { at.URL = other.URL }})
 	}
 	for _, from := range a.Services {

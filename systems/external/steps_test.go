@@ -85,8 +85,8 @@ func TestChangesWaitForWhatTheyNeed(t *testing.T) {
   y: {image: y, depends_on: [x], user: "7"}
 `)
 	for order, want := range map[string][]string{
-		"old entry new":     {"new", "entry", "old", "x.depends_on", "y.depends_on+user"},
-		"y.depends_on+user": {"new", "x.depends_on", "y.depends_on+user", "entry", "old"},
+		"old entry-point new": {"new", "entry-point", "old", "x.depends_on", "y.depends_on+user"},
+		"y.depends_on+user":   {"new", "x.depends_on", "y.depends_on+user", "entry-point", "old"},
 	} {
 		_, steps, err := Steps(a, b, strings.Fields(order), false)
 		if got := changesOfOrders(steps)[0]; err != nil || !slices.Equal(got, want) {
@@ -117,7 +117,7 @@ func TestSystemsOfAPathHaveThePortOfTheirEntryPoint(t *testing.T) {
 `, `
   web: {image: web}
   api: {image: api, ports: ["81"]}
-`, "entry", "api", []string{"entry", "api.ports", "web.ports"}, false},
+`, "entry-point", "api", []string{"entry-point", "api.ports", "web.ports"}, false},
 	} {
 		a, b := ends(t, c.from, c.to)
 		systems, steps, err := Steps(a, b, []string{c.first}, false)
@@ -155,7 +155,7 @@ services:
 	testset.Must(t, err)
 	systems, steps, err := Steps([]Definition{first}, []Definition{second}, nil, false)
 	testset.Must(t, err)
-	if got := changesOfOrders(steps)[0]; !slices.Equal(got, []string{"mail.ports", "entry", "old"}) {
+	if got := changesOfOrders(steps)[0]; !slices.Equal(got, []string{"mail.ports", "entry-point", "old"}) {
 		t.Fatalf("the changes are %v", got)
 	}
 	for i, want := range []string{"81 82 90", "81 82 0", "80 82 0", "80 82 0"} {
@@ -180,7 +180,7 @@ func TestAnotherPathOfTheEntryPointIsAChange(t *testing.T) {
 	}
 	_, steps, err := Steps(at("http://web:80/"), at("http://web:80/v2"), nil, false)
 	testset.Must(t, err)
-	if want := []lab.KnobChange{{Knob: "entry", From: "http://127.0.0.1:{port}/",
+	if want := []lab.KnobChange{{Knob: "entry-point", From: "http://127.0.0.1:{port}/",
 		To: "http://127.0.0.1:{port}/v2"}}; len(steps) != 1 || !slices.Equal(steps[0].Changes, want) {
 		t.Errorf("the steps are %+v, want %+v", steps, want)
 	}
