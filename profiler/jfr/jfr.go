@@ -108,7 +108,7 @@ func readChunk(data []byte) ([]Sample, error) {
 	}
 	b, kind, err := eventAt(data, long(data[offsetMeta:]))
 	if err == nil && kind != 0 {
-		err = fmt.Errorf("its metadata are event %d", kind)
+		err = fmt.Errorf("its metadata event has type %d, expected 0", kind)
 	}
 	if err != nil {
 		return nil, err

@@ -62,7 +62,7 @@ func (b *builder) scalar(t reflect.Type) object {
 	case reflect.Uint64:
 		return object{{"type", "integer"}, {"minimum", 0}}
 	}
-	b.err = fmt.Errorf("type %s has no schema: teach docs/schema/generate", t)
+	b.err = fmt.Errorf("type %s has no schema: add it to docs/schema/generate", t)
 	return nil
 }
 

@@ -87,7 +87,7 @@ func (s *script) of(t reflect.Type) string {
 	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return "number"
 	}
-	s.err = fmt.Errorf("type %s has no type in TypeScript: teach docs/schema/generate", t)
+	s.err = fmt.Errorf("type %s has no type in TypeScript: add it to docs/schema/generate", t)
 	return ""
 }
 
