@@ -84,11 +84,15 @@ func runChild(orders string) string {
 	return "done"
 }
 
+// listeners holds the listeners of a child, which would be closed when the garbage collector found them.
+var listeners []net.Listener
+
 // listenFrom listens on the first free port from a given one on, until the process ends. It returns the
 // port.
 func listenFrom(port int) string {
 	for ; ; port++ {
-		if _, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+		if listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			listeners = append(listeners, listener)
 			return strconv.Itoa(port)
 		} else if !errors.Is(err, unix.EADDRINUSE) {
 			return err.Error()

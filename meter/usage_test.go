@@ -170,6 +170,9 @@ func TestRoundGivesWayToAMark(t *testing.T) {
 	if len(w.samples) != 0 {
 		t.Error("a round went on although a mark waits")
 	}
+}
+
+func TestTheErrorOfAnEndedUnitNamesIt(t *testing.T) {
 	if got := gone(lab.Unit{Name: "a", PID: 3}).Error(); !strings.Contains(got, `"a" (pid 3)`) {
 		t.Errorf("error = %q", got)
 	}
