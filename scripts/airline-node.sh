@@ -28,9 +28,10 @@ install() {
 # that profiles can tell them apart.
 build() {
   mkdir -p "$target"
+  cp "$source/package.json" "$target/"
   # An unchanged lock file stays as old as it is: install compares its age with that of the installation.
   cmp -s "$source/package-lock.json" "$target/package-lock.json" ||
-    cp "$source/package.json" "$source/package-lock.json" "$target/"
+    cp "$source/package-lock.json" "$target/"
   install "$target" --omit=dev
   rm -rf "$target/app"
   (cd "$source" && npm run --silent build -- --outDir "$OLDPWD/$target/app")

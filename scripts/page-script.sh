@@ -6,12 +6,17 @@
 #
 # Needs the compiler of report/web, which `make web` installs.
 #
-# Exit codes: 0 compiled or up to date, 1 failed, not up to date, or no folder is given.
+# Exit codes: 0 compiled or up to date, 1 failed or not up to date, 2 bad arguments.
 set -euo pipefail
+
+if [ "$#" -lt 1 ] || [ "$#" -gt 2 ] || [ "${2:-check}" != check ]; then
+  echo "usage: scripts/page-script.sh FOLDER [check]" >&2
+  exit 2
+fi
 cd "$(dirname "$0")/.."
 
 compiler=$PWD/report/web/node_modules/.bin/tsc
-folder=${1:?the folder of page.ts}
+folder=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -22,7 +27,7 @@ trap 'rm -rf "$work"' EXIT
   echo
   cat "$work/page.js"
 } >"$work/marked.js"
-if [ "${2:-}" != check ]; then
+if [ "$#" -eq 1 ]; then
   cp "$work/marked.js" "$folder/page.js"
 elif ! diff -u "$folder/page.js" "$work/marked.js" >&2; then
   echo "page-script: $folder/page.js is not up to date with page.ts; type: make generate" >&2
