@@ -40,7 +40,7 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 	}
 	c.Sentence = e.silentSentences() + c.Sentence
 	e.findings(a, s, &c)
-	about, _ := e.metric(e.headline())
+	about, _ := e.metric(e.headlineMetric())
 	if c.Headline != nil && len(c.Headline.Bars) > 0 {
 		about, _ = e.metric(c.Headline.Bars[0].Metric)
 	}

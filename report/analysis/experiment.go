@@ -290,9 +290,9 @@ func (e *experiment) metricName(quantity string, quantile float64, per string) s
 	return m.Name
 }
 
-// headline returns the metric that sentences are about: the system's first one, or for a job its time per
-// operation, which can be compared over points.
-func (e *experiment) headline() string {
+// headlineMetric returns the name of the metric that sentences are about: the system's first one, or for a
+// job its time per operation, which can be compared over points.
+func (e *experiment) headlineMetric() string {
 	if len(e.study.Metrics) > 0 {
 		return e.study.Metrics[0].Name
 	}

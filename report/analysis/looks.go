@@ -144,7 +144,7 @@ func (e *experiment) decisiveMetrics() []string {
 		names = append(names, m.Name)
 	}
 	if len(names) == 0 {
-		return []string{e.headline()}
+		return []string{e.headlineMetric()}
 	}
 	return names[:min(mostNamed, len(names))]
 }

@@ -108,7 +108,7 @@ func (e *experiment) measureCurve(f published.Figure) string {
 // measureMean sets our number for a mean or for a single run, which is our trial in the block of that number.
 func (e *experiment) measureMean(f published.Figure, out *lab.PublishedFigure) string {
 	m := f.Ours
-	unit, _ := f.InOurs()
+	unit, _ := f.UnitFactor()
 	s, each := e.series[seriesKey{m.Variant, m.Point, m.Metric}],
 		e.series[seriesKey{m.Variant, m.Point, e.metricName(lab.Elapsed, 0, lab.PerOperation)}]
 	if len(s.values) == 0 {
@@ -168,7 +168,7 @@ func (e *experiment) measureLine(a lab.Analysis, f published.Figure, out *lab.Pu
 	if m.Quantity == published.Intercept {
 		value = fit.InterceptInterval(e.lineConfidence())
 	}
-	unit, _ := f.InOurs()
+	unit, _ := f.UnitFactor()
 	out.Measured = number(value.Value / unit)
 	out.Low, out.High = bounds(value.Low/unit, value.High/unit)
 	if m.Quantity == published.Slope {
@@ -195,13 +195,13 @@ func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
 			return number(f.Value * seconds / published.Operations(point))
 		}
 	case published.Slope:
-		steps, ok := operationsPerLevel(f.Ours, func(name string) (level, operations float64) {
+		perLevel, ok := operationsPerLevel(f.Ours, func(name string) (level, operations float64) {
 			point, _ := study.Point(name)
 			level, _ = point.Level(f.Ours.Factor)
 			return level, published.Operations(point)
 		})
 		if ok {
-			return number(f.Value * seconds / steps)
+			return number(f.Value * seconds / perLevel)
 		}
 	}
 	return nil
@@ -210,7 +210,7 @@ func (e *experiment) publishedPerOperation(f published.Figure) *float64 {
 // marginal returns the time of one more operation along our line, in seconds.
 func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 {
 	m.Points = line.Points
-	steps, ok := operationsPerLevel(m, func(name string) (level, count float64) {
+	perLevel, ok := operationsPerLevel(m, func(name string) (level, count float64) {
 		point, _ := e.study.Point(name)
 		level, _ = point.Level(m.Factor)
 		count, _ = e.mean(m.Variant, name, operations)
@@ -219,7 +219,7 @@ func (e *experiment) marginal(m published.Mapping, line lab.TrendLine) *float64 
 	if !ok {
 		return nil
 	}
-	return number(line.Slope / steps)
+	return number(line.Slope / perLevel)
 }
 
 // operationsPerLevel returns the number of operations per unit of the factor, or false if that differs by
@@ -228,20 +228,20 @@ func operationsPerLevel(
 	m published.Mapping, at func(point string) (level, operations float64),
 ) (float64, bool) {
 	const tolerance = 0.01
-	steps := 0.0
+	perLevel := 0.0
 	for _, name := range m.Points {
 		level, count := at(name)
 		if level <= 0 || count <= 0 {
 			return 0, false
 		}
-		if steps == 0 {
-			steps = count / level
+		if perLevel == 0 {
+			perLevel = count / level
 		}
-		if math.Abs(count/level/steps-1) > tolerance {
+		if math.Abs(count/level/perLevel-1) > tolerance {
 			return 0, false
 		}
 	}
-	return steps, steps > 0
+	return perLevel, perLevel > 0
 }
 
 // scaleRemark returns a warning that an absolute time was measured at other levels than the printed one. It

@@ -136,7 +136,7 @@ func (e *experiment) averages() []lab.Average {
 func (e *experiment) averagedMetrics() []string {
 	metrics := []string{e.metricName(lab.Elapsed, 0, ""), e.metricName(lab.CPU, 0, "")}
 	if len(e.study.Metrics) > 0 {
-		metrics = []string{e.headline()}
+		metrics = []string{e.headlineMetric()}
 	}
 	for _, c := range e.study.Claims {
 		if _, known := e.metric(c.Metric); known && c.Against != "" {

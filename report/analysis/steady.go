@@ -310,7 +310,7 @@ func (e *experiment) keepLongest() {
 // shorterTrialsText returns the medians of shorter trials and of the longer ones in the headline metric, to
 // show the effect of the length of a trial.
 func (e *experiment) shorterTrialsText(point string, shorter []lab.Trial) string {
-	metric, known := e.metric(e.headline())
+	metric, known := e.metric(e.headlineMetric())
 	if !known {
 		return ""
 	}

@@ -76,10 +76,10 @@ func TestTheRatioOfCapacitiesFollowsFromThem(t *testing.T) {
 	}
 }
 
-func TestUnitsInOurs(t *testing.T) {
+func TestUnitFactors(t *testing.T) {
 	for unit, want := range map[string]float64{"s": 1, "ms": 1e-3, "requests/min": 1.0 / 60, "percent": 0.01,
 		"x": 1, "ratio": 1, "count": 1, "GiB": 1 << 30, "GB": 0} {
-		got, known := Figure{Unit: unit}.InOurs()
+		got, known := Figure{Unit: unit}.UnitFactor()
 		if got != want || known != (want != 0) {
 			t.Errorf("one %s is %g (%t) in our unit, want %g", unit, got, known, want)
 		}

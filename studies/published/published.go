@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 	"strings"
 
@@ -157,8 +156,9 @@ func (f Figure) Seconds() (float64, bool) {
 	return 0, false
 }
 
-// InOurs returns the unit of the figure in our units (s, 1/s, 1, B), or false if it cannot be converted.
-func (f Figure) InOurs() (float64, bool) {
+// UnitFactor returns the factor that converts the unit of the figure to ours (s, 1/s, 1, B), or false if it
+// cannot be converted.
+func (f Figure) UnitFactor() (float64, bool) {
 	if seconds, isTime := f.Seconds(); isTime {
 		return seconds, true
 	}
@@ -203,8 +203,8 @@ func (s *Study) checkFigure(f Figure) error {
 	if _, ok := s.Statuses[f.Status]; !ok {
 		return fmt.Errorf("status %q is not explained in statuses", f.Status)
 	}
-	if f.Source == "" || f.Unit == "" || math.IsInf(f.Value, 0) || f.Missing && f.Value != 0 {
-		return errors.New("source, unit and a finite value must be given; one that is missing has none")
+	if f.Source == "" || f.Unit == "" || f.Missing && f.Value != 0 {
+		return errors.New("source, unit and a value must be given; one that is missing has none")
 	}
 	for _, name := range append(slices.Clone(f.Ours.Points), f.Ours.Point) {
 		if _, ok := s.Point(name); name != "" && !ok {
@@ -214,7 +214,8 @@ func (s *Study) checkFigure(f Figure) error {
 	if !s.knowsMetric(f.Ours.Metric) && f.Ours.Quantity != Setting && f.Ours.Quantity != Unmeasured {
 		return fmt.Errorf("metric %q is not one of ours", f.Ours.Metric)
 	}
-	if _, ok := f.InOurs(); !ok && slices.Contains([]Quantity{Run, Mean, Slope, Intercept}, f.Ours.Quantity) {
+	converted := []Quantity{Run, Mean, Slope, Intercept}
+	if _, ok := f.UnitFactor(); !ok && slices.Contains(converted, f.Ours.Quantity) {
 		return fmt.Errorf("unit %q cannot be turned into one of ours", f.Unit)
 	}
 	return f.Ours.check()
