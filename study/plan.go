@@ -333,7 +333,8 @@ func chooseVariants(s *lab.Study) {
 	s.Variants = chosen
 }
 
-// noteAbsent adds a note for each reason why variants that were asked for cannot be played.
+// noteAbsent adds a note for each reason why variants that were asked for cannot be played, and one if the
+// baseline was not asked for.
 func noteAbsent(s *lab.Study) {
 	names := map[string]string{} // of variants, joined, by reason
 	var reasons []string         // in the order of variants
@@ -349,6 +350,9 @@ func noteAbsent(s *lab.Study) {
 	s.Notes = slices.Clone(s.Notes)
 	for _, reason := range reasons {
 		s.Notes = append(s.Notes, lab.UntestableHere(names[reason], reason))
+	}
+	if base, is := unaskedBaseline(*s); is && len(s.Variants) > 1 {
+		s.Notes = append(s.Notes, uncompared(base))
 	}
 }
 

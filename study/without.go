@@ -89,11 +89,28 @@ func rebased(s lab.Study) lab.Study {
 	if _, plays := s.Variant(s.Baseline); plays || len(s.Variants) == 0 {
 		return s
 	}
-	base := s.Variants[0].Name
-	s.Notes = append(s.Notes, fmt.Sprintf("All are compared with %s, since %s is untestable here.", base,
-		s.Baseline))
+	base, why := s.Variants[0].Name, s.Baseline+" is untestable here"
+	if absent, is := unaskedBaseline(s); is {
+		why = absent.Name + " is not played: " + absent.Reason
+		s.Notes = slices.DeleteFunc(s.Notes, func(note string) bool { return note == uncompared(absent) })
+	}
+	s.Notes = append(s.Notes, fmt.Sprintf("All are compared with %s, since %s.", base, why))
 	s.Baseline = base
 	return s
+}
+
+// unaskedBaseline returns the baseline if it is absent because the user has not selected it.
+func unaskedBaseline(s lab.Study) (lab.AbsentVariant, bool) {
+	i := slices.IndexFunc(s.Absent, func(v lab.AbsentVariant) bool { return v.Name == s.Baseline && v.Unasked })
+	if i < 0 {
+		return lab.AbsentVariant{}, false
+	}
+	return s.Absent[i], true
+}
+
+// uncompared returns the note on an absent baseline that no other variant replaces.
+func uncompared(base lab.AbsentVariant) string {
+	return fmt.Sprintf("No variant is compared with the baseline %s: %s.", base.Name, base.Reason)
 }
 
 // withTwin adds a twin of the first variant that plays at one of the points of twins, if there is one.

@@ -121,6 +121,22 @@ func TestNotesSayWhatIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestABaselineThatIsNotAskedForIsNoted: with its own reason, also if another variant replaces it.
+func TestABaselineThatIsNotAskedForIsNoted(t *testing.T) {
+	text := strings.Replace(string(stall("")), "a: {architecture: stand}", "a: {architecture: stand, points: [low]}", 1)
+	s := resolved(t, parsed(t, []byte(text), kiosk()), study.Options{Points: []string{"high"}})
+	const reason = "it plays at none of the points that are played"
+	const alone = "No variant is compared with the baseline a: " + reason + "."
+	if !slices.Contains(s.Notes, alone) {
+		t.Errorf("the notes are %q, want %q among them", s.Notes, alone)
+	}
+	s = study.Without(s, lackOf("d"))
+	const replaced = "All are compared with b, since a is not played: " + reason + "."
+	if !slices.Contains(s.Notes, replaced) || slices.Contains(s.Notes, alone) {
+		t.Errorf("the notes are %q, want %q among them, and not %q", s.Notes, replaced, alone)
+	}
+}
+
 // TestAReducedStudyCanBeStored: it keeps all claims, also the untestable ones. The study itself is not
 // changed.
 func TestAReducedStudyCanBeStored(t *testing.T) {
