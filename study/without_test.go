@@ -123,7 +123,8 @@ func TestNotesSayWhatIsLeftOut(t *testing.T) {
 
 // TestABaselineThatIsNotAskedForIsNoted: with its own reason, also if another variant replaces it.
 func TestABaselineThatIsNotAskedForIsNoted(t *testing.T) {
-	text := strings.Replace(string(stall("")), "a: {architecture: stand}", "a: {architecture: stand, points: [low]}", 1)
+	text := strings.Replace(string(stall("")), "a: {architecture: stand}",
+		"a: {architecture: stand, points: [low]}", 1)
 	s := resolved(t, parsed(t, []byte(text), kiosk()), study.Options{Points: []string{"high"}})
 	const reason = "it plays at none of the points that are played"
 	const alone = "No variant is compared with the baseline a: " + reason + "."

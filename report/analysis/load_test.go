@@ -321,6 +321,19 @@ func TestNotesSayWhatBoundsALoad(t *testing.T) {
 	if notes := strings.Join(Analyse(in).Notes, "\n"); !strings.Contains(notes, lacks) {
 		t.Errorf("no note says what a late trial lacks:\n%s", notes)
 	}
+	for _, shared := range []bool{true, false} {
+		in.Trials[0].Clocks = lab.NewClocks([]lab.ClockReading{{Unit: lab.RoleGenerator, Shared: true},
+			{Unit: "orders", Shared: shared}, {Unit: "front"}}, nil)
+		notes := strings.Join(Analyse(in).Notes, "\n")
+		if strings.Contains(notes, "one host") != shared {
+			t.Errorf("the orders run on the host of the generator: %t; the notes are\n%s", shared, notes)
+		}
+	}
+	in.Trials[0].Clocks = lab.NewClocks([]lab.ClockReading{{Unit: lab.RoleGenerator, Shared: true}}, nil)
+	if notes := strings.Join(Analyse(in).Notes, "\n"); !strings.Contains(notes, "one host") {
+		t.Errorf("the system's host is unknown, yet no note says that the generator may share it:\n%s", notes)
+	}
+	in.Trials[0].Clocks = nil
 	in.Trials[0].Metered.Roles = map[string]lab.Usage{lab.RoleGenerator: {CPUSeconds: 2}}
 	if notes := strings.Join(Analyse(in).Notes, "\n"); strings.Contains(notes, "one host") {
 		t.Errorf("the system ran elsewhere, but shares the host:\n%s", notes)

@@ -103,9 +103,9 @@ const processors = "cores_online"
 
 // noteShared adds a note on the processors that the generator took from a system on the same host.
 func (e *experiment) noteShared(usages []lab.RoleUsage) {
-	system := map[string]bool{} // the system ran on this host: its roles were metered
+	system := map[string]bool{} // its roles were metered, and not all on other hosts
 	for _, u := range usages {
-		if u.Role != lab.RoleGenerator {
+		if u.Role != lab.RoleGenerator && !slices.ContainsFunc(e.counted(u.Variant, u.Point.Name), ranElsewhere) {
 			system[u.Variant] = true
 		}
 	}
@@ -126,6 +126,27 @@ func (e *experiment) noteShared(usages []lab.RoleUsage) {
 		"variant that answers more keeps the generator busier: near saturation that is unfair to the faster "+
 		"one.", host, figure.Percent(least.CPUShare), least.Variant, least.Point.Name,
 		figure.Percent(most.CPUShare), most.Variant, most.Point.Name)
+}
+
+// ranElsewhere reports whether the generator of a trial ran on the conductor's host, and all other units
+// whose host is known ran on others. Clock readings tell the hosts. They are stored with a trial, unlike
+// Metered.Units.
+func ranElsewhere(trial lab.Trial) bool {
+	if trial.Clocks == nil {
+		return false
+	}
+	here, system := false, 0 // the generator is; units of the system with a known host
+	for _, r := range trial.Clocks.Before {
+		switch {
+		case r.Unit == lab.RoleGenerator:
+			here = r.Shared
+		case r.Shared:
+			return false
+		default:
+			system++
+		}
+	}
+	return here && system > 0
 }
 
 // asNumber returns the value of a fact as a number. It is an integer in memory and a float after JSON.
