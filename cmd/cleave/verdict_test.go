@@ -64,7 +64,7 @@ func TestOneVerdictForAllCommands(t *testing.T) {
 		"not known":     {[]lab.Audit{{Verdict: lab.AuditValid}, unknown}, exitFailed, exitLoadNotReached},
 		"never loaded":  {[]lab.Audit{{}, unknown}, exitFailed, exitFailed},
 	} {
-		s := lab.Study{Name: checkName, Baseline: "a", Load: &lab.Load{},
+		s := lab.Study{Name: checkName, Baseline: "a", Load: &lab.Load{}, Design: lab.Design{Blocks: 1},
 			Variants: []lab.Variant{{Name: "a"}, {Name: "b"}}, Points: []lab.Point{{Name: "p"}}}
 		folder, err := store.Create(t.TempDir(), lab.Plan{Schema: lab.PlanSchema, Study: s}, lab.Environment{})
 		if err != nil {
