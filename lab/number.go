@@ -1,9 +1,22 @@
 package lab
 
 import (
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 )
+
+// Count formats a number of things: "1 block", "5 blocks".
+func Count(n int, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case strings.HasSuffix(thing, "ch"):
+		thing += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
 
 // Plain formats a number that a user has set, such as a rate: with all integer digits, and with decimals only
 // up to four significant digits: "12345", "196.8", "0.1667".

@@ -164,7 +164,13 @@ type PlannedTrial struct {
 
 // Originals returns the number of variants without twins.
 func (s Study) Originals() int {
-	return len(slices.DeleteFunc(slices.Clone(s.Variants), func(v Variant) bool { return v.TwinOf != "" }))
+	n := 0
+	for _, v := range s.Variants {
+		if v.TwinOf == "" {
+			n++
+		}
+	}
+	return n
 }
 
 // Variant returns the named variant of the study.

@@ -16,8 +16,8 @@ import (
 const groupRoot = "/sys/fs/cgroup"
 
 // container is a unit whose processes are those of a control group. The group counts the exact CPU time
-// of all its processes, including ended ones, and its parts in user mode and in the kernel. All other
-// accounts are those of its processes. Source: cpuacct.rst and cgroup-v2.rst of the Linux kernel.
+// of all its processes, including ended ones, and its parts in user mode and in the kernel. The meter adds up
+// all other accounts over its processes. Source: cpuacct.rst and cgroup-v2.rst of the Linux kernel.
 type container struct {
 	tree
 	group group

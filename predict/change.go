@@ -18,7 +18,7 @@ type Change struct {
 	Merge []string
 	// Replicas of units by their name.
 	Replicas map[string]int
-	// Stores says what has stores of its own afterwards; empty is SharedStores.
+	// Stores chooses the parts that get stores of their own; empty is SharedStores.
 	Stores Stores
 }
 

@@ -3,6 +3,7 @@ package predict
 import (
 	"cmp"
 	"fmt"
+	"github.com/cleave-lab/cleave/lab"
 	"io"
 	"math"
 	"slices"
@@ -245,7 +246,7 @@ func (a Answer) writeUnits(w io.Writer) {
 
 // Write prints the partitions, what separates each from the one before it, the self-check and the limits.
 func (r Ranking) Write(w io.Writer) error {
-	components := figure.Count(len(r.Question.Model.Components()), "component")
+	components := lab.Count(len(r.Question.Model.Components()), "component")
 	about := fmt.Sprintf("%d partitions of %s", r.All, components)
 	if len(r.Withheld) > 0 { // nobody has counted them
 		about = "all partitions of " + components

@@ -33,7 +33,7 @@ func (v view) scalabilitySection() section {
 // scaledBy returns the variant of a law, or the number of variants if there are several.
 func scaledBy(f lab.ScalingFit) string {
 	if n := len(f.Variants); n > 0 {
-		return figure.Count(n, "variant")
+		return lab.Count(n, "variant")
 	}
 	return f.Variant
 }

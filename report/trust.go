@@ -50,7 +50,7 @@ func (v view) designTable() table {
 		exceptions += fmt.Sprintf("%d of them shorter than later ones at their points, ", v.Trials.Shorter)
 	}
 	t.add("trials", fmt.Sprintf("%d planned, %s%d counted, %s struck out", v.Trials.Planned, exceptions,
-		v.Trials.Valid, figure.Count(len(v.Trials.Invalid), "attempt")))
+		v.Trials.Valid, lab.Count(len(v.Trials.Invalid), "attempt")))
 	return t
 }
 
@@ -241,8 +241,12 @@ func (p *printer) trust(v view, o Options) {
 
 // anyAuditFailed reports whether the audit of some variant is not valid.
 func (v view) anyAuditFailed() bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(v.Audit)),
-		func(sum lab.AuditSum) bool { return sum.Verdict != lab.AuditValid })
+	for _, sum := range v.Audit {
+		if sum.Verdict != lab.AuditValid {
+			return true
+		}
+	}
+	return false
 }
 
 // trustSentences returns sentences on the audits, the host and the meter.
@@ -256,7 +260,7 @@ func (v view) trustSentences() []string {
 	case v.anyAuditFailed():
 		rules = "not every variant kept the rules of the system: see the audit"
 	default:
-		rules = figure.Count(audited, "audited variant") + " kept the rules of the system in every trial"
+		rules = lab.Count(audited, "audited variant") + " kept the rules of the system in every trial"
 	}
 	return []string{
 		rules,

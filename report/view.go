@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // figureKey identifies a figure of an analysis.
@@ -52,14 +51,14 @@ func countingBlocks(a lab.Analysis) string {
 		measured[at] = max(measured[at], r.N)
 	}
 	if len(measured) == 0 {
-		return figure.Count(0, "block")
+		return lab.Count(0, "block")
 	}
 	counts := slices.Collect(maps.Values(measured))
 	least, most := slices.Min(counts), slices.Max(counts)
 	if least == most {
-		return figure.Count(most, "block")
+		return lab.Count(most, "block")
 	}
-	return fmt.Sprintf("%d to %s", least, figure.Count(most, "block"))
+	return fmt.Sprintf("%d to %s", least, lab.Count(most, "block"))
 }
 
 // variants returns all variants without the twins.

@@ -64,16 +64,8 @@ func (e *experiment) further(block, last int) ([]lab.PlannedTrial, error) {
 		further[i].Number = last + 1 + i
 	}
 	e.Progress.Note(fmt.Sprintf("trials that do not count are missing at %s: a further block is played there "+
-		"(%s)", strings.Join(lost, ", "), trialCount(len(further))))
+		"(%s)", strings.Join(lost, ", "), lab.Count(len(further), "trial")))
 	return further, nil
-}
-
-// trialCount formats a number of trials: "1 trial", "2 trials".
-func trialCount(n int) string {
-	if n == 1 {
-		return "1 trial"
-	}
-	return fmt.Sprintf("%d trials", n)
 }
 
 // lost returns the points at which a variant has fewer valid trials than planned. Trials that lack times,

@@ -146,7 +146,7 @@ func (l *looks) askRule(before []lab.Trial) {
 		}
 	}
 	l.Progress.Note(fmt.Sprintf("after block %d: still needed of each block: %d of %s", block-1, len(open),
-		trialCount(planned)))
+		lab.Count(planned, "trial")))
 }
 
 // end ends the experiment and reports the reason.

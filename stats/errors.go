@@ -1,6 +1,10 @@
 package stats
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/cleave-lab/cleave/lab"
+)
 
 // TooFewError says that a statistic needs more values than it was given.
 type TooFewError struct {
@@ -11,15 +15,7 @@ type TooFewError struct {
 
 // Error implements error.
 func (e *TooFewError) Error() string {
-	return fmt.Sprintf("%s of %s: at least %d are needed", e.Statistic, count(e.Have, "value"), e.Need)
-}
-
-// count formats a number of things: "1 block", "5 blocks".
-func count(n int, thing string) string {
-	if n != 1 {
-		thing += "s"
-	}
-	return fmt.Sprintf("%d %s", n, thing)
+	return fmt.Sprintf("%s of %s: at least %d are needed", e.Statistic, lab.Count(e.Have, "value"), e.Need)
 }
 
 // ValueError says that a statistic cannot take one of its values.

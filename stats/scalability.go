@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"github.com/cleave-lab/cleave/lab"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -191,7 +192,7 @@ func scaledTable(levels []float64, values [][]float64) ([][]float64, error) {
 	}
 	distinct := slices.Compact(slices.Sorted(slices.Values(levels)))
 	if len(distinct) < fewestLevels {
-		return nil, &NoFitError{fmt.Sprintf("%s, and the law needs %d at least", count(len(distinct), "level"),
+		return nil, &NoFitError{fmt.Sprintf("%s, and the law needs %d at least", lab.Count(len(distinct), "level"),
 			fewestLevels)}
 	}
 	if len(distinct) < len(levels) {
@@ -203,7 +204,7 @@ func scaledTable(levels []float64, values [][]float64) ([][]float64, error) {
 	blocks := len(values[0])
 	if blocks < fewestScaledBlocks {
 		return nil, &NoFitError{fmt.Sprintf("%s with all levels, and intervals need %d at least",
-			count(blocks, "block"), fewestScaledBlocks)}
+			lab.Count(blocks, "block"), fewestScaledBlocks)}
 	}
 	table := make([][]float64, blocks)
 	for i, column := range values {

@@ -89,7 +89,7 @@ func undecided(ratio Estimate, gates Gates) Verdict {
 	}
 	blocks := max(1, int(more))
 	return Verdict{Kind: lab.Undecided, MoreBlocks: blocks,
-		Words: "undecided: about " + count(blocks, "more block") + " needed"}
+		Words: "undecided: about " + lab.Count(blocks, "more block") + " needed"}
 }
 
 // Reach formats a margin or a bias: "5 %", or "a factor of 2.4" from 1 on. Above 9 it is only called more

@@ -186,17 +186,20 @@ func writeTrial(dir string, trial lab.Trial, logs map[string]string) error {
 		return err
 	}
 	record, err := marshal(trial)
+	if err != nil {
+		return err
+	}
 	files := map[string][]byte{trialFile: record, unitsFile: unitsCSV(trial.Metered),
 		seriesFile: seriesCSV(trial.Metered.Samples)}
 	for unit, text := range logs {
 		files[filepath.Join(logsDir, safeName(unit)+".log")] = []byte(text)
 	}
 	for name, data := range files {
-		if err == nil {
-			err = writeFile(filepath.Join(dir, name), data)
+		if err := writeFile(filepath.Join(dir, name), data); err != nil {
+			return err
 		}
 	}
-	return err
+	return nil
 }
 
 // safeName replaces characters of a unit's name that are not safe in a file name: separators of paths, and

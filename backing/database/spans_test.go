@@ -40,12 +40,8 @@ func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 			t.Fatal(err, rollbackErr)
 		}
 		operation.End()
-		dir := t.TempDir()
-		must(t, provider.Write(dir, "unit"))
-		records, err := spans.Read(dir)
-		must(t, err)
 		var got []string
-		for _, r := range records {
+		for _, r := range recorded(t, provider) {
 			got = append(got, string(r.Kind)+": "+r.Name)
 		}
 		want := []string{
@@ -58,6 +54,16 @@ func TestStatementsOfTracedOperationsAreSpans(t *testing.T) {
 			t.Errorf("spans %q, want %q", got, want)
 		}
 	})
+}
+
+// recorded returns the spans of a provider, in the order in which they ended.
+func recorded(t *testing.T, provider *spans.Provider) []spans.Record {
+	t.Helper()
+	dir := t.TempDir()
+	must(t, provider.Write(dir, "unit"))
+	records, err := spans.Read(dir)
+	must(t, err)
+	return records
 }
 
 // TestSpansOfPreparedTransactions: they have the names of those of other transactions, without the name of
@@ -77,10 +83,7 @@ func TestSpansOfPreparedTransactions(t *testing.T) {
 		traced, operation := spans.Enter(t.Context(), provider, "operation")
 		must(t, db.Prepare(traced, "a", change(db, "a", 1)), db.End(traced, "a", false))
 		operation.End()
-		dir := t.TempDir()
-		must(t, provider.Write(dir, "unit"))
-		records, err := spans.Read(dir)
-		must(t, err)
+		records := recorded(t, provider)
 		var got []string
 		for _, r := range records[:len(records)-1] { // without the operation
 			got = append(got, r.Name)

@@ -62,10 +62,13 @@ var _ lab.FileService = service{}
 // service is a folder of databases.
 type service struct{ folder string }
 
-// Address implements lab.Service.
-func (s service) Address(string) string {
-	return (&url.URL{Scheme: "sqlite", Path: filepath.ToSlash(s.folder)}).String()
+// Address returns the address of a folder of databases, for the clients of stores.
+func Address(folder string) string {
+	return (&url.URL{Scheme: "sqlite", Path: filepath.ToSlash(folder)}).String()
 }
+
+// Address implements lab.Service.
+func (s service) Address(string) string { return Address(s.folder) }
 
 // Embedded implements lab.EmbeddedService.
 func (s service) Embedded() {}

@@ -21,7 +21,6 @@ import (
 	"github.com/cleave-lab/cleave/profiler"
 	"github.com/cleave-lab/cleave/report/analysis"
 	"github.com/cleave-lab/cleave/report/ci"
-	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/report/progress"
 	"github.com/cleave-lab/cleave/report/telemetry"
@@ -404,7 +403,7 @@ func (a app) adviseResume(command *cobra.Command, folder *store.Folder) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.errOut, "%s kept in %s\ngo on with: %s\n", figure.Count(len(trials), "trial"), folder.Dir(),
+	fmt.Fprintf(a.errOut, "%s kept in %s\ngo on with: %s\n", lab.Count(len(trials), "trial"), folder.Dir(),
 		shell.Quote("cleave", command.Name(), "--resume", folder.Dir()))
 	return nil
 }

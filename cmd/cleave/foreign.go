@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/systems/external"
@@ -272,7 +271,7 @@ func foreignVariant(d external.Definition, pinned []int) lab.Variant {
 		v.External.Cores = pinned
 	}
 	if v.Summary == "" && d.Entry != "" {
-		v.Summary = fmt.Sprintf("%s of a file, entered at %s", figure.Count(len(d.Services), "service"), d.Entry)
+		v.Summary = fmt.Sprintf("%s of a file, entered at %s", lab.Count(len(d.Services), "service"), d.Entry)
 	}
 	if v.Summary == "" {
 		v.Summary = strings.Join(slices.Concat(strings.Fields(d.Image), d.Command, []string{d.URL}), " ")

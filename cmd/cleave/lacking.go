@@ -10,7 +10,6 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/run"
 	"github.com/cleave-lab/cleave/studies"
 	"github.com/cleave-lab/cleave/study"
@@ -171,11 +170,11 @@ func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 		err = writeJSON(a.out, found)
 	} else {
 		lines := append([]string{fmt.Sprintf("%s: %d of %s can be played here", found.Study, found.Played,
-			figure.Count(found.Variants, "variant"))}, lab.LackLines(lacks, found.Variants)...)
+			lab.Count(found.Variants, "variant"))}, lab.LackLines(lacks, found.Variants)...)
 		_, err = fmt.Fprintln(a.out, strings.Join(lines, "\n  "))
 	}
 	if err == nil && len(parts) > 0 {
-		err = withCode(exitMissingPart, "this host lacks %s for %s", figure.Count(len(parts), "part"), found.Study)
+		err = withCode(exitMissingPart, "this host lacks %s for %s", lab.Count(len(parts), "part"), found.Study)
 	}
 	return err
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 	"github.com/cleave-lab/cleave/predict"
-	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/study"
 )
 
@@ -209,7 +208,7 @@ func rehearsalLimits(m model.Model, deployment string) []string {
 	limits := []string{
 		"CPU time is spent on arithmetic instead of your code: the cost of caches, memory, garbage collection " +
 			"and locks is included as it was metered, and stays the same with any change",
-		fmt.Sprintf("all units share this host with %s (%s)", figure.Count(runtime.NumCPU(), "core"), deployment),
+		fmt.Sprintf("all units share this host with %s (%s)", lab.Count(runtime.NumCPU(), "core"), deployment),
 		"times of calls are drawn independently of each other; CPU times follow the rate as far as it was " +
 			"measured, waiting does not",
 		"the CPU time of our own program for a client's request, or for asking a store that is a server, is " +

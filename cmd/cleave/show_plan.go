@@ -42,14 +42,14 @@ func writePlan(w io.Writer, plan lab.Plan, results string) error {
 	repeats := ""
 	if s.Design.MaxRepeats > 0 {
 		repeats = fmt.Sprintf("; each that does not count is played up to %s more",
-			figure.Count(s.Design.MaxRepeats, "time"))
+			lab.Count(s.Design.MaxRepeats, "time"))
 		if s.Design.Until == "" {
 			repeats += ", then its point in a further block"
 		}
 	}
 	lines := []string{
 		fmt.Sprintf("%s: %s", s.Name, s.Title),
-		fmt.Sprintf("trials    %d in %s%s", len(plan.Trials), figure.Count(s.Design.Blocks, "block"), repeats),
+		fmt.Sprintf("trials    %d in %s%s", len(plan.Trials), lab.Count(s.Design.Blocks, "block"), repeats),
 		fmt.Sprintf("variants  %s", strings.Join(names, ", ")),
 		fmt.Sprintf("points    %s", strings.Join(study.NamesOf(s.Points, pointName), ", ")),
 	}
@@ -128,7 +128,7 @@ func planTime(plan lab.Plan, before earlierRun) string {
 		parts = append(parts, fmt.Sprintf("some %s of %d searches", durationText(searching), searches))
 	}
 	parts = append(parts, fmt.Sprintf("and start, checks and stop of %s, a second or two each, more in "+
-		"containers", figure.Count(len(plan.Trials), "trial")))
+		"containers", lab.Count(len(plan.Trials), "trial")))
 	return fmt.Sprintf("%sabout %s: %s", upTo, durationText(all), strings.Join(parts, ", "))
 }
 

@@ -68,7 +68,7 @@ func TestAForeignProgramIsSampled(t *testing.T) {
 			process := run(t, flags)
 			s, err := Start()
 			if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
-				t.Skip(err)
+				t.Skipf("%v: type: scripts/need.sh test-all", err)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -312,7 +312,7 @@ func (e *experiment) autoscalingSentences() (sentences []string) {
 		}
 		if len(relief) > 0 {
 			relieved = fmt.Sprintf("the objective was met for good from %.0f s on (%d of %s)",
-				stats.Median(relief), len(relief), figure.Count(len(trials), "trial"))
+				stats.Median(relief), len(relief), lab.Count(len(trials), "trial"))
 		}
 		if e.study.Load == nil || e.study.Load.Objective == "" {
 			relieved = "no objective says when it was relieved"
@@ -345,7 +345,7 @@ func added(unit string, trials []lab.Trial) string {
 		parts = append(parts,
 			fmt.Sprintf("%s %.0f s after the load had begun, ready at %.1f s (medians; %d of %s)", replica,
 				stats.Median(asked[replica]), stats.Median(ready[replica]), len(asked[replica]),
-				figure.Count(len(trials), "trial")))
+				lab.Count(len(trials), "trial")))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -36,7 +36,7 @@ func (e *experiment) ratios(j *lab.Judgement, c claim) ([]pointRatio, bool) {
 		r := pointRatio{point, e.contrastOf(c.Metric, c.AgainstMetric, point, c.pair()).scaled(c.offAt(point))}
 		if !r.decided {
 			decide(j, lab.ClaimUndecided, "%s with both variants at %s: an interval needs at least 2",
-				figure.Count(r.n(), "block"), point)
+				lab.Count(r.n(), "block"), point)
 			if r.n() == 1 && len(c.points) == 1 {
 				j.Measured = number(r.value)
 			}
@@ -167,7 +167,7 @@ func (e *experiment) judgeExponent(j *lab.Judgement, c claim) {
 		return
 	}
 	j.Verdict, j.Reason = inRange(c, j.Low, j.High, fmt.Sprintf("%s of %s grows with %s to the power %s (%s)",
-		c.Metric, c.Variant, c.Factor, numberText(estimate), figure.Count(estimate.N, "block")))
+		c.Metric, c.Variant, c.Factor, numberText(estimate), lab.Count(estimate.N, "block")))
 }
 
 // judgeGrowth supports a claim if the exponent of the ratio along the factor is
@@ -183,7 +183,7 @@ func (e *experiment) judgeGrowth(j *lab.Judgement, c claim) {
 		return
 	}
 	shown := fmt.Sprintf("%s over %s goes with %s to the power %s (%s)", c.Variant, c.Against, c.Factor,
-		numberText(estimate), figure.Count(estimate.N, "block"))
+		numberText(estimate), lab.Count(estimate.N, "block"))
 	switch {
 	case estimate.Low > 0:
 		decide(j, lab.ClaimSupported, "%s: it grows", shown)

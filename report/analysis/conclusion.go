@@ -19,7 +19,7 @@ func (e *experiment) conclude(a lab.Analysis) lab.Conclusion {
 		NotTested: []string{}}
 	if a.Trials.Valid == 0 {
 		c.Sentence = fmt.Sprintf("No trial counted (%d planned, %s not valid): nothing can be said.",
-			a.Trials.Planned, figure.Count(len(a.Trials.Invalid), "attempt"))
+			a.Trials.Planned, lab.Count(len(a.Trials.Invalid), "attempt"))
 		return c
 	}
 	var s subject
@@ -239,6 +239,6 @@ func (s Silent) String() string {
 		what = "gave no valid trial"
 	}
 	return fmt.Sprintf("%s %s (%s): nothing can be said of it. The last attempt: %s (record and logs: "+
-		"trials/%04d-%d).", s.Variant, what, figure.Count(s.Attempts, "attempt"),
+		"trials/%04d-%d).", s.Variant, what, lab.Count(s.Attempts, "attempt"),
 		strings.Join(strings.Fields(s.Last.Reason), " "), s.Last.Number, s.Last.Attempt)
 }

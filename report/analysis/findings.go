@@ -256,7 +256,7 @@ func (e *experiment) averageSentence(a lab.Analysis) string {
 		return ""
 	}
 	x := a.Averages[i]
-	over := fmt.Sprintf("Over %s %s takes", figure.Count(len(x.Points), "point"), x.Variant)
+	over := fmt.Sprintf("Over %s %s takes", lab.Count(len(x.Points), "point"), x.Variant)
 	if x.Homogeneous {
 		return fmt.Sprintf("%s %s as long as %s (elapsed time, random-effects mean; the points do not differ "+
 			"much, I2 %s).", over, figure.Times(x.Mean.Estimate()), x.Baseline, figure.Percent(*x.I2))
@@ -317,10 +317,10 @@ func (e *experiment) trendsSentence(a lab.Analysis) string {
 		return ""
 	case len(off) == 0:
 		return fmt.Sprintf("Elapsed time may grow in proportion to its factor in all %s: "+
-			"no exponent is clear of 1.", figure.Count(lines, "trend"))
+			"no exponent is clear of 1.", lab.Count(lines, "trend"))
 	}
 	return fmt.Sprintf("Elapsed time does not grow in proportion to its factor: %s (of %s).", some(off),
-		figure.Count(lines, "trend"))
+		lab.Count(lines, "trend"))
 }
 
 // quoted returns the text of a claim, or its ID if it has none, in quotation marks.
@@ -356,5 +356,5 @@ func claimsSentence(a lab.Analysis) string {
 			parts = append(parts, text)
 		}
 	}
-	return fmt.Sprintf("Of %s here: %s.", figure.Count(len(a.Claims), "claim"), strings.Join(parts, ", "))
+	return fmt.Sprintf("Of %s here: %s.", lab.Count(len(a.Claims), "claim"), strings.Join(parts, ", "))
 }

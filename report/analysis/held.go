@@ -92,7 +92,7 @@ func (e *experiment) heldSentence(rates []lab.HeldRate) string {
 				held = appendNew(held, shown) // several points may have the same rate
 			default:
 				missed = append(missed, fmt.Sprintf("%s (missed in %d of %s: %s)", shown, r.Trials-r.Held,
-					figure.Count(r.Trials, "trial"), r.Missed))
+					lab.Count(r.Trials, "trial"), r.Missed))
 			}
 		}
 		text := v.Name + " held " + strings.Join(held, ", ")

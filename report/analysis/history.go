@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
@@ -45,7 +44,7 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 	changes, err := stats.Changes(series, leastChange)
 	if err != nil {
 		course.Unsearched = fmt.Sprintf("%d of %s compared it, and a search for changes needs at least %d",
-			len(series), figure.Count(len(runs), "run"), stats.ShortestSeries)
+			len(series), lab.Count(len(runs), "run"), stats.ShortestSeries)
 	}
 	start := 0 // of the level, an index of the series
 	for _, c := range changes {
@@ -65,11 +64,11 @@ func courseOf(bar lab.Bar, runs []lab.PastRun, past []lab.HistoryRun) lab.Histor
 
 // levelOf returns the level of ratios, with the indexes of the runs that have them.
 func levelOf(ratios []float64, runs []int) lab.HistoryLevel {
-	sum := 0.0
-	for _, ratio := range ratios {
-		sum += math.Log(ratio)
+	logs := make([]float64, len(ratios))
+	for i, ratio := range ratios {
+		logs[i] = math.Log(ratio)
 	}
-	return lab.HistoryLevel{First: runs[0], Last: runs[len(runs)-1], Mean: math.Exp(sum / float64(len(ratios)))}
+	return lab.HistoryLevel{First: runs[0], Last: runs[len(runs)-1], Mean: math.Exp(stats.Mean(logs))}
 }
 
 // ratioIn returns the ratio of a bar in a run, or nil if the run has none.

@@ -38,7 +38,7 @@ func (e *experiment) noteLimited() {
 	}
 	if n > 0 {
 		e.note("The generator, not the system, was the limit in %s (%s): what was measured there says nothing "+
-			"about the system.", figure.Count(n, "attempt"), strings.Join(where, ", "))
+			"about the system.", lab.Count(n, "attempt"), strings.Join(where, ", "))
 	}
 	late, withheld := 0, []string{}
 	for _, trial := range e.trials {
@@ -50,7 +50,7 @@ func (e *experiment) noteLimited() {
 	}
 	if late > 0 {
 		e.note("The generator sent late in %s, which may have moved times there; these are left out, and the rest "+
-			"counts: %s.", figure.Count(late, "trial"), strings.Join(withheld, ", "))
+			"counts: %s.", lab.Count(late, "trial"), strings.Join(withheld, ", "))
 	}
 }
 
@@ -119,7 +119,7 @@ func (e *experiment) noteShared(usages []lab.RoleUsage) {
 	least, most := slices.MinFunc(shared, byShare), slices.MaxFunc(shared, byShare)
 	host := "the processors of one host"
 	if cores, ok := asNumber(e.in.Environment[processors].Value); ok && cores > 0 {
-		host = "the " + figure.Count(int(cores), "processor") + " of one host"
+		host = "the " + lab.Count(int(cores), "processor") + " of one host"
 	}
 	e.note("Generator and system share %s: the generator used from %s of one processor (%s at %s) to %s (%s "+
 		"at %s), which the system did not have. Capacities are lower than on a host of the system's own, and a "+
@@ -179,10 +179,10 @@ func (e *experiment) noteRemarks() {
 		}
 		slices.SortStableFunc(texts, func(a, b string) int { return trials[b] - trials[a] })
 		for i, text := range texts {
-			texts[i] = fmt.Sprintf("%s (%s)", text, figure.Count(trials[text], "trial"))
+			texts[i] = fmt.Sprintf("%s (%s)", text, lab.Count(trials[text], "trial"))
 		}
 		if more := len(texts) - mostNamed; more > 0 {
-			texts = append(texts[:mostNamed], "and "+figure.Count(more, "more remark"))
+			texts = append(texts[:mostNamed], "and "+lab.Count(more, "more remark"))
 		}
 		if len(texts) > 0 {
 			e.note("%s: %s.", v.Name, strings.Join(texts, "; "))

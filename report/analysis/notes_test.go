@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
 )
 
 func TestRemarksOnLoadsAreNotes(t *testing.T) {
@@ -22,7 +21,7 @@ func TestRemarksOnLoadsAreNotes(t *testing.T) {
 	all := each[1] * len(each)
 	want := fmt.Sprintf("b: status 503 came with: full (%d trials); in block 1 (%s); in block 2 (%s); and %d "+
 		"more remarks.",
-		all, figure.Count(each[1], "trial"), figure.Count(each[2], "trial"), len(each)-2)
+		all, lab.Count(each[1], "trial"), lab.Count(each[2], "trial"), len(each)-2)
 	if notes := Analyse(in).Notes; !slices.Contains(notes, want) {
 		t.Errorf("notes %q, want %q among them", notes, want)
 	}

@@ -71,7 +71,7 @@ func plainMissed(a lab.Analysis, point string) string {
 	for _, r := range a.Held {
 		if r.Point == point && r.Held < r.Trials {
 			parts = append(parts, fmt.Sprintf("by %s in %d of %s", r.Variant, r.Trials-r.Held,
-				figure.Count(r.Trials, "trial")))
+				lab.Count(r.Trials, "trial")))
 		}
 	}
 	if len(parts) == 0 {
@@ -87,7 +87,7 @@ func (e *experiment) plainPlace(point string) string {
 			return "at " + e.rateText(point)
 		}
 		if users, closed := at.Level(lab.FactorUsers); closed {
-			return "with " + figure.Count(int(users), "user")
+			return "with " + lab.Count(int(users), "user")
 		}
 	}
 	return "at " + point

@@ -84,7 +84,7 @@ func (e *experiment) steadiness(
 	case f.Changes():
 		s.Steady, s.Factor = false, f.Factor
 		s.Words = fmt.Sprintf("in %d of %s its %s changes within the trial, by %s", f.Changed,
-			figure.Count(f.Judged(), "trial"), quantityText[f.Quantity], figure.Times(figure.Alone(s.Factor)))
+			lab.Count(f.Judged(), "trial"), quantityText[f.Quantity], figure.Times(figure.Alone(s.Factor)))
 	case f.HalvesDiffer(e.design.Margin, strict):
 		s.Steady, s.Factor = false, math.Exp(math.Abs(math.Log(s.Halves.Ratio)))
 		s.Words = fmt.Sprintf("the second half of its trials has %s the %s of the first", halves.text(),
@@ -131,7 +131,7 @@ func (e *experiment) followWarmUps(variant string, point lab.Point) {
 	s := lab.Steadiness{Variant: variant, Point: point, Quantity: warmUpQuantity, Courses: sum.Courses,
 		Factor: stats.Median(left)}
 	s.Words = fmt.Sprintf("in %d of %s it still changed, by %s, when its warm-up ended at the limit of %s",
-		len(left), figure.Count(sum.Trials, "trial"), figure.Times(figure.Alone(s.Factor)),
+		len(left), lab.Count(sum.Trials, "trial"), figure.Times(figure.Alone(s.Factor)),
 		figure.Amount(sum.Longest, "s"))
 	e.steady = append(e.steady, s)
 	for _, quantity := range quantities {

@@ -12,11 +12,11 @@ import (
 // howSure returns sentences on the reliability of the answer: blocks, trials, intervals, bias. m is the
 // metric of the headline.
 func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
-	blocks := figure.Count(e.design.Blocks, "block") + " in random order, every variant once in each"
+	blocks := lab.Count(e.design.Blocks, "block") + " in random order, every variant once in each"
 	counted := fmt.Sprintf("%d of %s counted", a.Trials.Valid,
-		figure.Count(a.Trials.Planned-a.Trials.Spared, "trial"))
+		lab.Count(a.Trials.Planned-a.Trials.Spared, "trial"))
 	if e.looks != nil || a.Trials.Spared > 0 {
-		blocks = "Up to " + figure.Count(e.design.Blocks, "block") + " in random order; what was decided by then " +
+		blocks = "Up to " + lab.Count(e.design.Blocks, "block") + " in random order; what was decided by then " +
 			"was not played again"
 	}
 	if n := a.Trials.Further; n > 0 {
@@ -29,7 +29,7 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 		counted += fmt.Sprintf(" (%d more not needed, or the time was up)", a.Trials.Spared)
 	}
 	if n := len(a.Trials.Invalid); n > 0 {
-		counted += fmt.Sprintf(", %s did not", figure.Count(n, "attempt"))
+		counted += fmt.Sprintf(", %s did not", lab.Count(n, "attempt"))
 	}
 	sure := []string{blocks + ".", counted + ".", fmt.Sprintf("Intervals of %s, a margin of %s.",
 		figure.Setting(a.Confidence), figure.Setting(a.Margin))}
@@ -38,7 +38,7 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 			"numbers.")
 	}
 	if undecided, all := e.countUndecided(a, m.Name); undecided > 0 {
-		sure = append(sure, fmt.Sprintf("Of %s in %s %d undecided.", figure.Count(all, "comparison"), m.Title,
+		sure = append(sure, fmt.Sprintf("Of %s in %s %d undecided.", lab.Count(all, "comparison"), m.Title,
 			undecided))
 	}
 	sure = append(sure, e.twinSentence(a, m))
@@ -67,7 +67,7 @@ func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 		return fmt.Sprintf("%s: a bias, so that differences below %s cannot be distinguished from it.", text,
 			stats.Reach(bias))
 	case figure.IsWide(r.Estimate()):
-		return fmt.Sprintf("%s: too wide to tell a bias (%s).", text, figure.Count(r.N, "block"))
+		return fmt.Sprintf("%s: too wide to tell a bias (%s).", text, lab.Count(r.N, "block"))
 	case *r.Low <= 1 && *r.High >= 1:
 		return text + ": no bias was found."
 	case *r.Low >= 1/(1+e.design.Margin) && *r.High <= 1+e.design.Margin:
@@ -75,7 +75,7 @@ func (e *experiment) twinSentence(a lab.Analysis, m lab.Metric) string {
 	}
 	return fmt.Sprintf("%s. That interval excludes 1; among all %s of this kind one such may be chance "+
 		"(Holm p %s), so no bias is counted.",
-		text, figure.Count(test.Family, "comparison"), figure.Number(figure.Alone(test.PHolm)))
+		text, lab.Count(test.Family, "comparison"), figure.Number(figure.Alone(test.PHolm)))
 }
 
 // countUndecided counts the undecided verdicts on a metric, and all of them: those on steps or effects if the
@@ -140,10 +140,10 @@ func (e *experiment) notTested(a lab.Analysis) []string {
 		}
 	}
 	if unasked > 0 {
-		parts = append(parts, figure.Count(unasked, "claim")+" that this run was not asked for")
+		parts = append(parts, lab.Count(unasked, "claim")+" that this run was not asked for")
 	}
 	if untestable > 0 {
-		parts = append(parts, figure.Count(untestable, "claim")+
+		parts = append(parts, lab.Count(untestable, "claim")+
 			" that cannot be tested here (the reasons are in the table of claims)")
 	}
 	return parts

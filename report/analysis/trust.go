@@ -175,7 +175,7 @@ func (e *experiment) disturbedSentence() string {
 	}
 	return fmt.Sprintf("Other programs used %s of this host's processors or more during %d of %s, and up to "+
 		"%s: on an idle host the answer may be another.",
-		figure.Percent(othersMatter), busy, figure.Count(known, "trial"), figure.Percent(most))
+		figure.Percent(othersMatter), busy, lab.Count(known, "trial"), figure.Percent(most))
 }
 
 // measureNoise compares every twin with its original, which is the same variant under another name. If they
@@ -199,7 +199,7 @@ func (e *experiment) measureNoise() {
 		e.note("%s was measured at %s of itself at %s (%s, Holm p %s over %s): something favours one of two "+
 			"equal variants, and smaller differences cannot be distinguished from it.",
 			b.Variant, figure.Times(b.Estimate()), b.Point, b.Metric, figure.Number(figure.Alone(b.PHolm)),
-			figure.Count(b.Family, "such comparison"))
+			lab.Count(b.Family, "such comparison"))
 	}
 	for _, metric := range e.study.AllMetrics() {
 		e.margins[metric.Name] = e.widestGates(metric.Name).Widest()

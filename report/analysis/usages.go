@@ -236,7 +236,7 @@ func (e *experiment) processUsages(variant string, point lab.Point, trials []lab
 		return rows
 	}
 	rest := lab.RoleUsage{Variant: variant, Point: point,
-		Role: figure.Count(len(rows)-mostProcesses, "other")}
+		Role: lab.Count(len(rows)-mostProcesses, "other")}
 	for _, u := range rows[mostProcesses:] {
 		rest = addUsage(rest, u)
 	}

@@ -119,7 +119,7 @@ func (d *document) resources(a lab.Analysis, need Need) {
 		if held.Point == point && held.Held < held.Trials {
 			d.line("**%s did not hold %s per second** (missed in %d of %s: %s): it needs more than it took here.",
 				escaped(held.Variant), lab.Plain(held.Rate*operationsPerFlow(a, point)), held.Trials-held.Held,
-				figure.Count(held.Trials, "trial"), escaped(held.Missed))
+				lab.Count(held.Trials, "trial"), escaped(held.Missed))
 		}
 	}
 	how := fmt.Sprintf("Cores: processor time of an operation at %s, times the rate; memory: the peak of all "+

@@ -11,17 +11,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Count formats a number of things: "1 block", "5 blocks".
-func Count(n int, thing string) string {
-	switch {
-	case n == 1:
-		return "1 " + thing
-	case strings.HasSuffix(thing, "ch"):
-		thing += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}
-
 // Columns writes rows as aligned columns to w, which must not fail, such as memory.
 func Columns(w io.Writer, rows [][]string) {
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)

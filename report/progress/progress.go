@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/lab"
-	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/report/plain"
 )
 
@@ -187,8 +186,8 @@ func (p *plainForm) Begin(plan lab.Plan, done int) {
 
 // beginning describes the size of a plan: "explain: 21 trials in 3 blocks, 52 s of load and 3 searches".
 func beginning(plan lab.Plan, done int) string {
-	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, figure.Count(len(plan.Trials), "trial"),
-		figure.Count(plan.Study.Design.Blocks, "block"))
+	text := fmt.Sprintf("%s: %s in %s", plan.Study.Name, lab.Count(len(plan.Trials), "trial"),
+		lab.Count(plan.Study.Design.Blocks, "block"))
 	loads, searches := 0.0, 0
 	for _, trial := range plan.Trials {
 		point, _ := plan.Study.Point(trial.Point)
@@ -203,7 +202,7 @@ func beginning(plan lab.Plan, done int) string {
 		parts = append(parts, seconds(loads)+" of load")
 	}
 	if searches > 0 {
-		parts = append(parts, figure.Count(searches, "search"))
+		parts = append(parts, lab.Count(searches, "search"))
 	}
 	switch {
 	case plan.Study.Took > 0:
@@ -212,7 +211,7 @@ func beginning(plan lab.Plan, done int) string {
 		text += ", " + strings.Join(parts, " and ")
 	}
 	if done > 0 {
-		text += fmt.Sprintf(", %s done before", figure.Count(done, "trial"))
+		text += fmt.Sprintf(", %s done before", lab.Count(done, "trial"))
 	}
 	return text
 }

@@ -21,7 +21,7 @@ func (s *Server) variants(r *http.Request) (data, error) {
 	query := r.URL.Query()
 	names := query["variant"]
 	if len(names) != 2 {
-		return nil, fmt.Errorf("%s chosen: choose two to compare them", figure.Count(len(names), "variant"))
+		return nil, fmt.Errorf("%s chosen: choose two to compare them", lab.Count(len(names), "variant"))
 	}
 	run, err := s.shelf.Run(r.PathValue("run"))
 	var a lab.Analysis
@@ -73,7 +73,7 @@ type runTrials struct {
 func (s *Server) trials(r *http.Request) (data, error) {
 	names := r.URL.Query()["run"]
 	if len(names) != 1 && len(names) != 2 {
-		return nil, fmt.Errorf("%s chosen: choose one or two to see their trials", figure.Count(len(names), "run"))
+		return nil, fmt.Errorf("%s chosen: choose one or two to see their trials", lab.Count(len(names), "run"))
 	}
 	var runs []runTrials
 	for _, name := range slices.Compact(names) {
@@ -105,7 +105,7 @@ func (s *Server) beside(r *http.Request) (data, error) {
 	names := r.URL.Query()["trial"]
 	if len(names) != 2 || names[0] == names[1] {
 		return nil, fmt.Errorf("%s chosen: choose two to compare them",
-			figure.Count(len(slices.Compact(names)), "trial"))
+			lab.Count(len(slices.Compact(names)), "trial"))
 	}
 	var both [2]shownTrial
 	for i, name := range names {

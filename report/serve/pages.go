@@ -33,7 +33,7 @@ type pages struct {
 func readPages() (p pages, err error) {
 	p.templates, err = template.New("").Funcs(template.FuncMap{
 		"plain": plain.Text, "bar": barText, "at": at, "link": link, "list": list, "json": jsonText,
-		"follow": follow, "change": changeText, "count": figure.Count,
+		"follow": follow, "change": changeText, "count": lab.Count,
 		"estimate": estimate, "tone": tone, "amount": figure.Amount, "second": second,
 		"ratio": func(r *lab.Ratio) string { return figure.Times(r.Estimate()) },
 	}).ParseFS(files, "pages/*.html")

@@ -25,7 +25,6 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report"
 	"github.com/cleave-lab/cleave/report/analysis"
-	"github.com/cleave-lab/cleave/report/figure"
 )
 
 // Shelf gives access to a folder of runs. An error that is fs.ErrNotExist is answered as "not found".
@@ -279,7 +278,7 @@ func (s *Server) report(r *http.Request) ([]byte, error) { return s.shelf.Report
 func (s *Server) compare(r *http.Request) ([]byte, error) {
 	names := r.URL.Query()["run"]
 	if len(names) != 2 {
-		return nil, fmt.Errorf("%s chosen: choose two to compare them", figure.Count(len(names), "run"))
+		return nil, fmt.Errorf("%s chosen: choose two to compare them", lab.Count(len(names), "run"))
 	}
 	var listed [2]lab.ListedRun
 	for i, name := range names {

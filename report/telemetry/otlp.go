@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"github.com/cleave-lab/cleave/lab"
 	"io"
 	"net/http"
 	"time"
@@ -11,8 +12,6 @@ import (
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/pmetric"
 	"go.opentelemetry.io/collector/pdata/pmetric/pmetricotlp"
-
-	"github.com/cleave-lab/cleave/report/figure"
 )
 
 const (
@@ -77,10 +76,10 @@ func (s *sender) close() error {
 	s.cancel()
 	switch {
 	case s.failed > 0:
-		return fmt.Errorf("%s did not reach the collector %s: %w", figure.Count(s.lost+s.failed, "message"), s.url,
+		return fmt.Errorf("%s did not reach the collector %s: %w", lab.Count(s.lost+s.failed, "message"), s.url,
 			s.why)
 	case s.lost > 0:
-		return fmt.Errorf("%s lost: the collector %s is too slow", figure.Count(s.lost, "message"), s.url)
+		return fmt.Errorf("%s lost: the collector %s is too slow", lab.Count(s.lost, "message"), s.url)
 	}
 	return nil
 }

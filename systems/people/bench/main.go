@@ -13,7 +13,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/trials"
@@ -122,7 +122,7 @@ func playStore(ctx context.Context, store string, o options) (all []figures.Figu
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	address := (&url.URL{Scheme: architecture.SQLite, Path: filepath.Join(dir, "files")}).String()
+	address := sqlite.Address(filepath.Join(dir, "files"))
 	if store != architecture.SQLite {
 		instance, err := servers.Start(ctx, server.Kind(store), filepath.Join(dir, "server"), server.Settings{})
 		if err != nil {

@@ -14,12 +14,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/cleave-lab/cleave/backing/server"
+	"github.com/cleave-lab/cleave/backing/sqlite"
 	"github.com/cleave-lab/cleave/internal/figures"
 	"github.com/cleave-lab/cleave/internal/servers"
 	"github.com/cleave-lab/cleave/internal/trials"
@@ -79,7 +79,7 @@ func playStore(ctx context.Context, store string, o settings) (all []figures.Fig
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	folder, name := filepath.Join(dir, "files"), store
-	address := (&url.URL{Scheme: architecture.SQLite, Path: folder}).String()
+	address := sqlite.Address(folder)
 	if store == architecture.SQLite {
 		if err := os.Mkdir(folder, 0o755); err != nil {
 			return nil, err
