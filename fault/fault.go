@@ -97,7 +97,8 @@ func check(f lab.Fault, layout lab.Layout) error {
 	return f.Check()
 }
 
-// Begin implements lab.Injector. Faults may overlap.
+// Begin implements lab.Injector. Faults may overlap. One that its target cannot have beside an earlier one
+// waits until that is healed.
 func (Injector) Begin(ctx context.Context, faults []lab.Fault, targets []lab.FaultTarget) lab.Injection {
 	p := &injection{ctx: ctx, targets: targets, start: time.Now()}
 	p.loading, p.endLoad = context.WithCancel(ctx)
@@ -118,6 +119,13 @@ type injection struct {
 
 	mu      sync.Mutex
 	records []*lab.FaultRecord
+	turns   []*turn // in the order in which they came due
+}
+
+// turn is a fault that has come due: it waits for its target, lasts, or is over.
+type turn struct {
+	fault lab.Fault
+	over  chan struct{} // closed when it is healed, or was not done
 }
 
 // Over implements lab.Injection.
@@ -172,14 +180,12 @@ func (p *injection) record(f lab.Fault) *lab.FaultRecord {
 // harmAndHeal does a fault to one target, heals it, and records both. It does not heal a fault that Harm
 // could not do.
 func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
-	due := p.waitUntil(p.loading, f.After)
+	own := &turn{f, make(chan struct{})}
+	defer close(own.over)
+	delay, err := p.awaitTurn(own)
 	r := p.record(f)
-	if !due {
-		end, advice := "the load was over", ": let it begin earlier, or the load last longer"
-		if p.ctx.Err() != nil {
-			end, advice = "the trial ended early", ""
-		}
-		r.Error = fmt.Sprintf("%s after %.1f s, and it was due after %.1f s%s", end, p.now(), f.After, advice)
+	if err != nil {
+		r.Error = err.Error()
 		return
 	}
 	proof, err := target.Harm(p.ctx, f)
@@ -187,7 +193,7 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		r.Error = err.Error()
 		return
 	}
-	r.Began, r.Effective, r.Proof = p.now(), true, proof
+	r.Began, r.Effective, r.Proof = p.now(), true, delay+proof
 	if !p.waitUntil(p.ctx, r.Began+f.Heal) { // heals even if the load has ended
 		r.Error = "it was not healed, because the trial ended early"
 		return
@@ -199,6 +205,53 @@ func (p *injection) harmAndHeal(f lab.Fault, target lab.FaultTarget) {
 		return
 	}
 	r.Healed = p.now()
+}
+
+// awaitTurn waits until a fault is due, and then until its target has no earlier fault that excludes it: the
+// healing of that may take longer than planned. If it had to wait for another fault, it returns a note, which
+// begins the proof. It fails if the load ends before.
+func (p *injection) awaitTurn(own *turn) (note string, err error) {
+	if !p.waitUntil(p.loading, own.fault.After) {
+		return "", p.missed(own.fault, "")
+	}
+	for _, earlier := range p.enqueue(own) {
+		select {
+		case <-earlier.over:
+			continue
+		default:
+		}
+		kind := earlier.fault.Kind
+		select {
+		case <-earlier.over:
+		case <-p.loading.Done():
+			return "", p.missed(own.fault, fmt.Sprintf(", when its target still had the fault %s", kind))
+		}
+		note = fmt.Sprintf("it began %.2f s late, when the fault %s of its target was healed; ",
+			p.now()-own.fault.After, kind)
+	}
+	return note, nil
+}
+
+// enqueue adds a fault that has come due, and returns the earlier faults of its target that exclude it.
+func (p *injection) enqueue(own *turn) (before []*turn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, earlier := range p.turns {
+		if earlier.fault.Target == own.fault.Target && earlier.fault.Kind.Excludes(own.fault.Kind) {
+			before = append(before, earlier)
+		}
+	}
+	p.turns = append(p.turns, own)
+	return before
+}
+
+// missed returns the error of a fault that was not done before the load ended. why completes when it was due.
+func (p *injection) missed(f lab.Fault, why string) error {
+	end, advice := "the load was over", ": let it begin earlier, or the load last longer"
+	if p.ctx.Err() != nil {
+		end, advice = "the trial ended early", ""
+	}
+	return fmt.Errorf("%s after %.1f s, and it was due after %.1f s%s%s", end, p.now(), f.After, why, advice)
 }
 
 // waitUntil waits until a time in seconds after the start of the load. It returns false if ctx ends before.

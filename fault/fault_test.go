@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -85,6 +86,57 @@ func TestFaultsArePlayedByTheClock(t *testing.T) {
 						r.Began >= r.After; effective != (c.want != "") {
 						t.Errorf("record %+v", r)
 					}
+				}
+			})
+		})
+	}
+}
+
+// TestAFaultWaitsForTheHealingOfAnother: a fault that its target cannot have yet, because a healing takes
+// longer than planned, is done afterwards and says so. The order of waiting faults is that of their times.
+func TestAFaultWaitsForTheHealingOfAnother(t *testing.T) {
+	kill := func(after float64) lab.Fault {
+		return lab.Fault{Target: "a", Kind: lab.FaultKill, After: after, Heal: 1}
+	}
+	slow := lab.Fault{Target: "b", Kind: lab.FaultSlow, After: 1, Heal: 5}
+	every := lab.Fault{Target: lab.EveryUnit, Kind: lab.FaultPause, After: 3}
+	const late = "it began 3.00 s late, when the fault kill of its target was healed; seen"
+	for name, c := range map[string]struct {
+		faults []lab.Fault
+		want   string
+		proofs []string
+		missed string // part of the error of the last record; "" if it was done
+	}{
+		"killed again": {[]lab.Fault{kill(1), kill(3)},
+			"1 kill a, 6 heal kill of a, 6 kill a, 11 heal kill of a", []string{"seen", late}, ""},
+		"in order": {[]lab.Fault{kill(1), kill(3), {Target: "a", Kind: lab.FaultPause, After: 4}},
+			"1 kill a, 6 heal kill of a, 6 kill a, 11 heal kill of a, 11 pause a, 15 heal pause of a",
+			[]string{"seen", late, "it began 7.00 s late, when the fault kill of its target was healed; seen"}, ""},
+		"one of every unit": {[]lab.Fault{kill(1), every},
+			"1 kill a, 6 heal kill of a, 6 pause a, 10 heal pause of a, 10 pause b, 14 heal pause of b",
+			[]string{"seen", late, "seen"}, ""},
+		"nothing to wait for": {[]lab.Fault{slow, {Target: "b", Kind: lab.FaultKill, After: 3, Heal: 1}},
+			"1 slow b, 3 kill b, 8 heal kill of b, 10 heal slow of b", []string{"seen", "seen"}, ""},
+		"until the load is over": {[]lab.Fault{kill(25), kill(27)}, "25 kill a, 30 heal kill of a",
+			[]string{"seen", ""}, "the load was over after 28.0 s, and it was due after 27.0 s, when its target " +
+				"still had the fault kill: let it begin earlier"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &parts{begun: time.Now(), takes: 4 * time.Second}
+				injection := Injector{}.Begin(t.Context(), c.faults, p.targets("a", "b"))
+				time.Sleep(28 * time.Second)
+				records := injection.End()
+				var proofs []string
+				for _, r := range records {
+					proofs = append(proofs, r.Proof)
+				}
+				if got := strings.Join(p.log, ", "); got != c.want || !slices.Equal(proofs, c.proofs) {
+					t.Errorf("played %s, want %s, and records %+v, want the proofs %q", got, c.want, records, c.proofs)
+				}
+				last := records[len(records)-1].Error
+				if (last == "") != (c.missed == "") || !strings.Contains(last, c.missed) {
+					t.Errorf("error %q, want %q", last, c.missed)
 				}
 			})
 		})
