@@ -377,6 +377,45 @@ func TestANodeIsLeftAsItWas(t *testing.T) {
 	}
 }
 
+// TestAUnitNamedLikeANode checks that Stop leaves a node alone if the fault is that of a unit of its name.
+func TestAUnitNamedLikeANode(t *testing.T) {
+	var b *recorded
+	b = onNodes(t, func(p *Platform[*life]) {
+		p.Nodes.Named = func(string) Node { return host{b} }
+		p.Nodes.Lost = func(context.Context, string) (bool, error) { return false, nil }
+	})
+	deploytest.Must(t, b.doHarm(t, "front", lab.FaultPause, 1))
+	deploytest.NoError(t, b.Stop())
+	if did := strings.Join(b.noted, ", "); did != "pause front, clear" {
+		t.Errorf("it did %q, want nothing to the node", did)
+	}
+}
+
+// TestANodeWithUnitsThatHaveEnded checks that a node can have faults where a unit has finished its work, which
+// is not started again, and that the end of a cut does not wait for a unit that was killed meanwhile.
+func TestANodeWithUnitsThatHaveEnded(t *testing.T) {
+	for kind, want := range map[lab.FaultKind]string{lab.FaultCut: "link false, link true, open db",
+		lab.FaultKill:  "kill node, boot node, next db true, start db, open db",
+		lab.FaultDrain: "close true, next db true, start db, open db, empty, close false"} {
+		b := onNodes(t, nil)
+		front := b.Named("front")
+		front.Spec.Container = &lab.ContainerSpec{}
+		close(front.Ended)
+		deploytest.Must(t, b.doHarm(t, "east", kind, 1))
+		deploytest.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: kind}))
+		if did := strings.Join(b.noted, ", "); did != want {
+			t.Errorf("%s: it did %q, want %q", kind, did, want)
+		}
+	}
+	b := onNodes(t, nil)
+	deploytest.Must(t, b.doHarm(t, "east", lab.FaultCut, 1))
+	deploytest.Must(t, b.doHarm(t, "front", lab.FaultKill, 9))
+	deploytest.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: lab.FaultCut}))
+	if did := strings.Join(b.noted, ", "); did != "link false, kill front, link true, open db" {
+		t.Errorf("it did %q, want that it does not wait for front", did)
+	}
+}
+
 // TestALossIsNoticedUntilItIsFound checks that a later report of the platform is not taken for the loss of
 // a node that is back.
 func TestALossIsNoticedUntilItIsFound(t *testing.T) {

@@ -33,9 +33,11 @@ func (f *Fleet[L]) NodeOf(unit string) string {
 	return f.platform.NodeOf(life)
 }
 
-// on returns the units on a node.
+// on returns the units on a node, without those that have finished their work.
 func (f *Fleet[L]) on(node string) []L {
-	return slices.DeleteFunc(f.All(), func(life L) bool { return f.platform.NodeOf(life) != node })
+	return slices.DeleteFunc(f.All(), func(life L) bool {
+		return f.platform.NodeOf(life) != node || life.unit().HasFinished()
+	})
 }
 
 // harmNode takes down the link of a node, kills the node, or drains it.
@@ -186,6 +188,9 @@ func (f *Fleet[L]) healNode(ctx context.Context, asked lab.Fault) error {
 		return f.againAll(ctx, there)
 	case lab.FaultCut:
 		for _, life := range there {
+			if life.unit().HasEnded() {
+				continue // it has a fault of its own
+			}
 			if err := f.AwaitOpen(ctx, life); err != nil {
 				return fmt.Errorf("it is connected again: %w", err)
 			}
@@ -219,7 +224,8 @@ func (f *Fleet[L]) restoreNodes(ctx context.Context) error {
 	f.mu.Unlock()
 	var problems []error
 	for _, done := range harmed {
-		if f.node(done.target) != nil {
+		// A unit may have the name of a node, and then has the fault.
+		if _, isUnit := f.find(done.target); !isUnit && f.node(done.target) != nil {
 			problems = append(problems, f.restore(ctx, done.target, done.kind))
 			f.forget(done)
 		}
