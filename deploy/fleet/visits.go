@@ -57,6 +57,10 @@ func commandVisit(spec lab.UnitSpec) Visit {
 	}
 }
 
+// direct makes the requests of health checks. Unlike http.DefaultTransport it ignores HTTP_PROXY, which is not
+// meant for units.
+var direct = &http.Transport{DisableKeepAlives: true}
+
 // PortVisit returns a visit that performs a health check of a port: a GET of the check's path, or only the
 // connection that AwaitVisit has made if it has no path.
 func PortVisit(check *lab.HealthCheck) Visit {
@@ -68,7 +72,7 @@ func PortVisit(check *lab.HealthCheck) Visit {
 		if err != nil {
 			return err
 		}
-		answer, err := http.DefaultTransport.RoundTrip(request) // follows no redirection: that is an answer, too
+		answer, err := direct.RoundTrip(request) // follows no redirection: that is an answer, too
 		if err != nil {
 			return err
 		}
