@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -43,14 +44,20 @@ func (s *Starter) FaultSettings(address string) *lab.StarterFaults {
 	return &lab.StarterFaults{Address: address, Token: s.token}
 }
 
-// longestAnswer bounds the answer of a starter, in bytes.
-const longestAnswer = 4 << 10
+const (
+	// longestAnswer bounds the answer of a starter, in bytes.
+	longestAnswer = 4 << 10
+	// tellPatience bounds a command to a starter, which gives up after a few seconds. Its node may be lost.
+	tellPatience = time.Minute
+)
 
 // Tell sends a command to the starter and returns the proof of its effect.
 func (s *Starter) Tell(ctx context.Context, command string) (proof string, err error) {
 	if s == nil {
 		return "", errors.New("it was not made ready for faults when it was started")
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, tellPatience, fmt.Errorf("no answer for %v", tellPatience))
+	defer cancel()
 	connection, err := s.reach(ctx)
 	if err != nil {
 		return "", fmt.Errorf("reach the first process of its container: %w", err)

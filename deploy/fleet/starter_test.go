@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
@@ -57,6 +58,18 @@ func TestTell(t *testing.T) {
 			t.Errorf("%s: it was asked %q", name, asked)
 		}
 	}
+}
+
+// TestTellDoesNotWaitForALostNode checks that a starter that never answers fails its command.
+func TestTellDoesNotWaitForALostNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := net.Pipe()
+		go func() { _, _ = io.Copy(io.Discard, there) }()
+		silent := answered("", nil)
+		silent.reach = func(context.Context) (net.Conn, error) { return here, nil }
+		_, err := silent.Pause(t.Context())
+		deploytest.Says(t, err, "does not say whether it did stop", "no answer for 1m0s")
+	})
 }
 
 // TestAgainWaitsAsLongAsTheUnitMayTake checks that Again gives up when the time of the unit's readiness is
