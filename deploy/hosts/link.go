@@ -45,16 +45,20 @@ func (h *Host) Link(ctx context.Context, up bool) error {
 const cutProof = 500 * time.Millisecond
 
 // Unreached returns the proof that an address does not answer, or an error if it accepts or refuses
-// connections.
+// connections, or if this host could not try.
 func Unreached(address string) (proof string, err error) {
 	connection, err := net.DialTimeout("tcp", address, cutProof)
-	if err == nil {
+	var late net.Error
+	switch {
+	case err == nil:
 		return "", errors.Join(fmt.Errorf("%s still answers", address), connection.Close())
-	}
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return "", fmt.Errorf("%s still answers: %w", address, err)
+	case errors.As(err, &late) && late.Timeout(), errors.Is(err, syscall.EHOSTUNREACH),
+		errors.Is(err, syscall.ENETUNREACH):
+		return "from this host: " + err.Error(), nil
 	}
-	return "from this host: " + err.Error(), nil
+	return "", fmt.Errorf("whether %s answers is not known: %w", address, err)
 }
 
 // LeastRate is the lowest rate to which a link can be limited, in bytes per second.

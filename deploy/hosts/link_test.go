@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/deploy/launch"
 )
 
 // TestALimitedLinkHoldsItsRate checks that a limited link holds its rate, also after its host was killed, and
@@ -42,5 +43,23 @@ func TestALimitedLinkHoldsItsRate(t *testing.T) {
 	if err := errors.Join(err, failed, here.Close(), there.Close()); err != nil || to > time.Second ||
 		from > time.Second {
 		t.Errorf("with the limit lifted %d bytes took %v and %v (%v)", int(bytes), to, from, err)
+	}
+}
+
+// TestWhatProvesThatAnAddressIsUnreached checks that an attempt that this host could not make proves nothing.
+func TestWhatProvesThatAnAddressIsUnreached(t *testing.T) {
+	ports, err := launch.ReservePorts(1)
+	deploytest.Must(t, err)
+	defer ports.Close()
+	for address, want := range map[string]string{
+		"255.255.255.255:9":               "", // nothing connects to a broadcast address
+		launch.Loopback(ports.Numbers[0]): "still answers",
+		"127.0.0.1:99999":                 "whether 127.0.0.1:99999 answers is not known", // there is no such port
+	} {
+		proof, err := Unreached(address)
+		if (proof == "") != (want != "") || (err == nil) != (want == "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %q, %v, want %q", address, proof, err, want)
+		}
 	}
 }
