@@ -137,11 +137,13 @@ func assignEndpoints(layout lab.Layout, network *network) (map[string]lab.Endpoi
 	endpoints := map[string]lab.Endpoint{}
 	for n, name := range names {
 		spec, port := listeners[n], strconv.Itoa(ports.Numbers[n])
-		if shared, exists := endpoints[spec.Floats]; exists {
-			_, port, _ = net.SplitHostPort(shared.Dial) // made below, so it is valid
-		} else if spec.Floats != "" {
-			address := net.JoinHostPort(network.float(), port)
-			endpoints[spec.Floats] = lab.Endpoint{Bind: address, Dial: address}
+		if spec.Floats != "" && name == spec.Name { // its further ports are its own
+			if shared, exists := endpoints[spec.Floats]; exists {
+				_, port, _ = net.SplitHostPort(shared.Dial) // made below, so it is valid
+			} else {
+				address := net.JoinHostPort(network.float(), port)
+				endpoints[spec.Floats] = lab.Endpoint{Bind: address, Dial: address}
+			}
 		}
 		address := net.JoinHostPort(network.addressOf(spec.Node), port)
 		endpoints[name] = lab.Endpoint{Bind: address, Dial: address}
