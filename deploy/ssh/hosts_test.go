@@ -60,6 +60,10 @@ func TestPlaces(t *testing.T) {
 	if want := map[string]int{"a": 1, "b": 0, "c": 2}; err != nil || fmt.Sprint(places) != fmt.Sprint(want) {
 		t.Errorf("places %v, %v, want %v: a host for each node", places, err, want)
 	}
+	places, err = place([]lab.UnitSpec{unit("a", "node-0", ""), unit("b", "node-1", "")}, 2)
+	if want := map[string]int{"a": 1, "b": 0}; err != nil || fmt.Sprint(places) != fmt.Sprint(want) {
+		t.Errorf("places %v, %v, want %v: node-0 has no number of a host", places, err, want)
+	}
 	_, err = place([]lab.UnitSpec{unit("a", "node-1", ""), unit("b", "edge", "")}, 1)
 	deploytest.Says(t, err, "unit b names the node edge, and there are 1 hosts")
 	if _, err := place([]lab.UnitSpec{unit("a", "node-3", "")}, 2); err == nil ||

@@ -169,7 +169,7 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 	for _, spec := range specs {
 		if index, isNumbered := hostIndex(spec.Node); isNumbered {
 			nodes[spec.Node] = index
-			if index >= 0 && index < hosts {
+			if index < hosts {
 				taken[index] = true
 			}
 		}
@@ -209,11 +209,11 @@ func place(specs []lab.UnitSpec, hosts int) (map[string]int, error) {
 }
 
 // hostIndex returns the index of the host for which the name of a node stands, such as 1 for "node-2", and
-// whether the name has that form.
+// whether the name has that form. Its numbers begin with 1.
 func hostIndex(node string) (index int, isNumbered bool) {
 	digits, isNumbered := strings.CutPrefix(node, "node-")
 	number, err := strconv.Atoi(digits)
-	return number - 1, isNumbered && err == nil
+	return number - 1, isNumbered && err == nil && number > 0
 }
 
 // connected returns the hosts, after it has started an agent on each that has none.
