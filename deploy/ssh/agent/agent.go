@@ -46,7 +46,8 @@ type Host struct {
 	probe    net.Listener    // at address, until the first trial
 	programs map[string]bool // complete programs, by their hash
 	trial    *process.Remote // nil between two trials
-	lives    []*life
+	lives    map[int]*life   // of the trial, by their numbers
+	started  int             // number of lives in all trials
 	metering lab.Metering
 }
 

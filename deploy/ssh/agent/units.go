@@ -64,6 +64,7 @@ func (h *Host) Open(trial Trial, ports *[]int) (err error) {
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
+	h.lives = map[int]*life{} // not in Stop: the conductor still asks for their last output
 	return nil
 }
 
@@ -107,21 +108,29 @@ func (h *Host) Start(start process.Start, started *Started) error {
 	if l.unit, l.Instance, err = trial.Start(start, output); err != nil {
 		return err
 	}
+	*started = Started{Life: h.add(l), PID: l.unit.PID}
+	return nil
+}
+
+// add adds a life of the trial and returns its number, which no life of another trial has.
+func (h *Host) add(l *life) (number int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.lives = append(h.lives, l)
-	*started = Started{Life: len(h.lives) - 1, PID: l.unit.PID}
-	return nil
+	number = h.started
+	h.lives[number] = l
+	h.started++
+	return number
 }
 
 // life returns the life that has this number.
 func (h *Host) life(number int) (*life, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if number < 0 || number >= len(h.lives) {
+	l := h.lives[number]
+	if l == nil {
 		return nil, fmt.Errorf("there is no unit %d", number)
 	}
-	return h.lives[number], nil
+	return l, nil
 }
 
 // Next waits for the next output of a life and returns it.
