@@ -296,14 +296,13 @@ func (c *kubeletCount) usage() lab.Usage {
 	if why != "" {
 		return fleet.Unmetered(why)
 	}
-	used := lab.Usage{Units: 1, CPUSeconds: seconds, PeakMemoryBytes: slices.Max(c.memory),
-		Unavailable: map[string]string{}}
+	used := fleet.Unmetered("no kubelet tells it")
+	for _, figure := range []string{"cpu_seconds", "peak_memory_bytes", "mean_memory_bytes"} {
+		delete(used.Unavailable, figure)
+	}
+	used.CPUSeconds, used.PeakMemoryBytes = seconds, slices.Max(c.memory)
 	for _, memory := range c.memory {
 		used.MeanMemoryBytes += memory / int64(len(c.memory))
-	}
-	for _, figure := range []string{"user_seconds", "system_seconds", "voluntary_context_switches",
-		"involuntary_context_switches", "threads", "peak_resident_bytes", "read_bytes", "written_bytes"} {
-		used.Unavailable[figure] = "no kubelet tells it"
 	}
 	return used
 }
