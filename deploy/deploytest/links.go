@@ -22,7 +22,6 @@ func linked(t *testing.T, s *suite) {
 			t.Skipf("%v: type: apt-get install iproute2", err)
 		}
 	}
-	const delay = 500 * time.Millisecond
 	l := Layout("front", "stock", "beside", "free")
 	for i, node := range []string{"far", "near", "far", ""} {
 		l.Units[1+i].Node = node
@@ -30,21 +29,21 @@ func linked(t *testing.T, s *suite) {
 			l.Units[1+i].Args, l.Units[1+i].Peers = []string{"timer", "front"}, []string{"front"}
 		}
 	}
-	l.Links = map[string]lab.Network{"far": {Rate: 2e6, Delay: delay.Seconds()}}
+	l.Links = map[string]lab.Network{"far": {Rate: 2e6, Delay: slowBy.Seconds()}}
 	d := s.play(t, l)
 	proofs := d.Links()
-	if far := proofs["far"]; !strings.Contains(far, " to it and ") || !relays(far, delay) || len(proofs) != 1 {
+	if far := proofs["far"]; !strings.Contains(far, " to it and ") || !relays(far) || len(proofs) != 1 {
 		t.Errorf("the proofs are %q", proofs)
 	}
 	began := time.Now()
-	if text, took := ask(t, d, "front"), time.Since(began); text != "front:1" || took < delay {
-		t.Errorf("from outside front says %q after %v, want front:1 after %v", text, took, delay)
+	if text, took := ask(t, d, "front"), time.Since(began); text != "front:1" || took < slowBy {
+		t.Errorf("from outside front says %q after %v, want front:1 after %v", text, took, slowBy)
 	}
 	harm(t, d, "beside", lab.FaultKill)
 	heal(t, d, "beside", lab.FaultKill)
 	for unit, late := range map[string]bool{"stock": true, "beside": false, "free": true} {
-		if took, err := time.ParseDuration(ask(t, d, unit)); err != nil || took >= delay != late {
-			t.Errorf("%s has the answer of front after %v (%v), want %v or more: %v", unit, took, err, delay, late)
+		if took, err := time.ParseDuration(ask(t, d, unit)); err != nil || took >= slowBy != late {
+			t.Errorf("%s has the answer of front after %v (%v), want %v or more: %v", unit, took, err, slowBy, late)
 		}
 	}
 	if on := d.NodeOf; on("free") == on("front") {
@@ -52,11 +51,11 @@ func linked(t *testing.T, s *suite) {
 	}
 }
 
-// relays reports whether, by the proof of a link, a byte took the delay through its relay, or up to twice
-// that: a busy machine adds to it.
-func relays(proof string, delay time.Duration) bool {
+// relays reports whether, by the proof of a link, a byte took slowBy through its relay, or up to twice that: a
+// busy machine adds to it.
+func relays(proof string) bool {
 	_, after, found := strings.Cut(proof, "; 1 bytes took ")
 	text, _, _ := strings.Cut(after, " through its relay")
 	took, err := time.ParseDuration(text)
-	return found && err == nil && took >= delay && took < 2*delay
+	return found && err == nil && took >= slowBy && took < 2*slowBy
 }
