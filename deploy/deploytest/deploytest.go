@@ -92,7 +92,7 @@ func Suite(t *testing.T, deployer lab.Deployer, left func() []string) {
 		{"a server that never answers", serverThatNeverAnswers},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &suite{deployer, Folder(t), program, nil}
+			s := &suite{Deployer: deployer, dir: Folder(t), program: program}
 			defer s.leavesNothing(t, left)
 			c.test(t, s)
 		})

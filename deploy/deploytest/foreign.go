@@ -45,7 +45,7 @@ func ForeignSuite(t *testing.T, deployer lab.Deployer, boxed Foreign, left func(
 		{"limit of memory", boxedLimited},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := &suite{deployer, Folder(t), "", nil}
+			s := &suite{Deployer: deployer, dir: Folder(t)}
 			defer s.leavesNothing(t, left)
 			c.test(t, s, boxed)
 		})

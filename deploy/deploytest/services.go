@@ -48,7 +48,7 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	l.Units[3].Container.Ports = []lab.ContainerPort{{Port: 90, Target: 80}}
 	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(l)
 	Must(t, err)
-	s := &suite{deployer, Folder(t), "", nil}
+	s := &suite{Deployer: deployer, dir: Folder(t)}
 	defer s.leavesNothing(t, left)
 	d := s.deploy(t, layout)
 	Await(t, d, lab.EventReady)
@@ -135,7 +135,7 @@ func ServicesOnUserNodes(t *testing.T, deployer lab.Deployer, image string, left
 		c.Mounts = []lab.ContainerMount{{Kind: lab.MountBind, Source: os.DevNull, Target: "/null"}}
 		u.Container = &c
 	}, os.DevNull+" is neither a file nor a folder")
-	s := &suite{deployer, Folder(t), "", nil}
+	s := &suite{Deployer: deployer, dir: Folder(t)}
 	defer s.leavesNothing(t, left)
 	d := s.deploy(t, layout)
 	Await(t, d, lab.EventReady)
