@@ -15,8 +15,7 @@ func TestADetourIsThereOnce(t *testing.T) {
 	if err := private.Missing(); err != nil {
 		t.Skip(err)
 	}
-	// This is the label of a conductor of another place (launch.ID): nobody takes it for dead and cleans up.
-	set, err := hosts.Make(t.Context(), "000000-9-9", "alpha")
+	set, err := hosts.Make(t.Context(), deploytest.Label(t), "alpha")
 	deploytest.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, set.Close()) })
 	alpha := &private.Node{Host: set.Hosts()[0]}
