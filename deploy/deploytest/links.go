@@ -43,7 +43,8 @@ func linked(t *testing.T, s *suite) {
 	heal(t, d, "beside", lab.FaultKill)
 	for unit, late := range map[string]bool{"stock": true, "beside": false, "free": true} {
 		if took, err := time.ParseDuration(ask(t, d, unit)); err != nil || took >= slowBy != late {
-			t.Errorf("%s has the answer of front after %v (%v), want %v or more: %v", unit, took, err, slowBy, late)
+			t.Errorf("%s has the answer of front after %v (%v), want %v or more: %v",
+				unit, took, err, slowBy, late)
 		}
 	}
 	if on := d.NodeOf; on("free") == on("front") {

@@ -391,8 +391,8 @@ func TestAUnitNamedLikeANode(t *testing.T) {
 	}
 }
 
-// TestANodeWithUnitsThatHaveEnded checks that a node can have faults where a unit has finished its work, which
-// is not started again, and that the end of a cut does not wait for a unit that was killed meanwhile.
+// TestANodeWithUnitsThatHaveEnded checks that a node can have faults where a unit has finished its work,
+// which is not started again, and that the end of a cut does not wait for a unit that was killed meanwhile.
 func TestANodeWithUnitsThatHaveEnded(t *testing.T) {
 	for kind, want := range map[lab.FaultKind]string{lab.FaultCut: "link false, link true, open db",
 		lab.FaultKill:  "kill node, boot node, next db true, start db, open db",

@@ -57,8 +57,8 @@ func commandVisit(spec lab.UnitSpec) Visit {
 	}
 }
 
-// direct makes the requests of health checks. Unlike http.DefaultTransport it ignores HTTP_PROXY, which is not
-// meant for units.
+// direct makes the requests of health checks. Unlike http.DefaultTransport it ignores HTTP_PROXY, which is
+// not meant for units.
 var direct = &http.Transport{DisableKeepAlives: true}
 
 // PortVisit returns a visit that performs a health check of a port: a GET of the check's path, or only the

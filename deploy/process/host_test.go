@@ -23,8 +23,10 @@ func TestFurtherPortsOfUnitsThatShareAnAddress(t *testing.T) {
 		deploytest.Must(t, err)
 		return port
 	}
-	shared, left, right := portOf("both"), portOf(lab.PortOf("left", "admin")), portOf(lab.PortOf("right", "admin"))
-	if portOf("left") != shared || portOf("right") != shared || left == shared || right == shared || left == right {
+	shared := portOf("both")
+	left, right := portOf(lab.PortOf("left", "admin")), portOf(lab.PortOf("right", "admin"))
+	if portOf("left") != shared || portOf("right") != shared || left == shared || right == shared ||
+		left == right {
 		t.Errorf("the endpoints are %v", endpoints)
 	}
 }
