@@ -28,10 +28,12 @@ func fromEnvironment[T any](read func(lookup func(string) (string, bool)) (T, er
 }
 
 // usersCluster returns the Kubernetes cluster that the user names, or nil.
-func usersCluster() (*kubernetes.Users, error) { return fromEnvironment(kubernetes.FromEnvironment) }
+func usersCluster() (*kubernetes.UserCluster, error) {
+	return fromEnvironment(kubernetes.FromEnvironment)
+}
 
 // usersSwarm returns the swarm that the user names, or nil.
-func usersSwarm() (*swarm.Users, error) { return fromEnvironment(swarm.FromEnvironment) }
+func usersSwarm() (*swarm.UserSwarm, error) { return fromEnvironment(swarm.FromEnvironment) }
 
 // usersHosts returns the hosts that the user names.
 func usersHosts() ([]string, error) { return fromEnvironment(ssh.Named) }

@@ -131,7 +131,7 @@ func ownedBy(ctx context.Context, deployment string) ([]owned, error) {
 }
 
 // ownedCluster returns the user's Kubernetes cluster, with its API server as the target.
-func ownedCluster(named *kubernetes.Users) owned {
+func ownedCluster(named *kubernetes.UserCluster) owned {
 	return owned{name: "the cluster " + named.Context, targets: []string{named.API.Address()},
 		proof: named.Proof, place: kubernetes.ProofPlace}
 }
@@ -140,7 +140,7 @@ func ownedCluster(named *kubernetes.Users) owned {
 const swarmPort = "2377"
 
 // ownedSwarm returns the user's swarm, with its nodes other than this host as targets.
-func ownedSwarm(ctx context.Context, named *swarm.Users) ([]owned, error) {
+func ownedSwarm(ctx context.Context, named *swarm.UserSwarm) ([]owned, error) {
 	cluster := owned{name: "the swarm " + named.Name, proof: named.Proof, place: swarm.ProofPlace}
 	addresses, err := named.Addresses(ctx)
 	if err != nil {

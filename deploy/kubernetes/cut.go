@@ -68,7 +68,7 @@ func withoutCuts(layout lab.Layout) lab.Layout {
 }
 
 // checkCuts returns what this host lacks for the cuts of a layout, and which rights we lack on the cluster.
-func (u *Users) checkCuts(ctx context.Context, layout lab.Layout) error {
+func (u *UserCluster) checkCuts(ctx context.Context, layout lab.Layout) error {
 	if !slices.ContainsFunc(layout.Units, mayBeCut) {
 		return nil
 	}

@@ -29,7 +29,7 @@ func TestCutsNeedMoreRights(t *testing.T) {
 		_, _ = w.Write([]byte(`{"status":{"allowed":false}}`)) // the test fails if the client lacks it
 	}))
 	defer server.Close()
-	users := &Users{Context: "theirs", API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}
+	users := &UserCluster{Context: "theirs", API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}
 	l := deploytest.Layout("front")
 	deploytest.NoError(t, users.checkCuts(t.Context(), l))
 	l.Units[1].Faults = []lab.FaultKind{lab.FaultCut}

@@ -1,5 +1,5 @@
 // Package kubernetes deploys units as pods of a Kubernetes cluster: a private one on this host (package
-// private), from the first trial to Close; or one that the user names (Users).
+// private), from the first trial to Close; or one that the user names (UserCluster).
 //
 // A pod runs the same program as a process would: the unit program, in an image that holds nothing else, or a
 // program of this host, whose /usr it mounts read-only. Programs of the conductor, such as the load
@@ -72,10 +72,10 @@ type site interface {
 // New returns a deployer of pods that run the unit programs in a folder (see process.New). processes deploys
 // the units that are no pods. label marks everything that the deployer makes. Pods run on the cluster of
 // users. If that is nil, they run on a private one, which makes folder for its files.
-func New(processes *process.Deployer, programs, folder, label string, users *Users) *Deployer {
+func New(processes *process.Deployer, programs, folder, label string, users *UserCluster) *Deployer {
 	d := &Deployer{processes: processes, programs: programs, label: label}
 	if users != nil {
-		d.site = &userSite{Users: users, deployer: d}
+		d.site = &userSite{UserCluster: users, deployer: d}
 	} else {
 		d.site = &privateSite{deployer: d, folder: folder}
 	}

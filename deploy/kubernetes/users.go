@@ -26,9 +26,9 @@ const (
 	ConfigVariable = "KUBECONFIG"
 )
 
-// Users is a cluster of the user's. It is first contacted by Preflight. Cleave's objects there are in one
+// UserCluster is a cluster of the user's. It is first contacted by Preflight. Cleave's objects there are in one
 // namespace, which is removed after the last trial.
-type Users struct {
+type UserCluster struct {
 	API     *api.Client
 	Context string // of the kubeconfig
 	Starter string // path of the starter program (unit/starter), the first process of units with faults
@@ -41,7 +41,7 @@ type Users struct {
 }
 
 // FromEnvironment returns the cluster that the environment variables name, or nil if they name none.
-func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
+func FromEnvironment(lookup func(string) (string, bool)) (*UserCluster, error) {
 	chosen, set := lookup(ContextVariable)
 	if !set {
 		return nil, nil
@@ -55,7 +55,7 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 		}
 		paths = []string{filepath.Join(home, ".kube", "config")}
 	}
-	u := &Users{}
+	u := &UserCluster{}
 	var err error
 	if u.API, u.Context, err = api.Open(paths, chosen); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
 const inspectPatience = 20 * time.Second
 
 // asUserCluster describes the cluster for the checks of layouts. Before inspect it lists no nodes.
-func (u *Users) asUserCluster() containers.UserCluster {
+func (u *UserCluster) asUserCluster() containers.UserCluster {
 	c := containers.UserCluster{Name: u.Context, Units: "pods", Ours: "cluster",
 		Cores: "Kubernetes chooses them itself", NoNode: "none of that name",
 		Registry: u.images != nil}
@@ -101,7 +101,7 @@ func rights() []right {
 
 // inspect returns the nodes of the cluster, or none if we may not list them. It fails if the cluster does not
 // answer, or we lack one of the rights.
-func (u *Users) inspect(ctx context.Context) (nodes []api.Node, err error) {
+func (u *UserCluster) inspect(ctx context.Context) (nodes []api.Node, err error) {
 	if err := u.require(ctx, rights()); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (u *Users) inspect(ctx context.Context) (nodes []api.Node, err error) {
 }
 
 // require fails if the cluster does not answer, or we lack one of some rights.
-func (u *Users) require(ctx context.Context, wanted []right) error {
+func (u *UserCluster) require(ctx context.Context, wanted []right) error {
 	var denied []string
 	for _, r := range wanted {
 		attributes := map[string]string{"verb": r.verb, "resource": r.resource, "subresource": r.subresource}
@@ -147,7 +147,7 @@ func (u *Users) require(ctx context.Context, wanted []right) error {
 const namespacePrefix = "cleave-"
 
 // remove removes a namespace and waits until it is gone.
-func (u *Users) remove(ctx context.Context, namespace string) error {
+func (u *UserCluster) remove(ctx context.Context, namespace string) error {
 	path := "/api/v1/namespaces/" + namespace
 	if err := u.API.Delete(ctx, path); err != nil {
 		return err
@@ -164,7 +164,7 @@ func (u *Users) remove(ctx context.Context, namespace string) error {
 // Clean removes the namespaces of dead conductors and returns a description of each. It keeps the namespaces
 // of conductors of which this host cannot tell whether they are dead, and returns them as unclear. With a
 // label it looks only at the namespace of that conductor.
-func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
+func (u *UserCluster) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
 	selector := labelKey
 	if label != "" {
 		selector += "=" + label
@@ -191,7 +191,7 @@ func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []str
 const ProofPlace = "the key token of the config map cleave-load in the namespace kube-public"
 
 // Proof returns the token at ProofPlace.
-func (u *Users) Proof(ctx context.Context) ([]byte, error) {
+func (u *UserCluster) Proof(ctx context.Context) ([]byte, error) {
 	var found struct{ Data map[string]string }
 	err := u.API.Do(ctx, http.MethodGet, "/api/v1/namespaces/kube-public/configmaps/cleave-load", nil, &found)
 	return []byte(found.Data["token"]), err

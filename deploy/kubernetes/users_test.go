@@ -47,7 +47,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 		_, _ = fmt.Fprintf(w, `{"status":{"allowed":%t}}`, !denied)
 	}))
 	defer server.Close()
-	users := &Users{Context: "theirs", API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}
+	users := &UserCluster{Context: "theirs", API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}
 	_, err := users.inspect(t.Context())
 	deploytest.Says(t, err, "the cluster theirs does not let you get pods, delete secrets:")
 }

@@ -15,7 +15,7 @@ import (
 
 // userSite is our namespace on a cluster of the user's.
 type userSite struct {
-	*Users
+	*UserCluster
 	deployer *Deployer
 }
 

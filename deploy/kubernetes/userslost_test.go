@@ -124,7 +124,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 
 // cleaned checks that Clean removes the namespaces of dead conductors, and no others.
 func cleaned(t *testing.T, f *userstest.Cluster) {
-	u := deployerOf(t, f, "").site.(*userSite).Users
+	u := deployerOf(t, f, "").site.(*userSite).UserCluster
 	deploytest.CleansTheDead(t, deploytest.Labelled{
 		Prefix: namespacePrefix, Clean: u.Clean,
 		Make: func(name, label string) {

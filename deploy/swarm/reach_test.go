@@ -41,6 +41,6 @@ func TestPublishedPortsAreCalled(t *testing.T) {
 func TestAPreflightEndsWithItsContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", "", t.TempDir(), nil))
-	users := &Users{Name: "tcp://" + deploytest.Silent(t)}
+	users := &UserSwarm{Name: "tcp://" + deploytest.Silent(t)}
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", "", "", users))
 }

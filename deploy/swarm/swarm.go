@@ -1,5 +1,5 @@
 // Package swarm deploys units as services of a Docker Swarm: a private one that Cleave makes on this host
-// (package private), with four nodes, from the first trial to Close; or one that the user names (Users).
+// (package private), with four nodes, from the first trial to Close; or one that the user names (UserSwarm).
 //
 // A unit is a service of one task. Swarm chooses its node, unless the layout names one. When the unit is
 // restarted it stays on that node, with its data, until the node is drained. Units call each other by name in
@@ -73,7 +73,7 @@ type site interface {
 // deploys the units that are no containers. label marks everything that the deployer makes. Services run on
 // the swarm of users. If that is nil, they run on a private one, whose data is in dir: Close removes that
 // folder.
-func New(processes *process.Deployer, programs, label, dir string, users *Users) *Deployer {
+func New(processes *process.Deployer, programs, label, dir string, users *UserSwarm) *Deployer {
 	d := &Deployer{processes: processes, programs: programs, label: label}
 	if users != nil {
 		d.site = &userSite{deployer: d, swarm: users, name: prefix + label}

@@ -19,8 +19,8 @@ import (
 // written as in DOCKER_HOST, or a context of the docker program.
 const Variable = "CLEAVE_USE_SWARM"
 
-// Users is a swarm of the user's. It is first contacted by Preflight.
-type Users struct {
+// UserSwarm is a swarm of the user's. It is first contacted by Preflight.
+type UserSwarm struct {
 	Name    string // the value of Variable
 	Starter string // path of the starter program (unit/starter), the first process of our containers
 
@@ -34,12 +34,12 @@ type Users struct {
 }
 
 // FromEnvironment returns the swarm that the environment variables name, or nil if they name none.
-func FromEnvironment(lookup func(string) (string, bool)) (*Users, error) {
+func FromEnvironment(lookup func(string) (string, bool)) (*UserSwarm, error) {
 	name, _ := lookup(Variable)
 	if name == "" {
 		return nil, nil
 	}
-	u := &Users{Name: name}
+	u := &UserSwarm{Name: name}
 	var err error
 	if place, named := lookup(registry.Variable); named {
 		u.images, err = registry.Parse(place)
@@ -52,7 +52,7 @@ const inspectPatience = 20 * time.Second
 
 // inspect finds the manager and its nodes with the first call, and returns why the swarm cannot be used.
 // Later calls return the same error.
-func (u *Users) inspect(ctx context.Context) error {
+func (u *UserSwarm) inspect(ctx context.Context) error {
 	u.inspecting.Do(func() {
 		ctx, cancel := context.WithTimeoutCause(ctx, inspectPatience,
 			fmt.Errorf("no answer in %v", inspectPatience))
@@ -66,7 +66,7 @@ func (u *Users) inspect(ctx context.Context) error {
 const oldest = 41
 
 // ask finds the manager and its nodes, or returns why they cannot be used.
-func (u *Users) ask(ctx context.Context) (err error) {
+func (u *UserSwarm) ask(ctx context.Context) (err error) {
 	if u.manager, err = engine.OpenNamed(ctx, u.Name); err != nil {
 		return fmt.Errorf("the swarm %s: %w: look whether its manager runs, and may be reached from here", u.Name,
 			err)
@@ -112,7 +112,7 @@ func addressOf(n engine.SwarmNode) string {
 }
 
 // Addresses returns the addresses of the nodes that take tasks, that of the named manager first.
-func (u *Users) Addresses(ctx context.Context) ([]string, error) {
+func (u *UserSwarm) Addresses(ctx context.Context) ([]string, error) {
 	if err := u.inspect(ctx); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (u *Users) Addresses(ctx context.Context) ([]string, error) {
 }
 
 // asUserCluster describes the swarm for the checks of layouts. Before inspect it lists no nodes.
-func (u *Users) asUserCluster() containers.UserCluster {
+func (u *UserSwarm) asUserCluster() containers.UserCluster {
 	c := containers.UserCluster{Name: u.Name, Units: "services", Ours: "swarm",
 		Cores: "Swarm cannot pin services to processors", NoNode: "none of that name that takes tasks",
 		Registry: u.images != nil}
@@ -145,7 +145,7 @@ func (u *Users) asUserCluster() containers.UserCluster {
 const ProofPlace = "the config cleave-load of the swarm"
 
 // Proof returns the token at ProofPlace.
-func (u *Users) Proof(ctx context.Context) ([]byte, error) {
+func (u *UserSwarm) Proof(ctx context.Context) ([]byte, error) {
 	if err := u.inspect(ctx); err != nil {
 		return nil, err
 	}

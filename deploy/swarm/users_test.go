@@ -73,7 +73,7 @@ func TestProxiesOfNodesThatHaveJoined(t *testing.T) {
 	defer manager.Close()
 	client, err := engine.OpenAt(t.Context(), "tcp://"+manager.Listener.Addr().String())
 	deploytest.Must(t, err)
-	site := &userSite{swarm: &Users{nodes: make([]engine.SwarmNode, 1)}, manager: client}
+	site := &userSite{swarm: &UserSwarm{nodes: make([]engine.SwarmNode, 1)}, manager: client}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if tasks, err := site.awaitProxies(ctx, "proxies"); err != nil || len(tasks) != 2 {

@@ -37,7 +37,7 @@ const (
 // at once, with their first units, they may not learn of each other's units for minutes.
 type userSite struct {
 	deployer *Deployer
-	swarm    *Users
+	swarm    *UserSwarm
 	manager  *engine.Client // nil until enter
 	name     string         // of the network; begins the names of all other objects
 	network  string         // its ID; "" until it is made
@@ -357,7 +357,7 @@ func remove(ctx context.Context, manager *engine.Client, label string) error {
 // Clean removes what dead conductors have left on the swarm and returns a description for each of them. It
 // keeps the objects of conductors of which this host cannot tell whether they are dead, and returns them as
 // unclear. With a label it looks only at the objects of that conductor.
-func (u *Users) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
+func (u *UserSwarm) Clean(ctx context.Context, label string) (removed, unclear []string, err error) {
 	if err := u.inspect(ctx); err != nil {
 		return nil, nil, err
 	}
