@@ -146,7 +146,7 @@ func TestTrialsShareAServer(t *testing.T) {
 			testset.Must(t, err)
 			// Process 1 runs, but was not started at tick 0: so this name is of a dead process with
 			// the same number. Processes of another container cannot be checked.
-			dead, unknown := "cleave_"+own.Place+"_1_0_1_orders", "cleave_000000_1_0_1_orders"
+			dead, unknown := "cleave_"+own.Scope+"_1_0_1_orders", "cleave_000000_1_0_1_orders"
 			owner, err := owner()
 			testset.Must(t, err)
 			root := b.address.String()

@@ -17,9 +17,9 @@ import (
 // ID identifies a process for ever and on all hosts. Its number alone does not: the kernel
 // reuses it later, and other kernels and PID namespaces have processes of the same number.
 type ID struct {
-	// Place identifies the boot of the kernel and the PID namespace in which the number
+	// Scope identifies the boot of the kernel and the PID namespace in which the number
 	// is valid: six hexadecimal digits of a hash of both.
-	Place string
+	Scope string
 	PID   int
 	Start string // when it was started, in clock ticks since boot
 }
@@ -36,7 +36,7 @@ const (
 
 // Own returns the ID of this process.
 func Own() (ID, error) {
-	place, err := ownPlace()
+	scope, err := ownScope()
 	if err != nil {
 		return ID{}, err
 	}
@@ -44,7 +44,7 @@ func Own() (ID, error) {
 	if err != nil {
 		return ID{}, fmt.Errorf("read own start time: %w", err)
 	}
-	return ID{Place: place, PID: os.Getpid(), Start: strconv.FormatUint(stat.Starttime, 10)}, nil
+	return ID{Scope: scope, PID: os.Getpid(), Start: strconv.FormatUint(stat.Starttime, 10)}, nil
 }
 
 // ParseID returns the ID that String has written as text, and whether text is one.
@@ -54,17 +54,17 @@ func ParseID(text string) (ID, bool) {
 		return ID{}, false
 	}
 	pid, err := strconv.Atoi(parts[2])
-	return ID{Place: parts[1], PID: pid, Start: parts[3]}, err == nil
+	return ID{Scope: parts[1], PID: pid, Start: parts[3]}, err == nil
 }
 
 // String returns the ID as one word of lower-case letters, digits and hyphens.
-func (id ID) String() string { return fmt.Sprintf("%s-%d-%s", id.Place, id.PID, id.Start) }
+func (id ID) String() string { return fmt.Sprintf("%s-%d-%s", id.Scope, id.PID, id.Start) }
 
 // Fate returns whether the process still runs. It is Unknown for a process of another PID
 // namespace, or one that /proc does not show; a zombie has ended.
 func (id ID) Fate() Fate {
-	here, err := ownPlace()
-	if err != nil || here != id.Place {
+	here, err := ownScope()
+	if err != nil || here != id.Scope {
 		return Unknown
 	}
 	stat, err := statOf(id.PID)
@@ -81,9 +81,9 @@ func (id ID) Fate() Fate {
 	return Unknown
 }
 
-// ownPlace returns the Place of this process. It fails if /proc belongs to another PID
+// ownScope returns the Scope of this process. It fails if /proc belongs to another PID
 // namespace, and so shows other numbers.
-func ownPlace() (string, error) {
+func ownScope() (string, error) {
 	shown, err := os.Readlink("/proc/self")
 	if errors.Is(err, fs.ErrNotExist) || err == nil && shown != strconv.Itoa(os.Getpid()) {
 		return "", errors.New("/proc does not show the processes of this PID namespace: mount one there, as " +

@@ -19,7 +19,7 @@ func idOf(t *testing.T, pid int) ID {
 	testset.Must(t, err)
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	testset.Must(t, err)
-	return ID{Place: own.Place, PID: pid, Start: strings.Fields(string(text))[21]} // the 22nd, proc_pid_stat(5)
+	return ID{Scope: own.Scope, PID: pid, Start: strings.Fields(string(text))[21]} // the 22nd, proc_pid_stat(5)
 }
 
 func TestAProcessKnowsItself(t *testing.T) {
@@ -53,7 +53,7 @@ func TestTheFateOfAProcess(t *testing.T) {
 	testset.Must(t, l.Start(process.command))
 	id := idOf(t, process.command.Process.Pid)
 	elsewhere, later := id, id
-	elsewhere.Place, later.Start = "000000", id.Start+"0"
+	elsewhere.Scope, later.Start = "000000", id.Start+"0"
 	for name, c := range map[string]struct {
 		id   ID
 		want Fate

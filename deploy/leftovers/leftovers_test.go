@@ -45,20 +45,20 @@ func claim(t *testing.T, root string) *Scratch {
 	return s
 }
 
-// deadLabel returns the label of a conductor that has ended, in a place (see launch.ID); "" means here.
-func deadLabel(t *testing.T, place string) string {
+// deadLabel returns the label of a conductor that has ended, in a scope (see launch.ID); "" means here.
+func deadLabel(t *testing.T, scope string) string {
 	t.Helper()
 	short := exec.Command("true")
 	testset.Must(t, short.Run())
 	own, err := launch.Own()
 	testset.Must(t, err)
-	if place == "" {
-		place = own.Place
+	if scope == "" {
+		scope = own.Scope
 	}
-	return launch.ID{Place: place, PID: short.Process.Pid, Start: "1"}.String()
+	return launch.ID{Scope: scope, PID: short.Process.Pid, Start: "1"}.String()
 }
 
-// anotherPlace is the place of a PID namespace that this process cannot read.
+// anotherPlace is the scope of a PID namespace that this process cannot read.
 const anotherPlace = "000000"
 
 // labelled starts a process that carries the label.
@@ -119,7 +119,7 @@ func TestOnlyTheDeadAreLeftovers(t *testing.T) {
 		"dead":                {deadLabel(t, ""), "", true, false},
 		"dead, with its lock": {deadLabel(t, ""), "free", true, false},
 		"dead, being swept":   {deadLabel(t, ""), "held", false, false},
-		"dead, its number reused": {launch.ID{Place: own.Place, PID: own.PID, Start: "1"}.String(), "",
+		"dead, its number reused": {launch.ID{Scope: own.Scope, PID: own.PID, Start: "1"}.String(), "",
 			true, false},
 		"alive":                             {own.String(), "", false, false},
 		"alive, about to take its lock":     {own.String(), "free", false, false},
@@ -204,14 +204,14 @@ func TestRemoveSparesWhatIsNoLeftoverAnyMore(t *testing.T) {
 }
 
 // TestLinksInADirectoryAreNotFollowed checks that the removal of a directory spares the targets of links in
-// it, and that a link in the place of a directory is no leftover.
+// it, and that a link in the scope of a directory is no leftover.
 func TestLinksInADirectoryAreNotFollowed(t *testing.T) {
 	root, treasure := newRoot(t), t.TempDir()
 	testset.Must(t, os.WriteFile(filepath.Join(treasure, "kept"), nil, 0o600))
 	dead := deadLabel(t, "")
 	testset.Must(t, os.MkdirAll(filepath.Join(root, dead, "services"), 0o700))
 	testset.Must(t, os.Symlink(treasure, filepath.Join(root, dead, "services", "link")))
-	planted := deadLabel(t, "") + "0" // a link in the place of a directory
+	planted := deadLabel(t, "") + "0" // a link in the scope of a directory
 	testset.Must(t, os.Symlink(treasure, filepath.Join(root, planted)))
 	left, unclear := find(t, root)
 	if removed, err := left["directory "+filepath.Join(root, dead)].Remove(); err != nil || !removed {
