@@ -52,8 +52,8 @@ func linked(t *testing.T, s *suite) {
 	}
 }
 
-// relays reports whether, by the proof of a link, a byte took slowBy through its relay, or up to twice that: a
-// busy machine adds to it.
+// relays reports whether, by the proof of a link, a byte took slowBy through its relay, or up to twice that:
+// a busy machine adds to it.
 func relays(proof string) bool {
 	_, after, found := strings.Cut(proof, "; 1 bytes took ")
 	text, _, _ := strings.Cut(after, " through its relay")

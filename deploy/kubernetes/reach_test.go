@@ -58,7 +58,8 @@ func TestFurtherPortsHaveAService(t *testing.T) {
 func TestAPreflightEndsWithItsContext(t *testing.T) {
 	t.Setenv("DOCKER_HOST", "tcp://"+deploytest.Silent(t))
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", t.TempDir(), "", nil))
-	users := &UserCluster{API: api.New("https://"+deploytest.Silent(t), &tls.Config{MinVersion: tls.VersionTLS12})}
+	users := &UserCluster{API: api.New("https://"+deploytest.Silent(t),
+		&tls.Config{MinVersion: tls.VersionTLS12})}
 	deploytest.GivesUp(t, New(process.New("", nil, nil, ""), "", "", "", users))
 }
 

@@ -26,8 +26,8 @@ const (
 	ConfigVariable = "KUBECONFIG"
 )
 
-// UserCluster is a cluster of the user's. It is first contacted by Preflight. Cleave's objects there are in one
-// namespace, which is removed after the last trial.
+// UserCluster is a cluster of the user's. It is first contacted by Preflight. Cleave's objects there are in
+// one namespace, which is removed after the last trial.
 type UserCluster struct {
 	API     *api.Client
 	Context string // of the kubeconfig

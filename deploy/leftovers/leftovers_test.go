@@ -58,8 +58,8 @@ func deadLabel(t *testing.T, scope string) string {
 	return launch.ID{Scope: scope, PID: short.Process.Pid, Start: "1"}.String()
 }
 
-// anotherPlace is the scope of a PID namespace that this process cannot read.
-const anotherPlace = "000000"
+// anotherScope is the scope of a PID namespace that this process cannot read.
+const anotherScope = "000000"
 
 // labelled starts a process that carries the label.
 func labelled(t *testing.T, label string) *exec.Cmd {
@@ -123,9 +123,9 @@ func TestOnlyTheDeadAreLeftovers(t *testing.T) {
 			true, false},
 		"alive":                             {own.String(), "", false, false},
 		"alive, about to take its lock":     {own.String(), "free", false, false},
-		"in another container":              {deadLabel(t, anotherPlace), "", false, true},
-		"in another container, alive":       {deadLabel(t, anotherPlace), "held", false, false},
-		"dead in another container":         {deadLabel(t, anotherPlace), "free", true, false},
+		"in another container":              {deadLabel(t, anotherScope), "", false, true},
+		"in another container, alive":       {deadLabel(t, anotherScope), "held", false, false},
+		"dead in another container":         {deadLabel(t, anotherScope), "free", true, false},
 		"x":                                 {"x", "free", false, false},
 		"a label of earlier versions":       {"4711-1", "free", false, false},
 		"a label that ends as another does": {"x" + deadLabel(t, ""), "free", false, false},
@@ -204,14 +204,14 @@ func TestRemoveSparesWhatIsNoLeftoverAnyMore(t *testing.T) {
 }
 
 // TestLinksInADirectoryAreNotFollowed checks that the removal of a directory spares the targets of links in
-// it, and that a link in the scope of a directory is no leftover.
+// it, and that a link in the place of a directory is no leftover.
 func TestLinksInADirectoryAreNotFollowed(t *testing.T) {
 	root, treasure := newRoot(t), t.TempDir()
 	testset.Must(t, os.WriteFile(filepath.Join(treasure, "kept"), nil, 0o600))
 	dead := deadLabel(t, "")
 	testset.Must(t, os.MkdirAll(filepath.Join(root, dead, "services"), 0o700))
 	testset.Must(t, os.Symlink(treasure, filepath.Join(root, dead, "services", "link")))
-	planted := deadLabel(t, "") + "0" // a link in the scope of a directory
+	planted := deadLabel(t, "") + "0" // a link in the place of a directory
 	testset.Must(t, os.Symlink(treasure, filepath.Join(root, planted)))
 	left, unclear := find(t, root)
 	if removed, err := left["directory "+filepath.Join(root, dead)].Remove(); err != nil || !removed {
