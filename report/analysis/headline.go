@@ -83,39 +83,40 @@ func (s subject) near(all []judged) []judged {
 	return kept
 }
 
-// sentenceMetrics returns the metrics of a sentence: the main ones, the largest difference first,
-// then the equivalent and the undecided. If no main metric differs, the two that differ most are
-// added in front.
+// sentenceMetrics returns the metrics of a sentence, of those that the ratios are about: the main ones, the
+// largest difference first, then the equivalent and the undecided. If no main metric differs, the two that
+// differ most are added in front. There is at least one if there are ratios.
 func (e *experiment) sentenceMetrics(ratios []judged) []lab.Metric {
 	effects, known := map[string]float64{}, map[string]bool{} // by metric; known: decided in some ratio
 	for _, j := range ratios {
 		effects[j.metric.Name] = max(effects[j.metric.Name], j.effect())
 		known[j.metric.Name] = known[j.metric.Name] || j.verdict != lab.Undecided
 	}
+	measured := slices.DeleteFunc(slices.Clone(e.study.AllMetrics()), func(m lab.Metric) bool {
+		_, has := effects[m.Name]
+		return !has
+	})
+	if len(measured) == 0 {
+		return nil
+	}
 	largestFirst := func(x, y lab.Metric) int { return cmp.Compare(effects[y.Name], effects[x.Name]) }
-	chosen := e.mainMetrics(effects, known)
+	chosen := mainMetrics(measured, effects, known)
 	if !slices.ContainsFunc(chosen, func(m lab.Metric) bool { return effects[m.Name] > 0 }) {
 		const most = 2
-		others := slices.DeleteFunc(slices.Clone(e.study.AllMetrics()),
-			func(m lab.Metric) bool { return effects[m.Name] == 0 })
+		others := slices.DeleteFunc(measured, func(m lab.Metric) bool { return effects[m.Name] == 0 })
 		slices.SortStableFunc(others, largestFirst)
 		chosen = append(others[:min(most, len(others))], chosen...)
 	}
-	chosen = slices.DeleteFunc(chosen, func(m lab.Metric) bool {
-		_, measured := effects[m.Name]
-		return !measured
-	})
 	slices.SortStableFunc(chosen, func(x, y lab.Metric) int {
 		return cmp.Or(largestFirst(x, y), compareBool(known[y.Name], known[x.Name]))
 	})
 	return chosen
 }
 
-// mainMetrics returns the metrics of most interest: the time, the CPU and the highest rate of
-// operations, and the first metric of the study. The time is the median time to completion, or
-// another time if only that differs or is decided.
-func (e *experiment) mainMetrics(effects map[string]float64, known map[string]bool) []lab.Metric {
-	all := e.study.AllMetrics()
+// mainMetrics returns the metrics of most interest among all: the time, the CPU and the highest rate of
+// operations, and the first of all. The time is the median time to completion, or another time if only that
+// differs or is decided.
+func mainMetrics(all []lab.Metric, effects map[string]float64, known map[string]bool) []lab.Metric {
 	var times, chosen []lab.Metric
 	add := func(list *[]lab.Metric, quantity string, quantile float64, per string) {
 		if m, found := lab.FindMetric(all, quantity, quantile, per); found {

@@ -225,6 +225,26 @@ func TestStepsOfAStudyWithClaims(t *testing.T) {
 	}
 }
 
+// TestStepsInAMinorMetricAlone: the answer is about the metric that the study names, though it is not one of
+// the main ones and nothing differs in it.
+func TestStepsInAMinorMetricAlone(t *testing.T) {
+	shown, _ := pathsToSync()
+	in := explainInput(shown, 7, actAlone)
+	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.Metric{Name: "peak_memory", Title: "peak memory",
+		Unit: "B", Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory})
+	for i := range in.Trials {
+		in.Trials[i].Measures["peak_memory"] = 1e6
+	}
+	in.Plan.Study.Explained = &lab.Explained{Metrics: []string{"peak_memory"}}
+	a := Analyse(in).Answer
+	if want := "with sync peak memory is the same"; !strings.Contains(a.Sentence, want) {
+		t.Errorf("the answer is %q, want %q", a.Sentence, want)
+	}
+	if a.Headline == nil || len(a.Headline.Bars) == 0 || a.Headline.Bars[0].Metric != "peak_memory" {
+		t.Errorf("the headline is %+v, want the steps in peak memory", a.Headline)
+	}
+}
+
 // TestStepsMultiplyBlockByBlock: the identity holds in every single block.
 func TestStepsMultiplyBlockByBlock(t *testing.T) {
 	shown, _ := pathsToSync()
