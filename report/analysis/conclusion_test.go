@@ -77,6 +77,26 @@ func TestAnswerTellsWhatAcceptingHides(t *testing.T) {
 	}
 }
 
+// TestUnfinishedOperationsOfAClosedLoop have no offered rate.
+func TestUnfinishedOperationsOfAClosedLoop(t *testing.T) {
+	in := shopUnderLoad()
+	leaveUnfinished(&in, "at-240", 0.4)
+	for i, p := range in.Plan.Study.Points {
+		if p.Name == "at-240" {
+			in.Plan.Study.Points[i].Levels = map[string]float64{lab.FactorUsers: 4}
+		}
+	}
+	for _, trial := range in.Trials {
+		if trial.Point.Name == "at-240" {
+			delete(trial.Audit.Figures, lab.FigureOffered)
+		}
+	}
+	want := "Accepted, and not done when the load ended: async left 40 % of them with 4 users."
+	if !strings.Contains(answerOf(in), want) {
+		t.Errorf("the answer lacks %q:\n%s", want, answerOf(in))
+	}
+}
+
 func TestAnswerTellsWhatWasNeverSent(t *testing.T) {
 	in := shopUnderLoad()
 	in.Plan.Study.Metrics = append(loadMetrics(),

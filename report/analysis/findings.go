@@ -204,24 +204,24 @@ func (e *experiment) earlyAnswerSentence(s subject) string {
 func (e *experiment) unsentSentence() string {
 	achieved := e.metricName(lab.Achieved, 0, "")
 	return e.worstShares("Not all was begun in time: %s. What was never sent is in no error rate.",
-		"%s took %s of %s", cmp.Compare[float64],
+		"%s took %s of %s", e.rateText, cmp.Compare[float64],
 		func(variant, point string) (float64, bool) {
 			share, measured := e.mean(variant, point, achieved)
 			return share, measured && share < leastAchieved
 		})
 }
 
-// unfinishedSentence returns a sentence with the largest share of unfinished operations, and its rate, for
+// unfinishedSentence returns a sentence with the largest share of unfinished operations, and its place, for
 // each variant that has some.
 func (e *experiment) unfinishedSentence() string {
 	return e.worstShares("Accepted, and not done when the load ended: %s. An error rate does not show that.",
-		"%s left %s of them at %s", func(x, y float64) int { return cmp.Compare(y, x) }, e.behind)
+		"%s left %s of them %s", e.plainPlace, func(x, y float64) int { return cmp.Compare(y, x) }, e.behind)
 }
 
 // worstShares formats a sentence with a part for each variant with bad shares. A part has the variant, its
-// worst share, which is the first by order, and the rate of that.
+// worst share, which is the first by order, and the text of the point at which it was measured.
 func (e *experiment) worstShares(
-	sentence, part string, order func(x, y float64) int,
+	sentence, part string, place func(point string) string, order func(x, y float64) int,
 	share func(variant, point string) (value float64, bad bool),
 ) string {
 	var parts []string
@@ -233,7 +233,7 @@ func (e *experiment) worstShares(
 			}
 		}
 		if at != "" {
-			parts = append(parts, fmt.Sprintf(part, v.Name, figure.Percent(worst), e.rateText(at)))
+			parts = append(parts, fmt.Sprintf(part, v.Name, figure.Percent(worst), place(at)))
 		}
 	}
 	if len(parts) == 0 {
