@@ -149,12 +149,16 @@ func (e *experiment) decisiveMetrics() []string {
 	return names[:min(mostNamed, len(names))]
 }
 
-// stepQuestions returns questions about whole waterfalls, then about their steps. Each needs all variants
-// of the steps, since ratios are over the blocks that have every variant. Questions about unsteady trials are
-// not open: more trials would not be steadier.
+// stepQuestions returns questions about whole waterfalls, then about their steps, in the first metrics that
+// the study names for steps, if it names any. Each needs all variants of the steps, since ratios are over the
+// blocks that have every variant. Questions about unsteady trials are not open: more trials would not be
+// steadier.
 func (e *experiment) stepQuestions() []question {
 	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stepVariants(e.study.Steps)...) }
-	waterfalls := e.waterfalls()
+	waterfalls, decisive := e.waterfalls(), e.decisiveMetrics()
+	if x := e.study.Explained; x != nil && len(x.Metrics) > 0 {
+		decisive = x.Metrics[:min(mostNamed, len(x.Metrics))]
+	}
 	var wholes, steps []question
 	if len(waterfalls) == 0 {
 		for _, point := range e.stepPoints(e.steps(1)) {
@@ -162,7 +166,7 @@ func (e *experiment) stepQuestions() []question {
 		}
 	}
 	for _, w := range waterfalls {
-		if !slices.Contains(e.decisiveMetrics(), w.Metric) {
+		if !slices.Contains(decisive, w.Metric) {
 			continue
 		}
 		of := lab.Comparison{Metric: w.Metric, Point: w.Point, Ratio: w.Whole, Verdict: w.Verdict}

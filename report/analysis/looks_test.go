@@ -132,6 +132,29 @@ func TestAllVariantsOfStepsAreNeeded(t *testing.T) {
 	}
 }
 
+// TestStepsAreDecidedInTheMetricsThatTheStudyNames, wherever these are in the list of all metrics.
+func TestStepsAreDecidedInTheMetricsThatTheStudyNames(t *testing.T) {
+	shown, _ := pathsToSync()
+	in := untilDecided(explainInput(shown, 5, actAlone), 12)
+	for _, name := range []string{"first", "second"} {
+		in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.Metric{Name: name, Kind: lab.KindCount})
+	}
+	in.Plan.Study.Metrics = append(in.Plan.Study.Metrics, lab.Metric{Name: "peak_memory", Title: "peak memory",
+		Unit: "B", Better: lab.LowerIsBetter, Kind: lab.KindMemory, Quantity: lab.Memory})
+	for i := range in.Trials {
+		trial := &in.Trials[i]
+		trial.Measures["peak_memory"] = 1e6 * float64(1+3*((trial.Block+i)%2))
+	}
+	in.Plan.Study.Explained = &lab.Explained{Metrics: []string{"peak_memory"}}
+	if got := needed(in); len(got) != len(in.Plan.Study.Variants) {
+		t.Errorf("needed: %v, want all variants: nothing is decided about their memory", got)
+	}
+	if got := texts(in); len(got) == 0 || got[0] != "peak memory of sync against that of monolith at rate-40 "+
+		"open again" {
+		t.Errorf("known: %q, want that the whole is open", got)
+	}
+}
+
 func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 	in := untilDecided(table1(t), 12)
 	for block := 1; block <= 12; block++ {
