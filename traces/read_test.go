@@ -135,6 +135,23 @@ func TestFormats(t *testing.T) {
 	}
 }
 
+// TestRootsOfOneNameAreOneOperation: HTTP libraries call the spans of servers and of clients "GET".
+func TestRootsOfOneNameAreOneOperation(t *testing.T) {
+	set, err := readText(t, `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name",
+	"value":{"stringValue":"front"}}]},"scopeSpans":[{"spans":[
+	{"traceId":"000102030405060708090a0b0c0d0e0f","spanId":"0000000000000001","name":"GET","kind":2,
+	 "startTimeUnixNano":"1000000000","endTimeUnixNano":"1010000000"},
+	{"traceId":"000102030405060708090a0b0c0d0eff","spanId":"0000000000000002","name":"GET","kind":3,
+	 "startTimeUnixNano":"1020000000","endTimeUnixNano":"1030000000"}]}]}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := Summary("", set, 1)
+	if len(sum.Operations) != 1 || sum.Operations[0].Traces != 2 || len(sum.Operations[0].Batches[0].Parts) != 2 {
+		t.Errorf("operations %+v, want one of two traces, with a part for each kind", sum.Operations)
+	}
+}
+
 // TestTextsAreBounded: a span keeps whole characters of a long text, whatever the format.
 func TestTextsAreBounded(t *testing.T) {
 	long := "x" + strings.Repeat("é", maxName)

@@ -41,6 +41,7 @@ func summary(name string, set Set, batches int, show func(tree, []criticalpath.S
 	operations := map[lab.TracePart][]account{}
 	sum := eachWhole(name, set, func(t tree) {
 		operation := names.of(t.root.Unit, t.root.Name, t.root.Kind)
+		operation.Kind = "" // roots of the same name may be those of servers and of clients
 		path := t.path()
 		operations[operation] = append(operations[operation], t.account(path, &names))
 		show(t, path)
