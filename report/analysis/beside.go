@@ -222,10 +222,13 @@ const mostPoints = 1000
 // thinned returns a course with at most mostPoints points. Each stands for several: with the means of their
 // rates and processors, and the maxima of their times and memory.
 func thinned(c lab.TrialCourse) lab.TrialCourse {
-	longest := func(times []*float64) *float64 {
-		return slices.MaxFunc(times, func(a, b *float64) int {
-			return cmp.Compare(valueOr(a, -1), valueOr(b, -1))
-		})
+	longest := func(times []*float64) (most *float64) {
+		for _, time := range times {
+			if time != nil && (most == nil || *time > *most) {
+				most = time
+			}
+		}
+		return most
 	}
 	last := func(ends []float64) float64 { return ends[len(ends)-1] }
 	c.End, c.Rate = inBins(c.End, last), inBins(c.Rate, stats.Mean)
@@ -237,14 +240,6 @@ func thinned(c lab.TrialCourse) lab.TrialCourse {
 		c.Used = &used
 	}
 	return c
-}
-
-// valueOr returns *x, or none if x is nil.
-func valueOr(x *float64, none float64) float64 {
-	if x == nil {
-		return none
-	}
-	return *x
 }
 
 // inBins joins neighbouring values, in bins of equal size, so that at most mostPoints remain.

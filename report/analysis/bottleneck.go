@@ -164,11 +164,11 @@ func (e *experiment) signalsOfTraces(variant, point, unit string) (queueing, sha
 			for _, batch := range o.Batches {
 				traces, all = traces+n, all+n*batch.Seconds
 				for _, part := range batch.Parts {
-					outside := part.Kind == lab.SegmentTransport || part.Kind == lab.SegmentDatabase
+					isClient := part.Kind == lab.SegmentTransport || part.Kind == lab.SegmentDatabase
 					switch {
-					case outside && strings.HasSuffix(part.Operation, " to "+unit):
+					case isClient && strings.HasSuffix(part.Operation, " to "+unit): // package traces names it so
 						waited += n * part.Path
-					case !outside && part.Service == unit:
+					case !isClient && part.Service == unit:
 						spent += n * part.Path
 					}
 				}
