@@ -59,8 +59,8 @@ func Analyse(in Input) lab.Analysis {
 	a.Steadiness, a.WarmUps = e.steady, e.warmUps
 	a.Layers = e.layers()
 	a.Operations, a.Courses, a.Searches = e.operations(), e.courses(), e.searches()
-	a.Curves, a.Spectra, a.Usages, a.Paths, a.Pictures = e.curves(), e.spectra(), e.usages(), e.paths(),
-		e.pictures()
+	a.Curves, a.Spectra = e.curves(), e.spectra()
+	a.Usages, a.Paths, a.Pictures = e.usages(), e.paths(), e.pictures()
 	a.UsageSums, a.Roles = usageSums(a.Usages), rolesBySize(a.Usages)
 	markPiledUp(a.Comparisons, a.Curves)
 	a.Traced = e.traced()

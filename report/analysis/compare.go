@@ -73,24 +73,16 @@ func (e *experiment) contrastOf(metric, below, point string, p pair) contrast {
 	if below != metric {
 		return e.byBlock(c.up, c.down)
 	}
-	return e.contrastIn(c.up, c.down, e.blockTable(metric, point, p), p)
+	t := e.blockTable(metric, point, p)
+	ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
+		e.confidence(e.design.Confidence, c.n()))
+	return e.withRatio(c, ratio, err)
 }
 
 // byBlock returns the ratio of positive values that are paired by block, without other variants.
 func (e *experiment) byBlock(up, down []float64) contrast {
-	table := make(stats.Table, len(up))
-	for i := range table {
-		table[i] = []float64{math.Log(up[i]), math.Log(down[i])}
-	}
-	return e.contrastIn(up, down, blockTable{table, []string{"up", "down"}}, pair{"up", "down"})
-}
-
-// contrastIn returns the ratio of a pair in a table of all variants. up and down are its values, paired by
-// block.
-func (e *experiment) contrastIn(up, down []float64, t blockTable, p pair) contrast {
 	c := contrast{up: up, down: down}
-	ratio, err := t.logs.Ratio(slices.Index(t.variants, p.variant), slices.Index(t.variants, p.against),
-		e.confidence(e.design.Confidence, c.n()))
+	ratio, err := stats.PairedRatio(up, down, e.confidence(e.design.Confidence, c.n()))
 	return e.withRatio(c, ratio, err)
 }
 

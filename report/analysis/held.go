@@ -19,20 +19,19 @@ const mostWrong = 0.01
 // count are judged: a disturbed trial is no fault of the variant. A rate without such a trial has 0 of 0.
 func (e *experiment) heldRates() []lab.HeldRate {
 	var all []lab.HeldRate
-	for v, point := range e.settings() {
-		tried := slices.ContainsFunc(e.trials, func(t lab.Trial) bool {
-			return t.Variant == v.Name && t.Point.Name == point.Name
-		})
-		if rate := e.heldRate(v.Name, point); tried && rate.Rate > 0 {
-			all = append(all, rate)
+	for _, v := range e.variants() {
+		var rates []lab.HeldRate
+		for _, point := range e.study.Points {
+			tried := slices.ContainsFunc(e.trials, func(t lab.Trial) bool {
+				return t.Variant == v.Name && t.Point.Name == point.Name
+			})
+			if rate := e.heldRate(v.Name, point); tried && rate.Rate > 0 {
+				rates = append(rates, rate)
+			}
 		}
+		slices.SortStableFunc(rates, func(a, b lab.HeldRate) int { return cmp.Compare(a.Rate, b.Rate) })
+		all = append(all, rates...)
 	}
-	slices.SortStableFunc(all, func(a, b lab.HeldRate) int {
-		if a.Variant != b.Variant {
-			return 0
-		}
-		return cmp.Compare(a.Rate, b.Rate)
-	})
 	return all
 }
 

@@ -20,23 +20,23 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 			continue
 		}
 		m, same := j.metric, j.verdict == lab.Equivalent
-		times := figure.Factor(j.ratio.Estimate()) + " times "
+		factor := figure.Factor(j.ratio.Estimate()) + " times "
 		if same {
-			times = ""
+			factor = ""
 		}
 		switch {
 		case m.Quantity == lab.Capacity && same:
 			whole = append(whole, "the highest rate is the same")
 		case m.Quantity == lab.Capacity:
-			whole = append(whole, "the highest rate is "+times+"as high")
+			whole = append(whole, "the highest rate is "+factor+"as high")
 		case m.Kind == lab.KindRate && same:
 			whole = append(whole, fmt.Sprintf("as many %ss get done", e.operation()))
 		case m.Kind == lab.KindRate:
-			whole = append(whole, fmt.Sprintf("%sas many %ss get done", times, e.operation()))
+			whole = append(whole, fmt.Sprintf("%sas many %ss get done", factor, e.operation()))
 		case traitsOf(m).duration:
-			each = append(each, "takes "+times+"as long"+tailText(m))
+			each = append(each, "takes "+factor+"as long"+tailText(m))
 		case m.Kind == lab.KindCost:
-			often := times + "the "
+			often := factor + "the "
 			if same {
 				often = "as much "
 			}
@@ -44,7 +44,7 @@ func (e *experiment) plainFindings(variant string, all []judged) string {
 		case same:
 			whole = append(whole, fmt.Sprintf("%s is the same", m.Title))
 		default:
-			whole = append(whole, fmt.Sprintf("%s is %sas much", m.Title, times))
+			whole = append(whole, fmt.Sprintf("%s is %sas much", m.Title, factor))
 		}
 	}
 	if len(each) > 0 {

@@ -5,9 +5,10 @@ import "github.com/cleave-lab/cleave/lab"
 // statics returns the static costs of variants, such as lines of code and units, per variant and point.
 func (e *experiment) statics() []lab.VariantStatics {
 	var all []lab.VariantStatics
+	baseline := e.codeOf(e.study.Baseline)
 	for at, trials := range e.trialsBySetting() {
 		if last := trials[len(trials)-1].Static; last != nil {
-			all = append(all, staticsOf(at.Name, at.point, *last, e.codeOf(e.study.Baseline)))
+			all = append(all, staticsOf(at.Name, at.point, *last, baseline))
 		}
 	}
 	return all
