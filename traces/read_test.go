@@ -147,7 +147,8 @@ func TestRootsOfOneNameAreOneOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	sum := Summary("", set, 1)
-	if len(sum.Operations) != 1 || sum.Operations[0].Traces != 2 || len(sum.Operations[0].Batches[0].Parts) != 2 {
+	if len(sum.Operations) != 1 || sum.Operations[0].Traces != 2 ||
+		len(sum.Operations[0].Batches[0].Parts) != 2 {
 		t.Errorf("operations %+v, want one of two traces, with a part for each kind", sum.Operations)
 	}
 }
