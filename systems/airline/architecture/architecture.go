@@ -72,16 +72,24 @@ func knobs() []lab.Knob {
 			Summary: "who checks a session: every unit asks auth for every request, as in the study, or checks a " +
 				"signed token itself",
 			Means: map[string]string{Ask: "asking auth every time", Token: "signed tokens"}},
+	}
+	all = append(all, ofCalls()...)
+	all = append(all, kit.Sidecar())
+	all = append(all, ofGo()...)
+	return append(all, lab.Knob{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true,
+		Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"})
+}
+
+// ofCalls returns the knobs for calls between units that other systems do not have.
+func ofCalls() []lab.Knob {
+	return []lab.Knob{
 		{Name: KnobPool, Values: []string{off, on},
 			Summary: "whether units keep their connections to each other; off, as in 2016: a new one for every call",
 			Means:   map[string]string{off: "a connection for every call", on: "kept connections"}},
 		{Name: KnobCalls, Values: []string{HTTP, GRPC},
 			Summary: "how units call each other: HTTP with JSON, or gRPC, which keeps its connections (pool=on)",
 			Means:   map[string]string{HTTP: "calls over HTTP", GRPC: "calls over gRPC"}},
-		kit.Sidecar(),
 	}
-	return append(append(all, ofGo()...), lab.Knob{Name: KnobWorkers, Values: []string{perCore, "1"}, Free: true,
-		Summary: "processes of each unit of Node.js: one for each of the trial's cores, or a number from 1 to 64"})
 }
 
 // ofGo returns the knobs that only the airline in Go has; the others have the defaults of these.
@@ -112,6 +120,9 @@ func New(name string, turned map[string]string) (Design, error) {
 		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights,
 			airlineunit.UnitBookings}
 	}
+	if err := kit.CheckCalls(settings, len(d.Units), ofCalls()...); err != nil {
+		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
+	}
 	if d.Calls == GRPC && !d.Pool {
 		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name,
 			KnobCalls, GRPC, KnobPool, on)
@@ -121,9 +132,6 @@ func New(name string, turned map[string]string) (Design, error) {
 			return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s does not have: turn "+
 				"%s=%s, or %s=%s", name, k.Name, settings[k.Name], d.Runtime, KnobRuntime, Go, k.Name, own)
 		}
-	}
-	if err := kit.CheckCalls(settings, len(d.Units)); err != nil {
-		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	if d.Settings, err = kit.ReadSettings(settings); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)

@@ -40,7 +40,8 @@ func TestErrorsOfNew(t *testing.T) {
 		`turn runtime=node, or leave it at cores`:          {KnobWorkers: "1", KnobRuntime: Java},
 		`sessions is "": use one of ask, token`:            {KnobSessions: ""},
 		`store is "paper": use one of embedded, mongo`:     {KnobStore: "paper"},
-		`calls=grpc keeps its connections`:                 {KnobCalls: GRPC},
+		`pool on has no effect`:                            {KnobPool: "on"},
+		`calls grpc has no effect`:                         {KnobCalls: GRPC},
 		`security is tls, which the airline in java`:       {kit.KnobSecurity: kit.TLS, KnobRuntime: Java},
 		`resilience is breaker, which the airline in java`: {kit.KnobResilience: kit.Breaker, KnobRuntime: Java},
 		`resilience breaker has no effect`:                 {kit.KnobResilience: kit.Breaker},
@@ -52,6 +53,10 @@ func TestErrorsOfNew(t *testing.T) {
 		if _, err := New(Monolith, turned); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want it to say %s", turned, err, want)
 		}
+	}
+	if _, err := New(Services, map[string]string{KnobCalls: GRPC}); err == nil ||
+		!strings.Contains(err.Error(), "calls=grpc keeps its connections: turn pool=on, too") {
+		t.Errorf("calls over gRPC without kept connections: %v", err)
 	}
 	if _, err := New("castle", nil); err == nil {
 		t.Error("there is a castle")

@@ -19,8 +19,8 @@ func (s System) Explanation() lab.Explanation {
 
 // Steps implements lab.Explainable. Knobs change in this order: the runtime, the split, the other knobs, and
 // the deployment. Those that return to their defaults change before all of them, in the reverse order. A knob
-// may depend on earlier ones: gRPC needs kept connections, and security needs services. So every stop can be
-// built.
+// may depend on earlier ones: gRPC needs kept connections, and all knobs for calls need services. So every
+// stop can be built.
 func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, error) {
 	before, after, err := architecture.Catalogue().Between(from, to)
 	if err != nil {

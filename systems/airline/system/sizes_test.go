@@ -70,13 +70,11 @@ func TestCoresAreThoseOfAllUnitsTogether(t *testing.T) {
 // TestOnlyCallsOverGRPCHaveTheirCode: over HTTP, package web carries the calls.
 func TestOnlyCallsOverGRPCHaveTheirCode(t *testing.T) {
 	overGRPC := map[string]string{architecture.KnobPool: "on", architecture.KnobCalls: architecture.GRPC}
-	for name, want := range map[string]bool{architecture.Services: true, architecture.Monolith: false} {
-		for _, knobs := range []map[string]string{overGRPC, nil} {
-			layout, _ := layoutOf(t, variant(name, knobs), point(map[string]float64{lab.FactorUsers: 1}))
-			for _, part := range []string{"systems/airline/calls", "binding/grpcgo"} {
-				if _, counted := layout.Code[part]; counted != (want && knobs != nil) {
-					t.Errorf("%s with %v: the code of %s counts: %t", name, knobs, part, counted)
-				}
+	for _, knobs := range []map[string]string{overGRPC, nil} {
+		layout, _ := layoutOf(t, variant(architecture.Services, knobs), point(map[string]float64{lab.FactorUsers: 1}))
+		for _, part := range []string{"systems/airline/calls", "binding/grpcgo"} {
+			if _, counted := layout.Code[part]; counted != (knobs != nil) {
+				t.Errorf("%v: the code of %s counts: %t", knobs, part, counted)
 			}
 		}
 	}

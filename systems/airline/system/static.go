@@ -18,7 +18,7 @@ func code(d architecture.Design) map[string]int {
 	}
 	packages := []string{"systems/airline", own + "airlineunit", own + "service", own + "store", own + "web",
 		"systems/kit/hosting", "systems/kit/front"}
-	if d.Calls == architecture.GRPC && len(d.Units) > 1 {
+	if d.Calls == architecture.GRPC {
 		packages = append(packages, own+"calls", "binding/grpcgo")
 	}
 	if d.Security != kit.Plain {
