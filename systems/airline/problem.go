@@ -1,13 +1,9 @@
 package airline
 
-import (
-	"errors"
+import "github.com/cleave-lab/cleave/binding/rpc"
 
-	"github.com/cleave-lab/cleave/binding/rpc"
-)
-
-// The kinds of problems. Beside them there are rpc.Internal, for failures of the airline itself, and
-// rpc.Unavailable, where a part of it does not answer.
+// The kinds of problems. Beside them there are rpc.Internal, for failures of the airline itself,
+// rpc.Unavailable, where a part of it does not answer, and rpc.Cancelled, which no client sees: it has gone.
 const (
 	BadRequest       rpc.Kind = "bad-request"
 	WrongCredentials rpc.Kind = "wrong-credentials"
@@ -22,12 +18,12 @@ const (
 	TooLarge         rpc.Kind = "too-large"
 )
 
-// ProblemOf returns an error as a problem: itself if it is one, else an internal one whose detail reveals no
-// internals.
+// ProblemOf returns an error as a problem, like rpc.ProblemOf. A deadline that has passed is Unavailable.
 func ProblemOf(err error) *rpc.Problem {
-	var problem *rpc.Problem
-	if errors.As(err, &problem) {
-		return problem
+	const silent = "a part of the airline does not answer"
+	problem := rpc.ProblemOf(err, silent, "see the log of the airline")
+	if problem.Kind == rpc.DeadlineExceeded { // the interface has no status for it
+		return &rpc.Problem{Kind: rpc.Unavailable, Detail: silent, Cause: err}
 	}
-	return &rpc.Problem{Kind: rpc.Internal, Detail: "see the log of the airline", Cause: err}
+	return problem
 }

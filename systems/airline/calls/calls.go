@@ -38,7 +38,9 @@ func (faults) Encode(err error) rpc.Fault { return airline.ProblemOf(err).Fault(
 // Decode implements rpc.Faults.
 func (faults) Decode(fault rpc.Fault, cause error) error {
 	switch fault.Kind {
-	case rpc.Unavailable, rpc.DeadlineExceeded, rpc.Cancelled:
+	case rpc.Cancelled: // no failure of the other unit, which its breaker would count
+		return &rpc.Problem{Kind: rpc.Cancelled, Detail: fault.Detail, Cause: cause}
+	case rpc.Unavailable, rpc.DeadlineExceeded:
 		return &rpc.Problem{Kind: rpc.Unavailable, Detail: "another part of the airline does not answer",
 			Cause: cause}
 	}

@@ -34,8 +34,11 @@ func (parts) Session(_ context.Context, asked string) (airline.Session, error) {
 	return session, nil
 }
 
-func (parts) Check(_ context.Context, login, password string) error {
+func (parts) Check(ctx context.Context, login, password string) error {
 	switch login {
+	case "slow":
+		<-ctx.Done()
+		return ctx.Err()
 	case "down":
 		return rpc.Problemf(rpc.Unavailable, "the database does not answer")
 	case "broken":
@@ -106,12 +109,15 @@ func TestUnitsAskEachOther(t *testing.T) {
 	_, noSession := client.Session(ctx, token[1:]+"0")
 	_, noToken := client.Session(ctx, "x")
 	_, noFlight := client.Flight(ctx, "AMS-ATH-20260101-2")
+	gone, giveUp := context.WithCancel(ctx)
+	time.AfterFunc(10*time.Millisecond, giveUp)
 	for i, c := range []struct {
 		err  error
 		want rpc.Kind
 	}{
 		{noSession, airline.NoSession}, {noToken, airline.NoSession}, {noFlight, airline.UnknownFlight},
 		{client.Check(ctx, "c1", "right"), ""}, {client.Check(ctx, "c1", "wrong"), airline.WrongCredentials},
+		{client.Check(gone, "slow", ""), rpc.Cancelled},
 		{client.Check(ctx, "down", ""), rpc.Unavailable}, {client.Check(ctx, "broken", ""), rpc.Internal},
 	} {
 		if got := kindOf(c.err); got != c.want {

@@ -107,7 +107,7 @@ func (c *Client) attempt(ctx context.Context, operation, id string, body, answer
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return unavailable(err)
+		return lost(ctx, err)
 	}
 	defer func() { _ = response.Body.Close() }() // only read
 	text, err := bounded.ReadAll(response.Body, maxAnswer)
@@ -116,7 +116,7 @@ func (c *Client) attempt(ctx context.Context, operation, id string, body, answer
 	case errors.As(err, &tooLong): // a repetition would not help
 		return fmt.Errorf("read the answer of another unit: %w", err)
 	case err != nil:
-		return unavailable(err)
+		return lost(ctx, err)
 	case response.StatusCode >= http.StatusBadRequest:
 		return refusal(response.StatusCode, text)
 	case answer == nil:
@@ -128,7 +128,11 @@ func (c *Client) attempt(ctx context.Context, operation, id string, body, answer
 	return nil
 }
 
-func unavailable(cause error) error {
+// lost returns the problem of a call without an answer. If the caller has gone, the other unit has not failed.
+func lost(ctx context.Context, cause error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return &rpc.Problem{Kind: rpc.Cancelled, Detail: "the caller gave up", Cause: cause}
+	}
 	return &rpc.Problem{Kind: rpc.Unavailable, Detail: "another part of the airline does not answer",
 		Cause: cause}
 }
