@@ -200,6 +200,11 @@ func takesSignedTokens(s *session, key string) {
 	if got := read(sign("HS256", good, secret)); got.status != 200 {
 		s.Errorf("a token that was signed with the key by somebody else: %s", got)
 	}
+	stranger := sign("HS256", fmt.Sprintf(`{"sub":"stranger","exp":%d,"jti":"1"}`, later), secret)
+	for method, body := range map[string]string{"GET": "", "PUT": contact("1", "2")} {
+		s.refused(method+" of a customer who has a session and is not stored",
+			s.askAs(method, "/customers/stranger", stranger, body), "internal")
+	}
 	if s.airline.Hosting(Auth) == Auth { // not in a monolith, which would end with it
 		testset.Must(s, s.airline.Kill(Auth))
 		if got := read(sign("HS256", good, secret)); got.status != 200 {

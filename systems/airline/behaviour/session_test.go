@@ -160,7 +160,7 @@ func statuses() map[string]int {
 		"bad-request": 400, "wrong-credentials": 401, "no-session": 401, "not-yours": 403, "unknown-path": 404,
 		"unknown-airport": 404,
 		"unknown-flight":  404, "unknown-booking": 404, "wrong-method": 405, "already-booked": 409,
-		"too-large": 413, "unavailable": 503,
+		"too-large": 413, "unavailable": 503, "internal": 500,
 	}
 }
 

@@ -41,9 +41,9 @@ public final class CustomerService implements Customers {
     return store.change(login, checked).orElseThrow(() -> gone(login));
   }
 
-  // Customers are never removed: the session is older than the present data of this unit.
+  // Customers are never removed: the stores of the units do not belong together.
   private static Problem gone(String login) {
-    return new Problem(Problem.Kind.NO_SESSION, "the customer " + login + " is gone");
+    return new Problem(Problem.Kind.INTERNAL, "the customer " + login + " is gone");
   }
 
   /**
