@@ -70,6 +70,8 @@ func (p *project) findEntryPoints(m *manifests) {
 	add := func(service, port string) {
 		at, served := p.served[service+":"+port]
 		switch {
+		case service == "" || port == "":
+			p.addObstacle("Ingress: a backend names no Service, or no port of it: give its name or number")
 		case !exists[service+":"+port]:
 			p.addObstacle("Ingress: no Service %s has the port %s", service, port)
 		case served && !slices.Contains(p.entryPoints, at):
