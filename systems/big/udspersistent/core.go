@@ -1,8 +1,8 @@
 // Package udspersistent is the architecture uds-persistent of Big: the study's
 // second approach, improved by connections between workers that persist for the
-// whole trial. One process and one thread per worker, an
-// event loop over Unix sockets, one connection per pair of neighbours that
-// carries the pings and pongs of both directions.
+// whole trial. It has one process and one thread per worker, an event loop over
+// Unix sockets, and one connection per pair of neighbours, which carries the pings
+// and pongs of both directions.
 //
 // Core and workers exchange the messages of package udsservice, one JSON object
 // per line, and two more: a worker identifies itself to a neighbour with hello,
@@ -15,6 +15,7 @@ package udspersistent
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 
 	"github.com/cleave-lab/cleave/binding/eventloop"
@@ -63,7 +64,7 @@ func NewCore(job big.UnitJob) (big.Workers, error) {
 		return &member{core: c, conn: conn}
 	})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, loop.Close())
 	}
 	return c, nil
 }
@@ -81,10 +82,7 @@ func (c *core) AwaitFinish() error { return c.loop.Run() }
 // read all that the core sent before. So none is unsent when the loop closes.
 func (c *core) Dismiss() error {
 	c.dismissed = true
-	if err := c.sendAll(udsservice.OpStop, nil); err != nil {
-		return err
-	}
-	return c.loop.Close()
+	return errors.Join(c.sendAll(udsservice.OpStop, nil), c.loop.Close())
 }
 
 // sendAll sends a message to every worker.

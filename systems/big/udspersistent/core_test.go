@@ -3,6 +3,7 @@ package udspersistent
 import (
 	"io"
 	"net"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,25 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/systems/big"
 )
+
+// TestACoreThatCannotListenLeavesNothingOpen: the event loop has a descriptor of its own.
+func TestACoreThatCannotListenLeavesNothingOpen(t *testing.T) {
+	t.Setenv("CLEAVE_DIR", filepath.Join(t.TempDir(), "missing"))
+	open := func() int {
+		descriptors, err := os.ReadDir("/proc/self/fd")
+		testset.Must(t, err)
+		return len(descriptors)
+	}
+	before := open()
+	for range 10 {
+		if _, err := NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}}); err == nil {
+			t.Fatal("a core listens in a folder that does not exist")
+		}
+	}
+	if after := open(); after >= before+10 {
+		t.Errorf("%d descriptors are open, %d before", after, before)
+	}
+}
 
 func TestCoreRefuses(t *testing.T) {
 	for _, test := range []struct{ name, message, want string }{
