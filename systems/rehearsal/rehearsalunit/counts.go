@@ -63,8 +63,8 @@ func (c *counts) tallies() []rehearsal.Tally {
 	return all
 }
 
-// begun returns the number of calls that began to be played in this unit.
-func (c *counts) begun() (all int64) {
+// served returns the number of calls that began to be played in this unit.
+func (c *counts) served() (all int64) {
 	for _, t := range c.tallies() {
 		all += t.Served
 	}

@@ -73,21 +73,21 @@ func (u *Unit) isReplicated() bool {
 }
 
 // settled returns when no unit has work in progress. It asks each other replica of every unit to finish its
-// work in the background, until none has begun a call between two rounds.
+// work in the background, until none has served a call between two rounds.
 func (u *Unit) settled(ctx context.Context) error {
 	for before := int64(-1); ; {
 		u.finish()
-		begun := u.counts.begun()
+		served := u.counts.served()
 		for _, r := range u.replicas {
 			answer, err := r.Settle(ctx, &rehearsalpb.SettleRequest{})
 			if err != nil && !(r.standby && problemOf(err).Kind == rpc.Unavailable) {
 				return err
 			}
-			begun += answer.GetServed() // 0 if there is no answer
+			served += answer.GetServed() // 0 if there is no answer
 		}
-		if begun == before {
+		if served == before {
 			return nil
 		}
-		before = begun
+		before = served
 	}
 }

@@ -111,7 +111,7 @@ func TestCountsOutliveTheirUnit(t *testing.T) {
 	second, err := openCounts(dir, 2) // as after a kill: nothing was closed
 	testset.Must(t, err)
 	second.add(1, served)
-	if got := second.tallies(); len(got) != 2 || got[1].Served != 2 || second.begun() != 2 {
+	if got := second.tallies(); len(got) != 2 || got[1].Served != 2 || second.served() != 2 {
 		t.Errorf("the counts are %+v", got)
 	}
 	if first.Close() != nil || second.Close() != nil {

@@ -193,11 +193,11 @@ func (u *Unit) logIf(err error) {
 	}
 }
 
-// Settle implements rehearsalpb.Part: it finishes the work in the background and returns the calls begun so
-// far.
+// Settle implements rehearsalpb.Part: it finishes the work in the background and returns the number of
+// calls served so far.
 func (u *Unit) Settle(context.Context, *rehearsalpb.SettleRequest) (*rehearsalpb.SettleResponse, error) {
 	u.finish()
-	return &rehearsalpb.SettleResponse{Served: u.counts.begun()}, nil
+	return &rehearsalpb.SettleResponse{Served: u.counts.served()}, nil
 }
 
 // Report implements hosting.Served: it sends the Account.
