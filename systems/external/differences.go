@@ -84,7 +84,7 @@ func differencesOfService(from, to lab.SystemService, a, b Definition) (all []di
 	name := to.Name
 	add := func(key, was, is string, apply func(at, to *lab.SystemService)) {
 		all = append(all, difference{
-			lab.KnobChange{Knob: name + "." + key, From: shortText(was), To: shortText(is)},
+			lab.KnobChange{Knob: name + "." + key, From: knobValue(was), To: knobValue(is)},
 			func(at *Definition, b Definition) { apply(at.service(name), b.service(name)) }})
 	}
 	if from.Image != to.Image {
@@ -111,7 +111,7 @@ func differencesOfService(from, to lab.SystemService, a, b Definition) (all []di
 	}
 	if was, is := a.Limits[name], b.Limits[name]; was != is {
 		all = append(all, difference{
-			lab.KnobChange{Knob: name + ".limits", From: shortText(was.String()), To: shortText(is.String())},
+			lab.KnobChange{Knob: name + ".limits", From: knobValue(was.String()), To: knobValue(is.String())},
 			func(at *Definition, _ Definition) { at.Limits[name] = is }})
 	}
 	if keys := otherDifferences(from, to, a, b); len(keys) > 0 {
@@ -173,7 +173,7 @@ func otherDifferences(from, to lab.SystemService, a, b Definition) []string {
 func otherSystemDifferences(a, b Definition) (all []difference) {
 	add := func(key, was, is string, same bool, apply func(at *Definition, b Definition)) {
 		if !same {
-			all = append(all, difference{lab.KnobChange{Knob: key, From: shortText(was), To: shortText(is)}, apply})
+			all = append(all, difference{lab.KnobChange{Knob: key, From: knobValue(was), To: knobValue(is)}, apply})
 		}
 	}
 	add("image", a.Image, b.Image, a.Image == b.Image && a.Port == b.Port,
@@ -213,8 +213,8 @@ func without(list, other []string) string {
 	}), " ")
 }
 
-// shortText returns the beginning of a value in one line, for reports.
-func shortText(text string) string {
+// knobValue returns a value as reports show it: its beginning, in one line.
+func knobValue(text string) string {
 	const most = 60
 	text = strings.Join(strings.Fields(text), " ")
 	if text == "" {
