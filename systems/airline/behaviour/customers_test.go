@@ -142,6 +142,11 @@ func changesCustomers(s *session) {
 	want := person{s.login, fmt.Sprintf("First %d", s.first), fmt.Sprintf("Last %d", s.first), "+41 44 000",
 		100 * s.first, address{strings.Repeat("🛫", 256), "Zürich", "8000", "CH"}}
 	var changed, found person
+	escaped := strings.ReplaceAll(contact(want.Phone, want.Address.Street), "🛫", `\uD83D\udeeb`)
+	s.wants(s.ask("PUT", path+s.login, strings.Replace(escaped, `"+41`, `"\\ud83d`, 1)), 200, &changed)
+	if want := `\ud83d 44 000`; changed.Phone != want {
+		s.Errorf("the phone is %q, want %q", changed.Phone, want)
+	}
 	s.wants(s.ask("PUT", path+s.login, contact(want.Phone, want.Address.Street)), 200, &changed)
 	s.wants(s.ask("GET", path+s.login, ""), 200, &found)
 	if changed != want || found != want {
@@ -161,6 +166,8 @@ func changesCustomers(s *session) {
 		"an address with more":      strings.Replace(contact("1", "2"), `{"city"`, `{"planet":"Earth","city"`, 1),
 		"an address with less":      `{"phone":"1","address":{"street":"2"}}`,
 		"an address in capitals":    strings.Replace(contact("1", "2"), `"city"`, `"City"`, 1),
+		"half a character":          strings.Replace(contact("1", "2"), `"2"`, `"\ud83d"`, 1),
+		"the other half":            strings.Replace(contact("1", "2"), `"2"`, `"\u005c\udEEB\ud83d"`, 1),
 		"a list":                    "[" + contact("1", "2") + "]",
 	} {
 		s.refused(what, s.ask("PUT", path+s.login, body), "bad-request")

@@ -43,6 +43,7 @@ func hasFlights(s *session) {
 		"from=AMS&to=ATH&date=0001-01-01&return=9999-12-31": {},
 		"from=AMS&to=AMS&date=2026-02-27":                   {},
 		"from=AMS&to=BKK&date=2026-02-27&color=blue":        {expected("AMS", "BKK", "2026-02-27", 93), nil},
+		"from=AMS&to=BKK&date=2026-02-27&color=red;blue":    {expected("AMS", "BKK", "2026-02-27", 93), nil},
 		"from=%41MS&to=BKK&date=2026%2d02-28":               {expected("AMS", "BKK", "2026-02-28", 93), nil},
 	} {
 		var got found
@@ -90,6 +91,9 @@ func refusesQueries(s *session) {
 		"from=AMS&to=ATH&date=%202026-02-27":                                  "bad-request",
 		"from=AMS&to=ATH&date=+2026-02-27":                                    "bad-request",
 		"from=AMS&to=ATH&date=-026-02-27":                                     "bad-request",
+		"from=AMS&to=ATH&date=-2026-02-27":                                    "bad-request",
+		"from=AMS&to=ATH&date=%2B2026-02-27":                                  "bad-request",
+		"from=AMS&to=ATH&date=%2B12026-02-27":                                 "bad-request",
 		"from=AMS&to=ATH&date=2026-00-10":                                     "bad-request",
 		"from=AMS&to=ATH&date=2026-01-00":                                     "bad-request",
 	} {

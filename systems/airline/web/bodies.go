@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"unicode/utf8"
 
@@ -19,7 +20,24 @@ func readObject(body []byte, names ...string) (object, error) {
 	if !utf8.Valid(body) || json.Unmarshal(body, &value) != nil { // its error would repeat what was sent
 		return nil, rpc.Problemf(airline.BadRequest, "the body is no JSON in UTF-8")
 	}
+	if hasHalfPair(body) {
+		return nil, rpc.Problemf(airline.BadRequest, "the body has half a character")
+	}
 	return checkObject(value, "the body", names...)
+}
+
+// escapes matches the escapes in JSON: a surrogate pair as one, and half of a pair with its beginning as a
+// submatch.
+var escapes = regexp.MustCompile(`\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(u[dD][89a-fA-F])|.)`)
+
+// hasHalfPair reports whether JSON has half of a surrogate pair. encoding/json would replace it.
+func hasHalfPair(body []byte) bool {
+	for _, escape := range escapes.FindAllSubmatch(body, -1) {
+		if escape[1] != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // checkObject returns a value as an object with exactly these fields. what names the value in messages.

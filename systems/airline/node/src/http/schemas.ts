@@ -1,6 +1,7 @@
 /** JSON schemas. Those of requests are checked before the handlers run; those of answers encode them. */
 
-const text = { type: 'string', minLength: 1, maxLength: 256 } as const;
+// \p{Cs} is half of a surrogate pair, which JSON can have and UTF-8 cannot.
+const text = { type: 'string', minLength: 1, maxLength: 256, pattern: '^\\P{Cs}*$' } as const;
 const string = { type: 'string' } as const;
 const integer = { type: 'integer' } as const;
 

@@ -10,9 +10,12 @@ import jakarta.ws.rs.core.Context;
 import jakarta.ws.rs.core.UriInfo;
 import java.time.LocalDate;
 import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeFormatterBuilder;
 import java.time.format.DateTimeParseException;
 import java.time.format.ResolverStyle;
+import java.time.temporal.ChronoField;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
 
 /** Finds flights. */
@@ -20,9 +23,13 @@ import java.util.Optional;
 @Produces("application/json")
 @WithSession
 public final class FlightsResource {
-  // Strict: no 30 February, no year of five digits.
+  // Strict: no 30 February. The year of a pattern could have a sign and more than four digits.
   private static final DateTimeFormatter DATE =
-      DateTimeFormatter.ofPattern("uuuu-MM-dd").withResolverStyle(ResolverStyle.STRICT);
+      new DateTimeFormatterBuilder()
+          .appendValue(ChronoField.YEAR, 4)
+          .appendPattern("-MM-dd")
+          .toFormatter(Locale.ROOT)
+          .withResolverStyle(ResolverStyle.STRICT);
 
   private final FlightService flights;
 
