@@ -100,7 +100,7 @@ func (w *worker) Start(_ context.Context, request *pb.StartRequest) (*pb.StartRe
 	if int(request.GetPingLimit()) != w.job.Pings || len(addresses) != w.job.Workers ||
 		addresses[w.rules.Index()] != w.address {
 		return nil, status.Errorf(codes.InvalidArgument,
-			"limit %d and neighbourhood %q: want limit %d and %d addresses, %s at place %d",
+			"limit %d and neighbourhood %q: want limit %d and %d addresses, %s at index %d",
 			request.GetPingLimit(), addresses, w.job.Pings, w.job.Workers, w.address, w.rules.Index())
 	}
 	w.mu.Lock()

@@ -25,7 +25,7 @@ type StartMessage struct {
 func (m StartMessage) Check(index int, address string, size, pings int) error {
 	if len(m.Neighbourhood) != size || m.Neighbourhood[index] != address || m.PingLimit != pings {
 		return fmt.Errorf("start message with limit %d and neighbourhood %v: want limit %d and %d addresses, %s "+
-			"at place %d",
+			"at index %d",
 			m.PingLimit, m.Neighbourhood, pings, size, address, index)
 	}
 	return nil

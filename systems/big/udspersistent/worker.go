@@ -76,7 +76,7 @@ func (w *worker) meet(message udsservice.Message) error {
 	}
 	own := w.rules.Index()
 	if len(neighbourhood) != w.job.Workers || neighbourhood[own] != w.address {
-		return fmt.Errorf("neighbourhood %q: want %d with %s at place %d", neighbourhood, w.job.Workers, w.address,
+		return fmt.Errorf("neighbourhood %q: want %d with %s at index %d", neighbourhood, w.job.Workers, w.address,
 			own)
 	}
 	w.neighbourhood, w.links = neighbourhood, make([]*link, len(neighbourhood))

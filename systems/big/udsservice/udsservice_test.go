@@ -34,7 +34,7 @@ func TestWorkerRefuses(t *testing.T) {
 		{"pong without a ping", []string{meet, `{"op":"pong","content":"` + neighbour + `"}`},
 			"got a pong from neighbour 1, awaited -1"},
 		{"neighbourhood of others", []string{`{"op":"neighbourhood","content":["` + neighbour + `","` + self +
-			`"]}`}, "want " + "DIR/worker-00000.sock at place 0"},
+			`"]}`}, "want " + "DIR/worker-00000.sock at index 0"},
 		{"neighbourhood of numbers", []string{`{"op":"neighbourhood","content":[1,2]}`}, "want addresses"},
 		{"neighbour does not listen", []string{meet, `{"op":"pong","content":"` + core + `"}`},
 			"worker-00001.sock"},

@@ -91,7 +91,7 @@ func (w *worker) meet(message Message) error {
 		w.indexes[address] = index
 	}
 	if index, ok := w.indexes[w.address]; !ok || index != w.rules.Index() {
-		return fmt.Errorf("neighbourhood %q: want %s at place %d", neighbourhood, w.address, w.rules.Index())
+		return fmt.Errorf("neighbourhood %q: want %s at index %d", neighbourhood, w.address, w.rules.Index())
 	}
 	return nil
 }

@@ -266,7 +266,7 @@ func (*StartResponse) Descriptor() ([]byte, []int) {
 
 type PingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The place of the worker that pings in the neighbourhood.
+	// The index in the neighbourhood of the worker that pings.
 	Sender        int32 `protobuf:"varint,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -311,7 +311,7 @@ func (x *PingRequest) GetSender() int32 {
 
 type PingResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The place of the worker that answers in the neighbourhood.
+	// The index in the neighbourhood of the worker that answers.
 	Sender        int32 `protobuf:"varint,1,opt,name=sender,proto3" json:"sender,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
