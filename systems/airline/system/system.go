@@ -213,7 +213,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 }
 
 // processors returns the processors of the system's units, and those of all other units, at a point that sets
-// Cores. Otherwise both are nil: any unit may use any processor.
+// Cores. nil stands for any: for both if the point does not set it, for the others if none are left for them.
 func processors(p lab.Point) (own, others []int) {
 	asked, set := p.Level(Cores)
 	if !set {

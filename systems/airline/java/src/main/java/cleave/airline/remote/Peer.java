@@ -19,9 +19,8 @@ import java.time.Instant;
 import java.util.Optional;
 
 /**
- * Another unit, which is called over HTTP. What was sent is never repeated: the client opens
- * another connection only where it knows that nothing of the request was carried out, or that it
- * only reads.
+ * Another unit, which is called over HTTP. The client sends a request again, on another connection,
+ * only if nothing of it was carried out, or if it only reads.
  */
 public final class Peer implements Other {
   private static final Duration TIMEOUT = Duration.ofSeconds(5);

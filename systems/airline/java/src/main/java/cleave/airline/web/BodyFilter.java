@@ -15,7 +15,7 @@ final class BodyFilter implements ContainerRequestFilter {
   /** The largest body, in bytes. */
   static final int LARGEST = 16 * 1024;
 
-  /** How much more of a refused body is read, since a client that still sends misses the answer. */
+  /** How much more of a refused body is read: a client that still sends would miss the answer. */
   private static final int DRAINED = 1024 * 1024;
 
   @Override

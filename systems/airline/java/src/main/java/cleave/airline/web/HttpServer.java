@@ -62,8 +62,8 @@ public final class HttpServer {
     SlowRequests slow =
         new SlowRequests(SLOWEST_REQUEST, calls.map(Handler.class::cast).orElse(web));
     connector.addBean(slow, false);
-    // A body is read as it comes, without a thread that waits for it. What is larger than is kept
-    // here goes on unread and is refused.
+    // No thread waits for a body: Jetty keeps it until it is complete. A larger one is passed on at
+    // once, and BodyFilter refuses it.
     Handler eager =
         new EagerContentHandler(
             slow,
