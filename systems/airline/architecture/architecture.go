@@ -120,18 +120,18 @@ func New(name string, turned map[string]string) (Design, error) {
 		d.Units = []string{airlineunit.UnitAuth, airlineunit.UnitCustomers, airlineunit.UnitFlights,
 			airlineunit.UnitBookings}
 	}
+	for _, k := range ofGo() {
+		if own := k.Values[0]; settings[k.Name] != own && d.Runtime != Go {
+			return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s does not have: turn "+
+				"%s=%s, or %s=%s", name, k.Name, settings[k.Name], d.Runtime, KnobRuntime, Go, k.Name, own)
+		}
+	}
 	if err := kit.CheckCalls(settings, len(d.Units), ofCalls()...); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
 	}
 	if d.Calls == GRPC && !d.Pool {
 		return Design{}, fmt.Errorf("architecture %s: %s=%s keeps its connections: turn %s=%s, too", name,
 			KnobCalls, GRPC, KnobPool, on)
-	}
-	for _, k := range ofGo() {
-		if own := k.Values[0]; settings[k.Name] != own && d.Runtime != Go {
-			return Design{}, fmt.Errorf("architecture %s: %s is %s, which the airline in %s does not have: turn "+
-				"%s=%s, or %s=%s", name, k.Name, settings[k.Name], d.Runtime, KnobRuntime, Go, k.Name, own)
-		}
 	}
 	if d.Settings, err = kit.ReadSettings(settings); err != nil {
 		return Design{}, fmt.Errorf("architecture %s: %w", name, err)
