@@ -247,10 +247,6 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 		return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, namespace: " + namespace + "}\ndata: {A: \"" +
 			value + "\"}\n---\n"
 	}
-	ingress := func(service string) string {
-		return workload("containers: [{name: a, image: a}]") + "---\napiVersion: networking.k8s.io/v1\n" +
-			"kind: Ingress\nmetadata: {name: in}\nspec: {defaultBackend: {service: " + service + "}}\n"
-	}
 	volume := func(namespace string) string {
 		return "---\nkind: PersistentVolumeClaim\nmetadata: {name: v, namespace: " + namespace + "}\n"
 	}
@@ -278,10 +274,6 @@ func TestUnsupportedManifestsAreRefused(t *testing.T) {
 		workload("containers: [{name: a, image: a}]") + "---\napiVersion: v1\nkind: Service\n" +
 			"metadata: {name: s, namespace: b}\nspec: {selector: {app: a}, ports: [{port: 1}]}\n": "two Services " +
 			"are called s",
-		ingress("{name: s, port: {}}"):             "names no Service, or no port",
-		ingress("{name: '', port: {number: 80}}"):  "names no Service, or no port",
-		ingress("{name: s, port: {number: 81}}"):   "no Service s has the port 81",
-		ingress("{name: s, port: {name: public}}"): "no Service s has the port public",
 		workload("containers: [{name: a, image: a}]") + volume("a") + volume("a") + volume("b"): "a.yaml:17: " +
 			"there is another PersistentVolumeClaim v in the namespace a",
 		config("a", "1") + config("b", "1") + config("b", "2") +

@@ -71,7 +71,8 @@ func TestCoresAreThoseOfAllUnitsTogether(t *testing.T) {
 func TestOnlyCallsOverGRPCHaveTheirCode(t *testing.T) {
 	overGRPC := map[string]string{architecture.KnobPool: "on", architecture.KnobCalls: architecture.GRPC}
 	for _, knobs := range []map[string]string{overGRPC, nil} {
-		layout, _ := layoutOf(t, variant(architecture.Services, knobs), point(map[string]float64{lab.FactorUsers: 1}))
+		layout, _ := layoutOf(t, variant(architecture.Services, knobs),
+			point(map[string]float64{lab.FactorUsers: 1}))
 		for _, part := range []string{"systems/airline/calls", "binding/grpcgo"} {
 			if _, counted := layout.Code[part]; counted != (knobs != nil) {
 				t.Errorf("%v: the code of %s counts: %t", knobs, part, counted)

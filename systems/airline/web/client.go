@@ -128,7 +128,7 @@ func (c *Client) attempt(ctx context.Context, operation, id string, body, answer
 	return nil
 }
 
-// lost returns the problem of a call without an answer. If the caller has gone, the other unit has not failed.
+// lost returns the problem of a call without an answer. If the caller has gone, no unit has failed.
 func lost(ctx context.Context, cause error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return &rpc.Problem{Kind: rpc.Cancelled, Detail: "the caller gave up", Cause: cause}
