@@ -33,14 +33,15 @@ func (Profiler) Layers(
 			return nil, fmt.Errorf("the CPU time of %s is not known: %s", role, reason)
 		}
 		s := found[role]
+		unsampled := cmp.Or(s.unusable, seen.Unsampled, noSamples)
 		// A profile without samples in the window says nothing about the runtime.
-		if s.count == 0 {
+		if s.count == 0 || s.unusable != "" {
 			s = samples{}
 		}
 		one := lab.RoleLayers{Role: role, Runtime: s.runtime, Samples: s.count, Uncounted: seen.Uncounted,
 			Instructions: seen.Counted[role].Instructions, Cycles: seen.Counted[role].Cycles}
 		if s.count == 0 {
-			one.Unsampled = cmp.Or(seen.Unsampled, noSamples)
+			one.Unsampled = unsampled
 		}
 		one.Seconds = divide(s, threadsOf(s.runtime, role, seen.Threads), used.CPUSeconds)
 		all = append(all, one)
@@ -52,7 +53,8 @@ func (Profiler) Layers(
 const noSamples = "its programs are in another language than Java, Node.js or Go, did not end on SIGTERM, " +
 	"or used hardly any CPU time during the load (see docs/profiling.md)"
 
-// collect reads the profiles of all units, by role.
+// collect reads the profiles of all units, by role. It leaves out profiles without samples in the window,
+// such as those of programs that ended before the load.
 func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (map[string]samples, error) {
 	found := map[string]samples{}
 	files, err := os.ReadDir(seen.Dir)
@@ -75,6 +77,9 @@ func collect(layout lab.Layout, about lab.Profiling, seen lab.ProfiledWindow) (m
 		}
 		if err != nil {
 			return nil, fmt.Errorf("the profile %s of unit %s: %w", file.Name(), unit.Name, err)
+		}
+		if one.count == 0 {
+			continue
 		}
 		all, begun := found[unit.Role]
 		if !begun {

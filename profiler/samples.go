@@ -22,6 +22,8 @@ type samples struct {
 	count   int
 	all     map[lab.Layer]float64 // weights
 	native  map[lab.Layer]float64 // weights of samples in native code, which alone makes system calls
+	// unusable says why the samples do not divide the CPU time of their role; empty: they do.
+	unusable string
 }
 
 func newSamples(runtime string) samples {
@@ -37,9 +39,13 @@ func (s *samples) add(layer lab.Layer, weight float64, native bool) {
 	}
 }
 
-// join adds the samples of another process.
+// join adds the samples of another process. Weights of different runtimes cannot be added.
 func (s *samples) join(other samples) {
-	s.runtime, s.count = other.runtime, s.count+other.count
+	if s.runtime != other.runtime {
+		s.unusable = fmt.Sprintf("its programs run in two runtimes, %s and %s, whose samples cannot be added",
+			s.runtime, other.runtime)
+	}
+	s.count += other.count
 	for layer, weight := range other.all {
 		s.all[layer] += weight
 		s.native[layer] += other.native[layer]
