@@ -3,6 +3,7 @@ package meter
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -64,19 +65,43 @@ func (c *container) close() {
 	c.tree.close()
 }
 
-// processes returns the processes of the group.
+// processes returns the processes of the group and of all groups below it.
 func (c *container) processes(s *scratch) (map[int]bool, error) {
-	text, err := s.file(c.group.dir, "cgroup.procs")
-	if err != nil {
+	now := map[int]bool{}
+	if err := addProcesses(s, c.group.dir, now); err != nil {
 		return nil, gone(c.root.unit)
 	}
-	now := map[int]bool{}
+	return now, nil
+}
+
+// addProcesses adds the processes of the group in the open folder dir, and of all groups below it.
+func addProcesses(s *scratch, dir int, to map[int]bool) error {
+	text, err := s.file(dir, "cgroup.procs")
+	if err != nil {
+		return err
+	}
 	for _, word := range strings.Fields(string(text)) {
 		if pid, err := strconv.Atoi(word); err == nil {
-			now[pid] = true
+			to[pid] = true
 		}
 	}
-	return now, nil
+	var about unix.Stat_t
+	if err := unix.Fstat(dir, &about); err != nil || about.Nlink == 2 {
+		return err // a folder of the kernel has two links, and one more for each folder in it
+	}
+	entries, err := os.ReadDir("/proc/self/fd/" + strconv.Itoa(dir))
+	for _, entry := range entries {
+		if !entry.IsDir() {
+			continue
+		}
+		below, err := unix.Openat(dir, entry.Name(), unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			continue // it has been removed since
+		}
+		_ = addProcesses(s, below, to) // it has been removed since, or the group above lists its processes
+		_ = unix.Close(below)          // closing loses nothing
+	}
+	return err
 }
 
 // cpu implements source.

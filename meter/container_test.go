@@ -71,8 +71,11 @@ func TestGroupsOfVersion2(t *testing.T) {
 		filepath.Join(root, "cgroup.controllers"): "cpu memory\n",
 		filepath.Join(folder, "cpu.stat"):         "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n",
 		filepath.Join(folder, "cgroup.procs"):     "",
+		// The init system of the container has made groups below that of the container.
+		filepath.Join(folder, "init.scope", "cgroup.procs"):            "",
+		filepath.Join(folder, "init.scope", "service", "cgroup.procs"): strconv.Itoa(os.Getpid()) + "\n",
 	}
-	testset.Must(t, os.MkdirAll(folder, 0o755))
+	testset.Must(t, os.MkdirAll(filepath.Join(folder, "init.scope", "service"), 0o755))
 	for path, text := range files {
 		testset.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	}
@@ -92,5 +95,8 @@ func TestGroupsOfVersion2(t *testing.T) {
 	}
 	if err != nil || cpu != 2.5e9 || sum.stat.userTicks != 200 || sum.stat.systemTicks != 50 {
 		t.Errorf("%d ns of CPU, ticks %d and %d (%v)", cpu, sum.stat.userTicks, sum.stat.systemTicks, err)
+	}
+	if size, err := c.memory(s); err != nil || size == 0 || sum.stat.threads == 0 {
+		t.Errorf("a process in a group below has %d bytes and %d threads (%v)", size, sum.stat.threads, err)
 	}
 }
