@@ -74,6 +74,29 @@ func TestTheScriptHasTheTypesOfTheLab(t *testing.T) {
 	}
 }
 
+// TestTheScriptSaysWhatMayBeNull: nil bytes, lists and pointers are null in JSON, unless they are left out.
+func TestTheScriptSaysWhatMayBeNull(t *testing.T) {
+	type sample struct {
+		Key    []byte   `json:"key"`
+		Roots  []byte   `json:"roots,omitempty"`
+		Rates  []int    `json:"rates"`
+		Lowest *float64 `json:"lowest,omitempty"`
+	}
+	s := &script{known: map[string]bool{}}
+	s.of(reflect.TypeFor[sample]())
+	const want = `
+export interface sample {
+  key: string | null;
+  roots?: string;
+  rates: Array<number> | null;
+  lowest?: Figure;
+}
+`
+	if got := s.text.String(); got != want || s.err != nil {
+		t.Errorf("the types are %s\nwant %s (%v)", got, want, s.err)
+	}
+}
+
 func TestWriteWritesAllSchemas(t *testing.T) {
 	folder := t.TempDir()
 	study, err := os.ReadFile(filepath.Join("..", studyFile))

@@ -53,13 +53,15 @@ func scriptTypes(c comments) (string, error) {
 	return s.text.String(), s.err
 }
 
-// of returns the name of a type in TypeScript, and writes the interfaces that it needs. Lists, maps and
-// pointers may be null here, as the nil lists and maps of Go are in JSON. The schemas are stricter: they
-// promise empty ones (builder.of).
+// of returns the name of a type in TypeScript, and writes the interfaces that it needs. Lists, bytes, maps and
+// pointers may be null here, as the nil ones of Go are in JSON. The schemas are stricter: they promise empty
+// lists and maps (builder.of).
 func (s *script) of(t reflect.Type) string {
 	switch t {
-	case reflect.TypeFor[time.Time](), reflect.TypeFor[[]byte]():
+	case reflect.TypeFor[time.Time]():
 		return "string"
+	case reflect.TypeFor[[]byte]():
+		return "string | null"
 	case reflect.TypeFor[json.RawMessage]():
 		return "unknown"
 	case reflect.TypeFor[lab.Point](), reflect.TypeFor[lab.Fact]():
@@ -111,7 +113,7 @@ func (s *script) structure(t reflect.Type) {
 		if optional {
 			mark = "?"
 		}
-		if optional || t == reflect.TypeFor[lab.Analysis]() {
+		if optional || t == reflect.TypeFor[lab.Analysis]() && f.Type.Kind() != reflect.Pointer {
 			kind = strings.TrimSuffix(kind, " | null")
 		}
 		about("  ", s.comments.about[owner.Name()+"."+f.Name])
