@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/study"
 	"github.com/cleave-lab/cleave/systems/external"
 )
@@ -72,6 +74,9 @@ func (f *explainFlags) ends(
 	}
 	second := args[len(args)-1]
 	if len(settings) > 0 {
+		if _, err := os.Stat(second); err == nil {
+			second = shell.Quote(second) // blanks in its path are no changes
+		}
 		second += " " + strings.Join(settings, " ")
 	}
 	if end != "" {

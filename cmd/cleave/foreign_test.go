@@ -75,3 +75,35 @@ func TestConsentForURLs(t *testing.T) {
 		t.Errorf("a scenario as the list: %v, want an error about the file alone", err)
 	}
 }
+
+// TestTextsOfOthersStayInComments: init writes what a compose file asks for into comments of the system file.
+// A line break in it does not begin a key.
+func TestTextsOfOthersStayInComments(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"compose.yaml": `services:
+  web:
+    image: nginx
+    ports: ["8080:80"]
+    volumes: [{type: bind, source: "/etc\naudit: {command: [x]}\u2028reset: [x]", target: /data}]
+`})
+	text, err := systemFile(filepath.Join(dir, "system.yaml"), filepath.Join(dir, "compose.yaml"), "")
+	testset.Must(t, err)
+	comments, _, _ := strings.Cut(string(text), "schema: ")
+	expectTexts(t, "it", comments, "\n# audit: ", "reset: [x]")
+	if strings.Contains(comments, "\u2028") {
+		t.Errorf("YAML reads lines that are no comments in\n%s", comments)
+	}
+}
+
+// TestAPathWithBlanksCanBeChanged by --to of explain: its blanks do not begin changes.
+func TestAPathWithBlanksCanBeChanged(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, map[string]string{"my shop/compose.yaml": `services:
+  web: {image: nginx, ports: ["8080:80"]}
+`})
+	s := makePlan(t, "explain", filepath.Join(dir, "my shop", "compose.yaml"), "--to", "web.replicas=2", "--rate",
+		"10").Study
+	if len(s.Steps) != 1 || s.Steps[0].Knob() != "web.replicas" {
+		t.Errorf("the steps are %+v", s.Steps)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/cleave-lab/cleave/report/plain"
 	"github.com/cleave-lab/cleave/shell"
 	"github.com/cleave-lab/cleave/systems/external"
 )
@@ -143,16 +144,20 @@ func systemFile(path, from, address string) ([]byte, error) {
 		return nil, err
 	}
 	var head strings.Builder
-	fmt.Fprintf(&head, "# The system of %s, for: cleave compare this.yaml other.yaml --rate 100\n"+
-		"# yaml-language-server: $schema=https://cleave-lab.github.io/schema/system.schema.json\n", name)
+	comment := func(format string, args ...any) { // a line break in a text of others must not end the comment
+		lines := strings.ReplaceAll(plain.Text(fmt.Sprintf(format, args...)), "\n", "\n# ")
+		fmt.Fprintf(&head, "# %s\n", lines)
+	}
+	comment("The system of %s, for: cleave compare this.yaml other.yaml --rate 100", name)
+	comment("yaml-language-server: $schema=https://cleave-lab.github.io/schema/system.schema.json")
 	if services := d.Units(); len(services) > 0 {
-		fmt.Fprintf(&head, "# Its units, for --fault kill:UNIT@5s: %s.\n", strings.Join(services, ", "))
+		comment("Its units, for --fault kill:UNIT@5s: %s.", strings.Join(services, ", "))
 	}
 	for _, note := range d.Notes {
-		fmt.Fprintf(&head, "# Note: %s.\n", note)
+		comment("Note: %s.", note)
 	}
 	for _, risk := range d.Risks {
-		fmt.Fprintf(&head, "# It asks for power over this host, which needs --trust: %s.\n", risk)
+		comment("It asks for power over this host, which needs --trust: %s.", risk)
 	}
 	return append([]byte(head.String()), text...), nil
 }

@@ -154,15 +154,13 @@ func (a app) doctorStudy(ctx context.Context, name string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	refused, permitted, err := withoutConsent(ctx, plan)
+	if err := refuseWithoutConsent(ctx, plan, conductor.Deployers); err != nil {
+		return err
+	}
+	lacks, err := conductor.Lacks(ctx, plan)
 	if err != nil {
 		return err
 	}
-	lacks, err := conductor.Lacks(ctx, permitted)
-	if err != nil {
-		return err
-	}
-	lacks = append(refused, lacks...)
 	parts := lab.MissingParts(lacks)
 	found := studyLacks{Study: plan.Study.Name, Variants: plan.Study.Originals(),
 		Played: study.Without(plan.Study, lacks).Originals(), Missing: parts, Install: lab.InstallParts(parts)}

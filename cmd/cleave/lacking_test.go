@@ -64,19 +64,20 @@ func TestADesignNeedsAllOfItsRuns(t *testing.T) {
 }
 
 // TestDoctorAsksForConsent: of a study on a cluster of somebody else, doctor examines the cluster only with
-// the consent of its owner, as run does. Without it, doctor lists the consent with what else is missing.
+// the consent of its owner, as run does. Without it, doctor lists the consent with what else is missing, also
+// for the same variant.
 func TestDoctorAsksForConsent(t *testing.T) {
 	dir := t.TempDir()
 	writeFiles(t, dir, map[string]string{
 		"there.yaml": `schema: cleave-study/1
 name: there
 title: A study on a cluster of somebody else
-system: shop
-baseline: sync
+system: people
+baseline: services
 variants:
-  sync: {architecture: sync, deployment: kubernetes}
-  contained: {architecture: sync, deployment: docker-bridge}
-  here: {architecture: sync, deployment: process}
+  services: {architecture: services, deployment: kubernetes, knobs: {store: cassandra}}
+  contained: {architecture: services, deployment: docker-bridge}
+  here: {architecture: services, deployment: process}
 points:
   p: {rate: 10}
 load: {duration: 1s}
@@ -86,7 +87,9 @@ design: {blocks: 1, noise_floor: []}
  clusters: [{name: c, cluster: {server: "https://203.0.113.7:6443"}}], users: [{name: u}]}`,
 	})
 	command := with(program(dir, "doctor", "there.yaml"), kubernetes.ContextVariable+"=theirs",
-		kubernetes.ConfigVariable+"="+filepath.Join(dir, "config"), "DOCKER_HOST=unix:///nowhere")
+		kubernetes.ConfigVariable+"="+filepath.Join(dir, "config"), "DOCKER_HOST=unix:///nowhere",
+		"XDG_CACHE_HOME="+dir)
 	expectRun(t, command, exitMissingPart, []string{"there: 1 of 3 variants can be played here",
-		`sync: untestable here: the cluster theirs: no load on "203.0.113.7:6443"`, "contained: untestable here: containers need Docker"})
+		`services: untestable here: the cluster theirs: no load on "203.0.113.7:6443"`,
+		"services: untestable here: cassandra", "contained: untestable here: containers need Docker"})
 }

@@ -77,27 +77,29 @@ func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
 	return nil
 }
 
-// withoutConsent returns a lack for each variant that would put load on clusters or hosts whose owners have
-// not consented to it, and the plan without the trials of these variants. That can be examined without
-// contacting them.
-func withoutConsent(ctx context.Context, plan lab.Plan) (refused []lab.Lack, permitted lab.Plan, err error) {
+// refuseWithoutConsent replaces the deployers of clusters and hosts whose owners have not consented to the
+// load of a plan: their Preflight returns the refusal. The plan can be examined then without contacting them.
+func refuseWithoutConsent(ctx context.Context, plan lab.Plan, deployers map[string]lab.Deployer) error {
 	for _, deployment := range ownedDeployments() {
 		err := admit(ctx, plan, deployment)
 		var refusal *consent.Refusal
-		if err != nil && !errors.As(err, &refusal) {
-			return nil, plan, err
-		}
-		for _, v := range plan.Study.Variants {
-			if err != nil && v.Deployment == deployment && v.TwinOf == "" {
-				refused = append(refused, lab.Lack{Variant: v.Name, Err: err})
-			}
+		if errors.As(err, &refusal) {
+			deployers[deployment] = refusedDeployer{deployers[deployment], err}
+		} else if err != nil {
+			return err
 		}
 	}
-	plan.Trials = slices.DeleteFunc(slices.Clone(plan.Trials), func(t lab.PlannedTrial) bool {
-		return slices.ContainsFunc(refused, func(l lab.Lack) bool { return l.Variant == t.Variant })
-	})
-	return refused, plan, nil
+	return nil
 }
+
+// refusedDeployer is the deployer of clusters or hosts whose owners refuse the load of a plan.
+type refusedDeployer struct {
+	lab.Deployer
+	refusal error
+}
+
+// Preflight implements lab.Deployer.
+func (r refusedDeployer) Preflight(context.Context, lab.Layout) error { return r.refusal }
 
 // ownedBy returns the clusters or hosts that the user names for a deployment by Kubernetes, Swarm or SSH. A
 // private cluster needs no consent: then there are none.
