@@ -205,38 +205,44 @@ func (f *bottleneckFlags) point(info lab.SystemInfo) (lab.Point, error) {
 func (f *bottleneckFlags) base(
 	s lab.Study, info lab.SystemInfo, onBackings backingKnobs,
 ) (lab.Variant, []string, error) {
-	candidates := []string{f.architecture}
-	if f.architecture == "" {
-		candidates = architectureNames(info)
-	}
-	for _, text := range candidates {
-		base, err := f.variant(info, onBackings, "architecture", text)
-		switch {
-		case err != nil && f.architecture == "":
-			continue // this host cannot play it
-		case err != nil:
-			return base, nil, err
+	if f.architecture != "" {
+		base, units, err := f.scaled(s, info, onBackings, f.architecture)
+		if err == nil && len(units) == 0 {
+			err = fmt.Errorf("no unit of %s %s can be replicated: each keeps data that its replicas would not have: "+
+				"raise limits instead (--resource cpu)", info.Name, f.architecture)
 		}
-		base.Name = "base"
-		if f.cpu > 0 {
-			base.Limits = map[string]lab.Limits{lab.AllUnits: {CPU: f.cpu}}
+		if err == nil {
+			units, err = f.selectUnits(units)
 		}
-		base.Summary = text + strings.TrimSuffix("; "+base.Scaling(), "; ")
-		units, err := f.scalable(s, base, nil)
-		switch {
-		case err != nil:
-			return base, nil, err
-		case f.architecture == "" && len(units) < 2:
-			continue
-		case len(units) == 0:
-			return base, nil, fmt.Errorf("no unit of %s %s can be replicated: each keeps data that its replicas "+
-				"would not have: raise limits instead (--resource cpu)", info.Name, text)
-		}
-		units, err = f.selectUnits(units)
 		return base, units, err
 	}
-	return lab.Variant{}, nil, fmt.Errorf("no architecture of %s has several units that can be replicated",
-		info.Name)
+	refused := []error{fmt.Errorf("no architecture of %s has several units that can be scaled", info.Name)}
+	for _, name := range architectureNames(info) {
+		base, units, err := f.scaled(s, info, onBackings, name)
+		if err == nil && len(units) > 1 {
+			units, err = f.selectUnits(units)
+			return base, units, err
+		}
+		refused = append(refused, err)
+	}
+	return lab.Variant{}, nil, errors.Join(refused...)
+}
+
+// scaled returns the base variant of an architecture, with knobs behind it, and the units that can be scaled.
+func (f *bottleneckFlags) scaled(
+	s lab.Study, info lab.SystemInfo, onBackings backingKnobs, text string,
+) (lab.Variant, []string, error) {
+	base, err := f.variant(info, onBackings, "architecture", text)
+	if err != nil {
+		return base, nil, err
+	}
+	base.Name = "base"
+	if f.cpu > 0 {
+		base.Limits = map[string]lab.Limits{lab.AllUnits: {CPU: f.cpu}}
+	}
+	base.Summary = text + strings.TrimSuffix("; "+base.Scaling(), "; ")
+	units, err := f.scalable(s, base, nil)
+	return base, units, err
 }
 
 // scalable returns the units of a variant that can get more replicas or, with --resource cpu, processors.
