@@ -38,6 +38,20 @@ func usersSwarm() (*swarm.UserSwarm, error) { return fromEnvironment(swarm.FromE
 // usersHosts returns the hosts that the user names.
 func usersHosts() ([]string, error) { return fromEnvironment(ssh.Named) }
 
+// runsOnUsersHosts reports whether a deployment runs units on clusters or hosts that the user names. Mistakes
+// in their names are no concern here: they end the command elsewhere.
+func runsOnUsersHosts(deployment string) bool {
+	switch deployment {
+	case lab.Kubernetes:
+		named, _ := usersCluster()
+		return named != nil
+	case lab.Swarm:
+		named, _ := usersSwarm()
+		return named != nil
+	}
+	return deployment == lab.SSH
+}
+
 // checkClusters returns an error for flags that have no effect, because no variant is deployed on the named
 // clusters or hosts.
 func checkClusters(flags *pflag.FlagSet, variants []lab.Variant) (err error) {

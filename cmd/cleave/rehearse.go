@@ -205,10 +205,16 @@ func setReplicas(s *lab.Study, units ...[]model.Unit) error {
 
 // rehearsalLimits lists what a rehearsal leaves out and what it assumes.
 func rehearsalLimits(m model.Model, deployment string) []string {
+	processors := fmt.Sprintf("all units share this host with %s (%s)", lab.Count(runtime.NumCPU(), "core"),
+		deployment)
+	if runsOnUsersHosts(deployment) {
+		processors = fmt.Sprintf("the units run on hosts of yours (%s), whose processors may be faster or slower "+
+			"than those on which the model was measured", deployment)
+	}
 	limits := []string{
 		"CPU time is spent on arithmetic instead of your code: the cost of caches, memory, garbage collection " +
 			"and locks is included as it was metered, and stays the same with any change",
-		fmt.Sprintf("all units share this host with %s (%s)", lab.Count(runtime.NumCPU(), "core"), deployment),
+		processors,
 		"times of calls are drawn independently of each other; CPU times follow the rate as far as it was " +
 			"measured, waiting does not",
 		"the CPU time of our own program for a client's request, or for asking a store that is a server, is " +

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/deploy/swarm"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/model"
 )
@@ -97,6 +98,25 @@ func TestARehearsalAnswersByWhatWasMeasured(t *testing.T) {
 		"The capacity is withheld: the model does not say what 64 users got of the system as it is"} {
 		if !strings.Contains(text.String(), want) || strings.Contains(text.String(), other.What) {
 			t.Errorf("no %q, or a %s, in\n%s", want, other.What, text.String())
+		}
+	}
+}
+
+// TestUnitsOnOtherHostsShareNone: the limits of a rehearsal do not say that units on hosts of the user share
+// this one. Private clusters do.
+func TestUnitsOnOtherHostsShareNone(t *testing.T) {
+	for _, c := range []struct {
+		deployment, variable string
+		here                 bool
+	}{
+		{lab.Process, "", true}, {lab.Swarm, "", true}, {lab.Swarm, "127.0.0.1", false}, {lab.SSH, "", false},
+	} {
+		if c.variable != "" {
+			t.Setenv(swarm.Variable, c.variable)
+		}
+		limits := strings.Join(rehearsalLimits(model.Model{}, c.deployment), "\n")
+		if strings.Contains(limits, "all units share this host") != c.here {
+			t.Errorf("%s (%q): the limits are\n%s", c.deployment, c.variable, limits)
 		}
 	}
 }
