@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -77,6 +78,15 @@ func withCode(code int, format string, args ...any) error {
 	return &codedError{code: code, cause: fmt.Errorf(format, args...)}
 }
 
+// orInterrupted returns the error of a command. If it comes from the end of the command's context, which a
+// signal ends, it says that the command was interrupted, whatever exit code it had.
+func orInterrupted(ctx context.Context, err error) error {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return withCode(exitInterrupted, "interrupted: %w", err)
+}
+
 // exitCode returns the exit code for the error of a command.
 func exitCode(err error) int {
 	var coded *codedError
@@ -87,10 +97,10 @@ func exitCode(err error) int {
 	switch {
 	case err == nil:
 		return exitFine
-	case errors.As(err, &coded):
-		return coded.code
 	case run.Interrupted(err):
 		return exitInterrupted
+	case errors.As(err, &coded):
+		return coded.code
 	case errors.As(err, &problems), errors.As(err, &refused), errors.As(err, &unset):
 		return exitBadPlan
 	case errors.As(err, &missing):

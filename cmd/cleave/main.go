@@ -30,7 +30,7 @@ func main() {
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, stop) // a second signal kills this process; the sweeper removes the leftovers then
-	err := newRoot(os.Stdin, os.Stdout, os.Stderr).ExecuteContext(ctx)
+	err := orInterrupted(ctx, newRoot(os.Stdin, os.Stdout, os.Stderr).ExecuteContext(ctx))
 	stop()
 	if err != nil {
 		fmt.Fprintln(plain.NewWriter(os.Stderr), "cleave: "+strings.ReplaceAll(err.Error(), "\n", "\n        "))

@@ -219,6 +219,9 @@ func parseReplicas(text string) (map[string]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--replicas %q: want a unit and a number, as in orders=2", one)
 		}
+		if _, twice := all[name]; twice {
+			return nil, fmt.Errorf("--replicas %q: %s is given twice", text, name)
+		}
 		if n > maxPredictedReplicas {
 			return nil, fmt.Errorf("--replicas %q: want at most %d of a unit", one, maxPredictedReplicas)
 		}
