@@ -49,7 +49,7 @@ func (a app) checkGates(
 	if err != nil {
 		return nil, withCode(exitBadPlan, "%w", err)
 	}
-	shown := a.textStream(flags.takeOutput())
+	shown := a.textStream(flags.takesOutput())
 	return verdicts, report.GatesTerminal(plain.Raw(shown), verdicts, report.Options{Colour: useColour(shown)})
 }
 
@@ -75,7 +75,7 @@ func (a app) reportAgainst(before, after string, flags documentFlags, limits gat
 		return withCode(exitBadPlan, "%w", err)
 	}
 	changes.Before.Folder, changes.After.Folder = folders[0], folders[1]
-	shown := a.textStream(flags.takeOutput())
+	shown := a.textStream(flags.takesOutput())
 	err = a.writeDocument(flags.json, func(w io.Writer) error { return report.AgainstJSON(w, changes) })
 	err = errors.Join(err, report.AgainstTerminal(plain.Raw(shown), changes,
 		report.Options{Colour: useColour(shown), Full: flags.full}))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/ci"
+	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/secret"
 	"github.com/cleave-lab/cleave/store"
 	"github.com/cleave-lab/cleave/study"
@@ -222,7 +223,7 @@ func (a app) reportCheck(folder *store.Folder, plan lab.Plan, flags *experimentF
 	if err != nil {
 		return nil, err
 	}
-	shown := a.textStream(flags.documents.takeOutput())
+	shown := a.textStream(flags.documents.takesOutput())
 	table := tabwriter.NewWriter(shown, 0, 0, 2, ' ', 0)
 	kind := "architecture"
 	if plan.Study.System == external.Name {
@@ -274,10 +275,14 @@ func tabbedTitles(columns []lab.CheckColumn) (row string) {
 // tabbedValues returns the values of columns, each followed by a tab.
 func tabbedValues(columns []lab.CheckColumn, trial lab.Trial) (row string) {
 	for _, c := range columns {
-		if c.Metric != "" {
-			row += fmt.Sprintf("%.*f\t", c.Digits, trial.Values()[c.Metric])
-		} else {
+		value, measured := trial.Values()[c.Metric]
+		switch {
+		case c.Metric == "":
 			row += fmt.Sprintf("%d\t", trial.Audit.Counts[c.Count])
+		case measured:
+			row += fmt.Sprintf("%.*f\t", c.Digits, value)
+		default:
+			row += figure.Absent + "\t"
 		}
 	}
 	return row

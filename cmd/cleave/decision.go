@@ -41,7 +41,7 @@ func (f *decisionFlags) need(
 		return nil, nil
 	case len(args) != 1:
 		return nil, withCode(exitBadPlan, "--decision is about one run: name one folder")
-	case documents.takeOutput():
+	case documents.takesOutput():
 		return nil, withCode(exitBadPlan, "--decision takes standard output: leave out --format and --json -")
 	case changed("rate") && !(f.rate > 0 && f.rate < math.MaxInt64):
 		return nil, withCode(exitBadPlan, "--rate is %v: give operations per second, above 0", f.rate)

@@ -63,8 +63,8 @@ func (f *documentFlags) check() error {
 	return checkOutput("--json", f.json)
 }
 
-// takeOutput reports whether a document takes standard output.
-func (f *documentFlags) takeOutput() bool {
+// takesOutput reports whether a document takes standard output.
+func (f *documentFlags) takesOutput() bool {
 	return isOutput(f.json) || f.format != "" || f.decision != nil
 }
 
@@ -161,7 +161,7 @@ func (a app) conclude(folder *store.Folder, flags documentFlags) (lab.Analysis, 
 			return concluded, err
 		}
 	}
-	shown := a.textStream(flags.takeOutput())
+	shown := a.textStream(flags.takesOutput())
 	err = report.Terminal(plain.Raw(shown), concluded,
 		report.Options{Colour: useColour(shown), Full: flags.full, NotesShown: flags.notesShown})
 	err = errors.Join(err, a.writeJSONFile(flags.json, concluded))

@@ -58,7 +58,7 @@ func exitCodesHelp(codes ...int) string {
 	return "\n\n" + strings.Join(report.Wrap("Exit codes: "+strings.Join(parts, "; ")+".", helpWidth), "\n")
 }
 
-// measuredCodes returns the exit codes of commands that compare variants under load.
+// measuredCodes returns the exit codes of commands that compare variants.
 func measuredCodes() []int {
 	return []int{exitFine, exitFailed, exitBadPlan, exitMissingPart, exitLoadNotReached, exitInvariant,
 		exitUndecided, exitInterrupted}
@@ -79,9 +79,9 @@ func withCode(code int, format string, args ...any) error {
 }
 
 // orInterrupted returns the error of a command. If it comes from the end of the command's context, which a
-// signal ends, it says that the command was interrupted, whatever exit code it had.
+// signal ends, the error says that the command was interrupted, whatever its exit code was.
 func orInterrupted(ctx context.Context, err error) error {
-	if ctx.Err() == nil || !errors.Is(err, context.Canceled) {
+	if ctx.Err() == nil || !errors.Is(err, context.Canceled) || exitCode(err) == exitInterrupted {
 		return err
 	}
 	return withCode(exitInterrupted, "interrupted: %w", err)

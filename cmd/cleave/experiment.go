@@ -80,7 +80,8 @@ func (a app) reproduceCommand() *cobra.Command {
 		Use:   "reproduce STUDY",
 		Short: "run a built-in study and say which published claims hold here",
 		Long: `Plays a built-in study on this host, puts every published figure beside the
-measured one, and says of each published claim whether the data support it.`,
+measured one, and says of each published claim whether the data support it.` +
+			exitCodesHelp(measuredCodes()...),
 		Example: "  cleave reproduce rego2021 --quick --json out.json\n  cleave reproduce costa2022 " +
 			"--quick --backing mariadb,rabbitmq,mongo",
 		Args:              arguments(orResumed(cobra.ExactArgs(1))),
@@ -102,7 +103,7 @@ func (a app) runCommand() *cobra.Command {
 docs/schema/study.schema.json makes editors check it while you type.
 
 Given a result folder, plays its plan once more: the same trials in the same
-order with the same seeds, into a new folder.`,
+order with the same seeds, into a new folder.` + exitCodesHelp(measuredCodes()...),
 		Example: "  cleave run my-study.yaml --blocks 10\n  cleave run results/rego2021/latest",
 		Args:    arguments(orResumed(cobra.ExactArgs(1))),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -270,7 +270,7 @@ func (f *sequentialFlags) addTo(flags *pflag.FlagSet) {
 		"block from %d on and plays no more trials for decided questions; --blocks is the maximum then "+
 		"(default %d)", lab.FirstLook, sequentialBlocks))
 	flags.DurationVar(&f.within, "within", 0,
-		"time limit of an experiment with --until, e.g. 20m (--resume starts it again)")
+		"time limit of an experiment with --until, e.g. 20m; it begins anew with --resume")
 }
 
 // apply returns the plan of an experiment that analyses its data after every block, if the flags ask for it.

@@ -205,8 +205,9 @@ func (g generator) Read(report lab.UnitReport) (lab.LoadReport, error) {
 	return read, nil
 }
 
-// reliefOf returns the end of the last second whose 99th percentile was above the objective, in seconds since
-// the beginning of the load; 0 if there was none. relieved is false if that was the last second of the load.
+// reliefOf returns the end of the last second whose 99th percentile was above the objective, or that had no
+// answers, in seconds since the beginning of the load; 0 if there was none. relieved is false if that was the
+// last second of the load, or the objective has no limit on times.
 func reliefOf(course []lab.Slice, limit objective.Objective) (seconds float64, relieved bool) {
 	longest := limit.LongestTime(0).Seconds()
 	if longest == 0 || len(course) == 0 {

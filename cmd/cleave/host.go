@@ -54,7 +54,7 @@ func (a app) cleanCommand() *cobra.Command {
 		Long: `Ends processes and removes directories that belong to a cleave that has died, what
 it has in Docker, and what it has made on servers, hosts and clusters that
 CLEAVE_USE_... name. Results are kept, and so is what may belong to a cleave that
-runs: it is named.`,
+runs: clean lists it.`,
 		Example: "  cleave clean",
 		Args:    arguments(cobra.NoArgs),
 		RunE:    func(command *cobra.Command, _ []string) error { return a.clean(command.Context()) },
@@ -151,7 +151,7 @@ func (a app) doctorCommand() *cobra.Command {
 		Long: `Prints the facts that every experiment records about this host, which parts are
 missing and why, and what earlier runs have left. Of a built-in study, or a study file, it
 says what would be left out here, and prints one line that installs all that is
-missing. Exit code 3: a part is missing.`,
+missing. Exit code 3: a part of Cleave, or one that the study needs, is missing.`,
 		Example:           "  cleave doctor\n  cleave doctor costa2022",
 		Args:              arguments(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: cobra.FixedCompletions(studies.Names(), cobra.ShellCompDirectiveDefault),

@@ -186,13 +186,13 @@ func (l *loadList) close(whole bool) error {
 	if err := errors.Join(l.Flush(), l.file.Close()); err != nil {
 		return fmt.Errorf("the list %s is not whole: %w", l.file.Name(), err)
 	}
-	renamed := l.file.Name() != l.path // not for pipes and devices
+	isDraft := l.file.Name() != l.path // unlike pipes and devices
 	switch {
-	case whole && !l.failed && renamed:
+	case whole && !l.failed && isDraft:
 		return os.Rename(l.file.Name(), l.path)
 	case whole && !l.failed:
 		return nil
-	case l.rows == 0 && renamed:
+	case l.rows == 0 && isDraft:
 		return os.Remove(l.file.Name())
 	}
 	return fmt.Errorf("the list %s is not whole: it has what came before the failure", l.file.Name())

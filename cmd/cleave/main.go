@@ -137,8 +137,11 @@ func helpCommand() *cobra.Command {
 		Use: "help [COMMAND]", Short: "say more about a command",
 		RunE: func(help *cobra.Command, args []string) error {
 			command, rest, err := help.Root().Find(args)
-			if err != nil || len(rest) > 0 {
+			if len(rest) > 0 {
 				return rejectUnknownCommand(help.Root(), rest)
+			}
+			if err != nil {
+				return err
 			}
 			return command.Help()
 		},

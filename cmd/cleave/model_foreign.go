@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,11 +76,11 @@ func (f *modelFlags) foreignPlan(
 	return f.expand(&study.File{Study: s}, f.options())
 }
 
-// byService returns cpu, the CPU times by unit, by the names of services in spans. If exactly one unit is
-// named by no span, and exactly one service is no unit, it assumes that they are the same and renames the
-// unit. Otherwise it changes nothing.
+// byService returns CPU times of units by the names of services in spans. If exactly one unit is named by no
+// span, and exactly one service is no unit, they are taken to be the same, and cpu gets the service's name for
+// the unit. Otherwise cpu stays as it is.
 func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
-	var unitsLeft, servicesLeft []string // those without a counterpart
+	unitsLeft, servicesLeft := slices.Collect(maps.Keys(cpu)), []string{} // those without a counterpart
 	var walk func(s *lab.SpanNode)
 	walk = func(s *lab.SpanNode) {
 		name := model.UnitName(s.Service)
@@ -91,9 +92,6 @@ func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float6
 		}
 		// The peer may be a database.
 		unitsLeft = slices.DeleteFunc(unitsLeft, func(unit string) bool { return unit == name || unit == s.Peer })
-	}
-	for unit := range cpu {
-		unitsLeft = append(unitsLeft, unit)
 	}
 	for _, t := range traces {
 		walk(t)

@@ -37,8 +37,8 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		return err
 	}
 	s := plan.Study
-	// perFlow is the number of operations per flow; owned says that each component has its own store.
-	low, foreign, warmUp, perFlow, owned := s.Points[0], s.System == external.Name, s.Load.WarmUp, 1.0, false
+	low, foreign := s.Points[0], s.System == external.Name
+	perFlow, owned := 1.0, false // the number of operations per flow; whether each component has its own store
 	if system, ours := systemNamed[lab.Modelled](s.System, systemSettings{}); ours {
 		v, _ := s.Variant(meteredVariant)
 		perFlow, owned = system.Modelling().PerFlow, system.Modelling().Owned(v)
@@ -63,6 +63,7 @@ func (a app) modelRun(folder *store.Folder, out string) error {
 		return withCode(exitFailed, "no metered trial at %s counts: cleave report %s says why, and "+
 			"docs/trials.md what to do", low.Name, shell.Quote(folder.Dir()))
 	}
+	warmUp := s.Load.WarmUp
 	if foreign { // the received spans do not include the warm-up
 		from.Name, warmUp = s.Title, 0
 	} else {

@@ -92,8 +92,8 @@ not model.
 func (f *predictFlags) addTo(flags *pflag.FlagSet) {
 	f.change.addTo(flags)
 	flags.StringVar(&f.change.stores, "stores", string(predict.SharedStores),
-		"`parts` that get stores of their own with the change: shared (none: they keep those of the model), "+
-			"unit, component")
+		"`parts` that get stores of their own with the change: unit or component; shared: the stores stay as "+
+			"they are in the model")
 	flags.BoolVar(&f.partitions, "all-partitions", false,
 		"rank every way to divide the components into units, by CPU time")
 	flags.Float64Var(&f.rate, "rate", 0, "operations per second")

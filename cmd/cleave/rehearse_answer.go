@@ -35,7 +35,7 @@ func (a app) reportRehearsal(
 	for _, limit := range plan.Study.Notes {
 		fmt.Fprintf(&b, "  * %s\n", limit)
 	}
-	if _, err := io.WriteString(a.textStream(flags.documents.takeOutput()), b.String()+"\n"); err != nil {
+	if _, err := io.WriteString(a.textStream(flags.documents.takesOutput()), b.String()+"\n"); err != nil {
 		return nil, err
 	}
 	return a.reportAnalysis(folder, plan, flags)

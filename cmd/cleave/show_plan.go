@@ -148,19 +148,20 @@ func durationText(seconds float64) string {
 
 // earlierRun holds the times of an earlier run.
 type earlierRun struct {
-	dir     string
-	trials  int
-	bytes   int64
-	growth  float64                         // the scale of jobs now, divided by that of the earlier run
-	seconds map[lab.PlannedTrial][2]float64 // sums over similar trials: outside the job, and of the job
-	counts  map[lab.PlannedTrial]int
+	dir    string
+	trials int
+	bytes  int64
+	growth float64 // the scale of jobs now, divided by that of the earlier run
+	groups map[lab.PlannedTrial]trialGroup
 }
+
+// trialGroup holds the times of similar trials, in seconds. Those of jobs are multiplied by the growth.
+type trialGroup struct{ trials, outside, job float64 }
 
 // lastRun reads the times and the size of a run. They are empty if there is no such folder. The time of jobs
 // is assumed to be proportional to the scale.
 func lastRun(dir string, s lab.Study) (earlierRun, error) {
-	e := earlierRun{dir: dir, growth: 1, seconds: map[lab.PlannedTrial][2]float64{},
-		counts: map[lab.PlannedTrial]int{}}
+	e := earlierRun{dir: dir, growth: 1, groups: map[lab.PlannedTrial]trialGroup{}}
 	folder, err := store.Open(dir)
 	if err != nil {
 		return e, nil // there is no earlier run
@@ -181,17 +182,17 @@ func lastRun(dir string, s lab.Study) (earlierRun, error) {
 			continue
 		}
 		e.trials++
-		for _, group := range similarTrials(trial.Variant, trial.Point.Name) {
-			sum := e.seconds[group]
+		for _, key := range similarTrials(trial.Variant, trial.Point.Name) {
+			group := e.groups[key]
+			group.trials++
 			for _, phase := range trial.Phases {
 				if phase.Name == lab.PhaseJob {
-					sum[1] += e.growth * phase.Seconds
+					group.job += e.growth * phase.Seconds
 				} else {
-					sum[0] += phase.Seconds
+					group.outside += phase.Seconds
 				}
 			}
-			e.seconds[group] = sum
-			e.counts[group]++
+			e.groups[key] = group
 		}
 	}
 	err = filepath.WalkDir(folder.Dir(), func(_ string, entry fs.DirEntry, err error) error {
@@ -215,13 +216,13 @@ func similarTrials(variant, point string) []lab.PlannedTrial {
 
 // mean returns the mean time of the closest group of trials that was played, with the job or without it.
 func (e earlierRun) mean(trial lab.PlannedTrial, withJob bool) float64 {
-	for _, group := range similarTrials(trial.Variant, trial.Point) {
-		if n := float64(e.counts[group]); n > 0 {
-			outside, job := e.seconds[group][0]/n, e.seconds[group][1]/n
-			if withJob {
-				return outside + job
-			}
-			return outside
+	for _, key := range similarTrials(trial.Variant, trial.Point) {
+		group, played := e.groups[key]
+		switch {
+		case played && withJob:
+			return (group.outside + group.job) / group.trials
+		case played:
+			return group.outside / group.trials
 		}
 	}
 	return 0
