@@ -11,16 +11,17 @@ WEB     := report/web
 TOOLS   := $(addprefix bin/tools/,staticcheck errcheck protoc-gen-go protoc-gen-go-grpc)
 SCRIPTS := $(wildcard scripts/*.sh) .ci/run
 
-# All go commands compile alike, also in other clones: what was compiled for one serves for all. gRPC is without
-# the page of traces that nobody looks at: with it the linker keeps every exported method. Without tables for a
-# debugger everything compiles a twelfth faster; who wants to look at a program with one calls go build.
+# All go commands compile alike, also in other clones, so that Go's cache serves for all. grpcnotrace leaves
+# out gRPC's page of traces, for which the linker would keep every exported method. Without tables for a
+# debugger everything compiles a twelfth faster; to debug a program, build it with go build.
 export GOFLAGS := $(GOFLAGS) -trimpath -tags=grpcnotrace -gcflags=all=-dwarf=false
 
 .PHONY: help
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# What goes into images, the unit programs, has no symbols and no debugger's tables.
+# The unit programs go into images: they have no symbols. scripts/dist.sh sets STRIP, so that cleave has none
+# in archives.
 .PHONY: build
 build: web ## build bin/cleave, bin/host-agent and the unit programs, bin/unit/*
 	@scripts/need.sh build
@@ -28,7 +29,6 @@ build: web ## build bin/cleave, bin/host-agent and the unit programs, bin/unit/*
 	$(GOBUILD) -ldflags "-s -w" -o $(BIN)/host-agent ./cmd/host-agent
 	$(GOBUILD) -ldflags "-s -w" -o $(BIN)/unit/ ./cmd/unit/...
 
-# What leaves this machine: cleave, too, is without the debugger's tables there.
 ARCHES := amd64 arm64
 
 .PHONY: dist
@@ -163,8 +163,8 @@ $(TOOLS) &: tools/go.mod tools/go.sum
 
 PROTOS := $(shell find systems binding -name '*.proto' 2>/dev/null)
 # Those whose services are components of a system.
-COMPONENTS := $(addprefix systems/,shop/shoppb/shop.proto people/peoplepb/people.proto social/socialpb/social.proto \
-  rehearsal/rehearsalpb/rehearsal.proto)
+COMPONENTS := $(addprefix systems/,shop/shoppb/shop.proto people/peoplepb/people.proto \
+  social/socialpb/social.proto rehearsal/rehearsalpb/rehearsal.proto)
 
 .PHONY: generate
 generate: bin/tools/protoc-gen-go bin/tools/protoc-gen-go-grpc
@@ -211,7 +211,7 @@ bench-stats: ## hold the statistics against simulated experiments of which the t
 	go run ./stats/bench -out results/bench/stats.json
 
 .PHONY: bench-predict
-bench-predict: build ## measure the simulator, and how far off predicted and rehearsed placements are (2 hours, 2 idle cores)
+bench-predict: build ## measure the error of predicted and rehearsed placements (2 hours, 2 idle cores)
 	go run ./predict/bench -out results/bench/predict.json
 	CGO_ENABLED=0 go run ./systems/rehearsal/bench -out results/bench/placements.json
 
