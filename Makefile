@@ -211,7 +211,7 @@ bench-stats: ## hold the statistics against simulated experiments of which the t
 	go run ./stats/bench -out results/bench/stats.json
 
 .PHONY: bench-predict
-bench-predict: build ## measure the error of predicted and rehearsed placements (2 hours, 2 idle cores)
+bench-predict: build ## measure the simulator, and how far off predictions are (2 hours, 2 idle cores)
 	go run ./predict/bench -out results/bench/predict.json
 	CGO_ENABLED=0 go run ./systems/rehearsal/bench -out results/bench/placements.json
 
