@@ -75,7 +75,7 @@ plots. Results go to standard output, progress and notes to standard error.`,
 	return root
 }
 
-// commit returns the commit from which the program was built; empty: unknown.
+// commit returns the commit from which the program was built, as a remark behind the version; empty: unknown.
 func commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -10,13 +10,15 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
 
-// Writer passes text on, with control characters escaped as by Text.
+// Writer passes text on, with control characters escaped as by Text. Several goroutines may write.
 type Writer struct {
 	to   io.Writer
+	lock sync.Mutex
 	rest []byte // the first bytes of a character that is not complete yet
 }
 
@@ -34,6 +36,8 @@ func Raw(w io.Writer) io.Writer {
 
 // Write implements io.Writer.
 func (w *Writer) Write(data []byte) (int, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
 	text := slices.Concat(w.rest, data)
 	whole := len(text)
 	for last := whole - 1; last >= 0 && whole-last < utf8.UTFMax; last-- {

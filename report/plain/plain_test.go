@@ -3,8 +3,29 @@ package plain
 import (
 	"bytes"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 )
+
+// TestSeveralMayWrite: with --serve, the log of the page's server and the command write to standard error.
+func TestSeveralMayWrite(t *testing.T) {
+	const writers, lines = 4, 200
+	var shown bytes.Buffer
+	w := NewWriter(&shown)
+	var running sync.WaitGroup
+	for range writers {
+		running.Go(func() {
+			for range lines {
+				fmt.Fprintln(w, "grün")
+			}
+		})
+	}
+	running.Wait()
+	if got := strings.Count(shown.String(), "grün\n"); got != writers*lines {
+		t.Errorf("%d whole lines, want %d", got, writers*lines)
+	}
+}
 
 func TestNothingSteersTheTerminal(t *testing.T) {
 	for written, want := range map[string]string{
