@@ -134,6 +134,9 @@ func firstRate(job lab.LoadJob) float64 {
 	_, _ = name.Write([]byte(job.Variant)) // writes to a hash never fail
 	random := rand.New(rand.NewPCG(job.Seed, name.Sum64()))
 	scattered := job.Rate * math.Exp2(random.Float64())
+	if scattered < 1 {
+		return scattered // rounded, it could be 0
+	}
 	return math.Round(scattered*100) / 100
 }
 

@@ -68,6 +68,9 @@ func TestSearchesBeginAtDifferentRates(t *testing.T) {
 	if low > 220 || high < 360 {
 		t.Errorf("64 searches begin between %g and %g, want rates from all of 200 to 400", low, high)
 	}
+	if rate := firstRate(lab.LoadJob{Rate: 0.002, Search: true, Seed: 7}); !(rate >= 0.002 && rate <= 0.004) {
+		t.Errorf("a search from 0.002 begins at %g", rate)
+	}
 	if one, other := begins("sync", 7, true), begins("async", 7, true); one == other {
 		t.Errorf("two variants of a block both begin at %g", one)
 	}

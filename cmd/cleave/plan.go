@@ -274,6 +274,9 @@ func (f *experimentFlags) variant(
 			v.Deployment = value
 			continue
 		}
+		if _, twice := v.Knobs[knob]; twice {
+			return v, fmt.Errorf("--%s: %s is given twice", flag, knob)
+		}
 		v.Knobs[knob] = value
 	}
 	if !slices.Contains(lab.Deployments(), v.Deployment) {
