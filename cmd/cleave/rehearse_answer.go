@@ -127,28 +127,15 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 		}
 		row := []string{placement, load}
 		for _, q := range quantities {
-			if !q.AppliesTo(m) {
-				row = append(row, "-")
-				continue
-			}
-			result, truth := r.result(variant, m, q.Metric), q.Measured(m)
-			text := resultText(result)
-			if result != nil && truth > 0 {
-				c, gap := predict.Compared{Predicted: result.Mean, Measured: truth}, predict.Gap{}
-				if q.Metric.Quantile == 0.5 {
-					gap = predict.MedianGap(m)
-				}
-				text += fmt.Sprintf(", measured %s (%+.1f %%)", figure.Amount(truth, q.Metric.Unit), 100*c.Error())
-				beyond, acceptable := c.Judge(q.Margin, gap)
-				mark := "  "
-				if !acceptable {
-					mark, wrong = "  ! ", true
-				}
-				if beyond != "" {
-					remarks += fmt.Sprintf("%s%s %s at %s: %s\n", mark, q.Name, placement, load, beyond)
-				}
-			}
+			text, beyond, right := r.besideMeasured(variant, m, q)
 			row = append(row, text)
+			mark := "  "
+			if !right {
+				mark, wrong = "  ! ", true
+			}
+			if beyond != "" {
+				remarks += fmt.Sprintf("%s%s %s at %s: %s\n", mark, q.Name, placement, load, beyond)
+			}
 		}
 		rows = append(rows, row)
 	}
@@ -161,6 +148,28 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 		fmt.Fprint(w, "  The model does not describe this host, or other programs kept it busy: trust no figure "+
 			"of one placement.\n  Ratios are off less, as far as both placements are off alike.\n")
 	}
+}
+
+// besideMeasured returns a rehearsed quantity with the measured one and the error between them, what to say of
+// an error beyond the margin, and whether the rehearsed quantity counts as right (predict.Compared.Judge).
+func (r rehearsedChange) besideMeasured(
+	variant string, m model.Measurement, q predict.Quantity,
+) (text, beyond string, right bool) {
+	if !q.AppliesTo(m) {
+		return "-", "", true
+	}
+	result, truth := r.result(variant, m, q.Metric), q.Measured(m)
+	if result == nil || truth <= 0 {
+		return resultText(result), "", true
+	}
+	var gap predict.Gap
+	if q.Metric.Quantile == 0.5 {
+		gap = predict.MedianGap(m)
+	}
+	c := predict.Compared{Predicted: result.Mean, Measured: truth}
+	beyond, right = c.Judge(q.Margin, gap)
+	return fmt.Sprintf("%s, measured %s (%+.1f %%)", resultText(result), figure.Amount(truth, q.Metric.Unit),
+		100*c.Error()), beyond, right
 }
 
 // writeCPU prints the CPU time of the model next to the metered one. Only systems that play models have the
