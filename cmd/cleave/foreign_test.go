@@ -101,8 +101,8 @@ func TestAPathWithBlanksCanBeChanged(t *testing.T) {
 	writeFiles(t, dir, map[string]string{"my shop/compose.yaml": `services:
   web: {image: nginx, ports: ["8080:80"]}
 `})
-	s := makePlan(t, "explain", filepath.Join(dir, "my shop", "compose.yaml"), "--to", "web.replicas=2", "--rate",
-		"10").Study
+	path := filepath.Join(dir, "my shop", "compose.yaml")
+	s := makePlan(t, "explain", path, "--to", "web.replicas=2", "--rate", "10").Study
 	if len(s.Steps) != 1 || s.Steps[0].Knob() != "web.replicas" {
 		t.Errorf("the steps are %+v", s.Steps)
 	}

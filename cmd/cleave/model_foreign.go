@@ -77,8 +77,8 @@ func (f *modelFlags) foreignPlan(
 }
 
 // byService returns CPU times of units by the names of services in spans. If exactly one unit is named by no
-// span, and exactly one service is no unit, they are taken to be the same, and cpu gets the service's name for
-// the unit. Otherwise cpu stays as it is.
+// span, and exactly one service is no unit, they are taken to be the same, and cpu gets the service's name
+// for the unit. Otherwise cpu stays as it is.
 func byService(cpu map[string]float64, traces []*lab.SpanNode) map[string]float64 {
 	unitsLeft, servicesLeft := slices.Collect(maps.Keys(cpu)), []string{} // those without a counterpart
 	var walk func(s *lab.SpanNode)

@@ -150,8 +150,8 @@ func (r rehearsedChange) writeErrors(w io.Writer) {
 	}
 }
 
-// besideMeasured returns a rehearsed quantity with the measured one and the error between them, what to say of
-// an error beyond the margin, and whether the rehearsed quantity counts as right (predict.Compared.Judge).
+// besideMeasured returns a rehearsed quantity with the measured one and the error between them, what to say
+// of an error beyond the margin, and whether the rehearsed quantity counts as right (predict.Compared.Judge).
 func (r rehearsedChange) besideMeasured(
 	variant string, m model.Measurement, q predict.Quantity,
 ) (text, beyond string, right bool) {

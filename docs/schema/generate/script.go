@@ -53,9 +53,9 @@ func scriptTypes(c comments) (string, error) {
 	return s.text.String(), s.err
 }
 
-// of returns the name of a type in TypeScript, and writes the interfaces that it needs. Lists, bytes, maps and
-// pointers may be null here, as the nil ones of Go are in JSON. The schemas are stricter: they promise empty
-// lists and maps (builder.of).
+// of returns the name of a type in TypeScript, and writes the interfaces that it needs. Lists, bytes, maps
+// and pointers may be null here, as the nil ones of Go are in JSON. The schemas are stricter: they promise
+// empty lists and maps (builder.of).
 func (s *script) of(t reflect.Type) string {
 	switch t {
 	case reflect.TypeFor[time.Time]():
