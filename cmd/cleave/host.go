@@ -125,7 +125,8 @@ func programState(program, packaged, use string) backingState {
 	return backingState{Is: program + ", " + use}
 }
 
-// serverPatience is the longest time that a server of the user may take to return its version.
+// serverPatience is the longest time that a server of the user may take to return its version, and a cluster
+// or host to return its addresses or the proof of consent.
 const serverPatience = 10 * time.Second
 
 // userServerState returns the state of a server that the user names.

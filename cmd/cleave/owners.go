@@ -52,15 +52,15 @@ func ownedDeployments() []string { return []string{lab.Kubernetes, lab.Swarm, la
 // admit checks the consent of the owners of the user's clusters and hosts, if the plan puts load
 // on them with one of these deployments. This host needs none.
 func admit(ctx context.Context, plan lab.Plan, deployments ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, serverPatience)
-	defer cancel()
 	for _, deployment := range deployments {
 		if !slices.ContainsFunc(plan.Study.Variants, func(v lab.Variant) bool {
 			return v.Deployment == deployment
 		}) {
 			continue
 		}
-		all, err := ownedBy(ctx, deployment)
+		limited, cancel := context.WithTimeout(ctx, serverPatience)
+		all, err := ownedBy(limited, deployment)
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -210,7 +210,9 @@ func (o owned) checkConsent(ctx context.Context, guard consent.Guard, plan lab.P
 			length := (load.Duration + load.LongestWarmUp()) * max(1, plan.Study.Design.Lengthen)
 			request.Duration = time.Duration(length * float64(time.Second))
 		}
-		_, err = guard.Admit(ctx, request)
+		limited, cancel := context.WithTimeout(ctx, serverPatience) // each of many hosts may be slow
+		_, err = guard.Admit(limited, request)
+		cancel()
 		var refusal *consent.Refusal
 		if errors.As(err, &refusal) {
 			return withCode(exitBadPlan,
