@@ -39,6 +39,7 @@ type (
 	}
 	jaegerReference struct {
 		RefType string `json:"refType"`
+		TraceID string `json:"traceID"`
 		SpanID  string `json:"spanID"`
 	}
 	jaegerTag struct {
@@ -68,14 +69,18 @@ func readJaeger(document []byte, component string) ([]Span, error) {
 }
 
 // span returns a span of Jaeger as a Span. Its parent is the first CHILD_OF reference. Without one it is the
-// first reference, whose span does not wait for this one; without references it is ParentSpanID.
+// first reference, whose span does not wait for this one; without references it is ParentSpanID. References
+// to spans of other traces do not count.
 func (s jaegerSpan) span(service, component string) (Span, error) {
 	parent, follows := s.ParentSpanID, false
+	own := slices.DeleteFunc(slices.Clone(s.References), func(r jaegerReference) bool {
+		return r.TraceID != "" && padded(r.TraceID, 32) != padded(s.TraceID, 32)
+	})
 	isParent := func(r jaegerReference) bool { return r.RefType == "CHILD_OF" }
-	if i := slices.IndexFunc(s.References, isParent); i >= 0 {
-		parent = s.References[i].SpanID
-	} else if len(s.References) > 0 {
-		parent, follows = s.References[0].SpanID, true
+	if i := slices.IndexFunc(own, isParent); i >= 0 {
+		parent = own[i].SpanID
+	} else if len(own) > 0 {
+		parent, follows = own[0].SpanID, true
 	}
 	record, err := recordOf(s.TraceID, s.SpanID, parent)
 	if err != nil {

@@ -37,8 +37,16 @@ func keepIn(folder, name string, set Set) error {
 			last = max(last, number)
 		}
 	}
-	dir := filepath.Join(folder, fmt.Sprintf("%03d-%s", last+1, name+spansSuffix))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return fmt.Errorf("keep spans: %w", err)
+	}
+	dir := ""
+	for err = fs.ErrExist; errors.Is(err, fs.ErrExist); { // another run may keep spans here, too
+		last++
+		dir = filepath.Join(folder, fmt.Sprintf("%03d-%s", last, name+spansSuffix))
+		err = os.Mkdir(dir, 0o755)
+	}
+	if err != nil {
 		return fmt.Errorf("keep spans: %w", err)
 	}
 	file, err := os.Create(filepath.Join(dir, "spans.jsonl"))

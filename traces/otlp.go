@@ -97,8 +97,12 @@ const peerAttribute = "peer.service"
 // peerOf returns the service that a client calls, by the old and the new semantic conventions of
 // OpenTelemetry.
 func peerOf(attribute attributes) string {
-	return cmp.Or(attribute(peerAttribute), attribute("server.address"), attribute("net.peer.name"),
-		databaseOf(attribute))
+	for _, key := range []string{peerAttribute, "server.address", "net.peer.name"} {
+		if peer := attribute(key); peer != "" {
+			return peer
+		}
+	}
+	return databaseOf(attribute)
 }
 
 // databaseOf returns the kind of database that a client calls, by the new and the old conventions; "" if it

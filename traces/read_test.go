@@ -170,13 +170,17 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 }
 
-// TestJaegersReferences: a span waits for its child, but not for a span that follows from it.
+// TestJaegersReferences: a span waits for its child, but not for a span that follows from it. References to
+// other traces do not count.
 func TestJaegersReferences(t *testing.T) {
 	const second = `[{"refType":"CHILD_OF","spanID":"1"}]`
 	for references, want := range map[string]bool{
 		second: false,
 		`[{"refType":"FOLLOWS_FROM","spanID":"1"}]`:                                     true,
 		`[{"refType":"FOLLOWS_FROM","spanID":"3"},{"refType":"CHILD_OF","spanID":"1"}]`: false,
+		`[{"refType":"CHILD_OF","traceID":"7","spanID":"5"},` +
+			`{"refType":"FOLLOWS_FROM","traceID":"00102030405060708090A0B0C0D0E0F","spanID":"1"}]`: true,
+		`[{"refType":"FOLLOWS_FROM","traceID":"7","spanID":"5"}],"parentSpanID":"1"`: false,
 	} {
 		set, err := readText(t, strings.Replace(formats["Jaeger"], second, references, 1))
 		if err != nil {

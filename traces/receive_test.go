@@ -27,6 +27,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -374,6 +375,21 @@ func TestKeptSpansAreNotOverwritten(t *testing.T) {
 	}
 	if text, err := os.ReadFile(kept); err != nil || string(text) != "kept" {
 		t.Errorf("the file holds %q (%v), want what was kept", text, err)
+	}
+}
+
+// TestRunsShareAFolder: trials of several runs that end at the same time keep their spans apart.
+func TestRunsShareAFolder(t *testing.T) {
+	folder, done := filepath.Join(t.TempDir(), "new"), errgroup.Group{}
+	const runs = 50
+	for range runs {
+		done.Go(func() error { return keepIn(folder, "a", Set{}) })
+	}
+	if err := done.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if kept, err := os.ReadDir(folder); err != nil || len(kept) != runs {
+		t.Errorf("%d folders of %d trials, %v", len(kept), runs, err)
 	}
 }
 
