@@ -103,7 +103,7 @@ func (a *Answer) explain(ctx context.Context, m model.Model, at site, users int,
 		return most.rate, err
 	}
 	quickly := func(factor float64) (float64, error) { return simulated(factor, q.Operations/16) }
-	if a.StoreFactor, err = storeFactor(0, 8, quickly, measured); err != nil {
+	if a.StoreFactor, err = storeFactor(8, quickly, measured); err != nil {
 		return nil, err
 	}
 	factors := []float64{a.StoreFactor, 0}

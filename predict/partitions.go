@@ -64,7 +64,11 @@ func Rank(ctx context.Context, q Question) (Ranking, error) {
 			"with --split or --merge", n, MostComponents)
 	}
 	// With all components apart every call crosses units: an error if a hop is unknown.
-	asIs, _, err := r.prepare(ctx, Change{Split: slices.Collect(slices.Chunk(components, 1))})
+	units, err := Change{Split: slices.Collect(slices.Chunk(components, 1))}.Apply(q.Model)
+	if err != nil {
+		return r, err
+	}
+	asIs, _, err := r.prepare(ctx, units)
 	if err != nil {
 		return r, err
 	}

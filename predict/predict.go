@@ -119,7 +119,11 @@ func overloaded(err error) bool {
 // is a mistake in the question, or the end of ctx.
 func Predict(ctx context.Context, q Question) (Answer, error) {
 	a := Answer{Question: q}
-	asIs, changed, err := a.prepare(ctx, q.Change)
+	units, err := q.Change.Apply(q.Model)
+	if err != nil {
+		return a, err
+	}
+	asIs, changed, err := a.prepare(ctx, units)
 	if err != nil {
 		return a, err
 	}
@@ -141,14 +145,11 @@ func Predict(ctx context.Context, q Question) (Answer, error) {
 	return a, err
 }
 
-// prepare fills in the units after a change, the hop, the factor of the times at stores, the self-check and
-// the limits. It returns both placements. change may be another one than that of the question, as in Rank,
-// but its stores are ignored: those of the question's change count.
-func (a *Answer) prepare(ctx context.Context, change Change) (asIs, changed placement, err error) {
+// prepare fills in the units after the change, the hop, the factor of the times at stores, the self-check and
+// the limits. It returns both placements.
+func (a *Answer) prepare(ctx context.Context, units []model.Unit) (asIs, changed placement, err error) {
 	q := a.Question
-	if a.Units, err = change.Apply(q.Model); err != nil {
-		return asIs, changed, err
-	}
+	a.Units = units
 	rated := q.rated()
 	if a.Hop = q.Hop.at(q.used()); a.Hop == nil {
 		a.Hop = usualHop(rated)

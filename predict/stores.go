@@ -18,11 +18,12 @@ func withStores(m model.Model, factor float64) model.Model {
 	})
 }
 
-// storeFactor returns the factor of the times at stores, from low to high, with which a simulation gives the
+// storeFactor returns the factor of the times at stores, up to high, with which a simulation gives the
 // measured rate. The times of the model are those of low load: a disk that is asked more often answers
 // faster, or slower. The factor is 1 if none explains the rate.
-func storeFactor(low, high float64, simulated func(factor float64) (float64, error), measured float64,
+func storeFactor(high float64, simulated func(factor float64) (float64, error), measured float64,
 ) (float64, error) {
+	low := 0.0
 	fastest, err := simulated(low)
 	slowest, slowErr := simulated(high)
 	if err = errors.Join(err, slowErr); err != nil || fastest <= measured || slowest >= measured {
@@ -104,7 +105,7 @@ func (q Question) fitStores(
 	}
 	rated, at := m.AtRate(of.Rate, m.RatedCPU()),
 		site{q.MeasuredCores, SharedStores, defaultHop, m.GeneratorAt(of.Rate)}
-	return storeFactor(0, 2, func(factor float64) (float64, error) {
+	return storeFactor(2, func(factor float64) (float64, error) {
 		placed, err := place(withStores(rated, factor), m.Units, at)
 		if err != nil {
 			return 0, err

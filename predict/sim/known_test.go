@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/cleave-lab/cleave/stats"
@@ -51,6 +52,30 @@ func station(pool int, service Dist) []Step {
 func open(rate float64, program ...Step) System {
 	return System{Programs: [][]Step{program}, Operations: []Operation{{0}},
 		Loads: []Load{{Rate: rate, Weights: []float64{1}}}}
+}
+
+// TestFirstArrivals: the first arrival of an open load is exponential with mean 1/rate, like all times
+// between arrivals. The Kolmogorov-Smirnov distance of many first arrivals is below its 99.9 % quantile.
+func TestFirstArrivals(t *testing.T) {
+	const rate, loads = 5.0, 2000
+	first := make([]float64, loads)
+	for seed := range first {
+		s, err := newSimulation(open(rate, Wait(Constant(1), 0)),
+			Options{Seed: uint64(seed), Batches: 1, PerBatch: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first[seed] = s.timers.entries[0].at
+	}
+	slices.Sort(first)
+	distance := 0.0
+	for i, at := range first {
+		share := 1 - math.Exp(-rate*at)
+		distance = max(distance, share-float64(i)/loads, float64(i+1)/loads-share)
+	}
+	if most := 1.95 / math.Sqrt(loads); distance > most {
+		t.Errorf("the distance is %.3f, want at most %.3f", distance, most)
+	}
 }
 
 // TestMM1: the response time of M/M/1 is exponential with mean s/(1-rho) (Kleinrock, Queueing Systems 1,

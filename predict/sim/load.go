@@ -33,7 +33,7 @@ func (s *simulation) newLoads(system System, seed uint64) error {
 		s.loads = append(s.loads, load{rate: l.Rate, think: l.Think, cumulative: shares,
 			random: newRandom(seed, uint64(i)+1)})
 		if open {
-			s.timers.push(s.loads[i].random.uniform()/l.Rate, -int32(i)-1)
+			s.timers.push(s.loads[i].random.exponential()/l.Rate, -int32(i)-1)
 		}
 		for range l.Users {
 			s.timers.push(l.Think.draw(&s.loads[i].random), -int32(i)-1)
