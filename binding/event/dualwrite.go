@@ -69,13 +69,16 @@ func (d *DualWrite) publish(ctx context.Context, messages []broker.Message) {
 	}
 }
 
-// Run logs losses until the context ends.
+// Run logs losses until the context ends, and those that are known then.
 func (d *DualWrite) Run(ctx context.Context, logError func(error)) {
 	for {
 		select {
 		case err := <-d.lost:
 			logError(err)
 		case <-ctx.Done():
+			for range len(d.lost) {
+				logError(<-d.lost)
+			}
 			return
 		}
 	}

@@ -68,3 +68,20 @@ func TestADualWriteLogsWhatIsLost(t *testing.T) {
 		t.Errorf("%d rows in the outbox, want no record", n)
 	}
 }
+
+// TestADualWriteLogsTheLastLosses: losses that were not logged before the end are logged then.
+func TestADualWriteLogsTheLastLosses(t *testing.T) {
+	direct := event.NewDualWrite(sqlite(t), &recorder{refuse: func(broker.Message) bool { return true }},
+		topology())
+	const lost = 20
+	for range lost {
+		testset.Must(t, direct.Add(t.Context(), message("1", "k")))
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	logged := 0
+	direct.Run(ended, func(error) { logged++ })
+	if logged != lost {
+		t.Errorf("%d losses are logged, want %d", logged, lost)
+	}
+}

@@ -233,6 +233,7 @@ func (r *Relay) confirmed(q queued) {
 func (r *Relay) keepRemoving(ctx context.Context) {
 	tick := time.NewTicker(removeEvery)
 	defer tick.Stop()
+	var retry backoff
 	for {
 		select {
 		case <-ctx.Done():
@@ -244,7 +245,12 @@ func (r *Relay) keepRemoving(ctx context.Context) {
 		case <-tick.C:
 		case <-r.due:
 		}
-		r.logError(r.removePublished(ctx))
+		if err := r.removePublished(ctx); err != nil {
+			r.logError(err)
+			retry.pause(ctx)
+			continue
+		}
+		retry = backoff{}
 	}
 }
 

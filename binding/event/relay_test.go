@@ -12,6 +12,26 @@ import (
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
+// TestRemovalsPauseAfterFailures: while the database refuses to remove rows, a relay tries ever more rarely,
+// and so logs fewer errors. Without pauses it would try every removeEvery.
+func TestRemovalsPauseAfterFailures(t *testing.T) {
+	db := databasetest.Open(t, database.Config{Driver: database.SQLite,
+		DSN: filepath.Join(t.TempDir(), "events.db")}) // without tables, so that removals fail
+	r := NewRelay(NewOutbox(db, "a", broker.Topology{}), accepting{})
+	r.toRemove = []int64{1}
+	ctx, stop := context.WithCancel(t.Context())
+	begun, errs := time.Now(), 0
+	r.logError = func(error) {
+		if errs++; errs == 6 {
+			stop()
+		}
+	}
+	r.keepRemoving(ctx)
+	if took, least := time.Since(begun), 31*firstWait; took < least {
+		t.Errorf("six attempts took %v, want at least %v for the pauses between them", took, least)
+	}
+}
+
 // accepting is a broker that accepts all messages.
 type accepting struct{}
 
