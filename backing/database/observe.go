@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 )
 
 // StatementKind is the kind of a Statement.
@@ -21,13 +20,11 @@ const (
 
 // Statement is one round trip to the database.
 type Statement struct {
-	Kind  StatementKind
-	Text  string // as sent to the database
-	Args  []any
-	Rows  int64 // changed (exec) or read (query)
-	Began time.Time
-	Took  time.Duration
-	Err   error
+	Kind StatementKind
+	Text string // as sent to the database
+	Args []any
+	Rows int64 // changed (exec) or read (query)
+	Err  error
 }
 
 // Observer gets every statement after it has run, in the same goroutine. It must be
@@ -41,7 +38,6 @@ type Observer interface {
 func (db *DB) observe(ctx context.Context, statement Statement, began start) error {
 	db.recordSpans(ctx, statement, began)
 	if db.observer != nil {
-		statement.Began, statement.Took = began.at, time.Since(began.at)
 		db.observer.Observe(ctx, statement)
 	}
 	return withContextError(ctx, db.asError(statement.Text, statement.Err))

@@ -17,7 +17,7 @@ import (
 // connection, of kind queueing, and one for the database. SQLite has only one writing
 // connection, so that there the wait is for other writers.
 
-// start holds the time at which a statement began; zero if neither a trace nor an observer needs it.
+// start holds the time at which a statement began; zero if it is not traced.
 type start struct {
 	at     time.Time
 	traced *connected // nil if the statement is not traced
@@ -29,14 +29,11 @@ type connected struct{ at time.Time }
 // connectedKey is the context key of *connected.
 type connectedKey struct{}
 
-// begin returns the context to run a statement with. It reads the clock only for a trace or an observer.
+// begin returns the context to run a statement with. It reads the clock only for a trace.
 func (db *DB) begin(ctx context.Context) (context.Context, start) {
 	if trace.SpanFromContext(ctx).IsRecording() {
 		c := &connected{}
 		return context.WithValue(ctx, connectedKey{}, c), start{time.Now(), c}
-	}
-	if db.observer != nil {
-		return ctx, start{at: time.Now()}
 	}
 	return ctx, start{}
 }

@@ -185,6 +185,17 @@ func TestTrialsShareAServer(t *testing.T) {
 	}
 }
 
+// TestNamesOfOthers: what Cleave cannot have created is not removed, even if it begins as its names do.
+func TestNamesOfOthers(t *testing.T) {
+	for name, want := range map[string]bool{"cleave_00001a_2_3_": true, "cleave_00001a_2_3_orders_1": true,
+		"cleave_00001a_2_3_Orders": false, "cleave_00001a_2_3_orders-copy": false, "cleave_00001a_2_3_a;b": false,
+		"my_cleave_00001a_2_3_orders": false, "cleave_orders": false} {
+		if _, ours := ownerOf(name); ours != want {
+			t.Errorf("%q is Cleave's: %v, want %v", name, ours, want)
+		}
+	}
+}
+
 // expectNames compares the names on a server, without the server's own.
 func expectNames(t *testing.T, c content, b Backing, instance *servers.Instance, want ...string) {
 	t.Helper()

@@ -58,7 +58,11 @@ func isPlain(r rune) bool {
 // Fresh implements lab.Backing.
 func (b Backing) Fresh(_ context.Context, spec lab.ServiceSpec, _ string) (lab.Service, error) {
 	sync := spec.Options[CommitLogSync]
-	if b.kind == Cassandra && sync != "" && sync != "batch" && sync != periodic {
+	if b.kind != Cassandra && sync != "" {
+		return nil, fmt.Errorf("option %s of %s is %q: %s has no such option", CommitLogSync, spec.Name, sync,
+			b.kind)
+	}
+	if sync != "" && sync != "batch" && sync != periodic {
 		return nil, fmt.Errorf("option %s of %s is %q: use batch or periodic", CommitLogSync, spec.Name, sync)
 	}
 	server, err := New(b.kind, Settings{Periodic: sync == periodic})

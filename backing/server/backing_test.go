@@ -50,6 +50,15 @@ func TestEveryTrialHasAServerOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestOnlyCassandraSyncsAsAsked checks that other servers refuse Cassandra's option: they would ignore it.
+func TestOnlyCassandraSyncsAsAsked(t *testing.T) {
+	_, err := Backing{"redis", Redis, ""}.Fresh(t.Context(),
+		lab.ServiceSpec{Name: "store", Options: map[string]string{CommitLogSync: periodic}}, "")
+	if err == nil || err.Error() != `option commitlog_sync of store is "periodic": redis has no such option` {
+		t.Errorf("error = %v", err)
+	}
+}
+
 // TestCassandraSyncsAsAsked checks that by default Cassandra syncs before it acknowledges; if the study asks
 // for periodic syncs, the address allows them.
 func TestCassandraSyncsAsAsked(t *testing.T) {

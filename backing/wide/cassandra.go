@@ -24,7 +24,7 @@ type cassandra struct {
 const (
 	// answerWithin bounds a request whose context has no earlier deadline.
 	answerWithin = 10 * time.Second
-	// connectWithin bounds each connection attempt, in addition to the context.
+	// connectWithin bounds each connection attempt. The driver takes no context for it.
 	connectWithin = 5 * time.Second
 	// reconnectEvery is the interval of attempts to reach a node that is down, while there are no requests.
 	reconnectEvery = 250 * time.Millisecond
@@ -118,7 +118,7 @@ func (n *onlyNode) AddFailure(error, *gocql.HostInfo) (down bool) {
 func (n *onlyNode) Reset(*gocql.HostInfo) {}
 
 // checkDurable returns an error if the server may lose acknowledged writes, unless the
-// address allows that. Only with periodic syncs it acknowledges before it syncs.
+// address allows that. It acknowledges before it syncs only if its syncs are periodic.
 func checkDurable(ctx context.Context, session *gocql.Session, address *url.URL) error {
 	var sync string
 	err := session.Query("SELECT value FROM system_views.settings WHERE name = 'commitlog_sync'").
