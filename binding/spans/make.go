@@ -59,15 +59,15 @@ func (p *Part) Traceparent() string {
 	return Traceparent(p.ctx, "")
 }
 
-// Note adds an attribute.
+// Note adds or replaces an attribute.
 func (p *Part) Note(key, value string) {
 	if p != nil {
 		p.span.SetAttributes(attribute.String(key, value))
 	}
 }
 
-// Name renames the span, for callers that do not know the name when they start it.
-func (p *Part) Name(name string) {
+// SetName renames the span, for callers that do not know the name when they start it.
+func (p *Part) SetName(name string) {
 	if p != nil {
 		p.span.SetName(name)
 	}

@@ -108,7 +108,7 @@ func TestUntracedOperationsAreFree(t *testing.T) {
 		}
 		batch.End()
 		call.End()
-		entry.Name("x")
+		entry.SetName("x")
 		entry.Note("a", "b")
 		entry.End()
 	})

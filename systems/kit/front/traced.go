@@ -62,7 +62,7 @@ func within(
 		r = r.WithContext(ctx)
 		handler.ServeHTTP(w, r)
 		if r.Pattern != "" {
-			request.Name(r.Pattern)
+			request.SetName(r.Pattern)
 		}
 		if made := w.Header().Get("Location"); made != "" {
 			request.Note(LocationNote, made)
