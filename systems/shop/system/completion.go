@@ -131,14 +131,18 @@ func staleness(showings []observation.Showing) []float64 {
 // rates returns the orders per second that became final, and those of them that had been
 // answered rightly. If the load lasted window seconds, only orders count that became final
 // in this time. If window is 0, as for counted and closed loads, the time ends with the last
-// order that became final.
-func (t *tally) rates(window float64) (completed, good float64) {
+// order that became final. They are unknown if that was before the beginning: the clocks are
+// further apart than the load lasted.
+func (t *tally) rates(window float64) (completed, good float64, known bool) {
 	if len(t.final) == 0 {
-		return 0, 0
+		return 0, 0, true
 	}
 	until := t.final[len(t.final)-1].final
 	if window > 0 {
 		until = t.begun + int64(1e9*window)
+	}
+	if until <= t.begun {
+		return 0, 0, false
 	}
 	for _, f := range t.final {
 		if f.final <= until {
@@ -149,7 +153,7 @@ func (t *tally) rates(window float64) (completed, good float64) {
 		}
 	}
 	lasted := seconds(until - t.begun)
-	return completed / lasted, good / lasted
+	return completed / lasted, good / lasted, true
 }
 
 // openAt returns the share of accepted orders that were not final window seconds after

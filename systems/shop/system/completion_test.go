@@ -131,7 +131,7 @@ func TestHistoryAndObservationsAreJoined(t *testing.T) {
 				orders.since != 4 || orders.begun != epoch {
 				t.Errorf("%+v, want 4 accepted, 1 open, 1 unknown, 5 final in all and 4 since", orders)
 			}
-			completed, good := orders.rates(1)
+			completed, good, _ := orders.rates(1)
 			near(t, "completed per second", completed, c.complete)
 			near(t, "goodput", good, c.good)
 			near(t, "share not final after a second", orders.openAt(1), 0.5)
@@ -151,11 +151,25 @@ func TestALoadWithoutATimeEndsWithItsLastOrder(t *testing.T) {
 	attempts, dir := historyIn(t, busy(t))
 	orders, err := newTally(attempts, dir, nil)
 	testset.Must(t, err)
-	completed, good := orders.rates(0)
+	completed, good, _ := orders.rates(0)
 	near(t, "completed per second", completed, 3/1.2)
 	near(t, "goodput", good, 3/1.2)
-	if completed, good = (&tally{}).rates(0); completed != 0 || good != 0 {
-		t.Errorf("%g and %g per second of nothing", completed, good)
+	if completed, good, known := (&tally{}).rates(0); completed != 0 || good != 0 || !known {
+		t.Errorf("%g and %g per second of nothing, known: %t", completed, good, known)
+	}
+}
+
+// TestNoRateIfAllWasFinalBeforeTheBeginning: the clock of the orders' unit is behind the generator's.
+func TestNoRateIfAllWasFinalBeforeTheBeginning(t *testing.T) {
+	for _, final := range []int64{epoch - 1e6, epoch} {
+		orders := tally{begun: epoch, final: []followed{{final: final, right: true}}}
+		values := map[string]float64{"goodput": 7}
+		orders.addRates(values, lab.Point{Levels: map[string]float64{Orders: 1}}, lab.LoadReport{})
+		if len(values) != 0 {
+			t.Errorf("final %d ns after the beginning: %v, want no rate", final-epoch, values)
+		}
+		orders.addRates(values, lab.Point{Levels: map[string]float64{lab.FactorRate: 1}}, lab.LoadReport{Duration: 2})
+		near(t, "rate of a load of two seconds", values["completed_rate"], 0.5)
 	}
 }
 

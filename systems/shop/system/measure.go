@@ -130,13 +130,17 @@ func (t *tally) addTimes(found lab.Measured) {
 	}
 }
 
-// addRates adds the rates at which orders became final, and the share that had not when the load ended.
+// addRates sets the rates at which orders became final, if they are known, and the share that had not when the
+// load ended.
 func (t *tally) addRates(values map[string]float64, p lab.Point, load lab.LoadReport) {
 	window := 0.0
 	if _, paced := p.Rate(); paced {
 		window = load.Duration
 	}
-	values["completed_rate"], values["goodput"] = t.rates(window)
+	delete(values, lab.Goodput) // the generator's does not wait until orders are final
+	if completed, good, known := t.rates(window); known {
+		values["completed_rate"], values[lab.Goodput] = completed, good
+	}
 	if _, counted := p.Level(Orders); !counted && t.accepted > 0 {
 		values["unfinished_share"] = t.openAt(load.Duration)
 	}
