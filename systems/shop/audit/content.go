@@ -23,7 +23,8 @@ func (j *judge) checkContent() {
 	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
 		order := j.State.Orders[id]
 		j.checkRequest(order, asked[order.Key])
-		j.checkReason(order, j.checkLines(order))
+		total, priced := j.checkLines(order)
+		j.checkReason(order, total, priced)
 		j.checkVersion(order)
 		if order.State.Final() {
 			j.checkStepsOf(order)
@@ -107,18 +108,17 @@ func (j *judge) checkRequest(order *Order, r request) {
 }
 
 // checkLines compares the prices and names of an order's lines, and their sum, with the
-// catalog, and returns the possible totals. An order that was rejected before it was
-// priced has no prices and names.
-func (j *judge) checkLines(order *Order) (totals []int64) {
+// catalog, and returns the sum. An order that was rejected before it was priced has no
+// prices and names.
+func (j *judge) checkLines(order *Order) (total int64, priced bool) {
 	lines := j.State.Lines[order.ID]
-	priced := order.State != shop.StateRejected || order.TotalCents != 0
-	total := int64(0)
+	priced = order.State != shop.StateRejected || order.TotalCents != 0
 	for _, line := range lines {
 		priced = priced || line.Name != "" || line.PriceCents != 0
 		total += line.Quantity * line.PriceCents
 	}
 	if !priced {
-		return j.possibleTotals(order)
+		return 0, false
 	}
 	whose := "order " + order.ID
 	for _, line := range lines {
@@ -126,11 +126,11 @@ func (j *judge) checkLines(order *Order) (totals []int64) {
 		j.checkPriceOf(order, line)
 	}
 	j.checkColumn(whose, "orders.total_cents", order.TotalCents, total)
-	return []int64{total}
+	return total, true
 }
 
 // checkReason judges the reason of a rejection, and that no other order has one.
-func (j *judge) checkReason(order *Order, totals []int64) {
+func (j *judge) checkReason(order *Order, total int64, priced bool) {
 	whose := "order " + order.ID
 	if order.State != shop.StateRejected {
 		if order.State.Final() {
@@ -139,7 +139,7 @@ func (j *judge) checkReason(order *Order, totals []int64) {
 		}
 		return
 	}
-	reasons := j.reasons(order, totals)[rpc.Kind(order.Rejection.Kind)]
+	reasons := j.reasons(order, total, priced)[rpc.Kind(order.Rejection.Kind)]
 	if reasons == nil {
 		j.breach(13, "%s: orders.rejection_kind is %q, which does not reject this order", whose,
 			order.Rejection.Kind)
@@ -151,23 +151,28 @@ func (j *judge) checkReason(order *Order, totals []int64) {
 	}
 }
 
-// reasons returns the possible reasons, by kind, for rejecting an order with one of the
-// totals, in the words of the answer to its customer.
-func (j *judge) reasons(order *Order, totals []int64) map[rpc.Kind][]string {
+// reasons returns the possible reasons, by kind, for rejecting an order, in the words of the answer to its
+// customer.
+func (j *judge) reasons(order *Order, total int64, priced bool) map[rpc.Kind][]string {
+	const declined = "the balance of customer %d does not cover %d cents"
 	lines := j.State.Lines[order.ID]
-	found := map[rpc.Kind][]string{shop.Declined: each(totals, func(total int64) string {
-		return fmt.Sprintf("the balance of customer %d does not cover %d cents", order.Customer, total)
-	})}
+	found := map[rpc.Kind][]string{shop.Declined: {}}
+	if !priced { // only the reason itself has a total
+		_, _ = fmt.Sscanf(order.Rejection.Detail, declined, new(int64), &total)
+	}
+	if priced || j.mayCost(order, total) {
+		found[shop.Declined] = []string{fmt.Sprintf(declined, order.Customer, total)}
+	}
 	if order.Customer > j.Seed.Customers {
 		found[shop.UnknownCustomer] = []string{fmt.Sprintf("there is no customer %d", order.Customer),
 			fmt.Sprintf("customer %d has no account", order.Customer)}
 	}
-	for there, line := range lines {
+	for held, line := range lines {
 		if line.Product > j.Seed.Products {
 			found[shop.UnknownProduct] = append(found[shop.UnknownProduct],
 				fmt.Sprintf("there is no product %d", line.Product))
 		}
-		short := fmt.Sprintf("the shelf holds %d of the %d lines", there, len(lines))
+		short := fmt.Sprintf("the shelf holds %d of the %d lines", held, len(lines))
 		if len(lines) == 1 {
 			short = fmt.Sprintf("product %d: the shelf does not hold %d", line.Product, line.Quantity)
 		}
@@ -233,7 +238,8 @@ func (j *judge) checkSeeded() {
 	if j.Replica != nil || len(j.State.KnownProducts)+len(j.State.KnownCustomers) > 0 {
 		products["known_products"], customers["known_customers"] = j.State.KnownProducts, j.State.KnownCustomers
 	}
-	for table, rows := range products {
+	for _, table := range slices.Sorted(maps.Keys(products)) {
+		rows := products[table]
 		j.checkIDs(table+".product_id", j.Seed.Products, each(rows, func(p Product) int64 { return p.ID }))
 		for _, p := range rows {
 			whose, want := "product "+strconv.FormatInt(p.ID, 10), j.Fresh.Product(p.ID)
@@ -244,7 +250,8 @@ func (j *judge) checkSeeded() {
 			}
 		}
 	}
-	for table, rows := range customers {
+	for _, table := range slices.Sorted(maps.Keys(customers)) {
+		rows := customers[table]
 		j.checkIDs(table+".customer_id", j.Seed.Customers, each(rows, func(c Customer) int64 { return c.ID }))
 		for _, c := range rows {
 			whose, want := "customer "+strconv.FormatInt(c.ID, 10), j.Fresh.Customer(c.ID)

@@ -149,19 +149,32 @@ func (j *judge) checkPriceOf(order *Order, line Line) {
 	}
 }
 
-// possibleTotals returns the possible totals of an order that was never priced.
-func (j *judge) possibleTotals(order *Order) []int64 {
-	sums := map[int64]bool{0: true}
+// mayCost reports whether an order that was never priced may have had a total: whether it is the sum of
+// possible costs of its lines. There may be very many such sums, so they are not listed.
+func (j *judge) mayCost(order *Order, total int64) bool {
+	var costs [][]int64   // possible costs of each line
+	var least, most int64 // possible costs of the lines that are not yet subtracted
+	rests := map[int64]bool{total: true}
 	for _, line := range j.State.Lines[order.ID] {
-		more := map[int64]bool{}
-		for _, p := range j.candidates(order, line.Product) {
-			for sum := range sums {
-				more[sum+line.Quantity*p.Cents] = true
+		all := each(j.candidates(order, line.Product), func(p Price) int64 { return line.Quantity * p.Cents })
+		if len(all) == 0 {
+			return false
+		}
+		costs, least, most = append(costs, all), least+slices.Min(all), most+slices.Max(all)
+	}
+	for _, all := range costs {
+		least, most = least-slices.Min(all), most-slices.Max(all)
+		next := map[int64]bool{}
+		for rest := range rests {
+			for _, cost := range all {
+				if least <= rest-cost && rest-cost <= most {
+					next[rest-cost] = true
+				}
 			}
 		}
-		sums = more
+		rests = next
 	}
-	return slices.Sorted(maps.Keys(sums))
+	return rests[0]
 }
 
 // checkPriceMessages compares the prices in an inbox with the prices on record: rule 10.

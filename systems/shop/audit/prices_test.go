@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -107,5 +108,25 @@ func TestARejectionNamesAPossiblePrice(t *testing.T) {
 		in.State.Lines["C"] = []Line{{Product: 1, Quantity: 3}}
 		in.History[2].Asked.Lines = []Wanted{{1, 3}}
 		expectVerdict(t, in, want, "")
+	}
+}
+
+// TestARejectionOfManyLines: 18 lines at one of two prices have 262144 totals. They are not listed.
+func TestARejectionOfManyLines(t *testing.T) {
+	in := repricedGood()
+	in.Replica.Shown = nil
+	total := int64(0)
+	in.State.Lines["C"], in.History[2].Asked.Lines = nil, nil
+	for n := range int64(18) {
+		quantity := int64(1) << (17 - n)
+		in.State.Lines["C"] = append(in.State.Lines["C"], Line{Product: 1, Quantity: quantity, Number: n})
+		in.History[2].Asked.Lines = append(in.History[2].Asked.Lines, Wanted{1, quantity})
+		total += quantity * (100 + 50*(n%2))
+	}
+	in.State.Orders["C"].Rejection = Rejection{"declined",
+		fmt.Sprintf("the balance of customer 2 does not cover %d cents", total)}
+	expectVerdict(t, in, lab.AuditValid, "")
+	if allocations := testing.AllocsPerRun(1, func() { Judge(in) }); allocations > 10_000 {
+		t.Errorf("the audit of four orders allocates %g times", allocations)
 	}
 }
