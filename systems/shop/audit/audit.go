@@ -18,6 +18,7 @@ package audit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -112,7 +113,8 @@ func (j *judge) breach(rule int, format string, args ...any) {
 
 func (j *judge) index() {
 	j.byKey = make(map[string][]*Order, len(j.State.Orders))
-	for _, order := range j.State.Orders {
+	for _, id := range slices.Sorted(maps.Keys(j.State.Orders)) {
+		order := j.State.Orders[id]
 		j.byKey[order.Key] = append(j.byKey[order.Key], order)
 		j.counts["orders"]++
 		j.counts[string(order.State)]++

@@ -183,6 +183,11 @@ func TestBadIsFound(t *testing.T) {
 		{"a state goes back",
 			func(in *Input) { in.History[4].State = shop.StateConfirmed; in.History[3].State = shop.StateCancelled },
 			lab.AuditInvalid, "I8: order B was seen cancelled (version 1) and later confirmed"},
+		{"an older state after an answer that overlaps", func(in *Input) {
+			slow, late := in.History[3], in.History[3]
+			slow.ActualNS, slow.CompleteNS, late.ActualNS, late.CompleteNS = 41, 60, 70, 75
+			in.History = append(in.History, slow, late)
+		}, lab.AuditInvalid, "I8: order B was seen cancelled (version 2) and later confirmed (version 1)"},
 		{"a version goes back", func(in *Input) { in.History[3].Version = 3 }, lab.AuditInvalid,
 			"I8: order B was seen confirmed (version 3) and later cancelled (version 2)"},
 		{"a state is taken back", func(in *Input) { in.History[0].State = shop.StateRejected }, lab.AuditInvalid,
@@ -274,5 +279,22 @@ func TestProblemsAreBounded(t *testing.T) {
 	if len(got.Problems) != shownPerRule+1 || !slices.Contains(got.Problems, "I7: and 15 more") ||
 		got.Counts["broken_i7"] != 20 {
 		t.Errorf("%d counted, problems %q", got.Counts["broken_i7"], got.Problems)
+	}
+}
+
+// TestTheSameProblemsAreShown: an audit that is repeated names the same ones.
+func TestTheSameProblemsAreShown(t *testing.T) {
+	in := good()
+	for i := range 20 {
+		id := fmt.Sprint("X", i)
+		in.State.Orders[id] = &Order{ID: id, Key: "x" + id[:2], State: shop.StatePending}
+		in.State.Payments[id] = []Payment{{Customer: int64(100 + i), AmountCents: 1, State: "captured"}}
+	}
+	in.State.Products, in.State.KnownProducts = nil, []Product{{ID: 1}}
+	want := Judge(in).Problems
+	for range 5 {
+		if got := Judge(in).Problems; !slices.Equal(got, want) {
+			t.Fatalf("problems %q, before %q", got, want)
+		}
 	}
 }

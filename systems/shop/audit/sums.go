@@ -1,5 +1,10 @@
 package audit
 
+import (
+	"maps"
+	"slices"
+)
+
 // checkMoney adds up each account and all of them: rule 5. What was on it in the
 // beginning is on it now, or captured and not refunded.
 func (j *judge) checkMoney() {
@@ -22,8 +27,8 @@ func (j *judge) checkMoney() {
 		}
 		delete(captured, a.Customer)
 	}
-	for customer, cents := range captured {
-		j.breach(5, "%d cents were captured from customer %d, who has no account", cents, customer)
+	for _, customer := range slices.Sorted(maps.Keys(captured)) {
+		j.breach(5, "%d cents were captured from customer %d, who has no account", captured[customer], customer)
 	}
 }
 
