@@ -81,7 +81,11 @@ func one[I, B any](
 	}
 }
 
-func orderID(r *http.Request) (string, error) { return r.PathValue("orderId"), nil }
+// orderID reads the id of an order. It is checked here, too: not every binding could carry any text.
+func orderID(r *http.Request) (string, error) {
+	id := r.PathValue("orderId")
+	return id, shop.CheckOrderID(id)
+}
 
 // number reads an id that is a number.
 func number(name string) func(*http.Request) (int64, error) {

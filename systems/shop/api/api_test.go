@@ -123,6 +123,7 @@ func TestWrongTypes(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"customerId":7,"lines":"all"}`: "takes: field lines cannot be a string",
 		`"all"`:                          "takes: it cannot be a string",
+		`{"` + strings.Repeat("x", 1000) + `":1}`: `takes: unknown field "` + strings.Repeat("x", 185),
 	} {
 		request := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(text))
 		request.Header.Set("Content-Type", "application/json")
@@ -133,6 +134,18 @@ func TestWrongTypes(t *testing.T) {
 		testset.Must(t, json.Unmarshal(got.Body.Bytes(), &document))
 		if got.Code != http.StatusBadRequest || !strings.HasSuffix(document.Detail, want) {
 			t.Errorf("%s: %d %q, want ... %q", text, got.Code, document.Detail, want)
+		}
+	}
+}
+
+// TestTheFirstWrongParameterIsNamed: by its name, whatever their order in the query and in a map.
+func TestTheFirstWrongParameterIsNamed(t *testing.T) {
+	for range 20 {
+		got := httptest.NewRecorder()
+		NewHandler(shop.Parts{}, nil, nil).ServeHTTP(got,
+			httptest.NewRequest(http.MethodGet, "/products?d=1&c=1&b=1&e=1&pageSize=0&pageSize=0", nil))
+		if got.Code != http.StatusBadRequest || !strings.Contains(got.Body.String(), `no parameter \"b\": use`) {
+			t.Fatalf("%d %s, want parameter b named", got.Code, got.Body)
 		}
 	}
 }

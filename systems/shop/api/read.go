@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -40,8 +41,8 @@ func readJSON(ctx context.Context, r *http.Request, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
-		return rpc.Problemf(rpc.InvalidArgument, "the body is not what this resource takes: %s",
-			withoutPackage(err))
+		return rpc.Problemf(rpc.InvalidArgument, "the body is not what this resource takes: %.200s",
+			withoutPackage(err)) // which may quote the body
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return rpc.Problemf(rpc.InvalidArgument, "the body goes on after its JSON value")
@@ -99,7 +100,8 @@ func query(r *http.Request, names ...string) (url.Values, error) {
 	if err != nil {
 		return nil, rpc.Problemf(rpc.InvalidArgument, "the query cannot be read")
 	}
-	for name, given := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) { // the first mistake is always the same
+		given := values[name]
 		if len(names) == 0 {
 			return nil, rpc.Problemf(rpc.InvalidArgument, "this resource has no parameters: leave out %.60q", name)
 		}

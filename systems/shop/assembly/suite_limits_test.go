@@ -60,6 +60,7 @@ func testBadRequests(t *testing.T, c *client) {
 		"/products?namePrefix=" + strings.Repeat("x", shop.MaxPrefix+1),
 		"/products/0", "/products/x", "/products/01", "/products/1?x=1", "/products/99999999999999999999",
 		"/customers/-1", "/orders/" + strings.Repeat("x", shop.OrderIDLength+1), "/orders/%20", "/orders/%C3%A9",
+		"/orders/%ff", "/orders/%ff/page", "/orders/%ff/shipment",
 		"/products?a=%zz",
 	} {
 		t.Run(path, func(t *testing.T) {
