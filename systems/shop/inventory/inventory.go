@@ -82,14 +82,14 @@ func (c *Inventory) ReserveAll(ctx context.Context, all []*shoppb.ReserveRequest
 	return steps.Do(ctx, c.db, "reserve", all, check, c.reserve)
 }
 
-// reserve takes the lines of orders from the shelf; see steps.Take for look. Without a look there is one
-// order: if it turns out to be known, reserve starts again with a look.
+// reserve takes the lines of orders from the shelf; see steps.Take for readFirst. If that is false there is
+// one order: if it turns out to be known, reserve starts again and reads first.
 func (c *Inventory) reserve(
-	ctx context.Context, all []*shoppb.ReserveRequest, look bool,
+	ctx context.Context, all []*shoppb.ReserveRequest, readFirst bool,
 ) ([]steps.Outcome, error) {
 	var known map[string]reservation
 	var stock shelf
-	if look {
+	if readFirst {
 		var err error
 		if known, err = c.reservations(ctx, steps.IDs(all)); err != nil {
 			return nil, err
@@ -107,7 +107,7 @@ func (c *Inventory) reserve(
 			outcomes[n] = c.ledger.RepeatOrConflict(order, state, StateReserved, StateCommitted)
 			continue
 		}
-		if look {
+		if readFirst {
 			if there := stock.take(lines); there < len(lines) {
 				outcomes[n].Err = outOfStock(lines, there)
 				refused = append(refused, order)
@@ -119,14 +119,14 @@ func (c *Inventory) reserve(
 			wanted[line.GetProductId()] += line.GetQuantity()
 		}
 	}
-	if fresh, err := c.ledger.Begin(ctx, rows, refused, look); err != nil {
+	if fresh, err := c.ledger.Begin(ctx, rows, refused, readFirst); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.reserve(ctx, all, true)
 	}
 	enough, moved, err := c.tables.Shift(ctx, take, wanted)
 	if err == nil && !enough {
-		if look {
+		if readFirst {
 			return nil, rpc.Problemf(rpc.Internal, "%d of %d products moved: the shelf is not what was locked",
 				moved, len(wanted))
 		}
@@ -154,12 +154,12 @@ func (c *Inventory) ReleaseAll(ctx context.Context, all []*shoppb.StepRequest) (
 	return steps.Do(ctx, c.db, "release", all, nil, c.release)
 }
 
-// release gives reservations back, and forbids those that have not come; see reserve for look.
+// release gives reservations back, and forbids those that have not come; see reserve for readFirst.
 func (c *Inventory) release(
-	ctx context.Context, all []*shoppb.StepRequest, look bool,
+	ctx context.Context, all []*shoppb.StepRequest, readFirst bool,
 ) ([]steps.Outcome, error) {
 	var known map[string]reservation
-	if look {
+	if readFirst {
 		var err error
 		if known, err = c.reservations(ctx, steps.IDs(all)); err != nil {
 			return nil, err
@@ -172,7 +172,7 @@ func (c *Inventory) release(
 			rows = append(rows, Reservation{OrderID: in.GetOrderId(), State: StateReleased, Journal: entry})
 		}
 	}
-	if fresh, err := c.ledger.Begin(ctx, rows, nil, look); err != nil {
+	if fresh, err := c.ledger.Begin(ctx, rows, nil, readFirst); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.release(ctx, all, true)

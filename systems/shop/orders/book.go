@@ -147,10 +147,10 @@ func (b *Book) advanceAll(
 		return nil, rpc.Problemf(rpc.Internal, "the machine has no way from %s to %s", from, to)
 	}
 	return steps.DoStatement(ctx, b.db, "advance", all,
-		func(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
+		func(ctx context.Context, all []*shoppb.StepRequest, readFirst bool) ([]steps.Outcome, error) {
 			ids, outcomes := steps.IDs(all), make([]steps.Outcome, len(all))
 			moving := ids
-			if look {
+			if readFirst {
 				var err error
 				if moving, err = b.inState(ctx, ids, from, to, outcomes); err != nil {
 					return nil, err
@@ -162,11 +162,11 @@ func (b *Book) advanceAll(
 				return nil, err
 			}
 			if moved < int64(len(moving)) {
-				if !look { // a single order: why has it not moved?
+				if !readFirst { // a single order: why has it not moved?
 					moving, err = b.inState(ctx, ids, from, to, outcomes)
 				}
 				if err == nil && len(moving) > 0 {
-					err = b.db.Contended("an order has moved since it was looked for")
+					err = b.db.Contended("an order has moved since it was read")
 				}
 				return outcomes, err
 			}

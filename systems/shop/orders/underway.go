@@ -87,13 +87,13 @@ func (b *Book) Arrive(ctx context.Context, u Underway) error {
 	return err
 }
 
-// ArriveAll is Arrive for a batch of orders. A single order needs no look at its lease: the statement that
-// moves it compares the lease, and moves nothing if another coordinator has taken the order over.
+// ArriveAll is Arrive for a batch of orders. The lease of a single order is not read first: the statement
+// that moves it compares the lease, and moves nothing if another coordinator has taken the order over.
 func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, error) {
 	return steps.DoStatement(ctx, b.db, "end", all,
-		func(ctx context.Context, all []Underway, look bool) ([]steps.Outcome, error) {
+		func(ctx context.Context, all []Underway, readFirst bool) ([]steps.Outcome, error) {
 			var leases map[string]int64
-			if look { // reading the leases also locks them
+			if readFirst { // reading the leases also locks them
 				var err error
 				if leases, err = b.tables.Leases(ctx, steps.IDs(all)); err != nil {
 					return nil, err
@@ -105,7 +105,7 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 				if u.Reason != nil {
 					to = shop.StateRejected
 				}
-				if look && leases[u.Order] != u.Lease {
+				if readFirst && leases[u.Order] != u.Lease {
 					outcomes[i].Err = ErrOvertaken
 				} else {
 					ends[to] = append(ends[to], u)
@@ -117,8 +117,8 @@ func (b *Book) ArriveAll(ctx context.Context, all []Underway) ([]steps.Outcome, 
 				case err != nil:
 					return nil, err
 				case moved == int64(len(held)):
-				case look:
-					return nil, b.db.Contended("an order has moved since it was looked for")
+				case readFirst:
+					return nil, b.db.Contended("an order has moved since it was read")
 				default:
 					outcomes[0].Err = ErrOvertaken
 				}

@@ -62,14 +62,14 @@ func (c *Payments) ChargeAll(ctx context.Context, all []*shoppb.ChargeRequest) (
 	return steps.Do(ctx, c.db, "charge", all, check, c.charge)
 }
 
-// charge takes the amounts of orders from the balances; see steps.Take for look. Without a look there is one
-// order: if it turns out to be known, charge starts again with a look.
+// charge takes the amounts of orders from the balances; see steps.Take for readFirst. If that is false there
+// is one order: if it turns out to be known, charge starts again and reads first.
 func (c *Payments) charge(
-	ctx context.Context, all []*shoppb.ChargeRequest, look bool,
+	ctx context.Context, all []*shoppb.ChargeRequest, readFirst bool,
 ) ([]steps.Outcome, error) {
 	var known map[string]string
 	var balances map[int64]int64
-	if look {
+	if readFirst {
 		var err error
 		if known, err = c.ledger.States(ctx, steps.IDs(all)); err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (c *Payments) charge(
 			outcomes[n] = c.ledger.RepeatOrConflict(order, state, StateCaptured)
 			continue
 		}
-		if look {
+		if readFirst {
 			if outcomes[n].Err = covers(balances, customer, amount); outcomes[n].Err != nil {
 				refused = append(refused, order)
 				continue
@@ -97,14 +97,14 @@ func (c *Payments) charge(
 		rows = append(rows, Payment{order, customer, amount, StateCaptured, entry})
 		due[customer] += amount
 	}
-	if fresh, err := c.ledger.Begin(ctx, rows, refused, look); err != nil {
+	if fresh, err := c.ledger.Begin(ctx, rows, refused, readFirst); err != nil {
 		return nil, err
 	} else if !fresh {
 		return c.charge(ctx, all, true)
 	}
 	enough, moved, err := c.tables.Debit(ctx, due)
 	if err == nil && !enough {
-		if look {
+		if readFirst {
 			return nil, rpc.Problemf(rpc.Internal, "%d of %d accounts changed: the balances are not what was locked",
 				moved, len(due))
 		}
@@ -179,12 +179,12 @@ func (c *Payments) VoidAll(ctx context.Context, all []*shoppb.StepRequest) ([]st
 	return steps.Do(ctx, c.db, "void", all, nil, c.void)
 }
 
-// void forbids the payments that were not captured; see charge for look.
+// void forbids the payments that were not captured; see charge for readFirst.
 func (c *Payments) void(
-	ctx context.Context, all []*shoppb.StepRequest, look bool,
+	ctx context.Context, all []*shoppb.StepRequest, readFirst bool,
 ) (outcomes []steps.Outcome, err error) {
 	var known map[string]string
-	if look {
+	if readFirst {
 		if known, err = c.ledger.States(ctx, steps.IDs(all)); err != nil {
 			return nil, err
 		}
@@ -198,7 +198,7 @@ func (c *Payments) void(
 			outcomes[n] = c.ledger.RepeatOrConflict(in.GetOrderId(), state, StateVoided)
 		}
 	}
-	fresh, err := c.ledger.Begin(ctx, rows, nil, look)
+	fresh, err := c.ledger.Begin(ctx, rows, nil, readFirst)
 	if err == nil && !fresh {
 		return c.void(ctx, all, true)
 	}

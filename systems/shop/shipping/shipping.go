@@ -54,7 +54,7 @@ func (c *Shipping) ShipAll(ctx context.Context, all []*shoppb.ShipRequest) ([]st
 	return steps.DoStatement(ctx, c.db, "ship", all, c.ship)
 }
 
-// ship is a steps.Take. It does not look at several orders before it writes, since the INSERT itself skips
+// ship is a steps.Take. It does not read several orders before it writes, since the INSERT itself skips
 // those that have a shipment or were recalled.
 func (c *Shipping) ship(ctx context.Context, all []*shoppb.ShipRequest, _ bool) ([]steps.Outcome, error) {
 	outcomes, entry := make([]steps.Outcome, len(all)), steps.Entry(StateShipped)

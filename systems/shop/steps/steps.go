@@ -45,10 +45,10 @@ func (o Outcome) Answer() (*shoppb.StepResponse, error) {
 type Step[Q any] func(ctx context.Context, all []Q) ([]Outcome, error)
 
 // Take is a Step for distinct orders, in the transaction that the context carries; DoStatement opens none for
-// a batch of one. If look is true, refused orders must leave no trace among the others: they are read before
-// anything is written; see the package. look is true if the batch has several requests, even if only one
+// a batch of one. If readFirst is true, refused orders must leave no trace among the others: all are read
+// before anything is written; see the package. It is true if the batch has several requests, even if only one
 // order of them is left for Take.
-type Take[Q any] func(ctx context.Context, all []Q, look bool) ([]Outcome, error)
+type Take[Q any] func(ctx context.Context, all []Q, readFirst bool) ([]Outcome, error)
 
 // OfOrder is a request for a step.
 type OfOrder interface{ GetOrderId() string }
@@ -60,11 +60,11 @@ type OfOrder interface{ GetOrderId() string }
 func Do[Q OfOrder](
 	ctx context.Context, db *database.DB, doing string, all []Q, check func(Q) error, take Take[Q],
 ) ([]Outcome, error) {
-	return each(doing, all, check, func(fit []Q, look bool) (taken []Outcome, err error) {
+	return each(doing, all, check, func(fit []Q, readFirst bool) (taken []Outcome, err error) {
 		var refused error
 		err = db.Do(ctx, func(ctx context.Context) (err error) {
 			refused = nil
-			if taken, err = take(ctx, fit, look); err == nil && !look {
+			if taken, err = take(ctx, fit, readFirst); err == nil && !readFirst {
 				refused = taken[0].Err
 				return refused
 			}
@@ -85,13 +85,15 @@ func DoStatement[Q OfOrder](
 	if len(all) > 1 {
 		return Do(ctx, db, doing, all, nil, take)
 	}
-	return each(doing, all, nil, func(fit []Q, look bool) ([]Outcome, error) { return take(ctx, fit, look) })
+	return each(doing, all, nil, func(fit []Q, readFirst bool) ([]Outcome, error) {
+		return take(ctx, fit, readFirst)
+	})
 }
 
 // each takes a step for the distinct orders that pass the check, and returns the outcomes
 // of all.
 func each[Q OfOrder](
-	doing string, all []Q, check func(Q) error, take func(fit []Q, look bool) ([]Outcome, error),
+	doing string, all []Q, check func(Q) error, take func(fit []Q, readFirst bool) ([]Outcome, error),
 ) ([]Outcome, error) {
 	outcomes, places, fit := make([]Outcome, len(all)), map[string]int{}, make([]Q, 0, len(all))
 	for i, in := range all {
@@ -183,25 +185,28 @@ func NewLedger(db *database.DB, rows Rows, what string) Ledger {
 }
 
 // Begin writes the first rows of orders, and reports whether all orders are new. refused are the orders that
-// a look has found to be new, and that were then refused. The transaction starts again if one of the orders
-// that a look has found to be new, refused or not, has a row by now.
-func (l Ledger) Begin(ctx context.Context, rows []Row, refused []string, look bool) (fresh bool, err error) {
+// were read first and were new, and that were then refused. The transaction starts again if one of the orders
+// that were read first and were new, refused or not, has a row by now.
+func (l Ledger) Begin(
+	ctx context.Context, rows []Row, refused []string, readFirst bool,
+) (fresh bool, err error) {
 	if err := l.stillNew(ctx, refused); err != nil {
 		return false, err
 	}
 	added, err := l.Insert(ctx, rows)
-	if err == nil && look && added < int64(len(rows)) {
-		err = l.db.Contended("an order has come since it was looked for")
+	if err == nil && readFirst && added < int64(len(rows)) {
+		err = l.db.Contended("an order has come since the orders were read")
 	}
 	return added == int64(len(rows)), err
 }
 
-// stillNew returns an error, at which the transaction is tried again, if one of the orders has come since a
-// look: a step that waited for stock or money may find that its own repetition has taken the last of it.
+// stillNew returns an error, at which the transaction is tried again, if one of the orders has come since
+// they were read: a step that waited for stock or money may find that its own repetition has taken the last
+// of it.
 func (l Ledger) stillNew(ctx context.Context, orders []string) error {
 	states, err := l.States(ctx, orders)
 	if err == nil && len(states) > 0 {
-		err = l.db.Contended("an order has come since it was looked for")
+		err = l.db.Contended("an order has come since the orders were read")
 	}
 	return err
 }

@@ -65,9 +65,9 @@ func (s sagas) undo(ctx context.Context, order string) error {
 func (s sagas) move(from, to string) steps.Step[*shoppb.StepRequest] {
 	return func(ctx context.Context, all []*shoppb.StepRequest) ([]steps.Outcome, error) {
 		return steps.DoStatement(ctx, s.db, "move the saga of", all,
-			func(ctx context.Context, all []*shoppb.StepRequest, look bool) ([]steps.Outcome, error) {
+			func(ctx context.Context, all []*shoppb.StepRequest, readFirst bool) ([]steps.Outcome, error) {
 				outcomes, moving := make([]steps.Outcome, len(all)), steps.IDs(all)
-				if look {
+				if readFirst {
 					states, err := s.ledger.States(ctx, moving)
 					if err != nil {
 						return nil, err
@@ -84,8 +84,8 @@ func (s sagas) move(from, to string) steps.Step[*shoppb.StepRequest] {
 				moved, err := s.ledger.Move(ctx, moving, from, to)
 				switch {
 				case err != nil || moved == int64(len(moving)):
-				case look:
-					err = s.db.Contended("a saga has moved since it was looked for")
+				case readFirst:
+					err = s.db.Contended("a saga has moved since it was read")
 				default:
 					outcomes[0].Err = notAwaited(moving[0], from)
 				}
