@@ -122,7 +122,7 @@ func TestLoadMeasuresHaveMetrics(t *testing.T) {
 		ResponseTime: record.Percentiles{P50: new(2.0), Max: new(9.0)},
 		ServiceTime:  record.Percentiles{P50: new(1.0), Max: new(3.0)}, SendLateness: record.Lag{P99: new(0.5)},
 	}
-	got := loaded.Measured(external.Metrics([]lab.Point{{}}), lab.Point{}, lab.LoadReport{
+	got := loaded.ReadMetrics(external.Metrics([]lab.Point{{}}), lab.Point{}, lab.LoadReport{
 		Measures: loadMeasures(&s), Sent: s.Sent, OK: s.OK}).Values
 	want := map[string]float64{
 		"response_time_p50": 2, "response_time_max": 9, "service_time_p50": 1,

@@ -103,8 +103,8 @@ func TestWhetherARateWasHeld(t *testing.T) {
 	}
 }
 
-// TestMeasured: the kind of load decides which measures of the generator become values.
-func TestMeasured(t *testing.T) {
+// TestReadMetrics: the kind of load decides which measures of the generator become values.
+func TestReadMetrics(t *testing.T) {
 	metrics := []lab.Metric{{Name: "goodput", Quantity: "goodput"}, {Name: "capacity", Quantity: lab.Capacity},
 		Words{}.AchievedShare()}
 	load := lab.LoadReport{Offered: 40, Achieved: 10, Sent: 4, OK: 3,
@@ -115,7 +115,7 @@ func TestMeasured(t *testing.T) {
 		lab.FactorUsers:      {"goodput": 2, "capacity": 3, lab.FigureErrors: 0.25},
 		lab.FactorSearchFrom: {"capacity": 3},
 	} {
-		got := Measured(metrics, at(factor, 1), load).Values
+		got := ReadMetrics(metrics, at(factor, 1), load).Values
 		if len(got) != len(want) {
 			t.Errorf("%s: %v, want %v", factor, got, want)
 		}

@@ -15,7 +15,7 @@ func (b Base) Measure(
 	if err != nil {
 		return lab.Measured{}, load, err
 	}
-	found := Measured(metrics, p, load)
+	found := ReadMetrics(metrics, p, load)
 	if Searches(p) {
 		return found, load, nil
 	}
@@ -36,9 +36,9 @@ func AddCost(values map[string]float64, metered lab.Metered, operations int64, e
 	}
 }
 
-// Measured returns the values of metrics in the generator's report. A search plays many loads, so it has
+// ReadMetrics returns the values of metrics in the generator's report. A search plays many loads, so it has
 // only a capacity.
-func Measured(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measured {
+func ReadMetrics(metrics []lab.Metric, p lab.Point, load lab.LoadReport) lab.Measured {
 	found := lab.Measured{Values: map[string]float64{}, Spectra: map[string][]lab.Quantile{}}
 	for _, m := range metrics {
 		value, measured := m.Measured(load.Measures)
