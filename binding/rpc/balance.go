@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
-
-	"github.com/cleave-lab/cleave/lab"
 )
 
 // Balance returns a connection that distributes calls over replicas of one callee. There must be at least
@@ -32,15 +29,13 @@ type Client interface {
 	Close() error
 }
 
-// Spread returns a client that distributes calls over all replicas of a unit. Their addresses are
-// separated by commas; connect makes the client for one address. After a failed call it checks
-// whether the replica accepts connections, and skips it while it does not. A replica on standby
-// (lab.StandbyMark) is checked from the beginning. Failed calls are not retried. For a single
-// address it returns the client of connect.
+// Spread returns a client that distributes calls over all replicas of a unit (see Replicas); connect makes
+// the client for one address. After a failed call it checks whether the replica accepts connections, and
+// skips it while it does not. A replica on standby is checked from the beginning. Failed calls are not
+// retried. For a single address it returns the client of connect.
 func Spread(addresses string, by Balancing, connect func(address string) (Client, error)) (Client, error) {
 	s := &spread{by: by, closed: make(chan struct{})}
-	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
-		address, standby := strings.CutPrefix(address, lab.StandbyMark)
+	for address, standby := range Replicas(addresses) {
 		client, err := connect(address)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())

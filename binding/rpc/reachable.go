@@ -2,25 +2,42 @@ package rpc
 
 import (
 	"context"
+	"iter"
 	"net"
 	"strings"
 
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// Reachable returns nil if a peer accepts connections, or the first error. addresses is the peer's
-// address from the deployer (host:port or unix:PATH) or those of its replicas, which must all accept;
-// replicas on standby are skipped.
+// Replicas yields the address of each replica of a peer, and whether the replica is on standby. addresses is
+// the peer's address from the deployer, or those of its replicas.
+func Replicas(addresses string) iter.Seq2[string, bool] {
+	return func(yield func(address string, standby bool) bool) {
+		for text := range strings.SplitSeq(addresses, lab.AddressSeparator) {
+			if !yield(strings.CutPrefix(text, lab.StandbyMark)) {
+				return
+			}
+		}
+	}
+}
+
+// Dial connects to an address: host:port, or unix:PATH.
+func Dial(ctx context.Context, address string) (net.Conn, error) {
+	network := "tcp"
+	if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
+		network, address = "unix", path
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, address)
+}
+
+// Reachable returns nil if a peer accepts connections, or the first error. All its replicas must accept;
+// those on standby are skipped.
 func Reachable(ctx context.Context, addresses string) error {
-	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
-		if strings.HasPrefix(address, lab.StandbyMark) {
+	for address, standby := range Replicas(addresses) {
+		if standby {
 			continue
 		}
-		network := "tcp"
-		if path, isUnix := strings.CutPrefix(address, "unix:"); isUnix {
-			network, address = "unix", path
-		}
-		connection, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		connection, err := Dial(ctx, address)
 		if err != nil {
 			return err
 		}

@@ -1,11 +1,6 @@
 package hosting
 
-import (
-	"strings"
-
-	"github.com/cleave-lab/cleave/binding/rpc"
-	"github.com/cleave-lab/cleave/lab"
-)
+import "github.com/cleave-lab/cleave/binding/rpc"
 
 // Replica is a client of one replica of a unit.
 type Replica struct {
@@ -20,8 +15,7 @@ func (u *Unit) Replicas(name, except string) (all []Replica, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
-		address, standby := strings.CutPrefix(address, lab.StandbyMark)
+	for address, standby := range rpc.Replicas(addresses) {
 		if address == except {
 			continue
 		}

@@ -90,8 +90,8 @@ func (u *unit) drain(ctx context.Context) error {
 	return u.await(limited, quiet, (&look{unit: u, last: front}).left)
 }
 
-// await calls left again and again, until it has returned false quiet times in a row or ctx ends. It fails if
-// left does more often than failedLooks.
+// await calls left again and again, until it has returned false quiet times in a row or ctx ends. It returns
+// an error if left has failed more than failedLooks times.
 func (u *unit) await(ctx context.Context, quiet int, left func(context.Context) (bool, error)) error {
 	failed := 0
 	for looks := 1; ; looks++ {

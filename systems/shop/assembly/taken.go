@@ -8,9 +8,9 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/cleave-lab/cleave/binding/event"
+	"github.com/cleave-lab/cleave/binding/rpc"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -56,8 +56,7 @@ func (u *unit) takenBy(ctx context.Context, instance string) (sum int64, err err
 	if err != nil {
 		return event.Working, err
 	}
-	for address := range strings.SplitSeq(addresses, lab.AddressSeparator) {
-		address, standby := strings.CutPrefix(address, lab.StandbyMark)
+	for address, standby := range rpc.Replicas(addresses) {
 		taken, err := askTaken(ctx, address)
 		switch {
 		case err != nil && standby:
@@ -72,14 +71,8 @@ func (u *unit) takenBy(ctx context.Context, instance string) (sum int64, err err
 
 // askTaken asks a unit at an address: host:port, or unix:PATH.
 func askTaken(ctx context.Context, address string) (int64, error) {
-	network := "tcp"
-	if path, is := strings.CutPrefix(address, "unix:"); is {
-		network, address = "unix", path
-	}
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, network, address)
-		}}}
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return rpc.Dial(ctx, address) }}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://unit"+takenPath, nil)
 	if err != nil {
 		return event.Working, err
