@@ -19,8 +19,6 @@ type Observations struct {
 	// Showings are the times at which read models showed changes. Of repeated changes the
 	// first counts.
 	Showings map[Change]Showing
-	// Torn counts lines that cannot be read: a unit was killed while it wrote them.
-	Torn int
 }
 
 // Change is a version of a document.
@@ -55,35 +53,29 @@ func (o *Observations) read(path string) (err error) {
 	defer func() { err = errors.Join(err, file.Close()) }()
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {
-		if words := strings.Fields(lines.Text()); len(words) > 0 && !o.take(words) {
-			o.Torn++
+		if words := strings.Fields(lines.Text()); len(words) > 0 {
+			o.take(words)
 		}
 	}
 	return lines.Err()
 }
 
-// take adds a line, and reports whether it is whole.
-func (o *Observations) take(words []string) bool {
+// take adds a line. It ignores a torn one: a unit was killed while it wrote that.
+func (o *Observations) take(words []string) {
 	last, whole := moment(words[len(words)-1])
 	switch {
 	case whole && len(words) == 3 && words[0] == final:
 		if known, twice := o.Finals[words[1]]; !twice || last < known {
 			o.Finals[words[1]] = last
 		}
-		return true
 	case whole && len(words) == 5 && words[0] == shown:
 		version, err := strconv.ParseInt(words[2], 10, 64)
 		made, whole := moment(words[3])
-		if err != nil || !whole {
-			return false
-		}
 		change := Change{words[1], version}
-		if known, twice := o.Showings[change]; !twice || last < known.Shown {
+		if known, twice := o.Showings[change]; err == nil && whole && (!twice || last < known.Shown) {
 			o.Showings[change] = Showing{made, last}
 		}
-		return true
 	}
-	return false
 }
 
 // digits is the number of digits of a moment between 2001 and 2286. A torn one has fewer.
