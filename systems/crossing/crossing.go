@@ -93,16 +93,16 @@ func (System) Profiling(lab.Variant) lab.Profiling {
 
 // Describe implements lab.System.
 func (System) Describe() lab.SystemInfo {
-	over := lab.Knob{Name: knobOver, Summary: "what carries the bytes, where both units are on one host",
+	over := lab.Knob{Name: knobOver, Summary: "transport of the calls, if both units are on one host",
 		Values: []string{tcp, unix}}
 	nodes := lab.Knob{Name: knobNodes, Summary: "whether the two units are on one node, or on two: of a " +
 		"cluster, hosts by SSH, or networks of this host", Values: []string{either, one, two}}
 	reach := lab.Knob{
 		Name: knobReach, Values: []string{usual, string(lab.ReachDirect), string(lab.ReachPublished)},
-		Summary: "at which address the callee is called: the one that its deployment gives to callers, its own, " +
-			"or a published port of its node",
+		Summary: "address of the callee in calls: the one that its deployment gives to callers, its own, or a " +
+			"published port of its node",
 	}
-	front := lab.Knob{Name: knobFront, Summary: "what stands before the callee",
+	front := lab.Knob{Name: knobFront, Summary: "proxy before the callee",
 		Values: []string{none, haproxy, nginx}}
 	return lab.SystemInfo{
 		Name: Name, Operation: "call", Summary: "one unit calls another, which answers with what it was sent: " +
@@ -129,7 +129,7 @@ func check(v lab.Variant) error {
 		return fmt.Errorf("%s=%s: only a caller that calls the callee itself, over TCP, chooses its address: "+
 			"leave out %s and %s", knobReach, reach, knobOver, knobFront)
 	case over == unix && front != none:
-		return fmt.Errorf("%s=%s and %s=%s: what stands before the callee is called over TCP", knobOver, over,
+		return fmt.Errorf("%s=%s and %s=%s: a proxy before the callee is called over TCP", knobOver, over,
 			knobFront, front)
 	case over == unix && apart:
 		return fmt.Errorf("%s=%s: a Unix socket does not lead from one unit of a cluster, or of hosts by SSH, to "+

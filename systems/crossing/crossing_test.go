@@ -20,7 +20,7 @@ func TestImpossibleCombinations(t *testing.T) {
 		"over=unix":             {lab.DockerBridge, ""},
 		"nodes=two":             {lab.Swarm, ""},
 		"nodes=two front=nginx": {lab.Kubernetes, ""},
-		"over=unix front=nginx": {lab.Process, "what stands before the callee is called over TCP"},
+		"over=unix front=nginx": {lab.Process, "a proxy before the callee is called over TCP"},
 		"over=unix front=none":  {lab.Kubernetes, "a Unix socket does not lead from one unit of a cluster"},
 		"over=unix nodes=one":   {lab.SSH, "or of hosts by SSH, to another: deploy with process, docker-host or"},
 		"nodes=one":             {lab.Process, ""},

@@ -50,7 +50,7 @@ func (b Base) Parameters(operations string) []lab.Parameter {
 	}
 	all = append(all, clientParameters()...)
 	return append(all,
-		lab.Parameter{Name: b.Counted, Summary: "so many " + operations + ", as fast as they are answered",
+		lab.Parameter{Name: b.Counted, Summary: "number of " + operations + ", sent as fast as they are answered",
 			Max: MaxCount, Optional: true},
 		lab.Parameter{Name: Over, Summary: "seconds over which these " + operations +
 			" become due, evenly (0: all at once)", Max: Longest, Optional: true},

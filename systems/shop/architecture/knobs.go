@@ -51,50 +51,50 @@ func knobs() []lab.Knob {
 		{Name: KnobReplicas, Free: true, Values: []string{"1"},
 			Summary: "how many of each unit, or of some: 2, or orders=2,inventory=3"},
 		{Name: KnobBalancer, Values: []string{balancerOne, balancerPair},
-			Summary: "what stands before replicas that take orders: one HAProxy, or two on nodes of their own with " +
-				"an address that keepalived moves"},
+			Summary: "balancer before replicas that take orders: one HAProxy, or two on nodes of their own with an " +
+				"address that keepalived moves"},
 		{Name: KnobBinding, Values: bindings(),
 			Summary: "what carries calls between units: net/http and grpc-go, or our own lean ones",
 			Means: map[string]string{"http": "calls over HTTP", "grpc": "calls over gRPC",
 				"http-lean": "calls over our lean HTTP", "grpc-lean": "calls over our lean gRPC"}},
 	}, kit.CallKnobs(), []lab.Knob{
 		{Name: KnobData, Values: []string{string(SharedData), string(OwnSchemas), string(OwnDatabases)},
-			Summary: "who owns which tables",
+			Summary: "databases of the components: one for all, a schema for each, or a database for each",
 			Means: map[string]string{string(SharedData): "shared tables",
 				string(OwnSchemas): "a schema per component", string(OwnDatabases): "a database per component"}},
 		{Name: KnobCoordination, Values: []string{string(ACID), string(Orchestrated), string(Brokered),
 			string(Choreographed), string(TwoPhase)},
-			Summary: "how an order is carried through the components",
+			Summary: "coordination of the steps of an order: one transaction, a saga, or two-phase commit",
 			Means: map[string]string{string(ACID): "one transaction", string(Orchestrated): "a saga",
 				string(Brokered): "a saga over the broker", string(Choreographed): "a saga of events",
 				string(TwoPhase): "two-phase commit"}},
 		{Name: KnobPublishing, Values: []string{string(Outbox), string(DualWrite)},
-			Summary: "how events get from a database to the broker: by an outbox in the transaction, or after the " +
+			Summary: "path of events from a database to the broker: an outbox in the transaction, or after the " +
 				"commit without a record (unsafe: a crash in between loses them)",
 			Means: map[string]string{string(Outbox): "an outbox", string(DualWrite): "unsafe dual writes"}},
 		{Name: KnobReference, Values: []string{string(Asked), string(Replicated)},
-			Summary: "where the orders have what they know of catalog and customers from: a call for each order, or " +
-				"a copy of their own that events keep current",
+			Summary: "source of names, prices and addresses for the orders: calls of catalog and customers, or a " +
+				"copy of their own that events keep current",
 			Means: map[string]string{string(Asked): "a call for what orders must know",
 				string(Replicated): "a replica of what orders must know"}},
 		{Name: KnobViews, Values: []string{string(FromTables), string(FromDocuments), string(FromCache)},
-			Summary: "what the read side is answered from: the owners' tables, asked one by one (API composition), " +
+			Summary: "source of the read side's answers: the owners' tables, asked one by one (API composition), " +
 				"read models that events keep current, or the tables behind a cache with a time to live",
 			Means: map[string]string{string(FromTables): "API composition", string(FromDocuments): "read models",
 				string(FromCache): "API composition with a cache"}},
 		{Name: KnobDatabase, Values: []string{sqlite, mariadb, postgres}, Summary: "the database",
 			Means: map[string]string{sqlite: "SQLite", mariadb: "MariaDB", postgres: "PostgreSQL"}},
 		{Name: KnobAccess, Values: []string{string(SQL), string(ORM)},
-			Summary: "how the components reach their tables: by SQL that is written for each step, or by an ORM " +
-				"(gorm), as its documentation shows",
+			Summary: "statements of the components: SQL that is written for each step, or those that an ORM (gorm) " +
+				"makes, as its documentation shows",
 			Means: map[string]string{string(SQL): "SQL written by hand", string(ORM): "an ORM"}},
 		{Name: KnobBroker, Values: []string{BrokerNATS, BrokerQuorum, BrokerClassic},
 			Summary: "the broker of events; rabbitmq has quorum queues"},
 		{Name: KnobDocuments, Values: []string{"sqlite", "mongo"},
 			Summary: "the document store of the read models"},
 		{Name: KnobDisk, Values: []string{lab.DiskLocal, lab.DiskReplicated},
-			Summary: "where the database and the document store keep what they hold: on the host's disk, or on one " +
-				"of which several hosts have a copy",
+			Summary: "disk of the database and the document store: the host's, or one of which several hosts have " +
+				"a copy",
 			Means: map[string]string{lab.DiskLocal: "a local disk", lab.DiskReplicated: "a replicated disk"}},
 		{Name: KnobPool, Free: true, Values: []string{"16"},
 			Summary: "connections of a unit to each of its databases, 1 to 200"},
