@@ -183,7 +183,7 @@ func CheckType(contentType string) error {
 		return nil
 	}
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != JSONType {
-		return rpc.Problemf(NotJSON, "the body is %.60q: send Content-Type: %s", contentType, JSONType)
+		return rpc.Problemf(NotJSON, "the Content-Type of the body is %.60q: send %s", contentType, JSONType)
 	}
 	return nil
 }
