@@ -80,12 +80,12 @@ func (j *judge) checkPrices() {
 		if p.Product < 1 || p.Product > j.Seed.Products {
 			j.breach(14, "prices.product_id: there is no %d", p.Product)
 		}
-		by := asked[[2]int64{p.Product, p.Cents}]
-		then := func(a Attempt) bool { return j.during(a, p.ChangedUS) }
-		if len(by) == 0 {
+		requests := asked[[2]int64{p.Product, p.Cents}]
+		inTime := func(a Attempt) bool { return j.during(a, p.ChangedUS) }
+		if len(requests) == 0 {
 			j.breach(14, "%s: prices.price_cents is %d in version %d, which nobody has asked for", whose, p.Cents,
 				p.Version)
-		} else if j.UnixClock && !slices.ContainsFunc(by, then) {
+		} else if j.UnixClock && !slices.ContainsFunc(requests, inTime) {
 			j.breach(14, "%s: prices.changed_us is %d in version %d, when nobody asked for it", whose, p.ChangedUS,
 				p.Version)
 		}
