@@ -168,7 +168,8 @@ func TestNoRateIfAllWasFinalBeforeTheBeginning(t *testing.T) {
 		if len(values) != 0 {
 			t.Errorf("final %d ns after the beginning: %v, want no rate", final-epoch, values)
 		}
-		orders.addRates(values, lab.Point{Levels: map[string]float64{lab.FactorRate: 1}}, lab.LoadReport{Duration: 2})
+		paced := lab.Point{Levels: map[string]float64{lab.FactorRate: 1}}
+		orders.addRates(values, paced, lab.LoadReport{Duration: 2})
 		near(t, "rate of a load of two seconds", values["completed_rate"], 0.5)
 	}
 }

@@ -130,8 +130,8 @@ func (t *tally) addTimes(found lab.Measured) {
 	}
 }
 
-// addRates sets the rates at which orders became final, if they are known, and the share that had not when the
-// load ended.
+// addRates sets the rates at which orders became final, if they are known, and the share that had not when
+// the load ended.
 func (t *tally) addRates(values map[string]float64, p lab.Point, load lab.LoadReport) {
 	window := 0.0
 	if _, paced := p.Rate(); paced {
