@@ -22,7 +22,7 @@ func end(b lab.Bar) float64 { return b.Begin * b.Ratio.Ratio }
 
 // chart writes the headline as bars: "a saga  |######   3.9x [1.8, 8.5]". A long label takes several lines.
 // It writes nothing if all ratios are 1.
-func (p *printer) chart(v view, h *lab.Headline) {
+func (p *printer) chart(h *lab.Headline) {
 	if h == nil {
 		return
 	}
@@ -33,8 +33,7 @@ func (p *printer) chart(v view, h *lab.Headline) {
 		if !(b.Begin > 0 && end(b) > 0) || !figure.Finite(b.Begin) || !figure.Finite(end(b)) {
 			continue // it has no place on a log axis
 		}
-		of := lab.Comparison{Variant: b.Variant, Baseline: b.Baseline, Ratio: b.Ratio, Verdict: b.Verdict}
-		d := textBar{b, Wrap(clean(b.Label), widestColumn), v.ratioCell(of, true)}
+		d := textBar{b, Wrap(clean(b.Label), widestColumn), judgedCell(b.Ratio, b.Verdict)}
 		for _, l := range d.label {
 			labels = max(labels, utf8.RuneCountInString(l))
 		}

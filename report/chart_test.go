@@ -11,7 +11,7 @@ import (
 // charted returns a headline as the terminal shows it.
 func charted(h lab.Headline) []string {
 	var p printer
-	p.chart(view{}, &h)
+	p.chart(&h)
 	return strings.Split(strings.Trim(p.b.String(), "\n"), "\n")
 }
 

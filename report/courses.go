@@ -12,7 +12,7 @@ import (
 // coursesSection shows the courses of all trials at a point, as small plots with one scale.
 func (v view) coursesSection() section {
 	long := filter(v.Courses, func(c lab.TrialCourse) bool { return len(c.End) > 1 })
-	at, ok := shownWhere(v, long, func(c lab.TrialCourse) (string, string) { return c.Variant, c.Point })
+	at, ok := shownWhere(v, long, func(c lab.TrialCourse) string { return c.Point })
 	if !ok {
 		return section{}
 	}
@@ -68,11 +68,9 @@ func Followed() []FollowedQuantity {
 	}
 }
 
-// coursesAt returns the courses at a point that are shown.
+// coursesAt returns the courses at a point.
 func (v view) coursesAt(at string) []lab.TrialCourse {
-	return filter(v.Courses, func(c lab.TrialCourse) bool {
-		return c.Point == at && v.drawsVariant(c.Variant)
-	})
+	return filter(v.Courses, func(c lab.TrialCourse) bool { return c.Point == at })
 }
 
 // usageText explains the plots of CPU and memory, and names the variants whose trials do not have them.

@@ -67,9 +67,6 @@ func (v view) heldTable() table {
 		t.Note = "begun in time, and " + v.Objective + ", in every trial"
 	}
 	for _, r := range v.Held {
-		if v.StruckOut(r.Variant) {
-			continue
-		}
 		held, begun, wrong := toned("not known", toneMuted), none(), none()
 		if r.Trials > 0 {
 			held = toned(fmt.Sprintf("in all %d trials", r.Trials), toneGood)
@@ -92,7 +89,7 @@ func (v view) capacityTable() table {
 	for _, r := range v.capacities() {
 		base := toned("base", toneMuted)
 		if r.Variant != v.Baseline {
-			base = v.ratioCell(v.ratio(r.Metric, r.Variant, r.Point.Name))
+			base = ratioCell(v.ratio(r.Metric, r.Variant, r.Point.Name))
 		}
 		t.add(r.Variant, r.Point.Name, figure.Quantity(r.Estimate(), r.Unit), base, r.N)
 	}
@@ -117,9 +114,6 @@ func (v view) searchesTable() table {
 		Columns: []column{textCol("variant"), numberCol("block"), numberCol("loads"), numberCol("holds"),
 			numberCol("median"), numberCol("p99"), numberCol("longest"), numberCol("fails at"), proseCol("why")}}
 	for _, s := range v.Searches {
-		if !v.drawsVariant(s.Variant) {
-			continue
-		}
 		row := []cell{text(s.Variant), text(strconv.Itoa(s.Block)), text(strconv.Itoa(s.Loads))}
 		if s.Passed != nil {
 			row = append(row, text(ratePerSecond(s.Passed.Rate)), unlessNil(s.Passed.Median, seconds),
@@ -176,9 +170,7 @@ func (v view) curveCell(m lab.Metric, variant, point string) cell {
 
 // curve returns a metric of a variant over the offered rate.
 func (v view) curve(metric, variant string) (lab.Curve, bool) {
-	return find(v.Curves, func(c lab.Curve) bool {
-		return c.Metric == metric && c.Variant == variant && !v.StruckOut(variant)
-	})
+	return find(v.Curves, func(c lab.Curve) bool { return c.Metric == metric && c.Variant == variant })
 }
 
 // drawnCurves returns the metrics that plots of a kind draw over the offered rate. With a single rate there
@@ -225,11 +217,9 @@ func shortTitle(m lab.Metric) string {
 	return sentenceCase(m.Name)
 }
 
-// hasCurve reports whether a metric has a curve of a variant that was not struck out.
+// hasCurve reports whether a metric has a curve of any variant.
 func (v view) hasCurve(metric string) bool {
-	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool {
-		return c.Metric == metric && !v.StruckOut(c.Variant)
-	})
+	return slices.ContainsFunc(v.Curves, func(c lab.Curve) bool { return c.Metric == metric })
 }
 
 // limits returns the limits that an objective such as "p99<100ms,errors<0.1%" sets to

@@ -31,19 +31,12 @@ func (v view) ladderTable() table {
 		Columns: []column{textCol("variant"), numberCol("CPU"), numberCol("wall"), numberCol("CPU to base"),
 			numberCol("CPU to next cheaper"), proseCol("what it is")},
 		Note: fmt.Sprintf("means per %s over all units; base: %s; %s", v.Operation, v.Baseline, v.sample())}
-	before := ""
 	for _, r := range v.Ladder {
 		cpu, wall := seconds(r.CPU), seconds(r.Elapsed)
 		base, next := timesCell(r.ToBaseline), timesCell(r.ToNext)
 		if r.Variant == v.Baseline {
 			base = toned("base", toneMuted)
 		}
-		if v.StruckOut(r.Variant) {
-			base, next = toned("x struck out", toneWarn), toned("x", toneWarn)
-		} else if v.StruckOut(before) {
-			next = toned("x", toneWarn)
-		}
-		before = r.Variant
 		t.add(r.Variant, cpu, wall, base, next, toned(r.Summary, toneMuted))
 	}
 	return t

@@ -36,9 +36,7 @@ func layerTitle(layer lab.Layer) string {
 
 // layersAt returns the profiled variants at a point.
 func (v view) layersAt(point string) []lab.LayerShare {
-	return filter(v.Layers, func(l lab.LayerShare) bool {
-		return l.Point.Name == point && !v.StruckOut(l.Variant)
-	})
+	return filter(v.Layers, func(l lab.LayerShare) bool { return l.Point.Name == point })
 }
 
 // profiledPoint returns the point whose layers are shown first.

@@ -167,25 +167,25 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestVariantsThatBrokeARuleAreInNoPlotOfTheLoad: neither are those whose twin broke one.
-func TestVariantsThatBrokeARuleAreInNoPlotOfTheLoad(t *testing.T) {
+// TestVariantsThatBrokeARuleHaveNoCapacityAndNoCost: neither have those whose twin broke one. Only their means
+// are shown.
+func TestVariantsThatBrokeARuleHaveNoCapacityAndNoCost(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	a.Variants = append(a.Variants, lab.Variant{Name: "again", TwinOf: "async"})
 	a.Audit["again"] = lab.AuditSum{Verdict: lab.AuditInvalid}
+	a.Usages = slices.DeleteFunc(a.Usages, func(u lab.RoleUsage) bool { return u.Variant == "async" })
 	v := newView(a)
-	at := v.reference()
-	for name, shown := range map[string]table{"curve": v.curveTable(v.metric("completion_time_p99")),
-		"spectrum": v.spectrumTable(lab.CompletionTime, at),
-		"kinds":    v.kindsTable(at), "usage": v.usageTable(at), "capacity": v.capacityTable()} {
-		if strings.Contains(fmt.Sprint(shown), "async") {
-			t.Errorf("%s shows the variant that broke a rule: %v", name, shown)
-		}
+	if shown := v.capacityTable(); len(shown.Rows) == 0 || strings.Contains(fmt.Sprint(shown), "async") {
+		t.Errorf("the table of capacities has the variant that broke a rule: %v", shown)
 	}
-	for _, s := range v.sections() {
-		for _, p := range s.Plots {
-			if p.Kind == "path" && a.Paths[p.Index].Variant == "async" {
-				t.Errorf("%s draws the variant that broke a rule", p.ID)
-			}
+	cost := v.costTable()
+	column := slices.IndexFunc(cost.Columns, func(c column) bool { return c.Name == "async" })
+	if column < 0 || len(cost.Rows) == 0 {
+		t.Fatalf("the table of costs lacks rows, or the variant: %v", cost)
+	}
+	for _, row := range cost.Rows {
+		if row[column].Text != absent {
+			t.Errorf("the table of costs shows the variant that broke a rule: %v", row)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (v view) loads() []load {
 	}
 	var all []load
 	for _, c := range v.Curves {
-		if c.Metric != m.Name || v.StruckOut(c.Variant) {
+		if c.Metric != m.Name {
 			continue
 		}
 		for _, p := range c.Points {
@@ -74,14 +74,11 @@ func (v view) shownAt(has func(point string) bool) (string, bool) {
 	return p.Name, found
 }
 
-// shownWhere returns the point at which a list is shown first (see shownAt). The list has data at a point if
-// it has an element of a shown variant there. where returns the variant and the point of an element.
-func shownWhere[T any](v view, list []T, where func(T) (variant, point string)) (string, bool) {
+// shownWhere returns the point at which a list is shown first (see shownAt). pointOf returns the point of an
+// element.
+func shownWhere[T any](v view, list []T, pointOf func(T) string) (string, bool) {
 	return v.shownAt(func(at string) bool {
-		return slices.ContainsFunc(list, func(one T) bool {
-			variant, point := where(one)
-			return point == at && v.drawsVariant(variant)
-		})
+		return slices.ContainsFunc(list, func(one T) bool { return pointOf(one) == at })
 	})
 }
 

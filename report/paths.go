@@ -31,7 +31,7 @@ func (v view) pathsSection() section {
 			Label: "Mean time of " + figure.Article(v.Operation) + " by kind at " + v.at(at), Whole: true})
 	}
 	for i, p := range v.Paths {
-		if p.Point.Name != at || p.Share == lab.PathMean || !v.drawsVariant(p.Variant) {
+		if p.Point.Name != at || p.Share == lab.PathMean {
 			continue
 		}
 		title := fmt.Sprintf("%s, %s: %s", p.Variant, v.shareText(p.Share), seconds(p.Seconds))
@@ -43,7 +43,7 @@ func (v view) pathsSection() section {
 
 // pathsPoint returns the point whose critical paths are shown first.
 func (v view) pathsPoint() (string, bool) {
-	return shownWhere(v, v.Paths, func(p lab.TrialPath) (string, string) { return p.Variant, p.Point.Name })
+	return shownWhere(v, v.Paths, func(p lab.TrialPath) string { return p.Point.Name })
 }
 
 // kindsTable shows the paths of a point by kind.
@@ -87,7 +87,7 @@ func (v view) pathReach() string {
 func (v view) pathTables(at string) []table {
 	var tables []table
 	for i, p := range v.Paths {
-		if p.Point.Name != at || !v.drawsVariant(p.Variant) {
+		if p.Point.Name != at {
 			continue
 		}
 		t := table{ID: fmt.Sprintf("path-%d", i), Title: fmt.Sprintf("Path of %s, %s (%s, trial %d)", p.Variant,
@@ -106,9 +106,7 @@ func (v view) pathTables(at string) []table {
 
 // paths returns the critical paths of a variant at a point, in the order of their shares.
 func (v view) paths(variant, point string) []lab.TrialPath {
-	return filter(v.Paths, func(p lab.TrialPath) bool {
-		return p.Variant == variant && p.Point.Name == point && !v.StruckOut(variant)
-	})
+	return filter(v.Paths, func(p lab.TrialPath) bool { return p.Variant == variant && p.Point.Name == point })
 }
 
 // shareText returns the operation that a path stands for: "median order", "p99 order".

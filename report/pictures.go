@@ -21,11 +21,9 @@ func (v view) pictureAt() (string, bool) {
 	})
 }
 
-// picturesAt returns the pictures at a point that are shown.
+// picturesAt returns the pictures at a point.
 func (v view) picturesAt(point string) []lab.Picture {
-	return filter(v.Pictures, func(p lab.Picture) bool {
-		return p.Point.Name == point && v.drawsVariant(p.Variant)
-	})
+	return filter(v.Pictures, func(p lab.Picture) bool { return p.Point.Name == point })
 }
 
 // pictureSection shows the architecture of each variant, with the costs of its parts.
@@ -43,7 +41,7 @@ func (v view) pictureSection() section {
 			"The darker a box, the more of its variant's CPU it takes. A dotted arrow is a way that nothing went; " +
 			"one without a number was not counted."}
 	for i, p := range v.Pictures {
-		if p.Point.Name != at || !v.drawsVariant(p.Variant) {
+		if p.Point.Name != at {
 			continue
 		}
 		s.Plots = append(s.Plots, plot{ID: fmt.Sprintf("plot-architecture-%d", i), Kind: "architecture", Index: i,

@@ -10,8 +10,7 @@ import (
 
 // platforms returns the overhead of platforms at a point.
 func (v view) platforms(at string) []lab.PlatformTake {
-	return filter(v.Platforms,
-		func(p lab.PlatformTake) bool { return p.Point.Name == at && !v.StruckOut(p.Variant) })
+	return filter(v.Platforms, func(p lab.PlatformTake) bool { return p.Point.Name == at })
 }
 
 // platformPoint returns the point at which the overhead of platforms is shown.

@@ -65,7 +65,7 @@ func (v view) pairsTable() table {
 	for _, point := range v.Points {
 		t.addMeasured([]cell{text(point.Name)}, cells(pairs, func(p pair) cell {
 			c, ok := v.comparisons[comparisonKey{figureKey{m.Name, p.variant, point.Name}, p.baseline}]
-			return v.ratioCell(c, ok)
+			return ratioCell(c, ok)
 		}))
 	}
 	return t
@@ -80,7 +80,7 @@ func (v view) otherPairs() []pair {
 	var found []pair
 	for _, c := range v.Comparisons {
 		p := pair{c.Variant, c.Baseline}
-		if c.Baseline != v.Baseline && !v.isTwin(c.Variant) && !v.isTwin(c.Baseline) && !slices.Contains(found, p) {
+		if c.Baseline != v.Baseline && !slices.Contains(found, p) {
 			found = append(found, p)
 		}
 	}

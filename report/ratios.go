@@ -39,7 +39,7 @@ func (v view) ratiosTable(metric string) table {
 		Note: "variant / " + v.Baseline + " (base), geometric mean over blocks; " + v.sample()}
 	return v.byPoint(t, v.challengers(), func(variant, point string) (cell, bool) {
 		c, ok := v.ratio(metric, variant, point)
-		return v.ratioCell(c, ok), ok
+		return ratioCell(c, ok), ok
 	})
 }
 

@@ -94,14 +94,14 @@ func ShownShares() []float64 { return []float64{0.5, 0.75, 0.9, 0.95, 0.99, 0.99
 // spectrum returns the distribution of a quantity of a variant at a point.
 func (v view) spectrum(quantity, variant, point string) (lab.Spectrum, bool) {
 	return find(v.Spectra, func(s lab.Spectrum) bool {
-		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point && !v.StruckOut(variant)
+		return s.Quantity == quantity && s.Variant == variant && s.Point.Name == point
 	})
 }
 
 // spectrumAt returns the point at which the distributions of a quantity are shown first.
 func (v view) spectrumAt(quantity string) (string, bool) {
 	own := filter(v.Spectra, func(s lab.Spectrum) bool { return s.Quantity == quantity })
-	return shownWhere(v, own, func(s lab.Spectrum) (string, string) { return s.Variant, s.Point.Name })
+	return shownWhere(v, own, func(s lab.Spectrum) string { return s.Point.Name })
 }
 
 // lightSpectra returns the distributions that a page embeds if its data would be too large with all of their
@@ -118,9 +118,7 @@ func (v view) lightSpectra() []lab.Spectrum {
 
 // operationsPoint returns the point whose operations are shown first.
 func (v view) operationsPoint() (string, bool) {
-	return shownWhere(v, v.Operations, func(o lab.OperationTimes) (string, string) {
-		return o.Variant, o.Point.Name
-	})
+	return shownWhere(v, v.Operations, func(o lab.OperationTimes) string { return o.Point.Name })
 }
 
 // operationsTable shows the times and errors of each operation at a point, with a row per variant.
@@ -138,7 +136,7 @@ func (v view) operationsTable(at string) table {
 	}
 	for _, name := range names {
 		for _, o := range v.Operations {
-			if o.Name != name || o.Point.Name != at || !v.drawsVariant(o.Variant) {
+			if o.Name != name || o.Point.Name != at {
 				continue
 			}
 			wrong := text("0 %")

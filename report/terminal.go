@@ -143,7 +143,7 @@ func (p *printer) answer(v view) {
 	}
 	p.title("Answer")
 	p.paragraph("  ", clean(a.Sentence), bold)
-	p.chart(v, a.Headline)
+	p.chart(a.Headline)
 	p.println("")
 	for _, f := range a.Findings {
 		p.paragraph("  * ", clean(f.Text), "")

@@ -81,30 +81,6 @@ func TestTerminalSaysTheAnswerFirst(t *testing.T) {
 	}
 }
 
-func TestAVariantThatBrokeARuleHasNoRatios(t *testing.T) {
-	a := fixture(t, "three-variants.json")
-	v := newView(a)
-	for _, table := range []table{v.matrixTable(true), v.ratiosTable("elapsed"), v.ladderTable()} {
-		found := false
-		for _, row := range table.Rows {
-			for i, c := range row {
-				if c.Text == "shared-memory" || table.Columns[i].Name == "shared-memory" {
-					found = true
-				}
-			}
-			for i, c := range row[1:] {
-				own := row[0].Text == "shared-memory" || table.Columns[i+1].Name == "shared-memory"
-				if own && strings.Contains(c.Text, "x [") {
-					t.Errorf("%s shows the ratio %q of a variant that broke a rule", table.ID, c.Text)
-				}
-			}
-		}
-		if !found {
-			t.Errorf("%s does not name the struck-out variant", table.ID)
-		}
-	}
-}
-
 // failing fails on every write.
 type failing struct{}
 

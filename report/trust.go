@@ -80,7 +80,7 @@ func (v view) steadinessTable() table {
 		Columns: []column{textCol("variant"), textCol("point"), textCol("followed"), proseCol("what was found"),
 			numberCol("second / first half"), proseCol("trials")}}
 	for _, s := range v.Steadiness {
-		if s.Steady || v.StruckOut(s.Variant) {
+		if s.Steady {
 			continue
 		}
 		halves := absent
@@ -101,9 +101,6 @@ func (v view) warmUpTable() table {
 		Columns: []column{textCol("variant"), textCol("point"), numberCol("steady"), numberCol("after"),
 			numberCol("longest"), numberCol("changed by"), proseCol("how it went")}}
 	for _, w := range v.WarmUps {
-		if v.StruckOut(w.Variant) {
-			continue
-		}
 		steady := text(fmt.Sprintf("%d of %d", w.Steady, w.Trials))
 		if 2*w.Steady <= w.Trials {
 			steady.Tone = toneWarn

@@ -36,7 +36,7 @@ func (v view) usageSection() section {
 
 // usagePoint returns the point whose usage is shown first.
 func (v view) usagePoint() (string, bool) {
-	return shownWhere(v, v.Usages, func(u lab.RoleUsage) (string, string) { return u.Variant, u.Point.Name })
+	return shownWhere(v, v.Usages, func(u lab.RoleUsage) string { return u.Point.Name })
 }
 
 // usageTable shows the usage of each unit at a point, with the network if that is known.
@@ -74,7 +74,7 @@ func (v view) usageTable(at string) table {
 			row(u.Role, u, tone)
 		}
 		for _, sum := range v.UsageSums {
-			if sum.Variant == x.Name && sum.Point.Name == at && !v.StruckOut(x.Name) {
+			if sum.Variant == x.Name && sum.Point.Name == at {
 				row("sum without generator", sum, toneNone)
 			}
 		}
@@ -85,7 +85,7 @@ func (v view) usageTable(at string) table {
 // usages returns the usages of a variant's roles at a point, in the order of the analysis.
 func (v view) usages(variant, point string) []lab.RoleUsage {
 	return filter(v.Usages, func(u lab.RoleUsage) bool {
-		return u.Variant == variant && u.Point.Name == point && !v.StruckOut(variant)
+		return u.Variant == variant && u.Point.Name == point
 	})
 }
 

@@ -24,8 +24,8 @@ func (v view) matrixTable(all bool) table {
 	at := v.reference()
 	t := table{ID: "matrix", Title: "Verdicts at " + v.at(at), Keys: 1,
 		Columns: []column{textCol("variant")},
-		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided, x "+
-			"broke a rule of its system; %s", v.Baseline, figure.Setting(v.Margin), v.sample())}
+		Note: fmt.Sprintf("variant / %s (base); ~ equivalent within the margin (%s, or a bias), ? undecided; "+
+			"%s", v.Baseline, figure.Setting(v.Margin), v.sample())}
 	metrics := v.matrixMetrics(at)
 	if !all {
 		metrics = slices.DeleteFunc(metrics, func(m lab.Metric) bool { return v.headlineShowsAll(m.Name, at) })
@@ -39,7 +39,7 @@ func (v view) matrixTable(all bool) table {
 	for _, x := range v.challengers() {
 		t.addMeasured([]cell{text(x.Name)}, cells(metrics, func(m lab.Metric) cell {
 			point, _ := v.comparedAt(m.Name, at)
-			return v.ratioCell(v.ratio(m.Name, x.Name, point))
+			return ratioCell(v.ratio(m.Name, x.Name, point))
 		}))
 	}
 	if len(metrics) > widestMatrix {
@@ -80,13 +80,10 @@ func (v view) matrixMetrics(at string) []lab.Metric {
 // widestMatrix is the largest number of metrics that the matrix has as columns; more become rows.
 const widestMatrix = 8
 
-// ratioCell shows a comparison, or that it was struck out or not measured.
-func (v view) ratioCell(c lab.Comparison, measured bool) cell {
-	if !measured {
+// ratioCell shows a comparison, or that there is none.
+func ratioCell(c lab.Comparison, compared bool) cell {
+	if !compared {
 		return none()
-	}
-	if v.StruckOut(c.Variant) || v.StruckOut(c.Baseline) {
-		return toned("x struck out", toneWarn)
 	}
 	return judgedCell(c.Ratio, c.Verdict)
 }

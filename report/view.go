@@ -71,14 +71,6 @@ func (v view) challengers() []lab.Variant {
 	return filter(v.variants(), func(x lab.Variant) bool { return x.Name != v.Baseline })
 }
 
-// isTwin reports whether the named variant is a twin of another one.
-func (v view) isTwin(name string) bool {
-	return slices.ContainsFunc(v.Variants, func(x lab.Variant) bool { return x.Name == name && x.TwinOf != "" })
-}
-
-// drawsVariant reports whether a variant is shown: it is not a twin and was not struck out.
-func (v view) drawsVariant(name string) bool { return !v.isTwin(name) && !v.StruckOut(name) }
-
 // metric returns the named metric, or for an unknown one a metric with its name as title.
 func (v view) metric(name string) lab.Metric {
 	if m, known := lab.MetricNamed(v.Metrics, name); known {

@@ -1,7 +1,9 @@
 package analysis
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -25,5 +27,44 @@ func TestALoadThatIsTooShortHasNoCourse(t *testing.T) {
 		t.Errorf("of a second there are the courses %+v", found)
 	} else if got := fmt.Sprint(*found[0].Used); got != "{[1.003 2] [0.1235 0] [123500000 5] map[]}" {
 		t.Errorf("what the system used meanwhile is %s, want four digits", got)
+	}
+}
+
+// TestAVariantThatBrokeARuleIsInNoListOfTheLoad: neither is one whose twin broke it. Reports show these lists
+// as they are.
+func TestAVariantThatBrokeARuleIsInNoListOfTheLoad(t *testing.T) {
+	lists := func(in Input) map[string]bool {
+		a, has := Analyse(in), map[string]bool{}
+		for name, list := range map[string]any{"comparisons": a.Comparisons, "ladder": a.Ladder, "held": a.Held,
+			"steadiness": a.Steadiness, "curves": a.Curves, "spectra": a.Spectra, "usages": a.Usages,
+			"sums": a.UsageSums, "paths": a.Paths, "courses": a.Courses, "searches": a.Searches,
+			"operations": a.Operations, "pictures": a.Pictures, "platforms": a.Platforms, "statics": a.Statics} {
+			text, err := json.Marshal(list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			has[name] = strings.Contains(string(text), `"variant":"monolith`)
+		}
+		return has
+	}
+	in := shopUnderLoad()
+	before := lists(in)
+	for _, name := range []string{"held", "curves", "spectra", "usages", "sums", "paths", "pictures"} {
+		if !before[name] {
+			t.Errorf("%s lack the variant that kept the rules", name)
+		}
+	}
+	for _, breaker := range []string{"monolith", "monolith.twin"} {
+		broken := shopUnderLoad()
+		for i, trial := range broken.Trials {
+			if trial.Variant == breaker && trial.Block == 2 {
+				broken.Trials[i].Audit.Verdict = lab.AuditInvalid
+			}
+		}
+		for name, has := range lists(broken) {
+			if has {
+				t.Errorf("%s broke a rule, and %s have monolith", breaker, name)
+			}
+		}
 	}
 }

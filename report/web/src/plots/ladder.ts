@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type Figure, type Rung, findMetric, struckOut } from "../analysis";
+import { type Analysis, type Figure, type Rung, findMetric } from "../analysis";
 import { bottomLogAxis, type Drawing, widest } from "../frame";
 import { alone, logDomain, logTicks, positive, quantity, tick } from "../number";
 import { look, type Look, lookOf, shorten } from "../style";
@@ -8,7 +8,7 @@ import { namesWidth, rowNames, whisker } from "./rows";
 /** The CPU and wall time of an operation of each variant, the cheapest first. */
 export function ladder(a: Analysis, looks: Map<string, Look>, width: number): Drawing {
   const rungs = a.ladder
-    .filter((r) => !struckOut(a, r.variant) && positive([r.cpu_per_operation]).length === 1)
+    .filter((r) => positive([r.cpu_per_operation]).length === 1)
     .sort((x, y) => x.cpu_per_operation - y.cpu_per_operation);
   const domain = logDomain(
     positive(rungs.flatMap((r) => [r.cpu_per_operation, r.elapsed_per_operation])),
