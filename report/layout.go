@@ -10,7 +10,7 @@ import (
 const (
 	pageWidth    = 100
 	columnGap    = 2
-	narrowest    = 24 // smallest width of a flexible column
+	narrowest    = 24 // smallest width of a flexible column, and of a text behind a long lead
 	widestKey    = 54 // largest width of all key columns together, if there are several
 	widestColumn = 40 // largest width of any other column
 )
@@ -59,43 +59,54 @@ func columnWidths(t table) []int {
 // cutColumns groups the indexes of columns into parts that fit the width, each with the
 // key columns in front.
 func cutColumns(t table, width int) [][]int {
-	widths := columnWidths(t)
+	least := leastWidths(t, columnWidths(t))
 	var keys []int
 	keysWidth := 0
 	for i := range t.Keys {
 		keys = append(keys, i)
-		keysWidth += widths[i] + columnGap
+		keysWidth += least[i] + columnGap
 	}
 	parts, used := [][]int{slices.Clone(keys)}, keysWidth
 	for i := t.Keys; i < len(t.Columns); i++ {
-		wants := widths[i]
-		if t.Columns[i].Flexible {
-			wants = min(wants, narrowest)
-		}
 		last := len(parts) - 1
-		if used+wants > width && len(parts[last]) > len(keys) {
+		if used+least[i] > width && len(parts[last]) > len(keys) {
 			parts, used = append(parts, slices.Clone(keys)), keysWidth
 			last++
 		}
 		parts[last] = append(parts[last], i)
-		used += wants + columnGap
+		used += least[i] + columnGap
 	}
 	return parts
 }
 
-// partLines returns the header and the rows of the given columns. Flexible columns get the rest of the width.
-func partLines(t table, columns []int, width int) []line {
-	widths := columnWidths(t)
-	rest := width
-	for _, i := range columns {
-		if !t.Columns[i].Flexible {
-			rest -= widths[i] + columnGap
+// leastWidths returns the width that each column takes at least: flexible ones may be narrower than their
+// content.
+func leastWidths(t table, widths []int) []int {
+	least := slices.Clone(widths)
+	for i, c := range t.Columns {
+		switch {
+		case c.Flexible && i < t.Keys:
+			least[i] = min(widths[i], widestColumn)
+		case c.Flexible:
+			least[i] = min(widths[i], narrowest)
 		}
 	}
+	return least
+}
+
+// partLines returns the header and the rows of the given columns. Flexible columns share the rest of the
+// width, the first one first.
+func partLines(t table, columns []int, width int) []line {
+	wanted := columnWidths(t)
+	widths := leastWidths(t, wanted)
+	rest := width + columnGap // there is none behind the last column
 	for _, i := range columns {
-		if t.Columns[i].Flexible {
-			widths[i] = min(widths[i], max(rest, narrowest))
-		}
+		rest -= widths[i] + columnGap
+	}
+	for _, i := range columns {
+		more := max(0, min(wanted[i]-widths[i], rest))
+		widths[i] += more
+		rest -= more
 	}
 	header := make([]cell, len(t.Columns))
 	for i, c := range t.Columns {

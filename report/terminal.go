@@ -110,10 +110,11 @@ func (p *printer) println(s string) {
 	p.b.WriteString(strings.TrimRight(s, " ") + "\n")
 }
 
-// paragraph writes a wrapped text with the lead in front of its first line, and the others indented as far.
+// paragraph writes a wrapped text with the lead in front of its first line, and the others indented as far. A
+// lead may be as long as the page: the text of a gate has any length.
 func (p *printer) paragraph(lead, s, code string) {
 	indent := strings.Repeat(" ", len(lead))
-	for i, part := range Wrap(s, pageWidth-len(lead)) {
+	for i, part := range Wrap(s, max(narrowest, pageWidth-len(lead))) {
 		if i > 0 {
 			lead = indent
 		}

@@ -129,3 +129,33 @@ func TestOnlyTheNotesNameAMissingPart(t *testing.T) {
 		}
 	}
 }
+
+// TestAGateMayBeLongerThanALine: its limit may have any number of digits.
+func TestAGateMayBeLongerThanALine(t *testing.T) {
+	gate := lab.GateVerdict{Gate: "p99>1." + strings.Repeat("0", pageWidth) + "1x"}
+	var out bytes.Buffer
+	testset.Must(t, GatesTerminal(&out, []lab.GateVerdict{gate}, Options{}))
+	if want := "  gate " + gate.Gate + ": kept\n"; out.String() != want {
+		t.Errorf("it is shown as %q, want %q", out.String(), want)
+	}
+}
+
+// TestTablesWithSeveralTextsFitThePage: the texts share the width that numbers leave.
+func TestTablesWithSeveralTextsFitThePage(t *testing.T) {
+	a := factorial()
+	words := strings.TrimSpace(strings.Repeat("it changes within the trial ", 4))
+	a.FactorEffects[0].Effects[0].Words, a.FactorEffects[0].Effects[1].Label = words, words
+	a.Steadiness = []lab.Steadiness{{Variant: "monolith", Point: lab.Point{Name: "calm"}, Quantity: "median",
+		Words: words, Courses: map[string]int{"flat": 3, "no steady state": 2, "slowdown": 1, "warm-up": 1}}}
+	out := terminal(t, a, Options{})
+	for _, l := range strings.Split(out, "\n") {
+		if utf8.RuneCountInString(l) > pageWidth {
+			t.Errorf("a line has more than %d characters: %q", pageWidth, l)
+		}
+	}
+	for _, head := range []string{"  effect", "  variant   point  followed  what was found"} {
+		if strings.Count(out, "\n"+head) != 1 {
+			t.Errorf("%q does not stand once, in an undivided table:\n%s", head, out)
+		}
+	}
+}
