@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -231,15 +232,15 @@ func limits(objective string) map[string]float64 {
 		if m == nil {
 			continue
 		}
-		if value, err := strconv.ParseFloat(m[2], 64); err == nil && value > 0 {
-			found[strings.ReplaceAll(m[1], ".", "")] = value * map[string]float64{"us": 1e-6, "ms": 1e-3, "s": 1}[m[3]]
+		if limit, err := time.ParseDuration(m[2]); err == nil && limit > 0 {
+			found[strings.ReplaceAll(m[1], ".", "")] = limit.Seconds()
 		}
 	}
 	return found
 }
 
 // limitTerm matches a condition on a percentile of the response time.
-var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*([0-9.]+)\s*(us|ms|s)\s*$`)
+var limitTerm = regexp.MustCompile(`^\s*(p[0-9.]+)\s*<=?\s*(\S+)\s*$`)
 
 // limit returns the limit that the objective sets to a metric, 0 for none. Its percentiles are of response
 // times.

@@ -142,11 +142,12 @@ func TestLoadsAreNamedByTheirRate(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	for objective, want := range map[string]map[string]float64{
-		"":                         {},
-		"p99<100ms,errors<0.1%":    {"p99": 0.1},
-		"p50<=200us, p99.9 < 1.5s": {"p50": 0.0002, "p999": 1.5},
-		"service.p99<1ms,max<3s":   {},
-		"p99<0ms":                  {},
+		"":                          {},
+		"p99<100ms,errors<0.1%":     {"p99": 0.1},
+		"p50<=200us, p99.9 < 1.5s":  {"p50": 0.0002, "p999": 1.5},
+		"p50<80µs,p95<1m,p99<1m30s": {"p50": 0.00008, "p95": 60, "p99": 90},
+		"service.p99<1ms,max<3s":    {},
+		"p99<0ms":                   {},
 	} {
 		if got := limits(objective); !maps.EqualFunc(got, want,
 			func(a, b float64) bool { return fmt.Sprintf("%.9g", a) == fmt.Sprintf("%.9g", b) }) {
