@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"time"
@@ -27,6 +28,24 @@ type Cohort struct {
 	// number of operations in each.
 	Buckets []int   `json:"buckets,omitempty"`
 	Counts  []int64 `json:"counts,omitempty"`
+}
+
+// Check returns an error if the cohorts cannot come from a load, as in a damaged record.
+func (c Cohorts) Check() error {
+	if c.Lag < 0 {
+		return fmt.Errorf("the lag of its cohorts is %g s", c.Lag)
+	}
+	for _, cohort := range c.All {
+		if len(cohort.Buckets) != len(cohort.Counts) {
+			return fmt.Errorf("a cohort has %d buckets and %d counts", len(cohort.Buckets), len(cohort.Counts))
+		}
+		for _, bucket := range cohort.Buckets {
+			if bucket < 0 || bucket >= TimeBuckets {
+				return fmt.Errorf("a cohort has the bucket %d: there are 0 to %d", bucket, TimeBuckets-1)
+			}
+		}
+	}
+	return nil
 }
 
 // Operations returns how many operations were due.

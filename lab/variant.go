@@ -123,16 +123,17 @@ func (p *Point) UnmarshalJSON(data []byte) error {
 	}
 	p.Levels = make(map[string]float64, len(flat))
 	for key, value := range flat {
-		switch value := value.(type) {
-		case float64:
-			p.Levels[key] = value
-		case string:
-			if key != "name" {
-				return fmt.Errorf("point: %q is the text %q, want a number", key, value)
-			}
-			p.Name = value
+		name, isText := value.(string)
+		level, isNumber := value.(float64)
+		switch {
+		case key == "name" && isText:
+			p.Name = name
+		case key == "name":
+			return fmt.Errorf("point: its name is %v, want a text", value)
+		case isNumber:
+			p.Levels[key] = level
 		default:
-			return fmt.Errorf("point: %q is %v, want a number", key, value)
+			return fmt.Errorf("point: %q is %#v, want a number", key, value)
 		}
 	}
 	return nil

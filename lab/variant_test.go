@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 )
@@ -32,5 +33,18 @@ func TestAPointHasOneOfSeveralFactors(t *testing.T) {
 				t.Errorf("error %v, want %q", err, c.problem)
 			}
 		})
+	}
+}
+
+// TestAPointIsANameAndNumbers: a level is never called name, since points are flat objects.
+func TestAPointIsANameAndNumbers(t *testing.T) {
+	for text, problem := range map[string]string{`{"name": "s1", "workers": 10}`: "",
+		`{"name": 5}`: "its name is 5, want a text", `{"workers": "ten"}`: `"workers" is "ten", want a number`,
+		`{"workers": null}`: `"workers" is <nil>, want a number`} {
+		var p Point
+		err := json.Unmarshal([]byte(text), &p)
+		if (err == nil) != (problem == "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%s: %v, want %q", text, err, problem)
+		}
 	}
 }

@@ -144,7 +144,7 @@ func filled(load lab.Cohorts) []lab.Cohort {
 	if load.Seconds <= 0 {
 		return nil
 	}
-	first := min(len(load.All), int(math.Ceil(load.Lag/load.Seconds)))
+	first := int(min(float64(len(load.All)), math.Ceil(load.Lag/load.Seconds))) // the quotient may overflow
 	return load.All[first:]
 }
 

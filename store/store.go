@@ -225,8 +225,14 @@ func (f *Folder) Trials() ([]lab.Trial, error) {
 			continue
 		}
 		var trial lab.Trial
-		if err := f.readJSON(filepath.Join(trialsDir, entry.Name(), trialFile), &trial); err != nil {
+		name := filepath.Join(trialsDir, entry.Name(), trialFile)
+		if err := f.readJSON(name, &trial); err != nil {
 			return nil, err
+		}
+		if trial.Cohorts != nil {
+			if err := trial.Cohorts.Check(); err != nil {
+				return nil, fmt.Errorf("%s is damaged: %w", f.Path(name), err)
+			}
 		}
 		trials = append(trials, trial)
 	}

@@ -144,6 +144,17 @@ func TestDamagedRecordsAreNamed(t *testing.T) {
 	if _, err := f.Trials(); err == nil || !strings.Contains(err.Error(), path+" is damaged") {
 		t.Errorf("Trials: %v, want the damaged file named", err)
 	}
+	// The analysis uses buckets as indexes.
+	for _, cohorts := range []lab.Cohorts{{Lag: -1}, {All: []lab.Cohort{{Buckets: []int{1}}}},
+		{All: []lab.Cohort{{}, {Buckets: []int{lab.TimeBuckets}, Counts: []int64{1}}}},
+		{All: []lab.Cohort{{Buckets: []int{-1}, Counts: []int64{1}}}}} {
+		damaged := trial(1, 1, true)
+		damaged.Cohorts = &cohorts
+		testset.Must(t, f.Save(damaged, nil))
+		if _, err := f.Trials(); err == nil || !strings.Contains(err.Error(), path+" is damaged") {
+			t.Errorf("Trials with the cohorts %+v: %v, want the damaged file named", cohorts, err)
+		}
+	}
 }
 
 func TestOpenRefusesOtherFoldersAndOtherSchemas(t *testing.T) {
