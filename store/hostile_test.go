@@ -187,6 +187,16 @@ func TestAnObjectThatIsCutOffIsDamaged(t *testing.T) {
 	}
 }
 
+// TestARepeatedMemberHidesNoOther checks that decodeMembers goes on to the other wanted members.
+func TestARepeatedMemberHidesNoOther(t *testing.T) {
+	var a, b int
+	text := `{"a": 1, "a": 2, "b": 3}`
+	err := decodeMembers(fstest.MapFS{"run/x": {Data: []byte(text)}}, "run", "x", members{"a": &a, "b": &b})
+	if err != nil || a != 1 || b != 3 {
+		t.Errorf("a %d, b %d: %v; want 1 and 3", a, b, err)
+	}
+}
+
 // readTwice reads a file with the content data, writes what was read, reads that again, and compares both.
 func readTwice(t *testing.T, folder *Folder, name string, data []byte, read func() (any, error)) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"path"
 )
 
@@ -43,7 +44,7 @@ func (f countedFile) Read(p []byte) (int, error) {
 type members map[string]any
 
 // decodeMembers decodes the wanted members of the JSON object in a file of a run, and stops reading after the
-// last of them. The variable of a member that is missing keeps its value.
+// last of them. The variable of a member that is missing keeps its value; of a repeated one the first counts.
 func decodeMembers(files fs.FS, run, name string, wanted members) error {
 	file, err := files.Open(path.Join(run, name))
 	if err != nil {
@@ -55,21 +56,21 @@ func decodeMembers(files fs.FS, run, name string, wanted members) error {
 	if brace, tokenErr := decoder.Token(); tokenErr != nil || brace != json.Delim('{') {
 		err = errors.Join(errors.New("it holds no object"), tokenErr)
 	}
-	left := len(wanted)
-	for err == nil && left > 0 && decoder.More() {
+	missing := maps.Clone(wanted)
+	for err == nil && len(missing) > 0 && decoder.More() {
 		var key json.Token
 		if key, err = decoder.Token(); err != nil {
 			break
 		}
 		member, _ := key.(string)
-		if target, isWanted := wanted[member]; isWanted {
+		if target, isMissing := missing[member]; isMissing {
 			err = decoder.Decode(target)
-			left--
+			delete(missing, member)
 		} else {
 			err = decoder.Decode(new(json.RawMessage))
 		}
 	}
-	if err == nil && left > 0 { // More is false in a file that is cut off, too: Token tells the two apart
+	if err == nil && len(missing) > 0 { // More is false in a file that is cut off, too: Token tells the two apart
 		_, err = decoder.Token()
 	}
 	if err != nil && limited.N == 0 {
