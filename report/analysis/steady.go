@@ -32,7 +32,7 @@ func (e *experiment) followSteadiness() {
 			}
 			for _, quantity := range quantities {
 				s := e.steadiness(v.Name, point, quantity, loads)
-				if s.Halves != nil {
+				if s.Halves != nil || !s.Steady {
 					e.steady = append(e.steady, s)
 				} else if quantity == stats.FollowTail { // too few operations: the tail is as unsteady as the median
 					s = e.unsteady[seriesKey{v.Name, point.Name, stats.FollowMedian}]

@@ -118,6 +118,19 @@ func TestVerdictsThatDependOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 	}
 }
 
+// TestTrialsWithAnEmptyHalfAreNamed: their halves cannot be compared, but the other half is not steady.
+func TestTrialsWithAnEmptyHalfAreNamed(t *testing.T) {
+	in := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[min(1, second/3)] })
+	for _, trial := range in.Trials {
+		clear(trial.Cohorts.All[lab.CohortsOfLoad/2:])
+	}
+	a := Analyse(in)
+	const want = "b at at-100: in 6 of 6 trials its median response time changes"
+	if said := strings.Join(a.Answer.Withheld, " "); !strings.Contains(said, want) {
+		t.Errorf("withheld: %s", said)
+	}
+}
+
 // TestNothingIsWithheldThatWasOpenAnyway: b is not steady, but no verdict depends on it.
 func TestNothingIsWithheldThatWasOpenAnyway(t *testing.T) {
 	in := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[second/3%2] })
