@@ -3,6 +3,7 @@ package analysis
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
@@ -15,9 +16,22 @@ import (
 // no levels.
 func (e *experiment) prepareLooks() {
 	if e.design.Until == lab.UntilDecided && e.design.Blocks > lab.FirstLook {
-		looks := stats.NewSequence(lab.FirstLook, e.design.Blocks)
-		e.looks = &looks
+		e.looks = levelsOf(e.design.Blocks)
 	}
+}
+
+// knownLevels holds the levels that levelsOf has computed, by the number of blocks.
+var knownLevels sync.Map
+
+// levelsOf returns the levels of a design with a number of blocks. They take up to a second to compute, and a
+// Rule needs them several times after every block.
+func levelsOf(blocks int) *stats.Sequence {
+	if known, is := knownLevels.Load(blocks); is {
+		return known.(*stats.Sequence)
+	}
+	levels := stats.NewSequence(lab.FirstLook, blocks)
+	knownLevels.Store(blocks, &levels)
+	return &levels
 }
 
 // confidence returns the level of an interval over a number of blocks with which all looks together keep the

@@ -178,3 +178,10 @@ func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 		t.Errorf("the block whose trial failed, and no other, is a gap: %s", notes)
 	}
 }
+
+// TestLevelsAreComputedOnce: a rule asks for them several times after every block.
+func TestLevelsAreComputedOnce(t *testing.T) {
+	if levelsOf(12) != levelsOf(12) || levelsOf(12) == levelsOf(13) {
+		t.Error("levels are not computed once for each number of blocks")
+	}
+}
