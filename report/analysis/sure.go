@@ -38,8 +38,12 @@ func (e *experiment) howSure(a lab.Analysis, m lab.Metric) []string {
 			"numbers.")
 	}
 	if undecided, all := e.countUndecided(a, m.Name); undecided > 0 {
-		sure = append(sure, fmt.Sprintf("Of %s in %s %d undecided.", lab.Count(all, "comparison"), m.Title,
-			undecided))
+		verb := "are"
+		if undecided == 1 {
+			verb = "is"
+		}
+		sure = append(sure, fmt.Sprintf("Of %s in %s, %d %s undecided.", lab.Count(all, "comparison"), m.Title,
+			undecided, verb))
 	}
 	sure = append(sure, e.twinSentence(a, m))
 	if e.looks != nil {
