@@ -132,8 +132,8 @@ func embedded(a lab.Analysis) ([]byte, error) {
 	if err != nil || len(data) <= largestData {
 		return data, err
 	}
-	a.Spectra = newView(a).lightSpectra()
-	a.Courses = newView(a).lightCourses()
+	v := newView(a)
+	a.Spectra, a.Courses = v.lightSpectra(), v.lightCourses()
 	return json.Marshal(withLists(a))
 }
 
