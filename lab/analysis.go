@@ -337,8 +337,8 @@ type PublishedFigure struct {
 	Status     string   `json:"status"` // the result of recomputing it from the study's data
 	Note       string   `json:"note,omitempty"`
 	Recomputed *float64 `json:"recomputed"`
-	// Measured is our figure for the same quantity at this experiment's scale. If there is
-	// none, it is null, and Reason says why.
+	// Measured is our figure for the same quantity at this experiment's scale, with the interval from Low to
+	// High. If there is none, it is null, and Reason says why.
 	Measured *float64 `json:"measured"`
 	Low      *float64 `json:"low"`
 	High     *float64 `json:"high"`

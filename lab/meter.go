@@ -114,17 +114,17 @@ type Usage struct {
 	CPUSeconds    float64 `json:"cpu_seconds"`
 	UserSeconds   float64 `json:"user_seconds"`   // of CPUSeconds, in programs
 	SystemSeconds float64 `json:"system_seconds"` // of CPUSeconds, in the kernel
-	// The context switches are those of the threads that still ran at the second mark.
+	// VoluntaryContextSwitches and InvoluntaryContextSwitches are those of the threads that still ran at the
+	// second mark.
 	VoluntaryContextSwitches   int64 `json:"voluntary_context_switches"`
 	InvoluntaryContextSwitches int64 `json:"involuntary_context_switches"`
 	Threads                    int   `json:"threads"` // at the second mark
 	// IdleCores is the number of processors in use during the IdleSeconds of Metered.
 	IdleCores float64 `json:"idle_cores,omitempty"`
-	// Memory is the proportional set size: shared pages count once in total. It
-	// is sampled at both marks and between them: the peak is that of the sum over
-	// the group, the mean is over the samples.
+	// PeakMemoryBytes and MeanMemoryBytes are the peak and the mean of the samples at both marks and between
+	// them. A sample is the proportional set size of the whole group: shared pages count once in total.
 	PeakMemoryBytes int64 `json:"peak_memory_bytes"`
-	MeanMemoryBytes int64 `json:"mean_memory_bytes"` // see PeakMemoryBytes
+	MeanMemoryBytes int64 `json:"mean_memory_bytes"`
 	// PeakResidentBytes is the sum of the units' largest resident sets since
 	// they started. Unlike the sampled peak it misses no short peak, but it counts
 	// shared pages in every unit.

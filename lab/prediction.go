@@ -20,7 +20,8 @@ type Prediction struct {
 	Limits   []string          `json:"limits"` // of the method
 	AsIs     *PredictedSystem  `json:"as_is,omitempty"`
 	Changed  *PredictedSystem  `json:"changed,omitempty"`
-	// The ratios are figures of the changed system divided by those of the system as it is.
+	// MedianRatio, P99Ratio and CPURatio are figures of the changed system divided by those of the system as it
+	// is.
 	MedianRatio *Estimate `json:"median_ratio,omitempty"`
 	P99Ratio    *Estimate `json:"p99_ratio,omitempty"`
 	CPURatio    *Estimate `json:"cpu_ratio,omitempty"`
@@ -103,8 +104,8 @@ type PredictionCheck struct {
 	Placement   string  `json:"placement,omitempty"` // empty: as it is
 	Rate        float64 `json:"rate"`
 	Utilization float64 `json:"utilization"`
-	// Decisive is set if the answer is withheld when the check fails: of the rates at which the placement was
-	// measured, no other one is nearer to the asked rate on the same side of it.
+	// Decisive is set if the answer is withheld when the check fails. Of each placement it is the check at the
+	// asked rate or, if it was not measured there, those at the next rates below and above.
 	Decisive bool             `json:"bears"`
 	OfMean   bool             `json:"of_mean"` // the time is the mean; else the median
 	Time     PredictedMeasure `json:"time_seconds"`

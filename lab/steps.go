@@ -14,8 +14,9 @@ type PathStep struct {
 	// Changes is one change, or two if they are only possible together. If the step has a
 	// Name, it lists all knobs in which its variants differ.
 	Changes []KnobChange `json:"changes"`
-	Before  string       `json:"before"` // variants of the study
-	Variant string       `json:"variant"`
+	// Before and Variant are variants of the study.
+	Before  string `json:"before"`
+	Variant string `json:"variant"`
 	// Tunes is set if the step leads from a stock variant to a tuned one, or further from
 	// there: it changes engineering, not the architecture.
 	Tunes bool `json:"tunes,omitempty"`

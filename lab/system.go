@@ -210,8 +210,7 @@ type Layout struct {
 // UnitReport is a unit's report of its own work when the job was over.
 type UnitReport struct {
 	Unit string `json:"unit"`
-	// PID is the ID of the unit's process as the unit sees it; 0 if the deployer does not
-	// know it.
+	// PID is the process ID that the deployer knows for the unit, in the unit's PID namespace; 0: it knows none.
 	PID  int             `json:"pid"`
 	Data json.RawMessage `json:"data"`
 }

@@ -152,7 +152,7 @@ type TracedVariant struct {
 	Baseline string   `json:"baseline"`
 	Point    string   `json:"point"`
 	Before   TraceSet `json:"before"` // counts over all trials of the baseline
-	After    TraceSet `json:"after"`
+	After    TraceSet `json:"after"`  // counts over all trials of the variant
 	TraceContrast
 }
 

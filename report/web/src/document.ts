@@ -624,9 +624,11 @@ export interface PublishedFigure {
   status: string;
   note?: string;
   recomputed: Figure | null;
-  /** Measured is our figure for the same quantity at this experiment's scale. If there is none, it is null, and Reason says why. */
+  /** Measured is our figure for the same quantity at this experiment's scale, with the interval from Low to High. If there is none, it is null, and Reason says why. */
   measured: Figure | null;
+  /** Measured is our figure for the same quantity at this experiment's scale, with the interval from Low to High. If there is none, it is null, and Reason says why. */
   low: Figure | null;
+  /** Measured is our figure for the same quantity at this experiment's scale, with the interval from Low to High. If there is none, it is null, and Reason says why. */
   high: Figure | null;
   /** PublishedPerOperation and MeasuredPerOperation, in seconds, allow a comparison at any scale. They are null if the figure is not a time. */
   published_per_operation: Figure | null;
@@ -905,6 +907,7 @@ export interface TracedVariant {
   point: string;
   /** counts over all trials of the baseline */
   before: TraceSet;
+  /** counts over all trials of the variant */
   after: TraceSet;
   /** Compared lists the operations that both sets have, with their common weights. */
   compared: Array<ComparedOperation> | null;
