@@ -168,8 +168,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestVariantsThatBrokeARuleHaveNoCapacityAndNoCost: neither have those whose twin broke one. Only their means
-// are shown.
+// TestVariantsThatBrokeARuleHaveNoCapacityAndNoCost: neither have those whose twin broke one. Only their
+// means are shown.
 func TestVariantsThatBrokeARuleHaveNoCapacityAndNoCost(t *testing.T) {
 	a := fixture(t, "shop-under-load.json")
 	a.Variants = append(a.Variants, lab.Variant{Name: "again", TwinOf: "async"})

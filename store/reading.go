@@ -70,7 +70,7 @@ func decodeMembers(files fs.FS, run, name string, wanted members) error {
 			err = decoder.Decode(new(json.RawMessage))
 		}
 	}
-	if err == nil && len(missing) > 0 { // More is false in a file that is cut off, too: Token tells the two apart
+	if err == nil && len(missing) > 0 { // More is false in a file that is cut off, too: Token tells them apart
 		_, err = decoder.Token()
 	}
 	if err != nil && limited.N == 0 {
