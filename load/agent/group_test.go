@@ -9,9 +9,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -235,6 +238,31 @@ func TestAgentsThatFailFailTheLoad(t *testing.T) {
 				if !strings.Contains(err.Error(), want) {
 					t.Errorf("error %q does not say %q", err, want)
 				}
+			}
+		})
+	}
+}
+
+// TestAChildThatKeepsTheOutputOpen is not waited for, neither in the agent's process group nor outside it, as
+// an ssh that shares its connection.
+func TestAChildThatKeepsTheOutputOpen(t *testing.T) {
+	for _, child := range []string{"sleep 60", "setsid sleep 60"} {
+		t.Run(child, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "pid")
+			a, err := start(t.Context(), 0, []string{"sh", "-c", child + " & echo $! > " + file})
+			testset.Must(t, err)
+			begun := time.Now()
+			a.stop()
+			if took := time.Since(begun); took > 30*time.Second {
+				t.Errorf("stopping took %v", took)
+			}
+			text, err := os.ReadFile(file)
+			testset.Must(t, err)
+			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			testset.Must(t, err)
+			if strings.HasPrefix(child, "setsid") { // the other is dead
+				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
 		})
 	}

@@ -21,6 +21,7 @@ import (
 const (
 	reportTimeout = 10 * time.Second // for sending the report
 	exitTimeout   = 2 * time.Second  // for exiting after the end of its standard input
+	outputTimeout = time.Second      // for the end of its standard error after its exit
 )
 
 // member is an agent from the leader's point of view.
@@ -29,6 +30,7 @@ type member struct {
 	name    string // "agent 2 (ssh b cleave agent)"
 	process *exec.Cmd
 	input   io.WriteCloser // its standard input: the job, then commands
+	output  io.ReadCloser  // its standard output: events
 	events  chan lab.Event // closed when the agent has ended
 	ended   error          // why it exited; set before events is closed
 	log     bounded.Tail   // its standard error
@@ -45,19 +47,18 @@ func start(group context.Context, number int, command []string) (*member, error)
 		events: make(chan lab.Event), group: group, log: bounded.Tail{Most: 2048}}
 	a.process = exec.Command(command[0], command[1:]...)
 	a.process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	a.process.Stderr = &a.log
+	a.process.Stderr, a.process.WaitDelay = &a.log, outputTimeout
 	var err error
 	if a.input, err = a.process.StdinPipe(); err != nil {
 		return nil, err
 	}
-	out, err := a.process.StdoutPipe()
-	if err != nil {
+	if a.output, err = a.process.StdoutPipe(); err != nil {
 		return nil, err
 	}
 	if err := a.process.Start(); err != nil {
 		return nil, fmt.Errorf("%s: %w", a.name, err)
 	}
-	go a.listen(out)
+	go a.listen()
 	return a, nil
 }
 
@@ -65,9 +66,9 @@ func start(group context.Context, number int, command []string) (*member, error)
 const maxEvent = 64 << 20
 
 // listen forwards the events of the agent until it ends.
-func (a *member) listen(out io.Reader) {
+func (a *member) listen() {
 	defer close(a.events)
-	limited := bounded.New(out, maxEvent)
+	limited := bounded.New(a.output, maxEvent)
 	decoder := json.NewDecoder(limited)
 	for {
 		limited.Next()
@@ -206,7 +207,8 @@ func (a *member) check(results *record.Results) error {
 	return nil
 }
 
-// stop ends the agent by closing its input, and kills it if it does not exit.
+// stop ends the agent by closing its input. If it does not exit, or if one of its children keeps its output
+// open, stop kills its process group and reads no more.
 func (a *member) stop() {
 	_ = a.input.Close() // it may be gone already
 	timeout := time.NewTimer(exitTimeout)
@@ -218,7 +220,8 @@ func (a *member) stop() {
 				return
 			}
 		case <-timeout.C:
-			_ = a.process.Process.Kill() // it may have ended just now
+			_ = syscall.Kill(-a.process.Process.Pid, syscall.SIGKILL) // it may have ended just now
+			_ = a.output.Close()                                      // a child may have left the group
 		}
 	}
 }
