@@ -78,10 +78,10 @@ func Open(ctx context.Context, conn net.Conn, limit time.Duration) (*Conn, error
 	stop := context.AfterFunc(ctx, func() { c.closeWith(ctx.Err()) })
 	defer stop()
 	if _, err := conn.Write(opening); err != nil {
-		c.closeWith(err)
-		return nil, err
+		c.closeWith(err) // unless the context has ended it
+	} else {
+		go c.read()
 	}
-	go c.read()
 	<-c.ready
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,6 +229,13 @@ func (c *Conn) end(x *Exchange, err error) {
 	}
 }
 
+// abort ends an exchange and resets its stream. The caller holds mu.
+func (c *Conn) abort(x *Exchange, code Code, err error) {
+	c.reset(x.id, code)
+	x.upload = nil // for which end would reset the stream again
+	c.end(x, err)
+}
+
 // admit starts exchanges that waited for a stream. The caller holds mu.
 func (c *Conn) admit() {
 	for len(c.waiting) > 0 && uint32(len(c.exchanges)) < c.permitted && !c.draining && c.err == nil {
@@ -328,8 +335,7 @@ func (c *Conn) watch() {
 	for _, x := range c.exchanges {
 		if left(x) <= 0 {
 			expired = true
-			c.reset(x.id, cancel)
-			c.end(x, ErrTimeout)
+			c.abort(x, cancel, ErrTimeout)
 		}
 	}
 	c.waiting = slices.DeleteFunc(c.waiting, func(x *Exchange) bool {

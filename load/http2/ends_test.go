@@ -1,6 +1,7 @@
 package http2
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -49,6 +50,29 @@ func TestTheLastStreamEndsTheConnection(t *testing.T) {
 	}
 	if err := <-two; !errors.Is(err, ErrUnseen) || c.Usable() {
 		t.Errorf("error %v of the exchange that waited; usable: %v", err, c.Usable())
+	}
+}
+
+// TestAStreamIsResetOnce, also if its request was not sent whole when it ran out of time.
+func TestAStreamIsResetOnce(t *testing.T) {
+	c, p := connect(t, 50*time.Millisecond, setting{settingWindow, 10})
+	ended := start(c, &Exchange{}, "more than ten bytes")
+	p.receive(frameReset)
+	if f := <-p.sent; f.kind != framePing {
+		t.Errorf("a frame of kind %d follows the reset, want a ping", f.kind)
+	}
+	if err := <-ended; !errors.Is(err, ErrTimeout) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestOpeningEndsWithItsContext: the peer reads nothing.
+func TestOpeningEndsWithItsContext(t *testing.T) {
+	ours, _ := net.Pipe()
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer stop()
+	if _, err := Open(ctx, ours, time.Minute); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -240,8 +240,7 @@ func (c *Conn) fragment(part []byte, flags byte) error {
 	}
 	switch err := x.endOfBlock(last); {
 	case err != nil:
-		c.reset(x.id, protocolError)
-		c.end(x, err)
+		c.abort(x, protocolError, err)
 	case last:
 		c.end(x, nil)
 	}
@@ -263,8 +262,7 @@ func (c *Conn) data(x *Exchange, part []byte, whole int64, last bool) error {
 	}
 	switch {
 	case err != nil:
-		c.reset(x.id, protocolError)
-		c.end(x, err)
+		c.abort(x, protocolError, err)
 	case last:
 		c.end(x, nil)
 	default:
