@@ -93,6 +93,7 @@ func (l *loop) connect(c *conn) error {
 
 // connected begins to use a new connection.
 func (l *loop) connected(c *conn) {
+	l.now = l.clock() // connecting has taken time
 	c.free = l.now
 	if !c.assigned {
 		c.state = idle
@@ -118,7 +119,6 @@ func (l *loop) finishConnecting(c *conn) {
 		l.unreached(c, err)
 		return
 	}
-	l.now = l.clock()
 	l.connected(c)
 }
 

@@ -186,6 +186,20 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
+// TestATargetThatClosedAllConnectionsBeforeTheLoad: no attempt to connect has failed.
+func TestATargetThatClosedAllConnectionsBeforeTheLoad(t *testing.T) {
+	r := newRig(t, "127.0.0.1:1")
+	r.prepare()
+	l, err := newLoop(r.config)
+	testset.Must(t, err)
+	defer func() { _ = l.close() }()
+	var unreachable *UnreachableError
+	if err := l.opened(); !errors.As(err, &unreachable) || unreachable.Own() ||
+		!strings.Contains(err.Error(), "127.0.0.1:1: it accepts connections and closes them at once: ") {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestAServerThatEndsDuringALoad(t *testing.T) {
 	listener := listen(t)
 	var answered atomic.Int64
@@ -247,6 +261,21 @@ func newUnixRig(t *testing.T, answer func(net.Conn) error) (r *rig, path string)
 	r.config.Target, err = NewUnixTarget(path)
 	testset.Must(t, err)
 	return r, path
+}
+
+// TestConnectingToASocketIsTimed: only the first of the connections was open before the load.
+func TestConnectingToASocketIsTimed(t *testing.T) {
+	r, _ := newUnixRig(t, sends(fine))
+	r.config.KeepAlive = false
+	timed := 0
+	r.playTapped(func(s *record.Sample) {
+		if s.Connected > 0 {
+			timed++
+		}
+	})
+	if timed != 19 {
+		t.Errorf("the time of connecting is known of %d operations, want 19 of 20", timed)
+	}
 }
 
 // TestARequestThatDoesNotFitTheSocketIsSentInPieces: a Unix socket takes some

@@ -38,7 +38,7 @@ type Load struct {
 	// Timeout is the time limit of an operation, from the actual send or the attempt to connect.
 	Timeout time.Duration
 	// Grace is the time after Duration for which the engine waits for operations in flight. Zero: as long as
-	// Timeout.
+	// Timeout. Only tests set it, to wait less.
 	Grace  time.Duration
 	Pacing Pacing
 	// MaxRate is the highest rate at which flows begin; in one second it is rounded up to a whole flow. Flows

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -147,6 +148,9 @@ func (l *loop) openOne(c *conn, limit time.Duration) error {
 	}
 }
 
+// errClosedAtOnce is the error of a target that has closed every connection before the load.
+var errClosedAtOnce = errors.New("it accepts connections and closes them at once")
+
 // opened gives up attempts that are not done, and returns an error if no connection is open.
 func (l *loop) opened() error {
 	for i := range l.conns {
@@ -155,7 +159,7 @@ func (l *loop) opened() error {
 		}
 	}
 	if len(l.idle) == 0 {
-		return &UnreachableError{Target: l.config.Target.String(), Cause: l.connectError}
+		return &UnreachableError{Target: l.config.Target.String(), Cause: cmp.Or(l.connectError, errClosedAtOnce)}
 	}
 	l.vacant = l.vacant[:0]
 	for i := range l.conns {
