@@ -318,7 +318,7 @@ func (s *served) sendLoaded(second trial.Second) error {
 		return nil
 	}
 	return s.channel.Tell(lab.EventLoaded,
-		lab.LoadSecond{Slice: slice(second), Failed: second.Results.Errors(record.All)})
+		lab.LoadSecond{Slice: slice(second), Failed: second.Results.Errors()})
 }
 
 // clean ends the simulated network and removes the files of the agent.

@@ -33,7 +33,7 @@ func (t Term) lost(r *record.Results, planned int64) string {
 	share := t.Limit
 	switch t.Metric {
 	case "errors":
-		n = r.Errors(record.All)
+		n = r.Errors()
 	case "late", "unsent":
 		n = r.Counts(record.All).Late
 		if t.Metric == "unsent" {

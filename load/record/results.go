@@ -245,10 +245,8 @@ func (r *Results) Count(operation int, outcome Outcome) int64 {
 	return n
 }
 
-// Errors returns the number of operations of an index, or All, that ended with an error.
-func (r *Results) Errors(operation int) int64 {
-	return r.Sent(operation) - r.Count(operation, OK) - r.Count(operation, Unfinished)
-}
+// Errors returns the number of operations that ended with an error.
+func (r *Results) Errors() int64 { return r.Sent(All) - r.Count(All, OK) - r.Count(All, Unfinished) }
 
 // Sent returns the number of operations of an index, or All, that were begun.
 func (r *Results) Sent(operation int) int64 {
