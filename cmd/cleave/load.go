@@ -200,7 +200,7 @@ func (r *loadRun) send(ctx context.Context, hooks trial.Hooks) (trial.Outcome, e
 
 // search looks for the capacity.
 func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
-	quest := trial.Quest{Objective: r.limit, Resolution: r.flags.resolution, Confirm: true,
+	capacity := trial.CapacitySearch{Objective: r.limit, Resolution: r.flags.resolution, Confirm: true,
 		Probed: func(probe record.Probe) {
 			if r.flags.outputs.progress == "none" {
 				return
@@ -220,7 +220,7 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 			fmt.Fprintf(r.errOut, "%s %s%s\n", perSecond(probe.Rate), longer, verdict)
 		}}
 	if len(r.flags.agent) == 0 { // otherwise other hosts send the load
-		quest.Host, quest.MaxSteal = meter.NewHost(version), study.Defaults().Gates.MaxStealShare
+		capacity.Host, capacity.MaxSteal = meter.NewHost(version), study.Defaults().Gates.MaxStealShare
 	}
 	if r.flags.rate == "" && r.spec.Load.Users > 0 {
 		if err := r.findFirstRate(ctx); err != nil {
@@ -228,9 +228,9 @@ func (r *loadRun) search(ctx context.Context) (trial.Outcome, error) {
 		}
 	}
 	if r.group != nil {
-		quest.Play = r.playWithAgents
+		capacity.Play = r.playWithAgents
 	}
-	return r.trial.Search(ctx, quest)
+	return r.trial.Search(ctx, capacity)
 }
 
 // playWithAgents plays one load of a search with the agents.

@@ -58,10 +58,10 @@ type Job struct {
 	Objective string `json:"objective,omitempty"`
 	// Search looks for the highest rate that meets the objective, starting at the rate of the load.
 	Search bool `json:"search,omitempty"`
-	// Resolution and Votes are those of trial.Quest.
+	// Resolution and Votes are those of trial.CapacitySearch.
 	Resolution float64 `json:"resolution,omitempty"`
 	Votes      int     `json:"votes,omitempty"`
-	// MaxSteal is that of trial.Quest; 0: the host is not observed.
+	// MaxSteal is that of trial.CapacitySearch; 0: the host is not observed.
 	MaxSteal float64 `json:"max_steal_share,omitempty"`
 	// Abort ends the load early when the objective can no longer be met.
 	Abort bool `json:"abort,omitempty"`

@@ -271,12 +271,12 @@ func (s *served) settle(ctx context.Context, path string) (time.Duration, error)
 func (s *served) search(ctx context.Context) (trial.Outcome, error) {
 	hooks := s.hooks(false)
 	hooks.Connected, hooks.Second = s.connected(ctx), s.sendLoaded
-	quest := trial.Quest{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes, Confirm: s.Votes != 1,
-		Hooks: hooks, Settle: s.settleBetween}
+	capacity := trial.CapacitySearch{Objective: s.limit, Resolution: s.Resolution, Votes: s.Votes,
+		Confirm: s.Votes != 1, Hooks: hooks, Settle: s.settleBetween}
 	if s.MaxSteal > 0 {
-		quest.Host, quest.MaxSteal = s.host, s.MaxSteal
+		capacity.Host, capacity.MaxSteal = s.host, s.MaxSteal
 	}
-	outcome, err := s.trial.Search(ctx, quest)
+	outcome, err := s.trial.Search(ctx, capacity)
 	if err == nil && s.Between != "" {
 		_, err = s.settle(ctx, s.Settle.Path)
 	}

@@ -47,8 +47,8 @@ func TestNoLoadTakesAValueAgain(t *testing.T) {
 		fixed := len(seen)
 		mu.Unlock()
 		ctx, stop := context.WithCancel(t.Context())
-		quest := Quest{Objective: limit, Probed: func(record.Probe) { stop() }} // one probe is enough
-		_, _ = load.Search(ctx, quest)
+		search := CapacitySearch{Objective: limit, Probed: func(record.Probe) { stop() }} // one probe is enough
+		_, _ = load.Search(ctx, search)
 		mu.Lock() // the search was stopped: its last requests may still be arriving
 		sent := maps.Clone(seen)
 		mu.Unlock()

@@ -33,8 +33,8 @@ func (c *ClientLimitError) Error() string {
 		strings.Join(c.By, "; "))
 }
 
-// Quest describes a search for the capacity.
-type Quest struct {
+// CapacitySearch holds the settings of a search for the capacity; see Trial.Search.
+type CapacitySearch struct {
 	Objective objective.Objective
 	// Resolution is the ratio of the lowest rate that failed to the highest that passed at which the search
 	// ends; zero: 1.03.
@@ -65,20 +65,20 @@ type Quest struct {
 // Search finds the highest open rate that meets the objective, beginning at the trial's own rate. It
 // returns the outcome of the last trial at the capacity, or of the lowest rate if none passed. The
 // summary contains the capacity.
-func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
+func (t *Trial) Search(ctx context.Context, c CapacitySearch) (Outcome, error) {
 	if t.spec.Load.Rate == "" {
 		return Outcome{}, fmt.Errorf("a search needs a constant or poisson rate to begin with, not %s",
 			t.model.text)
 	}
-	written := q.Objective.String()
-	q.Objective = q.Objective.WithDefaults()
-	if q.Play == nil {
-		q.Play = func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error) {
+	written := c.Objective.String()
+	c.Objective = c.Objective.WithDefaults()
+	if c.Play == nil {
+		c.Play = func(ctx context.Context, load scenario.Load, seed uint64) (Outcome, error) {
 			at, err := t.withLoad(load, seed)
 			if err != nil {
 				return Outcome{}, err
 			}
-			return at.playUntilLost(ctx, q.Hooks, q.Objective)
+			return at.playUntilLost(ctx, c.Hooks, c.Objective)
 		}
 	}
 	var best Outcome
@@ -89,27 +89,27 @@ func (t *Trial) Search(ctx context.Context, q Quest) (Outcome, error) {
 			seed++ // each trial has other arrivals
 			load := AtRate(t.spec.Load, rate)
 			load.Duration = scenario.Duration(share * float64(t.model.duration))
-			outcome, probe, err := q.probe(ctx, load, rate, seed)
+			outcome, probe, err := c.probe(ctx, load, rate, seed)
 			if err != nil {
 				return probe, err
 			}
 			keep(outcome, &probe)
-			if q.Probed != nil {
-				q.Probed(probe)
+			if c.Probed != nil {
+				c.Probed(probe)
 			}
 			return probe, nil
 		}
 	}
 	options := search.Options{Start: t.model.peak, Objective: written, Max: t.maxRate(),
-		Resolution: q.Resolution, Votes: q.Votes}
-	if q.Confirm && search.ShortShare*t.model.duration.Seconds() >= shortest.Seconds() {
+		Resolution: c.Resolution, Votes: c.Votes}
+	if c.Confirm && search.ShortShare*t.model.duration.Seconds() >= shortest.Seconds() {
 		options.Short = prober(search.ShortShare, func(outcome Outcome, probe *record.Probe) {
 			if probe.Short = true; best.Results == nil { // keep it in case no better one comes
 				best = outcome
 			}
 		})
 	}
-	if q.Confirm {
+	if c.Confirm {
 		options.Confirm = prober(search.Longer, func(outcome Outcome, probe *record.Probe) {
 			best, probe.Confirms = outcome, true // the last longer trial is shown
 		})
@@ -152,28 +152,28 @@ func (t *Trial) playUntilLost(ctx context.Context, hooks Hooks, limit objective.
 
 // probe plays a trial at a rate and judges it. A target whose backlog grows fails, regardless of the
 // percentiles of the operations that did end.
-func (q *Quest) probe(
+func (c *CapacitySearch) probe(
 	ctx context.Context, load scenario.Load, rate float64, seed uint64,
 ) (Outcome, record.Probe, error) {
 	var o Outcome
 	var reasons []string
 	var disturbed string
 	for range maxDisturbed {
-		steal, err := q.measureSteal()
+		steal, err := c.measureSteal()
 		if err != nil {
 			return o, record.Probe{}, err
 		}
 		var settled time.Duration
-		if o, settled, err = q.playConclusive(ctx, load, rate, seed); err != nil {
+		if o, settled, err = c.playConclusive(ctx, load, rate, seed); err != nil {
 			return o, record.Probe{}, err
 		}
-		reasons, disturbed = q.missed(&o, settled), ""
+		reasons, disturbed = c.missed(&o, settled), ""
 		share := steal()
-		if share <= q.MaxSteal || len(reasons) == 0 {
+		if share <= c.MaxSteal || len(reasons) == 0 {
 			break
 		}
 		disturbed = fmt.Sprintf("the hypervisor withheld %.1f %% of the processors, the gate is %.1f %%",
-			100*share, 100*q.MaxSteal)
+			100*share, 100*c.MaxSteal)
 	}
 	return o, record.Probe{
 		Rate: rate, Achieved: o.Summary.AchievedRate, Pass: len(reasons) == 0, Reasons: reasons,
@@ -186,11 +186,11 @@ const maxDisturbed = 3
 
 // measureSteal begins to observe the host. The returned function ends that and returns the share of the
 // processors that was withheld.
-func (q *Quest) measureSteal() (steal func() float64, err error) {
-	if q.Host == nil {
+func (c *CapacitySearch) measureSteal() (steal func() float64, err error) {
+	if c.Host == nil {
 		return func() float64 { return 0 }, nil
 	}
-	observation, err := q.Host.Observe()
+	observation, err := c.Host.Observe()
 	if err != nil {
 		return nil, fmt.Errorf("observe the host: %w", err)
 	}
@@ -210,13 +210,13 @@ func threeDigits(x float64) string {
 }
 
 // missed returns the conditions of the objective that a trial missed.
-func (q *Quest) missed(o *Outcome, settled time.Duration) []string {
-	_, reasons := q.Objective.Judge(&o.Summary)
+func (c *CapacitySearch) missed(o *Outcome, settled time.Duration) []string {
+	_, reasons := c.Objective.Judge(&o.Summary)
 	if g := o.Backlog; g.Grows {
 		reasons = append(reasons, fmt.Sprintf("the backlog grows by %s flows per second [%s, %s]",
 			threeDigits(g.Slope), threeDigits(g.Low), threeDigits(g.High)))
 	}
-	if limit := q.Objective.LongestTime(longestSettle); settled > limit {
+	if limit := c.Objective.LongestTime(longestSettle); settled > limit {
 		reasons = append(reasons, fmt.Sprintf("the work was done %v after the last answer, and no operation may "+
 			"take longer than %v", settled.Round(time.Millisecond), limit))
 	}
@@ -229,15 +229,15 @@ const longestSettle = time.Second
 
 // playConclusive plays a trial until it decides whether the rate passes: the client was not the limit, or
 // could not have changed the verdict. settled is the time that the target worked after its last answer.
-func (q *Quest) playConclusive(
+func (c *CapacitySearch) playConclusive(
 	ctx context.Context, load scenario.Load, rate float64, seed uint64,
 ) (o Outcome, settled time.Duration, err error) {
 	for range attempts {
-		if o, err = q.Play(ctx, load, seed); err != nil {
+		if o, err = c.Play(ctx, load, seed); err != nil {
 			return o, 0, err
 		}
-		if q.Settle != nil {
-			if settled, err = q.Settle(ctx); err != nil {
+		if c.Settle != nil {
+			if settled, err = c.Settle(ctx); err != nil {
 				return o, 0, err
 			}
 		}
@@ -245,7 +245,7 @@ func (q *Quest) playConclusive(
 		if !g.Limited {
 			return o, settled, nil
 		}
-		if !q.mayHaveChanged(&o, settled) {
+		if !c.mayHaveChanged(&o, settled) {
 			o.Summary.Notes = append(o.Summary.Notes,
 				"the client, though this could not change the verdict on the rate: "+strings.Join(g.LimitedBy, "; "))
 			g.Limited, g.LimitedBy = false, nil
@@ -265,19 +265,19 @@ const harmless = 0.05
 // would be too long even without the longest delay of the client, or if the client sent 99 % of the
 // operations with a harmless delay. This is not true for conditions on service times or late operations,
 // nor for a client that lacked processors or files.
-func (q *Quest) mayHaveChanged(o *Outcome, settled time.Duration) bool {
+func (c *CapacitySearch) mayHaveChanged(o *Outcome, settled time.Duration) bool {
 	s := o.Summary
-	dependsOnSends := slices.ContainsFunc(q.Objective.Terms,
+	dependsOnSends := slices.ContainsFunc(c.Objective.Terms,
 		func(t objective.Term) bool { return strings.HasPrefix(t.Metric, "service.") || t.Metric == "late" })
 	if !s.Generator.OnlyLate() || dependsOnSends || s.SendLateness.Max == nil {
 		return true
 	}
-	if len(q.missed(o, settled)) == 0 {
+	if len(c.missed(o, settled)) == 0 {
 		return false
 	}
 	if late := s.SendLateness.P99; late != nil &&
-		*late <= harmless*q.Objective.TightestTime(longestSettle).Seconds() {
+		*late <= harmless*c.Objective.TightestTime(longestSettle).Seconds() {
 		return false
 	}
-	return !q.Objective.SlowWithout(&s, *s.SendLateness.Max)
+	return !c.Objective.SlowWithout(&s, *s.SendLateness.Max)
 }

@@ -123,7 +123,7 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 		want bool
 	}{"in time": {200 * time.Millisecond, true}, "too late": {201 * time.Millisecond, false}} {
 		settled := 0
-		q := Quest{Objective: limit, Settle: func(context.Context) (time.Duration, error) {
+		search := CapacitySearch{Objective: limit, Settle: func(context.Context) (time.Duration, error) {
 			settled++
 			return c.took, nil
 		}, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
@@ -131,7 +131,7 @@ func TestASearchWaitsForTheWork(t *testing.T) {
 			o.Summary.ResponseTime.P99 = new(0.001)
 			return o, nil
 		}}
-		_, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
+		_, probe, err := search.probe(t.Context(), scenario.Load{}, 10, 1)
 		testset.Must(t, err)
 		if probe.Pass != c.want || settled != 1 {
 			t.Errorf("%s: pass %v %v after %d questions, want %v after one", name, probe.Pass, probe.Reasons, settled,
@@ -158,7 +158,8 @@ func TestAVerdictThatALateClientCannotChangeCounts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plays := 0
-			q := Quest{Objective: limit, Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
+			search := CapacitySearch{Objective: limit}
+			search.Play = func(context.Context, scenario.Load, uint64) (Outcome, error) {
 				plays++
 				var o Outcome
 				o.Summary.ResponseTime.P99, o.Summary.SendLateness.P99, o.Summary.SendLateness.Max = &c.p99, &c.lateP99,
@@ -168,8 +169,8 @@ func TestAVerdictThatALateClientCannotChangeCounts(t *testing.T) {
 					o.Summary.Generator.Moved = []record.Moved{{Quantile: 0.99}}
 				}
 				return o, nil
-			}}
-			o, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
+			}
+			o, probe, err := search.probe(t.Context(), scenario.Load{}, 10, 1)
 			var limited *ClientLimitError
 			if decided := !errors.As(err, &limited); decided != c.verdict || probe.Pass != c.pass {
 				t.Fatalf("pass %v, error %v, want %v, and a verdict: %v", probe.Pass, err, c.pass, c.verdict)
@@ -220,14 +221,14 @@ func TestALoadThatTheHostDisturbedIsPlayedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			plays := 0
-			q := Quest{Objective: limit, Host: &stolen{shares: c.steal}, MaxSteal: 0.01,
+			search := CapacitySearch{Objective: limit, Host: &stolen{shares: c.steal}, MaxSteal: 0.01,
 				Play: func(context.Context, scenario.Load, uint64) (Outcome, error) {
 					var o Outcome
 					o.Summary.ResponseTime.P99 = &c.p99[plays]
 					plays++
 					return o, nil
 				}}
-			_, probe, err := q.probe(t.Context(), scenario.Load{}, 10, 1)
+			_, probe, err := search.probe(t.Context(), scenario.Load{}, 10, 1)
 			testset.Must(t, err)
 			if probe.Pass != c.pass || (probe.Disturbed != "") != c.disturbed || plays != len(c.p99) {
 				t.Errorf("%d plays, pass %v, disturbed %q; want %d, %v, %v", plays, probe.Pass, probe.Disturbed,

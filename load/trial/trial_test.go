@@ -230,7 +230,8 @@ func TestSearchStaysBelowTheCapacity(t *testing.T) {
 	s.Load.Rate = "25"
 	limit := objective.MustParse("p99<200ms")
 	probes := 0
-	o, err := prepare(t, s).Search(t.Context(), Quest{Objective: limit, Probed: func(record.Probe) { probes++ }})
+	o, err := prepare(t, s).Search(t.Context(),
+		CapacitySearch{Objective: limit, Probed: func(record.Probe) { probes++ }})
 	var limited *ClientLimitError
 	if err != nil && !errors.As(err, &limited) { // on a busy host
 		t.Fatal(err)
@@ -252,7 +253,7 @@ func TestSearchStaysBelowTheCapacity(t *testing.T) {
 func TestSearchNeedsARate(t *testing.T) {
 	s := specFor(t, "http://127.0.0.1:1/")
 	s.Load = scenario.Load{Ramp: &scenario.Ramp{From: "1", To: "2"}}
-	if _, err := prepare(t, s).Search(t.Context(), Quest{}); err == nil ||
+	if _, err := prepare(t, s).Search(t.Context(), CapacitySearch{}); err == nil ||
 		!strings.Contains(err.Error(), "needs a constant or poisson rate") {
 		t.Errorf("error %v", err)
 	}
