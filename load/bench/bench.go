@@ -40,7 +40,7 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	quick := flags.Bool("quick", false, "short loads, one round: to see that all works; the figures say little")
 	only := flags.String("only", "", "these `scenes`, with commas: "+strings.Join(scenes(), ", "))
 	among := flags.String("tools", "",
-		"these `tools`, with commas: cleave, cleave-grid, cleave-spin, wrk, ...; empty: all that can be had")
+		"these `tools`, with commas: "+strings.Join(toolNames(), ", ")+"; empty: all that can be had")
 	flags.IntVar(&p.rounds, "rounds", 5, "how often every tool has its turn")
 	flags.DurationVar(&p.length, "length", 4*time.Second, "length of one load")
 	flags.DurationVar(&p.stall, "stall", 20*time.Second,
@@ -69,6 +69,11 @@ func (p *plan) read(arguments []string) (out string, err error) {
 	}
 	if *among != "" {
 		p.among = strings.Split(*among, ",")
+	}
+	for _, name := range p.among {
+		if !slices.Contains(toolNames(), name) {
+			return "", fmt.Errorf("tool %q is unknown: use some of %s", name, strings.Join(toolNames(), ", "))
+		}
 	}
 	return out, nil
 }

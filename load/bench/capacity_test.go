@@ -4,6 +4,7 @@ package main
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -23,6 +24,15 @@ func TestCleaveIsFoundByItsName(t *testing.T) {
 	}
 	if _, err := p.read([]string{"load", "http://127.0.0.1/"}); err == nil {
 		t.Error("arguments that are no flags are accepted")
+	}
+	if _, err := p.read([]string{"-tools", "cleave,wrkk"}); err == nil ||
+		!strings.Contains(err.Error(), `"wrkk" is unknown`) {
+		t.Errorf("error %v, want that wrkk is unknown", err)
+	}
+	for _, own := range []tool{{name: "floor"}, {name: "cleave"}, {name: "cleave-grid"}, {name: "cleave-spin"}} {
+		if _, err := p.read([]string{"-tools", own.name}); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

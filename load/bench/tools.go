@@ -108,6 +108,15 @@ func replace(command []string, url, scratch string) []string {
 // cleavePath returns the path of the built program cleave.
 func (p *plan) cleavePath() string { return filepath.Join(p.scratch, "cleave") }
 
+// toolNames returns the names of all tools.
+func toolNames() []string {
+	names := []string{"floor", "cleave", "cleave-grid", "cleave-spin"}
+	for _, p := range peers() {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 // gather builds cleave and finds or installs the peers that the wanted scenes need. It leaves out a peer
 // that is not available, and prints the reason.
 func (p *plan) gather() ([]tool, error) {
