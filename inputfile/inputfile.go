@@ -60,15 +60,13 @@ func check(file *os.File, most int64) (*File, error) {
 	return &File{file: file, most: most}, nil
 }
 
-// kindOf returns what a file that is not regular is, for an error message.
+// kindOf returns what an open file that is not regular is, for an error message. Sockets cannot be opened.
 func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return "a folder"
 	case mode&fs.ModeNamedPipe != 0:
 		return "a pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
 	}
 	return "a device"
 }
