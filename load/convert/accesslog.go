@@ -61,12 +61,13 @@ func (d *draft) accessLog(data []byte) error {
 		return errors.New("no request of the log can be replayed:" + d.reasons())
 	}
 	slices.SortStableFunc(rows, func(a, b logged) int { return a.at.Compare(b.at) })
-	size := 0 // of the data file, in bytes
-	most := slices.IndexFunc(rows, func(l logged) bool { size += len(l.target) + 8; return size > maxData })
-	if most < 0 {
-		most = len(rows)
+	most := 0
+	for size := 0; most < min(len(rows), maxRows); most++ { // size of the data file, in bytes
+		if size += len(rows[most].target) + 8; size > maxData {
+			break
+		}
 	}
-	if most = min(most, maxRows); most < len(rows) {
+	if most < len(rows) {
 		d.lose("log", fmt.Sprintf("%d requests at its end", len(rows)-most),
 			fmt.Sprintf("the data of a scenario has at most %d rows and %d bytes", maxRows, maxData))
 		rows = rows[:most]
@@ -84,13 +85,10 @@ const maxTarget = 8 << 10
 // readLog returns the requests of a log, and the number of lines that are none.
 func readLog(data []byte) (rows []logged, unread int) {
 	for line := range bytes.Lines(data) {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
 		if l, ok := readLine(line); ok {
 			l.target = requestTarget(l.target)
 			rows = append(rows, l)
-		} else {
+		} else if len(bytes.TrimSpace(line)) > 0 {
 			unread++
 		}
 	}
@@ -99,7 +97,8 @@ func readLog(data []byte) (rows []logged, unread int) {
 
 // readLine reads a line of any of the formats; ok is false for a line that is no request.
 func readLine(line []byte) (l logged, ok bool) {
-	if line[0] == '{' && gjson.ValidBytes(line) {
+	line = bytes.TrimSpace(line)
+	if bytes.HasPrefix(line, []byte("{")) && gjson.ValidBytes(line) {
 		return readObject(gjson.ParseBytes(line))
 	}
 	m := commonLine.FindSubmatch(line)

@@ -228,10 +228,9 @@ func Recognize(name string, data []byte) string {
 	case curlCommand.Match(head):
 		return Curl
 	}
-	if line, _, _ := bytes.Cut(head, []byte("\n")); len(line) > 0 {
-		if _, isLog := readLine(bytes.TrimSpace(line)); isLog {
-			return Log
-		}
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	if _, isLog := readLine(line); isLog {
+		return Log
 	}
 	return ""
 }
@@ -241,9 +240,9 @@ type draft struct {
 	file   scenario.File
 	beside map[string][]byte
 	notes  []Note
-	lost   []Note          // notes about requests that the scenario lacks
+	noted  map[Note]bool   // the notes; true: about a request that the scenario lacks
 	found  []*recorded     // requests for a flow, in order
-	taken  map[string]bool // names of values, data and extractions that are in use
+	taken  map[string]int  // names of values, data and extractions that are in use, with the last suffix of each
 	refs   map[string]bool // names of values to which recorded requests refer
 }
 
@@ -251,7 +250,8 @@ func newDraft(name string) *draft {
 	return &draft{
 		file:   scenario.File{Schema: scenario.Schema, Name: name},
 		beside: map[string][]byte{},
-		taken:  map[string]bool{},
+		noted:  map[Note]bool{},
+		taken:  map[string]int{},
 		refs:   map[string]bool{},
 	}
 }
@@ -259,15 +259,15 @@ func newDraft(name string) *draft {
 // note adds a note, unless the same one exists.
 func (d *draft) note(where, what, why string) {
 	n := Note{Where: where, What: what, Why: why}
-	if !slices.Contains(d.notes, n) {
-		d.notes = append(d.notes, n)
+	if _, known := d.noted[n]; !known {
+		d.notes, d.noted[n] = append(d.notes, n), false
 	}
 }
 
 // lose adds a note about a request that the scenario lacks.
 func (d *draft) lose(where, what, why string) {
 	d.note(where, what, why)
-	d.lost = append(d.lost, Note{Where: where, What: what, Why: why})
+	d.noted[Note{Where: where, What: what, Why: why}] = true
 }
 
 // parseJSON parses a JSON document, whose texts may hold bytes that are not UTF-8. gjson reads anything, so
@@ -283,12 +283,15 @@ func parseJSON(data []byte) (gjson.Result, error) {
 // reasons lists the first notes for an error message, beginning with those about missing requests.
 func (d *draft) reasons() string {
 	const most = 12
-	notes := slices.Clone(d.lost)
+	var notes, others []Note
 	for _, n := range d.notes {
-		if !slices.Contains(notes, n) {
+		if d.noted[n] {
 			notes = append(notes, n)
+		} else {
+			others = append(others, n)
 		}
 	}
+	notes = append(notes, others...)
 	var text strings.Builder
 	for _, n := range notes[:min(most, len(notes))] {
 		text.WriteString("\n- " + n.String())
@@ -301,11 +304,13 @@ func (d *draft) reasons() string {
 
 // name returns an unused name for a value, data or an extraction: the preferred one, if possible.
 func (d *draft) name(preferred string) string {
-	name := identifier(preferred)
-	for i := 2; d.taken[name]; i++ {
-		name = fmt.Sprintf("%s_%d", identifier(preferred), i)
+	first := identifier(preferred)
+	name := first
+	for d.taken[name] > 0 {
+		d.taken[first]++
+		name = fmt.Sprintf("%s_%d", first, d.taken[first])
 	}
-	d.taken[name] = true
+	d.taken[name] = 1
 	return name
 }
 

@@ -6,8 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/load/scenario"
@@ -162,6 +164,36 @@ func TestFormatIsGuessed(t *testing.T) {
 		if format := Recognize(name, data); format != want[fixture] {
 			t.Errorf("%s: format %s, want %s", name, format, want[fixture])
 		}
+	}
+}
+
+// TestADocumentOfBlanksHasNoFormat: a form feed is a blank, too.
+func TestADocumentOfBlanksHasNoFormat(t *testing.T) {
+	for _, text := range []string{"", "\n", "\f\nhello", "\u0085"} {
+		if format := Recognize("a", []byte(text)); format != "" {
+			t.Errorf("%q: format %s", text, format)
+		}
+	}
+}
+
+// TestManyNamesAndNotes: every name is another one, and a large document does not take minutes.
+func TestManyNamesAndNotes(t *testing.T) {
+	d, begun := newDraft("a"), time.Now()
+	for i, want := range []string{"x", "x_3", "x_2", "x_4", "x_3_2"} {
+		if got := d.name([]string{"x", "x_3", "x", "x", "x_3"}[i]); got != want {
+			t.Errorf("name %d is %s, want %s", i+1, got, want)
+		}
+	}
+	for i := range 200_000 {
+		d.name("y")
+		d.note(strconv.Itoa(i), "an element", "disabled")
+		d.lose(strconv.Itoa(i%1000), "an element", "disabled")
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("%d names and notes took %v", i+1, time.Since(begun))
+		}
+	}
+	if len(d.notes) != 200_000 || !strings.HasSuffix(d.reasons(), "and 199988 more") {
+		t.Errorf("%d notes, %.500s", len(d.notes), d.reasons())
 	}
 }
 

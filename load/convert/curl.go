@@ -84,17 +84,19 @@ func (c *commands) visit(node syntax.Node) bool {
 	return true
 }
 
-// assign keeps the values of variables that the input sets. It forgets a variable whose new value a shell
-// would have to compute, as if the input had not set it.
+// assign keeps the values of variables that the input sets. It forgets a variable whose new value is too long,
+// or would have to be computed by a shell, as if the input had not set it.
 func (c *commands) assign(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil && !a.Naked
 		if a.Value != nil && ok {
 			value, ok = c.text(a.Value.Parts)
 		}
+		if ok && a.Append {
+			value = c.variable(a.Name.Value) + value
+			ok = len(value) <= maxText
+		}
 		switch {
-		case ok && a.Append:
-			c.variables[a.Name.Value] += value
 		case ok:
 			c.variables[a.Name.Value] = value
 		case a.Name != nil && !a.Naked:
@@ -142,8 +144,16 @@ func split(words []string, separators ...string) [][]string {
 	}
 }
 
-// text returns the value of a word. ok is false if a shell would have to run something for it. A variable
-// that the input does not set becomes a variable of the environment of the load.
+// variable returns the value of a variable. One that the input does not set becomes a variable of the
+// environment of the load.
+func (c *commands) variable(name string) string {
+	if value, known := c.variables[name]; known {
+		return value
+	}
+	return c.reference("env:" + name)
+}
+
+// text returns the value of a word. ok is false if a shell would have to run something for it.
 func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 	var b strings.Builder
 	for _, part := range parts {
@@ -172,11 +182,7 @@ func (c *commands) text(parts []syntax.WordPart) (text string, ok bool) {
 				p.Exp != nil || p.Param.Value != identifier(p.Param.Value) {
 				return "", false
 			}
-			value, known := c.variables[p.Param.Value]
-			if !known {
-				value = c.reference("env:" + p.Param.Value)
-			}
-			b.WriteString(value)
+			b.WriteString(c.variable(p.Param.Value))
 		default:
 			return "", false
 		}
@@ -361,7 +367,7 @@ func (c *commands) command(where string, words []string) {
 		if body != "" && !r.asQuery {
 			one.body, one.mimeType = body, mime
 		}
-		reason := one.unusable()
+		reason := one.parse()
 		if reason == "" && !r.raw && globs.MatchString(address) {
 			reason = "curl makes several URLs of its braces and brackets: write one command for each, or use --globoff"
 		}
@@ -389,8 +395,12 @@ func (r *curlRequest) fullURL(address, body string) string {
 	return address + "?" + body
 }
 
-// addAuthorization adds the header for the user and password of a command, or lists them.
+// addAuthorization adds the header for the user and password of a command, or lists them. curl does not send
+// them if the command has the header itself.
 func (c *commands) addAuthorization(where string, r *curlRequest) {
+	if _, given := valueOf(r.headers, "Authorization"); given {
+		return
+	}
 	if referencePattern.MatchString(r.user) {
 		c.note(where, "--user", "its user or password is a variable, which cannot be encoded beforehand: give "+
 			"the header Authorization")

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/cleave-lab/cleave/internal/testset"
 )
 
@@ -41,6 +43,7 @@ func TestCurlCommands(t *testing.T) {
 		{"a dollar sign", `curl http://a --data-raw '${b} $c'`, "POST /|" + form + "|$${b} $c", ""},
 		{"a variable of the input", "B=c; curl http://a/$B", "GET /c||", ""},
 		{"a longer variable of the input", "B=c; B+=d; curl http://a/$B", "GET /cd||", ""},
+		{"a longer variable of the environment", "B+=c; curl http://a -d $B", "POST /|" + form + "|${env:B}c", ""},
 		{"a variable set by a command", "B=c; B=$(date); curl http://a -d $B", "POST /|" + form + "|${env:B}", ""},
 		{"an exported variable of the input", "export B=c D; curl http://a/$B -d $D",
 			"POST /c|" + form + "|${env:D}", ""},
@@ -63,6 +66,14 @@ func TestCurlCommands(t *testing.T) {
 			got := converted(t, "a.sh", c.command, Options{beside: beside})
 			wantStep(t, &got, c.want, c.note)
 		})
+	}
+}
+
+// TestAHeaderReplacesTheUser: curl sends the user and password only without a header Authorization.
+func TestAHeaderReplacesTheUser(t *testing.T) {
+	got := converted(t, "a.sh", "curl -u b:c -H 'authorization: d' http://a", Options{})
+	if headers := got.File.Flows[0].Steps[0].Headers; len(headers) != 1 || headers["authorization"] != "d" {
+		t.Errorf("headers %q, want the one of the command", headers)
 	}
 }
 
@@ -100,6 +111,18 @@ func TestCurlCommandsThatCannotBeSteps(t *testing.T) {
 		"curl http://a " + strings.Repeat("x", maxCommands): "more than 1048576 bytes of commands",
 	} {
 		wantRefusal(t, "a.sh", command, Options{Format: Curl, beside: beside}, want)
+	}
+}
+
+// TestVariablesThatGrowAreForgotten: a command of a few bytes can add a megabyte to a variable.
+func TestVariablesThatGrowAreForgotten(t *testing.T) {
+	c := &commands{draft: newDraft("a"), variables: map[string]string{}}
+	text := "A=" + strings.Repeat("x", maxText/2) + strings.Repeat("; B+=$A", 9)
+	file, err := syntax.NewParser().Parse(strings.NewReader(text), "")
+	testset.Must(t, err)
+	syntax.Walk(file, c.visit)
+	if n := len(c.variables["B"]); n > maxText {
+		t.Errorf("a variable has %d bytes, want at most %d", n, maxText)
 	}
 }
 

@@ -123,11 +123,14 @@ func (d *draft) har(data []byte, options Options) error {
 func (d *draft) complete(e *entry) string {
 	body, bodyUnknown := e.sentBody()
 	e.body = body
-	unknown := e.recorded.unusable()
+	unknown := e.recorded.parse()
 	var timeErr error
 	e.start, timeErr = time.Parse(time.RFC3339Nano, e.started)
 	const longest = 24 * time.Hour // a longer duration is a mistake of the recorder
-	e.end = e.start.Add(time.Duration(min(max(e.time, 0), longest.Seconds()*1000) * float64(time.Millisecond)))
+	e.end = e.start
+	if e.time > 0 { // it is not if it is NaN
+		e.end = e.start.Add(time.Duration(min(e.time, longest.Seconds()*1000) * float64(time.Millisecond)))
+	}
 	_, asks := valueOf(e.headers, "Access-Control-Request-Method")
 	switch {
 	case e.status == 101 || e.websocket:

@@ -63,3 +63,12 @@ func TestRecordingsOfOtherRecorders(t *testing.T) {
 		})
 	}
 }
+
+// TestATimeThatIsNoNumberIsNoPause: NaN would end an entry centuries before its beginning.
+func TestATimeThatIsNoNumberIsNoPause(t *testing.T) {
+	page := entryOf("http://shop.example/", "text/html", `"time":50`, `"time":"NaN"`)
+	conversion := converted(t, "a.har", recordingOf(page, page), Options{})
+	if think := conversion.File.Flows[0].Steps[0].Think; think != 0 {
+		t.Errorf("a pause of %v", think)
+	}
+}

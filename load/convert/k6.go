@@ -75,7 +75,7 @@ func (d *draft) k6(data []byte, options Options) error {
 		case "uuid":
 			value = scenario.Value{UUID: &struct{}{}}
 		case "text":
-			value = scenario.Value{Text: &scenario.Text{Length: max(1, min(int(v.To), maxText))}}
+			value = scenario.Value{Text: &scenario.Text{Length: max(1, int(min(v.To, maxText)))}}
 		}
 		names[v.Name] = d.reference(d.newValue(v.Kind, value))
 	}
@@ -140,7 +140,7 @@ func (d *draft) k6Request(number int, q k6Request, names map[string]string) {
 	for _, h := range q.Headers {
 		r.headers = append(r.headers, field{h[0], text(h[1])})
 	}
-	reason := r.unusable()
+	reason := r.parse()
 	if q.Files {
 		reason = "uploads a file; write the request as a step with its body"
 	}

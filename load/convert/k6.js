@@ -117,8 +117,9 @@
 	}
 
 	class Metric { add() {} }
-	const twice = (k) => { Object.defineProperty(globalThis, k, { get() { note(k, "a flow does not know its user or its number: taken from one run"); return k === "__VU" ? 1 : 0; } }); };
-	["__VU", "__ITER"].forEach(twice);
+	for (const [name, value] of [["__VU", 1], ["__ITER", 0]]) {
+		Object.defineProperty(globalThis, name, { get() { note(name, "a flow does not know its user or its number: taken from one run"); return value; } });
+	}
 	globalThis.__ENV = new Proxy({}, { get(_, key) {
 		if (typeof key === "symbol") return undefined;
 		if (/^[A-Za-z_]\w*$/.test(key) && /token|key|secret|pass|auth|credential/i.test(key)) {

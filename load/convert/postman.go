@@ -93,7 +93,7 @@ func (c *requests) request(where, name string, of, answers, auth gjson.Result) {
 			r.expect.Status = strconv.FormatInt(code, 10)
 		}
 	}
-	c.keep(r, cmp.Or(reason, r.unusable()))
+	c.keep(r, cmp.Or(reason, r.parse()))
 }
 
 // address returns the URL of a request with its variables resolved. If the server is a variable that the

@@ -50,8 +50,8 @@ func (r *recorded) what() string {
 // origin returns scheme and host of the request.
 func (r *recorded) origin() string { return r.url.Scheme + "://" + r.url.Host }
 
-// unusable parses the address and returns the reason why the request cannot be a step, or "".
-func (r *recorded) unusable() string {
+// parse parses the address and returns the reason why the request cannot be a step, or "".
+func (r *recorded) parse() string {
 	// The marks of references are escaped first: otherwise url.Parse would ignore the escapes of the path, such
 	// as %2F.
 	var err error
