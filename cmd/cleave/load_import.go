@@ -85,6 +85,10 @@ func (a app) loadImport(path string, flags *importFlags) error {
 		}
 		return err
 	}
+	if flags.output == os.DevNull { // only the list is wanted
+		a.listNotConverted(&conversion)
+		return nil
+	}
 	if err := flags.writeImport(text, conversion.Beside); err != nil {
 		return err
 	}
