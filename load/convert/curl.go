@@ -84,8 +84,8 @@ func (c *commands) visit(node syntax.Node) bool {
 	return true
 }
 
-// assign keeps the values of variables that the input sets. It forgets a variable whose new value is too long,
-// or would have to be computed by a shell, as if the input had not set it.
+// assign keeps the values of variables that the input sets. It forgets a variable whose new value is too
+// long, or would have to be computed by a shell, as if the input had not set it.
 func (c *commands) assign(assigns []*syntax.Assign) {
 	for _, a := range assigns {
 		value, ok := "", a.Name != nil && a.Index == nil && a.Array == nil && !a.Naked

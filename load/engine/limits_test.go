@@ -22,7 +22,8 @@ func TestTheLimitHoldsInEveryWindow(t *testing.T) {
 		n      int
 		window time.Duration
 	}{{100, 100, time.Second}, {2.5, 3, 1200 * time.Millisecond}, {10.5, 11, 1047619047},
-		{0.5, 1, 2 * time.Second}, {1e-300, 1, 50 * 365 * 24 * time.Hour}, {1e5, maxBurst, 100 * time.Millisecond}, {15_000, 7500, time.Second / 2}} {
+		{0.5, 1, 2 * time.Second}, {1e-300, 1, 50 * 365 * 24 * time.Hour},
+		{1e5, maxBurst, 100 * time.Millisecond}, {15_000, 7500, time.Second / 2}} {
 		l := NewLimit(c.rate)
 		var begun []time.Duration
 		for now := time.Duration(0); len(begun) < 3*c.n; {
