@@ -2,7 +2,6 @@ package stats
 
 import (
 	"math"
-	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -44,17 +43,9 @@ type Sequence struct {
 	level  [][]float64 // level[look][i] belongs to chance[i]
 }
 
-// sequences holds each Sequence that was computed, by its first and last look: that of many blocks takes
-// seconds, and an experiment is analysed several times after every block.
-var sequences sync.Map
-
 // NewSequence returns the levels of a design that looks after every block from first to last. It computes
 // them for chances from 0.5 down to about 1e-9; Level and P interpolate.
 func NewSequence(first, last int) Sequence {
-	looks := [2]int{first, last}
-	if known, found := sequences.Load(looks); found {
-		return known.(Sequence)
-	}
 	s := Sequence{first: first, level: make([][]float64, last-first+1)}
 	for decade := 0.1; decade > 1e-9; decade /= 10 {
 		s.chance = append(s.chance, 5*decade, 2*decade, decade)
@@ -64,7 +55,6 @@ func NewSequence(first, last int) Sequence {
 			s.level[i] = append(s.level[i], level)
 		}
 	}
-	sequences.Store(looks, s)
 	return s
 }
 

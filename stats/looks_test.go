@@ -38,16 +38,6 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-func TestTheLevelsOfADesignAreComputedOnce(t *testing.T) {
-	first, again, other := NewSequence(3, 9), NewSequence(3, 9), NewSequence(3, 8)
-	if &first.level[0][0] != &again.level[0][0] {
-		t.Error("the levels of the same design were computed twice")
-	}
-	if len(other.level) != 6 {
-		t.Errorf("another design has %d looks, want 6", len(other.level))
-	}
-}
-
 // TestLooksKeepTheirLevel simulates means of normal blocks around 0: one run in twenty must cross a bound.
 func TestLooksKeepTheirLevel(t *testing.T) {
 	const runs = 20000

@@ -119,7 +119,7 @@ func TestCleanTellsWhatItCouldNotRemove(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The directory of a process that has ended: this one has the same number, but was not started at tick 1.
-	dir := filepath.Join(rootIn(disk), launch.ID{Place: own.Place, PID: own.PID, Start: "1"}.String())
+	dir := filepath.Join(rootIn(disk), launch.ID{Scope: own.Scope, PID: own.PID, Start: "1"}.String())
 	if err := os.MkdirAll(filepath.Join(dir, "services"), 0o700); err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func processID(t *testing.T, pid int) (launch.ID, bool) {
 	}
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	const start = 22 - 3 // proc(5): the start time is field 22, and rest begins with field 3
-	return launch.ID{Place: own.Place, PID: pid, Start: strings.Fields(rest)[start]}, true
+	return launch.ID{Scope: own.Scope, PID: pid, Start: strings.Fields(rest)[start]}, true
 }
 
 // awaitWorkers waits until all workers run, and returns their process IDs.

@@ -348,7 +348,7 @@ func (a app) conductor(plan lab.Plan, flags *experimentFlags) (*run.Conductor, e
 
 // stopping returns the rule that stops an experiment when it is decided.
 func stopping(plan lab.Plan, system lab.SystemInfo) lab.StoppingRule {
-	return analysis.Rule{Input: analysis.Input{Plan: plan, System: system}}
+	return analysis.NewRule(analysis.Input{Plan: plan, System: system})
 }
 
 // play plays the plan into the folder, exports its progress to out, and removes the scratch folder.

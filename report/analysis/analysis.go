@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
+	"github.com/cleave-lab/cleave/stats"
 	"github.com/cleave-lab/cleave/studies/published"
 )
 
@@ -26,6 +27,8 @@ type Input struct {
 	Trials []lab.Trial
 	// Published holds the figures of the study that this one reproduces; nil: none.
 	Published *published.Study
+
+	looks *stats.Sequence // levels that a Rule has computed already; nil: none
 }
 
 // Analyse returns the document of an experiment. It can be encoded as JSON, whatever is missing from the

@@ -10,7 +10,7 @@ import (
 // texts returns the texts of the answers of an experiment, in order.
 func texts(in Input) []string {
 	var all []string
-	for _, a := range (Rule{Input: in}).Answers(in.Trials) {
+	for _, a := range NewRule(in).Answers(in.Trials) {
 		all = append(all, a.Text)
 	}
 	return all
@@ -46,7 +46,7 @@ func TestWhatIsKnownOfPairs(t *testing.T) {
 		t.Errorf("known: %q, want %q", got, want)
 	}
 	in.Trials = slices.DeleteFunc(in.Trials, func(trial lab.Trial) bool { return trial.Block > 1 })
-	open := (Rule{Input: in}).Answers(in.Trials)[0]
+	open := NewRule(in).Answers(in.Trials)[0]
 	if want := "response time p99 of b against that of a at slow"; open.Verdict != "" || open.Question != want ||
 		open.Text != want+" open again" {
 		t.Errorf("of one block %+v is known, want %s open", open, want)

@@ -111,7 +111,9 @@ func newExperiment(in Input) *experiment {
 	}
 	e.blocks = slices.Compact(e.blocks)
 	e.addLibraryCosts()
-	e.prepareLooks()
+	if e.looks = in.looks; e.looks == nil {
+		e.looks = levelsOf(e.design)
+	}
 	e.noteZeros()
 	e.strikeOut()
 	e.measureNoise()

@@ -3,34 +3,19 @@ package analysis
 import (
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// prepareLooks computes the levels of an experiment that ends when all is decided, and therefore analyses its
-// data after every block. Each such look is another chance of a false finding. By these levels its intervals
-// over blocks are wider, so that all looks together keep the confidence of the study. Other experiments have
-// no levels.
-func (e *experiment) prepareLooks() {
-	if e.design.Until == lab.UntilDecided && e.design.Blocks > lab.FirstLook {
-		e.looks = levelsOf(e.design.Blocks)
+// levelsOf returns the levels of an experiment that ends when all is decided, and therefore analyses its trials
+// after every block from the first look on; nil for other designs and for those that have just one look.
+func levelsOf(design lab.Design) *stats.Sequence {
+	if design.Until != lab.UntilDecided || design.Blocks <= lab.FirstLook {
+		return nil
 	}
-}
-
-// knownLevels holds the levels that levelsOf has computed, by the number of blocks.
-var knownLevels sync.Map
-
-// levelsOf returns the levels of a design with a number of blocks. They take up to a second to compute, and a
-// Rule needs them several times after every block.
-func levelsOf(blocks int) *stats.Sequence {
-	if known, is := knownLevels.Load(blocks); is {
-		return known.(*stats.Sequence)
-	}
-	levels := stats.NewSequence(lab.FirstLook, blocks)
-	knownLevels.Store(blocks, &levels)
+	levels := stats.NewSequence(lab.FirstLook, design.Blocks)
 	return &levels
 }
 
@@ -58,12 +43,19 @@ func (e *experiment) overallP(p float64, blocks int) float64 {
 
 // Rule implements lab.StoppingRule. It stops the trials of variants at points about which every question of
 // the study is decided; see questions.
-type Rule struct{ Input Input }
+type Rule struct{ input Input }
+
+// NewRule returns the rule of a plan. It computes the levels of its looks, which takes up to a second, once for
+// all analyses of the experiment. The trials of the input are not used.
+func NewRule(in Input) Rule {
+	in.looks = levelsOf(in.Plan.Study.Design)
+	return Rule{in}
+}
 
 // experimentOf returns the experiment with only the trials played so far.
 func (r Rule) experimentOf(played []lab.Trial) *experiment {
-	r.Input.Trials = played
-	return newExperiment(r.Input)
+	r.input.Trials = played
+	return newExperiment(r.input)
 }
 
 // Needed implements lab.StoppingRule.
@@ -92,8 +84,8 @@ func (r Rule) Answers(played []lab.Trial) []lab.Answer {
 
 // Headline implements lab.StoppingRule.
 func (r Rule) Headline(played []lab.Trial) *lab.Headline {
-	r.Input.Trials = played
-	return Analyse(r.Input).Answer.Headline
+	r.input.Trials = played
+	return Analyse(r.input).Answer.Headline
 }
 
 // setting is a variant at a point.

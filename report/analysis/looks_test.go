@@ -18,7 +18,7 @@ func untilDecided(in Input, most int) Input {
 
 // needed returns the variants and points of which the rule needs more trials.
 func needed(in Input) []string {
-	goesOn := Rule{Input: in}.Needed(in.Trials)
+	goesOn := NewRule(in).Needed(in.Trials)
 	var all []string
 	for _, v := range in.Plan.Study.Variants {
 		for _, p := range in.Plan.Study.Points {
@@ -179,9 +179,12 @@ func TestTrialsThatWereNotNeededAreNoGaps(t *testing.T) {
 	}
 }
 
-// TestLevelsAreComputedOnce: a rule asks for them several times after every block.
+// TestLevelsAreComputedOnce: an experiment is analysed several times after every block.
 func TestLevelsAreComputedOnce(t *testing.T) {
-	if levelsOf(12) != levelsOf(12) || levelsOf(12) == levelsOf(13) {
-		t.Error("levels are not computed once for each number of blocks")
+	in := measuredKiosk(nil, nil)
+	in.Plan.Study.Design.Until, in.Plan.Study.Design.Blocks = lab.UntilDecided, lab.FirstLook+2
+	rule := NewRule(in)
+	if first := rule.experimentOf(nil).looks; first == nil || first != rule.experimentOf(nil).looks {
+		t.Error("the levels are computed anew in each analysis")
 	}
 }

@@ -298,7 +298,7 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 		in.Trials[i].Lengthened = []float64{0, 0, 0, 2, 2, 4, 4}[in.Trials[i].Block]
 	}
 	for last, want := range []float64{0, 0, 2, 2, 4, 4, 4} { // by the last block that was played
-		rule := Rule{in}
+		rule := NewRule(in)
 		if got := rule.Lengths(in.Trials[:2*last])["at-100"]; got != want {
 			t.Errorf("after block %d load and warm-up last %g times as long, want %g", last, got, want)
 		}
@@ -327,7 +327,7 @@ func TestTrialsThatAreNotSteadyBecomeLonger(t *testing.T) {
 		t.Errorf("of longest trials that failed %d trials count, want the four before these", valid)
 	}
 	in.Plan.Study.Design.Lengthen = 0
-	if got := (Rule{in}).Lengths(in.Trials[:4])["at-100"]; got != 0 {
+	if got := NewRule(in).Lengths(in.Trials[:4])["at-100"]; got != 0 {
 		t.Errorf("a design that permits nothing has trials become %g times as long", got)
 	}
 }
