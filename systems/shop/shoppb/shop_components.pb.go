@@ -8,7 +8,7 @@ import (
 	grpc "google.golang.org/grpc"
 )
 
-// Catalog holds what is sold.
+// Catalog holds the products.
 type Catalog interface {
 	// Quote prices products, all or none: UnknownProduct names the first missing.
 	Quote(ctx context.Context, in *QuoteRequest) (*QuoteResponse, error)
@@ -80,12 +80,12 @@ func (f followsCatalog) Reprice(ctx context.Context, in *RepriceRequest) (*Price
 	return f.component.Reprice(ctx, in)
 }
 
-// Customers knows who buys.
+// Customers holds the customers.
 type Customers interface {
 	// GetCustomer fails with UnknownCustomer.
 	GetCustomer(ctx context.Context, in *GetCustomerRequest) (*Customer, error)
-	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Who is
-	// unknown is left out.
+	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Unknown
+	// ones are left out.
 	GetCustomers(ctx context.Context, in *GetCustomersRequest) (*GetCustomersResponse, error)
 }
 
@@ -134,7 +134,7 @@ func (f followsCustomers) GetCustomers(ctx context.Context, in *GetCustomersRequ
 
 // Inventory holds the stock. Its calls are steps.
 type Inventory interface {
-	// Reserve takes all lines of an order from the shelf, or none: OutOfStock.
+	// Reserve takes all lines of an order from the shelf, or fails with OutOfStock.
 	Reserve(ctx context.Context, in *ReserveRequest) (*StepResponse, error)
 	// Commit turns a reservation into a sale.
 	Commit(ctx context.Context, in *StepRequest) (*StepResponse, error)
@@ -206,7 +206,7 @@ func (f followsInventory) Restock(ctx context.Context, in *StepRequest) (*StepRe
 
 // Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type Payments interface {
-	// Charge takes an amount from the balance: Declined where it is short.
+	// Charge takes an amount from the balance, or fails with Declined.
 	Charge(ctx context.Context, in *ChargeRequest) (*StepResponse, error)
 	// Void forbids a payment that has not come.
 	Void(ctx context.Context, in *StepRequest) (*StepResponse, error)

@@ -37,7 +37,7 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Catalog holds what is sold.
+// Catalog holds the products.
 type CatalogClient interface {
 	// Quote prices products, all or none: UnknownProduct names the first missing.
 	Quote(ctx context.Context, in *QuoteRequest, opts ...grpc.CallOption) (*QuoteResponse, error)
@@ -102,7 +102,7 @@ func (c *catalogClient) Reprice(ctx context.Context, in *RepriceRequest, opts ..
 // All implementations must embed UnimplementedCatalogServer
 // for forward compatibility.
 //
-// Catalog holds what is sold.
+// Catalog holds the products.
 type CatalogServer interface {
 	// Quote prices products, all or none: UnknownProduct names the first missing.
 	Quote(context.Context, *QuoteRequest) (*QuoteResponse, error)
@@ -265,12 +265,12 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Customers knows who buys.
+// Customers holds the customers.
 type CustomersClient interface {
 	// GetCustomer fails with UnknownCustomer.
 	GetCustomer(ctx context.Context, in *GetCustomerRequest, opts ...grpc.CallOption) (*Customer, error)
-	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Who is
-	// unknown is left out.
+	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Unknown
+	// ones are left out.
 	GetCustomers(ctx context.Context, in *GetCustomersRequest, opts ...grpc.CallOption) (*GetCustomersResponse, error)
 }
 
@@ -306,12 +306,12 @@ func (c *customersClient) GetCustomers(ctx context.Context, in *GetCustomersRequ
 // All implementations must embed UnimplementedCustomersServer
 // for forward compatibility.
 //
-// Customers knows who buys.
+// Customers holds the customers.
 type CustomersServer interface {
 	// GetCustomer fails with UnknownCustomer.
 	GetCustomer(context.Context, *GetCustomerRequest) (*Customer, error)
-	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Who is
-	// unknown is left out.
+	// GetCustomers returns 1 to MaxPageSize customers at once, in any order. Unknown
+	// ones are left out.
 	GetCustomers(context.Context, *GetCustomersRequest) (*GetCustomersResponse, error)
 	mustEmbedUnimplementedCustomersServer()
 }
@@ -419,7 +419,7 @@ const (
 //
 // Inventory holds the stock. Its calls are steps.
 type InventoryClient interface {
-	// Reserve takes all lines of an order from the shelf, or none: OutOfStock.
+	// Reserve takes all lines of an order from the shelf, or fails with OutOfStock.
 	Reserve(ctx context.Context, in *ReserveRequest, opts ...grpc.CallOption) (*StepResponse, error)
 	// Commit turns a reservation into a sale.
 	Commit(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
@@ -484,7 +484,7 @@ func (c *inventoryClient) Restock(ctx context.Context, in *StepRequest, opts ...
 //
 // Inventory holds the stock. Its calls are steps.
 type InventoryServer interface {
-	// Reserve takes all lines of an order from the shelf, or none: OutOfStock.
+	// Reserve takes all lines of an order from the shelf, or fails with OutOfStock.
 	Reserve(context.Context, *ReserveRequest) (*StepResponse, error)
 	// Commit turns a reservation into a sale.
 	Commit(context.Context, *StepRequest) (*StepResponse, error)
@@ -649,7 +649,7 @@ const (
 //
 // Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type PaymentsClient interface {
-	// Charge takes an amount from the balance: Declined where it is short.
+	// Charge takes an amount from the balance, or fails with Declined.
 	Charge(ctx context.Context, in *ChargeRequest, opts ...grpc.CallOption) (*StepResponse, error)
 	// Void forbids a payment that has not come.
 	Void(ctx context.Context, in *StepRequest, opts ...grpc.CallOption) (*StepResponse, error)
@@ -713,7 +713,7 @@ func (c *paymentsClient) GetAccount(ctx context.Context, in *GetAccountRequest, 
 //
 // Payments holds the accounts of the customers. All calls but GetAccount are steps.
 type PaymentsServer interface {
-	// Charge takes an amount from the balance: Declined where it is short.
+	// Charge takes an amount from the balance, or fails with Declined.
 	Charge(context.Context, *ChargeRequest) (*StepResponse, error)
 	// Void forbids a payment that has not come.
 	Void(context.Context, *StepRequest) (*StepResponse, error)

@@ -1,5 +1,4 @@
--- version rises by 1 with every change of a row, so that what was told of it can be
--- put in order.
+-- version rises by 1 with every change of a row, so that events about it can be sorted.
 CREATE TABLE IF NOT EXISTS stock (
   product_id {number} PRIMARY KEY,
   on_hand    BIGINT NOT NULL CHECK (on_hand >= 0),
@@ -9,7 +8,7 @@ CREATE TABLE IF NOT EXISTS stock (
 ){rows};
 -- All lines of an order have the same state: reserved, committed, released or
 -- restocked. An order that was released before it came has one line of product 0.
--- journal: the states that a row came into, each with its moment.
+-- journal: the states of a row, each with its time.
 CREATE TABLE IF NOT EXISTS reservations (
   order_id   {id} NOT NULL,
   line       INTEGER NOT NULL,

@@ -1,8 +1,8 @@
 -- Ids rise with time, so that a customer's newest orders are the last ones. Until
--- lease_until_us whoever carries an order to where it is going has it for himself
--- (NULL: nobody does). A pending order with a reason for its rejection goes back.
--- journal: the states that a row came into, each with its moment; and turned, when
--- an order went back, and undone, when a cancelled one was.
+-- lease_until_us only one coordinator works on the order (NULL: it has no lease). A
+-- pending order with a rejection_kind is being undone. journal: the states of a row, each
+-- with its time; also "turned", when a rejection was decided, and "undone", when all steps
+-- of a cancelled order were compensated.
 CREATE TABLE IF NOT EXISTS orders (
   order_id         {id} NOT NULL,
   idempotency_key  {key} NOT NULL,

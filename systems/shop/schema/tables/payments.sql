@@ -2,9 +2,8 @@ CREATE TABLE IF NOT EXISTS accounts (
   customer_id   {number} PRIMARY KEY,
   balance_cents BIGINT NOT NULL CHECK (balance_cents >= 0)
 ){rows};
--- state: captured, voided or refunded. A payment that was voided
--- before it came has customer 0 and amount 0. journal: the states that a row came
--- into, each with its moment.
+-- state: captured, voided or refunded. A payment that was voided before it came has
+-- customer 0 and amount 0. journal: the states of a row, each with its time.
 CREATE TABLE IF NOT EXISTS payments (
   order_id     {id} NOT NULL,
   customer_id  BIGINT NOT NULL,

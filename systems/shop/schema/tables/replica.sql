@@ -1,5 +1,5 @@
--- What the orders know of catalog and customers without asking them. version is that of
--- the catalog's row: what is older never replaces it.
+-- The orders' copy of the catalog and the customers. version is that of the catalog's
+-- row: an older one never replaces a newer one.
 CREATE TABLE IF NOT EXISTS known_products (
   product_id  {number} PRIMARY KEY,
   name        {name} NOT NULL,

@@ -1,5 +1,5 @@
 -- state: shipped or recalled. A shipment that was recalled before it came has no
--- recipient. journal: the states that a row came into, each with its moment.
+-- recipient. journal: the states of a row, each with its time.
 CREATE TABLE IF NOT EXISTS shipments (
   order_id  {id} NOT NULL,
   recipient {name} NOT NULL,
