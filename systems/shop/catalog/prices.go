@@ -46,7 +46,7 @@ func (c *Catalog) reprice(ctx context.Context, in *shoppb.RepriceRequest) (*shop
 	case !found:
 		return nil, shop.NoProduct(id)
 	case changed == 0 && product.PriceCents != cents:
-		return nil, c.db.Contended("the price has changed since it was looked for")
+		return nil, c.db.Contended("the price has changed since it was compared")
 	case changed == 0:
 		return price, nil
 	}

@@ -108,8 +108,8 @@ func (c *Inventory) reserve(
 			continue
 		}
 		if readFirst {
-			if there := stock.take(lines); there < len(lines) {
-				outcomes[n].Err = outOfStock(lines, there)
+			if held := stock.take(lines); held < len(lines) {
+				outcomes[n].Err = outOfStock(lines, held)
 				refused = append(refused, order)
 				continue
 			}
@@ -135,13 +135,13 @@ func (c *Inventory) reserve(
 	return outcomes, err
 }
 
-// outOfStock returns the refusal of lines of which only some are in stock.
-func outOfStock(lines []*shoppb.Line, there int) error {
+// outOfStock returns the refusal of lines of which the shelf holds only some.
+func outOfStock(lines []*shoppb.Line, held int) error {
 	if len(lines) == 1 {
 		return rpc.Problemf(shop.OutOfStock, "product %d: the shelf does not hold %d", lines[0].GetProductId(),
 			lines[0].GetQuantity())
 	}
-	return rpc.Problemf(shop.OutOfStock, "the shelf holds %d of the %d lines", there, len(lines))
+	return rpc.Problemf(shop.OutOfStock, "the shelf holds %d of the %d lines", held, len(lines))
 }
 
 // CommitAll is Commit for a batch of orders.

@@ -52,18 +52,18 @@ func (c *Inventory) onHand(
 
 // take takes all lines of an order from the shelf, or none, and returns the number of lines
 // that the shelf covers.
-func (s shelf) take(lines []*shoppb.Line) (there int) {
+func (s shelf) take(lines []*shoppb.Line) (held int) {
 	for _, line := range lines {
 		if s[line.GetProductId()] >= line.GetQuantity() {
-			there++
+			held++
 		}
 	}
-	if there == len(lines) {
+	if held == len(lines) {
 		for _, line := range lines {
 			s[line.GetProductId()] -= line.GetQuantity()
 		}
 	}
-	return there
+	return held
 }
 
 // Level is the stock of a product. A greater version is newer.

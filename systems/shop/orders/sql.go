@@ -160,8 +160,8 @@ func (t bySQL) read(ctx context.Context, which string, args ...any) ([]*shoppb.O
 		}
 		order.Lines = append(order.Lines, line)
 		return nil
-	}, `SELECT o.order_id, o.idempotency_key, o.customer_id, o.total_cents, o.state, o.rejection_kind, o.rejection_detail, o.version,
- o.created_unix_us, l.product_id, l.name, l.quantity, l.unit_price_cents
+	}, `SELECT o.order_id, o.idempotency_key, o.customer_id, o.total_cents, o.state, o.rejection_kind,
+ o.rejection_detail, o.version, o.created_unix_us, l.product_id, l.name, l.quantity, l.unit_price_cents
 FROM (`+which+`) o JOIN order_lines l ON l.order_id = o.order_id ORDER BY o.order_id DESC, l.line`, args...)
 	return orders, err
 }

@@ -155,11 +155,11 @@ func Single(
 	take func(ctx context.Context, order string) (Outcome, error),
 ) (*shoppb.StepResponse, error) {
 	return One(ctx, in, func(ctx context.Context, all []*shoppb.StepRequest) ([]Outcome, error) {
-		return Do(ctx, db, doing, all, nil, func(ctx context.Context, _ []*shoppb.StepRequest, _ bool) ([]Outcome,
-			error) {
+		takeAll := func(ctx context.Context, _ []*shoppb.StepRequest, _ bool) ([]Outcome, error) {
 			outcome, err := take(ctx, in.GetOrderId())
 			return []Outcome{outcome}, err
-		})
+		}
+		return Do(ctx, db, doing, all, nil, takeAll)
 	})
 }
 
