@@ -64,7 +64,7 @@ func (b *Book) Hold(ctx context.Context, id string, lease int64) (u Underway, ca
 // Standing returns the state of an order, empty if it is not on record, and its lease, 0 if it has none.
 func (b *Book) Standing(ctx context.Context, id string) (u Underway, err error) {
 	if u, err = b.tables.Standing(ctx, id); err != nil {
-		err = fmt.Errorf("look how order %s stands: %w", id, err)
+		err = fmt.Errorf("read the state of order %s: %w", id, err)
 	}
 	return u, err
 }
