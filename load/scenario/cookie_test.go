@@ -58,6 +58,16 @@ func TestCookiesAreOfOneFlow(t *testing.T) {
 	}
 }
 
+// TestACookieMayBeAValue, also in a request that has no other value.
+func TestACookieMayBeAValue(t *testing.T) {
+	f := Single(Step{Request: "GET /", Headers: map[string]string{"Cookie": "session=${n}"}})
+	f.Values = map[string]Value{"n": {Integer: &Range{From: 7, To: 7}}}
+	_, s := beginFlow(t, f)
+	if got := string(s.HTTP1()); !strings.Contains(got, "\r\nCookie: session=7\r\n\r\n") {
+		t.Errorf("request %q", got)
+	}
+}
+
 // FuzzCookies: whatever servers set, the header that is sent back is one line
 // and small.
 func FuzzCookies(f *testing.F) {

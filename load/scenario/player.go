@@ -122,7 +122,7 @@ func newRequest(s *step, at Origin, last bool) request {
 		r.fixedPath = string(r.path.appendTo(nil, nil))
 	}
 	r.fixedHeader = r.newFixedHeader()
-	if r.head = joined(r.head); r.head.fixed() && r.fixedBody != nil {
+	if r.head = joined(r.head); r.head.fixed() && r.cookie.fixed() && r.fixedBody != nil {
 		session := Session{}
 		r.fixed = slices.Clone(session.write(&r))
 		line := "\r\n" + traceparent + ": "
