@@ -11,7 +11,7 @@ import (
 type cohorts struct {
 	length       time.Duration // of a cohort
 	all          [lab.CohortsOfLoad]*cohort
-	lags         [lab.TimeBuckets]uint32 // operations by the time after their flow was due
+	lags         [lab.TimeBuckets]uint64 // operations by the time after their flow was due
 	severalSteps bool                    // some flows had several steps
 }
 
@@ -68,10 +68,10 @@ func (c *cohorts) counted() lab.Cohorts {
 func (c *cohorts) lag() float64 {
 	var all, sum uint64
 	for _, n := range c.lags {
-		all += uint64(n)
+		all += n
 	}
 	for bucket, n := range c.lags {
-		if sum += uint64(n); 100*sum >= 99*all {
+		if sum += n; 100*sum >= 99*all {
 			return lab.BucketTime(bucket)
 		}
 	}

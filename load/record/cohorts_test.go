@@ -66,6 +66,12 @@ func TestCohortsKnowHowLongFlowsTakeToBeComplete(t *testing.T) {
 		t.Errorf("lag %g, %d and %d operations in the first and in the middle", out.Lag, out.All[0].Operations(),
 			out.All[30].Operations())
 	}
+	none := lab.TimeBucket(0)
+	c.lags[none] = math.MaxUint32 // a load of hours
+	c.add(&Sample{})
+	if lag := c.lag(); lag != lab.BucketTime(none) {
+		t.Errorf("lag %g after many operations without one", lag)
+	}
 	if newRecorder(t, Options{Operations: []string{"get"}}).Cohorts().All != nil {
 		t.Error("cohorts without the option")
 	}

@@ -19,7 +19,7 @@ const (
 type Attempt struct {
 	Operation string `json:"operation"`
 	End       string `json:"end"`     // EndedOK, EndedFail or EndedInfo
-	Outcome   string `json:"outcome"` // the name of a record.Outcome
+	Outcome   string `json:"outcome"` // the name of an Outcome
 	Status    string `json:"status,omitempty"`
 	Intended  int64  `json:"intended_ns"`
 	Sent      int64  `json:"sent_ns"`
