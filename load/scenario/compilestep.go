@@ -202,11 +202,10 @@ func (c *compiler) readHeaders(place string, s *Step, compiled *step, names *sco
 		add(place+"."+name, name, s.Headers[name])
 	}
 	for _, key := range slices.Sorted(maps.Keys(merged)) {
-		switch h := merged[key]; key {
-		case "cookie":
-			compiled.cookie = h.value
-		default:
-			compiled.headers = append(compiled.headers, h)
+		if key == "cookie" {
+			compiled.cookie = merged[key].value
+		} else {
+			compiled.headers = append(compiled.headers, merged[key])
 		}
 	}
 }
