@@ -87,13 +87,13 @@ func (p profile) before(t time.Duration) float64 {
 //
 //	t = 2 n / (a + sqrt(a^2 + 2 (b - a) n / D))
 func (ph phase) at(n float64) float64 {
-	if ph.from == ph.to {
+	switch {
+	case n == 0: // the rate may be zero, too
+		return 0
+	case ph.from == ph.to:
 		return n / ph.from
 	}
 	root := math.Sqrt(max(0, ph.from*ph.from+2*(ph.to-ph.from)*n/ph.duration.Seconds()))
-	if n == 0 {
-		return 0
-	}
 	return 2 * n / (ph.from + root)
 }
 

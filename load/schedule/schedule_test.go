@@ -105,6 +105,13 @@ func TestNoDrift(t *testing.T) {
 	}
 }
 
+// TestAPauseBeginsAtOnce: rounding may look for an arrival in a pause.
+func TestAPauseBeginsAtOnce(t *testing.T) {
+	if at := (phase{duration: time.Second}).at(0); at != 0 {
+		t.Errorf("at %g s, want 0", at)
+	}
+}
+
 // TestTheEndIsExclusive has a product that floats make a little more than 55.
 func TestTheEndIsExclusive(t *testing.T) {
 	s := must(t)(Constant(1.1, 50*time.Second))
