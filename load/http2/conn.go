@@ -232,7 +232,7 @@ func (c *Conn) end(x *Exchange, err error) {
 // abort ends an exchange and resets its stream. The caller holds mu.
 func (c *Conn) abort(x *Exchange, code Code, err error) {
 	c.reset(x.id, code)
-	x.upload = nil // for which end would reset the stream again
+	x.upload = nil // otherwise end resets the stream of an unfinished upload, too
 	c.end(x, err)
 }
 
