@@ -23,9 +23,10 @@ func appendURL(out, text []byte) []byte {
 }
 
 // appendTarget appends a value that is a whole URL or its path, as in the header Location: without scheme
-// and host, from the first slash on.
+// and host, from the first slash on, and without its fragment, which clients do not send.
 func appendTarget(out, text []byte) []byte {
-	if scheme, rest, found := bytes.Cut(text, []byte("://")); found && !bytes.ContainsAny(scheme, "/?#") {
+	text, _, _ = bytes.Cut(text, []byte("#"))
+	if scheme, rest, found := bytes.Cut(text, []byte("://")); found && !bytes.ContainsAny(scheme, "/?") {
 		text = nil
 		if i := bytes.IndexAny(rest, "/?"); i >= 0 {
 			text = rest[i:]

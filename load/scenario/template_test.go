@@ -100,6 +100,8 @@ func TestTargetsFromAnswers(t *testing.T) {
 		"http://example.org?x=http://": "/?x=http://",
 		"/go?to=http://example.org/a":  "/go?to=http://example.org/a",
 		"":                             "/",
+		"/orders/7?x=1#items":          "/orders/7?x=1",
+		"#http://example.org/a":        "/",
 	} {
 		if got := string(appendTarget(nil, []byte(text))); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
