@@ -323,13 +323,17 @@ func healthy(ctx context.Context, address string) error {
 	return err
 }
 
+// direct makes the requests to units. Unlike http.DefaultTransport it ignores HTTP_PROXY, which is not meant
+// for units.
+var direct = &http.Transport{DisableKeepAlives: true}
+
 // get returns the answer of a unit, whose body the caller closes. Any status but 200 is an error.
 func get(ctx context.Context, address, path string) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := direct.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}

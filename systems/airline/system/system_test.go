@@ -411,3 +411,14 @@ func TestWhatCanBeReplicated(t *testing.T) {
 		}
 	}
 }
+
+// TestUnitsAreAskedWithoutAProxy: a request goes to the unit itself, even if the environment names a proxy.
+func TestUnitsAreAskedWithoutAProxy(t *testing.T) {
+	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1") // nothing listens there
+	t.Setenv("NO_PROXY", "")
+	unit := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer unit.Close()
+	// No proxy is ever asked for 127.0.0.1, which is reached by this address, too.
+	address := strings.Replace(unit.Listener.Addr().String(), "127.0.0.1", "0.0.0.0", 1)
+	testset.Must(t, healthy(t.Context(), address))
+}
