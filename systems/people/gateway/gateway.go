@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cleave-lab/cleave/binding/leanhttp"
 	"github.com/cleave-lab/cleave/binding/requestlog"
@@ -152,8 +153,9 @@ func appendText(dst []byte, text string) []byte {
 // readRecord reads a body with exactly the properties of the kind.
 func readRecord(kind people.Kind, text []byte) ([]string, error) {
 	var body map[string]string
-	if err := json.Unmarshal(text, &body); err != nil { // err could repeat a part of the record
-		return nil, rpc.Problemf(rpc.InvalidArgument, "the body is no JSON object of texts")
+	// encoding/json would replace what is no UTF-8. Its error could repeat a part of the record.
+	if !utf8.Valid(text) || json.Unmarshal(text, &body) != nil {
+		return nil, rpc.Problemf(rpc.InvalidArgument, "the body is no JSON object of texts in UTF-8")
 	}
 	var values []string
 	for _, property := range kind.Properties() {

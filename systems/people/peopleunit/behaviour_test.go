@@ -241,6 +241,8 @@ func refusesNonsense(t *testing.T, s *system) {
 	s.refuses(t, "no such kind", "no-such-resource", 404, "GET", "/pets/1", "", "")
 	s.refuses(t, "another method", "method-not-allowed", 405, "DELETE", unknown, "", "")
 	s.refuses(t, "no JSON", rpc.InvalidArgument, 400, "POST", "/persons", asJSON, secretText)
+	s.refuses(t, "no UTF-8", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
+		`{"firstName":"a","lastName":"`+"\xff"+`"}`)
 	s.refuses(t, "two values", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
 		`{"firstName":"a","lastName":"b"} {}`)
 	s.refuses(t, "a number", rpc.InvalidArgument, 400, "POST", "/persons", asJSON,
