@@ -15,6 +15,7 @@
 package udsservice
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
@@ -85,10 +86,7 @@ func (c *core) AwaitFinish() error {
 
 // Dismiss implements big.Workers.
 func (c *core) Dismiss() error {
-	if err := c.sendAll(OpStop, nil); err != nil {
-		return err
-	}
-	return c.listener.Close()
+	return errors.Join(c.sendAll(OpStop, nil), c.listener.Close())
 }
 
 // expect returns the next message, which must have the given operation.

@@ -1,6 +1,7 @@
 package udsservice
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -57,6 +58,22 @@ func TestWorkerRefuses(t *testing.T) {
 				t.Errorf("failure %q (%v), want one of worker 0 with %q", failure, err, inDir(test.want))
 			}
 		})
+	}
+}
+
+// TestDismissClosesTheListener although a worker does not get its stop message.
+func TestDismissClosesTheListener(t *testing.T) {
+	t.Setenv("CLEAVE_DIR", t.TempDir())
+	workers, err := NewCore(big.UnitJob{Job: big.Job{Neighbourhoods: 1, Workers: 2, Pings: 1}})
+	testset.Must(t, err)
+	c := workers.(*core)
+	_, err = c.Register("worker that does not listen")
+	testset.Must(t, err)
+	if err := c.Dismiss(); err == nil {
+		t.Error("a worker that does not listen was dismissed")
+	}
+	if err := c.listener.Close(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the listener closes a second time with %v", err)
 	}
 }
 
