@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,7 @@ const PasswordCost = 10
 // Login returns a token of the user with this name and password, or a WrongLogin that does not say which of
 // the two is wrong.
 func (u *Users) Login(ctx context.Context, in *pb.LoginRequest) (*pb.Session, error) {
-	err := errors.Join(social.CheckName(in.GetName()), social.CheckPassword(in.GetPassword()))
-	if err != nil {
+	if err := cmp.Or(social.CheckName(in.GetName()), social.CheckPassword(in.GetPassword())); err != nil {
 		return nil, err
 	}
 	found, err := u.store.Get(ctx, usersName, in.GetName())
