@@ -161,7 +161,7 @@ $(TOOLS) &: tools/go.mod tools/go.sum
 	cd tools && go build -o ../bin/tools/ tool
 	touch $(TOOLS)
 
-PROTOS := $(shell find systems binding -name '*.proto' 2>/dev/null)
+PROTOS := $(shell find systems binding -name node_modules -prune -o -name '*.proto' -print 2>/dev/null)
 # Those whose services are components of a system.
 COMPONENTS := $(addprefix systems/,shop/shoppb/shop.proto people/peoplepb/people.proto \
   social/socialpb/social.proto rehearsal/rehearsalpb/rehearsal.proto)
