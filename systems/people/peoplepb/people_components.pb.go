@@ -8,8 +8,8 @@ import (
 	grpc "google.golang.org/grpc"
 )
 
-// Records keeps records of some kinds. Properties have no names here: their order is
-// that of the kind.
+// Records keeps records of some kinds. The values of a record are in the order of the
+// properties of its kind.
 type Records interface {
 	// Create stores a record under an id that it makes.
 	Create(ctx context.Context, in *CreateRequest) (*CreateResponse, error)

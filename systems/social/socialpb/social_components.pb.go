@@ -8,13 +8,13 @@ import (
 	grpc "google.golang.org/grpc"
 )
 
-// Users know who there is.
+// Users registers users, logs them in and finds them.
 type Users interface {
 	Register(ctx context.Context, in *RegisterRequest) (*User, error)
-	// Login returns a token for whoever knows the name and the password of a user.
+	// Login returns a token of the user with this name and password.
 	Login(ctx context.Context, in *LoginRequest) (*Session, error)
-	// Find returns the users of these names, in their order; one that is not there is an
-	// error where all are asked for, else left out.
+	// Find returns users in the order of their names. An unknown name is an error if all is
+	// set; otherwise it is left out.
 	Find(ctx context.Context, in *FindRequest) (*FoundUsers, error)
 }
 
@@ -308,7 +308,7 @@ func (f followsMedia) Attach(ctx context.Context, in *MediaList) (*MediaList, er
 // Posts keeps posts.
 type Posts interface {
 	Store(ctx context.Context, in *Post) (*Empty, error)
-	// Read returns posts in the order of the ids; one that is not there is left out.
+	// Read returns posts in the order of the ids. Unknown ids are left out.
 	Read(ctx context.Context, in *PostIDs) (*PostList, error)
 }
 
@@ -355,11 +355,11 @@ func (f followsPosts) Read(ctx context.Context, in *PostIDs) (*PostList, error) 
 	return f.component.Read(ctx, in)
 }
 
-// UserTimelines knows what each user has posted.
+// UserTimelines stores the ids of the posts of each user.
 type UserTimelines interface {
 	Add(ctx context.Context, in *Entry) (*Empty, error)
 	Read(ctx context.Context, in *TimelineRequest) (*PostList, error)
-	// Latest are the ids of the latest posts of several users together.
+	// Latest returns the ids of the latest posts of several users, merged.
 	Latest(ctx context.Context, in *LatestRequest) (*PostIDs, error)
 }
 
@@ -414,9 +414,9 @@ func (f followsUserTimelines) Latest(ctx context.Context, in *LatestRequest) (*P
 	return f.component.Latest(ctx, in)
 }
 
-// HomeTimelines knows what was posted by those whom each user follows.
+// HomeTimelines has, for each user, the posts of those whom the user follows.
 type HomeTimelines interface {
-	// Add tells the followers of the author.
+	// Add enters a post into the timelines of the author's followers.
 	Add(ctx context.Context, in *Entry) (*Empty, error)
 	Read(ctx context.Context, in *TimelineRequest) (*PostList, error)
 }
