@@ -16,8 +16,11 @@ import (
 )
 
 // parts answers by the text of the request: "down" is a part that does not answer, "broken" one that has
-// failed.
+// failed, "slow" one that waits for the end of the call.
 type parts struct{}
+
+// slowCalled has an entry for every call of "slow".
+var slowCalled = make(chan struct{}, 1)
 
 var (
 	session = airline.Session{Login: "c1", Expires: time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)}
@@ -37,6 +40,7 @@ func (parts) Session(_ context.Context, asked string) (airline.Session, error) {
 func (parts) Check(ctx context.Context, login, password string) error {
 	switch login {
 	case "slow":
+		slowCalled <- struct{}{}
 		<-ctx.Done()
 		return ctx.Err()
 	case "down":
@@ -110,7 +114,10 @@ func TestUnitsAskEachOther(t *testing.T) {
 	_, noToken := client.Session(ctx, "x")
 	_, noFlight := client.Flight(ctx, "AMS-ATH-20260101-2")
 	gone, giveUp := context.WithCancel(ctx)
-	time.AfterFunc(10*time.Millisecond, giveUp)
+	go func() {
+		<-slowCalled
+		giveUp()
+	}()
 	for i, c := range []struct {
 		err  error
 		want rpc.Kind
