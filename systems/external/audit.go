@@ -196,6 +196,9 @@ func (s System) ask(ctx context.Context, at *url.URL, r lab.AuditRequest) (viola
 	if want := cmp.Or(r.Status, http.StatusOK); answer.StatusCode != want {
 		return fmt.Sprintf("GET %s was answered with %d, expected %d", r.Get, answer.StatusCode, want), nil
 	}
+	if len(r.JSON) > 0 && !gjson.ValidBytes(body) { // GetBytes would find values in a part of an answer, too
+		return fmt.Sprintf("GET %s: the answer is no JSON", r.Get), nil
+	}
 	for _, path := range slices.Sorted(maps.Keys(r.JSON)) {
 		found := gjson.GetBytes(body, path)
 		if !found.Exists() || !sameJSON(found.Raw, string(r.JSON[path])) {

@@ -29,6 +29,10 @@ func audited(t *testing.T, lines string) lab.Audit {
 			fmt.Fprintf(w, `{"pad": %q, "last": 1}`, strings.Repeat("x", maxAnswer))
 			return
 		}
+		if r.URL.Path == "/half" {
+			fmt.Fprint(w, `{"left": 7, "it`)
+			return
+		}
 		if r.URL.Path != "/stock" {
 			http.NotFound(w, r)
 			return
@@ -69,6 +73,8 @@ func TestTheUsersOwnAuditJudges(t *testing.T) {
 			lab.AuditValid, ""},
 		"audit: {requests: [{get: /long, json: {last: 1}}]}": {lab.AuditUnknown,
 			"GET /long: it sends more than 1048576 bytes"},
+		"audit: {requests: [{get: /half, json: {left: 7}}]}": {lab.AuditInvalid,
+			"GET /half: the answer is no JSON"},
 		"audit: {requests: [{get: /none}]}": {
 			lab.AuditInvalid, "GET /none was answered with 404, expected 200"},
 		`audit: {command: [sh, -c, 'cat "$1"', sh, "{history}"]}`: {
