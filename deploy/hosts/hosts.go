@@ -127,6 +127,9 @@ func (h *Host) Boot(ctx context.Context) (err error) {
 	}
 	h.runs.Store(err == nil)
 	h.linked.Store(err == nil)
+	if err != nil { // its process and its link would be in the way of the next Boot
+		err = errors.Join(err, h.Kill(context.WithoutCancel(ctx)))
+	}
 	return err
 }
 

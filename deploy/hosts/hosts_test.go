@@ -207,6 +207,23 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	}
 }
 
+// TestAFailedBootLeavesNothing checks that a host that could not be booted has no process, and can be booted
+// again.
+func TestAFailedBootLeavesNothing(t *testing.T) {
+	const label = "000000-4-4"
+	alpha := newSet(t, label, "alpha").Hosts()[0]
+	deploytest.Must(t, alpha.Kill(t.Context()))
+	before := deploytest.Processes(label)
+	alpha.rate = 0.01 // bytes per second, which tc refuses
+	deploytest.Says(t, alpha.Boot(t.Context()), "tc")
+	if left := deploytest.Processes(label); len(left) != len(before) {
+		t.Errorf("the processes %v are left, want %v", left, before)
+	}
+	alpha.rate = 0
+	deploytest.Must(t, alpha.Boot(t.Context()))
+	probe(t, alpha.Address, "refused")
+}
+
 // TestHostsAreBootedTogether checks, with the race detector, that hosts can be killed and booted at once, as
 // by faults of several nodes.
 func TestHostsAreBootedTogether(t *testing.T) {
