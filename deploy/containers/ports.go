@@ -16,10 +16,14 @@ const (
 
 // PortsOf returns the ports of a unit's endpoints, in the order of lab.UnitSpec.Endpoints.
 func PortsOf(spec lab.UnitSpec) (ports []int) {
-	for i, name := range spec.Endpoints() {
+	names := spec.Endpoints()
+	for i, name := range names {
 		port := FirstPort + i
-		if name == spec.Name && spec.Port != 0 {
+		switch {
+		case name == spec.Name && spec.Port != 0:
 			port = spec.Port
+		case port == spec.Port: // it is taken
+			port = FirstPort + len(names)
 		}
 		ports = append(ports, port)
 	}
