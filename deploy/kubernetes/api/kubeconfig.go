@@ -261,7 +261,7 @@ func (c *credentials) token(ctx context.Context) (string, error) {
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
 	var stderr bytes.Buffer
-	command.Stderr = &stderr
+	command.Stderr, command.WaitDelay = &stderr, time.Second // for a child of it that keeps them open
 	text, err := command.Output()
 	if err != nil {
 		return "", fmt.Errorf("%s, which the kubeconfig names: %w: %s", c.from.Command, err,

@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
@@ -91,6 +93,27 @@ users:
 		!strings.Contains(err.Error(), "broken") {
 		t.Errorf("a broken file: %v", err)
 	}
+}
+
+// TestACredentialHelperEndsWithItsRequest checks that a request ends with its context, although a child of the
+// helper that prints tokens keeps the helper's output open.
+func TestACredentialHelperEndsWithItsRequest(t *testing.T) {
+	dir := t.TempDir()
+	helper, config, child := filepath.Join(dir, "helper"), filepath.Join(dir, "config"), filepath.Join(dir, "child")
+	deploytest.Must(t, os.WriteFile(helper, []byte("#!/bin/sh\nsleep 60 &\necho $! > "+child+"\nwait\n"), 0o700))
+	deploytest.Must(t, os.WriteFile(config, []byte(`{current-context: c,
+contexts: [{name: c, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}],
+users: [{name: u, user: {exec: {command: ./helper}}}]}`), 0o600))
+	client, _, err := api.Open([]string{config}, "")
+	deploytest.Must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	err = client.Do(ctx, http.MethodGet, "/version", nil, nil)
+	if took := time.Since(begun); err == nil || took > 30*time.Second {
+		t.Errorf("the request ended after %v: %v", took, err)
+	}
+	deploytest.Must(t, exec.Command("sh", "-c", "kill $(cat "+child+")").Run())
 }
 
 // TestForwardIsRefused checks that the error of Forward holds the server's message.
