@@ -46,8 +46,18 @@ func refuses(t *testing.T, d lab.Harmer, fault lab.Fault, words ...string) {
 // silence is the time to wait for a unit that must not answer, soon the time for one that must.
 const silence, soon = 300 * time.Millisecond, 20 * time.Second
 
-// slowBy is the delay of units and links that are slowed. Even on a busy host others answer much sooner.
-const slowBy = 2 * time.Second
+// slowBy is the delay of units and links that are slowed. Whatever is not slowed answers within promptly, on a
+// busy host in one of several attempts.
+const slowBy, promptly, attempts = 2 * time.Second, 500 * time.Millisecond, 8
+
+// soonest returns the shortest time that took returns for a unit. It stops at the first one within promptly.
+func soonest(took func(unit string) time.Duration, unit string) time.Duration {
+	least := took(unit)
+	for n := 1; n < attempts && least >= promptly; n++ {
+		least = min(least, took(unit))
+	}
+	return least
+}
 
 // answerAt returns the answer of a unit; "" if none comes in time. A paused unit, for one, may accept
 // connections without an answer.
@@ -110,11 +120,11 @@ func slowed(t *testing.T, s *suite) {
 	if stock := took("stock"); stock < slowBy {
 		t.Errorf("stock answers after %v, want %v or more", stock, slowBy)
 	}
-	if front := took("front"); front >= slowBy {
+	if front := soonest(took, "front"); front >= promptly {
 		t.Errorf("front, which is not slowed, answers after %v", front)
 	}
 	Must(t, d.Heal(Within(t), fault))
-	if stock := took("stock"); stock >= slowBy {
+	if stock := soonest(took, "stock"); stock >= promptly {
 		t.Errorf("healed, stock answers after %v", stock)
 	}
 	harm(t, d, "stock", lab.FaultKill)
