@@ -132,9 +132,9 @@ func (p *pod) probe(described *lab.HealthCheck) *api.Probe {
 			probe.HTTPGet = call
 		}
 	case len(check.Test) > 1 && check.Test[0] == "CMD":
-		probe.Exec = &api.Exec{Command: check.Test[1:]}
+		probe.Exec = &api.Exec{Command: literals(check.Test[1:])}
 	case len(check.Test) > 1 && check.Test[0] == "CMD-SHELL":
-		probe.Exec = &api.Exec{Command: []string{"/bin/sh", "-c", check.Test[1]}}
+		probe.Exec = &api.Exec{Command: literals([]string{"/bin/sh", "-c", check.Test[1]})}
 	default: // NONE
 		return nil
 	}

@@ -434,11 +434,11 @@ func (p *pod) remove(ctx context.Context) error {
 	return err
 }
 
-// literals escapes texts so that Kubernetes replaces no variables in them.
+// literals escapes texts for Kubernetes, which replaces $(NAME) by a variable and $$ by $.
 func literals(texts []string) []string {
 	all := make([]string, len(texts))
 	for i, text := range texts {
-		all[i] = strings.ReplaceAll(text, "$(", "$$(")
+		all[i] = strings.ReplaceAll(text, "$", "$$")
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,50 @@ func TestAHealthCheckWithoutACommandKeepsItsSettings(t *testing.T) {
 		FailureThreshold: 9}
 	if got := p.probe(&lab.HealthCheck{Interval: 2, Timeout: 1}); !reflect.DeepEqual(got, want) {
 		t.Errorf("its probe is %+v, want %+v", got, want)
+	}
+}
+
+// TestTextsAreTakenLiterally checks that Kubernetes makes of each escaped text the text itself, by the rules of
+// its expansion: $$ is $, $(NAME) is a variable, and any other $ stays. Commands of probes are escaped, too.
+func TestTextsAreTakenLiterally(t *testing.T) {
+	expand := func(text string) string {
+		return regexp.MustCompile(`\$\$|\$\([^)]*\)`).ReplaceAllStringFunc(text, func(found string) string {
+			if found == "$$" {
+				return "$"
+			}
+			return "VARIABLE"
+		})
+	}
+	texts := []string{"plain", "$", "a$b", "a$$b", "$(HOME)", "$$(HOME)", "$$$(HOME)", "kill $$", "($"}
+	for i, escaped := range literals(texts) {
+		if got := expand(escaped); got != texts[i] {
+			t.Errorf("%q becomes %q and then %q", texts[i], escaped, got)
+		}
+	}
+	d := &deployment{deployer: &Deployer{site: &userSite{}}}
+	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
+	p := d.newPod(lab.UnitSpec{Name: "views"})
+	for _, test := range [][]string{{"CMD", "probe", "$$"}, {"CMD-SHELL", "$$"}} {
+		command := p.probe(&lab.HealthCheck{Test: test}).Exec.Command
+		if last := command[len(command)-1]; expand(last) != "$$" {
+			t.Errorf("the probe %q runs %q", test, command)
+		}
+	}
+}
+
+// TestOthersWaitForHealthChecksOfTheirOwn checks that on a user's cluster a service for whose health others
+// wait needs a command or a port to check: settings for the check of its image are not enough.
+func TestOthersWaitForHealthChecksOfTheirOwn(t *testing.T) {
+	for _, c := range []struct {
+		check   *lab.HealthCheck
+		refused bool
+	}{{nil, true}, {&lab.HealthCheck{Interval: 1}, true}, {&lab.HealthCheck{Port: 80}, false},
+		{&lab.HealthCheck{Test: []string{"CMD", "true"}}, false}} {
+		spec := lab.UnitSpec{Name: "db", Runnable: lab.Runnable{Container: &lab.ContainerSpec{Health: c.check}}}
+		spec.Readiness.Healthy = true
+		if err := checkHealth([]lab.UnitSpec{spec}); (err != nil) != c.refused {
+			t.Errorf("the check %+v: %v", c.check, err)
+		}
 	}
 }
 

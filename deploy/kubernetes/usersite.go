@@ -37,11 +37,14 @@ func (s *userSite) preflight(ctx context.Context, layout lab.Layout) error {
 }
 
 // checkHealth returns an error for every service without a health check of its own for whose health others
-// wait. The image may have a health check, but Kubernetes ignores it.
+// wait. The image may have a health check, but Kubernetes ignores it, also if the service has settings for it.
 func checkHealth(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
-		if spec.Container != nil && spec.Readiness.Healthy && spec.Container.Health == nil {
+		if spec.Container == nil || !spec.Readiness.Healthy {
+			continue
+		}
+		if check := spec.Container.Health; check == nil || check.Port == 0 && len(check.Test) == 0 {
 			problems = append(problems, &lab.Incapable{Why: fmt.Sprintf("unit %s has no health check of its own, and "+
 				"others wait until it is healthy: give it one (healthcheck), since Kubernetes does not read that of "+
 				"its image", spec.Name)})
