@@ -35,6 +35,8 @@ const (
 	callPatience = 2 * time.Minute
 	// leavePatience limits how long an agent may take to clean up.
 	leavePatience = 60 * time.Second
+	// outputPatience limits the wait for output of an ssh that has ended: its ProxyCommand may keep that open.
+	outputPatience = 2 * time.Second
 	// maxAnswer is the longest answer of an agent, maxNoise the longest output of a login before the agent's,
 	// and maxCleaned the longest list of what an agent has removed, in bytes.
 	maxAnswer, maxNoise, maxCleaned = 64 << 20, 64 << 10, 1 << 20
@@ -82,7 +84,7 @@ const script = `umask 077; echo "%s$(uname -sm)"; d=$(mktemp -d "${TMPDIR:-/tmp}
 func sshCommand(name, label, command string) *exec.Cmd {
 	c := exec.Command("ssh", append(sshOptions(), "--", name, command)...)
 	c.Env = append(os.Environ(), "CLEAVE_RUN="+label)
-	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	c.SysProcAttr, c.WaitDelay = &syscall.SysProcAttr{Setsid: true}, outputPatience
 	return c
 }
 
@@ -217,7 +219,9 @@ type connection struct {
 
 // awaitEnd waits until ssh has ended, then closes the client, if there is one, and ended.
 func (h *host) awaitEnd(client *rpc.Client) {
-	h.result = h.command.Wait()
+	if h.result = h.command.Wait(); errors.Is(h.result, exec.ErrWaitDelay) {
+		h.result = nil // ssh itself has ended without an error
+	}
 	if client != nil {
 		_ = client.Close() // it may be closed
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/rpc"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -226,6 +227,27 @@ func TestAnInterruptedCleanSaysSo(t *testing.T) {
 	defer time.AfterFunc(100*time.Millisecond, func() { cancel(interrupted) }).Stop()
 	if _, err := Clean(ctx, agentFile(t), "label", []string{"left"}); !errors.Is(err, interrupted) {
 		t.Errorf("Clean: %v", err)
+	}
+}
+
+// TestAnSSHThatLeavesItsOutputOpen checks that the end of ssh is noticed although another program, such as a
+// ProxyCommand, keeps its standard error open, and that this is no failure.
+func TestAnSSHThatLeavesItsOutputOpen(t *testing.T) {
+	child := filepath.Join(t.TempDir(), "child")
+	for status, says := range map[string]string{"255": "Connection refused", "0": ""} {
+		fakeSSH(t, "echo \""+agent.SystemPrefix+"$(uname -sm)\"\nsleep 60 >/dev/null & echo $! >"+child+
+			"\necho Connection refused >&2; exit "+status)
+		begun := time.Now()
+		_, err := Clean(t.Context(), agentFile(t), "label", []string{"left"})
+		if took := time.Since(begun); took > 30*time.Second {
+			t.Errorf("status %s: it took %v", status, took)
+		}
+		if says == "" {
+			deploytest.NoError(t, err)
+		} else {
+			deploytest.Says(t, err, says)
+		}
+		deploytest.Must(t, exec.Command("sh", "-c", "kill $(cat "+child+")").Run())
 	}
 }
 

@@ -339,7 +339,7 @@ func Proof(ctx context.Context, host string) ([]byte, error) {
 	command := sshCommand(host, noLabel, fmt.Sprintf("exec sh -c 'f=/etc/cleave-load.txt; "+
 		"test \"$(stat -L -c %%u $f)\" = 0 && head -c %d $f'", maxProof+1))
 	var stderr fleet.Tail
-	command.Stderr, command.WaitDelay = &stderr, 10*time.Second // for a ProxyCommand that keeps it open
+	command.Stderr = &stderr
 	text, err := command.StdoutPipe()
 	if err == nil {
 		err = command.Start()
