@@ -121,6 +121,10 @@ func TestARoleHasTheSourceOfItsMeteredUnits(t *testing.T) {
 		db != "nothing: it is silent" {
 		t.Errorf("the source of web is %q and that of db %q", web, db)
 	}
+	if metered := used.Units[1]; metered.Unavailable["idle_cores"] == "" ||
+		metered.Unavailable["cpu_seconds"] != "" || metered.Unavailable["peak_memory_bytes"] != "" {
+		t.Errorf("of a unit that kubelets meter there is missing %v", metered.Unavailable)
+	}
 	if used.Units[0].Unavailable["threads"] != "it is silent" || len(used.Notes) != 3 {
 		t.Errorf("the first has used %+v, and the notes are %q", used.Units[0], used.Notes)
 	}
