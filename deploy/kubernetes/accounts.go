@@ -40,7 +40,8 @@ type figure struct {
 	cores      float64
 }
 
-// accountEvery is the interval at which metrics-server is asked for figures. Lags may be that much too long.
+// accountEvery is the interval at which metrics-server is asked for figures. The lag of a figure may come out
+// that much too long (lab.PlatformUsage.LagSeconds).
 const accountEvery = time.Second
 
 // account collects the figures of a private cluster's pods until the trial ends. Failed requests do not fail

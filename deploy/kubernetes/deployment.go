@@ -186,7 +186,6 @@ func (d *deployment) watch() {
 		}
 		if err == nil {
 			d.pods.reset(pods)
-			// The server ends every watch after a while.
 			err = d.cluster.API.Watch(d.Watching, d.cluster.namespace, labelTrial+"="+d.trial, version, d.pods.update)
 			answered = time.Now()
 		}
