@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/internal/trials"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -62,7 +63,7 @@ func (s stopping) Stop() error { *s.ended = append(*s.ended, "units"); return s.
 // TestStart checks that a round has a deployer of its own, which ends after its units and leaves nothing.
 func TestStart(t *testing.T) {
 	processes, err := trials.Deployer(deploytest.Program(t))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	var ended []string
 	made := 0
 	c := candidate{name: lab.Process, deployer: func(string) lab.Deployer {
@@ -71,7 +72,7 @@ func TestStart(t *testing.T) {
 	}}
 	dir := t.TempDir()
 	took, err := start(t.Context(), c, dir)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	if took.ready <= 0 || took.gone <= 0 {
 		t.Errorf("%v, want times above zero", took)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -17,12 +18,12 @@ import (
 // hosts of this project have version 1, whose limits deploytest checks.
 func TestTheFilesOfVersion2(t *testing.T) {
 	root := t.TempDir()
-	deploytest.Must(t, os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpu memory\n"), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte("cpu memory\n"), 0o600))
 	limits := lab.Limits{CPU: 0.5, Memory: 64 << 20}
-	deploytest.Must(t, Missing(root, limits))
+	testset.Must(t, Missing(root, limits))
 	g, err := Make(root, "0a1b2c-12-345", "trial", "front-1", limits)
-	deploytest.Must(t, err)
-	deploytest.Must(t, g.Add(42))
+	testset.Must(t, err)
+	testset.Must(t, g.Add(42))
 	folder := filepath.Join(root, "cleave-0a1b2c-12-345-trial-front-1")
 	for file, want := range map[string]string{
 		"cpu.max": "50000 100000", "memory.max": "67108864", "memory.swap.max": "0", "cgroup.procs": "42",
@@ -33,7 +34,7 @@ func TestTheFilesOfVersion2(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{"oom 3\noom_kill 0\n": false, "oom 3\noom_kill 1\n": true} {
-		deploytest.Must(t, os.WriteFile(filepath.Join(folder, "memory.events"), []byte(text), 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(folder, "memory.events"), []byte(text), 0o600))
 		if g.OutOfMemory() != want {
 			t.Errorf("OutOfMemory is %t after %q", !want, text)
 		}
@@ -41,7 +42,7 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	if all := All(root); len(all) != 1 || all[0] != (Folder{folder, "0a1b2c-12-345"}) {
 		t.Errorf("All: %v", all)
 	}
-	deploytest.Must(t, Bind(root, filepath.Base(folder), "0,2"))
+	testset.Must(t, Bind(root, filepath.Base(folder), "0,2"))
 	if text, err := os.ReadFile(filepath.Join(folder, "cpuset.cpus")); err != nil || string(text) != "0,2" {
 		t.Errorf("cpuset.cpus has %q (%v)", text, err)
 	}
@@ -50,8 +51,8 @@ func TestTheFilesOfVersion2(t *testing.T) {
 	}
 	// The kernel removes the files of a group with its folder; here they keep the folder, which the error names.
 	deploytest.Says(t, RemoveTrial(root, "0a1b2c-12-345", "trial"), folder)
-	deploytest.Must(t, os.RemoveAll(folder))
-	deploytest.Must(t, Remove(folder))
+	testset.Must(t, os.RemoveAll(folder))
+	testset.Must(t, Remove(folder))
 }
 
 // TestProcessorTime checks that the time of a group is read on hosts of both versions, and that the error
@@ -63,18 +64,18 @@ func TestProcessorTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
-			deploytest.Must(t, os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte(c.controllers), 0o600))
+			testset.Must(t, os.WriteFile(filepath.Join(root, "cgroup.controllers"), []byte(c.controllers), 0o600))
 			path := filepath.Join(root, c.file)
 			_, err := CPU(root, "group")
 			if deploytest.Says(t, err, path); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%v, want that the file is missing", err)
 			}
-			deploytest.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
-			deploytest.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
+			testset.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			testset.Must(t, os.WriteFile(path, []byte(c.text), 0o600))
 			if used, err := CPU(root, "group"); err != nil || used != 1500*time.Millisecond {
 				t.Errorf("the group has used %v (%v), want 1.5 s", used, err)
 			}
-			deploytest.Must(t, os.WriteFile(path, []byte("?\n"), 0o600))
+			testset.Must(t, os.WriteFile(path, []byte("?\n"), 0o600))
 			_, err = CPU(root, "group")
 			deploytest.Says(t, err, "group does not tell its processor time")
 		})
@@ -101,7 +102,7 @@ func TestFilesThatAKernelLacks(t *testing.T) {
 func TestTheGroupOfAHostIsRemoved(t *testing.T) {
 	root, left := t.TempDir(), []string{}
 	for _, host := range []string{"node-1", "node-10"} {
-		deploytest.Must(t, os.Mkdir(filepath.Join(root, nameOf("0a1b2c-12-345", "host", host)), 0o700))
+		testset.Must(t, os.Mkdir(filepath.Join(root, nameOf("0a1b2c-12-345", "host", host)), 0o700))
 	}
 	deploytest.NoError(t, RemoveHost(root, "0a1b2c-12-345", "node-1"))
 	for _, folder := range All(root) {

@@ -14,6 +14,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -21,9 +22,9 @@ import (
 func marked(t *testing.T, text string, processors ...int) map[string]map[string]map[string]any {
 	t.Helper()
 	extra, err := override(lab.Compose{Text: text}, "7-8", processors)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	var all map[string]any
-	deploytest.Must(t, yaml.Unmarshal([]byte(extra), &all))
+	testset.Must(t, yaml.Unmarshal([]byte(extra), &all))
 	kinds := map[string]map[string]map[string]any{}
 	for kind, entries := range all {
 		named, is := entries.(map[string]any)
@@ -116,17 +117,17 @@ func TestFilesOfEveryVersionGetProcessors(t *testing.T) {
 func TestServicesAreBoundLikeProcesses(t *testing.T) {
 	cores := []int{1001}
 	processors, err := launch.Processors(cores)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	p := &project{tool: []string{"true"}, label: "7-8", dir: t.TempDir(), spec: lab.UnitSpec{Name: "web",
 		Runnable:  lab.Runnable{Compose: &lab.Compose{Text: "services: {web: {image: web}}"}},
 		Placement: lab.Placement{Cores: cores}}}
-	deploytest.Must(t, p.up(t.Context()))
+	testset.Must(t, p.up(t.Context()))
 	text, err := os.ReadFile(filepath.Join(p.dir, "cleave.yaml"))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	var extra struct {
 		Services map[string]struct{ Cpuset string }
 	}
-	deploytest.Must(t, yaml.Unmarshal(text, &extra))
+	testset.Must(t, yaml.Unmarshal(text, &extra))
 	if got, want := extra.Services["web"].Cpuset, launch.List(processors); got != want {
 		t.Errorf("web is bound to the processors %q, want %q", got, want)
 	}
@@ -147,7 +148,7 @@ func onlyTools(t *testing.T, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, script := range scripts {
-		deploytest.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+		testset.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755))
 	}
 	t.Setenv("PATH", dir)
 }
@@ -197,7 +198,7 @@ func TestACommandThatHangsIsGivenUp(t *testing.T) {
 		t.Errorf("it took %v", took)
 	}
 	text, err := os.ReadFile(started)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	child := "/proc/" + strings.TrimSpace(string(text)) + "/cmdline"
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		if text, err := os.ReadFile(child); err != nil || len(text) == 0 { // gone, or a zombie

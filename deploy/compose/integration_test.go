@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -79,7 +80,7 @@ func (f fixture) deploy(t *testing.T, layout lab.Layout) lab.Deployment {
 func (f fixture) left(t *testing.T) []leftovers.Leftover {
 	t.Helper()
 	found, err := leftovers.Docker(func(l string) bool { return l == f.label })
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	return found
 }
 
@@ -89,7 +90,7 @@ func (f fixture) left(t *testing.T) []leftovers.Leftover {
 func TestIntegrationSuite(t *testing.T) {
 	f := newFixture(t)
 	ports, err := launch.ReservePorts(1)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(ports.Close)
 	boxed := deploytest.Foreign{Address: launch.Loopback(ports.Numbers[0]),
 		Unit: func(part string) lab.UnitSpec {
@@ -137,8 +138,8 @@ volumes: {data: {}}
 	}
 	restart := lab.Fault{Target: "web-2", Kind: lab.FaultRestart}
 	_, err := d.Harm(t.Context(), restart)
-	deploytest.Must(t, err)
-	deploytest.Must(t, d.Heal(t.Context(), restart))
+	testset.Must(t, err)
+	testset.Must(t, d.Heal(t.Context(), restart))
 	deploytest.NoError(t, d.Stop())
 	logs := d.Logs()
 	if logs["init"] != "moves to /data/lives\n" || strings.Count(logs["web-2"], "boxed listens") != 2 ||
@@ -191,7 +192,7 @@ func TestIntegrationPreparationsComeFirst(t *testing.T) {
 	if logs := d.Logs(); logs["reset"] != "reset\n" || len(f.left(t)) == 0 {
 		t.Errorf("logs %q, want that of reset; in Docker are %v", logs, f.left(t))
 	}
-	deploytest.Must(t, d.Stop())
+	testset.Must(t, d.Stop())
 	layout.Prepare[0].Args = []string{"-c", "echo no disk; exit 3"}
 	if _, err := f.Deploy(t.Context(), layout, deploytest.Folder(t)); err == nil ||
 		!strings.HasPrefix(err.Error(), "prepare the trial: reset (sh) ") ||

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestAProgramWithAllThatItNeeds checks that a program runs from its image alone.
@@ -31,7 +32,7 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		path := filepath.Join(root, header.Name)
 		switch header.Typeflag {
 		case tar.TypeDir:
@@ -64,7 +65,7 @@ func TestAProgramWithAllThatItNeeds(t *testing.T) {
 
 func TestAProgramOfNoPackage(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unit")
-	deploytest.Must(t, os.WriteFile(program, nil, 0o755))
+	testset.Must(t, os.WriteFile(program, nil, 0o755))
 	if _, _, err := imageOf([]string{program}); err == nil ||
 		!strings.Contains(err.Error(), "of no Debian package") {
 		t.Error(err)

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // TestAnImageIsTheSameOnAllNodes checks that the id of an image does not depend on its name.
 func TestAnImageIsTheSameOnAllNodes(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "unit")
-	deploytest.Must(t, os.WriteFile(program, []byte("program"), 0o755))
+	testset.Must(t, os.WriteFile(program, []byte("program"), 0o755))
 	ids := map[string]bool{}
 	for _, name := range []string{"cleave-unit-a:1", "cleave-unit-b:2"} {
 		archive, id, err := Archive(name, program, map[string]string{"cleave.run": "1"})
@@ -75,9 +76,9 @@ func TestVisibleEnvironment(t *testing.T) {
 		Name:     "worker",
 		Runnable: lab.Runnable{Env: []string{"GOGC=off", "GOMAXPROCS=1", "PASSWORD=secret"}},
 	}
-	deploytest.Must(t, MakeVolume(trial.Dir, spec, trial.Endpoints))
+	testset.Must(t, MakeVolume(trial.Dir, spec, trial.Endpoints))
 	visible, token, err := trial.visibleEnvironment(spec, "198.18.0.9:8080")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	path := visible[lab.EnvironmentVariable]
 	if want := map[string]string{lab.EnvironmentVariable: path, "GOGC": "off",
 		"GOMAXPROCS": "1"}; !maps.Equal(visible, want) {

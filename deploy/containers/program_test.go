@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -15,7 +16,7 @@ import (
 // the program's own name if that is a link, unless the container lacks that name.
 func TestProgramsKeepTheirNames(t *testing.T) {
 	top, err := filepath.EvalSymlinks(t.TempDir())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	in := func(path string) string { return filepath.Join(top, path) }
 	for _, err := range []error{
 		os.MkdirAll(in("real/bin"), 0o755), os.MkdirAll(in("other"), 0o755),
@@ -24,7 +25,7 @@ func TestProgramsKeepTheirNames(t *testing.T) {
 		os.Symlink(in("real/bin/check"), in("other/away")),
 		os.Symlink(in("other/alone"), in("real/bin/out")),
 	} {
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 	}
 	for program, want := range map[string]string{
 		"real/bin/check": "real/bin/check", "real/bin/serve": "real/bin/serve", "bin/serve": "real/bin/serve",
@@ -70,7 +71,7 @@ func TestUnitProgramsAreStatic(t *testing.T) {
 		os.Symlink("/bin/sh", filepath.Join(folder, "dynamic")),
 		os.WriteFile(filepath.Join(folder, "text"), []byte("#!/bin/sh\n"), 0o600),
 	} {
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 	}
 	for own, says := range map[string]string{
 		"static":  "",

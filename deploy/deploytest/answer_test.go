@@ -5,12 +5,14 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestAnAnswerIsReadToItsEnd checks that readAnswer returns a whole answer that arrives in pieces.
 func TestAnAnswerIsReadToItsEnd(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = listener.Close() }() // the answer has been read
 	go func() {
 		connection, err := listener.Accept()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -48,7 +49,7 @@ func bound(t *testing.T, s *suite) {
 func allowed(t *testing.T, pid int) string {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	Must(t, err)
+	testset.Must(t, err)
 	for line := range strings.Lines(string(status)) {
 		if list, is := strings.CutPrefix(line, "Cpus_allowed_list:"); is {
 			return strings.TrimSpace(list)

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // deployed is the line that a conductor prints when its units run.
@@ -40,14 +42,14 @@ func Main(
 func Conductor(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	own, err := os.Executable()
-	Must(t, err)
+	testset.Must(t, err)
 	conductor := exec.Command(own, append([]string{"conductor"}, args...)...)
 	conductor.Stderr = os.Stderr
 	out, err := conductor.StdoutPipe()
 	if err == nil {
 		err = conductor.Start()
 	}
-	Must(t, err)
+	testset.Must(t, err)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != deployed+"\n" {
 		t.Fatalf("the conductor says %q (%v)", line, err)
 	}
@@ -58,7 +60,7 @@ func Conductor(t *testing.T, args ...string) *exec.Cmd {
 func Kill(t *testing.T, args ...string) {
 	t.Helper()
 	conductor := Conductor(t, args...)
-	Must(t, conductor.Process.Kill())
+	testset.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // it says that the conductor was killed
 }
 

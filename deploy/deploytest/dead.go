@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/launch"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // Label returns the label of the test program as a conductor. It has the form of real labels, so that a
@@ -13,7 +14,7 @@ import (
 func Label(t *testing.T) string {
 	t.Helper()
 	own, err := launch.Own()
-	Must(t, err)
+	testset.Must(t, err)
 	return own.String()
 }
 
@@ -32,7 +33,7 @@ type Labelled struct {
 func CleansTheDead(t *testing.T, c Labelled) {
 	t.Helper()
 	own, err := launch.Own()
-	Must(t, err)
+	testset.Must(t, err)
 	dead, elsewhere := own, launch.ID{Scope: "000000", PID: 7, Start: "1"}
 	dead.PID, dead.Start = 1<<22-1, "1" // the kernel's largest number, and a time before any process of ours
 	labels := map[string]string{c.Prefix + own.String(): own.String(), c.Prefix + dead.String(): dead.String(),

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/internal/gobuild"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -43,7 +44,7 @@ func Agent(t *testing.T) string { return buildProgram(t, "host-agent", "cmd/host
 func buildProgram(t *testing.T, name, from string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	Must(t, gobuild.Programs(path, nil, "github.com/cleave-lab/cleave/"+from))
+	testset.Must(t, gobuild.Programs(path, nil, "github.com/cleave-lab/cleave/"+from))
 	return path
 }
 
@@ -172,7 +173,7 @@ func fromStartToReports(t *testing.T, s *suite) {
 	}
 	var ended [3]int64
 	for i, name := range []string{"front", "stock", "views"} {
-		Must(t, json.Unmarshal([]byte(reports[name]), &ended[i]))
+		testset.Must(t, json.Unmarshal([]byte(reports[name]), &ended[i]))
 		text, err := os.ReadFile(filepath.Join(d.HandedOver(), name+".lives"))
 		if err != nil || string(text) != "|" {
 			t.Errorf("%s has handed over %q (%v)", name, text, err)

@@ -5,14 +5,6 @@ import (
 	"testing"
 )
 
-// Must fails and ends the test if there is an error.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // NoError fails the test if there is an error, and lets it go on.
 func NoError(t testing.TB, err error) {
 	t.Helper()

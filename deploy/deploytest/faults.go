@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -46,8 +47,8 @@ func refuses(t *testing.T, d lab.Harmer, fault lab.Fault, words ...string) {
 // silence is the time to wait for a unit that must not answer, soon the time for one that must.
 const silence, soon = 300 * time.Millisecond, 20 * time.Second
 
-// slowBy is the delay of units and links that are slowed. Whatever is not slowed answers within promptly, on a
-// busy host in one of several attempts.
+// slowBy is the delay of units and links that are slowed. Whatever is not slowed answers within promptly, on
+// a busy host in one of several attempts.
 const slowBy, promptly, attempts = 2 * time.Second, 500 * time.Millisecond, 8
 
 // soonest returns the shortest time that took returns for a unit. It stops at the first one within promptly.
@@ -123,7 +124,7 @@ func slowed(t *testing.T, s *suite) {
 	if front := soonest(took, "front"); front >= promptly {
 		t.Errorf("front, which is not slowed, answers after %v", front)
 	}
-	Must(t, d.Heal(Within(t), fault))
+	testset.Must(t, d.Heal(Within(t), fault))
 	if stock := soonest(took, "stock"); stock >= promptly {
 		t.Errorf("healed, stock answers after %v", stock)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -17,7 +18,7 @@ import (
 func Folder(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "trial")
-	Must(t, os.Mkdir(dir, 0o700))
+	testset.Must(t, os.Mkdir(dir, 0o700))
 	return dir
 }
 
@@ -25,7 +26,7 @@ func Folder(t *testing.T) string {
 // lead starts only when the program is ready. In a container the program cannot write there.
 func programInAFolder(t *testing.T, s *suite) {
 	folder := filepath.Dir(s.program)
-	Must(t, os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o644))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o644))
 	want := "flour"
 	if s.Name() == lab.Process {
 		want += ", may write"
@@ -111,7 +112,7 @@ func whatIsLeft(t *testing.T, s *suite) {
 	})
 	d := s.play(t, l)
 	reportsOf(t, d)
-	Must(t, d.EndForeign(Within(t)))
+	testset.Must(t, d.EndForeign(Within(t)))
 	left, err := filepath.Glob(filepath.Join(d.HandedOver(), "diary.*"))
 	if err != nil || len(left) != 1 || filepath.Base(left[0]) != "diary.page" {
 		t.Fatalf("it left %q (%v), want diary.page", left, err)

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"testing"
+
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // Forwarder forwards connections to a manager, an API server or a registry, until it is cut.
@@ -20,7 +22,7 @@ type Forwarder struct {
 func NewForwarder(t *testing.T, network, to string) *Forwarder {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Must(t, err)
+	testset.Must(t, err)
 	f := &Forwarder{Listener: listener}
 	go func() {
 		for {

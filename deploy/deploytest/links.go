@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -43,7 +44,7 @@ func linked(t *testing.T, s *suite) {
 	heal(t, d, "beside", lab.FaultKill)
 	took := func(unit string) time.Duration { // until the unit has the answer of front
 		took, err := time.ParseDuration(ask(t, d, unit))
-		Must(t, err)
+		testset.Must(t, err)
 		return took
 	}
 	for _, unit := range []string{"stock", "free"} {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -66,7 +67,7 @@ func updated(t *testing.T, s *suite) {
 	l := Layout("front", "stock")
 	l.Units[2].Scalable = true
 	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 2}}.Scale(l)
-	Must(t, err)
+	testset.Must(t, err)
 	d := s.play(t, scaled)
 	if !slices.Contains(s.Can().Faults, lab.FaultUpdate) {
 		refuses(t, d, lab.Fault{Target: "stock", Kind: lab.FaultUpdate})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 )
@@ -68,7 +69,7 @@ func platform(t *testing.T, s *suite) {
 func checkNodes(t *testing.T, s *suite, d lab.Deployment) {
 	t.Helper()
 	l, err := lab.Layout{}.On(s.Deployer)
-	Must(t, err)
+	testset.Must(t, err)
 	for _, u := range d.Units() {
 		if len(l.Nodes) > 0 && !strings.HasPrefix(d.NodeOf(u.Name), "node-") {
 			t.Errorf("%s is on %q", u.Name, d.NodeOf(u.Name))

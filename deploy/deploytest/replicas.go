@@ -3,6 +3,7 @@ package deploytest
 import (
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -13,7 +14,7 @@ func replicas(t *testing.T, s *suite) {
 	l.Units[2].Scalable = true
 	scaled, err := lab.Variant{Replicas: map[string]int{"stock": 3},
 		Limits: map[string]lab.Limits{"stock": {CPU: 0.5}}}.Scale(l)
-	Must(t, err)
+	testset.Must(t, err)
 	d := s.play(t, scaled)
 	answers(t, d, "stock-3", "stock-3:1")
 	reports := end(t, d)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -164,7 +165,7 @@ func shownReady(t *testing.T, s *suite) {
 	checkAsked := func(lives int) {
 		t.Helper()
 		text, err := os.ReadFile(asked)
-		Must(t, err)
+		testset.Must(t, err)
 		lines := strings.Fields(string(text))
 		if len(lines) != 2+lives {
 			t.Fatalf("the command was called with %q, want it three times, and once for every later life", lines)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -47,7 +48,7 @@ func ServicesSuite(t *testing.T, deployer lab.Deployer, image, keeps string, lef
 	l.Units[1].Container.Command[2] = "data-base:90" // others call db there, and it listens on 80
 	l.Units[3].Container.Ports = []lab.ContainerPort{{Port: 90, Target: 80}}
 	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(l)
-	Must(t, err)
+	testset.Must(t, err)
 	s := &suite{Deployer: deployer, dir: Folder(t)}
 	defer s.leavesNothing(t, left)
 	d := s.deploy(t, layout)
@@ -117,9 +118,9 @@ func ServicesOnUserNodes(t *testing.T, deployer lab.Deployer, image string, left
 			u.Container.Mounts[0] = lab.ContainerMount{Kind: lab.MountBind, Source: folder, Target: "/given"}
 		}
 	}
-	Must(t, os.WriteFile(filepath.Join(folder, "word"), []byte("asks"), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "word"), []byte("asks"), 0o600))
 	layout, err := lab.Variant{Replicas: map[string]int{"web": 2}}.Scale(layout)
-	Must(t, err)
+	testset.Must(t, err)
 	mustRefuse := func(change func(*lab.UnitSpec), says string) {
 		other := layout
 		other.Units = slices.Clone(layout.Units)

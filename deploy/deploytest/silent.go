@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -16,7 +17,7 @@ import (
 func Silent(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() }) // nothing was accepted
 	return listener.Addr().String()
 }

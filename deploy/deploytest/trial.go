@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -17,9 +18,9 @@ func (s *suite) deploy(t *testing.T, l lab.Layout) lab.Deployment {
 	if errors.As(err, &incapable) {
 		t.Skip(err)
 	}
-	Must(t, err)
+	testset.Must(t, err)
 	d, err := s.Deploy(t.Context(), l, s.dir)
-	Must(t, err)
+	testset.Must(t, err)
 	s.deployed = append(s.deployed, d)
 	return d
 }
@@ -36,7 +37,7 @@ func (s *suite) play(t *testing.T, l lab.Layout) lab.Deployment {
 func Deploy(t *testing.T, deployer lab.Deployer, l lab.Layout) lab.Deployment {
 	t.Helper()
 	d, err := deployer.Deploy(t.Context(), l, Folder(t))
-	Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = d.Stop() }) // a test that checks the error has called Stop before
 	return d
 }
@@ -69,7 +70,7 @@ func job(t *testing.T, d lab.Deployment) {
 // finish has a lead that is ready do its job, and returns the time that this took, in seconds.
 func finish(t *testing.T, d lab.Deployment) float64 {
 	t.Helper()
-	Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
+	testset.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
 	took := Await(t, d, lab.EventFinished).ElapsedSeconds
 	if took <= 0 {
 		t.Fatalf("the job took %g s", took)
@@ -81,7 +82,7 @@ func finish(t *testing.T, d lab.Deployment) float64 {
 func Await(t *testing.T, d lab.Deployment, kind lab.EventKind) lab.Event {
 	t.Helper()
 	event, err := d.Await(Within(t), kind)
-	Must(t, err)
+	testset.Must(t, err)
 	return event
 }
 
@@ -97,16 +98,16 @@ func goesOn(t *testing.T, d lab.Deployment) {
 func endpointOf(t *testing.T, d lab.Deployment, unit string) lab.Endpoint {
 	t.Helper()
 	endpoint, err := d.Endpoint(unit)
-	Must(t, err)
+	testset.Must(t, err)
 	return endpoint
 }
 
 // reportsOf ends the units that report, and returns their reports.
 func reportsOf(t *testing.T, d lab.Deployment) []lab.UnitReport {
 	t.Helper()
-	Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
+	testset.Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
 	reports, err := d.Reports(Within(t))
-	Must(t, err)
+	testset.Must(t, err)
 	return reports
 }
 

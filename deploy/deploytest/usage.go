@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/meter"
 )
@@ -32,12 +33,12 @@ func meteredJob(t *testing.T, d lab.Deployment) lab.Metered {
 func meteredDuring(t *testing.T, reads lab.Meter, units []lab.Unit, do func()) lab.Metered {
 	t.Helper()
 	metering, err := reads.Watch(t.Context(), units)
-	Must(t, err)
-	Must(t, metering.Mark())
+	testset.Must(t, err)
+	testset.Must(t, metering.Mark())
 	do()
 	err = metering.Mark()
 	metered, stopped := metering.Stop()
-	Must(t, errors.Join(err, stopped))
+	testset.Must(t, errors.Join(err, stopped))
 	return metered
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -53,7 +54,7 @@ func TestServicesThatAreNotUsable(t *testing.T) {
 // TestHealthInTheNetworkOfThisHost checks that the port of a health check is called on loopback there.
 func TestHealthInTheNetworkOfThisHost(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = listener.Close() }()
 	spec := lab.UnitSpec{Name: "web", Runnable: lab.Runnable{Container: &lab.ContainerSpec{
 		Health: &lab.HealthCheck{Port: listener.Addr().(*net.TCPAddr).Port}}}}

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -55,7 +56,7 @@ func newDeployer(t *testing.T, network Network, program string) *Deployer {
 func objects(t *testing.T, kinds ...string) []string {
 	t.Helper()
 	found, err := leftovers.Docker(func(l string) bool { return l == deploytest.Label(t) })
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	var names []string
 	for _, object := range found {
 		if slices.Contains(kinds, object.Kind) {
@@ -80,7 +81,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	dockertest.Start(t)
 	program := deploytest.Program(t)
 	text, err := json.Marshal(waiting())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	for _, network := range []Network{Host, Bridge} {
 		t.Run(string(network), func(t *testing.T) {
 			dir := deploytest.Folder(t)
@@ -88,7 +89,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 			for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
 				running, err := cli(t.Context(), "ps", "--quiet", "--filter",
 					"label="+leftovers.DockerLabel+"="+deploytest.Label(t))
-				deploytest.Must(t, err)
+				testset.Must(t, err)
 				if running == "" {
 					break
 				}
@@ -115,14 +116,14 @@ func TestNoSecretIsInADescription(t *testing.T) {
 	d := newDeployer(t, Host, deploytest.Program(t))
 	dir := deploytest.Folder(t)
 	deployed, err := d.Deploy(t.Context(), waiting(), dir)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { deploytest.NoError(t, deployed.Stop()) }()
 	environment, err := os.ReadFile(filepath.Join(dir, "front", "front.environment"))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	var variables map[string]string
-	deploytest.Must(t, json.Unmarshal(environment, &variables))
+	testset.Must(t, json.Unmarshal(environment, &variables))
 	shown, err := cli(t.Context(), "inspect", deployed.(*deployment).Named("front").Container)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	for _, secret := range []string{"geheim", variables[lab.TokenVariable]} {
 		if secret == "" || strings.Contains(shown, secret) || !strings.Contains(string(environment), secret) {
 			t.Errorf("%q is in the description, or not in the unit's environment", secret)
@@ -191,7 +192,7 @@ func TestADaemonThatEnds(t *testing.T) {
 	deployer := New(Host, process.New(program, deploytest.Part("janitor"), nil, label), program, label)
 	dir := deploytest.Folder(t)
 	d, err := deployer.Deploy(t.Context(), waiting(), dir)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	deploytest.Await(t, d, lab.EventReady)
@@ -263,13 +264,13 @@ func TestUnitsOnNodes(t *testing.T) {
 	layout.Units[1].Node, layout.Units[2].Node = "far", "far"
 	deploytest.Says(t, New(Bridge, process.New("", nil, nil, ""), "", "").Preflight(t.Context(), layout),
 		"deploy with docker-host")
-	deploytest.Must(t, d.Preflight(t.Context(), layout))
+	testset.Must(t, d.Preflight(t.Context(), layout))
 	deployed := deploytest.Deploy(t, d, layout)
 	deploytest.Await(t, deployed, lab.EventReady) // the lead has called across nodes
 	at := map[string]string{}
 	for _, name := range []string{"front", "stock"} {
 		endpoint, err := deployed.Endpoint(name)
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		at[name] = endpoint.Dial
 	}
 	node, _, _ := strings.Cut(at["front"], ":")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -45,9 +46,9 @@ func TestAnImageOfTheUsers(t *testing.T) {
 		deploytest.Says(t, newDeployer(t, Host, program).Preflight(t.Context(), layout),
 			"port 80 of all addresses")
 	})
-	deploytest.Must(t, d.Preflight(t.Context(), layout))
+	testset.Must(t, d.Preflight(t.Context(), layout))
 	running, err := d.Deploy(t.Context(), layout, t.TempDir())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	endpoint, err := running.Endpoint("boxed")
 	if err != nil || !strings.HasSuffix(endpoint.Dial, ":80") || strings.HasPrefix(endpoint.Dial, "127.") {
 		t.Errorf("endpoint %+v, %v, want port 80 of an address of its own", endpoint, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestOutOfMemoryIsSeen checks that Wait reports a lack of memory though the daemon may learn of it after
@@ -20,14 +21,14 @@ import (
 func TestOutOfMemoryIsSeen(t *testing.T) {
 	dockertest.Start(t)
 	client, err := engine.Open(t.Context())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	name := "cleave-memory-" + deploytest.Label(t)
 	labels := map[string]string{leftovers.DockerLabel: deploytest.Label(t)}
 	archive, _, err := containers.Archive(name+":latest", "", labels)
 	if err == nil {
 		_, err = client.Load(t.Context(), bytes.NewReader(archive))
 	}
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	// A private daemon has ended by then, and the image with it.
 	defer func() { _ = client.RemoveImage(context.WithoutCancel(t.Context()), name) }()
 	var names []string  // of containers

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/engine"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -33,7 +34,7 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 		<-r.Context().Done() // as if its shim were gone
 	})
 	client, err := engine.Open(t.Context())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	var layout lab.Layout
 	for n := range 40 {
 		name := fmt.Sprintf("%d-good", n)
@@ -69,7 +70,7 @@ func TestContainersThatCannotBeRemoved(t *testing.T) {
 func TestAStartThatFailsHasEnded(t *testing.T) {
 	dockertest.Fake(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusConflict) })
 	client, err := engine.Open(t.Context())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	spec := lab.UnitSpec{Name: "front", Runnable: lab.Runnable{Foreign: true, Image: "web"}}
 	layout, dir := lab.Layout{Units: []lab.UnitSpec{spec}}, t.TempDir()
 	d := &deployment{deployer: New(Host, process.New("", nil, nil, ""), "", ""), engine: client, dir: dir}

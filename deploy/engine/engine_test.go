@@ -17,6 +17,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // daemon returns a client of a fake daemon with a handler.
@@ -24,7 +25,7 @@ func daemon(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	dockertest.Fake(t, handler)
 	c, err := Open(t.Context())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	return c
 }
 
@@ -46,7 +47,7 @@ func TestCreateSaysWhatTheContainerIs(t *testing.T) {
 		t.Fatalf("Create asked for %s: %v", path, err)
 	}
 	text, err := json.Marshal(got)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	for _, want := range []string{`"Type":"none"`, `"net":{"IPAMConfig":{"IPv4Address":"198.18.0.10"}}`,
 		`"Cmd":["/program"]`} {
 		if !strings.Contains(string(text), want) {
@@ -121,7 +122,7 @@ func TestAttachJoinsBothOutputs(t *testing.T) {
 		_, _ = w.Write(append([]byte("\x01\x00\x00\x00\x00\x01\x00\x00"), bytes.Repeat([]byte("x"), 1<<16)...))
 	})
 	output, err := c.Attach(t.Context(), "unit", false)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	text, err := io.ReadAll(output)
 	if want := "one\ntwo\n" + strings.Repeat("x", 1<<16); err != nil || string(text) != want {
 		t.Errorf("read %d bytes, %.20q (%v), want %d", len(text), text, err, len(want))
@@ -135,7 +136,7 @@ func TestATerminalHasNoPieces(t *testing.T) {
 		_, _ = io.WriteString(w, "ready to serve\r\n")
 	})
 	output, err := c.Follow(t.Context(), "unit", true)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	if text, err := io.ReadAll(output); err != nil || string(text) != "ready to serve\r\n" {
 		t.Errorf("read %q, %v", text, err)
 	}

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
-	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/internal/testset"
 )
@@ -34,7 +33,7 @@ import (
 func keys(t *testing.T, folder string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	made := x509.Certificate{
 		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
@@ -43,10 +42,10 @@ func keys(t *testing.T, folder string) {
 	}
 	signed, err := x509.CreateCertificate(rand.Reader, &made, &made, key.Public(), key)
 	own, notEncoded := x509.MarshalECPrivateKey(key)
-	deploytest.Must(t, errors.Join(err, notEncoded, os.MkdirAll(folder, 0o700)))
+	testset.Must(t, errors.Join(err, notEncoded, os.MkdirAll(folder, 0o700)))
 	for name, block := range map[string]pem.Block{"ca": {Type: "CERTIFICATE", Bytes: signed},
 		"cert": {Type: "CERTIFICATE", Bytes: signed}, "key": {Type: "EC PRIVATE KEY", Bytes: own}} {
-		deploytest.Must(t, os.WriteFile(filepath.Join(folder, name+".pem"), pem.EncodeToMemory(&block), 0o600))
+		testset.Must(t, os.WriteFile(filepath.Join(folder, name+".pem"), pem.EncodeToMemory(&block), 0o600))
 	}
 }
 
@@ -60,7 +59,7 @@ func TestOpenNamed(t *testing.T) {
 	folder := filepath.Join(config, "contexts", "tls", id, "docker")
 	keys(t, folder)
 	secured, err := securedBy(folder)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Api-Version", "1.41")
 	}))
@@ -73,7 +72,7 @@ func TestOpenNamed(t *testing.T) {
 	meta := filepath.Join(config, "contexts", "meta", id)
 	err = errors.Join(os.MkdirAll(meta, 0o700), os.WriteFile(filepath.Join(meta, "meta.json"),
 		[]byte(`{"Name":"theirs","Endpoints":{"docker":{"Host":"`+address+`"}}}`), 0o600))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	for name, c := range map[string]struct{ named, verify, keys, says string }{
 		"a context":              {"theirs", "", "", ""},
 		"an address with keys":   {address, "1", folder, ""},
@@ -100,7 +99,7 @@ func TestOpenNamed(t *testing.T) {
 		t.Setenv("DOCKER_CONTEXT", c.context)
 		t.Setenv("DOCKER_TLS_VERIFY", c.verify)
 		t.Setenv("DOCKER_CERT_PATH", c.keys)
-		deploytest.Must(t, os.WriteFile(set, []byte(cmp.Or(c.set, "{}")), 0o600))
+		testset.Must(t, os.WriteFile(set, []byte(cmp.Or(c.set, "{}")), 0o600))
 		if client, err := Open(t.Context()); err != nil || client.Version() != "1.41" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -112,7 +111,7 @@ func TestOpenNamed(t *testing.T) {
 func TestARealDaemonOverTLS(t *testing.T) {
 	testset.Need(t, "it starts a Docker daemon")
 	ports, err := launch.ReservePorts(1)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer ports.Close()
 	theirs, strangers := t.TempDir(), t.TempDir()
 	keys(t, theirs)

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -196,7 +196,7 @@ func TestBeginWithoutALife(t *testing.T) {
 		Networking: lab.Networking{Reached: lab.ReachDirect},
 	}}
 	b := newRecorded(t, lab.Layout{Units: units}, Platform[*life]{Skip: func(lab.UnitSpec) bool { return true }})
-	deploytest.Must(t, b.Begin(t.Context(), units, nil))
+	testset.Must(t, b.Begin(t.Context(), units, nil))
 	if !slices.Contains(b.noted, "started front") || !slices.Contains(b.noted, "followed stock") {
 		t.Errorf("%q, want all steps", b.noted)
 	}

@@ -9,14 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
 // TestAUnitOnThisHostHasTheClockOfTheConductor checks that a unit of the same kernel run shares the clock.
 func TestAUnitOnThisHostHasTheClockOfTheConductor(t *testing.T) {
 	run, err := os.ReadFile(lab.KernelRun)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	s, _, orders, say := lone(t)
 	go answerClock(orders, say, strings.TrimSpace(string(run)), 0, 0)
 	readings, err := s.askClocks(t.Context())
@@ -52,7 +52,7 @@ func answerClock(orders io.Reader, say io.Writer, run string, ahead, slow time.D
 func TestALateAnswerIsDropped(t *testing.T) {
 	s, u, orders, say := lone(t)
 	late, err := json.Marshal(lab.ClockAnswer{Nanoseconds: time.Now().Add(-time.Hour).UnixNano()})
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	offer(u.clock, late)
 	go answerClock(orders, say, "another", 0, 0)
 	readings, err := s.askClocks(t.Context())

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -13,7 +13,7 @@ func TestAUnitGetsTheAddressesOfAllReplicasOfAPeer(t *testing.T) {
 		{Name: "front", Networking: lab.Networking{Peers: []string{"milk"}}},
 		{Name: "milk", Placement: lab.Placement{Scalable: true}},
 	}})
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	got := Environment(layout.Units[0], "run", "/dir",
 		map[string]lab.Endpoint{"milk": {Dial: "127.0.0.1:1"}, "milk-2": {Dial: "127.0.0.1:2"}})
 	want := []string{"CLEAVE_RUN=run", "CLEAVE_UNIT=front", "CLEAVE_DIR=/dir/front",

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -172,7 +173,7 @@ func (h host) Boot(context.Context) error            { return h.fleet.note("boot
 func onNodes(t *testing.T, change func(*Platform[*life])) *recorded {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	address := listener.Addr().String()
 	t.Cleanup(func() { _ = listener.Close() })
 	var b *recorded
@@ -262,7 +263,7 @@ func TestFaultsOfNodes(t *testing.T) {
 // end both.
 func TestANodeHasAFaultOnce(t *testing.T) {
 	b := onNodes(t, nil)
-	deploytest.Must(t, b.doHarm(t, "east", lab.FaultKill, 1))
+	testset.Must(t, b.doHarm(t, "east", lab.FaultKill, 1))
 	deploytest.Says(t, b.doHarm(t, "east", lab.FaultKill, 1), "kill node east: it has the fault kill already")
 	if did := strings.Join(b.noted, ", "); did != "kill node" {
 		t.Errorf("it did %q, want one kill", did)
@@ -283,7 +284,7 @@ func TestANodeHasAFaultFromItsBeginning(t *testing.T) {
 	b = onNodes(t, func(p *Platform[*life]) {
 		p.Nodes.Named = func(string) Node { return slowHost{host{b}, again} }
 	})
-	deploytest.Must(t, b.doHarm(t, "east", lab.FaultKill, 1))
+	testset.Must(t, b.doHarm(t, "east", lab.FaultKill, 1))
 	deploytest.Says(t, second, "it has the fault kill already")
 }
 
@@ -302,7 +303,7 @@ func TestAUnitHasAFaultFromItsBeginning(t *testing.T) {
 			return nil
 		}
 	})
-	deploytest.Must(t, b.doHarm(t, "front", lab.FaultUpdate, 0))
+	testset.Must(t, b.doHarm(t, "front", lab.FaultUpdate, 0))
 	deploytest.Says(t, second, "it has the fault update already")
 }
 
@@ -311,16 +312,16 @@ func TestAUnitHasAFaultFromItsBeginning(t *testing.T) {
 func TestACutAndAKillOfANode(t *testing.T) {
 	b := onNodes(t, nil)
 	for _, kinds := range [][2]lab.FaultKind{{lab.FaultCut, lab.FaultKill}, {lab.FaultKill, lab.FaultCut}} {
-		deploytest.Must(t, b.doHarm(t, "east", kinds[0], 1))
+		testset.Must(t, b.doHarm(t, "east", kinds[0], 1))
 		deploytest.Says(t, b.doHarm(t, "east", kinds[1], 1), "it has the fault "+string(kinds[0])+" already")
-		deploytest.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: kinds[0]}))
+		testset.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: kinds[0]}))
 	}
 }
 
 // TestACutWithoutAProofIsUndone checks that a unit that still answers is connected again.
 func TestACutWithoutAProofIsUndone(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = listener.Close() }()
 	var b *recorded
 	b = harmed(t, func(p *Platform[*life]) {
@@ -366,7 +367,7 @@ func TestANodeIsLeftAsItWas(t *testing.T) {
 	for kind, want := range map[lab.FaultKind]string{lab.FaultCut: "link true", lab.FaultKill: "boot node",
 		lab.FaultDrain: "close false"} {
 		b := onNodes(t, nil)
-		deploytest.Must(t, b.doHarm(t, "east", kind, 1))
+		testset.Must(t, b.doHarm(t, "east", kind, 1))
 		b.noted = nil
 		for range 2 { // the second Stop must do nothing
 			deploytest.NoError(t, b.Stop())
@@ -384,7 +385,7 @@ func TestAUnitNamedLikeANode(t *testing.T) {
 		p.Nodes.Named = func(string) Node { return host{b} }
 		p.Nodes.Lost = func(context.Context, string) (bool, error) { return false, nil }
 	})
-	deploytest.Must(t, b.doHarm(t, "front", lab.FaultPause, 1))
+	testset.Must(t, b.doHarm(t, "front", lab.FaultPause, 1))
 	deploytest.NoError(t, b.Stop())
 	if did := strings.Join(b.noted, ", "); did != "pause front, clear" {
 		t.Errorf("it did %q, want nothing to the node", did)
@@ -401,16 +402,16 @@ func TestANodeWithUnitsThatHaveEnded(t *testing.T) {
 		front := b.Named("front")
 		front.Spec.Container = &lab.ContainerSpec{}
 		close(front.Ended)
-		deploytest.Must(t, b.doHarm(t, "east", kind, 1))
-		deploytest.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: kind}))
+		testset.Must(t, b.doHarm(t, "east", kind, 1))
+		testset.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: kind}))
 		if did := strings.Join(b.noted, ", "); did != want {
 			t.Errorf("%s: it did %q, want %q", kind, did, want)
 		}
 	}
 	b := onNodes(t, nil)
-	deploytest.Must(t, b.doHarm(t, "east", lab.FaultCut, 1))
-	deploytest.Must(t, b.doHarm(t, "front", lab.FaultKill, 9))
-	deploytest.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: lab.FaultCut}))
+	testset.Must(t, b.doHarm(t, "east", lab.FaultCut, 1))
+	testset.Must(t, b.doHarm(t, "front", lab.FaultKill, 9))
+	testset.Must(t, b.Heal(t.Context(), lab.Fault{Target: "east", Kind: lab.FaultCut}))
 	if did := strings.Join(b.noted, ", "); did != "link false, kill front, link true, open db" {
 		t.Errorf("it did %q, want that it does not wait for front", did)
 	}

@@ -5,7 +5,6 @@ import (
 	"net"
 	"testing"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
@@ -24,7 +23,7 @@ func TestForwardsSurviveALackOfDescriptors(t *testing.T) {
 	defer forwards.Close()
 	testset.CallWithoutDescriptors(t, forwards.To("front"))
 	caller, err := net.Dial("tcp", forwards.To("front"))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	if text, err := io.ReadAll(caller); string(text) != "this is front" || err != nil {
 		t.Errorf("the unit says %q, %v", text, err)
 	}

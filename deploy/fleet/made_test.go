@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -23,7 +23,7 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 		foreign("proxy", lab.Lifecycle{})}
 	s := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, filepath.Join(t.TempDir(), "handed"))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = listener.Close() })
 	units := map[string]*Unit{}
 	events := map[string]*io.PipeWriter{}
@@ -39,12 +39,12 @@ func TestStartsAreUntilUnitsCanBeUsed(t *testing.T) {
 	time.Sleep(late)
 	for _, opened := range []string{"front", "proxy"} {
 		_, err = events[opened].Write([]byte("\n"))
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 	}
 	err = AwaitVisit(t.Context(), units["database"], listener.Addr().String(),
 		func(context.Context, string) error { return nil })
-	deploytest.Must(t, err)
-	deploytest.Must(t, json.NewEncoder(events["lead"]).Encode(lab.Event{Event: lab.EventReady}))
+	testset.Must(t, err)
+	testset.Must(t, json.NewEncoder(events["lead"]).Encode(lab.Event{Event: lab.EventReady}))
 	if _, err := s.Await(t.Context(), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}

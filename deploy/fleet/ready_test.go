@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -58,7 +58,7 @@ func TestReadiness(t *testing.T) {
 	ended := make(chan struct{})
 	close(ended)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = listener.Close() }()
 	address := listener.Addr().String()
 	for name, c := range map[string]struct {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -27,7 +28,7 @@ func newRestarting(t *testing.T, platform Platform[*life]) *recorded {
 	t.Helper()
 	layout := restarting()
 	b := newRecorded(t, layout, platform)
-	deploytest.Must(t, b.Begin(t.Context(), layout.Units, nil))
+	testset.Must(t, b.Begin(t.Context(), layout.Units, nil))
 	return b
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -69,7 +70,7 @@ func (c *pool) end(t *testing.T) ([]lab.UnitReport, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	deploytest.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
+	testset.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
 	return c.Reports(ctx)
 }
 
@@ -87,7 +88,7 @@ func TestUnitsEndStageByStage(t *testing.T) {
 		say(lab.Event{Event: lab.EventReport, Data: json.RawMessage(`"` + name + `"`)})
 	})
 	reports, err := c.end(t)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, before := range []string{"load ends", "front ends", "stock ends", "money ends"} {
@@ -115,7 +116,7 @@ func TestAStageThatDoesNotEndIsNamed(t *testing.T) {
 		}
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
-	deploytest.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
+	testset.Must(t, c.Command(lab.Command{Command: lab.CommandStop}))
 	time.AfterFunc(20*time.Millisecond, func() { cancel(errors.New("enough")) })
 	_, err := c.Reports(ctx)
 	deploytest.Says(t, err, "unit front does not end: enough")
@@ -290,7 +291,7 @@ func TestSecondsOfTheLoadArePassedOn(t *testing.T) {
 func TestAUnitThatIsDoomedMayEnd(t *testing.T) {
 	c := newPool(t, []lab.UnitSpec{{Name: "load"}, {Name: "front"}}, func(string, func(lab.Event)) {})
 	front := c.Named("front")
-	deploytest.Must(t, c.Doom(front))
+	testset.Must(t, c.Doom(front))
 	c.Judge(front, errors.New("signal: killed"))
 	if _, err := c.end(t); err != nil {
 		t.Errorf("Reports: %v, want nothing of a unit that was killed on purpose", err)
@@ -329,7 +330,7 @@ func TestTheEndOfAServerOutranksItsClients(t *testing.T) {
 	}
 	doomed := NewUnit(specs[1])
 	afterKill := NewSupervisor(lab.Layout{Lead: "lead", Units: specs}, t.TempDir())
-	deploytest.Must(t, afterKill.Doom(doomed))
+	testset.Must(t, afterKill.Doom(doomed))
 	afterKill.JudgeForeign(doomed, "ended by signal: killed")
 	if err := afterKill.Failure(); err != nil {
 		t.Errorf("a server that was killed on purpose: %v", err)

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -25,7 +25,7 @@ func TestIdleUsage(t *testing.T) {
 			marks: []selfMark{{begun.Add(idle), answers(1250 * time.Millisecond)},
 				{begun.Add(2 * time.Second), answers(3 * time.Second)}}}
 		used, err := m.Stop()
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		if c := used.Course; c == nil || len(c.End) > 0 || c.Unavailable["CPU"] == "" ||
 			c.Unavailable["memory"] == "" {
 			t.Errorf("units that are asked at the marks only have the course %+v, "+
@@ -76,7 +76,7 @@ func TestUsageOfKilledUnits(t *testing.T) {
 		core.Commands = answering{core, life.end}
 		err := m.Suspend("core")
 		core.Commands = answering{core, life.begin}
-		deploytest.Must(t, errors.Join(err, m.Resume(m.units[0])))
+		testset.Must(t, errors.Join(err, m.Resume(m.units[0])))
 	}
 	m.marks = append(m.marks, selfMark{begun.Add(time.Second), []*lab.UsageAnswer{answer(time.Second/2, 80)}})
 	used, err := m.Stop()
@@ -104,9 +104,9 @@ func TestAUnitThatIsStartedAgainWhenTheLoadEndsIsNotAsked(t *testing.T) {
 	core := NewUnit(lab.UnitSpec{Name: "core"})
 	m.supervisor.Add(core)
 	core.Commands = answering{core, &lab.UsageAnswer{CPUNanoseconds: int64(3 * time.Second), MemoryBytes: 5}}
-	deploytest.Must(t, m.Suspend("core"))
+	testset.Must(t, m.Suspend("core"))
 	m.supervisor.Add(NewUnit(lab.UnitSpec{Name: "core"}))
-	deploytest.Must(t, m.Mark())
+	testset.Must(t, m.Mark())
 	used, err := m.Stop()
 	if err != nil || used.Total.CPUSeconds != 3 || used.Total.PeakMemoryBytes != 5 {
 		t.Errorf("it used %+v (%v), want the three seconds of its life", used.Total, err)

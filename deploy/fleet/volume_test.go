@@ -7,6 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/volume"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -15,7 +16,7 @@ func hostFolder(t *testing.T) (folder, file string) {
 	t.Helper()
 	folder = t.TempDir()
 	file = filepath.Join(folder, "secret")
-	deploytest.Must(t, os.WriteFile(file, []byte("of the host"), 0o600))
+	testset.Must(t, os.WriteFile(file, []byte("of the host"), 0o600))
 	return folder, file
 }
 
@@ -43,10 +44,10 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreWritten(t *testing.T) {
 						"settings": []byte("ours"), "etc/secret": []byte("ours"), "empty/": nil},
 				},
 			}
-			deploytest.Must(t, MakeVolume(dir, spec, nil))
+			testset.Must(t, MakeVolume(dir, spec, nil))
 			at := filepath.Join(dir, "web", link.at)
-			deploytest.Must(t, os.RemoveAll(at))
-			deploytest.Must(t, os.Symlink(link.to, at))
+			testset.Must(t, os.RemoveAll(at))
+			testset.Must(t, os.Symlink(link.to, at))
 			if err := MakeVolume(dir, spec, nil); err == nil {
 				t.Error("no error")
 			}
@@ -65,11 +66,11 @@ func TestFilesOfAVolumeOfItsOwnAreTaken(t *testing.T) {
 	spec := lab.UnitSpec{Name: "web", Storage: lab.Storage{Leaves: "profile"},
 		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultFill}}}
 	path := Volume(dir, spec)
-	deploytest.Must(t, volume.Prepare([]lab.UnitSpec{spec}, func(lab.UnitSpec) string { return path }, nil))
+	testset.Must(t, volume.Prepare([]lab.UnitSpec{spec}, func(lab.UnitSpec) string { return path }, nil))
 	t.Cleanup(func() { deploytest.NoError(t, volume.UnmountBelow(dir)) })
-	deploytest.Must(t, WriteToVolume(path, "profile/samples", []byte("taken")))
+	testset.Must(t, WriteToVolume(path, "profile/samples", []byte("taken")))
 	s := NewSupervisor(lab.Layout{}, filepath.Join(dir, handedOverFolder))
-	deploytest.Must(t, s.takeLeft(spec, path))
+	testset.Must(t, s.takeLeft(spec, path))
 	if text, err := os.ReadFile(filepath.Join(s.HandedOver(), "web.samples")); err != nil ||
 		string(text) != "taken" {
 		t.Errorf("the unit has left %q (%v)", text, err)
@@ -86,17 +87,17 @@ func TestAUnitsLinksLeadNowhereWhenItsFilesAreTaken(t *testing.T) {
 	if err := s.takeLeft(spec, path); err != nil {
 		t.Fatalf("a unit that left nothing: %v", err)
 	}
-	deploytest.Must(t, os.Symlink(folder, filepath.Join(path, "profile")))
+	testset.Must(t, os.Symlink(folder, filepath.Join(path, "profile")))
 	if err := s.takeLeft(spec, path); err == nil {
 		t.Error("no error for a folder of the host")
 	}
 	expectUntouched(t, file)
 	spec.Leaves = "left"
 	left := filepath.Join(path, "left")
-	deploytest.Must(t, os.Mkdir(left, 0o700))
-	deploytest.Must(t, os.Symlink(file, filepath.Join(left, "link")))
-	deploytest.Must(t, os.WriteFile(filepath.Join(left, "samples"), []byte("taken"), 0o600))
-	deploytest.Must(t, s.takeLeft(spec, path))
+	testset.Must(t, os.Mkdir(left, 0o700))
+	testset.Must(t, os.Symlink(file, filepath.Join(left, "link")))
+	testset.Must(t, os.WriteFile(filepath.Join(left, "samples"), []byte("taken"), 0o600))
+	testset.Must(t, s.takeLeft(spec, path))
 	if text, err := os.ReadFile(filepath.Join(handed, "web.samples")); err != nil || string(text) != "taken" {
 		t.Errorf("what the unit left says %q (%v)", text, err)
 	}

@@ -24,9 +24,9 @@ func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 	}
 	dir := t.TempDir()
 	folder = filepath.Join(dir, "stock")
-	deploytest.Must(t, os.Mkdir(folder, 0o700))
+	testset.Must(t, os.Mkdir(folder, 0o700))
 	v, err := Start(t.Context(), filepath.Join(dir, "disk"), "test-of-gluster", lost)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		deploytest.NoError(t, v.Close())
 		if entries, err := os.ReadDir(folder); err != nil || len(entries) > 0 {
@@ -36,7 +36,7 @@ func started(t *testing.T, lost func(error)) (v *Volume, folder string) {
 			t.Errorf("after the end there is %s: %v", v.dir, err)
 		}
 	})
-	deploytest.Must(t, v.MountOver(folder))
+	testset.Must(t, v.MountOver(folder))
 	return v, folder
 }
 
@@ -50,7 +50,7 @@ func copiesOf(t *testing.T, v *Volume, file string) (all []string) {
 			continue
 		}
 		text, err := os.ReadFile(found[0])
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		all = append(all, string(text))
 	}
 	return all
@@ -64,7 +64,7 @@ func appendSync(t *testing.T, path, text string) {
 		_, err = file.WriteString(text)
 		err = errors.Join(err, file.Sync(), file.Close())
 	}
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 }
 
 // TestABrickIsLostAndHealed checks that writes are on every brick, succeed without one of them, and are on
@@ -91,7 +91,7 @@ func TestABrickIsLostAndHealed(t *testing.T) {
 	if _, err := v.Kill(t.Context(), "brick-2"); err == nil {
 		t.Error("a brick was killed that does not run")
 	}
-	deploytest.Must(t, v.Heal(t.Context(), "brick-2"))
+	testset.Must(t, v.Heal(t.Context(), "brick-2"))
 	holds("healed", "12", "12", "12")
 	if got := copiesOf(t, v, "later"); got[1] != string(big) {
 		t.Errorf("healed, the brick has %d bytes of a file that it had not seen, want %d", len(got[1]), len(big))
@@ -107,7 +107,7 @@ func TestABrickIsLostAndHealed(t *testing.T) {
 func TestAMountThatIsLost(t *testing.T) {
 	lost := make(chan error, 1)
 	v, folder := started(t, func(err error) { lost <- err })
-	deploytest.Must(t, v.client.Process.Kill())
+	testset.Must(t, v.client.Process.Kill())
 	select {
 	case err := <-lost:
 		deploytest.Says(t, err, "the replicated disk is gone")
@@ -125,7 +125,7 @@ func TestARefusalIsAnError(t *testing.T) {
 	const refused = "<cliOutput><opRet>-1</opRet><opErrstr>volume start: failed</opErrstr></cliOutput>"
 	err := new(answer).read([]byte(refused), nil)
 	deploytest.Says(t, err, "volume start: failed", "(result -1)")
-	deploytest.Must(t, new(answer).read([]byte("<cliOutput><opRet>0</opRet></cliOutput>"), nil))
+	testset.Must(t, new(answer).read([]byte("<cliOutput><opRet>0</opRet></cliOutput>"), nil))
 }
 
 // TestWhatAHostLacks checks Missing and About on a host without GlusterFS.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // doomed is the label of a conductor that is killed.
@@ -37,7 +38,7 @@ func newSet(t *testing.T, label string, names ...string) *Set {
 		t.Skip(err)
 	}
 	s, err := Make(t.Context(), label, names...)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, s.Close()) })
 	return s
 }
@@ -46,7 +47,7 @@ func newSet(t *testing.T, label string, names ...string) *Set {
 func links(t *testing.T) []string {
 	t.Helper()
 	all, err := filepath.Glob("/sys/class/net/cleave-*")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	return all
 }
 
@@ -63,15 +64,15 @@ func TestHostsReachEachOther(t *testing.T) {
 		probe(t, alpha.Address, "refused")
 	}
 	probe(t, beta.Address, "refused")
-	deploytest.Must(t, beta.Link(t.Context(), false))
+	testset.Must(t, beta.Link(t.Context(), false))
 	probe(t, beta.Address, "timeout", "no route")
 	if beta.IsUp() || !beta.Runs() || !alpha.IsUp() {
 		t.Errorf("beta is cut off, is up: %t, runs: %t; alpha is up: %t", beta.IsUp(), beta.Runs(), alpha.IsUp())
 	}
-	deploytest.Must(t, beta.Link(t.Context(), true))
+	testset.Must(t, beta.Link(t.Context(), true))
 	probe(t, beta.Address, "refused")
 	sleep := alpha.Command(t.Context(), "sleep", "1000")
-	deploytest.Must(t, alpha.Start(sleep))
+	testset.Must(t, alpha.Start(sleep))
 	deploytest.NoError(t, s.Close())
 	if err := sleep.Wait(); err == nil {
 		t.Error("what ran on the host has ended well, want that it was killed")
@@ -98,7 +99,7 @@ func probe(t *testing.T, address string, want ...string) {
 func TestTheEndOfASetIsNotThatOfAnother(t *testing.T) {
 	first := newSet(t, "000000-5-5", "alpha")
 	for _, held := range first.held {
-		deploytest.Must(t, held.Process.Kill())
+		testset.Must(t, held.Process.Kill())
 	}
 	for index := first.linkIndex; ; {
 		if _, err := net.InterfaceByIndex(index); err != nil {
@@ -136,12 +137,12 @@ func TestSetsHaveAddressesOfTheirOwn(t *testing.T) {
 func TestAFileSystemIsShown(t *testing.T) {
 	s := newSet(t, "000000-7-7", "alpha")
 	alpha, folder := s.Hosts()[0], filepath.Join(t.TempDir(), "shown")
-	deploytest.Must(t, errors.Join(os.Mkdir(folder, 0o700),
+	testset.Must(t, errors.Join(os.Mkdir(folder, 0o700),
 		unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m")))
 	t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) }) // it may be gone
 	before := mountsOf(t, folder)
-	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o600))
-	deploytest.Must(t, s.Show(folder))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "goods"), []byte("flour"), 0o600))
+	testset.Must(t, s.Show(folder))
 	text, err := alpha.Command(t.Context(), "cat", filepath.Join(folder, "goods")).Output()
 	if err != nil || string(text) != "flour" {
 		t.Errorf("alpha reads %q (%v), want what this host has written", text, err)
@@ -149,7 +150,7 @@ func TestAFileSystemIsShown(t *testing.T) {
 	if after := mountsOf(t, folder); !slices.Equal(before, after) {
 		t.Errorf("this host has it mounted as %q, want %q as before", after, before)
 	}
-	deploytest.Must(t, errors.Join(unix.Unmount(folder, 0), os.Remove(folder)))
+	testset.Must(t, errors.Join(unix.Unmount(folder, 0), os.Remove(folder)))
 	if mounts, err := alpha.Command(t.Context(), "cat", "/proc/self/mountinfo").Output(); err != nil ||
 		bytes.Contains(mounts, []byte(folder)) {
 		t.Errorf("alpha still has the folder that is gone: %s (%v)", mounts, err)
@@ -166,7 +167,7 @@ func TestNothingIsLeftOfADeadConductor(t *testing.T) {
 	if len(deploytest.Processes(doomed)) == 0 {
 		t.Error("its hosts do not carry its label")
 	}
-	deploytest.Must(t, conductor.Process.Kill())
+	testset.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // it was killed
 	deploytest.AwaitGone(t, doomed)
 }
@@ -178,10 +179,10 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 	s := newSet(t, label, "alpha")
 	alpha := s.Hosts()[0]
 	sleeper := alpha.Command(t.Context(), "sleep", "1000")
-	deploytest.Must(t, alpha.Start(sleeper))
+	testset.Must(t, alpha.Start(sleeper))
 	probe(t, alpha.Address, "refused")
 	before := len(deploytest.Processes(label))
-	deploytest.Must(t, alpha.Kill(t.Context()))
+	testset.Must(t, alpha.Kill(t.Context()))
 	if err := sleeper.Wait(); err == nil || alpha.Kills() != 1 {
 		t.Errorf("the host was killed %d times, and its process ended with %v", alpha.Kills(), err)
 	}
@@ -196,12 +197,12 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 		300*time.Millisecond); err == nil || strings.Contains(err.Error(), "refused") {
 		t.Errorf("the killed host answers at %s: %v, %v", alpha.Address, connection, err)
 	}
-	deploytest.Must(t, alpha.Boot(t.Context()))
+	testset.Must(t, alpha.Boot(t.Context()))
 	probe(t, alpha.Address, "refused")
 	if !alpha.IsUp() {
 		t.Error("the booted host is not up")
 	}
-	deploytest.Must(t, alpha.Boot(t.Context())) // as when a heal has failed, and Stop heals again
+	testset.Must(t, alpha.Boot(t.Context())) // as when a heal has failed, and Stop heals again
 	if name, err := alpha.Command(t.Context(), "hostname").Output(); err != nil || string(name) != "alpha\n" {
 		t.Errorf("it is called %q: %v", name, err)
 	}
@@ -212,7 +213,7 @@ func TestAHostThatWasKilledIsBooted(t *testing.T) {
 func TestAFailedBootLeavesNothing(t *testing.T) {
 	const label = "000000-4-4"
 	alpha := newSet(t, label, "alpha").Hosts()[0]
-	deploytest.Must(t, alpha.Kill(t.Context()))
+	testset.Must(t, alpha.Kill(t.Context()))
 	before := deploytest.Processes(label)
 	alpha.rate = 0.01 // bytes per second, which tc refuses
 	deploytest.Says(t, alpha.Boot(t.Context()), "tc")
@@ -220,7 +221,7 @@ func TestAFailedBootLeavesNothing(t *testing.T) {
 		t.Errorf("the processes %v are left, want %v", left, before)
 	}
 	alpha.rate = 0
-	deploytest.Must(t, alpha.Boot(t.Context()))
+	testset.Must(t, alpha.Boot(t.Context()))
 	probe(t, alpha.Address, "refused")
 }
 
@@ -249,7 +250,7 @@ func mountsOf(t *testing.T, folder string) []string {
 	t.Helper()
 	var seen unix.Stat_t
 	text, err := os.ReadFile("/proc/self/mountinfo")
-	deploytest.Must(t, errors.Join(err, unix.Stat(folder, &seen)))
+	testset.Must(t, errors.Join(err, unix.Stat(folder, &seen)))
 	device := fmt.Sprintf("%d:%d", unix.Major(seen.Dev), unix.Minor(seen.Dev))
 	var found []string
 	for line := range strings.Lines(string(text)) {

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/private"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -27,7 +28,7 @@ func TestMetricsServerSaysWhatControlGroupsCount(t *testing.T) {
 		{Name: "burner", Role: "fire", Limits: lab.Limits{CPU: 0.3},
 			Runnable: lab.Runnable{Program: "sh", Args: []string{"-c", "while :; do :; done"}, Foreign: true}},
 	}}, filepath.Join(t.TempDir(), "trial"))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { deploytest.NoError(t, running.Stop()) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // two looks take 30 s on a quiet host
 	defer cancel()

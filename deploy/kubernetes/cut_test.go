@@ -20,6 +20,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -69,7 +70,7 @@ func TestCutOnTheUsersCluster(t *testing.T) {
 	boxed.Listens, boxed.Port, boxed.Readiness.Healthy = true, 80, true
 	l.Units = append(l.Units, boxed)
 	l = l.PreparedFor([]lab.Fault{{Target: lab.EveryUnit, Kind: lab.FaultCut}})
-	deploytest.Must(t, d.Preflight(t.Context(), l))
+	testset.Must(t, d.Preflight(t.Context(), l))
 	made := deploytest.Deploy(t, d, l)
 	deploytest.Await(t, made, lab.EventReady)
 	for _, unit := range []string{"front", "boxed"} {
@@ -77,7 +78,7 @@ func TestCutOnTheUsersCluster(t *testing.T) {
 	}
 	deploytest.NoError(t, made.Failure())
 	deploytest.NoError(t, made.Stop())
-	deploytest.Must(t, f.API.Do(t.Context(), http.MethodPatch, "/api/v1/namespaces/"+d.cluster.namespace,
+	testset.Must(t, f.API.Do(t.Context(), http.MethodPatch, "/api/v1/namespaces/"+d.cluster.namespace,
 		map[string]any{"metadata": map[string]any{
 			"labels": map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}}}, nil))
 	_, err := d.Deploy(t.Context(), l, deploytest.Folder(t))
@@ -121,8 +122,8 @@ func TestAHealedCutWaitsForRoutesOnce(t *testing.T) {
 	d.pods.update(state, false)
 	fault := lab.Fault{Target: "boxed", Kind: lab.FaultCut}
 	_, err := d.Harm(deploytest.Within(t), fault)
-	deploytest.Must(t, err)
-	deploytest.Must(t, d.Heal(deploytest.Within(t), fault))
+	testset.Must(t, err)
+	testset.Must(t, d.Heal(deploytest.Within(t), fault))
 	if opened != 1 || d.Has("boxed", lab.FaultCut) || isCut.Load() {
 		t.Errorf("it waits %d times; it is cut off: %t, %t", opened, d.Has("boxed", lab.FaultCut), isCut.Load())
 	}
@@ -144,13 +145,13 @@ func isCutOff(t *testing.T, d *deployment, unit string) {
 	}
 	fault := lab.Fault{Target: unit, Kind: lab.FaultCut}
 	proof, err := d.Harm(deploytest.Within(t), fault)
-	if deploytest.Must(t, err); proof == "" {
+	if testset.Must(t, err); proof == "" {
 		t.Errorf("nothing proves that %s is cut off", unit)
 	}
 	if reached(3 * time.Second) {
 		t.Errorf("%s is reached while it is cut off", unit)
 	}
-	deploytest.Must(t, d.Heal(deploytest.Within(t), fault))
+	testset.Must(t, d.Heal(deploytest.Within(t), fault))
 	for begun := time.Now(); !reached(5 * time.Second); time.Sleep(100 * time.Millisecond) {
 		if time.Since(begun) > 30*time.Second { // its service may refuse for a while
 			t.Fatalf("%s is not reached after it is healed", unit)

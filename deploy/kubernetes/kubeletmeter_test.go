@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -33,19 +33,19 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 		return all
 	}
 	watched, err := d.Meter().Watch(t.Context(), d.Units())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	metering := watched.(*kubeletMetering)
 	mark := func() (before, after map[string]time.Duration) {
 		before = counted()
 		// The next sample may have been taken before the count above. The one after that was not.
-		deploytest.Must(t, errors.Join(metering.awaitSamples(), metering.Mark()))
+		testset.Must(t, errors.Join(metering.awaitSamples(), metering.Mark()))
 		return before, counted()
 	}
 	ready, begun := mark()
 	useServices(t, d)
 	over, end := mark()
 	used, err := metering.Stop()
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	for _, u := range used.Units {
 		name, least, most := u.Unit.Name, time.Duration(0), time.Hour
 		if name != "lead" { // which reports its usage itself
@@ -69,16 +69,16 @@ func meteredByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 // useServices calls the services and runs the load of the lead.
 func useServices(t *testing.T, d *deployment) {
 	at, err := d.Endpoint("web")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	for range 2 {
 		caller, err := net.Dial("tcp", at.Dial)
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		if text, err := io.ReadAll(caller); !strings.HasPrefix(string(text), "asks ") {
 			t.Fatalf("web says %q (%v)", text, err)
 		}
 		_ = caller.Close() // only read
 	}
-	deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
+	testset.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
 	if _, err := d.Await(t.Context(), lab.EventFinished); err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +87,12 @@ func useServices(t *testing.T, d *deployment) {
 // refusedByKubelets checks that a user who may not ask kubelets learns which right is missing.
 func refusedByKubelets(t *testing.T, f *userstest.Cluster, d *deployment) {
 	guest, _, err := api.Open([]string{f.Guest(t)}, "")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	refused, err := kubeletMeter{Meter: d.SelfMeter(), api: guest, deployment: d}.Watch(t.Context(), d.Units())
 	if err == nil {
 		err = errors.Join(refused.Mark(), refused.Mark())
 	}
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	none, err := refused.Stop()
 	if why := none.Roles["web"].Unavailable["cpu_seconds"]; err != nil ||
 		!strings.Contains(why, "resources: [nodes/proxy], verbs: [get]") || len(none.Notes) != 3 {
@@ -113,10 +113,10 @@ func TestARoleHasTheSourceOfItsMeteredUnits(t *testing.T) {
 	}
 	m.byPod["web-2"].why = ""
 	said, err := fleet.NewSupervisor(lab.Layout{}, "").SelfMeter().Watch(t.Context(), units)
-	deploytest.Must(t, errors.Join(err, said.Mark(), said.Mark()))
+	testset.Must(t, errors.Join(err, said.Mark(), said.Mark()))
 	m.Metering = said
 	used, err := m.Stop()
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	if web, db := used.Sources["web"], used.Sources["db"]; !strings.Contains(web, "kubelet") ||
 		db != "nothing: it is silent" {
 		t.Errorf("the source of web is %q and that of db %q", web, db)
@@ -144,7 +144,7 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 	defer server.Close()
 	said, err := fleet.NewSupervisor(lab.Layout{}, "").SelfMeter().Watch(t.Context(),
 		[]lab.Unit{{Name: "db", Role: "db"}, {Name: "web", Role: "web"}})
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	db, web := &kubeletCount{unit: "db", node: "one"}, &kubeletCount{unit: "web", node: "one"}
 	m := &kubeletMetering{Metering: said, ctx: t.Context(), stop: func() {},
 		api:     api.New(server.URL, &tls.Config{InsecureSkipVerify: true}),
@@ -176,7 +176,7 @@ func TestAKubeletIsAskedAgain(t *testing.T) {
 	}
 	db.why, db.opening = "", kubeletSample{at: db.last.at.Add(-20 * time.Second)}
 	web.last = db.last // after the load
-	deploytest.Must(t, errors.Join(said.Mark(), said.Mark()))
+	testset.Must(t, errors.Join(said.Mark(), said.Mark()))
 	used, err := m.Stop()
 	notes := strings.Join(used.Notes, "\n")
 	if err != nil || !strings.Contains(notes, "unit web is not metered") ||

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -20,7 +21,7 @@ func TestServicesAreReachedThroughTheirOwnNodes(t *testing.T) {
 	l.Links = map[string]lab.Network{"node-1": {Rate: 1e6}}
 	made := deploytest.Deploy(t, d, l)
 	endpoint, err := made.Endpoint("front")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	service, _, _ := net.SplitHostPort(endpoint.Dial)
 	for _, through := range []string{"node-2", "node-1"} {
 		route, err := exec.CommandContext(t.Context(), "ip", "route", "get", service).CombinedOutput()

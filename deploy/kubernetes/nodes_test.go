@@ -8,6 +8,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/containers"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -28,7 +29,7 @@ func TestNodesCanBeUsedAfterFaults(t *testing.T) {
 		if _, err := first.Harm(t.Context(), lab.Fault{Target: node, Kind: kind}); err != nil {
 			t.Fatal(err)
 		}
-		deploytest.Must(t, first.Stop())
+		testset.Must(t, first.Stop())
 	}
 	there := deploytest.Layout("front")
 	there.Units[1].Node = node
@@ -38,13 +39,13 @@ func TestNodesCanBeUsedAfterFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The node controller does this 300 s after it has noticed the loss.
-	deploytest.Must(t, d.cluster.API.Do(t.Context(), http.MethodDelete,
+	testset.Must(t, d.cluster.API.Do(t.Context(), http.MethodDelete,
 		d.cluster.ours("pods", second.Named("front").name), nil, nil))
-	deploytest.Must(t, second.Heal(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill}))
+	testset.Must(t, second.Heal(t.Context(), lab.Fault{Target: node, Kind: lab.FaultKill}))
 	endpoint, err := second.Endpoint("front")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	connection, err := net.Dial("tcp", endpoint.Dial)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	text, err := io.ReadAll(connection)
 	if err != nil || string(text) != "front:2" {
 		t.Errorf("front says %q (%v), want its second life", text, err)

@@ -17,6 +17,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/links"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -76,8 +77,8 @@ func TestAHealthCheckWithoutACommandKeepsItsSettings(t *testing.T) {
 	}
 }
 
-// TestTextsAreTakenLiterally checks that Kubernetes makes of each escaped text the text itself, by the rules of
-// its expansion: $$ is $, $(NAME) is a variable, and any other $ stays. Commands of probes are escaped, too.
+// TestTextsAreTakenLiterally checks that Kubernetes makes of each escaped text the text itself, by the rules
+// of its expansion: $$ is $, $(NAME) is a variable, and any other $ stays. Commands of probes are escaped, too.
 func TestTextsAreTakenLiterally(t *testing.T) {
 	expand := func(text string) string {
 		return regexp.MustCompile(`\$\$|\$\([^)]*\)`).ReplaceAllStringFunc(text, func(found string) string {
@@ -129,8 +130,8 @@ func TestFilesAndOrdersShareASecret(t *testing.T) {
 	life := p.sitePod.(*userPod)
 	life.command = []string{"/views"}
 	folder := fleet.Volume(d.dir, p.Spec)
-	deploytest.Must(t, os.Mkdir(folder, 0o700))
-	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "seed"), make([]byte, maxSecret), 0o600))
+	testset.Must(t, os.Mkdir(folder, 0o700))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "seed"), make([]byte, maxSecret), 0o600))
 	made := &api.Pod{Spec: api.PodSpec{Containers: []api.Container{{}}}}
 	deploytest.Says(t, life.giveVolume(made, map[string][]byte{}), "a secret of Kubernetes holds 1048576",
 		"fewer operations")

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -25,7 +26,7 @@ func TestPodsAreCalledThemselves(t *testing.T) {
 		made := deploytest.Deploy(t, d, l)
 		running := made.(*deployment)
 		var front api.Pod
-		deploytest.Must(t, d.cluster.API.Do(t.Context(), http.MethodGet,
+		testset.Must(t, d.cluster.API.Do(t.Context(), http.MethodGet,
 			d.cluster.ours("pods", running.Named("front").name), nil, &front))
 		address := running.shared().Environment(l.Units[0])[lab.PeerVariable("front")]
 		if is := strings.HasPrefix(address, front.Status.PodIP+":"); is != direct || front.Status.PodIP == "" {
@@ -47,7 +48,7 @@ func TestFurtherPortsHaveAService(t *testing.T) {
 		cluster: &cluster{API: api.New(server.URL, &tls.Config{InsecureSkipVerify: true})}}
 	d.Fleet = fleet.New(t.Context(), fleet.NewSupervisor(lab.Layout{}, ""), t.TempDir(), fleet.Platform[*pod]{})
 	broker := lab.UnitSpec{Name: "broker", Networking: lab.Networking{Ports: []string{"mapper"}}}
-	deploytest.Must(t, d.connect(t.Context(), []lab.UnitSpec{broker}))
+	testset.Must(t, d.connect(t.Context(), []lab.UnitSpec{broker}))
 	if at := d.Endpoints[lab.PortOf("broker", "mapper")].Dial; at != "10.0.0.7:8081" {
 		t.Errorf("its port is called at %q, want the address of a service", at)
 	}

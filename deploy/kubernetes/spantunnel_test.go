@@ -11,6 +11,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -18,7 +19,7 @@ import (
 func podSaying(t *testing.T, text string) string {
 	t.Helper()
 	pod, err := net.Listen("tcp", "127.0.0.1:0")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { _ = pod.Close() })
 	go func() {
 		for {

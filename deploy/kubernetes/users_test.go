@@ -16,6 +16,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/process"
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -26,7 +27,7 @@ func deployerOf(t *testing.T, f *userstest.Cluster, program string) *Deployer {
 		value, set := f.Variables[name]
 		return value, set
 	})
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	users.Starter = f.Starter
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, "", f.Label, users)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/userstest"
 	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -51,7 +52,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		if err == nil {
 			err = made.Stop()
 		}
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		f.Put(t, d.cluster.ours("resourcequotas"), map[string]any{"metadata": map[string]string{"name": "small"},
 			"spec": map[string]any{"hard": map[string]string{"pods": "1"}}})
 		known, end := false, time.Now().Add(2*time.Minute)
@@ -97,7 +98,7 @@ func TestWhatGoesWrongOnTheUsersCluster(t *testing.T) {
 		made := deploytest.Deploy(t, d, l)
 		deploytest.Await(t, made, lab.EventReady)
 		node := f.Named("node-2")
-		deploytest.Must(t, node.Link(t.Context(), false))
+		testset.Must(t, node.Link(t.Context(), false))
 		deploytest.Says(t, failed(t, made, 3*time.Minute), "front", "its node node-2 does not answer to Kubernetes")
 		deploytest.NoError(t, errors.Join(made.Stop(), node.Link(t.Context(), true)))
 	})

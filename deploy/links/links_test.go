@@ -6,6 +6,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -41,7 +42,7 @@ func TestLinksThatCannotBeMadeAreRefused(t *testing.T) {
 			units := []lab.UnitSpec{{Name: "left", Placement: lab.Placement{Node: "west"}},
 				{Name: "right", Placement: lab.Placement{Node: "east"}}}
 			units[0].Listens, units[1].Listens = true, true
-			deploytest.Must(t, Check(links, units))
+			testset.Must(t, Check(links, units))
 			c.change(links, &units[0], &units[1])
 			deploytest.Says(t, Check(links, units), c.says)
 		})

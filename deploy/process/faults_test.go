@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -31,7 +32,7 @@ func withUnit(part string) lab.Layout {
 func killShop(t *testing.T, d lab.Deployment) {
 	t.Helper()
 	before := d.Units()[1]
-	deploytest.Must(t, kill(d, "shop"))
+	testset.Must(t, kill(d, "shop"))
 	if err := syscall.Kill(before.PID, 0); !errors.Is(err, syscall.ESRCH) {
 		t.Fatalf("process %d is still there after Kill", before.PID)
 	}
@@ -40,7 +41,7 @@ func killShop(t *testing.T, d lab.Deployment) {
 // restartShop starts the unit shop again.
 func restartShop(t *testing.T, d lab.Deployment) {
 	t.Helper()
-	deploytest.Must(t, d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}))
+	testset.Must(t, d.Heal(deploytest.Within(t), lab.Fault{Target: "shop", Kind: lab.FaultKill}))
 }
 
 // awaitListener waits until a process listens, as the deployer sees it.
@@ -57,10 +58,10 @@ func TestARestartedUnitHasItsAddress(t *testing.T) {
 	d, _ := deploy(t, withUnit("listener"))
 	awaitListener(t, d.Units()[1].PID)
 	before, err := d.Endpoint("shop")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	want := before.Dial
 	client, err := net.Dial("tcp", want) // a connection that the kill breaks must not keep the port
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = client.Close() }()
 	killShop(t, d)
 	restartShop(t, d)
@@ -82,7 +83,7 @@ func TestKillEndsAllOfAForeignUnit(t *testing.T) {
 		t.Errorf("the unit's processes are %q, want those below the keeper", span)
 	}
 	first := daemonIDs(t, path)
-	deploytest.Must(t, os.Remove(path))
+	testset.Must(t, os.Remove(path))
 	killShop(t, d)
 	if anyAlive(first) {
 		t.Errorf("of %v some still run", first)
@@ -105,7 +106,7 @@ func TestUnexpectedEndsStillFailTheTrial(t *testing.T) {
 	if _, err := d.Await(deploytest.Within(t), lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	deploytest.Must(t, syscall.Kill(d.Units()[1].PID, syscall.SIGKILL))
+	testset.Must(t, syscall.Kill(d.Units()[1].PID, syscall.SIGKILL))
 	if _, err := d.Await(deploytest.Within(t), lab.EventFinished); err == nil ||
 		!strings.Contains(err.Error(), "unit shop ended: signal: killed") {
 		t.Errorf("Await: %v, want the unexpected end", err)

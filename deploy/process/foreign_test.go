@@ -18,6 +18,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/cgroup"
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -126,7 +127,7 @@ func withForeign(t *testing.T, part string, args ...string) lab.Layout {
 func foreign(t *testing.T, name, part string, args ...string) lab.UnitSpec {
 	t.Helper()
 	own, err := os.Executable()
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	return lab.UnitSpec{
 		Name: name, Role: "system",
 		Runnable: lab.Runnable{
@@ -154,7 +155,7 @@ func daemonIDs(t *testing.T, path string) []lab.Unit {
 	var units []lab.Unit
 	for _, word := range strings.Fields(string(awaitFile(t, path))) {
 		pid, err := strconv.Atoi(word)
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		units = append(units, lab.Unit{Name: "daemon " + word, PID: pid})
 	}
 	if len(units) != 2 || !anyAlive(units) {
@@ -169,7 +170,7 @@ func TestStopEndsAForeignUnitThatIgnoresSIGTERM(t *testing.T) {
 	deployer := deployer(t)
 	deployer.grace = 20 * time.Millisecond
 	d, err := deployer.Deploy(t.Context(), withForeign(t, "stubborn", begun), dir)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	awaitFile(t, begun)
 	deploytest.NoError(t, d.Stop())
 	assertGone(t, d.Units(), dir)
@@ -197,14 +198,14 @@ func TestAForeignUnitThatCannotBeLimitedEnds(t *testing.T) {
 	l.Units = l.Units[:1]
 	d, dir := deploy(t, l)
 	root := t.TempDir()
-	deploytest.Must(t, os.Mkdir(filepath.Join(root, "cpu"), 0o755))
+	testset.Must(t, os.Mkdir(filepath.Join(root, "cpu"), 0o755))
 	spec := foreign(t, "server", "daemons", filepath.Join(t.TempDir(), "pids"))
 	spec.Listens, spec.Limits = false, lab.Limits{CPU: 0.5}
 	group, err := cgroup.Make(root, "label", "trial", spec.Name, spec.Limits)
 	if err == nil {
 		err = os.RemoveAll(group.Folders()[0])
 	}
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	running := d.(*deployment)
 	running.limits[spec.Name] = group
 	if err := running.newUnit(spec).Start(t.Context()); !errors.Is(err, os.ErrNotExist) {
@@ -231,7 +232,7 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 	data := awaitFile(t, path)
 	deploytest.NoError(t, d.Stop())
 	var saw description
-	deploytest.Must(t, json.Unmarshal(data, &saw))
+	testset.Must(t, json.Unmarshal(data, &saw))
 	port, found := strings.CutPrefix(saw.Args[0], "--port=")
 	if _, err := strconv.Atoi(port); !found || err != nil || saw.Args[1] != filepath.Join(dir, "server") {
 		t.Errorf("arguments %q, want a port and the unit's folder in %s", saw.Args, dir)
@@ -249,7 +250,7 @@ func TestWhatAForeignUnitSees(t *testing.T) {
 
 func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
 	folder := t.TempDir()
-	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o644))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "notes.txt"), nil, 0o644))
 	for name, test := range map[string]struct{ program, says string }{
 		"not installed":  {"cleave-no-such-program", `no program "cleave-no-such-program" in PATH`},
 		"not there":      {"./server", filepath.Join(folder, "server") + ": no such file"},
@@ -276,7 +277,7 @@ func TestProgramsThatCannotBeRunAreNamed(t *testing.T) {
 
 func TestATakenAddressFailsTheDeployment(t *testing.T) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer listener.Close()
 	l := withForeign(t, "sleep")
 	l.Units[1].Binds = []string{listener.Addr().String()}
@@ -308,7 +309,7 @@ func TestAKeeperWaitsUntilItMayBegin(t *testing.T) {
 		if err == nil {
 			err = keeper.Start()
 		}
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		if mayBegin {
 			_, err = in.Write([]byte("\n"))
 			awaitFile(t, begun)

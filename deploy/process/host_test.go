@@ -4,8 +4,8 @@ import (
 	"net"
 	"testing"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -16,11 +16,11 @@ func TestFurtherPortsOfUnitsThatShareAnAddress(t *testing.T) {
 	layout := lab.Layout{Units: []lab.UnitSpec{{Name: "left", Networking: networking},
 		{Name: "right", Networking: networking}}}
 	endpoints, ports, err := assignEndpoints(layout, &network{set: &hosts.Set{}})
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer ports.Close()
 	portOf := func(name string) string {
 		_, port, err := net.SplitHostPort(endpoints[name].Dial)
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		return port
 	}
 	shared := portOf("both")

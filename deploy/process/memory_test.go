@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -58,7 +59,7 @@ func TestNoSharedMemoryOfAServerIsLeft(t *testing.T) {
 		for _, path := range files {
 			awaitFile(t, path)
 		}
-		deploytest.Must(t, d.Stop())
+		testset.Must(t, d.Stop())
 		for _, path := range files {
 			if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) != isServer {
 				t.Errorf("server %v: %s: %v", isServer, path, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/hosts"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -48,7 +49,7 @@ func onNodes(t *testing.T) lab.Layout {
 func reached(t *testing.T, d lab.Deployment, unit string) bool {
 	t.Helper()
 	endpoint, err := d.Endpoint(unit)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	connection, err := net.DialTimeout("tcp", endpoint.Dial, 300*time.Millisecond)
 	return err == nil && connection.Close() == nil
 }
@@ -57,7 +58,7 @@ func reached(t *testing.T, d lab.Deployment, unit string) bool {
 func networkOf(t *testing.T, pid int) string {
 	t.Helper()
 	name, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns", "net"))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	return name
 }
 
@@ -65,7 +66,7 @@ func networkOf(t *testing.T, pid int) string {
 func linksOf(t *testing.T, label string) (found []string) {
 	t.Helper()
 	all, err := filepath.Glob("/sys/class/net/cleave-*/ifalias")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	for _, path := range all {
 		if alias, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(alias)) == label {
 			found = append(found, path)
@@ -148,7 +149,7 @@ func TestNodesEndWithTheirConductor(t *testing.T) {
 	if len(linksOf(t, deploytest.Label(t))) == 0 {
 		t.Error("no link carries the label")
 	}
-	deploytest.Must(t, conductor.Process.Kill())
+	testset.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // it says that the conductor was killed
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		_, err := os.Stat(dir)

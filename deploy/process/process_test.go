@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -23,7 +24,7 @@ const patience = 3 * time.Minute
 func deployer(t *testing.T) *Deployer {
 	t.Helper()
 	own, err := os.Executable()
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	return New(own, deploytest.Part("janitor"), deploytest.Part("keeper"), deploytest.Label(t))
 }
 
@@ -50,7 +51,7 @@ func deploy(t *testing.T, l lab.Layout) (lab.Deployment, string) {
 	t.Helper()
 	dir := deploytest.Folder(t)
 	d, err := deployer(t).Deploy(t.Context(), l, dir)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		deploytest.NoError(t, d.Stop())
 		assertGone(t, d.Units(), dir)
@@ -79,15 +80,15 @@ func TestDeploymentFromStartToReports(t *testing.T) {
 	if _, err := d.Await(ctx, lab.EventReady); err != nil {
 		t.Fatal(err)
 	}
-	deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
+	testset.Must(t, d.Command(lab.Command{Command: lab.CommandStart}))
 	finished, err := d.Await(ctx, lab.EventFinished)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	if finished.ElapsedSeconds != 1.5 {
 		t.Errorf("elapsed %g s, want 1.5", finished.ElapsedSeconds)
 	}
-	deploytest.Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
+	testset.Must(t, d.Command(lab.Command{Command: lab.CommandStop}))
 	reports, err := d.Reports(ctx)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	checkReports(t, d.Units(), reports)
 }
 
@@ -99,7 +100,7 @@ func checkReports(t *testing.T, units []lab.Unit, reports []lab.UnitReport) {
 	}
 	for i, report := range reports {
 		var s seen
-		deploytest.Must(t, json.Unmarshal(report.Data, &s))
+		testset.Must(t, json.Unmarshal(report.Data, &s))
 		if report.Unit != units[i].Name || s.PID != units[i].PID || report.PID != s.PID {
 			t.Errorf("report %d is of %s process %d, want %+v", i, report.Unit, s.PID, units[i])
 		}
@@ -157,7 +158,7 @@ func TestNothingSurvivesAConductorKilledWithSignal9(t *testing.T) {
 // killConductor kills a conductor and expects that its units end and its folder is removed.
 func killConductor(t *testing.T, conductor *exec.Cmd, units []lab.Unit, dir string) {
 	t.Helper()
-	deploytest.Must(t, conductor.Process.Kill())
+	testset.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // it says that the conductor was killed
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline) && (anyAlive(units) || exists(dir)); {
 		time.Sleep(5 * time.Millisecond)

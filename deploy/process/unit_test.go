@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -183,13 +184,13 @@ func playConductor(dir, text, label string) {
 func startConductor(t *testing.T, dir string, layout lab.Layout) (*exec.Cmd, []lab.Unit) {
 	t.Helper()
 	text, err := json.Marshal(layout)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	own, err := os.Executable()
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	conductor := exec.Command(own, "conductor", dir, string(text), deploytest.Label(t))
 	out, err := conductor.StdoutPipe()
-	deploytest.Must(t, err)
-	deploytest.Must(t, conductor.Start())
+	testset.Must(t, err)
+	testset.Must(t, conductor.Start())
 	var units []lab.Unit
 	if err := json.NewDecoder(out).Decode(&units); err != nil && !errors.Is(err, io.EOF) {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/registry/registrytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestParse checks which scheme, host and path a text names, and that others are refused with the form.
@@ -44,7 +45,7 @@ func logIn(t *testing.T, text string) {
 	t.Helper()
 	dir := t.TempDir()
 	t.Setenv("DOCKER_CONFIG", dir)
-	deploytest.Must(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600))
+	testset.Must(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600))
 }
 
 // TestPush puts an image into registries that want no login, a login, or a token for it, and
@@ -80,7 +81,7 @@ func TestPush(t *testing.T) {
 			host := strings.TrimPrefix(server.URL, "http://")
 			logIn(t, `{"auths":{"`+host+`":{"auth":"`+login+`"}}}`)
 			r, err := Parse(host + "/team")
-			deploytest.Must(t, err)
+			testset.Must(t, err)
 			image := Image{Name: "unit", Config: []byte("{}"), Layer: []byte("layer")}
 			first, err := r.Push(t.Context(), image)
 			if err != nil || !strings.HasPrefix(first, host+"/team/unit@sha256:") {
@@ -118,9 +119,9 @@ func TestPush(t *testing.T) {
 // TestLayersArePackedWhole checks that a compressed layer has its end, without which nodes refuse it.
 func TestLayersArePackedWhole(t *testing.T) {
 	packed, err := compress([]byte("layer"))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	if layer, err := io.ReadAll(reader); err != nil || string(layer) != "layer" {
 		t.Errorf("%q, %v", layer, err)
 	}
@@ -143,12 +144,12 @@ func TestRegistriesThatRefuse(t *testing.T) {
 	} {
 		codes = answers
 		r, err := Parse(strings.TrimPrefix(server.URL, "http://") + "/team")
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		_, err = r.Push(t.Context(), Image{Name: "unit", Config: []byte("{}")})
 		deploytest.Says(t, err, says)
 	}
 	r, err := Parse(strings.TrimPrefix(server.URL, "http://") + "/team")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	server.Close()
 	_, err = r.Push(t.Context(), Image{Name: "unit"})
 	deploytest.Says(t, err, "look whether the registry runs")
@@ -176,7 +177,7 @@ func TestTheLoginOfDockerHubIsFound(t *testing.T) {
 	login := base64.StdEncoding.EncodeToString([]byte("me:secret"))
 	logIn(t, `{"auths":{"https://index.docker.io/v1/":{"auth":"`+login+`"}}}`)
 	r, err := Parse("docker.io/me/cleave")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	if r.login != login {
 		t.Fatalf("the login is %q, want %q", r.login, login)
 	}
@@ -223,7 +224,7 @@ func TestNothingInClear(t *testing.T) {
 		login := base64.StdEncoding.EncodeToString([]byte("me:secret"))
 		logIn(t, `{"auths":{"`+host+`":{"auth":"`+login+`"}}}`)
 		r, err := Parse(server.URL + "/team")
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		trusting := server.Client().Transport
 		if _, ours := r.client.Client.Transport.(secured); ours {
 			trusting = secured{trusting}

@@ -22,6 +22,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/fleet"
 	"github.com/cleave-lab/cleave/deploy/launch"
 	"github.com/cleave-lab/cleave/deploy/ssh/agent"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -191,7 +192,7 @@ func fakeSSH(t *testing.T, commands string) {
 	t.Helper()
 	folder := t.TempDir()
 	script := "#!/bin/sh\n" + commands + "\n"
-	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "ssh"), []byte(script), 0o700))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "ssh"), []byte(script), 0o700))
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
@@ -199,7 +200,7 @@ func fakeSSH(t *testing.T, commands string) {
 func agentFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "agent")
-	deploytest.Must(t, os.WriteFile(path, nil, 0o600))
+	testset.Must(t, os.WriteFile(path, nil, 0o600))
 	return path
 }
 
@@ -247,7 +248,7 @@ func TestAnSSHThatLeavesItsOutputOpen(t *testing.T) {
 		} else {
 			deploytest.Says(t, err, says)
 		}
-		deploytest.Must(t, exec.Command("sh", "-c", "kill $(cat "+child+")").Run())
+		testset.Must(t, exec.Command("sh", "-c", "kill $(cat "+child+")").Run())
 	}
 }
 

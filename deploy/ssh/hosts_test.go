@@ -15,6 +15,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/ssh/sshtest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -138,8 +139,8 @@ func TestHostsThatCannotBeUsed(t *testing.T) {
 	host, agent := h.Hosts()[0], deploytest.Agent(t)
 	for _, folder := range []struct{ name, options string }{{"noexec", "noexec"}, {"full", "size=64k"}} {
 		path := filepath.Join(t.TempDir(), folder.name)
-		deploytest.Must(t, os.Mkdir(path, 0o700))
-		deploytest.Must(t, host.Run(t.Context(), "mount", "-t", "tmpfs", "-o", folder.options, "tmpfs", path))
+		testset.Must(t, os.Mkdir(path, 0o700))
+		testset.Must(t, host.Run(t.Context(), "mount", "-t", "tmpfs", "-o", folder.options, "tmpfs", path))
 		h.AddHost(t, folder.name, "HostName "+host.Address, "SetEnv TMPDIR="+path)
 	}
 	h.AddHost(t, "stranger", "HostName "+host.Address, "UserKnownHostsFile /dev/null")
@@ -179,12 +180,12 @@ func TestHostsThatDoNotReachEachOther(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left", "right")
 	h.Use(t)
 	left, right := h.Hosts()[0], h.Hosts()[1]
-	deploytest.Must(t, left.Run(t.Context(), "ip", "route", "add", "unreachable", right.Address))
+	testset.Must(t, left.Run(t.Context(), "ip", "route", "add", "unreachable", right.Address))
 	d := newDeployer(deploytest.Program(t), deploytest.Agent(t), h.Names)
 	for range 2 {
 		deploytest.Says(t, d.Preflight(t.Context(), deploytest.Layout("front")), "does not reach host")
 	}
-	deploytest.Must(t, left.Run(t.Context(), "ip", "route", "delete", "unreachable", right.Address))
+	testset.Must(t, left.Run(t.Context(), "ip", "route", "delete", "unreachable", right.Address))
 	deploytest.NoError(t, d.Preflight(t.Context(), deploytest.Layout("front")))
 	deploytest.NoError(t, d.Close())
 	h.AwaitNothing(t, 10*time.Second)
@@ -198,7 +199,7 @@ func TestUnitsOfADeadConductorEnd(t *testing.T) {
 	if running := strings.Join(h.Commands(), "\n"); strings.Count(running, " serve ") < 2 {
 		t.Errorf("on the hosts there runs %s, want an agent on each", running)
 	}
-	deploytest.Must(t, conductor.Process.Kill())
+	testset.Must(t, conductor.Process.Kill())
 	_ = conductor.Wait() // it was killed
 	h.AwaitNothing(t, 20*time.Second)
 }
@@ -208,7 +209,7 @@ func TestAHostThatIsCutOffRemovesWhatItHas(t *testing.T) {
 	h := sshtest.New(t, deploytest.Label(t), "left")
 	h.Use(t)
 	conductor := startConductor(t, h)
-	deploytest.Must(t, h.Hosts()[0].Link(t.Context(), false)) // the link goes down
+	testset.Must(t, h.Hosts()[0].Link(t.Context(), false)) // the link goes down
 	h.AwaitNothing(t, time.Minute)
 	_ = conductor.Process.Kill() // it may have ended
 	_ = conductor.Wait()         // it was killed
@@ -234,7 +235,7 @@ func TestALostConnectionFailsTheTrial(t *testing.T) {
 	}
 	running := deploy()
 	// This is the sshd of our connection; the one that listens stays.
-	deploytest.Must(t, h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '^sshd: root@notty')"))
+	testset.Must(t, h.Hosts()[0].Run(t.Context(), "sh", "-c", "kill -9 $(pgrep -f '^sshd: root@notty')"))
 	select {
 	case <-running.Failed():
 	case <-time.After(20 * time.Second):
@@ -261,11 +262,11 @@ func TestProofIsTheFileOfRoot(t *testing.T) {
 	}
 	// The host gets a copy of /etc, which ends with the host.
 	const prepare = `mkdir /run/etc && cp -a /etc/. /run/etc && mount --bind /run/etc /etc && printf 4f0c1a8be6d94c7fa1b2 >/etc/cleave-load.txt`
-	deploytest.Must(t, host.Run(t.Context(), "sh", "-c", prepare))
+	testset.Must(t, host.Run(t.Context(), "sh", "-c", prepare))
 	if proof, err := Proof(t.Context(), "left"); err != nil || string(proof) != "4f0c1a8be6d94c7fa1b2" {
 		t.Errorf("proof %q, %v", proof, err)
 	}
-	deploytest.Must(t, host.Run(t.Context(), "chown", "nobody", "/etc/cleave-load.txt"))
+	testset.Must(t, host.Run(t.Context(), "chown", "nobody", "/etc/cleave-load.txt"))
 	if proof, err := Proof(t.Context(), "left"); err == nil {
 		t.Errorf("a file that nobody owns is the proof %q", proof)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/fleet"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -14,7 +15,7 @@ import (
 // they were: a unit would be cut off in part, and the same command could never succeed later.
 func TestACutIsCompleteOrNone(t *testing.T) {
 	folder := t.TempDir()
-	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "nsenter"), []byte(`#!/bin/sh
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "nsenter"), []byte(`#!/bin/sh
 shift 4 # the process, its network, iptables --wait
 echo "$1 $2" >>"$0.log"
 [ "$2" != OUTPUT ]
@@ -27,7 +28,7 @@ echo "$1 $2" >>"$0.log"
 		false: "--delete INPUT\n--delete OUTPUT\n--insert INPUT\n",
 	} {
 		log := filepath.Join(folder, "nsenter.log")
-		deploytest.Must(t, os.WriteFile(log, nil, 0o600))
+		testset.Must(t, os.WriteFile(log, nil, 0o600))
 		deploytest.Says(t, (&privateTrial{}).cut(t.Context(), s, off), "filter the network of unit front")
 		if did, err := os.ReadFile(log); string(did) != want || err != nil {
 			t.Errorf("cut off %t: it did %q, want %q (%v)", off, did, want, err)

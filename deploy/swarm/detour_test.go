@@ -7,6 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestADetourIsThereOnce checks that a node gets the rules of a detour once, and again after it was killed
@@ -16,7 +17,7 @@ func TestADetourIsThereOnce(t *testing.T) {
 		t.Skip(err)
 	}
 	set, err := hosts.Make(t.Context(), deploytest.Label(t), "alpha")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, set.Close()) })
 	alpha := &private.Node{Host: set.Hosts()[0]}
 	trial := &privateTrial{detours: map[string]*detour{"front": {from: alpha, kills: noRules,
@@ -32,7 +33,7 @@ func TestADetourIsThereOnce(t *testing.T) {
 		{remove, 0}, {add, 1}, {add, 1}, {kill, 0}, {add, 0}, {remove, 0}, {boot, 0}, {remove, 0}, {add, 1},
 		{add, 1}, {boot, 0}, {add, 1}, {remove, 0}, {remove, 0},
 	} {
-		deploytest.Must(t, step.do())
+		testset.Must(t, step.do())
 		text, err := alpha.Command(t.Context(), "iptables", "--list-rules", "FORWARD").Output()
 		if rules := strings.Count(string(text), "--dport 9 "); rules != step.rules || alpha.Runs() && err != nil {
 			t.Fatalf("after step %d it has %d rules, want %d: %v, %s", i, rules, step.rules, err, text)

@@ -11,6 +11,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -44,13 +45,13 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		d := deployerOf(t, f, program)
 		defer closeUnchanged(t, d)
 		key, err := lab.NewProxyKey()
-		deploytest.Must(t, err)
-		deploytest.Must(t, f.Nodes[2].Run(t.Context(), "sh", "-c",
+		testset.Must(t, err)
+		testset.Must(t, f.Nodes[2].Run(t.Context(), "sh", "-c",
 			`mkdir -p /run/secrets && printf %s "$0" >`+lab.StarterKeyFile, string(key)))
 		// The program that has the port is a proxy itself, as that of another conductor would be.
 		taken := f.Nodes[2].Command(t.Context(), "sh", "-c",
 			"echo $$ > /run/taken; exec "+f.Starter+" "+lab.StarterProxy+" 0.0.0.0:10000 198.18.0.0/22")
-		deploytest.Must(t, f.Nodes[2].Start(taken))
+		testset.Must(t, f.Nodes[2].Start(taken))
 		defer func() {
 			_ = taken.Wait() // it was killed
 		}()
@@ -76,7 +77,7 @@ func TestWhatGoesWrongOnTheUsersSwarm(t *testing.T) {
 		deploytest.Says(t, d.Close(), "is still on the swarm tcp://", "CLEAVE_USE_SWARM=tcp://")
 		// When the manager is back, everything can be removed.
 		back := deployerOf(t, f, program).site.(*userSite).swarm
-		deploytest.Must(t, back.inspect(t.Context()))
+		testset.Must(t, back.inspect(t.Context()))
 		deploytest.NoError(t, remove(t.Context(), back.manager, f.Label))
 		f.Unchanged(t, before)
 	})

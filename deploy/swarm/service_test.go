@@ -13,6 +13,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/hosts"
 	"github.com/cleave-lab/cleave/deploy/links"
 	"github.com/cleave-lab/cleave/deploy/swarm/private"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -61,7 +62,7 @@ func TestAContainerThatTheSwarmRemoves(t *testing.T) {
 	}))
 	defer daemon.Close()
 	client, err := engine.OpenAt(t.Context(), "tcp://"+daemon.Listener.Addr().String())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	life := &privateLife{Life: engine.Life{Engine: client, Container: "a"}}
 	if err := life.cleanUp(t.Context()); err != nil || removed != 1 {
 		t.Errorf("it was removed %d times: %v", removed, err)

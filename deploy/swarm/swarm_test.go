@@ -53,7 +53,7 @@ func need(t *testing.T) {
 func folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "cleave-swarm-")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, os.RemoveAll(dir)) })
 	return dir
 }
@@ -112,7 +112,7 @@ func inSwarm(t *testing.T, d *Deployer) (things []string) {
 	t.Helper()
 	for _, n := range d.site.(*privateSite).cluster.Nodes {
 		found, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		for _, thing := range found {
 			if thing.Kind != "image" && thing.Label != private.SleeperLabel {
 				things = append(things, thing.Kind+" "+thing.ID+" on "+n.Name)
@@ -133,7 +133,7 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 		ids := map[string]string{}
 		for _, n := range d.site.(*privateSite).cluster.Nodes {
 			things, err := n.Engine.List(t.Context(), leftovers.DockerLabel)
-			deploytest.Must(t, err)
+			testset.Must(t, err)
 			for _, thing := range things {
 				if thing.Kind == "container" && thing.Label == private.SleeperLabel {
 					ids[n.Name] = thing.ID
@@ -143,7 +143,7 @@ func TestNodesStayInTheNetworkBetweenTrials(t *testing.T) {
 		return ids
 	}
 	play := func() map[string]string {
-		deploytest.Must(t, deploytest.Deploy(t, d, waiting()).Stop())
+		testset.Must(t, deploytest.Deploy(t, d, waiting()).Stop())
 		return staying()
 	}
 	first := play()

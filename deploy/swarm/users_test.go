@@ -15,6 +15,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/registry"
 	"github.com/cleave-lab/cleave/deploy/registry/pushtest"
 	"github.com/cleave-lab/cleave/deploy/swarm/userstest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -25,7 +26,7 @@ func deployerOf(t *testing.T, f *userstest.Swarm, program string) *Deployer {
 		value, set := f.Variables[name]
 		return value, set
 	})
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	named.Starter = f.Starter
 	return New(process.New(program, deploytest.Part("janitor"), nil, f.Label), program, f.Label, "", named)
 }
@@ -43,7 +44,7 @@ func TestSuiteOnTheUsersSwarm(t *testing.T) {
 			return nil
 		}
 		kept, err := site.manager.SwarmObjects(t.Context(), leftovers.DockerLabel)
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		var left []string
 		for _, k := range kept {
 			isForAllTrials := k.Name == site.name || k.Name == site.name+"-proxies" || k.Name == site.name+"-key"
@@ -72,7 +73,7 @@ func TestProxiesOfNodesThatHaveJoined(t *testing.T) {
 	}))
 	defer manager.Close()
 	client, err := engine.OpenAt(t.Context(), "tcp://"+manager.Listener.Addr().String())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	site := &userSite{swarm: &UserSwarm{nodes: make([]engine.SwarmNode, 1)}, manager: client}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cleave-lab/cleave/deploy/deploytest"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -27,15 +28,15 @@ func TestFilledAndDrained(t *testing.T) {
 		Lifecycle: lab.Lifecycle{Faults: []lab.FaultKind{lab.FaultFill}},
 	}}
 	folderOf := func(u lab.UnitSpec) string { return filepath.Join(dir, u.Name) }
-	deploytest.Must(t, Prepare(units, folderOf, nil))
+	testset.Must(t, Prepare(units, folderOf, nil))
 	t.Cleanup(func() { _ = UnmountBelow(dir) })
 	stock, kept := folderOf(units[1]), filepath.Join(folderOf(units[1]), "kept")
 	writeMore := func() error { return os.WriteFile(filepath.Join(stock, "more"), make([]byte, 1<<20), 0o600) }
-	deploytest.Must(t, os.WriteFile(kept, []byte("flour"), 0o600))
+	testset.Must(t, os.WriteFile(kept, []byte("flour"), 0o600))
 	outside := filepath.Join(t.TempDir(), "outside")
-	deploytest.Must(t, os.WriteFile(outside, []byte("of the host"), 0o600))
+	testset.Must(t, os.WriteFile(outside, []byte("of the host"), 0o600))
 	// Fill must use no name that a unit can guess.
-	deploytest.Must(t, os.Symlink(outside, filepath.Join(stock, "cleave-probe")))
+	testset.Must(t, os.Symlink(outside, filepath.Join(stock, "cleave-probe")))
 	proof, err := Fill(stock)
 	if text, err := os.ReadFile(outside); err != nil || string(text) != "of the host" {
 		t.Errorf("a file outside of the volume has become %d bytes long (%v)", len(text), err)
@@ -46,7 +47,7 @@ func TestFilledAndDrained(t *testing.T) {
 	if err := writeMore(); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("a full volume takes more: %v", err)
 	}
-	deploytest.Must(t, Drain(stock))
+	testset.Must(t, Drain(stock))
 	if err := writeMore(); err != nil {
 		t.Errorf("a drained volume takes nothing: %v", err)
 	}
@@ -65,14 +66,14 @@ func TestAFailedFillIsUndone(t *testing.T) {
 		t.Skip("only root can mount a volume: run the tests as root")
 	}
 	folder := filepath.Join(t.TempDir(), "stock")
-	deploytest.Must(t, mount(folder))
+	testset.Must(t, mount(folder))
 	t.Cleanup(func() { deploytest.NoError(t, UnmountBelow(folder)) })
 	if text, err := exec.Command("chattr", "+i", folder).CombinedOutput(); err != nil {
 		t.Skipf("this kernel cannot keep files out of a tmpfs: %v: %s", err, text)
 	}
 	_, err := Fill(folder)
 	deploytest.Says(t, err, "operation not permitted")
-	deploytest.Must(t, exec.Command("chattr", "-i", folder).Run())
+	testset.Must(t, exec.Command("chattr", "-i", folder).Run())
 	deploytest.NoError(t, os.WriteFile(filepath.Join(folder, "more"), make([]byte, 1<<20), 0o600))
 }
 

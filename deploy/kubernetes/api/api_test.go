@@ -28,9 +28,9 @@ func TestAServer(t *testing.T) {
 		t.Skip(err)
 	}
 	label, err := launch.Own()
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	cluster, err := private.Up(t.Context(), filepath.Join(t.TempDir(), "cluster"), label.String())
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { deploytest.NoError(t, cluster.Close()) }()
 	const path = "/api/v1/namespaces/default/services"
 	ask := func(method, path string, send, answer any) error {
@@ -93,7 +93,7 @@ func watching(t *testing.T, client *api.Client) {
 	pod.Metadata.Name, pod.Metadata.Labels = "front", map[string]string{"unit": "front"}
 	pod.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "nowhere"}
 	pod.Spec.Containers = []api.Container{{Name: "unit", Image: "none", ImagePullPolicy: "Never"}}
-	deploytest.Must(t, client.Do(ctx, http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil))
+	testset.Must(t, client.Do(ctx, http.MethodPost, "/api/v1/namespaces/default/pods", pod, nil))
 	pods, _, err := client.Pods(ctx, "default", "unit=front")
 	if err != nil || len(pods) != 1 || pods[0].Metadata.Name != "front" {
 		t.Errorf("pods %+v, %v", pods, err)

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/kubernetes/api"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // TestOpen checks that clients of two joined files reach the server with every kind of credentials, and the
@@ -31,7 +31,7 @@ func TestOpen(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(dir, name)
-		deploytest.Must(t, os.WriteFile(path, []byte(text), 0o700))
+		testset.Must(t, os.WriteFile(path, []byte(text), 0o700))
 		return path
 	}
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
@@ -95,25 +95,33 @@ users:
 	}
 }
 
-// TestACredentialHelperEndsWithItsRequest checks that a request ends with its context, although a child of the
-// helper that prints tokens keeps the helper's output open.
+// TestACredentialHelperEndsWithItsRequest checks that a request ends with its context, although a child of
+// the helper that prints tokens keeps the helper's output open.
 func TestACredentialHelperEndsWithItsRequest(t *testing.T) {
 	dir := t.TempDir()
-	helper, config, child := filepath.Join(dir, "helper"), filepath.Join(dir, "config"), filepath.Join(dir, "child")
-	deploytest.Must(t, os.WriteFile(helper, []byte("#!/bin/sh\nsleep 60 &\necho $! > "+child+"\nwait\n"), 0o700))
-	deploytest.Must(t, os.WriteFile(config, []byte(`{current-context: c,
-contexts: [{name: c, context: {cluster: c, user: u}}], clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}],
+	in := func(name string) string { return filepath.Join(dir, name) }
+	helper, config, child := in("helper"), in("config"), in("child")
+	testset.Must(t, os.WriteFile(helper,
+		[]byte("#!/bin/sh\nsleep 60 &\necho $! > "+child+".new\nmv "+child+".new "+child+"\nwait\n"), 0o700))
+	testset.Must(t, os.WriteFile(config, []byte(`{current-context: c,
+contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: "https://127.0.0.1:1"}}],
 users: [{name: u, user: {exec: {command: ./helper}}}]}`), 0o600))
 	client, _, err := api.Open([]string{config}, "")
-	deploytest.Must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
+	testset.Must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for _, missing := os.Stat(child); missing != nil && t.Context().Err() == nil; _, missing = os.Stat(child) {
+			time.Sleep(10 * time.Millisecond)
+		}
+		cancel()
+	}()
 	begun := time.Now()
 	err = client.Do(ctx, http.MethodGet, "/version", nil, nil)
 	if took := time.Since(begun); err == nil || took > 30*time.Second {
 		t.Errorf("the request ended after %v: %v", took, err)
 	}
-	deploytest.Must(t, exec.Command("sh", "-c", "kill $(cat "+child+")").Run())
+	testset.Must(t, exec.Command("sh", "-c", "kill $(cat "+child+")").Run())
 }
 
 // TestForwardIsRefused checks that the error of Forward holds the server's message.

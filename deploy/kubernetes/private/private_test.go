@@ -34,7 +34,7 @@ func state(t *testing.T, label, dir string) string {
 		all = append(all, name+"="+strings.TrimSpace(string(text)))
 	}
 	mounts, err := os.ReadFile("/proc/self/mounts")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	for line := range strings.Lines(string(mounts)) {
 		if strings.Contains(line, dir) {
 			all = append(all, line)
@@ -75,7 +75,7 @@ func TestAClusterComesAndGoes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "cluster")
 	before, begin := state(t, deploytest.Label(t), dir), time.Now()
 	c, err := Up(t.Context(), dir, deploytest.Label(t))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Logf("up after %v", time.Since(begin))
 	var pod api.Pod
 	pod.Metadata.Name = "first"

@@ -39,7 +39,7 @@ func New(t *testing.T) *Cluster {
 	}
 	dir, label := filepath.Join(t.TempDir(), "foreign"), deploytest.Label(t)
 	c, err := private.Up(t.Context(), dir, label, "--housekeeping-interval=1s") // a tenth of the usual one
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, c.Close()) })
 	f := &Cluster{Cluster: c, Label: label, Registry: registrytest.Start(t, c.Hosts.Here()),
 		Starter: deploytest.Starter(t), dir: dir}
@@ -48,8 +48,8 @@ func New(t *testing.T) *Cluster {
 		folder := filepath.Join(dir, node.Name, "lib", "registries", f.Registry)
 		text := fmt.Sprintf("server = %q\n[host.%q]\ncapabilities = [\"pull\", \"resolve\"]\n",
 			"http://"+f.Registry, "http://"+f.Registry)
-		deploytest.Must(t, os.MkdirAll(folder, 0o700))
-		deploytest.Must(t, os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(text), 0o600))
+		testset.Must(t, os.MkdirAll(folder, 0o700))
+		testset.Must(t, os.WriteFile(filepath.Join(folder, "hosts.toml"), []byte(text), 0o600))
 	}
 	config := f.Config(t, c.API.Address(), f.Admin())
 	f.Variables = map[string]string{"CLEAVE_USE_KUBERNETES": "theirs", "KUBECONFIG": config,
@@ -96,7 +96,7 @@ func (f *Cluster) Config(t *testing.T, server, user string) string {
 contexts: [{name: theirs, context: {cluster: c, user: me}}],
 clusters: [{name: c, cluster: {server: %q, certificate-authority: %q}}],
 users: [{name: me, user: %s}]}`, server, f.key("ca.crt"), user)
-	deploytest.Must(t, os.WriteFile(config, []byte(text), 0o600))
+	testset.Must(t, os.WriteFile(config, []byte(text), 0o600))
 	return config
 }
 
@@ -111,7 +111,7 @@ func (f *Cluster) Guest(t *testing.T) string {
 	var account struct{ Status struct{ Token string } }
 	const accounts = "/api/v1/namespaces/default/serviceaccounts"
 	f.Put(t, accounts, map[string]any{"metadata": map[string]string{"name": "guest"}})
-	deploytest.Must(t, f.API.Do(t.Context(), http.MethodPost, accounts+"/guest/token", map[string]any{},
+	testset.Must(t, f.API.Do(t.Context(), http.MethodPost, accounts+"/guest/token", map[string]any{},
 		&account))
 	return f.Config(t, f.API.Address(), "{token: "+account.Status.Token+"}")
 }
@@ -127,7 +127,7 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 		"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
 	} {
 		var list struct{ Items []map[string]any }
-		deploytest.Must(t, f.API.Do(t.Context(), http.MethodGet, path, nil, &list))
+		testset.Must(t, f.API.Do(t.Context(), http.MethodGet, path, nil, &list))
 		for _, item := range list.Items {
 			about := item["metadata"].(map[string]any)
 			delete(item, "status")
@@ -137,7 +137,7 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 				delete(item, "rules")
 			}
 			text, err := json.Marshal(item)
-			deploytest.Must(t, err)
+			testset.Must(t, err)
 			place := path
 			if namespace, is := about["namespace"].(string); is {
 				place += "/" + namespace
@@ -151,5 +151,5 @@ func (f *Cluster) State(t *testing.T) deploytest.State {
 // Put makes an object of the user's.
 func (f *Cluster) Put(t *testing.T, path string, what any) {
 	t.Helper()
-	deploytest.Must(t, f.API.Do(t.Context(), http.MethodPost, path, what, nil))
+	testset.Must(t, f.API.Do(t.Context(), http.MethodPost, path, what, nil))
 }

@@ -13,8 +13,8 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/registry"
+	"github.com/cleave-lab/cleave/internal/testset"
 )
 
 // Push makes an image that runs the program at a path, which must be linked statically, puts it into the
@@ -22,7 +22,7 @@ import (
 func Push(t *testing.T, place, path string) string {
 	t.Helper()
 	program, err := os.ReadFile(path)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	var layer bytes.Buffer
 	archive := tar.NewWriter(&layer)
 	if err := archive.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: "program", Mode: 0o755,
@@ -32,17 +32,17 @@ func Push(t *testing.T, place, path string) string {
 	if _, err := archive.Write(program); err != nil {
 		t.Fatal(err)
 	}
-	deploytest.Must(t, archive.Close())
+	testset.Must(t, archive.Close())
 	config, err := json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
 		"config": map[string]any{"Entrypoint": []string{"/program"}},
 		"rootfs": map[string]any{"type": "layers",
 			"diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer.Bytes()))}},
 	})
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	to, err := registry.Parse(place)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	name, err := to.Push(t.Context(), registry.Image{Name: "theirs", Config: config, Layer: layer.Bytes()})
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	return name
 }

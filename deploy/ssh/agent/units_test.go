@@ -7,6 +7,7 @@ import (
 	"github.com/cleave-lab/cleave/deploy/deploytest"
 	"github.com/cleave-lab/cleave/deploy/leftovers"
 	"github.com/cleave-lab/cleave/deploy/process"
+	"github.com/cleave-lab/cleave/internal/testset"
 	"github.com/cleave-lab/cleave/lab"
 )
 
@@ -35,11 +36,11 @@ func TestMeteringEndsWithTheTrial(t *testing.T) {
 	h := &Host{meter: m}
 	for _, metered := range []bool{false, true} {
 		m.ends = 0
-		deploytest.Must(t, h.Watch(nil, nil))
+		testset.Must(t, h.Watch(nil, nil))
 		if metered {
-			deploytest.Must(t, h.Metered(None{}, &lab.Metered{}))
+			testset.Must(t, h.Metered(None{}, &lab.Metered{}))
 		}
-		deploytest.Must(t, h.Stop(None{}, nil))
+		testset.Must(t, h.Stop(None{}, nil))
 		if m.ends != 1 {
 			t.Errorf("Metered was called: %t; the metering was ended %d times, want once", metered, m.ends)
 		}
@@ -54,11 +55,11 @@ func TestATrialForgetsTheLivesBeforeIt(t *testing.T) {
 	const trials = 3
 	for trial := range trials {
 		var ports []int
-		deploytest.Must(t, h.Open(Trial{Name: string(rune('a' + trial))}, &ports))
+		testset.Must(t, h.Open(Trial{Name: string(rune('a' + trial))}, &ports))
 		if number := h.add(&life{}); number != trial {
 			t.Errorf("the life of trial %d has the number %d", trial, number)
 		}
-		deploytest.Must(t, h.Stop(None{}, nil))
+		testset.Must(t, h.Stop(None{}, nil))
 		if _, err := h.life(trial); err != nil {
 			t.Errorf("after the end of its trial: %v", err)
 		}

@@ -46,7 +46,7 @@ func New(t *testing.T, label string, names ...string) *Hosts {
 		t.Skip("there is no sshd here: type: apt-get install openssh-server")
 	}
 	set, err := hosts.Make(t.Context(), label, names...)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() { deploytest.NoError(t, set.Close()) })
 	h := &Hosts{Set: set, Names: names, dir: t.TempDir()}
 	h.Config = filepath.Join(h.dir, "config")
@@ -57,7 +57,7 @@ func New(t *testing.T, label string, names ...string) *Hosts {
 	for i, host := range set.Hosts() {
 		keygen(t, h.path(host.Name))
 		public, err := os.ReadFile(h.path(host.Name) + ".pub")
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		fmt.Fprintf(&known, "%s %s", host.Address, public)
 		fmt.Fprintf(&config, "Host %s\n  HostName %s\n", names[i], host.Address)
 		h.start(t, host)
@@ -71,7 +71,7 @@ func (h *Hosts) path(name string) string { return filepath.Join(h.dir, name) }
 
 func (h *Hosts) write(t *testing.T, path, text string) {
 	t.Helper()
-	deploytest.Must(t, os.WriteFile(path, []byte(text), 0o600))
+	testset.Must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 func keygen(t *testing.T, path string) {
@@ -92,7 +92,7 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 			"prohibit-password\nStrictModes no\n",
 			host.Address, h.path(host.Name), h.path("user.pub")))
 	// sshd needs the folder /run/sshd; only this host sees it.
-	deploytest.Must(t, host.Run(t.Context(), "sh", "-c",
+	testset.Must(t, host.Run(t.Context(), "sh", "-c",
 		"mount -t tmpfs tmpfs /run && mkdir -m 755 /run/sshd"))
 	server := host.Command(context.WithoutCancel(t.Context()), sshd, "-D", "-e", "-f", config)
 	log, err := os.Create(h.path(host.Name + ".log"))
@@ -100,7 +100,7 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 		server.Stderr = log // a file and no pipe: sshd runs for a moment longer than nsenter
 		err = errors.Join(host.Start(server), log.Close())
 	}
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		_ = server.Process.Kill() // it may have ended with its host
 		_ = server.Wait()         // it was killed
@@ -121,10 +121,10 @@ func (h *Hosts) start(t *testing.T, host *hosts.Host) {
 func (h *Hosts) Use(t *testing.T) {
 	t.Helper()
 	ssh, err := exec.LookPath("ssh")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	folder := h.path("bin")
-	deploytest.Must(t, os.MkdirAll(folder, 0o700))
-	deploytest.Must(t, os.WriteFile(filepath.Join(folder, "ssh"),
+	testset.Must(t, os.MkdirAll(folder, 0o700))
+	testset.Must(t, os.WriteFile(filepath.Join(folder, "ssh"),
 		[]byte(fmt.Sprintf("#!/bin/sh\nexec %s -F %s \"$@\"\n", ssh, h.Config)), 0o700))
 	t.Setenv("PATH", folder+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
@@ -159,7 +159,7 @@ func (h *Hosts) Commands() []string {
 func (h *Hosts) AddHost(t *testing.T, name string, settings ...string) {
 	t.Helper()
 	text, err := os.ReadFile(h.Config)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	// ssh takes the first value of a setting, so the new host comes first.
 	h.write(t, h.Config, "Host "+name+"\n  "+strings.Join(settings, "\n  ")+"\nHost *\n"+string(text))
 }

@@ -40,13 +40,13 @@ func New(t *testing.T) *Swarm {
 		t.Skip(err)
 	}
 	id, err := launch.Own()
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	dir, err := os.MkdirTemp("", "cleave-theirs-") // short: there are sockets in it
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	// The registry has no TLS. It is in the network of simulated hosts, whose addresses are 198.19.0.0/16.
 	c, err := private.Up(t.Context(), id.String(), filepath.Join(dir, "swarm"),
 		"--insecure-registry=198.19.0.0/16")
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	t.Cleanup(func() {
 		deploytest.NoError(t, c.Close())
 		deploytest.NoError(t, os.RemoveAll(dir))
@@ -85,23 +85,23 @@ func (s *Swarm) Furnish(t *testing.T) {
 func (s *Swarm) Call(t *testing.T, node int, method, path string, body, result any) {
 	t.Helper()
 	text, err := json.Marshal(body)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://docker/v1.41"+path,
 		strings.NewReader(string(text)))
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	request.Header.Set("Content-Type", "application/json")
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", strings.TrimPrefix(s.Nodes[node].Socket, "unix://"))
 		}}}
 	answer, err := client.Do(request)
-	deploytest.Must(t, err)
+	testset.Must(t, err)
 	defer func() { _ = answer.Body.Close() }() // only read
 	if answer.StatusCode >= http.StatusBadRequest {
 		t.Fatalf("%s %s: %s", method, path, answer.Status)
 	}
 	if result != nil {
-		deploytest.Must(t, json.NewDecoder(answer.Body).Decode(result))
+		testset.Must(t, json.NewDecoder(answer.Body).Decode(result))
 	}
 }
 
@@ -114,7 +114,7 @@ func (s *Swarm) State(t *testing.T) deploytest.State {
 			delete(item, field)
 		}
 		text, err := json.Marshal(item)
-		deploytest.Must(t, err)
+		testset.Must(t, err)
 		name := item["ID"]
 		if name == nil {
 			name = fmt.Sprint(item["Id"], item["Name"])
