@@ -78,7 +78,8 @@ func TestAHealthCheckWithoutACommandKeepsItsSettings(t *testing.T) {
 }
 
 // TestTextsAreTakenLiterally checks that Kubernetes makes of each escaped text the text itself, by the rules
-// of its expansion: $$ is $, $(NAME) is a variable, and any other $ stays. Commands of probes are escaped, too.
+// of its expansion: $$ is $, $(NAME) is a variable, and any other $ stays. Commands of probes are escaped,
+// too.
 func TestTextsAreTakenLiterally(t *testing.T) {
 	expand := func(text string) string {
 		return regexp.MustCompile(`\$\$|\$\([^)]*\)`).ReplaceAllStringFunc(text, func(found string) string {

@@ -37,7 +37,8 @@ func (s *userSite) preflight(ctx context.Context, layout lab.Layout) error {
 }
 
 // checkHealth returns an error for every service without a health check of its own for whose health others
-// wait. The image may have a health check, for which the service may have settings, but Kubernetes ignores it.
+// wait. The image may have a health check, for which the service may have settings, but Kubernetes ignores
+// it.
 func checkHealth(units []lab.UnitSpec) error {
 	var problems []error
 	for _, spec := range units {
