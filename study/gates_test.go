@@ -19,6 +19,12 @@ func TestAStudyIsPlayedWithoutGates(t *testing.T) {
 	if last := open.Notes[len(open.Notes)-1]; !strings.Contains(last, "counted whatever") {
 		t.Errorf("its last note is %q", last)
 	}
+	file.Study.Load.Lateness = 1
+	if open := resolved(t, file, study.Options{NoGates: true}); open.Load.Lateness != 1 ||
+		!strings.Contains(open.Notes[len(open.Notes)-1], "less than 1000 ms late") {
+		t.Errorf("without gates the generator may be %g s late, with them 1 s: %q", open.Load.Lateness, open.Notes)
+	}
+	file.Study.Load.Lateness = gated.Load.Lateness
 	again := resolved(t, file, study.Options{})
 	if again.Design.Gates != gated.Design.Gates || again.Load.Lateness != gated.Load.Lateness ||
 		len(again.Notes) != len(gated.Notes) {
