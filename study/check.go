@@ -25,11 +25,11 @@ func (f *File) check(r *yamlfile.Reader, systems map[string]lab.SystemInfo) {
 		return
 	}
 	f.info, f.Study.Metrics = info, info.Metrics
+	f.checkHosts(r) // of all variants: another host may build those that are set aside
 	f.setAsideImpossible()
 	for i := range f.Study.Variants {
 		f.checkVariant(r, &f.Study.Variants[i])
 	}
-	f.checkHosts(r)
 	f.checkSystem(r)
 }
 
@@ -75,7 +75,7 @@ func (f *File) checkSystem(r *yamlfile.Reader) {
 	}
 	f.checkName(r, f.lines["baseline"], "baseline", f.Study.Baseline, f.variantNames())
 	for _, name := range f.Study.Design.NoiseFloor {
-		f.checkName(r, f.lines["design.noise_floor"], "noise_floor", name, f.variantNames())
+		f.checkName(r, f.lines["design.noise_floor"], "noise_floor", name, f.claimable())
 		if twin := name + TwinSuffix; f.lines["variants."+twin] > 0 {
 			r.Problem(f.lines["variants."+twin],
 				"variant %s has the name of the twin that noise_floor makes of %s: choose another", twin, name)

@@ -84,6 +84,16 @@ func TestAnOptionalVariantThatCannotBeIsSetAside(t *testing.T) {
 	}
 }
 
+// TestAStudyMayNeedAVariantThatIsSetAside for its twin and for the link of a host.
+func TestAStudyMayNeedAVariantThatIsSetAside(t *testing.T) {
+	text := strings.Replace(string(kioskStudy("design: {noise_floor: [c]}\nhosts: {far: {delay: 5ms}}\n")),
+		"optional: true", "optional: true, nodes: {till: far}", 1)
+	s := resolved(t, parsed(t, []byte(text), kiosk()), study.Options{})
+	if len(s.Variants) != 2 || len(s.Absent) != 1 {
+		t.Errorf("%d variants and %d absent, want 2 and 1", len(s.Variants), len(s.Absent))
+	}
+}
+
 func TestAnOptionalVariantThatCannotBeDeployedIsSetAside(t *testing.T) {
 	text := strings.Replace(string(kioskStudy("")), "  b: {architecture: stand,",
 		"  b: {architecture: stand, deployment: docker-host, optional: true,", 1)
