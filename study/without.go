@@ -175,11 +175,11 @@ func joined(first, second []lab.KnobChange) []lab.KnobChange {
 	return slices.DeleteFunc(all, func(c lab.KnobChange) bool { return c.From == c.To })
 }
 
-// sameOrder reports whether the steps of an order lead through the same variants as those of the first order.
+// sameOrder reports whether the steps of an order lead between the same variants as those of the first order.
 func sameOrder(steps []lab.PathStep, order int) bool {
 	stops := map[int][]string{}
 	for _, step := range steps {
-		stops[step.Order] = append(stops[step.Order], step.Variant)
+		stops[step.Order] = append(stops[step.Order], step.Before, step.Variant)
 	}
 	return slices.Equal(stops[1], stops[order])
 }
