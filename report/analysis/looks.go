@@ -156,15 +156,17 @@ func (e *experiment) decisiveMetrics() []string {
 }
 
 // stepQuestions returns questions about whole waterfalls, then about their steps, in the first metrics that
-// the study names for steps, if it names any. Each needs all variants of the steps, since ratios are over the
-// blocks that have every variant. Questions about unsteady trials are not open: more trials would not be
-// steadier.
+// the study names for steps, if it names any. While none of these has a waterfall, every point is open. Each
+// question needs all variants of the steps, since ratios are over the blocks that have every variant.
+// Questions about unsteady trials are not open: more trials would not be steadier.
 func (e *experiment) stepQuestions() []question {
 	settings := func(point lab.Point) []setting { return settingsAt(point.Name, stepVariants(e.study.Steps)...) }
-	waterfalls, decisive := e.waterfalls(), e.decisiveMetrics()
+	decisive := e.decisiveMetrics()
 	if x := e.study.Explained; x != nil && len(x.Metrics) > 0 {
 		decisive = x.Metrics[:min(mostNamed, len(x.Metrics))]
 	}
+	waterfalls := slices.DeleteFunc(e.waterfalls(),
+		func(w lab.Waterfall) bool { return !slices.Contains(decisive, w.Metric) })
 	var wholes, steps []question
 	if len(waterfalls) == 0 {
 		for _, point := range e.stepPoints(e.steps(1)) {
@@ -172,9 +174,6 @@ func (e *experiment) stepQuestions() []question {
 		}
 	}
 	for _, w := range waterfalls {
-		if !slices.Contains(decisive, w.Metric) {
-			continue
-		}
 		of := lab.Comparison{Metric: w.Metric, Point: w.Point, Ratio: w.Whole, Verdict: w.Verdict}
 		wholes = append(wholes, question{e.answerOf(w.To, w.From, of),
 			w.Verdict == lab.Undecided && w.Unsteady == "", settings(w.Point)})

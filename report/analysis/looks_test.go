@@ -149,6 +149,11 @@ func TestStepsAreDecidedInTheMetricsThatTheStudyNames(t *testing.T) {
 	if got := needed(in); len(got) != len(in.Plan.Study.Variants) {
 		t.Errorf("needed: %v, want all variants: nothing is decided about their memory", got)
 	}
+	in.Plan.Study.Explained.Metrics = []string{"first", "second", "third", "peak_memory"}
+	if got := needed(in); len(got) != len(in.Plan.Study.Variants) {
+		t.Errorf("needed: %v, want all variants: none of the first metrics was measured yet", got)
+	}
+	in.Plan.Study.Explained.Metrics = []string{"peak_memory"}
 	if got := texts(in); len(got) == 0 || got[0] != "peak memory of sync against that of monolith at rate-40 "+
 		"open again" {
 		t.Errorf("known: %q, want that the whole is open", got)
