@@ -119,10 +119,17 @@ func (e *experiment) judgeFactor(j *lab.Judgement, c claim) {
 	j.Verdict, j.Reason = inRange(c, ratio.Low, ratio.High, text)
 }
 
-// spreadOfPoints describes the mean ratio, the smallest and the largest, and whether the points differ.
+// spreadOfPoints describes the mean ratio, the smallest and the largest, and whether the points differ. It
+// says of how many points the mean is, if ratios by way of other variants are left out.
 func spreadOfPoints(all []pointRatio, average lab.Average) string {
-	least, most := all[0], all[0]
-	for _, r := range all {
+	averaged := slices.DeleteFunc(slices.Clone(all),
+		func(r pointRatio) bool { return !slices.Contains(average.Points, r.point) })
+	points := lab.Count(len(all), "point")
+	if n := len(averaged); n < len(all) {
+		points = fmt.Sprintf("%d of %s", n, points)
+	}
+	least, most := averaged[0], averaged[0]
+	for _, r := range averaged {
 		if r.value < least.value {
 			least = r
 		}
@@ -130,7 +137,7 @@ func spreadOfPoints(all []pointRatio, average lab.Average) string {
 			most = r
 		}
 	}
-	text := fmt.Sprintf("the mean ratio of %d points is %s, from %s to %s", len(all),
+	text := fmt.Sprintf("the mean ratio of %s is %s, from %s to %s", points,
 		figure.Times(average.Mean.Estimate()), least.text(), most.text())
 	if !average.Homogeneous && average.I2 != nil {
 		text += fmt.Sprintf(" (I2 %s: no single factor stands for all)", figure.Percent(*average.I2))

@@ -130,3 +130,29 @@ func TestIntervalsOfMeansEndAtZero(t *testing.T) {
 		t.Errorf("low %g, want it below the least value", *low)
 	}
 }
+
+// TestTheMeanOfAClaimLeavesOutIndirectRatios: no block at p3 has both variants, and c tells their ratio.
+func TestTheMeanOfAClaimLeavesOutIndirectRatios(t *testing.T) {
+	in := measuredKiosk([]lab.Claim{{ID: "x", Kind: lab.ClaimFactor, Metric: "done", Variant: "b", Against: "a",
+		Low: 1, High: 3}}, nil)
+	s := &in.Plan.Study
+	s.Variants = []lab.Variant{{Name: "a"}, {Name: "b"}, {Name: "c"}}
+	s.Points = []lab.Point{{Name: "p1"}, {Name: "p2"}, {Name: "p3"}}
+	for i, p := range s.Points {
+		for block := 1; block <= s.Design.Blocks; block++ {
+			for j, v := range s.Variants {
+				if p.Name == "p3" && j == block%2 {
+					continue
+				}
+				took := float64(1+j+5*(i/2)*j) * (1 + 0.01*float64((block*(j+2))%3))
+				in.Trials = append(in.Trials, lab.Trial{Number: len(in.Trials) + 1, Block: block, Variant: v.Name,
+					Point: p, Valid: true, Measures: map[string]float64{"done": took},
+					Audit: lab.Audit{Verdict: lab.AuditValid}})
+			}
+		}
+	}
+	j := Analyse(in).Claims[0]
+	if !strings.Contains(j.Reason, "the mean ratio of 2 of 3 points is 1.98x") || strings.Contains(j.Reason, "p3") {
+		t.Errorf("%s: %s, want the mean of p1 and p2", j.Verdict, j.Reason)
+	}
+}
