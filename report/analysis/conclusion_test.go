@@ -344,6 +344,15 @@ func TestFindingsOnStartAndMemory(t *testing.T) {
 		strings.Contains(texts[0], "async") {
 		t.Errorf("findings %q, want one on the start, which differs, and none on memory, which does not", texts)
 	}
+	longer := lab.Conclusion{Findings: []lab.Finding{
+		{Text: "Time to the first right answer of a page at 80 orders/s: 1 s with sync."}}}
+	if got := e.differenceSentences(s, &longer); !slices.Equal(got, texts) {
+		t.Errorf("findings %q, though no other one is about the same metric", got)
+	}
+	same := lab.Conclusion{Findings: []lab.Finding{{Text: texts[0]}}}
+	if got := e.differenceSentences(s, &same); len(got) != 0 {
+		t.Errorf("findings %q repeat another one", got)
+	}
 	if s.metrics = []lab.Metric{start, memory}; len(e.differenceSentences(s, &lab.Conclusion{})) != 0 {
 		t.Error("a finding repeats the sentence")
 	}

@@ -111,7 +111,7 @@ func (e *experiment) differenceSentences(s subject, c *lab.Conclusion) []string 
 		relevant := m.Quantity == lab.FirstAnswer || m.Quantity == lab.Memory
 		alreadySaid := isAmong(s.metrics, m.Name) ||
 			slices.ContainsFunc(c.Findings, func(f lab.Finding) bool {
-				return strings.HasPrefix(f.Text, figure.Capital(m.Title))
+				return strings.HasPrefix(f.Text, figure.Capital(m.Title)+e.placeOf(m, s.point)+":")
 			})
 		if !relevant || alreadySaid {
 			continue
