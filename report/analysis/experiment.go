@@ -19,7 +19,8 @@ type experiment struct {
 	design lab.Design
 	// trials are in order of block, then playing order, then attempt.
 	trials []lab.Trial
-	blocks []int // the numbers of the blocks that have such trials, in order
+	blocks []int                 // the numbers of the blocks that have such trials, in order
+	played map[blockSetting]bool // also by trials that do not count
 	// profiled holds the valid trials under a profiler, in the same order. They are not among trials.
 	profiled []lab.Trial
 	// broke holds the trials that broke an invariant, in the same order: also those under a profiler, and those
@@ -47,6 +48,12 @@ type experiment struct {
 	shorter int // trials that do not count, because later ones at their points were made longer
 	// looks holds the levels of a sequential design; nil: the data are analysed once, at the end.
 	looks *stats.Sequence
+}
+
+// blockSetting is a setting in a block.
+type blockSetting struct {
+	block int
+	setting
 }
 
 // seriesKey identifies a series.
@@ -83,7 +90,8 @@ func (s series) set(block int, value float64) series {
 // newExperiment puts the input in order: it sorts the trials, collects their values and judges noise and
 // steadiness. Settings of the design that are out of range are replaced by defaults.
 func newExperiment(in Input) *experiment {
-	e := &experiment{in: in, study: in.Plan.Study, design: in.Plan.Study.Design, series: map[seriesKey]series{}}
+	e := &experiment{in: in, study: in.Plan.Study, design: in.Plan.Study.Design, series: map[seriesKey]series{},
+		played: map[blockSetting]bool{}}
 	if !(e.design.Confidence > 0 && e.design.Confidence < 1) {
 		e.design.Confidence = 0.95
 	}
@@ -97,6 +105,9 @@ func newExperiment(in Input) *experiment {
 		return t.Audit.Verdict != lab.AuditInvalid
 	})
 	e.separateProfiled()
+	for _, trial := range e.in.Trials {
+		e.played[blockSetting{trial.Block, setting{trial.Variant, trial.Point.Name}}] = true
+	}
 	e.trials = slices.Clone(e.in.Trials)
 	for _, trials := range [][]lab.Trial{e.trials, e.profiled, e.broke} {
 		slices.SortStableFunc(trials, func(a, b lab.Trial) int {

@@ -49,9 +49,7 @@ func (e *experiment) countTrials() lab.TrialCounts {
 
 // attempted reports whether a trial was played, whether it counts or not.
 func (e *experiment) attempted(block int, variant, point string) bool {
-	return slices.ContainsFunc(e.in.Trials, func(t lab.Trial) bool {
-		return t.Block == block && t.Variant == variant && t.Point.Name == point
-	})
+	return e.played[blockSetting{block, setting{variant, point}}]
 }
 
 // audits returns the sum of the audits of each variant, over the trials that count and
