@@ -2,13 +2,14 @@ package stats
 
 import (
 	"fmt"
-	"github.com/cleave-lab/cleave/lab"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/cleave-lab/cleave/lab"
 )
 
 const (
