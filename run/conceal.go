@@ -3,7 +3,7 @@ package run
 import "github.com/cleave-lab/cleave/lab"
 
 // conceal removes secrets from the logs of a trial, and from those parts of its record that contain output of
-// programs.
+// programs, names of their spans included.
 func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 	if c.Conceal == nil {
 		return
@@ -21,6 +21,22 @@ func (c *Conductor) conceal(trial *lab.Trial, logs map[string]string) {
 	}
 	if trial.Platform != nil {
 		trial.Platform.Unmetered = c.Conceal(trial.Platform.Unmetered)
+	}
+	if trial.Traced != nil {
+		for i := range trial.Traced.Operations {
+			o := &trial.Traced.Operations[i]
+			o.Operation = c.Conceal(o.Operation)
+			for _, batch := range o.Batches {
+				for j := range batch.Parts {
+					batch.Parts[j].Operation = c.Conceal(batch.Parts[j].Operation)
+				}
+			}
+		}
+	}
+	for _, path := range trial.Paths {
+		for i := range path.Segments {
+			path.Segments[i].Name = c.Conceal(path.Segments[i].Name)
+		}
 	}
 	for unit, text := range logs {
 		logs[unit] = c.Conceal(text)
