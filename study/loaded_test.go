@@ -341,8 +341,8 @@ func TestScaleChangesTheLengthOfTheLoad(t *testing.T) {
 	if err != nil || half.Load.Duration != whole.Load.Duration/2 || half.Load.WarmUp != whole.Load.WarmUp {
 		t.Errorf("half of %+v is %+v, %v", whole.Load, half.Load, err)
 	}
-	if _, err := file.Resolve(study.Options{Scale: new(1e-6)}); err == nil ||
-		!strings.Contains(err.Error(), "which makes loads of") {
+	if _, err := file.Resolve(study.Options{Scale: new(0.05)}); err == nil ||
+		!strings.Contains(err.Error(), "which turns loads of 10 s into loads of 0.5 s") {
 		t.Errorf("a load of next to nothing: %v", err)
 	}
 }

@@ -197,8 +197,8 @@ func scaledLoad(load *lab.Load, scale float64) (*lab.Load, error) {
 	changed.Duration, changed.RampUp, changed.Effort.Duration = scale*load.Duration, scale*load.RampUp,
 		scale*load.Effort.Duration
 	if changed.Duration < shortest || changed.Duration > Longest.Seconds() {
-		return nil, fmt.Errorf("scale is %g, which makes loads of %g s of %g s: use one from %g to %.3g", scale,
-			changed.Duration, load.Duration, shortest/load.Duration,
+		return nil, fmt.Errorf("scale is %g, which turns loads of %g s into loads of %g s: use one from %g to %.3g",
+			scale, load.Duration, changed.Duration, shortest/load.Duration,
 			min(maxScale, Longest.Seconds()/load.Duration))
 	}
 	return &changed, nil
