@@ -192,8 +192,8 @@ func TestStepsSkipAbsentVariants(t *testing.T) {
 	if got := study.Without(s, lacks).Steps; !reflect.DeepEqual(got, []lab.PathStep{whole}) {
 		t.Errorf("the steps are %+v, want the same way once", got)
 	}
-	if got := study.Without(s, []lab.Lack{{Variant: "a", Err: errors.New("no")}, lacks[1]}).Steps; len(got) != 2 ||
-		got[0].Before != "b" || got[1].Before != "e" {
+	begun := []lab.Lack{{Variant: "a", Err: errors.New("no")}, lacks[1]}
+	if got := study.Without(s, begun).Steps; len(got) != 2 || got[0].Before != "b" || got[1].Before != "e" {
 		t.Errorf("the steps are %+v, want both ways to d: from b and from e", got)
 	}
 	// The first step changes x twice, and brings a knob into effect that stays in effect.

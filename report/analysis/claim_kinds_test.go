@@ -152,7 +152,8 @@ func TestTheMeanOfAClaimLeavesOutIndirectRatios(t *testing.T) {
 		}
 	}
 	j := Analyse(in).Claims[0]
-	if !strings.Contains(j.Reason, "the mean ratio of 2 of 3 points is 1.98x") || strings.Contains(j.Reason, "p3") {
+	if !strings.Contains(j.Reason, "the mean ratio of 2 of 3 points is 1.98x") ||
+		strings.Contains(j.Reason, "p3") {
 		t.Errorf("%s: %s, want the mean of p1 and p2", j.Verdict, j.Reason)
 	}
 }
