@@ -52,11 +52,11 @@ export function struckOut(a: Analysis, variant: string): boolean {
   );
 }
 
-/** Comparisons of a metric with the baseline, without struck-out variants, in the order of the points. */
+/** Comparisons of a metric with the baseline, in the order of the points. */
 export function ratiosToBaseline(a: Analysis, metric: string): Comparison[] {
   const order = new Map(a.points.map((p, i) => [p.name, i]));
   return a.comparisons
-    .filter((c) => c.metric === metric && c.baseline === a.baseline && shown(a, c.variant))
+    .filter((c) => c.metric === metric && c.baseline === a.baseline)
     .filter((c) => Number.isFinite(c.ratio) && c.ratio > 0)
     .sort((x, y) => (order.get(x.point.name) ?? 0) - (order.get(y.point.name) ?? 0));
 }
@@ -74,13 +74,8 @@ export function resultsOf(a: Analysis, metric: string): Map<string, Result[]> {
   return byVariant;
 }
 
-/** The points, in the order of the study, for which a list has figures of shown variants. */
-export function pointsOf(a: Analysis, figures: { variant: string; point: Point }[]): string[] {
-  const has = new Set(figures.filter((f) => shown(a, f.variant)).map((f) => f.point.name));
+/** The points, in the order of the study, for which a list has figures. */
+export function pointsOf(a: Analysis, figures: { point: Point }[]): string[] {
+  const has = new Set(figures.map((f) => f.point.name));
   return a.points.map((p) => p.name).filter((name) => has.has(name));
-}
-
-/** Whether a variant is drawn: it is not a twin and broke no rule. */
-export function shown(a: Analysis, variant: string): boolean {
-  return comparedVariants(a).includes(variant) && !struckOut(a, variant);
 }

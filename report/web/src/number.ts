@@ -167,5 +167,16 @@ export function positive<T extends number>(values: (T | null | undefined)[]): T[
 /** The domain of a log axis: the range of the values, widened by a factor; [0.5, 2] without values. */
 export function logDomain(values: number[], air = 1.15): [number, number] {
   if (values.length === 0) return [0.5, 2];
-  return [Math.min(...values) / air, Math.max(...values) * air];
+  const [low, high] = extent(values);
+  return [low / air, high * air];
+}
+
+/** The lowest and the highest of the values: more of them than a call may have arguments. */
+export function extent(values: number[]): [number, number] {
+  let [low, high] = [Infinity, -Infinity];
+  for (const value of values) {
+    low = Math.min(low, value);
+    high = Math.max(high, value);
+  }
+  return [low, high];
 }

@@ -1,5 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, type Figure, GENERATOR, type RoleUsage, comparedVariants, shown } from "../analysis";
+import { type Analysis, type Figure, GENERATOR, type RoleUsage, comparedVariants } from "../analysis";
 import { type Drawing, type LegendEntry, textWidth, widest } from "../frame";
 import { alone, percent, quantity, scaleFor } from "../number";
 import { type Look, partLook, PARTS, restLook } from "../style";
@@ -32,9 +32,7 @@ export function roleLooks(a: Analysis): Map<string, Look> {
 /** The usage of units and backing services at a point, with a stacked bar per variant. */
 export function usageBars(a: Analysis, width: number, kind: UsageKind, point: string): Drawing {
   const looks = roleLooks(a);
-  const own = (a.usages ?? []).filter(
-    (u) => u.point.name === point && shown(a, u.variant) && READ[kind](u) > 0,
-  );
+  const own = (a.usages ?? []).filter((u) => u.point.name === point && READ[kind](u) > 0);
   const order = [...looks.keys()];
   const parts = own
     .map((u): Part => ({
@@ -70,7 +68,7 @@ function legendOf(parts: Part[]): LegendEntry[] {
 
 /** The mean time of an operation by kind, with a stacked bar per variant. */
 export function meanPaths(a: Analysis, width: number, point: string): Drawing {
-  const means = (a.paths ?? []).filter((p) => p.point.name === point && p.share === 0 && shown(a, p.variant));
+  const means = (a.paths ?? []).filter((p) => p.point.name === point && p.share === 0);
   const kinds = kindsIn(means);
   const parts = means.flatMap((m) =>
     (m.kinds ?? [])
@@ -93,7 +91,7 @@ const LAYERS = ["application", "server", "http", "json", "store", "runtime", "co
 /** The CPU time of an operation by layer, with a stacked bar per variant. */
 export function layerBars(a: Analysis, width: number, point: string): Drawing {
   const look = (layer: string): Look => (LAYERS.includes(layer) ? partLook(LAYERS.indexOf(layer)) : restLook);
-  const own = (a.layers ?? []).filter((l) => l.point.name === point && shown(a, l.variant));
+  const own = (a.layers ?? []).filter((l) => l.point.name === point);
   const parts = own
     .flatMap((l) =>
       (l.layers ?? []).map((t): Part => ({

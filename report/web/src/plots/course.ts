@@ -1,7 +1,7 @@
 import * as Plot from "@observablehq/plot";
-import { type Analysis, comparedVariants, shown, type TrialCourse } from "../analysis";
+import { type Analysis, comparedVariants, type TrialCourse } from "../analysis";
 import { type Drawing, widest } from "../frame";
-import { logDomain, logTicks, scaleFor } from "../number";
+import { extent, logDomain, logTicks, scaleFor } from "../number";
 import { type Look, lookOf, shorten } from "../style";
 import { linearTicks } from "./along";
 
@@ -37,7 +37,7 @@ function pointsOf(
 /** The seconds of all trials at a point of the study. Missing values are gaps, and so are times of zero. */
 export function secondsOf(a: Analysis, followed: Followed, point: string): Second[] {
   return (a.courses ?? [])
-    .filter((c) => c.point === point && shown(a, c.variant))
+    .filter((c) => c.point === point)
     .flatMap((c) => {
       const { end, values } = pointsOf(c, followed);
       return values.map((value, i): Second => ({
@@ -56,10 +56,10 @@ export function course(a: Analysis, looks: Map<string, Look>, followed: Followed
   if (values.length === 0) return { options: { marks: [] } };
   const rows = comparedVariants(a).filter((name) => seconds.some((s) => s.variant === name));
   const linear = !isTime(followed);
-  const most = Math.max(...values);
+  const [least, most] = extent(values);
   const domain: [number, number] = linear
     ? [0, (most || 1) * 1.1]
-    : logDomain([Math.min(...values), Math.max(most, LEAST * Math.min(...values))], 1.1);
+    : logDomain([least, Math.max(most, LEAST * least)], 1.1);
   const unit = scaleFor(most, unitOf[followed]);
   const ticks = linear ? linearTicks(0, most, 2, unit.factor) : logTicks(domain[0], domain[1], 3);
   const format = (d: number): string => String(Number((d * unit.factor).toPrecision(3)));
@@ -72,7 +72,7 @@ export function course(a: Analysis, looks: Map<string, Look>, followed: Followed
       marginBottom: 38,
       fy: { domain: rows, axis: null, padding: 0.12 },
       x: {
-        domain: [0, Math.max(...seconds.map((s) => s.second))],
+        domain: [0, extent(seconds.map((s) => s.second))[1]],
         label: "second of the load →",
         labelAnchor: "right",
         labelOffset: 34,

@@ -7,7 +7,7 @@ import {
   type Result,
   comparedVariants,
   findMetric,
-  shown,
+  struckOut,
 } from "../analysis";
 import { bottomLogAxis, type Drawing, leftLogAxis, textWidth, widest } from "../frame";
 import { alone, logDomain, logTicks, percent, positive, quantity, scaleFor, tick } from "../number";
@@ -20,7 +20,7 @@ const STRIP = 13; // height of a capacity bracket below the curves, in pixels
 
 /** The curves of the metrics that fit, in the order of the variants. */
 export function curvesOf(a: Analysis, fits: (metric: string) => boolean): Curve[] {
-  const all = (a.curves ?? []).filter((c) => fits(c.metric) && shown(a, c.variant));
+  const all = (a.curves ?? []).filter((c) => fits(c.metric));
   return comparedVariants(a).flatMap((v) => all.filter((c) => c.variant === v));
 }
 
@@ -220,7 +220,7 @@ function legs(points: CurvePoint[]): { points: CurvePoint[]; held: boolean }[] {
 export function capacities(a: Analysis): Result[] {
   const capacity = findMetric(a, "capacity")?.name;
   const found = a.results.filter(
-    (r) => r.metric === capacity && shown(a, r.variant) && positive([r.mean]).length === 1,
+    (r) => r.metric === capacity && !struckOut(a, r.variant) && positive([r.mean]).length === 1,
   );
   return comparedVariants(a).flatMap((v) => found.filter((r) => r.variant === v).slice(0, 1));
 }

@@ -1,12 +1,5 @@
 import * as Plot from "@observablehq/plot";
-import {
-  type Analysis,
-  type Figure,
-  type Quantile,
-  type Spectrum,
-  comparedVariants,
-  shown,
-} from "../analysis";
+import { type Analysis, type Figure, type Quantile, type Spectrum, comparedVariants } from "../analysis";
 import { bottomLogAxis, type Drawing, leftLogAxis, widest } from "../frame";
 import { alone, logDomain, logTicks, percent, positive, quantity, tick } from "../number";
 import { type Look, lookOf } from "../style";
@@ -30,9 +23,7 @@ export function places(quantiles: Quantile[] | null): At[] {
 
 /** The spectra of a quantity at a point, in the order of the variants. */
 export function spectraOf(a: Analysis, of: string, point: string): Spectrum[] {
-  const found = (a.spectra ?? []).filter(
-    (s) => s.quantity === of && s.point.name === point && shown(a, s.variant),
-  );
+  const found = (a.spectra ?? []).filter((s) => s.quantity === of && s.point.name === point);
   return comparedVariants(a).flatMap((v) => found.filter((s) => s.variant === v));
 }
 
