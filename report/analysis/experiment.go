@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/cleave-lab/cleave/lab"
@@ -161,14 +162,21 @@ func (e *experiment) addTrial(trial lab.Trial) {
 		if !measured {
 			continue
 		}
-		if !figure.Finite(value) {
-			e.note("Trial %d of %s at %s: %s is not a finite number and was left out.", trial.Number, trial.Variant,
-				trial.Point.Name, metric)
+		if !comparableSize(value) {
+			e.note("Trial %d of %s at %s: %s is %g, which cannot be compared, and was left out.", trial.Number,
+				trial.Variant, trial.Point.Name, metric, value)
 			continue
 		}
 		at := seriesKey{trial.Variant, trial.Point.Name, metric}
 		e.series[at] = e.series[at].set(trial.Block, value)
 	}
+}
+
+// comparableSize reports whether a value is finite, and so will be its ratios to other values, and squares.
+func comparableSize(value float64) bool {
+	const most = 1e130
+	size := math.Abs(value)
+	return size <= most && (size >= 1/most || size == 0)
 }
 
 // lastBlock returns the highest number of a block that has trials.

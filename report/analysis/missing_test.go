@@ -47,6 +47,9 @@ func cutDown(t *testing.T) map[string]Input {
 		}),
 		"first half":            full.only(func(trial lab.Trial) bool { return trial.Number <= 60 }),
 		"numbers not finite":    notFinite(t),
+		"numbers too large":     sized(t, 1e300, 1),
+		"numbers far apart":     sized(t, 1e129, 1e-129),
+		"numbers too far apart": sized(t, 1e129, 1e-300),
 		"nothing to divide by":  nothingToDivideBy(),
 		"wild spread":           wild,
 		"design of zeros":       zeroDesign,
@@ -71,6 +74,16 @@ func notFinite(t *testing.T) Input {
 			trial.Conditions.StealShare, trial.Conditions.Unavailable = math.NaN(), nil
 			trial.Metered.OwnShare, trial.Audit.Figures["fairness"] = math.Inf(1), math.NaN()
 		}
+	}
+	return in
+}
+
+// sized returns an experiment whose trials have times of two sizes in turn.
+func sized(t *testing.T, sizes ...float64) Input {
+	in := table1(t)
+	for i := range in.Trials {
+		trial, size := &in.Trials[i], sizes[i%len(sizes)]
+		trial.ElapsedSeconds, trial.LifetimeSeconds, trial.Metered.Total.CPUSeconds = size, size, size
 	}
 	return in
 }
