@@ -220,6 +220,8 @@ type Comparison struct {
 	// Unsteady says why the verdict depends on how long the trials lasted. It is empty if
 	// no such dependence was found.
 	Unsteady string `json:"unsteady,omitempty"`
+	// Withheld is set if the verdict is undecided only for the reason in Unsteady.
+	Withheld bool `json:"withheld,omitempty"`
 	// PiledUp is set if one of the two did not hold the rate of the point. The ratio of times then grows with
 	// the length of the load.
 	PiledUp bool `json:"piled_up,omitempty"`
@@ -309,6 +311,8 @@ type Judgement struct {
 	// Unsteady says why the verdict depends on how long warm-up and trials lasted. It is empty
 	// if no such dependence was found.
 	Unsteady string `json:"unsteady,omitempty"`
+	// Withheld is set if the verdict is undecided only for the reason in Unsteady.
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 // NotAskedFor is shown instead of the verdict on a claim that is Unasked.

@@ -164,6 +164,8 @@ type Step struct {
 	PHolm  *float64 `json:"p_holm"`
 	// Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not.
 	Unsteady string `json:"unsteady,omitempty"`
+	// Withheld is set if the verdict is undecided only for the reason in Unsteady.
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 // Label returns a description of the step: its Name, else Plain, else its knob and change.

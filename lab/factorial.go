@@ -114,6 +114,8 @@ type FactorEffect struct {
 	PHolm  *float64 `json:"p_holm"`
 	// Unsteady says why the verdict depends on how long the trials lasted.
 	Unsteady string `json:"unsteady,omitempty"`
+	// Withheld is set if the verdict is undecided only for the reason in Unsteady.
+	Withheld bool `json:"withheld,omitempty"`
 }
 
 // Interacts reports whether the effect is an interaction.

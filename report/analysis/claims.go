@@ -300,6 +300,7 @@ func (e *experiment) withholdClaim(j *lab.Judgement, c claim, test func(*lab.Jud
 		turned = turned || other.Verdict != j.Verdict
 	}
 	if turned {
+		j.Withheld = true
 		decide(j, lab.ClaimUndecided, "%s%s; as measured, %s", withheldVerdict, short, j.Reason)
 		return
 	}

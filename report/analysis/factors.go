@@ -56,7 +56,7 @@ func (e *experiment) effectsOn(metric lab.Metric, point lab.Point, d lab.Factori
 		}
 		effects = append(effects, lab.FactorEffect{FactorialGroup: group, Label: effectLabel(d, group),
 			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm,
-			Unsteady: c.Unsteady})
+			Unsteady: c.Unsteady, Withheld: c.Withheld})
 	}
 	return effects
 }

@@ -170,9 +170,10 @@ func (e *experiment) withhold(out *lab.Comparison, metric lab.Metric, p pair, c 
 		return
 	}
 	out.Unsteady = full
-	beyond := 1 + e.gates(metric.Name, p).Widest()
+	beyond, wasDecided := 1+e.gates(metric.Name, p).Widest(), out.Verdict != lab.Undecided
 	out.Verdict, out.Words = weaken(out.Verdict, out.Words, c.ratio.Low, c.ratio.High, beyond, factor, short)
 	if out.Verdict == lab.Undecided {
+		out.Withheld = wasDecided
 		out.MoreBlocks = 0 // more blocks would not decide it
 	}
 }
@@ -221,40 +222,40 @@ func driftOf(c contrast, margin float64) (factor float64, words string) {
 // "" without any.
 func (e *experiment) unsteadySentence(a lab.Analysis) string {
 	var withheld, directions, why []string // verdicts that are withheld, those without a size, and reasons
-	add := func(name, words, unsteady string) {
+	add := func(name string, verdict lab.ComparisonVerdict, isWithheld bool, unsteady string) {
 		switch {
-		case unsteady == "" || strings.HasPrefix(words, "undecided"):
-			return
-		case strings.HasPrefix(words, withheldVerdict):
+		case isWithheld:
 			withheld = append(withheld, name)
-		default:
+		case unsteady != "" && verdict != lab.Undecided:
 			directions = append(directions, name)
+		default:
+			return
 		}
 		if strings.HasPrefix(unsteady, driftingRatio) {
 			why = append(why, name+": "+unsteady)
 		}
 	}
-	compared := func(who, metric, point, words, unsteady string) {
+	compared := func(
+		who, metric, point string, verdict lab.ComparisonVerdict, isWithheld bool, unsteady string,
+	) {
 		m, _ := e.metric(metric)
-		add(who+" in "+m.Title+e.placeOf(m, point), words, unsteady)
+		add(who+" in "+m.Title+e.placeOf(m, point), verdict, isWithheld, unsteady)
 	}
 	for _, w := range a.Waterfalls {
 		for _, s := range w.Steps {
-			compared(s.Label(), w.Metric, w.Point.Name, s.Words, s.Unsteady)
+			compared(s.Label(), w.Metric, w.Point.Name, s.Verdict, s.Withheld, s.Unsteady)
 		}
 	}
 	for _, on := range a.FactorEffects {
 		for _, x := range on.Effects {
-			compared(x.Label, on.Metric, on.Point.Name, x.Words, x.Unsteady)
+			compared(x.Label, on.Metric, on.Point.Name, x.Verdict, x.Withheld, x.Unsteady)
 		}
 	}
 	for _, c := range a.Comparisons {
-		compared(c.Variant+" against "+c.Baseline, c.Metric, c.Point.Name, c.Words, c.Unsteady)
+		compared(c.Variant+" against "+c.Baseline, c.Metric, c.Point.Name, c.Verdict, c.Withheld, c.Unsteady)
 	}
 	for _, j := range a.Claims {
-		if strings.HasPrefix(j.Reason, withheldVerdict) {
-			add(quoted(j), j.Reason, j.Unsteady)
-		}
+		add(quoted(j), lab.Undecided, j.Withheld, j.Unsteady)
 	}
 	if len(withheld)+len(directions) == 0 {
 		return ""

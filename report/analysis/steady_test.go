@@ -118,6 +118,28 @@ func TestVerdictsThatDependOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 	}
 }
 
+// TestWithheldVerdictsAreMarked: those on steps, effects and comparisons.
+func TestWithheldVerdictsAreMarked(t *testing.T) {
+	for swing, want := range map[float64]bool{1: false, 20: true} {
+		in := followedTrials(1, func(_, second int) float64 { return []float64{1, swing}[second/3%2] })
+		study := &in.Plan.Study
+		study.Steps = []lab.PathStep{{Name: "split", Order: 1, Before: "a", Variant: "b"}}
+		study.Factorial = &lab.Factorial{Factors: []lab.Factor{{Knob: "k", Low: "off", High: "on"}},
+			Runs:    []lab.FactorialRun{{Variant: "a", High: []bool{false}}, {Variant: "b", High: []bool{true}}},
+			Effects: []lab.FactorialGroup{{Terms: []lab.Term{{"k"}}}}}
+		a := Analyse(in)
+		got := []bool{a.Waterfalls[0].Steps[0].Withheld, a.FactorEffects[0].Effects[0].Withheld,
+			a.Comparisons[0].Withheld}
+		if slices.Contains(got, !want) {
+			t.Errorf("of a step, an effect and a comparison are withheld %v, want all %v", got, want)
+		}
+		said := strings.Join(a.Answer.Withheld, " ")
+		if want != strings.Contains(said, "no verdict on split in ") || want != strings.Contains(said, ", k on in ") {
+			t.Errorf("withheld: %s", said)
+		}
+	}
+}
+
 // TestTrialsWithAnEmptyHalfAreNamed: their halves cannot be compared, but the other half is not steady.
 func TestTrialsWithAnEmptyHalfAreNamed(t *testing.T) {
 	in := followedTrials(1, func(_, second int) float64 { return []float64{1, 20}[min(1, second/3)] })
@@ -241,7 +263,8 @@ func TestClaimsThatDependOnTheLengthOfTrialsAreWithheld(t *testing.T) {
 			in := warmedTrials(test.ratio, test.steady, 1.5)
 			in.Plan.Study.Claims = []lab.Claim{test.claim}
 			j := Analyse(in).Claims[0]
-			if j.Verdict != test.verdict || (j.Unsteady != "") != test.unsteady {
+			if j.Verdict != test.verdict || (j.Unsteady != "") != test.unsteady ||
+				j.Withheld != strings.HasPrefix(j.Reason, "withheld: ") {
 				t.Errorf("%s (%s; not steady: %s), want %s", j.Verdict, j.Reason, j.Unsteady, test.verdict)
 			}
 			if open := newExperiment(in).openSettings(); len(open) > 0 {

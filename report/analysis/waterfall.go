@@ -139,6 +139,7 @@ func (e *experiment) waterfall(
 			Name: s.Name, Changes: s.Changes, Knob: s.Knob(), Change: s.Change(), Plain: e.plainStep(s),
 			With: s.With(), Before: s.Before, Variant: s.Variant,
 			Ratio: c.Ratio, Verdict: c.Verdict, Words: c.Words, Margin: c.Margin, PHolm: c.PHolm, Unsteady: c.Unsteady,
+			Withheld: c.Withheld,
 		})
 	}
 	for _, p := range stretches(steps) {

@@ -473,6 +473,8 @@ export interface Comparison {
   more_blocks?: number;
   /** Unsteady says why the verdict depends on how long the trials lasted. It is empty if no such dependence was found. */
   unsteady?: string;
+  /** Withheld is set if the verdict is undecided only for the reason in Unsteady. */
+  withheld?: boolean;
   /** PiledUp is set if one of the two did not hold the rate of the point. The ratio of times then grows with the length of the load. */
   piled_up?: boolean;
 }
@@ -605,6 +607,8 @@ export interface Judgement {
   unasked?: boolean;
   /** Unsteady says why the verdict depends on how long warm-up and trials lasted. It is empty if no such dependence was found. */
   unsteady?: string;
+  /** Withheld is set if the verdict is undecided only for the reason in Unsteady. */
+  withheld?: boolean;
 }
 
 /** PublishedFigure is a figure of the published study, with our measurement of it. */
@@ -1217,6 +1221,8 @@ export interface Step {
   p_holm: Figure | null;
   /** Unsteady is the reason why the verdict depends on the length of the trials; empty: it does not. */
   unsteady?: string;
+  /** Withheld is set if the verdict is undecided only for the reason in Unsteady. */
+  withheld?: boolean;
 }
 
 /** Stretch is several steps together: To / From, over the blocks of the waterfall. */
@@ -1316,6 +1322,8 @@ export interface FactorEffect {
   p_holm: Figure | null;
   /** Unsteady says why the verdict depends on how long the trials lasted. */
   unsteady?: string;
+  /** Withheld is set if the verdict is undecided only for the reason in Unsteady. */
+  withheld?: boolean;
 }
 
 /** FactorEffects holds the effects of all factors on a metric at a point. */
