@@ -134,7 +134,8 @@ func TestWithheldVerdictsAreMarked(t *testing.T) {
 			t.Errorf("of a step, an effect and a comparison are withheld %v, want all %v", got, want)
 		}
 		said := strings.Join(a.Answer.Withheld, " ")
-		if want != strings.Contains(said, "no verdict on split in ") || want != strings.Contains(said, ", k on in ") {
+		if want != strings.Contains(said, "no verdict on split in ") ||
+			want != strings.Contains(said, ", k on in ") {
 			t.Errorf("withheld: %s", said)
 		}
 	}
