@@ -14,8 +14,8 @@ func TestAnInterruptedCommandSaysSo(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	root := newRoot(strings.NewReader(""), io.Discard, io.Discard)
-	root.SetArgs([]string{"predict", "../../predict/testdata/small.model.yaml", "--split", "stock", "--rate",
-		"10"})
+	root.SetArgs([]string{"predict", "../../predict/testdata/small.model.yaml", "--split", "stock",
+		"--hop", "120us,80us", "--rate", "10"})
 	err := orInterrupted(ended, root.ExecuteContext(ended))
 	if exitCode(err) != exitInterrupted || !strings.HasPrefix(err.Error(), "interrupted: ") {
 		t.Errorf("exit code %d: %v", exitCode(err), err)
