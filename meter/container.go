@@ -42,15 +42,17 @@ func openGroup(p *probe, root string) (group, error) {
 		if len(words) < 3 {
 			continue
 		}
-		g, folder := group{version: 1}, filepath.Join(root, words[1], words[2])
+		// The init system of a container moves itself into a group below that of the container.
+		path := filepath.Clean("/" + strings.TrimSuffix(words[2], "/init.scope"))
+		g, folder := group{version: 1}, filepath.Join(root, words[1], path)
 		switch {
 		case slices.Contains(strings.Split(words[1], ","), "cpuacct"):
 		case words[1] == "" && unix.Access(filepath.Join(root, "cgroup.controllers"), unix.F_OK) == nil:
-			g.version, folder = 2, filepath.Join(root, words[2])
+			g.version, folder = 2, filepath.Join(root, path)
 		default:
 			continue
 		}
-		if words[2] == "/" {
+		if path == "/" {
 			return group{}, errors.New("the unit is in the group of the whole host")
 		}
 		g.dir, err = unix.Open(folder, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)

@@ -66,12 +66,12 @@ func TestGroupsOfVersion2(t *testing.T) {
 	root, process := t.TempDir(), t.TempDir()
 	folder := filepath.Join(root, "system.slice", "docker-1.scope")
 	files := map[string]string{
-		filepath.Join(process, "cgroup"):          "0::/system.slice/docker-1.scope\n",
+		filepath.Join(process, "cgroup"):          "0::/system.slice/docker-1.scope/init.scope\n",
 		filepath.Join(process, "stat"):            "1 (unit) S 0 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 100 0 0",
 		filepath.Join(root, "cgroup.controllers"): "cpu memory\n",
 		filepath.Join(folder, "cpu.stat"):         "usage_usec 2500000\nuser_usec 2000000\nsystem_usec 500000\n",
 		filepath.Join(folder, "cgroup.procs"):     "",
-		// The init system of the container has made groups below that of the container.
+		// The init system of the container has made groups below that of the container, and is in one of them.
 		filepath.Join(folder, "init.scope", "cgroup.procs"):            "",
 		filepath.Join(folder, "init.scope", "service", "cgroup.procs"): strconv.Itoa(os.Getpid()) + "\n",
 	}

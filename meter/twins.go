@@ -81,11 +81,11 @@ func foldersOf(root *probe, twins []*process) map[*process]string {
 // argumentsOf returns an argument of each process, after a space; see lab.Unit.NameBy.
 func argumentsOf(twins []*process, argument string) map[*process]string {
 	suffixes := map[*process]string{}
-	number, failed := strconv.Atoi(argument)
+	number, _ := strconv.Atoi(argument) // 0: it is the name of an argument
 	for _, p := range twins {
 		text, _ := os.ReadFile(p.probe.proc("cmdline")) // empty if it has ended
 		all := strings.Split(strings.TrimRight(string(text), "\x00"), "\x00")
-		if failed == nil && number < len(all) {
+		if number > 0 && number < len(all) {
 			suffixes[p] = " " + all[number]
 		}
 		for i, word := range all {

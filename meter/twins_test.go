@@ -38,6 +38,7 @@ func TestProcessesOfOneProgramAreToldApart(t *testing.T) {
 			[]string{"", " --service cart", " --service shelf"}},
 		"the second argument": {"2", []string{"run cart|hello", "run shelf|hello"},
 			[]string{"", " cart", " shelf"}},
+		"a number below 1": {"-1", []string{"run cart|hello", "run shelf|hello"}, []string{""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := startChild(t, "server", "system")
