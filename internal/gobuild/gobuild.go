@@ -32,9 +32,9 @@ func Build(output string, flags []string, packages ...string) error {
 func Follow(packages ...string) error {
 	const foldersOfOurModule = "{{with .Module}}{{if .Main}}{{$.Dir}}{{end}}{{end}}"
 	folders, err := toolchain(append([]string{"list", "-deps", "-f", foldersOfOurModule}, packages...)...)
-	for _, folder := range strings.Fields(folders) {
+	for folder := range strings.Lines(folders) {
 		if err == nil {
-			_, err = os.ReadDir(folder)
+			_, err = os.ReadDir(strings.TrimSuffix(folder, "\n"))
 		}
 	}
 	return err
