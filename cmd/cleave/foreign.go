@@ -162,7 +162,12 @@ func (a app) planForeign(
 	if err != nil {
 		return plan, loadRefusal(err)
 	}
-	if flags.build {
+	if !flags.build {
+		return plan, nil
+	}
+	// A build takes long: mistakes that end the experiment must end it before.
+	err = errors.Join(flags.documents.check(), checkClusters(command.Flags(), plan.Study.Variants))
+	if err == nil {
 		err = a.buildImages(command.Context(), flags.builds, flags.planOnly)
 	}
 	return plan, err
@@ -289,7 +294,9 @@ func (a app) buildImages(ctx context.Context, builds []external.Build, dryRun bo
 		command := exec.CommandContext(ctx, b.Command[0], b.Command[1:]...)
 		command.Env, command.Stdout, command.Stderr = b.Env, a.errOut, a.errOut
 		if err := command.Run(); err != nil {
-			return fmt.Errorf("build an image of a compose file: %s: %w", shell.Quote(b.Command...), err)
+			// After an interrupt, the error of the command only names the signal that ended it.
+			return errors.Join(fmt.Errorf("build an image of a compose file: %s: %w", shell.Quote(b.Command...), err),
+				ctx.Err())
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"path/filepath"
@@ -9,9 +10,13 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"github.com/cleave-lab/cleave/deploy/compose/dockertest"
 	"github.com/cleave-lab/cleave/internal/testset"
+	"github.com/cleave-lab/cleave/lab"
+	"github.com/cleave-lab/cleave/secret"
+	"github.com/cleave-lab/cleave/systems/external"
 )
 
 // TestForeignScripts runs check, explain and bottleneck on compose files and commands, whose services are the
@@ -105,5 +110,37 @@ func TestAPathWithBlanksCanBeChanged(t *testing.T) {
 	s := makePlan(t, "explain", path, "--to", "web.replicas=2", "--rate", "10").Study
 	if len(s.Steps) != 1 || s.Steps[0].Knob() != "web.replicas" {
 		t.Errorf("the steps are %+v", s.Steps)
+	}
+}
+
+// TestNothingIsBuiltForAMistake: a build of images takes long, so flags are checked before.
+func TestNothingIsBuiltForAMistake(t *testing.T) {
+	built := filepath.Join(t.TempDir(), "built")
+	flags := foreignFlags{build: true, builds: []external.Build{{Command: []string{"touch", built}}}}
+	flags.documents.format = "xml"
+	command := &cobra.Command{}
+	command.SetContext(t.Context())
+	_, err := app{secrets: secret.NewVault(os.LookupEnv)}.planForeign(command, nil, &flags,
+		func(context.Context, []string, *secret.Vault) (lab.Plan, error) { return lab.Plan{}, nil })
+	if _, missing := os.Stat(built); exitCode(err) != exitBadPlan || missing == nil {
+		t.Errorf("exit code %d (%v), built: %t", exitCode(err), err, missing == nil)
+	}
+}
+
+// cancelWriter ends a context when something is written.
+type cancelWriter context.CancelFunc
+
+func (c cancelWriter) Write(text []byte) (int, error) {
+	c()
+	return len(text), nil
+}
+
+// TestAnInterruptedBuildIsInterrupted: the build's own error only says that it was killed.
+func TestAnInterruptedBuildIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	err := app{errOut: cancelWriter(cancel)}.buildImages(ctx,
+		[]external.Build{{Command: []string{"sh", "-c", "echo begun; exec sleep 60"}}}, false)
+	if code := exitCode(orInterrupted(ctx, err)); code != exitInterrupted {
+		t.Errorf("exit code %d: %v", code, err)
 	}
 }
