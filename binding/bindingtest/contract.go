@@ -84,7 +84,8 @@ func deadlines(t *testing.T, x *fixture) {
 	await(t, x.service.cancelled, "the callee goes on after its deadline")
 }
 
-// cancellation: when the caller gives up, the callee's context ends. A call with an ended context fails, too.
+// cancellation: when the caller gives up, the callee's context ends. A call with an ended context fails, and
+// the callee does not get it.
 func cancellation(t *testing.T, x *fixture) {
 	ctx, cancel := context.WithCancel(within(t))
 	go func() {
@@ -95,10 +96,17 @@ func cancellation(t *testing.T, x *fixture) {
 		t.Errorf("a call that was given up: %v, want %s", err, rpc.Cancelled)
 	}
 	await(t, x.service.cancelled, "the callee goes on after its caller gave up")
-	if _, err := x.check(ctx, "late"); kind(err) != rpc.Cancelled {
-		t.Errorf("a call with an ended context: %v, want %s", err, rpc.Cancelled)
+	for range 10 {
+		x.answers(t, "next") // now there is a connection
+		asked := x.service.asked.Load()
+		if _, err := x.check(ctx, "late"); kind(err) != rpc.Cancelled {
+			t.Errorf("a call with an ended context: %v, want %s", err, rpc.Cancelled)
+		}
+		x.answers(t, "after")
+		if got := x.service.asked.Load() - asked; got != 1 {
+			t.Errorf("the callee got %d calls, want only the one after the call with an ended context", got)
+		}
 	}
-	x.answers(t, "next")
 }
 
 // manyAtOnce: concurrent calls of many callers get their own answers.

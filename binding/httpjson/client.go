@@ -105,8 +105,11 @@ func (c *Client) lost(ctx context.Context, cause error) error {
 	return c.faults.Decode(rpc.Lost(ctx, c.address), cause)
 }
 
-// connection takes an idle connection, or dials if there is none.
+// connection takes an idle connection, or dials if there is none. It fails if ctx has ended.
 func (c *Client) connection(ctx context.Context) (*conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
