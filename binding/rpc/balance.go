@@ -62,10 +62,10 @@ type spread struct {
 	turn      atomic.Uint64              // the number of calls so far
 	available atomic.Pointer[[]*replica] // the replicas that get calls, at least one
 
-	mu       sync.Mutex     // guards unreachable and checking of all replicas
+	mu       sync.Mutex     // guards ended, and unreachable and checking of all replicas
 	checkers sync.WaitGroup // the goroutines that check replicas
-	once     sync.Once
-	closed   chan struct{}
+	ended    bool           // no further goroutine checks replicas
+	closed   chan struct{}  // closed when ended is set
 }
 
 // replica is one of the replicas of a spread. It counts its open calls, but not streams, because no binding
@@ -129,11 +129,11 @@ const (
 
 // check checks in the background whether a replica accepts connections, and marks it as
 // unreachable until it does. A failed call alone does not mean that the replica is
-// unreachable: it may have refused the request.
+// unreachable: it may have refused the request. After Close, check does nothing.
 func (s *spread) check(r *replica) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.checking {
+	if r.checking || s.ended {
 		return
 	}
 	r.checking = true
@@ -168,7 +168,12 @@ func (s *spread) Close() error {
 	if s.closed == nil {
 		return nil
 	}
-	s.once.Do(func() { close(s.closed) })
+	s.mu.Lock()
+	if !s.ended {
+		s.ended = true
+		close(s.closed)
+	}
+	s.mu.Unlock()
 	s.checkers.Wait()
 	var errs []error
 	for _, r := range s.all {

@@ -201,6 +201,27 @@ func TestUnreachableReplicasGetNoCalls(t *testing.T) {
 	_ = listeners[1].Close()
 }
 
+// TestNoChecksAfterClose: a call that fails after Close starts no check, which would outlive the client.
+func TestNoChecksAfterClose(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	testset.Must(t, err)
+	defer func() { _ = listener.Close() }()
+	replica := listener.Addr().String()
+	client, err := Spread(replica+","+replica, RoundRobin, func(string) (Client, error) {
+		return dialled{address: "127.0.0.1:0", calls: new(atomic.Int64)}, nil // nothing listens there
+	})
+	testset.Must(t, err)
+	testset.Must(t, client.Close())
+	if err := client.Invoke(t.Context(), "/m", nil, nil); err == nil {
+		t.Error("the call did not fail")
+	}
+	testset.Must(t, client.Close()) // waits for checks
+	testset.Must(t, listener.(*net.TCPListener).SetDeadline(time.Now().Add(100*time.Millisecond)))
+	if _, err := listener.Accept(); err == nil {
+		t.Error("the replica is checked after Close")
+	}
+}
+
 // listen accepts and closes connections at an address until the listener is closed.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
