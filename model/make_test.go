@@ -277,6 +277,22 @@ func TestCallsAreInTheirOrder(t *testing.T) {
 	}
 }
 
+// TestParallelCallsBehindAMessage begin with the message, as package predict simulates them, and so after the
+// call before it.
+func TestParallelCallsBehindAMessage(t *testing.T) {
+	took := func(d time.Duration) Call { return Call{Count: 1, CPU: Distribution{Mean: d}} }
+	message, parallel := took(time.Second), took(2*time.Millisecond)
+	message.Async, parallel.Parallel = true, true
+	for want, calls := range map[float64][]Call{
+		0.002: {took(time.Millisecond), parallel},
+		0.003: {took(time.Millisecond), message, parallel},
+	} {
+		if got := (&Call{Calls: calls}).explained(); math.Abs(got-want) > 1e-9 {
+			t.Errorf("the calls take %g s, want %g", got, want)
+		}
+	}
+}
+
 // TestWhatATraceLacks is reported, or does not matter: callees without spans, commits, calls for metered CPU
 // time, calls or operations beyond a limit, dropped spans, or any trace.
 func TestWhatATraceLacks(t *testing.T) {

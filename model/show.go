@@ -220,7 +220,8 @@ func (c *Call) explained() float64 {
 	together := 0.0 // of the last calls that run in parallel
 	for i := range c.Calls {
 		callee := &c.Calls[i]
-		if callee.Async {
+		if callee.Async { // a parallel call after it begins with it, not with the calls before it
+			sum, together = sum+together, 0
 			continue
 		}
 		if !callee.Parallel {
