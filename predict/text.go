@@ -3,13 +3,13 @@ package predict
 import (
 	"cmp"
 	"fmt"
-	"github.com/cleave-lab/cleave/lab"
 	"io"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/cleave-lab/cleave/lab"
 	"github.com/cleave-lab/cleave/report/figure"
 	"github.com/cleave-lab/cleave/stats"
 )
