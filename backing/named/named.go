@@ -204,8 +204,8 @@ func owner() (string, error) {
 	return "cleave_" + strings.ReplaceAll(own.String(), "-", "_") + "_", err
 }
 
-// ownerOf returns the process to which a name belongs. ours is false if Cleave has not created the name: it
-// uses only lower-case letters, digits and underscores.
+// ownerOf returns the process to which a name belongs. ours is false if Cleave has not created the name: its
+// names have only lower-case letters, digits and underscores.
 func ownerOf(name string) (owner launch.ID, ours bool) {
 	parts := regexp.MustCompile(`^cleave_([0-9a-f]+)_(\d+)_(\d+)_[a-z0-9_]*$`).FindStringSubmatch(name)
 	if parts == nil {

@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// thousandths of a core are how cores are counted, so that sums are exact.
+// thousandths is the number of parts of a core: cores are counted in these, so that sums are exact.
 const thousandths = 1000
 
 // processor is a number of cores, and the shares that its units have of it.
