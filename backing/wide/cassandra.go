@@ -184,17 +184,21 @@ func (c cassandra) retryCanceled(ctx context.Context, run func() error) error {
 func (c cassandra) page(
 	ctx context.Context, table Table, from []byte,
 ) (records []record, next []byte, err error) {
-	rows := c.session.Query(table.selectAll()).PageSize(pageSize).PageState(from).IterContext(ctx)
-	if state := rows.PageState(); len(state) > 0 {
-		next = state
-	}
-	for {
-		r := record{values: make([][]byte, len(table.Columns))}
-		if !rows.Scan(append([]any{(*gocql.UUID)(&r.key)}, destinations(r.values)...)...) {
-			return records, next, cassandraFailure(rows.Close())
+	err = c.retryCanceled(ctx, func() error {
+		records, next = nil, nil
+		rows := c.session.Query(table.selectAll()).PageSize(pageSize).PageState(from).IterContext(ctx)
+		if state := rows.PageState(); len(state) > 0 {
+			next = state
 		}
-		records = append(records, r)
-	}
+		for {
+			r := record{values: make([][]byte, len(table.Columns))}
+			if !rows.Scan(append([]any{(*gocql.UUID)(&r.key)}, destinations(r.values)...)...) {
+				return rows.Close()
+			}
+			records = append(records, r)
+		}
+	})
+	return records, next, cassandraFailure(err)
 }
 
 // closeTimeout is the time for the driver to close a session.

@@ -29,17 +29,14 @@ func TestCassandra(t *testing.T) {
 	t.Run("wrong password", func(t *testing.T) { wrongPassword(t, instance) })
 	t.Run("pause", func(t *testing.T) { pause(t, instance) })
 	t.Run("comes and goes", func(t *testing.T) { comesAndGoes(t, instance) })
+	t.Run("preparing", func(t *testing.T) { preparing(t, instance) })
 	t.Run("kill", func(t *testing.T) { kill(t, instance) })
 }
 
 // comesAndGoes checks that the client works again after many short periods in which the server was
 // unreachable.
 func comesAndGoes(t *testing.T, instance *servers.Instance) {
-	address, err := url.Parse(instance.URL())
-	testset.Must(t, err)
-	gate := newGate(t, address.Host)
-	address.Host = gate.address
-	store := created(t, openerOf(t, address.String(), "people"), "gated")
+	store, gate := gated(t, instance)
 	ending := make(chan struct{})
 	var users sync.WaitGroup
 	for range 4 {
@@ -54,16 +51,49 @@ func comesAndGoes(t *testing.T, instance *servers.Instance) {
 			}
 		})
 	}
-	for range 100 {
-		gate.close()
-		time.Sleep(rand.N(150 * time.Millisecond))
-		gate.open(t)
-		time.Sleep(rand.N(60 * time.Millisecond))
-	}
+	gate.comeAndGo(t)
 	close(ending)
 	users.Wait()
 	time.Sleep(3 * time.Second) // without requests that would make the driver reconnect
 	testset.Must(t, store.Insert(within(t), "gated", key(1), []byte("a"), nil))
+}
+
+// gated returns a store with a table named gated, and the gate through which it reaches the server.
+func gated(t *testing.T, instance *servers.Instance) (*Store, *gate) {
+	address, err := url.Parse(instance.URL())
+	testset.Must(t, err)
+	gate := newGate(t, address.Host)
+	address.Host = gate.address
+	return created(t, openerOf(t, address.String(), "people"), "gated"), gate
+}
+
+// preparing checks that reading fails only with ErrUnavailable while the server comes and goes. The driver
+// cancels the preparation of a statement whose connection has ended, though its caller cancels nothing.
+func preparing(t *testing.T, instance *servers.Instance) {
+	store, gate := gated(t, instance)
+	var statements atomic.Uint64
+	unprepared := func() Table { // each has a statement of its own
+		all := table("gated")
+		for bits := statements.Add(1); bits > 0; bits /= 2 {
+			all.Columns = append(all.Columns, all.Columns[bits%2])
+		}
+		return all
+	}
+	var ending atomic.Bool
+	var users sync.WaitGroup
+	for range 64 {
+		users.Go(func() {
+			for !ending.Load() {
+				_, _, err := store.driver.page(within(t), unprepared(), nil)
+				if err != nil && !errors.Is(err, ErrUnavailable) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	gate.comeAndGo(t)
+	ending.Store(true)
+	users.Wait()
 }
 
 // gate is a TCP proxy to a server. Closing it ends all connections except the oldest one, which is
@@ -128,6 +158,16 @@ func (g *gate) close() {
 	g.passing = slices.DeleteFunc(g.passing, func(p *passage) bool { return p.ended.Load() })
 	for _, p := range g.passing[min(1, len(g.passing)):] {
 		p.end()
+	}
+}
+
+// comeAndGo closes and opens the gate many times.
+func (g *gate) comeAndGo(t *testing.T) {
+	for range 100 {
+		g.close()
+		time.Sleep(rand.N(150 * time.Millisecond))
+		g.open(t)
+		time.Sleep(rand.N(60 * time.Millisecond))
 	}
 }
 
