@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/stats"
 )
 
-// levelsOf returns the levels of an experiment that ends when all is decided, and therefore analyses its trials
-// after every block from the first look on; nil for other designs and for those that have just one look.
+// levelsOf returns the levels of an experiment that ends when all is decided, and therefore analyses its
+// trials after every block from the first look on; nil for other designs and for those with just one look.
 func levelsOf(design lab.Design) *stats.Sequence {
 	if design.Until != lab.UntilDecided || design.Blocks <= lab.FirstLook {
 		return nil
@@ -45,8 +45,8 @@ func (e *experiment) overallP(p float64, blocks int) float64 {
 // the study is decided; see questions.
 type Rule struct{ input Input }
 
-// NewRule returns the rule of a plan. It computes the levels of its looks, which takes up to a second, once for
-// all analyses of the experiment. The trials of the input are not used.
+// NewRule returns the rule of a plan. It computes the levels of its looks once for all analyses of the
+// experiment, since that takes up to a second. The trials of the input are not used.
 func NewRule(in Input) Rule {
 	in.looks = levelsOf(in.Plan.Study.Design)
 	return Rule{in}
