@@ -39,7 +39,7 @@ func (g Gates) Widest() float64 { return max(g.Margin, g.Bias) }
 // Judge returns the verdict on a ratio, by the first of these rules that applies to its interval. Wholly
 // beyond margin and bias: slower or faster, by at least its nearer end. Wholly within [1/(1+margin),
 // 1+margin]: equivalent (two one-sided tests, Schuirmann 1987), whatever the bias. Wholly within the bias:
-// undecided. Without 1: slower or faster, by anything from one end to the other. Else: undecided.
+// undecided. Without 1: slower or faster, with both ends. Else: undecided.
 func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 	beyond := 1 + gates.Widest()
 	switch {
@@ -53,10 +53,10 @@ func Judge(ratio Estimate, gates Gates, words Wording) Verdict {
 		return Verdict{Kind: lab.Undecided, Words: "undecided: within the bias of " + Reach(gates.Bias) +
 			" that a twin shows"}
 	case ratio.Low > 1:
-		return Verdict{Kind: lab.Slower, Words: words.Above + ", by anything from " + fromOne(ratio.Low) + " to " +
+		return Verdict{Kind: lab.Slower, Words: words.Above + " by " + fromOne(ratio.Low) + " to " +
 			fromOne(ratio.High)}
 	case ratio.High < 1:
-		return Verdict{Kind: lab.Faster, Words: words.Below + ", by anything from " + fromOne(ratio.High) +
+		return Verdict{Kind: lab.Faster, Words: words.Below + " by " + fromOne(ratio.High) +
 			" to " + fromOne(ratio.Low)}
 	}
 	return undecided(ratio, gates)
