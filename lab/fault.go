@@ -15,8 +15,8 @@ type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// After is the time of the fault, in seconds since the start of the load.
 	After float64 `json:"after_seconds"`
-	// Heal is how long the fault lasts: the seconds from when it has taken effect until its healing begins. It
-	// is 0 for kinds that pass without healing (FaultKind.Passes).
+	// Heal is the time from when the fault has taken effect until its healing begins, in seconds. It is
+	// 0 for kinds that pass without healing (FaultKind.Passes).
 	Heal float64 `json:"heal_seconds"`
 	// Delay (slow) is added to the latency of packets to the target, in seconds.
 	Delay float64 `json:"delay_seconds,omitempty"`

@@ -57,7 +57,7 @@ type Profiled interface {
 	Profiling(v Variant) Profiling
 }
 
-// Profiling is what a profiler must know about a variant.
+// Profiling tells a profiler which code of a variant is its own, and which roles are no part of its cost.
 type Profiling struct {
 	// Own lists the packages of the application's own code, which include all packages below
 	// them: names of Java ("cleave.airline") and import paths of Go. In Node.js the own code is

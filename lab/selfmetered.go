@@ -1,7 +1,7 @@
 package lab
 
-// UsageAnswer is what a unit sends with EventUsage: its own figures for the usage of its process since its
-// start.
+// UsageAnswer is the text of an EventUsage: the usage of a unit's process since its start, as the unit itself
+// has counted it.
 type UsageAnswer struct {
 	Host              UnitHost `json:"host"`
 	CPUNanoseconds    int64    `json:"cpu_nanoseconds"`

@@ -182,7 +182,7 @@ func (c *Client) State(ctx context.Context, name string) (State, error) {
 	return seen.State, err
 }
 
-// Inspection is what the daemon reports of a container.
+// Inspection holds the state and the settings of a container, as the daemon reports them.
 type Inspection struct {
 	State  State
 	Config struct {

@@ -31,7 +31,7 @@ type Platform[L Instance] struct {
 	Faults []lab.FaultKind
 	// SharesMemory: the units share memory, so none can be restarted.
 	SharesMemory bool
-	// AtOnce is how many units are started at the same time.
+	// AtOnce is the number of units that are started at the same time.
 	AtOnce int
 	// SetsUp: servers run their setup (lab.Server.Setup) themselves. Otherwise the fleet runs it before their
 	// start.

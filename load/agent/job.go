@@ -42,9 +42,9 @@ type Job struct {
 	Allow string `json:"allow,omitempty"`
 	// Made holds the addresses of hosts that Cleave made. They must be in private or benchmarking ranges.
 	Made []netip.Prefix `json:"made,omitempty"`
-	// Await is what the agent waits for before it is ready.
+	// Await describes the answer for which the agent waits before it is ready.
 	Await Await `json:"await,omitzero"`
-	// Settle is what the agent waits for after the last answer of a load, before it reports that the load is
+	// Settle describes the answer for which the agent waits after the load, before it reports that the load is
 	// over; see trial.Trial.Settle. Without a path the agent does not wait.
 	Settle Await `json:"settle,omitzero"`
 	// Between is the path to ask for instead of Settle.Path if another load follows at once, as after a

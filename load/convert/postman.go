@@ -246,8 +246,9 @@ func (c *requests) text(where, text string) string {
 	return c.expand(where, text, 0, &room)
 }
 
-// expand is text for a text that is depth variables deep. room is what the values of variables may still add
-// to the outermost text, in bytes: variables that hold many others could multiply without end.
+// expand replaces the variables of a text, which is itself the value of depth nested variables. room is the
+// number of bytes that values may still add to the outermost text: variables that hold many others could
+// multiply without end.
 func (c *requests) expand(where, text string, depth int, room *int) string {
 	return variable.ReplaceAllStringFunc(text, func(match string) string {
 		name := variable.FindStringSubmatch(match)[1]

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxWaiting is how many messages may wait to be sent. Further ones are counted as lost.
+	// maxWaiting is the number of messages that may wait to be sent. Further ones are counted as lost.
 	maxWaiting = 1000
 	// sendPatience is the time limit for a message, and at the end for all waiting messages together.
 	sendPatience = 5 * time.Second

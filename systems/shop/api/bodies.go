@@ -34,7 +34,7 @@ type Order struct {
 	State      shop.State  `json:"state"`
 	Lines      []OrderLine `json:"lines"`
 	TotalCents int64       `json:"totalCents"`
-	// Rejection is why the order was rejected; absent in every other state.
+	// Rejection is the reason why the order was rejected; absent in every other state.
 	Rejection *Rejection `json:"rejection,omitempty"`
 	Version   int64      `json:"version"`
 	CreatedAt time.Time  `json:"createdAt"`
@@ -48,7 +48,7 @@ type OrderLine struct {
 	UnitPriceCents int64  `json:"unitPriceCents"`
 }
 
-// Rejection is why an order was rejected. Type is that of a problem.
+// Rejection is the reason why an order was rejected. Type is that of a problem.
 type Rejection struct {
 	Type   string `json:"type"`
 	Detail string `json:"detail"`

@@ -47,7 +47,7 @@ type Order struct {
 	CreatedUS  int64 // microseconds since 1970
 }
 
-// Rejection is why an order was rejected.
+// Rejection is the reason why an order was rejected.
 type Rejection struct {
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"`

@@ -42,7 +42,7 @@ type BodyLine struct {
 	UnitPriceCents int64  `json:"unitPriceCents"`
 }
 
-// Reason is why an order was rejected.
+// Reason is the reason why an order was rejected.
 type Reason struct {
 	Kind   string `json:"kind"`
 	Detail string `json:"detail"`
