@@ -121,8 +121,9 @@ func TestProblems(t *testing.T) {
 // TestWrongTypes: the message names the field, or says that the body itself is wrong.
 func TestWrongTypes(t *testing.T) {
 	for text, want := range map[string]string{
-		`{"customerId":7,"lines":"all"}`: "takes: field lines cannot be a string",
-		`"all"`:                          "takes: it cannot be a string",
+		`{"customerId":7,"lines":"all"}`:          "takes: field lines cannot be a string",
+		`"all"`:                                   "takes: it cannot be a string",
+		`{"customerId":7,"` + "\xff" + `":1}`:     "the body is no UTF-8",
 		`{"` + strings.Repeat("x", 1000) + `":1}`: `takes: unknown field "` + strings.Repeat("x", 185),
 	} {
 		request := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader(text))

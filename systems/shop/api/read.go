@@ -35,6 +35,9 @@ func readJSON(ctx context.Context, r *http.Request, into any) error {
 	if err != nil {
 		return err
 	}
+	if !utf8.Valid(text) { // the decoder would replace what is none
+		return rpc.Problemf(rpc.InvalidArgument, "the body is no UTF-8")
+	}
 	if depth(text) > maxDepth {
 		return rpc.Problemf(rpc.InvalidArgument, "the body is nested deeper than %d levels", maxDepth)
 	}
