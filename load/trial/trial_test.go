@@ -175,7 +175,7 @@ func TestMistakesOfASpec(t *testing.T) {
 		"scheme":    {func(s *Spec) { s.Target = "ftp://127.0.0.1" }, `scheme "ftp"`},
 		"name":      {func(s *Spec) { s.Target = "http://127.1" }, "127.1"},
 		"no target": {func(s *Spec) { s.Scenario.Target = "" }, "no target"},
-		"password":  {func(s *Spec) { s.Target = "http://a:b@127.0.0.1" }, "holds a password"},
+		"password":  {func(s *Spec) { s.Target = "http://a:b@127.0.0.1" }, "holds a user name or a password"},
 		"query":     {func(s *Spec) { s.Target = "http://127.0.0.1?a=b" }, "neither a query"},
 		"port":      {func(s *Spec) { s.Target = "http://127.0.0.1:0" }, `port "0"`},
 		"loops":     {func(s *Spec) { s.Loops = 5 }, "4 connections cannot be shared out among 5 loops"},
