@@ -3,9 +3,9 @@
 // orders and shipments: few customers read the same one, and those need its current state.
 //
 // An entry is asked for again after TimeToLive, counted from before its owner was asked: so
-// an answer may be that old, and no older. If the catalog is in this unit, too, a change
-// of a price drops its entry at once. Else nothing tells the cache of a change, even if the
-// unit has passed it on. Orders are not priced from the cache.
+// an answer may be that old, and no older. If the unit also hosts the catalog, a change of a
+// price through this unit drops the product's entry. Otherwise entries only expire, even if
+// the unit itself has passed the change on to the catalog. Orders are not priced from the cache.
 //
 // Entry points: NewCatalog, NewStockViews.
 package cached
@@ -79,7 +79,7 @@ type cache[M proto.Message] struct{ kept *lru.Cache[int64, entry[M]] }
 
 type entry[M proto.Message] struct {
 	answer M
-	asked  time.Time // it was true at this moment or later
+	asked  time.Time // before the owner was asked: the answer was true then or later
 }
 
 func newCache[M proto.Message]() *cache[M] {
@@ -94,8 +94,8 @@ func newCache[M proto.Message]() *cache[M] {
 // failures.
 func (c *cache[M]) get(product int64, ask func() (M, error)) (M, error) {
 	now := time.Now()
-	found, is := c.kept.Get(product)
-	if is && now.Sub(found.asked) < TimeToLive {
+	found, ok := c.kept.Get(product)
+	if ok && now.Sub(found.asked) < TimeToLive {
 		return proto.CloneOf(found.answer), nil // the caller may change it
 	}
 	answer, err := ask()

@@ -1,7 +1,8 @@
--- The saga of each order, which the orders drive over the broker. state: the command that
--- has no reply yet (reserving, charging, committing, shipping or, to undo, releasing or
--- recalling, restocking, refunding), or its end (confirmed, rejected, undone). journal:
--- the states of a row, each with its time.
+-- One saga for each order, which package brokered drives over the broker. state: the command
+-- that has no reply yet, or the end of the saga. A new order: reserving, charging,
+-- committing, shipping, confirmed. After refused stock: rejected. After a declined payment:
+-- releasing, rejected. After a cancellation: recalling, restocking, refunding, undone.
+-- journal: the states of a row, each with its time.
 CREATE TABLE IF NOT EXISTS sagas (
   order_id {id} NOT NULL,
   state    {word} NOT NULL,
