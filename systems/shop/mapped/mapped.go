@@ -30,7 +30,8 @@ import (
 	"github.com/cleave-lab/cleave/systems/shop/shipping"
 )
 
-// Stores makes the tables of the components in their databases.
+// Stores returns the tables of the components, each in the database of its component, through gorm. It
+// creates none.
 type Stores struct{}
 
 // Catalog returns the tables of the catalog.
@@ -93,7 +94,7 @@ func open(db *database.DB) store {
 	return store{db, orm}
 }
 
-// read returns a session for reading, in the transaction that the context carries, if any.
+// read returns a session in the transaction that the context carries, if any. change also writes with it.
 func (s store) read(ctx context.Context) *gorm.DB { return s.orm.WithContext(ctx) }
 
 // locked returns a session that locks the rows that it reads, in the order of a key.
@@ -101,8 +102,8 @@ func (s store) locked(ctx context.Context, key string) *gorm.DB {
 	return s.read(ctx).Clauses(clause.Locking{Strength: clause.LockingStrengthUpdate}).Order(key)
 }
 
-// change runs a statement in the transaction that the context carries, or in one of its own, and returns how
-// many rows it has changed.
+// change runs work in the transaction that the context carries, or in one of its own, and returns how many
+// rows the last statement of work has changed.
 func (s store) change(ctx context.Context, work func(tx *gorm.DB) *gorm.DB) (rows int64, err error) {
 	err = s.db.Do(ctx, func(ctx context.Context) error {
 		done := work(s.read(ctx))

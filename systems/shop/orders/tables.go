@@ -25,7 +25,7 @@ type Tables interface {
 	Hold(ctx context.Context, id string, in shop.State, lease int64) (held int64, err error)
 	// Standing returns the state of an order, empty if it is not on record, and its lease, 0 if it has none.
 	Standing(ctx context.Context, id string) (Underway, error)
-	// Abandoned returns up to limit orders whose lease had ended at a moment, those that ended first first.
+	// Abandoned returns up to limit orders whose leases ended before now, the earliest end first.
 	Abandoned(ctx context.Context, now int64, limit int) ([]Underway, error)
 	// ByID and ByKey return the only order of an id or a key, or none.
 	ByID(ctx context.Context, id string) ([]*shoppb.Order, error)
@@ -124,7 +124,7 @@ type Column struct {
 	Value any
 }
 
-// The columns of an order that Move and Change write.
+// The columns of an order for which Move and Change take values. Move has a parameter for the state.
 const (
 	columnState  = "state"
 	columnLease  = "lease_until_us"
