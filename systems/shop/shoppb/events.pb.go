@@ -1,5 +1,5 @@
 // The events of the shop, by which its components drive each other. Each is
-// self-contained: who takes one calls no other component.
+// self-contained: its consumers call no other component.
 //
 // Events of the orders hold the order as it was, with its version, when they happened.
 // Events of other components hold it as it was placed.
@@ -27,7 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Happening is what all events have.
+// Happening holds the fields that all events have.
 type Happening struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The same in every repetition of the event.
@@ -221,7 +221,8 @@ func (x *StockReserved) GetAddress() string {
 	return ""
 }
 
-// StockRefused says that the shelf does not hold an order, and will not.
+// StockRefused says that the stock does not cover an order. Later stock does not
+// change the refusal.
 type StockRefused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Happening     *Happening             `protobuf:"bytes,1,opt,name=happening,proto3" json:"happening,omitempty"`
@@ -351,7 +352,8 @@ func (x *PaymentCaptured) GetAddress() string {
 	return ""
 }
 
-// PaymentDeclined says that the balance does not cover an order, and will not.
+// PaymentDeclined says that the balance does not cover an order. A later balance does
+// not change the refusal.
 type PaymentDeclined struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Happening     *Happening             `protobuf:"bytes,1,opt,name=happening,proto3" json:"happening,omitempty"`
