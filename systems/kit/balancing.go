@@ -30,7 +30,7 @@ func Balancing() lab.Knob {
 
 // CheckBalancing returns an error for a value of KnobBalancing that has no effect, because no unit that
 // others call has replicas. A unit has replicas if the variant adds or autoscales them, or if another unit
-// has the same role. units run the system's own program: fronts and the generator do not obey the knob.
+// has the same role. units must not include proxies and the generator: they ignore the knob.
 func CheckBalancing(balancing string, v lab.Variant, units []lab.UnitSpec) error {
 	if balancing == RoundRobin {
 		return nil

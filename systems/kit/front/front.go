@@ -31,7 +31,7 @@ type Config struct {
 	MaxBody int64
 	// InFlight is the number of requests that may be open at once; more are refused. 0: any number.
 	InFlight int
-	// Healthy returns nil if everything that requests need is reachable. If it is nil, that is always so.
+	// Healthy returns nil if everything that requests need is reachable. Without it the front is always healthy.
 	Healthy func(ctx context.Context) error
 }
 
@@ -86,8 +86,8 @@ func (f *Front) HandleFunc(pattern string, handler http.HandlerFunc) {
 	f.known.HandleFunc(pattern, handler)
 }
 
-// Do does the work of a request within the timeout, or refuses it if too many requests are open. A failure is
-// logged under the name of the operation.
+// Do does the work of a request within the timeout, or refuses it if too many requests are open. A failure of
+// the system itself is logged with the operation; see Refusal.
 func (f *Front) Do(
 	ctx context.Context, operation string, work func(context.Context) (Answer, error),
 ) Answer {
@@ -177,7 +177,7 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	return text, CheckType(r.Header.Get("Content-Type"))
 }
 
-// CheckType returns a NotJSON unless the header Content-Type declares JSON.
+// CheckType returns a problem of the kind NotJSON unless the header Content-Type declares JSON.
 func CheckType(contentType string) error {
 	if contentType == JSONType {
 		return nil

@@ -80,7 +80,8 @@ func (p Problems) document(kind rpc.Kind, status int, detail string) []byte {
 	return body
 }
 
-// Refusal returns the answer to an operation that has failed. The answer does not contain the cause.
+// Refusal returns the answer to an operation that has failed. The answer does not contain the cause. Only
+// failures of the system itself, with the status 500, are logged.
 func (p Problems) Refusal(operation string, err error) Answer {
 	problem := p.Of(err)
 	status := p.meaning(problem.Kind).Status

@@ -8,8 +8,8 @@ type Replica struct {
 	Standby bool // the platform may not have started the replica
 }
 
-// Replicas returns a client of each replica of a unit, for questions that each has to answer. Close closes
-// them. The replica at the address except is left out: a unit need not ask itself.
+// Replicas returns a client of each replica of a unit, for questions that each has to answer. Unit.Close
+// closes the clients. The replica at the address except is left out: a unit need not ask itself.
 func (u *Unit) Replicas(name, except string) (all []Replica, err error) {
 	addresses, err := u.Peer(name)
 	if err != nil {
