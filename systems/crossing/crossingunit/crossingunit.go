@@ -31,9 +31,9 @@ func Run(channel *unit.Channel, argument string) error {
 		return fmt.Errorf("read job %q: %w", argument, err)
 	}
 	if job.Role == crossing.RoleCallee {
-		return answer(channel, job)
+		return runCallee(channel, job)
 	}
-	return call(channel, job)
+	return runCaller(channel, job)
 }
 
 // client makes calls. It is safe for concurrent use.
@@ -50,8 +50,8 @@ type server interface {
 	close()
 }
 
-// call runs the caller. It is the lead unit of the trial.
-func call(channel *unit.Channel, job crossing.Job) error {
+// runCaller runs the caller. It is the lead unit of the trial.
+func runCaller(channel *unit.Channel, job crossing.Job) error {
 	network, address, err := endpoint(job, func() (string, error) { return unit.PeerAddress(job.To) })
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func await(c client) error {
 	}
 }
 
-// makeCalls makes calls from concurrent callers, each of which makes a number of calls in turn. It returns
-// the number of calls that returned the text, and of those that returned another one.
+// makeCalls makes calls from concurrent callers, each of which makes a number of calls in turn. right is the
+// number of calls that returned the text they had sent, wrong the number of those that returned another text.
 func makeCalls(c client, callers, each int) (right, wrong int64, err error) {
 	var rights, wrongs atomic.Int64
 	failed := make([]error, callers)
@@ -160,8 +160,8 @@ func makeCalls(c client, callers, each int) (right, wrong int64, err error) {
 	return rights.Load(), wrongs.Load(), errors.Join(failed...)
 }
 
-// answer runs the callee, until the conductor stops it.
-func answer(channel *unit.Channel, job crossing.Job) error {
+// runCallee runs the callee, until the conductor stops it.
+func runCallee(channel *unit.Channel, job crossing.Job) error {
 	network, address, err := endpoint(job, unit.Address)
 	if err != nil {
 		return err

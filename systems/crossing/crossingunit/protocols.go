@@ -134,7 +134,7 @@ func newGRPC(served *atomic.Int64) grpcServer {
 }
 
 func (s grpcServer) serve(listener net.Listener) error {
-	if err := s.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) { // it was closed before
+	if err := s.Serve(listener); !errors.Is(err, grpc.ErrServerStopped) { // close came first
 		return err
 	}
 	return nil
