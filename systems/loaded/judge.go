@@ -52,9 +52,9 @@ func (b Base) With(judged lab.Audit, system string, p lab.Point, load lab.LoadRe
 	return judged
 }
 
-// Held reports whether the offered rate was achieved, up to one percent or one operation: the last one may
-// start too late to count, which in a short load is more than one percent. The limit is 1.5 operations, since
-// rate times duration need not be a whole number.
+// Held reports whether the offered rate was achieved. One percent may be missing, or one operation: the last
+// one may start too late to count, and in a short load one operation is more than one percent. The limit is
+// 1.5 operations, since rate times duration need not be a whole number.
 func Held(load lab.LoadReport) bool {
 	missing := (load.Offered - load.Achieved) * load.Duration
 	return load.Achieved >= leastAchieved*load.Offered || missing < 1.5

@@ -69,9 +69,9 @@ func (b Base) CheckPoint(operations int, over float64) lab.Point {
 // Unit returns the unit of the generator, which sends the load of the point to the unit named front, once
 // that answers at /health: all units are ready then. The job has the rest: scenario, target and seed.
 func (b Base) Unit(job lab.LoadJob, p lab.Point, front string) (lab.UnitSpec, error) {
-	scenario, files := job.Scenario, job.Files // of the system: they replace those of the study's load
-	job.Load, job.Unit, job.History = b.Load, front, History
-	job.Scenario, job.Files = scenario, files
+	load := b.Load // of the study, but with the system's scenario and files
+	load.Scenario, load.Files = job.Scenario, job.Files
+	job.Load, job.Unit, job.History = load, front, History
 	job.Ready = lab.ReadyCheck{Path: "/health", Timeout: minute}
 	SetClient(&job, p)
 	if err := b.SetLoad(&job, p); err != nil {

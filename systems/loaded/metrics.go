@@ -8,7 +8,7 @@ type Words struct {
 	Flows      string // flows, which the load starts at its rate, in the plural: "visits"
 	Cost       string // the parts whose usage is the system's cost: "units and servers"
 	Per        string // the unit of work of CPU time: "request answered rightly"
-	Response   string // the response time, with the event at which it ends unless that is the answer
+	Response   string // the response time: "response time"
 }
 
 // quantile is a quantile of times for which there are metrics.

@@ -33,9 +33,9 @@ func Turn(name, value string) Step {
 // Walk applies steps to a variant, one after the other. It returns the variants, from included, and the steps
 // between them; steps that change nothing are left out. A step whose variant cannot be built, by check, waits
 // for later ones: security, for instance, has no effect in a single unit, so it is turned off before units
-// are joined. If all steps have to wait, the first is taken all the same. from must have all its knobs. If
-// the architecture of to differs, the last variant gets its name. It is an error if no step changes anything.
-// All steps have Order 1: they are of the order that is shown; see lab.PathStep.
+// are joined. If all steps have to wait, the first is taken all the same. from must have all its knobs. If to
+// has another architecture, the last variant is named after it. It is an error if no step changes anything.
+// All steps have lab.PathStep.Order 1: reports show them in this order.
 func Walk(
 	from, to lab.Variant, steps []Step, check func(lab.Variant) error,
 ) ([]lab.Variant, []lab.PathStep, error) {

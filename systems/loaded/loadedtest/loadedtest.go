@@ -1,5 +1,5 @@
-// Package loadedtest holds a fake load generator for tests of systems and what it leaves behind, and checks
-// the steps of explanations.
+// Package loadedtest is for tests of systems. It has a fake load generator, writes the history that a
+// generator leaves behind, and checks the steps of explanations.
 package loadedtest
 
 import (
