@@ -53,7 +53,7 @@ func main() {
 	})
 }
 
-// bench plays all rows, prints their figures and writes the file.
+// bench measures sealing and each store, prints the figures and writes the file.
 func bench(ctx context.Context, o options) error {
 	if o.warmUp < 0 || o.rounds < 2 || o.records < 1 || o.clients < 1 {
 		return errors.New("give at least 2 -rounds, 1 record and 1 client, and no negative -warmup")

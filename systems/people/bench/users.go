@@ -25,7 +25,8 @@ type users struct {
 
 // ask creates and fetches all records at an address, by concurrent clients.
 func (w work) ask(ctx context.Context, address string) (m measure, err error) {
-	// The users share the processors with the gateway: after a yield they often find answers without sleeping.
+	// The users share the processors with the gateway. While their loop yields, the gateway often answers, and
+	// the loop need not sleep.
 	loop, err := eventloop.New(eventloop.Config{Yield: true})
 	if err != nil {
 		return measure{}, err

@@ -75,7 +75,7 @@ func (g *gateway) answer(
 // route returns the kind and the id, if any, in a target of the usual form: /KIND or /KIND/ID. It leaves it
 // to net/http to decode and clean other targets, which may name the same records.
 func route(target []byte) (kind people.Kind, id string, usual bool) {
-	name, rest, named := bytes.Cut(target[1:], []byte{'/'})
+	name, rest, slash := bytes.Cut(target[1:], []byte{'/'})
 	for _, c := range rest {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && c != '-' {
 			return "", "", false
@@ -83,7 +83,7 @@ func route(target []byte) (kind people.Kind, id string, usual bool) {
 	}
 	for _, kind := range people.Kinds() {
 		if string(name) == string(kind) {
-			return kind, string(rest), !named || len(rest) > 0
+			return kind, string(rest), !slash || len(rest) > 0
 		}
 	}
 	return "", "", false

@@ -96,7 +96,7 @@ func (k Kinds) of(kind string) (peoplepb.Records, error) {
 	return keeper, nil
 }
 
-// Unseal returns the values of a stored record, or a problem of type Truncated, WrongKey or Tampered.
+// Unseal returns the values of a stored record, or a problem of the kind Truncated, WrongKey or Tampered.
 func Unseal(sealer *seal.Sealer, kind people.Kind, id [16]byte, stored [][]byte) ([]string, error) {
 	if len(stored) != 1 {
 		return nil, rpc.Problemf(people.Truncated, "a column of the record is missing")

@@ -3,13 +3,15 @@
 // kinds of records nor where they are stored.
 //
 // The modes: GCM, which also detects every change, is the default. ECB is what the JVM
-// uses if a program says only "AES"; the study, a Scala program, names no mode. Equal
-// blocks look equal in it, and only the hash detects changes: it is here only so that its
-// cost can be measured.
+// uses if a program says only "AES", as the Scala program of the study does (package people
+// names the study). Equal blocks look equal in it, and only the hash detects changes: it is
+// here only so that its cost can be measured.
 //
 // A sealed record begins with a header: its mode, a fingerprint of the key that reveals nothing
 // of the key, and the length of the rest. So Open can distinguish a wrong key and a missing end
 // from tampering.
+//
+// Entry point: New.
 package seal
 
 import (

@@ -73,7 +73,7 @@ func (s System) Steps(from, to lab.Variant) ([]lab.Variant, []lab.PathStep, erro
 func knobSteps(settings map[string]string, joined bool) (steps []loaded.Step) {
 	for _, k := range architecture.Catalogue().Knobs {
 		value, name := settings[k.Name], k.Name
-		if !k.Free || slices.Contains(k.Values, value) {
+		if slices.Contains(k.Values, value) {
 			name += "-" + value
 		}
 		if k.Name != architecture.KnobHosts {

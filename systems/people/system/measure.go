@@ -22,8 +22,8 @@ type part struct {
 	has           func(role string) bool
 }
 
-// parts returns the parts. The gateway counts with whatever shares its unit. The unit of a monolith belongs
-// to the first part alone, so its front is the database server.
+// parts returns the parts. Components that share the gateway's unit are part of the front, unless all do: the
+// unit of a monolith is in the first part alone, and the front is then only the database server.
 func parts() []part {
 	front := func(role string) bool {
 		return role == architecture.UnitGateway || role == peopleunit.ServiceDatabase
@@ -32,7 +32,7 @@ func parts() []part {
 		{"", "units and database server", func(string) bool { return true }},
 		{"_front", "gateway and database server", front},
 		{"_services", "units behind the gateway", func(role string) bool {
-			return !front(role) && role != people.Name
+			return !front(role) && role != people.Name // the unit of a monolith
 		}},
 		{"_database", "database server", func(role string) bool { return role == peopleunit.ServiceDatabase }},
 	}

@@ -23,7 +23,7 @@ import (
 
 // Factors of points, in addition to those of loaded.Base.
 const (
-	Records = "records" // the number of records that are created and fetched, as fast as they are answered
+	Records = "records" // number of records created and fetched: at full speed, or over loaded.Over seconds
 	Case    = "case"    // the study's test case: 1 persons, 2 addresses, 3 profiles, 4 all of them
 )
 
@@ -107,7 +107,7 @@ func (s System) Layout(v lab.Variant, p lab.Point, seed uint64) (lab.Layout, err
 		unit := kit.Unit(u.Name, people.Name, job)
 		unit.Listens, unit.Scalable, unit.Node, unit.Stage = true, true, behind, 1
 		unit.Files = map[string][]byte{peopleunit.KeyFile: hex.AppendEncode(nil, keyOf(seed))}
-		if i == 0 { // the gateway ends first
+		if i == 0 { // it has the gateway, and ends first
 			unit.Node, unit.Stage = front, 0
 			for _, other := range design.Units[1:] {
 				unit.Peers = append(unit.Peers, other.Name)
