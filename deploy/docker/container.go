@@ -143,8 +143,9 @@ func withGrace(ctx context.Context, do func(context.Context) error) error {
 // makePatience bounds how long the daemon may take to finish a call after the end of its context.
 const makePatience = 5 * time.Second
 
-// description returns the description of the container, which contains no secret because everybody who may
-// ask the daemon can read it. token is the one by which the unit authenticates the conductor.
+// description returns the description of the container, which everybody who may ask the daemon can read. It
+// holds no secrets of our units, but the whole environment of a foreign one. token is the one by which the
+// unit authenticates the conductor.
 func (c *container) description() (made engine.Container, token string, err error) {
 	d, spec := c.deployment, c.Spec
 	processors, err := launch.Processors(spec.Cores)

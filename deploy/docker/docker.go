@@ -4,10 +4,10 @@
 // nothing else, or a program of this host with its /usr read-only. Units that name a
 // program of the conductor's, such as the load generator, run as processes beside them.
 //
-// Units on nodes (docker-host) share the network of their node, which has an address of
-// its own in a bridge network, as containers in the host network of several hosts do.
+// Units on nodes (docker-host) share the network of their node, like containers in the host network of
+// a real host. The node has an address of its own in a bridge network.
 //
-// A unit on a bridge that peers call at a port of its node is called at a port of the bridge's
+// In a bridge network, peers that call a unit at a port of its node use a port of the bridge's
 // own address, which is this host's. The daemon chooses how connections get from there to the
 // container: for callers on the bridge through its docker-proxy, or by the kernel without one.
 //
@@ -53,7 +53,7 @@ const (
 type Deployer struct {
 	network   Network
 	processes *process.Deployer // for units that are no containers
-	programs  string            // folder of our unit programs, or the only one
+	programs  string            // folder of our unit programs, or the path of the only one
 	label     string
 
 	preparing sync.Mutex

@@ -70,7 +70,7 @@ func unanswered(err error) error {
 
 // load makes the image of a unit program ("" for an image without one) from an archive, without a registry
 // or a build, and returns its name and the size of the program. It implements
-// containers.Images.Load, to which prepared gives no users' images.
+// containers.Images.Load, whose parameter isUsers is always false here: prepared leaves out users' images.
 func (d *Deployer) load(ctx context.Context, program string, _ bool) (name string, size int, err error) {
 	name = leftovers.ImageName + string(d.network)
 	if program != "" {

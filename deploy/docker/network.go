@@ -98,8 +98,8 @@ func (d *deployment) addressOf(spec lab.UnitSpec) string {
 	return launch.LoopbackHost
 }
 
-// portsHere returns the number of ports of this host that the containers need: in its network one for control
-// and one for each endpoint, elsewhere one for each endpoint that is published.
+// portsHere returns the number of ports of this host that the containers need. A container in this host's
+// network needs one for control and one for each endpoint, any other one for each published endpoint.
 func (d *Deployer) portsHere(specs []lab.UnitSpec) int {
 	needed := 0
 	for _, spec := range specs {
@@ -254,8 +254,8 @@ func (d *deployment) removeNetwork() error {
 }
 
 // makeNetwork makes a bridge network of 256 addresses and returns their prefix, such as "198.18.7.". The
-// network is internal to this host unless a unit is published, which Docker does only in other networks.
-// Packets can leave these, but answers cannot come back.
+// network is internal to this host, unless a unit is published: Docker publishes no ports of an internal
+// network. Packets can leave a network that is not internal, but without masquerading no answer comes back.
 func (d *deployment) makeNetwork(ctx context.Context) (prefix string, err error) {
 	first := fnv.New32a()
 	_, _ = first.Write([]byte(d.name(""))) // never fails
