@@ -44,7 +44,7 @@ func imageOf(programs []string, beside ...string) (config, layer []byte, err err
 
 // closure returns the sorted paths, below /usr and /etc, of all files that programs need.
 func closure(programs []string) ([]string, error) {
-	packages := []string{"tzdata"}
+	packages := []string{"tzdata"} // for programs that know time zones
 	for _, program := range programs {
 		target, err := filepath.EvalSymlinks(program)
 		if err != nil {
@@ -188,8 +188,8 @@ func writeAs(archive *tar.Writer, path string, mode int64, text []byte) error {
 }
 
 // writeFile writes a file of this host, or a link, to the archive at its path. It replaces links to
-// libraries by the libraries, whose files may be left out otherwise, and leaves out what only root may
-// read.
+// libraries by the libraries, whose files may be left out otherwise, and leaves out files that not every
+// user may read.
 func writeFile(archive *tar.Writer, path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -199,7 +199,7 @@ func writeFile(archive *tar.Writer, path string) error {
 	if info.Mode()&fs.ModeSymlink != 0 {
 		to, err := os.Readlink(path)
 		target, missing := os.Stat(path)
-		// a link that leads nowhere, to a folder or to another name of a program stays a link
+		// a link stays one if it leads nowhere or to a folder, or if it is not named like a library
 		if err != nil || missing != nil || target.IsDir() || !strings.Contains(filepath.Base(path), ".so") {
 			return errors.Join(err, archive.WriteHeader(&tar.Header{Typeflag: tar.TypeSymlink, Name: name,
 				Linkname: to, Mode: 0o777}))

@@ -95,7 +95,8 @@ func CheckFolders(services []lab.ServiceSpec, places string) error {
 const Nobody = 65534
 
 // Unprivileged reports whether a unit is a program of this host that runs as serverUser without capabilities,
-// since its container has this host's /etc. A user's command, which has a folder, does not: it writes there.
+// since its container has this host's /etc. A user's command runs as the conductor's user instead: it has a
+// folder (spec.Dir), to which it may write.
 func Unprivileged(spec lab.UnitSpec) bool {
 	return spec.Server != nil || spec.Foreign && spec.Image == "" && spec.Dir == ""
 }
@@ -208,7 +209,7 @@ func (t Trial) visibleEnvironment(
 }
 
 // Command returns the command line of a unit's container: for a unit of an image only the arguments, which
-// the image's own command gets.
+// the image's own command gets. A foreign unit without an image and a program runs our unit program.
 func (t Trial) Command(spec lab.UnitSpec) ([]string, error) {
 	volume, command := fleet.Volume(t.Dir, spec), []string{programInImage}
 	if !spec.Foreign {

@@ -71,7 +71,7 @@ func CheckPorts(units []lab.UnitSpec) error {
 	return errors.Join(problems...)
 }
 
-// lackedAlways returns what no node of a private cluster can give to a container.
+// lackedAlways returns what no cluster, private or the user's, can give to a container.
 func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 	c := spec.Container
 	lacks = []Lack{{c.Privileged, "privileged"}, {c.HostPID, "the processes of this host (pid: host)"}}
@@ -85,8 +85,9 @@ func lackedAlways(spec lab.UnitSpec) (lacks []Lack) {
 		if _, err := SizeOf(m); err != nil {
 			lacks = append(lacks, Lack{true, fmt.Sprintf("a file system in memory with the options %q", m.Options)})
 		}
-		for _, state := range []string{"/run", "/var/run", "/var/lib", "/var/log", "/proc", "/sys", "/dev"} {
-			if m.Kind == lab.MountBind && (m.Source == state || strings.HasPrefix(m.Source, state+"/")) {
+		// A node can have folders of its own there, as it has for /run and /proc.
+		for _, folder := range []string{"/run", "/var/run", "/var/lib", "/var/log", "/proc", "/sys", "/dev"} {
+			if m.Kind == lab.MountBind && (m.Source == folder || strings.HasPrefix(m.Source, folder+"/")) {
 				lacks = append(lacks, Lack{true, m.Source + " of this host"})
 			}
 		}

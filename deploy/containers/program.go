@@ -61,8 +61,8 @@ func checkStatic(program string) error {
 	return nil
 }
 
-// UnitProgram returns the path of the unit program in a folder that a unit runs; "" if it runs
-// another program or an image.
+// UnitProgram returns the path of the unit program that a unit runs; "" if it runs another program or an
+// image. folder holds the unit programs; it is itself the program if units name none (lab.UnitSpec.Own).
 func UnitProgram(folder string, spec lab.UnitSpec) string {
 	if spec.Program != "" || spec.Image != "" {
 		return ""

@@ -9,8 +9,8 @@ import (
 	"github.com/cleave-lab/cleave/lab"
 )
 
-// hostProgram is the prefix of a content (see Images.Load) of programs of this host, and
-// programSeparator separates their paths.
+// hostProgram is the prefix of the text by which Images.Load knows an image of programs of this host, and
+// programSeparator separates the paths of the programs in it.
 const (
 	hostProgram      = "host:"
 	programSeparator = "|"
@@ -43,7 +43,7 @@ func registryContent(spec lab.UnitSpec) string {
 // program of ours, what registryContent returns, or "" for none. beside are further programs of ours;
 // without a program the first of them names the image.
 func RegistryImage(program string, beside ...string) (name string, config, layer []byte, err error) {
-	if list, isHosts := strings.CutPrefix(program, hostProgram); isHosts {
+	if list, ofHost := strings.CutPrefix(program, hostProgram); ofHost {
 		all := strings.Split(list, programSeparator)
 		config, layer, err = imageOf(all, beside...)
 		return strings.ToLower(filepath.Base(all[0])), config, layer, err

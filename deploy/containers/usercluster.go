@@ -14,7 +14,7 @@ import (
 type UserCluster struct {
 	Name    string     // of the cluster
 	Units   string     // the cluster's word for units, such as "pods"
-	Ours    string     // what Cleave makes of the same kind, such as the "cluster" in "the private cluster"
+	Ours    string     // completes "the private ..." for the cluster of this kind that Cleave makes
 	Cores   string     // why no unit can ask for processors
 	Nodes   []string   // names; none: they are not known
 	NoNode  string     // completes "the cluster has ..." for a node that is missing
