@@ -32,8 +32,8 @@ func linked(t *testing.T, s *suite) {
 	}
 	l.Links = map[string]lab.Network{"far": {Rate: 2e6, Delay: slowBy.Seconds()}}
 	d := s.play(t, l)
-	proofs := d.Links()
-	if far := proofs["far"]; !strings.Contains(far, " to it and ") || !relays(far) || len(proofs) != 1 {
+	proofs := d.Links() // " to it and " comes from the probe of the rate
+	if far := proofs["far"]; !strings.Contains(far, " to it and ") || !provesDelay(far) || len(proofs) != 1 {
 		t.Errorf("the proofs are %q", proofs)
 	}
 	began := time.Now()
@@ -60,9 +60,9 @@ func linked(t *testing.T, s *suite) {
 	}
 }
 
-// relays reports whether, by the proof of a link, a byte took slowBy through its relay, or up to twice that:
-// a busy machine adds to it.
-func relays(proof string) bool {
+// provesDelay reports whether, by the proof of a link, a byte took slowBy through its relay, or up to twice
+// that: a busy machine adds to it.
+func provesDelay(proof string) bool {
 	_, after, found := strings.Cut(proof, "; 1 bytes took ")
 	text, _, _ := strings.Cut(after, " through its relay")
 	took, err := time.ParseDuration(text)

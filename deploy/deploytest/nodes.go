@@ -146,12 +146,12 @@ func lost(t *testing.T, s *suite) {
 func pinned(t *testing.T, s *suite) {
 	nodes := s.nodesFor(lab.FaultDrain, lab.Layout{})
 	if len(nodes) == 0 {
-		t.Skip("no node can be emptied in this deployment")
+		t.Skip("no node can be drained in this deployment")
 	}
 	l := Layout("front")
 	l.Units[1].Node = nodes[0]
 	if slices.Contains(s.nodesFor(lab.FaultDrain, l), nodes[0]) {
-		t.Errorf("%s can be emptied, though the layout wants front there", nodes[0])
+		t.Errorf("%s can be drained, though the layout wants front there", nodes[0])
 	}
 	d := s.play(t, l)
 	refuses(t, d, lab.Fault{Target: nodes[0], Kind: lab.FaultDrain}, "drain node "+nodes[0], "front")

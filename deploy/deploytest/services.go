@@ -16,7 +16,7 @@ import (
 // program: web calls db by another of db's names, and starts once db is healthy and fill has finished. fill
 // fails until db is healthy. db counts its lives in the folder keeps.
 func Services(image, keeps string) lab.Layout {
-	const test = "/program"
+	const program = "/program" // of the suite, in the image
 	data := []lab.ContainerMount{{Kind: lab.MountVolume, Source: "data", Target: "/data"}}
 	unit := func(name string, c lab.ContainerSpec, after ...string) lab.UnitSpec {
 		return lab.UnitSpec{
@@ -26,14 +26,14 @@ func Services(image, keeps string) lab.Layout {
 		}
 	}
 	db := unit("db", lab.ContainerSpec{Names: []string{"data-base"}, Command: []string{"boxed", keeps, ":80"},
-		Mounts: data, Health: &lab.HealthCheck{Test: []string{"CMD", test, "move", "", "/data/healthy"},
+		Mounts: data, Health: &lab.HealthCheck{Test: []string{"CMD", program, "move", "", "/data/healthy"},
 			Interval: 1}})
 	db.Role, db.Listens, db.Port, db.Readiness.Healthy = "server", true, 80, true
 	fill := unit("fill", lab.ContainerSpec{Command: []string{"move", "/data/healthy", "/data/filled"},
 		Mounts: data})
 	fill.Finishes, fill.Restarts = true, true
 	given := lab.ContainerMount{Kind: lab.MountFiles, Target: "/given", Files: map[string]string{"word": "asks"}}
-	web := unit("web", lab.ContainerSpec{Entrypoint: []string{test, "asks"},
+	web := unit("web", lab.ContainerSpec{Entrypoint: []string{program, "asks"},
 		Command: []string{":81", "/given/word", "data-base:80"}, Env: []string{"WORD=$(A){{b}}"},
 		Mounts: []lab.ContainerMount{given, {Kind: lab.MountMemory, Target: "/memory", Options: "size=1m"}},
 		Health: &lab.HealthCheck{Port: 81}}, "fill", "db")

@@ -136,7 +136,7 @@ func ask(t *testing.T, d lab.Deployment, unit string) string {
 	return answerAt(endpointOf(t, d, unit), soon)
 }
 
-// answers expects that a unit answers so.
+// answers expects that the answer of a unit is want.
 func answers(t *testing.T, d lab.Deployment, unit, want string) {
 	t.Helper()
 	expect(t, endpointOf(t, d, unit), soon, want, unit)
