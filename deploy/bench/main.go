@@ -41,8 +41,8 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.out, "out", "results/bench/deploy.json", "`file` for the figures as JSON")
-	there := strings.Join(names(candidates(nil, "", "")), ", ")
-	flag.StringVar(&o.only, "only", "", "comma-separated `names` of the only deployers to measure, of "+there)
+	known := strings.Join(names(candidates(nil, "", "")), ", ")
+	flag.StringVar(&o.only, "only", "", "comma-separated `names` of the only deployers to measure, of "+known)
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
 	trials.Main("bench-deploy", func(ctx context.Context) error {
 		flag.Parse()
@@ -79,7 +79,7 @@ func bench(ctx context.Context, o options) (err error) {
 	return figures.Publish(os.Stdout, o.out, all)
 }
 
-// layout returns a lead that is ready when it has called all others.
+// layout returns a layout of count units, whose lead is ready when it has called all others.
 func layout(count int) lab.Layout {
 	l := lab.Layout{Lead: "lead", Units: []lab.UnitSpec{{
 		Name: "lead", Role: "lead",

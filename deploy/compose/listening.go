@@ -19,8 +19,8 @@ const nameServer = "0B00007F:"
 // kernel writes them; none if this host has no such process.
 func listening(pid int) map[string]bool {
 	ports := map[string]bool{}
-	for _, socket := range append(process.Listeners(pid, "tcp"), process.Listeners(pid, "tcp6")...) {
-		if address := socket[1]; !strings.HasPrefix(address, nameServer) {
+	for _, columns := range append(process.Listeners(pid, "tcp"), process.Listeners(pid, "tcp6")...) {
+		if address := columns[1]; !strings.HasPrefix(address, nameServer) {
 			_, port, _ := strings.Cut(address, ":")
 			ports[port] = true
 		}

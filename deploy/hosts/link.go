@@ -30,7 +30,7 @@ const (
 )
 
 // Link disconnects the host from the network, or connects it again. It changes the switch's end of the link,
-// so that the host keeps its routes. Boot connects a host that was killed.
+// so that the host keeps its routes. A host that was killed is not connected: Boot does that.
 func (h *Host) Link(ctx context.Context, up bool) error {
 	if up && !h.Runs() {
 		return nil
@@ -41,13 +41,13 @@ func (h *Host) Link(ctx context.Context, up bool) error {
 	return err
 }
 
-// cutProof is the time-out of the attempt to reach an address that was cut off.
-const cutProof = 500 * time.Millisecond
+// reachTimeout is the time-out of the attempt to reach an address that was cut off.
+const reachTimeout = 500 * time.Millisecond
 
 // Unreached returns the proof that an address does not answer, or an error if it accepts or refuses
 // connections, or if this host could not try.
 func Unreached(address string) (proof string, err error) {
-	connection, err := net.DialTimeout("tcp", address, cutProof)
+	connection, err := net.DialTimeout("tcp", address, reachTimeout)
 	var late net.Error
 	switch {
 	case err == nil:

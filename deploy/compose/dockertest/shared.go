@@ -49,12 +49,12 @@ func Shared(t *testing.T) {
 	}
 }
 
-// Once does what Shared does, and has make make the image with a name, unless an earlier test of this program
-// has done so.
-func Once(t *testing.T, name string, make func() error) {
+// Once does what Shared does, and calls build to make the image of a name, unless an earlier test of this
+// program has done so.
+func Once(t *testing.T, name string, build func() error) {
 	t.Helper()
 	Shared(t)
-	made, _ := sharedImages.LoadOrStore(name, sync.OnceValue(make))
+	made, _ := sharedImages.LoadOrStore(name, sync.OnceValue(build))
 	if err := made.(func() error)(); err != nil {
 		t.Fatal(err)
 	}
