@@ -245,7 +245,8 @@ func (p *injection) enqueue(own *turn) (before []*turn) {
 	return before
 }
 
-// missed returns the error of a fault that was not done before the load ended. why completes when it was due.
+// missed returns the error of a fault that was not done before the load ended. It says when the fault was due
+// and appends why to that, such as "when its target still had the fault cut"; "" if there is no more to say.
 func (p *injection) missed(f lab.Fault, why string) error {
 	end, advice := "the load was over", ": let it begin earlier, or the load last longer"
 	if p.ctx.Err() != nil {

@@ -17,7 +17,7 @@ import (
 // wake-ups are among their largest costs.
 //
 // Do not call it in a process whose threads wait for files: a waiting thread would keep its processor.
-// Without the capability CAP_SYS_NICE it does nothing.
+// Without the capability CAP_SYS_NICE, or on a kernel without timerslack_ns, it does nothing.
 func Slacken(by time.Duration) error {
 	thread, err := monitorThread()
 	if thread == "" || err != nil {

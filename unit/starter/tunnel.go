@@ -42,7 +42,7 @@ func ServeTunnel(units, conductor, tokenFile string) error {
 	return serveTunnel(inside, outside, string(token), os.Stderr)
 }
 
-// serveTunnel serves the units that connect to inside with the conductor's connections to outside. It writes
+// serveTunnel joins the connections of units to inside with those of the conductor to outside. It writes
 // messages to log.
 func serveTunnel(inside, outside net.Listener, token string, log io.Writer) error {
 	waiting, serving := make(chan offered), make(chan struct{}, maxCallers)
