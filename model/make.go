@@ -240,8 +240,8 @@ type clientSpan struct {
 	to    *execution // execution of the callee; nil: there is none
 }
 
-// end adds the times of the client's span to the execution of the callee. Without one, the callee records
-// no spans or nobody received the message: then a synchronous caller has waited.
+// end adds the times of the client's span to the execution of the callee. If there is none, the callee
+// records no spans or nobody received the message: then a synchronous caller has waited.
 func (c *clientSpan) end(from *execution) {
 	switch {
 	case c.to != nil:

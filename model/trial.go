@@ -11,7 +11,8 @@ import (
 // has to set it. The CPU time of the load generator counts only if it shared the host with all units.
 func OfTrial(t lab.Trial, metrics []lab.Metric) (measured Measurement, known bool) {
 	measure := func(quantity, per string) float64 {
-		m, _ := lab.FindMetric(metrics, quantity, 0, per)
+		const noQuantile = 0 // it is the mean
+		m, _ := lab.FindMetric(metrics, quantity, noQuantile, per)
 		return t.Measures[m.Name]
 	}
 	cpu := measure(lab.CPU, lab.PerOperation)
