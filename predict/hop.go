@@ -50,6 +50,9 @@ func (h *Hop) set(cpu, elapsed float64) {
 	h.CPU, h.Wait, h.Aside = cpu, max(0, elapsed-cpu), max(0, cpu-elapsed)
 }
 
+// elapsed returns the time until the caller goes on; see set.
+func (h *Hop) elapsed() float64 { return h.CPU - h.Aside + h.Wait }
+
 // values returns the figures of the samples of users who never pause, or of the others.
 func (h *Hop) values(closed bool) (cpu, elapsed, used []float64) {
 	for _, s := range h.samples {
@@ -68,7 +71,7 @@ func (h *Hop) at(used float64) *Hop {
 	}
 	there := *h
 	cpu, elapsed, shares := h.values(false)
-	there.set(valueOnLine(shares, cpu, used, h.CPU), valueOnLine(shares, elapsed, used, h.CPU-h.Aside+h.Wait))
+	there.set(valueOnLine(shares, cpu, used, h.CPU), valueOnLine(shares, elapsed, used, h.elapsed()))
 	return &there
 }
 
@@ -86,16 +89,16 @@ func (h *Hop) cpuAtCapacity() (cpu float64, known bool) {
 // units from falling idle, however little of the host the system uses. Without trials of such users it is the
 // hop on a host of which this share of the cores is used.
 func (h *Hop) atCapacity(used float64) *Hop {
-	there := h.at(used)
 	if h == nil {
 		return nil
 	}
+	there := h.at(used)
 	cpu, known := h.cpuAtCapacity()
 	if !known {
 		return there
 	}
 	atCapacity := *there
-	atCapacity.set(cpu, there.CPU-there.Aside+there.Wait)
+	atCapacity.set(cpu, there.elapsed())
 	return &atCapacity
 }
 
@@ -149,22 +152,22 @@ func hopSamples(s lab.Study, variant string, p lab.Point, more float64, trials [
 	cpu, _ := lab.FindMetric(s.Metrics, lab.CPU, 0, lab.PerOperation)
 	_, closed := p.Level(lab.FactorUsers)
 	baselines := map[int]HopSample{} // by block
-	at := func(t lab.Trial, variant string) (is HopSample, measured bool) {
-		is = HopSample{t.Measures[cpu.Name], t.Measures[median.Name], usedShare(t.Metered), closed}
+	operationOf := func(t lab.Trial, variant string) (cost HopSample, counts bool) {
+		cost = HopSample{t.Measures[cpu.Name], t.Measures[median.Name], usedShare(t.Metered), closed}
 		held, paced := t.Audit.Figures[lab.FigureHeld]
-		counts := t.Valid && t.Variant == variant && t.Point.Name == p.Name && (!paced || held == 1)
-		return is, counts && is.CPU > 0 && is.Elapsed > 0
+		counts = t.Valid && t.Variant == variant && t.Point.Name == p.Name && (!paced || held == 1)
+		return cost, counts && cost.CPU > 0 && cost.Elapsed > 0
 	}
 	for _, t := range trials {
-		if base, measured := at(t, s.Baseline); measured {
+		if base, counts := operationOf(t, s.Baseline); counts {
 			baselines[t.Block] = base
 		}
 	}
 	for _, t := range trials {
 		base, known := baselines[t.Block]
-		if is, measured := at(t, variant); known && measured {
-			all = append(all, HopSample{(is.CPU - base.CPU) / more, (is.Elapsed - base.Elapsed) / more, is.Used,
-				closed})
+		if cost, counts := operationOf(t, variant); known && counts {
+			all = append(all, HopSample{(cost.CPU - base.CPU) / more, (cost.Elapsed - base.Elapsed) / more,
+				cost.Used, closed})
 		}
 	}
 	return all
