@@ -1,6 +1,6 @@
 // Package predict predicts response times, CPU time and capacity of a system with another placement of its
-// components: it makes programs of a model's calls, simulates the system as it is and with the change, and
-// compares both.
+// components: it turns the calls of a model into programs of package sim, simulates the system as it is and
+// with the change, and compares both.
 //
 // A split adds hops, a merge removes them. Their cost is in the model, or the caller of Predict gives it.
 // Before it answers, the package predicts what was measured: if that fails, it withholds the answer and says

@@ -40,15 +40,16 @@ type Question struct {
 type Outcome struct {
 	Median, P99, CPU, Cores, Capacity stats.Estimate
 	Mean                              float64
-	// Busiest is the most used resource, Utilization its used share. CapacityBy is that at the capacity.
+	// Busiest is the most used resource at the rate of the question, CapacityBy the most used one at the
+	// capacity. Utilization is the used share of Busiest.
 	Busiest, CapacityBy string
 	Utilization         float64
 	Units               []UnitUse
 	Hops                float64 // calls of an operation from one unit to another
 	// Held is the highest rate at which the objective of the question holds, where it has one.
 	Held     Held
-	parts    [sim.MostParts]float64
-	cpuParts [sim.MostParts]float64
+	parts    [sim.MostParts]float64 // of Mean
+	cpuParts [sim.MostParts]float64 // of CPU
 }
 
 // UnitUse holds the number of cores that a unit uses.
@@ -183,9 +184,8 @@ func (a *Answer) play(ctx context.Context, name string, p placement) (figures, e
 	return f, err
 }
 
-// withhold notes the reasons to withhold the answer. placements holds the figures of the simulated
-// placements.
-func (a *Answer) withhold(placements ...figures) {
+// withhold notes the reasons to withhold the answer. simulated holds the figures of both placements.
+func (a *Answer) withhold(simulated ...figures) {
 	add := func(reason string) {
 		if reason != "" && !slices.Contains(a.Withheld, reason) {
 			a.Withheld = append(a.Withheld, reason)
@@ -200,7 +200,7 @@ func (a *Answer) withhold(placements ...figures) {
 			add(beyond)
 		}
 	}
-	for _, f := range placements {
+	for _, f := range simulated {
 		if f.utilization > MostUsed {
 			add(fmt.Sprintf("%s would be used to %.0f %%: beyond %.0f %% small errors of the model become large "+
 				"ones of its answers", f.busiest, 100*f.utilization, 100*MostUsed))

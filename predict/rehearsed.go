@@ -56,9 +56,9 @@ func Load(p lab.Point) model.Measurement {
 	return model.Measurement{Rate: p.Levels[lab.FactorRate], Users: int(p.Levels[lab.FactorUsers])}
 }
 
-// Rehearsed returns what a system would take with the change of a rehearsal, which is a variant of it: at
-// each point, what was measured of the system as it is, times variant / baseline. What a rehearsal leaves out
-// it leaves out of both placements, so their ratio is nearer to the truth than either.
+// Rehearsed returns the figures of a system with the change that a variant of its rehearsal has. At each
+// point they are those that were measured of the system as it is, times variant / baseline. What a rehearsal
+// leaves out it leaves out of both placements, so their ratio is nearer to the truth than either.
 func Rehearsed(found lab.Analysis, variant string, m model.Model, quantities []Quantity,
 ) (all []lab.RehearsedFigure) {
 	skips := func(name, point string) bool {
@@ -104,8 +104,8 @@ func (q Quantity) rehearsed(found lab.Analysis, variant string, p lab.Point, mea
 }
 
 // asIs returns what was measured of the system as it is under a load, or why nothing was. Its value is that
-// of Pooled; its interval is that of the mean of the logs over the trials. The median of some values scatters
-// up to sqrt(pi/2) times as much as their mean.
+// of Pooled; its interval is that of the mean of the logs over the trials. Of response times Pooled takes the
+// median, which scatters up to sqrt(pi/2) times as much as the mean: their interval is wider by that.
 func (q Quantity) asIs(measured []model.Measurement, load model.Measurement, confidence float64,
 ) (*lab.Estimate, string) {
 	known := slices.DeleteFunc(slices.Clone(measured), func(m model.Measurement) bool {

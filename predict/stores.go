@@ -94,7 +94,7 @@ func nearest(all []model.Measurement, rate float64) (nearest []model.Measurement
 }
 
 // fitStores returns the factor of the times at stores with which the simulation has the response time of a
-// measurement.
+// measurement. It passes 1 / time to storeFactor, which compares rates.
 func (q Question) fitStores(
 	ctx context.Context, m model.Model, of model.Measurement, defaultHop *Hop, seed uint64, operations int,
 ) (float64, error) {
@@ -103,8 +103,8 @@ func (q Question) fitStores(
 	if ofMean {
 		measured = of.Time.Seconds()
 	}
-	rated, at := m.AtRate(of.Rate, m.RatedCPU()),
-		site{q.MeasuredCores, SharedStores, defaultHop, m.GeneratorAt(of.Rate)}
+	rated := m.AtRate(of.Rate, m.RatedCPU())
+	at := site{q.MeasuredCores, SharedStores, defaultHop, m.GeneratorAt(of.Rate)}
 	return storeFactor(2, func(factor float64) (float64, error) {
 		placed, err := place(withStores(rated, factor), m.Units, at)
 		if err != nil {
