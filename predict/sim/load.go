@@ -14,6 +14,8 @@ type load struct {
 	random     random
 }
 
+// newLoads sets the loads of a system and schedules their first operations. The timer of load i has the ID
+// -i-1: those from 0 on are tasks.
 func (s *simulation) newLoads(system System, seed uint64) error {
 	if len(system.Loads) == 0 {
 		return fmt.Errorf("there is no load")

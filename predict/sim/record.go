@@ -59,7 +59,7 @@ type recorder struct {
 	warm     bool // the warm-up is over
 	left     int  // operations until the batch ends, or the warm-up
 	done     bool
-	since    float64 // when the number of operations in progress changed
+	since    float64 // when the number of operations in progress last changed
 	began    float64 // when the batch began
 	progress int
 	area     float64 // operations in progress times seconds
@@ -107,7 +107,7 @@ func (r *recorder) complete(s *simulation, t *task) {
 	if r.warm {
 		r.close(s.now)
 	}
-	r.read(s, r.warm)
+	r.takeCounters(s, r.warm)
 	r.warm, r.began, r.area, r.left = true, s.now, 0, r.options.PerBatch
 	r.done = len(r.result.BatchSeconds) == r.options.Batches
 }
@@ -155,9 +155,9 @@ func (t *tally) batch(quantiles []float64) OperationBatch {
 	return b
 }
 
-// read sets the counters of processors, units and pools back to 0. If keep is set, it adds them to the
-// results as those of a batch.
-func (r *recorder) read(s *simulation, keep bool) {
+// takeCounters sets the counters of processors, units and pools back to 0. If keep is set, it first adds them
+// to the results as those of a batch.
+func (r *recorder) takeCounters(s *simulation, keep bool) {
 	passed := s.now - r.began
 	busy := make([]float64, len(s.processors))
 	for i := range s.shares {
