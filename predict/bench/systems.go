@@ -49,9 +49,9 @@ func fiveServices(users int) sim.System {
 		Operations: []sim.Operation{{Program: 0}, {Program: 1}}}
 	for range 5 {
 		s.Units = append(s.Units, sim.Unit{})
-		s.Pools = append(s.Pools, sim.Pool{Size: 64})
+		s.Pools = append(s.Pools, sim.Pool{Size: 64}) // its threads
 	}
-	s.Pools = append(s.Pools, sim.Pool{Size: 2}, sim.Pool{Size: 2})
+	s.Pools = append(s.Pools, sim.Pool{Size: 2}, sim.Pool{Size: 2}) // 5 and 6: the databases
 	compute := func(unit int) sim.Step {
 		return sim.Work(unit, sim.Hyperexponential(0.9, 0.0002, 0.001), business, contention)
 	}
