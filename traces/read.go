@@ -36,7 +36,7 @@ type Span struct {
 	Failed    bool   // its status is an error
 	Follows   bool   // its caller does not wait for it, though it is no message: Jaeger's FOLLOWS_FROM
 	Component string // the part of the service, by the attribute that the caller of Read names
-	Peer      string // the service that a client's span calls, which its name ends with; "": unknown
+	Peer      string // the service that a client's span calls, also the end of Name; "": unknown
 }
 
 // Set holds the spans of files, or those that were received in a trial.

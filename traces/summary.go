@@ -66,10 +66,10 @@ func Trees(name string, set Set) (trees []*lab.SpanNode, counts lab.TraceSet) {
 func eachWhole(name string, set Set, visit func(tree)) lab.TraceSet {
 	sum := lab.TraceSet{Name: name, Files: set.Files, Spans: len(set.Spans), Dropped: set.Dropped}
 	for _, of := range byTrace(set.Spans) {
-		whole := dropDuplicates(of)
-		sum.Duplicates += len(of) - len(whole)
-		t, ok := newTree(whole)
-		if !ok || len(whole) > maxTrace || t.root.End <= t.root.Start {
+		distinct := dropDuplicates(of)
+		sum.Duplicates += len(of) - len(distinct)
+		t, whole := newTree(distinct)
+		if !whole || len(distinct) > maxTrace || t.root.End <= t.root.Start {
 			sum.Broken++
 			continue
 		}
