@@ -51,7 +51,7 @@ type link struct {
 	url        string
 	mu         sync.Mutex
 	connection *amqp.Connection
-	wire       *wire // of the connection
+	wire       *wire // the socket of the connection; it can gather writes
 	closed     bool
 }
 
@@ -109,7 +109,8 @@ func (l *link) close() error {
 	return err
 }
 
-// Declare implements Client.
+// Declare implements Client. If the names have a prefix, it first notes them in the broker: there Sweep finds
+// them if this client dies.
 func (r *rabbit) Declare(ctx context.Context, topology Topology) error {
 	if err := topology.check(); err != nil {
 		return fmt.Errorf("declare topology: %w", err)

@@ -19,9 +19,9 @@ import (
 	"github.com/cleave-lab/cleave/internal/servers"
 )
 
-// Each runs a test with every kind of database, as subtests named after the kind. open
-// creates an empty database; a test may create several.
-func Each(t *testing.T, run func(t *testing.T, open func(t testing.TB) database.Config)) {
+// Each runs a test with every kind of database, as subtests named after the kind. fresh
+// creates an empty database, as Fresh does; a test may create several.
+func Each(t *testing.T, run func(t *testing.T, fresh func(t testing.TB) database.Config)) {
 	for _, driver := range database.Drivers() {
 		t.Run(string(driver), func(t *testing.T) {
 			run(t, func(t testing.TB) database.Config { return Fresh(t, driver) })
