@@ -18,7 +18,7 @@ const backlog = 1 << 16
 type Listener struct {
 	loop       *Loop
 	descriptor int
-	path       string // of a Unix socket
+	path       string // of a Unix socket; "": TCP
 	accept     func(*Conn) Handler
 }
 
@@ -82,7 +82,7 @@ func (l *Loop) Dial(network, address string, handler Handler) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
-	c, err := l.adopt(descriptor, domain)
+	c, err := l.adopt(descriptor, domain != unix.AF_UNIX)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}
@@ -113,11 +113,7 @@ func (s *Listener) acceptAll() {
 }
 
 func (s *Listener) admit(descriptor int) error {
-	domain := unix.AF_UNIX
-	if s.path == "" {
-		domain = unix.AF_INET
-	}
-	c, err := s.loop.adopt(descriptor, domain)
+	c, err := s.loop.adopt(descriptor, s.path == "")
 	if err != nil {
 		return err
 	}
@@ -135,8 +131,8 @@ func (s *Listener) close() {
 }
 
 // adopt makes a connected socket a connection of the loop.
-func (l *Loop) adopt(descriptor, domain int) (*Conn, error) {
-	if domain != unix.AF_UNIX {
+func (l *Loop) adopt(descriptor int, isTCP bool) (*Conn, error) {
+	if isTCP {
 		// Small messages must not wait until the peer has acknowledged earlier ones.
 		if err := unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
 			return nil, errors.Join(fmt.Errorf("set TCP_NODELAY: %w", err), unix.Close(descriptor))
