@@ -134,8 +134,8 @@ func (v *Vault) MaskURLs(what, name, text string, form func(variable string) str
 }
 
 // MaskURLsOfShell masks the passwords of URLs in a text of a shell or of a container, except those that are
-// nothing but variables. what and name are those of Mask. The variables in a masked password come back with
-// it: see FillMasked.
+// nothing but variables. what and name are those of Mask. FillMasked puts a masked password back as it was,
+// with the variables in it.
 func (v *Vault) MaskURLsOfShell(what, name, text string) string {
 	return eachPassword(text, func(password string) string {
 		if shellVariables.MatchString(password) {
