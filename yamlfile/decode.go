@@ -114,7 +114,7 @@ func (r *decoder) read(node *yaml.Node, place string, into reflect.Value) {
 		return
 	}
 	text, ok := into.Addr().Interface().(encoding.TextUnmarshaler)
-	if ok && (into.Kind() != reflect.Slice || node.Kind == yaml.ScalarNode) { // such a list may be one text
+	if ok && (into.Kind() != reflect.Slice || node.Kind == yaml.ScalarNode) { // a slice may also be a list
 		r.readText(node, place, text)
 		return
 	}

@@ -157,7 +157,8 @@ func (r *Reader) syntax(data []byte, err error) {
 // withinLimits counts the nodes below one and reports whether all are allowed. It notes the first that is
 // not. Aliases make small files large: they are refused, or counted as the copies that they become.
 func (r *Reader) withinLimits(node *yaml.Node, depth int, nodes *int) bool {
-	if *nodes++; r.Aliases && node.Kind == yaml.AliasNode {
+	*nodes++
+	if r.Aliases && node.Kind == yaml.AliasNode {
 		*node = *node.Alias
 	}
 	switch {
