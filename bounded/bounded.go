@@ -17,7 +17,7 @@ type Reader struct {
 	left atomic.Int64
 }
 
-// New returns a reader of messages of at most most bytes each. For a longer message Read returns an Error;
+// New returns a reader of messages of up to most bytes each. For a longer message Read returns an Error;
 // the caller must stop then. Bytes that a decoder reads ahead count for the current message, so most should
 // be well above the length of any regular message.
 func New(from io.Reader, most int64) *Reader {

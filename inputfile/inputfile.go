@@ -101,7 +101,7 @@ type Root struct {
 	most   int64
 }
 
-// Folder opens a folder as a Root whose files may have at most most bytes each.
+// Folder opens a folder as a Root whose files may have up to most bytes each.
 func Folder(path string, most int64) (*Root, error) {
 	folder, err := os.OpenRoot(path)
 	return Within(folder, most), err
