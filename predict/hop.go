@@ -103,8 +103,8 @@ func (h *Hop) atCapacity(used float64) *Hop {
 }
 
 // valueOnLine returns the value at a share on the line of least squares through some values. Beyond their
-// shares it returns the value at the nearest of these. If the shares are nearly the same, or some are
-// unknown, it returns the usual value.
+// shares it returns the value at the nearest of these. It returns the usual value if there are fewer than
+// three, if their shares are nearly the same, or if one is unknown.
 func valueOnLine(shares, values []float64, at, usual float64) float64 {
 	const apart = 0.2 // shares that are closer to each other tell nothing of others
 	if len(shares) < 3 || slices.Min(shares) == 0 || slices.Max(shares)-slices.Min(shares) < apart {
